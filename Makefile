@@ -1,0 +1,88 @@
+# The gates of this project, for people and for CI alike; `make help` lists them, CONTRIBUTING.md explains them.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Tools have a module of their own, so that nobody who builds fiolat gets theirs.
+TOOL := go tool -modfile=tools/go.mod
+
+FUZZTIME     ?= 10s# for each fuzz target
+BENCH        ?= .# benchmarks to run, a regular expression
+BENCHCOUNT   ?= 10
+ORACLE_CASES ?= 500
+ES_SERVERS   ?= 8.19.0 9.1.0# for integration; 8.19.0+security runs one with TLS and a password
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build ./fiolat, static
+	CGO_ENABLED=0 go build -trimpath -o fiolat ./cmd/fiolat
+
+.PHONY: test
+test: ## unit tests: no network, no fio, no Elasticsearch
+	go test ./...
+
+.PHONY: race
+race: ## the same tests with the race detector
+	go test -race ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file name; do \
+		echo "$${file%/*} $${name#func }"; \
+		go test -run '^$$' -fuzz "^$${name#func }$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null; \
+	done
+
+.PHONY: lint
+lint: ## golangci-lint over the code, shellcheck over the scripts
+	$(TOOL) golangci-lint run ./...
+	shellcheck .ci/run $$(grep -lE '^#!.*bash' scripts/*)
+
+.PHONY: bench-go
+bench-go: ## Go benchmarks matching BENCH (all), BENCHCOUNT (10) runs, into bench/COMMIT.txt
+	@mkdir -p bench
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./... | tee bench/$$(git describe --always --dirty).txt
+
+.PHONY: bench-cmp
+bench-cmp: ## benchstat of two such files: make bench-cmp OLD=bench/A.txt NEW=bench/B.txt
+	$(TOOL) benchstat $(OLD) $(NEW)
+
+.PHONY: docs
+docs: ## write the generated pages of docs/ anew
+	go generate ./...
+
+.PHONY: docs-check
+docs-check: ## fail if the generated pages are not what the code generates
+	@state() { git status --porcelain; git diff HEAD | git hash-object --stdin; }; \
+	before=$$(state); $(MAKE) --no-print-directory docs; \
+	if [ "$$before" != "$$(state)" ]; then git status --short; git --no-pager diff --stat; \
+		echo 'docs-check: generated files are out of date: run `make docs` and commit what it changes' >&2; exit 1; fi
+
+.PHONY: integration
+integration: ## tests against real Elasticsearch servers of the versions ES_SERVERS
+	scripts/integration $(ES_SERVERS)
+
+.PHONY: oracle
+oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs
+	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
+		go test -count=1 -timeout 1h -tags oracle ./internal/like
+
+.PHONY: demo
+demo: ## show fiolat at work on sample logs
+	scripts/demo
+
+.PHONY: check
+check: ci-deps ## what CI runs: lint, race, integration, oracle, docs-check, and that they left the tree as it was
+	@before=$$(git status --porcelain); \
+	for target in lint race integration oracle docs-check; do \
+		echo "== make $$target"; $(MAKE) --no-print-directory $$target; \
+	done; \
+	if [ "$$before" != "$$(git status --porcelain)" ]; then git status --short; \
+		echo 'check: the run above changed files or left some behind: commit them or add them to .gitignore' >&2; exit 1; fi
+
+.PHONY: ci-deps
+ci-deps: ## install what check needs beside Go and is not here
+	scripts/ci-deps

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+)
+
+// The scripts ask the program itself for what can come next.
+const (
+	bashCompletion = `_fiolat() {
+  local cur opts
+  cur="${COMP_WORDS[COMP_CWORD]}"
+  if [[ "$cur" == -* ]]; then
+    opts=$("${COMP_WORDS[@]:0:$COMP_CWORD}" "$cur" --generate-bash-completion 2>/dev/null)
+  elif [[ $COMP_CWORD -eq 1 ]]; then
+    opts=$("${COMP_WORDS[0]}" --generate-bash-completion 2>/dev/null)
+  fi
+  COMPREPLY=($(compgen -W "$opts" -- "$cur"))
+}
+complete -o bashdefault -o default -F _fiolat fiolat
+`
+	zshCompletion = `#compdef fiolat
+autoload -U bashcompinit && bashcompinit
+` + bashCompletion
+)
+
+func completionCommand(u *ui) *cli.Command {
+	return &cli.Command{
+		Name: "completion", ArgsUsage: "bash|zsh", Usage: "a script that completes commands and flags in the shell",
+		Description: "source <(fiolat completion bash)",
+		Action: func(c *cli.Context) error {
+			script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[c.Args().First()]
+			if !ok || c.NArg() != 1 {
+				return usagef("fiolat completion: want bash or zsh")
+			}
+			_, err := fmt.Fprint(u.stdout, script)
+			return err
+		},
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+const defaultOutput = "fiolat-out"
+
+func ingestCommand(u *ui) *cli.Command {
+	return &cli.Command{
+		Name:      "ingest",
+		Usage:     "the main job: logs into Elasticsearch, or into a directory",
+		ArgsUsage: "PATH...",
+		Description: "fiolat ingest --es http://localhost:9200 runs/today\n" +
+			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' --label ceph=19.2 runs/today\n" +
+			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
+			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
+		Flags: append(append(logFlags("direction,host"), esFlags()...),
+			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
+		),
+		Action: func(c *cli.Context) error { return ingestLogs(c.Context, u, c) },
+	}
+}
+
+func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
+	var bad faults
+	cfg, err := u.config(c)
+	bad.add(err)
+	args, err := paths(c)
+	bad.add(err)
+	es, err := addresses(c)
+	bad.add(err)
+	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
+	bad.add(esmodel.CheckLabels(cfg.Labels))
+	if err := bad.err(); err != nil {
+		return err
+	}
+	cfg.NeedStart = true
+	runs, err := discover(ctx, u, c, args, &cfg)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 1 && cfg.RunID != "" {
+		return usagef("--run-id names one run, but these are %d: %s", len(runs), roots(runs))
+	}
+	var client *esmodel.Client
+	if len(es) > 0 && !c.Bool("dry-run") {
+		if client, err = u.client(c); err != nil {
+			return err
+		}
+		defer client.Close()
+	}
+	cfg.Progress = u.progress(size(runs), "ingesting")
+	var errs []error
+	for _, in := range runs {
+		if len(runs) > 1 {
+			u.say("info", "run in %s:", ingest.Printable(in.Root))
+		}
+		err := ingestRun(ctx, u, c, client, in, cfg)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil { // one bad run must not keep the others from being seen
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func roots(runs []*ingest.Input) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, ingest.Printable(r.Root))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ingestRun takes one run from its logs to its last document.
+func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, in *ingest.Input, cfg pipeline.Config) error {
+	plan, err := pipeline.Prepare(ctx, in, cfg)
+	if err != nil {
+		return err
+	}
+	defer plan.Close()
+	prefix, output := c.String("index-prefix"), c.String("output")
+	var w esmodel.Writer
+	switch {
+	case c.Bool("dry-run"):
+		w = esmodel.NewCountWriter()
+	case client != nil:
+		w, err = esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output})
+	default:
+		w, err = esmodel.NewDirWriter(output, prefix)
+	}
+	if err != nil {
+		return err
+	}
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
+	summary, err := plan.Process(ctx, sink)
+	err = sink.Close(ctx, err)
+	report := sink.Report()
+	for _, warning := range report.Warnings {
+		u.warn(warning)
+	}
+	if summary != nil {
+		u.account(summary, report, documentsText(plan.Run, report))
+	}
+	var incomplete *esmodel.IncompleteError
+	if errors.As(err, &incomplete) {
+		u.say("error", "what is missing lies in %s; to finish: fiolat load %s", output, output)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("dry-run"):
+		u.say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
+	case client == nil:
+		for _, f := range report.Files {
+			u.say("info", "  %s", f)
+		}
+		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
+	}
+	return nil
+}
+
+// documentsText is the account's line on documents.
+func documentsText(run *pipeline.Run, r esmodel.Report) string {
+	t := r.Total()
+	where := fmt.Sprintf("%d indexed", t.Indexed)
+	if t.Written > 0 {
+		where = fmt.Sprintf("%d written", t.Written)
+	}
+	text := fmt.Sprintf("documents  %d made, %s, %d refused, %d spooled, %d lost; %d of other generations deleted (run %s)",
+		t.Made, where, t.Refused, t.Spooled, t.Lost, t.Deleted, ingest.Printable(run.ID))
+	for _, refusal := range r.Refusals {
+		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
+	}
+	return text
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+func inspectCommand(u *ui) *cli.Command {
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "what each log is: geometry, interval, host, job, damage found, repaired, missing",
+		ArgsUsage: "PATH...",
+		Description: "fiolat inspect runs/today\n\n" +
+			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that cannot be read are named, the others still shown, and the exit code is 3.",
+		Flags: append(logFlags(""),
+			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
+		),
+		Action: func(c *cli.Context) error { return inspect(c.Context, u, c) },
+	}
+}
+
+// discard is a sink for who only wants the account.
+type discard struct{}
+
+func (discard) Begin(context.Context, *pipeline.Run) error       { return nil }
+func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
+func (discard) End(context.Context, *pipeline.Summary) error     { return nil }
+
+func inspect(ctx context.Context, u *ui, c *cli.Context) error {
+	var bad faults
+	cfg, err := u.config(c)
+	bad.add(err)
+	format, err := oneOf(c, "format", "table", "json")
+	bad.add(err)
+	args, err := paths(c)
+	bad.add(err)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	runs, err := discover(ctx, u, c, args, &cfg)
+	if err != nil {
+		return err
+	}
+	skip := cfg.Settings.SkipBad
+	cfg.Settings.SkipBad = true // show the good logs beside the bad
+	skipped := 0
+	for _, in := range runs {
+		plan, err := pipeline.Prepare(ctx, in, cfg)
+		if err != nil {
+			return err
+		}
+		summary, err := plan.Process(ctx, discard{})
+		plan.Close()
+		if err != nil {
+			return err
+		}
+		skipped += summary.Account.LogsSkipped + int(summary.Account.LinesSkipped)
+		if format == "json" {
+			err = inspectJSON(u, in, plan, summary)
+		} else {
+			err = inspectTable(u, in, plan, summary)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if skipped > 0 && !skip {
+		return &ingest.ParseError{File: "input", Msg: "some of it cannot be read", Hint: "see above; --skip-bad goes on without it"}
+	}
+	return nil
+}
+
+func inspectJSON(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+	type dir struct {
+		Direction   string  `json:"direction"`
+		Records     int64   `json:"records"`
+		EqualStamps int64   `json:"records_equal_stamp"`
+		IOs         float64 `json:"ios"`
+		FirstMS     int64   `json:"first_ms"`
+		LastMS      int64   `json:"last_ms"`
+		Repaired    bool    `json:"repaired"`
+		Counted     *uint64 `json:"fio_total"`
+		Members     int     `json:"fio_total_of_logs,omitempty"`
+		Restored    float64 `json:"restored"`
+	}
+	type log struct {
+		Path       string  `json:"path"`
+		Log        string  `json:"log"`
+		Host       string  `json:"host,omitempty"`
+		Job        string  `json:"job,omitempty"`
+		Version    string  `json:"fio_version,omitempty"`
+		Geometry   string  `json:"geometry,omitempty"`
+		Groups     int     `json:"groups,omitempty"`
+		Coarseness int     `json:"coarseness"`
+		Columns    int     `json:"columns,omitempty"`
+		IntervalMS float64 `json:"interval_ms"`
+		How        string  `json:"interval_how,omitempty"`
+		Absolute   bool    `json:"absolute"`
+		StartMS    float64 `json:"start_ms"`
+		StartHow   string  `json:"start_how"`
+		Empty      bool    `json:"empty,omitempty"`
+		Directions []dir   `json:"directions"`
+	}
+	var logs []log
+	for _, r := range plan.Report() {
+		l := log{Path: r.Source.Path, Log: r.LogName, Host: r.Host, Job: r.Job, Version: r.Version, IntervalMS: float64(r.Interval) / 1e6, How: r.IntervalHow,
+			Absolute: r.Absolute, StartMS: float64(r.Log.Start) / 1e6, StartHow: r.StartHow, Empty: r.Empty}
+		if !r.Empty {
+			l.Geometry, l.Groups, l.Coarseness, l.Columns = r.Geometry.String(), r.Geometry.Groups, r.Geometry.Coarseness, r.Geometry.Columns()
+		}
+		for _, d := range r.Dirs {
+			x := dir{Direction: d.Direction, Records: d.Records, EqualStamps: d.EqualStamps, IOs: d.IOs, FirstMS: d.First.Milliseconds(), LastMS: d.Last.Milliseconds(), Repaired: d.Repaired, Restored: d.Restored}
+			if d.CountedKnown {
+				x.Counted, x.Members = &d.Counted, d.Members
+			}
+			l.Directions = append(l.Directions, x)
+		}
+		logs = append(logs, l)
+	}
+	e := json.NewEncoder(u.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(map[string]any{"root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account})
+}
+
+func startText(run *pipeline.Run) any {
+	if !run.StartKnown {
+		return nil
+	}
+	return time.Unix(0, run.Start).UTC().Format(time.RFC3339Nano)
+}
+
+func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+	run := plan.Run
+	start := "unknown"
+	if run.StartKnown {
+		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
+	}
+	fmt.Fprintf(u.stdout, "run %s in %s: %d logs, start %s, %v\n", ingest.Printable(run.ID), ingest.Printable(in.Root), len(run.Logs), start, run.Geometry) //nolint:errcheck // the flush below tells
+	w := tabwriter.NewWriter(u.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's total\tmissing\trestored\tnotes") //nolint:errcheck // tabwriter keeps the error for Flush
+	for _, r := range plan.Report() {
+		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
+		if r.Empty {
+			groups, coarse = "-", "-"
+		}
+		lead := []string{r.LogName, orDash(r.Host), orDash(r.Job), orDash(r.Version), groups, coarse,
+			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Log.Start), r.StartHow)}
+		if len(r.Dirs) == 0 {
+			fmt.Fprintln(w, line(append(lead, "-", "0", "0", "-", "-", "-", "empty"))) //nolint:errcheck // as above
+		}
+		for _, d := range r.Dirs {
+			counted, missing, restored := "-", "-", "-"
+			var notes []string
+			if d.CountedKnown {
+				counted = strconv.FormatUint(d.Counted, 10)
+				if d.Members > 1 {
+					counted += fmt.Sprintf(" of %d logs", d.Members)
+				} else {
+					missing = whole(float64(d.Counted) - d.IOs)
+				}
+				restored = whole(d.Restored)
+			}
+			if d.Repaired {
+				notes = append(notes, "repaired: damaged by fio --client")
+			}
+			if d.EqualStamps > 0 {
+				notes = append(notes, fmt.Sprintf("%d equal stamps", d.EqualStamps))
+			}
+			if r.Absolute {
+				notes = append(notes, "absolute stamps")
+			}
+			if r.Empty {
+				notes = append(notes, "empty")
+			}
+			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), whole(d.IOs), counted, missing, restored, strings.Join(notes, ", ")))) //nolint:errcheck // as above
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, name := range in.Ignored {
+		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name)) //nolint:errcheck // the account follows
+	}
+	u.account(s, nil, "")
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// line joins cells for the tabwriter; what comes from files is made printable.
+func line(cells []string) string {
+	for i, c := range cells {
+		cells[i] = ingest.Printable(c)
+	}
+	return strings.Join(cells, "\t")
+}

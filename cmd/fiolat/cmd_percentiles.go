@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/ingest"
+	"fiolat/internal/like"
+	"fiolat/pipeline"
+)
+
+func percentilesCommand(u *ui) *cli.Command {
+	return &cli.Command{
+		Name:      "percentiles",
+		Usage:     "percentiles over time, on standard output",
+		ArgsUsage: "PATH...",
+		Description: "fiolat percentiles --interval 10s --by direction runs/today\n" +
+			"fiolat percentiles --format ndjson --percentiles 50,99,99.99 'host*_clat_hist.*.log*'\n" +
+			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
+			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. " +
+			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program reads its own command line, and prints what it prints.",
+		Flags: append(logFlags(""),
+			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
+			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and csv: ns, us or ms"},
+			&cli.StringFlag{Name: "like", Usage: "answer as `PROGRAM` does, from its own flags that follow"},
+		),
+		Action: func(c *cli.Context) error { return percentiles(c.Context, u, c) },
+	}
+}
+
+var errNotLike = errors.New("not --like")
+
+// runLike handles percentiles --like PROGRAM, whose arguments are not ours.
+func runLike(ctx context.Context, u *ui, args []string) error {
+	if len(args) < 2 || args[1] != "percentiles" {
+		return errNotLike
+	}
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if program, ok := strings.CutPrefix(a, "--like="); ok {
+			return like.Run(ctx, program, args[i+1:], u.stdout, u.stderr)
+		}
+		if a == "--like" {
+			if i+1 == len(args) {
+				return usagef("--like: want %s", strings.Join(like.Programs, " or "))
+			}
+			return like.Run(ctx, args[i+1], args[i+2:], u.stdout, u.stderr)
+		}
+	}
+	return errNotLike
+}
+
+func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
+	var bad faults
+	cfg, err := u.config(c)
+	bad.add(err)
+	format, err := oneOf(c, "format", "table", "csv", "json", "ndjson")
+	bad.add(err)
+	unit, err := oneOf(c, "unit", "ns", "us", "ms")
+	bad.add(err)
+	args, err := paths(c)
+	bad.add(err)
+	if err := bad.err(); err != nil {
+		return err
+	}
+	runs, err := discover(ctx, u, c, args, &cfg)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 1 {
+		var names []string
+		for _, r := range runs {
+			names = append(names, ingest.Printable(r.Root))
+		}
+		return usagef("these are %d runs, and percentiles of one make sense: name one of %s", len(runs), strings.Join(names, ", "))
+	}
+	var written counter
+	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(c.Bool("dry-run"), u.stdout)), 64<<10)
+	sink := newRenderer(format, unit, out)
+	cfg.Progress = u.progress(size(runs), "reading")
+	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
+	if err != nil {
+		return err
+	}
+	defer plan.Close()
+	summary, err := plan.Process(ctx, sink)
+	u.progressDone()
+	if ferr := out.Flush(); err == nil && ferr != nil {
+		return ferr
+	}
+	if err != nil {
+		return err
+	}
+	u.account(summary, nil, "")
+	if c.Bool("dry-run") {
+		u.say("info", "dry run: %d bytes would be written to standard output", written)
+	}
+	return nil
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func discardIf(yes bool, w io.Writer) io.Writer {
+	if yes {
+		return io.Discard
+	}
+	return w
+}
+
+// discover finds the runs below the paths.
+func discover(_ context.Context, u *ui, c *cli.Context, args []string, cfg *pipeline.Config) ([]*ingest.Input, error) {
+	return ingest.Discover(args, ingest.DiscoverOptions{Kind: cfg.Settings.Kind, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/like"
+	"fiolat/pipeline"
+)
+
+// Exit codes; a promise to scripts. New ones may be added, none changes meaning.
+const (
+	exitOK          = 0
+	exitIncomplete  = 1   // not everything arrived: what, and where the rest is, was said
+	exitUsage       = 2   // the command line
+	exitInput       = 3   // bad input
+	exitSLA         = 4   // an SLA is broken, with --fail-on-sla
+	exitCompare     = 5   // compare --fail-if fired
+	exitInterrupted = 130 // a signal; what was done stands
+)
+
+// exitCode is the table of errors and exit codes; the only one.
+func exitCode(err error) int {
+	var (
+		usage      *usageErr
+		wish       *pipeline.UsageError
+		likeUsage  *like.UsageError
+		likeInput  *like.InputError
+		parse      *ingest.ParseError
+		path       *fs.PathError
+		incomplete *esmodel.IncompleteError
+		esUsage    *esmodel.UsageError
+		line       *esmodel.LineError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage):
+		return exitUsage
+	case errors.As(err, &incomplete):
+		return exitIncomplete
+	case errors.As(err, &parse), errors.As(err, &line), errors.As(err, &likeInput), errors.As(err, &path), errors.Is(err, os.ErrNotExist):
+		return exitInput
+	}
+	return exitIncomplete
+}
+
+// usageErr is a fault of the command line.
+type usageErr struct{ msg string }
+
+func (e *usageErr) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error { return &usageErr{fmt.Sprintf(format, args...)} }
+
+func usageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &usageErr{err.Error()}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+const (
+	catTime  = "TIME"
+	catSplit = "WHAT TO COMPUTE"
+	catInput = "INPUT"
+	catRun   = "RUN"
+)
+
+// logFlags are those of all commands that read logs.
+func logFlags(by string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds (default: the logs' own spacing, rounded up to whole seconds)"},
+		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's start (`run`) or from 1970 (epoch)"},
+		&cli.StringFlag{Name: "align", Category: catTime, Value: "overlap", Usage: "an I/O counts where it may have completed (`overlap`) or where it was in flight (inflight)"},
+		&cli.StringFlag{Name: "record-time", Category: catTime, Value: "end", Usage: "a record's stamp is the `end` of its interval, as fio means it, or the start, as fio-histo-log-pctiles reads it"},
+		&cli.StringFlag{Name: "start", Category: catTime, Usage: "wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from the logs' modification time"},
+		&cli.StringSliceFlag{Name: "offset", Category: catTime, Usage: "`HOST=DURATION` by which a host's jobs started later than the others'; may be repeated"},
+		&cli.StringFlag{Name: "offsets", Category: catTime, Usage: "`FILE` of such offsets, a line HOST DURATION"},
+		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Usage: "log_hist_msec of the job in `MS`, where neither fio's JSON nor a job file says it"},
+
+		&cli.StringFlag{Name: "percentiles", Category: catSplit, Value: "50,90,95,99,99.9", Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100"},
+		&cli.StringFlag{Name: "by", Category: catSplit, Value: by, Usage: "split by a `LIST` of direction, host, job, log, in all combinations; the total always comes"},
+		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency"},
+		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
+
+		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; may be repeated"},
+		&cli.BoolFlag{Name: "skip-bad", Category: catInput, Usage: "go on without lines and logs that cannot be read; each is counted and named"},
+		&cli.BoolFlag{Name: "repair", Category: catInput, Usage: "undo fio --client's damage in all logs, without asking for proof"},
+		&cli.BoolFlag{Name: "no-repair", Category: catInput, Usage: "leave logs damaged by fio --client as they are"},
+		&cli.BoolFlag{Name: "no-restore", Category: catInput, Usage: "leave out what only fio's JSON counted: each job's last, partial window"},
+		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Usage: "longest line of a log in `BYTES`"},
+		&cli.IntFlag{Name: "workers", Category: catInput, Usage: "logs read at a time (default: one per processor); changes no result"},
+		&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "do everything but write: say what would be written"},
+
+		&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: a hash of the logs' sizes and first 64 KiB)"},
+		&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
+		&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
+		&cli.StringFlag{Name: "part", Category: catRun, Usage: "`NAME` of this part of the run --run-id, whose hosts are ingested apart; implies --grid epoch"},
+	}
+}
+
+// oneOf is the value of a flag that takes one of a few words.
+func oneOf(c *cli.Context, name string, words ...string) (string, error) {
+	v := c.String(name)
+	if !slices.Contains(words, v) {
+		return "", usagef("--%s %q: want %s", name, v, strings.Join(words, " or "))
+	}
+	return v, nil
+}
+
+// faults collects all faults of a command line, to report them together.
+type faults []string
+
+func (f *faults) add(err error) {
+	if err != nil {
+		*f = append(*f, err.Error())
+	}
+}
+
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return usagef("%s", strings.Join(f, "\n"))
+}
+
+// config is what the flags ask of the pipeline.
+func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
+	cfg := pipeline.Config{
+		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
+		Workers: c.Int("workers"), MaxLine: c.Int("max-line"), Stdin: u.stdin, Warn: u.warn,
+	}
+	s := &cfg.Settings
+	var bad faults
+	var err error
+	s.Grid, err = oneOf(c, "grid", "run", "epoch")
+	bad.add(err)
+	s.Align, err = oneOf(c, "align", "overlap", "inflight")
+	bad.add(err)
+	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
+	bad.add(err)
+	_, err = oneOf(c, "kind", "clat")
+	bad.add(err)
+	if v := c.String("interval"); v != "" {
+		s.Interval, err = duration("--interval", v)
+		bad.add(err)
+		if err == nil && s.Interval < time.Millisecond {
+			bad.add(usagef("--interval %s: want at least 1ms", v))
+		}
+	}
+	s.Percentiles, err = percentileList(c.String("percentiles"))
+	bad.add(err)
+	s.By, err = byList(c.String("by"))
+	bad.add(err)
+	if s.Coarseness = c.Int("coarseness"); s.Coarseness < -1 || s.Coarseness > 6 {
+		bad.add(usagef("--coarseness %d: want 0 to 6", s.Coarseness))
+	}
+	if s.LogHistMsec = c.Int64("log-hist-msec"); s.LogHistMsec < 0 || s.LogHistMsec > 1e9 {
+		bad.add(usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
+	}
+	if cfg.Workers < 0 {
+		bad.add(usagef("--workers %d: want 1 or more", cfg.Workers))
+	}
+	if cfg.MaxLine < 1 {
+		bad.add(usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
+	}
+	s.Repair = "auto"
+	switch {
+	case c.Bool("repair") && c.Bool("no-repair"):
+		bad.add(usagef("--repair and --no-repair exclude each other"))
+	case c.Bool("repair"):
+		s.Repair = "yes"
+	case c.Bool("no-repair"):
+		s.Repair = "no"
+	}
+	s.Restore, s.SkipBad = !c.Bool("no-restore"), c.Bool("skip-bad")
+	s.Start, err = startTime(c.String("start"))
+	bad.add(err)
+	s.Offsets, err = offsets(c.StringSlice("offset"), c.String("offsets"))
+	bad.add(err)
+	cfg.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.add(err)
+	if cfg.Part != "" {
+		s.Grid = "epoch"
+		if cfg.RunID == "" {
+			bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
+		}
+	}
+	return cfg, bad.err()
+}
+
+// duration reads 10s, 1m30s, 500ms, or a plain number of seconds.
+func duration(flag, v string) (time.Duration, error) {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		seconds, nerr := strconv.ParseFloat(v, 64)
+		if nerr != nil || !(seconds > -1e9 && seconds < 1e9) {
+			return 0, usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
+		}
+		d = time.Duration(seconds * 1e9)
+	}
+	return d, nil
+}
+
+func percentileList(v string) ([]float64, error) {
+	var out []float64
+	for _, f := range strings.Split(v, ",") {
+		p, err := strconv.ParseFloat(strings.TrimSpace(f), 64)
+		if err != nil || !(p >= 0 && p <= 100) {
+			return nil, usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", v)
+		}
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func byList(v string) ([]string, error) {
+	known := []string{"host", "job", "log", "direction"}
+	var out []string
+	for _, f := range strings.Split(v, ",") {
+		if f = strings.TrimSpace(f); f == "" {
+			continue
+		}
+		if !slices.Contains(known, f) {
+			return nil, usagef("--by %q: want a list of direction, host, job, log", v)
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b string) int { return slices.Index(known, a) - slices.Index(known, b) })
+	return slices.Compact(out), nil
+}
+
+// startTime brings the forms of --start to RFC 3339.
+func startTime(v string) (string, error) {
+	if v == "" || v == "mtime" {
+		return v, nil
+	}
+	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 && n < 1e13 {
+		if n < 1e11 { // seconds
+			n *= 1000
+		}
+		return time.UnixMicro(int64(n * 1000)).UTC().Format(time.RFC3339Nano), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, v); err == nil { // without a zone: UTC
+			return t.UTC().Format(time.RFC3339Nano), nil
+		}
+	}
+	return "", usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime", v)
+}
+
+func offsets(flags []string, file string) (map[string]time.Duration, error) {
+	out := map[string]time.Duration{}
+	for _, f := range flags {
+		host, v, ok := strings.Cut(f, "=")
+		d, err := duration("--offset", v)
+		if !ok || err != nil {
+			return nil, usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
+		}
+		out[host] = d
+	}
+	if file == "" {
+		return out, nil
+	}
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, usagef("--offsets: %v", err)
+	}
+	defer r.Close()
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 {
+			return nil, usagef("%s:%d: want HOST DURATION", ingest.Printable(file), n)
+		}
+		d, err := duration(fmt.Sprintf("%s:%d:", ingest.Printable(file), n), fields[1])
+		if err != nil {
+			return nil, err
+		}
+		out[fields[0]] = d
+	}
+	return out, lines.Err()
+}
+
+func pairs(flag string, list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, f := range list {
+		k, v, ok := strings.Cut(f, "=")
+		if !ok || k == "" {
+			return nil, usagef("%s %q: want KEY=VALUE", flag, f)
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+// paths are the arguments of a command that reads logs.
+func paths(c *cli.Context) ([]string, error) {
+	p := c.Args().Slice()
+	if len(p) == 0 {
+		return nil, usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", c.Command.Name)
+	}
+	return p, nil
+}

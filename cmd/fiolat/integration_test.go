@@ -1,0 +1,324 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// server is the real Elasticsearch; without one these tests fail.
+func server(t *testing.T) string {
+	t.Helper()
+	url := os.Getenv("FIOLAT_TEST_ES")
+	if url == "" {
+		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
+	}
+	return url
+}
+
+// ask sends a request and decodes the answer, which must be a success.
+func ask(t *testing.T, method, url string, body string, answer any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s %v", method, url, res.Status, b, err)
+	}
+	if answer != nil {
+		if err := json.Unmarshal(b, answer); err != nil {
+			t.Fatalf("%s %s: %v in %s", method, url, err, b)
+		}
+	}
+}
+
+type document struct {
+	Timestamp string `json:"@timestamp"`
+	Scope     string
+	Run       struct{ ID, Generation string }
+	Host      struct{ Name string }
+	Fio       struct{ Job, Direction, Kind string }
+	Interval  struct {
+		MS       float64
+		OffsetMS float64 `json:"offset_ms"`
+	}
+	Logs     struct{ Count int }
+	Samples  float64
+	DocCount int64           `json:"_doc_count"`
+	Latency  json.RawMessage `json:"latency"`
+}
+
+// documents are all documents of an index by id.
+func documents(t *testing.T, es, index string) map[string]json.RawMessage {
+	t.Helper()
+	ask(t, "POST", es+"/"+index+"/_refresh", "", nil)
+	all := map[string]json.RawMessage{}
+	after := ""
+	for {
+		var found struct {
+			Hits struct {
+				Hits []struct {
+					ID     string          `json:"_id"`
+					Source json.RawMessage `json:"_source"`
+					Sort   json.RawMessage
+				}
+			}
+		}
+		ask(t, "POST", es+"/"+index+"/_search", `{"size":1000,"sort":["_doc"]`+after+`}`, &found)
+		for _, h := range found.Hits.Hits {
+			all[h.ID] = h.Source
+			after = `,"search_after":` + string(h.Sort)
+		}
+		if len(found.Hits.Hits) < 1000 {
+			return all
+		}
+	}
+}
+
+// ingestInto ingests a folder and returns the number of documents of the account
+// by kind of index.
+func ingestInto(t *testing.T, es, prefix string, args ...string) map[string]int {
+	t.Helper()
+	code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--log-format", "json"}, args...)...)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	made := map[string]int{}
+	for line := range strings.Lines(stderr) {
+		var l struct {
+			Msg       string
+			Documents struct {
+				Indices map[string]struct{ Made, Indexed, Refused int }
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("not JSON: %q", line)
+		}
+		if l.Msg != "account" {
+			continue
+		}
+		for name, c := range l.Documents.Indices {
+			kind := strings.Split(strings.TrimPrefix(name, prefix+"-"), "-")[0]
+			if c.Made != c.Indexed || c.Refused != 0 {
+				t.Errorf("%s: %+v", name, c)
+			}
+			made[kind] += c.Indexed
+		}
+	}
+	if len(made) != 3 {
+		t.Fatalf("the account names the indices %v, want run, histogram and percentiles\n%s", made, stderr)
+	}
+	return made
+}
+
+func TestElasticsearch(t *testing.T) {
+	es := server(t)
+	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"} {
+		t.Run(folder, func(t *testing.T) {
+			prefix := fmt.Sprintf("it-%s-%d", folder, os.Getpid())
+			t.Cleanup(func() {
+				ask(t, "DELETE", es+"/"+prefix+"-*?expand_wildcards=all", "", nil)
+				ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
+			})
+			dir := real + "/" + folder
+			split := "direction,host,job"
+			made := ingestInto(t, es, prefix, "--by", split, dir)
+
+			percentiles := documents(t, es, prefix+"-percentiles-*")
+			histograms := documents(t, es, prefix+"-histogram-*")
+			if len(percentiles) != made["percentiles"] || len(histograms) != made["histogram"] || made["percentiles"] == 0 || made["histogram"] == 0 {
+				t.Fatalf("%d percentile and %d histogram documents, the account says %v", len(percentiles), len(histograms), made)
+			}
+			samePercentiles(t, percentiles, dir, split)
+			sameHistograms(t, es, prefix, histograms)
+			runs := documents(t, es, prefix+"-run")
+			if len(runs) != 1 {
+				t.Fatalf("%d run documents", len(runs))
+			}
+			for _, r := range runs {
+				if !bytes.Contains(r, []byte(`"status":"complete"`)) {
+					t.Errorf("the run is not complete: %s", r)
+				}
+			}
+
+			// Again: nothing changes.
+			if again := ingestInto(t, es, prefix, "--by", split, dir); !reflect.DeepEqual(again, made) {
+				t.Errorf("the second time %v, the first %v", again, made)
+			}
+			if again := documents(t, es, prefix+"-percentiles-*"); !reflect.DeepEqual(again, percentiles) {
+				t.Error("percentile documents changed the second time")
+			}
+			if again := documents(t, es, prefix+"-histogram-*"); !reflect.DeepEqual(again, histograms) {
+				t.Error("histogram documents changed the second time")
+			}
+
+			// Another interval: another generation, and only that remains.
+			made = ingestInto(t, es, prefix, "--by", split, "--interval", "3s", dir)
+			percentiles = documents(t, es, prefix+"-percentiles-*")
+			histograms = documents(t, es, prefix+"-histogram-*")
+			if len(percentiles) != made["percentiles"] || len(histograms) != made["histogram"] {
+				t.Errorf("%d percentile and %d histogram documents of both generations, the account of the second says %v", len(percentiles), len(histograms), made)
+			}
+			generations := map[string]bool{}
+			for _, source := range percentiles {
+				d := decode(t, source)
+				generations[d.Run.Generation] = true
+				if d.Interval.MS != 3000 {
+					t.Fatalf("an interval of %v ms is left", d.Interval.MS)
+				}
+			}
+			if len(generations) != 1 {
+				t.Errorf("generations left: %v", generations)
+			}
+			sameHistograms(t, es, prefix, histograms)
+		})
+	}
+}
+
+func decode(t *testing.T, source json.RawMessage) (d document) {
+	t.Helper()
+	if err := json.Unmarshal(source, &d); err != nil {
+		t.Fatalf("%v in %s", err, source)
+	}
+	return d
+}
+
+// samePercentiles compares with percentiles --format ndjson, number for number.
+func samePercentiles(t *testing.T, docs map[string]json.RawMessage, dir, split string) {
+	t.Helper()
+	code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", split, dir)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	key := func(offset float64, scope, direction, host, job string) string {
+		return fmt.Sprint(offset, "|", scope, "|", direction, "|", host, "|", job)
+	}
+	byKey := map[string]document{}
+	for _, source := range docs {
+		d := decode(t, source)
+		byKey[key(d.Interval.OffsetMS, d.Scope, d.Fio.Direction, d.Host.Name, d.Fio.Job)] = d
+	}
+	rows := 0
+	for line := range strings.Lines(stdout) {
+		var r struct {
+			OffsetMS                          float64 `json:"offset_ms"`
+			Timestamp, Scope, Direction, Kind string
+			Host, Job                         *string
+			Samples                           float64
+			Logs                              int
+			Min, Max, Mean, StdDev            *float64
+			Percentiles                       map[string]*float64
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		d, ok := byKey[key(r.OffsetMS, r.Scope, r.Direction, deref(r.Host), deref(r.Job))]
+		if !ok {
+			t.Fatalf("no document for %s", line)
+		}
+		if d.Samples != r.Samples || d.Logs.Count != r.Logs || d.Timestamp != r.Timestamp || d.Fio.Kind != r.Kind {
+			t.Fatalf("document %+v, row %s", d, line)
+		}
+		var latency map[string]any
+		if d.Latency != nil {
+			if err := json.Unmarshal(d.Latency, &latency); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := map[string]*float64{"min": r.Min, "max": r.Max, "mean": r.Mean, "stddev": r.StdDev}
+		for p, v := range r.Percentiles {
+			want["p"+strings.ReplaceAll(p, ".", "_")] = v
+		}
+		for name, v := range want {
+			got, ok := latency[name].(float64)
+			if v == nil && ok || v != nil && got != *v {
+				t.Fatalf("latency.%s is %v in the document; row %s", name, latency[name], line)
+			}
+		}
+	}
+	if rows != len(docs) {
+		t.Errorf("%d rows, %d documents", rows, len(docs))
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// sameHistograms checks what the histogram field holds, and that _doc_count makes
+// an aggregation count I/Os.
+func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMessage) {
+	t.Helper()
+	ios := map[string]int64{}
+	for id, source := range docs {
+		d := decode(t, source)
+		var l struct {
+			Histogram struct {
+				Values []float64
+				Counts []int64
+			}
+			Buckets struct {
+				Index []int
+				Count []float64
+			}
+		}
+		if err := json.Unmarshal(d.Latency, &l); err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		for _, c := range l.Histogram.Counts {
+			sum += c
+		}
+		exact := 0.0
+		for _, c := range l.Buckets.Count {
+			exact += c
+		}
+		if math.Abs(float64(sum)-d.Samples) > 0.5 || math.Abs(exact-d.Samples) > 1e-9*d.Samples || d.DocCount != sum {
+			t.Fatalf("%s: %d I/Os in the histogram, %v in the exact buckets, samples %v, _doc_count %d", id, sum, exact, d.Samples, d.DocCount)
+		}
+		if sum == 0 { // no _doc_count: such a document counts as 1
+			sum = 1
+		}
+		ios[d.Fio.Direction] += sum
+	}
+	var found struct {
+		Aggregations struct {
+			By struct {
+				Buckets []struct {
+					Key      string
+					DocCount int64 `json:"doc_count"`
+				}
+			}
+		}
+	}
+	ask(t, "POST", es+"/"+prefix+"-histogram-*/_search", `{"size":0,"aggs":{"by":{"terms":{"field":"fio.direction"}}}}`, &found)
+	if len(found.Aggregations.By.Buckets) != len(ios) {
+		t.Fatalf("directions %v, want those of %v", found.Aggregations.By.Buckets, ios)
+	}
+	for _, b := range found.Aggregations.By.Buckets {
+		if b.DocCount != ios[b.Key] {
+			t.Errorf("%s: the aggregation counts %d I/Os, the documents hold %d", b.Key, b.DocCount, ios[b.Key])
+		}
+	}
+}

@@ -1,0 +1,155 @@
+// Command fiolat turns the latency histograms that fio logs into percentiles over
+// time, on standard output, in Elasticsearch, or in files.
+//
+// Each subcommand is one file: its flags, its help, and a function of a context
+// and an ui that does the work. main is wiring; exit.go alone decides exit codes.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	ctx, stop := signalContext()
+	defer stop()
+	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted = errors.New("interrupted")
+
+// signalContext ends at the first SIGINT or SIGTERM, so that what is under way can
+// be brought to a clean end; the second one kills as usual.
+func signalContext() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		if _, ok := <-c; ok {
+			signal.Stop(c)
+			cancel(errInterrupted)
+		}
+	}()
+	return ctx, func() { signal.Stop(c); close(c) }
+}
+
+// run is the whole program.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	u := newUI(stdin, stdout, stderr)
+	app := newApp(u)
+	err := runLike(ctx, u, args)
+	if errors.Is(err, errNotLike) {
+		err = app.RunContext(ctx, permute(app, args))
+	}
+	return u.exit(err)
+}
+
+// version is that of the module, or of the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+func newApp(u *ui) *cli.App {
+	usage := func(_ *cli.Context, err error, _ bool) error { return usageError(err) }
+	app := &cli.App{
+		Name:    "fiolat",
+		Usage:   "fio's latency histograms, aligned, added up, and asked for percentiles over time",
+		Version: version(),
+		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
+			"fiolat ingest --es http://localhost:9200 runs/today\n" +
+			"fiolat inspect runs/today              what each log is, and what is wrong with it",
+		EnableBashCompletion:      true,
+		DisableSliceFlagSeparator: true,
+		HideHelpCommand:           true,
+		Reader:                    u.stdin,
+		Writer:                    u.stdout,
+		ErrWriter:                 u.stderr,
+		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go decides
+		OnUsageError:              usage,
+		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
+		Commands: []*cli.Command{
+			ingestCommand(u), percentilesCommand(u), inspectCommand(u), setupCommand(u), loadCommand(u),
+			completionCommand(u), docsCommand(u),
+		},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("no such command: %q; see fiolat --help", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, c := range app.Commands {
+		c.OnUsageError = usage
+		c.Flags = append(c.Flags, logFormatFlag)
+		before := c.Action
+		c.Action = func(ctx *cli.Context) error {
+			if err := u.configure(ctx); err != nil {
+				return err
+			}
+			return before(ctx)
+		}
+	}
+	return app
+}
+
+// permute moves the flags of a subcommand before its arguments, since the library
+// takes everything after the first argument as one, in silence.
+func permute(app *cli.App, args []string) []string {
+	if len(args) < 3 {
+		return args
+	}
+	cmd := app.Command(args[1])
+	if cmd == nil {
+		return args
+	}
+	takesValue := map[string]bool{}
+	for _, f := range cmd.Flags {
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			for _, name := range f.Names() {
+				takesValue[name] = d.TakesValue()
+			}
+		}
+	}
+	flags, rest := append([]string(nil), args[:2]...), []string(nil)
+	for i := 2; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			rest = append(rest, args[i+1:]...)
+			break
+		}
+		if a == "-" || !strings.HasPrefix(a, "-") {
+			rest = append(rest, a)
+			continue
+		}
+		flags = append(flags, a)
+		if takesValue[strings.TrimLeft(a, "-")] && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	if len(rest) == 0 {
+		return flags
+	}
+	return append(append(flags, "--"), rest...)
+}

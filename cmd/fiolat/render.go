@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+// renderer is a pipeline.Sink that prints rows.
+type renderer struct {
+	run *pipeline.Run
+	out *bufio.Writer
+	// begin, row and end are the format.
+	begin func() error
+	row   func(q *pipeline.Quantum, r *pipeline.Row) error
+	end   func(*pipeline.Summary) error
+	buf   []byte
+}
+
+func newRenderer(format, unit string, out *bufio.Writer) *renderer {
+	r := &renderer{out: out, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
+	divisor := map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}[unit]
+	switch format {
+	case "ndjson":
+		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+			r.buf = append(r.appendJSON(r.buf[:0], q, row), '\n')
+			_, err := r.out.Write(r.buf)
+			return err
+		}
+	case "json":
+		r.json()
+	case "csv":
+		r.csv(unit, divisor)
+	default:
+		r.table(unit, divisor)
+	}
+	return r
+}
+
+func (r *renderer) Begin(_ context.Context, run *pipeline.Run) error {
+	r.run = run
+	return r.begin()
+}
+
+func (r *renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	for i := range q.Rows {
+		if err := r.row(q, &q.Rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
+
+// timestamp is the wall-clock start of a quantum, "" if it is not known.
+func (r *renderer) timestamp(offset int64) string {
+	if !r.run.StartKnown {
+		return ""
+	}
+	return time.Unix(0, r.run.Start+offset).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// number is f as briefly as it can be read back exactly.
+func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
+
+func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+
+// appendJSON appends the row as the NDJSON of the contract: ns, and null where
+// there is nothing to say.
+func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+	text := func(name, v string) {
+		b = append(b, ',', '"')
+		b = append(b, name...)
+		b = append(b, '"', ':')
+		if v == "" {
+			b = append(b, "null"...)
+			return
+		}
+		quoted, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // strings always marshal
+		}
+		b = append(b, quoted...)
+	}
+	s := &row.Stats
+	value := func(name string, v float64) {
+		b = append(b, name...)
+		if s.Empty() {
+			b = append(b, "null"...)
+			return
+		}
+		b = number(b, v)
+	}
+	b = append(b, `{"offset_ms":`...)
+	b = number(b, float64(q.Offset)/1e6)
+	text("timestamp", r.timestamp(q.Offset))
+	text("scope", row.Scope)
+	text("direction", row.Dims.Direction)
+	text("host", row.Dims.Host)
+	text("job", row.Dims.Job)
+	text("log", row.Dims.Log)
+	text("kind", r.run.Kind.String())
+	b = append(b, `,"samples":`...)
+	b = number(b, s.Samples)
+	b = append(b, `,"logs":`...)
+	b = strconv.AppendInt(b, int64(row.Logs), 10)
+	value(`,"min":`, s.Min)
+	value(`,"max":`, s.Max)
+	value(`,"mean":`, s.Mean)
+	value(`,"stddev":`, s.StdDev)
+	b = append(b, `,"percentiles":{`...)
+	for i, p := range r.run.Percentiles {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		value(`"`+percentileName(p)+`":`, s.Percentiles[i])
+	}
+	b = append(b, '}')
+	if len(s.AtLeast) > 0 {
+		b = append(b, `,"at_least":[`...)
+		for i, k := range s.AtLeast {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, '"')
+			b = append(b, percentileName(r.run.Percentiles[k])...)
+			b = append(b, '"')
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// json is one object: what the run is, and its rows.
+func (r *renderer) json() {
+	rows := 0
+	r.begin = func() error {
+		head := map[string]any{"id": r.run.ID, "interval_ms": float64(r.run.Interval) / 1e6, "start": nil, "start_how": nil, "percentiles": r.run.Percentiles}
+		if r.run.StartKnown {
+			head["start"], head["start_how"] = r.timestamp(0), r.run.StartHow
+		}
+		b, err := json.Marshal(head)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(r.out, "{\"run\":%s,\n\"rows\":[", b)
+		return err
+	}
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		if rows++; rows > 1 {
+			r.out.WriteByte(',') //nolint:errcheck // bufio keeps the error for the next write
+		}
+		r.out.WriteByte('\n') //nolint:errcheck // as above
+		r.buf = r.appendJSON(r.buf[:0], q, row)
+		_, err := r.out.Write(r.buf)
+		return err
+	}
+	r.end = func(s *pipeline.Summary) error {
+		b, err := json.Marshal(s.Account)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s}\n", b)
+		return err
+	}
+}
+
+// fields are the statistics of a row in a unit, "" where there are none.
+func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []string {
+	s := &row.Stats
+	values := append([]float64{s.Min, s.Max, s.Mean, s.StdDev}, s.Percentiles...)
+	out := make([]string, len(values))
+	if s.Empty() {
+		return out
+	}
+	for i, v := range values {
+		out[i] = format(v)
+	}
+	for _, k := range s.AtLeast {
+		out[4+k] = ">=" + out[4+k]
+	}
+	return out
+}
+
+func (r *renderer) csv(unit string, divisor float64) {
+	w := csv.NewWriter(r.out)
+	r.begin = func() error {
+		head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops",
+			"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
+		for _, p := range r.run.Percentiles {
+			head = append(head, "p"+percentileName(p)+"_"+unit)
+		}
+		return w.Write(head)
+	}
+	plain := func(f float64) string { return string(number(nil, f)) }
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		iops := ""
+		if row.IOPSKnown {
+			iops = plain(row.IOPS)
+		}
+		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction, row.Dims.Host, row.Dims.Job, row.Dims.Log,
+			r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
+		return w.Write(append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...))
+	}
+	r.end = func(*pipeline.Summary) error {
+		w.Flush()
+		return w.Error()
+	}
+}
+
+// table is for people: only the columns that say something, and rounded.
+func (r *renderer) table(unit string, divisor float64) {
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	rows := 0
+	var by []string
+	r.begin = func() error {
+		by = r.run.Settings.By
+		fmt.Fprint(w, "time\t") //nolint:errcheck // tabwriter keeps the error for Flush
+		for _, dim := range by {
+			fmt.Fprintf(w, "%s\t", dim) //nolint:errcheck // as above
+		}
+		fmt.Fprintf(w, "samples\tiops\tmin_%[1]s\tmax_%[1]s\tmean_%[1]s\tstddev_%[1]s\t", unit) //nolint:errcheck // as above
+		for _, p := range r.run.Percentiles {
+			fmt.Fprintf(w, "p%s_%s\t", percentileName(p), unit) //nolint:errcheck // as above
+		}
+		_, err := fmt.Fprintln(w)
+		return err
+	}
+	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', decimals(v/divisor), 64) }
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		fmt.Fprintf(w, "%s\t", time.Duration(q.Offset)) //nolint:errcheck // tabwriter keeps the error for Flush
+		for _, dim := range by {
+			v := map[string]string{"host": row.Dims.Host, "job": row.Dims.Job, "log": row.Dims.Log, "direction": row.Dims.Direction}[dim]
+			if v == "" {
+				v = pipeline.All
+			}
+			fmt.Fprintf(w, "%s\t", ingest.Printable(v)) //nolint:errcheck // as above
+		}
+		iops := ""
+		if row.IOPSKnown {
+			iops = strconv.FormatFloat(row.IOPS, 'f', decimals(row.IOPS), 64)
+		}
+		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', decimals(row.Stats.Samples), 64), iops) //nolint:errcheck // as above
+		for _, f := range r.fields(row, round) {
+			fmt.Fprintf(w, "%s\t", f) //nolint:errcheck // as above
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+		if rows++; rows%1000 == 0 { // a day of seconds must not wait for its end
+			return w.Flush()
+		}
+		return nil
+	}
+	r.end = func(*pipeline.Summary) error { return w.Flush() }
+}
+
+// decimals leaves four significant digits or so.
+func decimals(v float64) int {
+	switch {
+	case v >= 1000 || v == 0:
+		return 0
+	case v >= 100:
+		return 1
+	case v >= 10:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+var logFormatFlag = &cli.StringFlag{
+	Name: "log-format", Value: "text", EnvVars: []string{"FIOLAT_LOG_FORMAT"},
+	Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json",
+}
+
+// ui is where a command's words go: data to stdout, everything else to stderr.
+type ui struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	json           bool
+	unknown        string // a command that does not exist
+
+	mu  sync.Mutex // guards bar and stderr: workers report progress
+	bar *progressbar.ProgressBar
+}
+
+func newUI(stdin io.Reader, stdout, stderr io.Writer) *ui {
+	return &ui{stdin: stdin, stdout: stdout, stderr: stderr}
+}
+
+func (u *ui) configure(c *cli.Context) error {
+	switch f := c.String("log-format"); f {
+	case "text":
+	case "json":
+		u.json = true
+	default:
+		return usagef("--log-format %q: want text or json", f)
+	}
+	return nil
+}
+
+// say writes one line to standard error. Names from files must come through
+// ingest.Printable first.
+func (u *ui) say(level, format string, args ...any) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.bar != nil {
+		u.bar.Clear() //nolint:errcheck // only a progress bar
+	}
+	msg := fmt.Sprintf(format, args...)
+	if u.json {
+		u.line(map[string]any{"level": level, "msg": msg})
+		return
+	}
+	if level != "info" {
+		msg = "fiolat: " + level + ": " + msg
+	}
+	fmt.Fprintln(u.stderr, msg)
+}
+
+// line writes v as a line of JSON to standard error.
+func (u *ui) line(v map[string]any) {
+	v["time"] = time.Now().UTC().Format(time.RFC3339Nano)
+	b, err := json.Marshal(v)
+	if err != nil {
+		b = []byte(strconv.Quote(err.Error()))
+	}
+	u.stderr.Write(append(b, '\n')) //nolint:errcheck // nobody is left to be told
+}
+
+func (u *ui) warn(msg string) { u.say("warning", "%s", msg) }
+
+// exit says what went wrong, once, and turns it into an exit code.
+func (u *ui) exit(err error) int {
+	u.progressDone()
+	if err == nil && u.unknown != "" {
+		err = usagef("no such command: %q; see fiolat --help", u.unknown)
+	}
+	code := exitCode(err)
+	if err == nil {
+		return code
+	}
+	if code == exitInterrupted {
+		u.say("error", "interrupted: what was done stands; run the same command again to finish")
+		return code
+	}
+	if u.json {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.line(map[string]any{"level": "error", "msg": err.Error(), "exit": code})
+		return code
+	}
+	u.say("error", "%v", err)
+	return code
+}
+
+// progress shows a bar of total bytes on a terminal; it returns what to report the
+// bytes read to, or nil.
+func (u *ui) progress(total int64, what string) func(int64) {
+	f, ok := u.stderr.(*os.File)
+	if !ok || u.json || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	u.bar = progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what), progressbar.OptionShowBytes(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
+	return func(n int64) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.bar != nil {
+			u.bar.Add64(n) //nolint:errcheck // only a progress bar
+		}
+	}
+}
+
+func (u *ui) progressDone() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.bar != nil {
+		u.bar.Finish() //nolint:errcheck // only a progress bar
+		u.bar = nil
+	}
+}
+
+// account prints the end-of-run account: in = out + named losses.
+func (u *ui) account(s *pipeline.Summary, documents any, text string) {
+	a := &s.Account
+	if u.json {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		v := map[string]any{"level": "info", "msg": "account", "account": a, "quanta": s.Quanta}
+		if documents != nil {
+			v["documents"] = documents
+		}
+		u.line(v)
+		return
+	}
+	fio := "unknown (no fio JSON)"
+	missing := "unknown"
+	if a.Counted > 0 {
+		fio = strconv.FormatUint(a.Counted, 10)
+		missing = whole(a.Missing)
+		if !a.CountedKnown {
+			fio += " (of some of the logs)"
+		}
+	}
+	u.say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped, a.LogsRepaired)
+	u.say("info", "records    %d read, %d lines skipped, %d repaired, %d with the stamp of the one before", a.Records, a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
+	u.say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing from the logs %s; in the last bucket %s",
+		whole(a.Logged), whole(a.Restored), whole(a.Placed), s.Quanta, fio, missing, whole(a.LastBucket))
+	if text != "" {
+		u.say("info", "%s", text)
+	}
+}
+
+// whole prints a count that is a whole number but for rounding.
+func whole(f float64) string { return strconv.FormatFloat(math.Round(f*1e6)/1e6, 'f', -1, 64) }
+
+// size is the number of bytes of the logs as stored, for the progress bar.
+func size(in []*ingest.Input) (n int64) {
+	for _, i := range in {
+		for _, s := range i.Logs {
+			n += s.Size
+		}
+	}
+	return n
+}

@@ -1,0 +1,352 @@
+package esmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fiolat/pipeline"
+)
+
+// Writer takes the documents of a run. A Sink drives it: Open, Put, Add and Push in
+// any number, then Flush and Conclude if all documents were made, and Close always.
+type Writer interface {
+	// Open makes ready for the documents of a run: templates, directories.
+	Open(ctx context.Context, run *pipeline.Run) error
+	// Put stores one document now, outside of the account.
+	Put(ctx context.Context, index, id string, doc []byte) error
+	// Add takes over one document; it copies what it is given. It blocks while the
+	// writer holds as much as it may.
+	Add(ctx context.Context, index string, id, doc []byte) error
+	// Push sets off what is held, without waiting for it.
+	Push(ctx context.Context) error
+	// Flush waits until each document added so far has an outcome. A nil error does
+	// not say that all is well; Report does.
+	Flush(ctx context.Context) error
+	// Conclude makes the run's new generation the only one. It fails with an
+	// *IncompleteError or a *MismatchError, and then changes nothing, if a document
+	// of it is missing. It comes after Flush.
+	Conclude(ctx context.Context, run *pipeline.Run) error
+	// Spool keeps a document for "fiolat load" without trying to send it, outside of
+	// the account; no-op where there is no spool.
+	Spool(index, id string, doc []byte) error
+	// Close ends the writer. What has no outcome when ctx ends is spooled. With
+	// complete, what was left behind by earlier attempts at the run goes.
+	Close(ctx context.Context, complete bool) error
+	Report() Report
+}
+
+// Defaults of BulkConfig.
+const (
+	DefaultFlushBytes = 4 << 20
+	DefaultInFlight   = 3
+	defaultGzipLevel  = 1
+	probeEvery        = 30 * time.Second
+)
+
+// BulkConfig says how documents are sent.
+type BulkConfig struct {
+	// Prefix is that of the indices; "" is DefaultPrefix.
+	Prefix string
+	// FlushBytes is the size of a request before compression; 0 is 4 MiB. One
+	// document may be larger and then goes alone.
+	FlushBytes int
+	// InFlight is the number of requests under way at once; 0 is 3. The writer holds
+	// at most (InFlight + 1) x FlushBytes of documents, and InFlight x FlushBytes of
+	// compressed requests if they do not compress at all; real ones take an eighth.
+	InFlight int
+	// GzipLevel is 1 to 9; 0 is 1, negative sends requests uncompressed.
+	GzipLevel int
+	// MaxWait is for how long a document is tried again since it, or one sent with
+	// it, last got on; 0 is the client's.
+	MaxWait time.Duration
+	// SpoolDir is where that goes which could not be sent, and RefusedDir, "" being
+	// SpoolDir, what Elasticsearch refused. Without them such documents are only
+	// counted.
+	SpoolDir, RefusedDir string
+	// NoTemplates leaves index templates alone: no check, no installation.
+	NoTemplates bool
+}
+
+// BulkWriter sends documents to Elasticsearch. It is safe for use by many
+// goroutines.
+//
+// Documents are gathered in batches. A batch is a request of its own until every
+// document in it has an outcome: acknowledged, refused, or set aside. So memory is
+// bounded however long the server is away, and one slow request never holds up the
+// others. Batches are delivered by InFlight goroutines that end with Close. They
+// do not share the caller's context: a caller that is interrupted still wants what
+// it handed over to be sent or spooled, and Close says how long that may take.
+type BulkWriter struct {
+	c   *Client
+	cfg BulkConfig
+
+	adding chan struct{} // a lock that can be waited for with a context
+	cur    *batch        // being filled; owned by who holds adding
+	closed bool          // owned by who holds adding
+	free   chan *batch   // InFlight + 1 of them in all
+	queue  chan *batch
+	ctx    context.Context // of the deliveries
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+	single sync.Mutex // of Put's sender
+	put    *sender
+
+	mu      sync.Mutex // guards what follows
+	report  Report
+	counts  []*Counts // by batch item's index
+	names   []string
+	number  map[string]int32
+	pending int
+	idle    chan struct{} // closed while pending is 0
+	fatal   error         // nothing more can be done: Add fails
+	down    error         // the server is away: what comes is spooled
+	probe   time.Time     // when to try it again
+	spool   *spoolFile
+	refused *spoolFile
+}
+
+// NewBulkWriter starts a writer; it must be closed.
+func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
+	if cfg.Prefix == "" {
+		cfg.Prefix = DefaultPrefix
+	}
+	if err := CheckPrefix(cfg.Prefix); err != nil {
+		return nil, err
+	}
+	if cfg.FlushBytes == 0 {
+		cfg.FlushBytes = DefaultFlushBytes
+	}
+	if cfg.InFlight == 0 {
+		cfg.InFlight = DefaultInFlight
+	}
+	if cfg.GzipLevel == 0 {
+		cfg.GzipLevel = defaultGzipLevel
+	}
+	if cfg.FlushBytes < 0 || cfg.FlushBytes > 100<<20 || cfg.InFlight < 0 || cfg.InFlight > 64 || cfg.GzipLevel > 9 {
+		return nil, &UsageError{Msg: fmt.Sprintf("bulk requests of %d bytes, %d at once, gzip level %d cannot be",
+			cfg.FlushBytes, cfg.InFlight, cfg.GzipLevel), Hint: "at most 100 MiB, 64 and 9"}
+	}
+	if cfg.MaxWait == 0 {
+		cfg.MaxWait = c.maxWait
+	}
+	if cfg.RefusedDir == "" {
+		cfg.RefusedDir = cfg.SpoolDir
+	}
+	w := &BulkWriter{
+		c: c, cfg: cfg,
+		adding: make(chan struct{}, 1),
+		free:   make(chan *batch, cfg.InFlight+1),
+		queue:  make(chan *batch),
+		report: Report{Indices: map[string]Counts{}},
+		number: map[string]int32{},
+		idle:   make(chan struct{}),
+	}
+	close(w.idle)
+	w.ctx, w.cancel = context.WithCancelCause(context.Background())
+	for range cap(w.free) {
+		w.free <- new(batch)
+	}
+	w.name(nil)
+	w.put = w.newSender()
+	for range cfg.InFlight {
+		w.wg.Add(1)
+		go func() {
+			defer w.wg.Done()
+			s := w.newSender()
+			for b := range w.queue {
+				w.deliver(s, b, b.all())
+				b.reset(w.cfg.FlushBytes)
+				w.free <- b
+				w.done()
+			}
+		}()
+	}
+	return w, nil
+}
+
+// name sets the names of the spool and of the file for refused documents.
+func (w *BulkWriter) name(run *pipeline.Run) {
+	tail := ".load"
+	if run != nil {
+		tail = fileTail(run.ID, run.Part)
+	}
+	w.spool = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-spool"+tail)
+	w.refused = newSpoolFile(w.cfg.RefusedDir, w.cfg.Prefix+"-refused"+tail)
+}
+
+// Open makes sure of the index templates. Where the server is away for MaxWait and
+// there is a spool, the run goes on into it.
+func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
+	w.mu.Lock()
+	w.name(run)
+	w.mu.Unlock()
+	if w.cfg.NoTemplates {
+		return nil
+	}
+	warnings, err := EnsureTemplates(ctx, w.c, w.cfg.Prefix)
+	w.mu.Lock()
+	w.report.Warnings = append(w.report.Warnings, warnings...)
+	w.mu.Unlock()
+	var away *UnavailableError
+	if errors.As(err, &away) && w.cfg.SpoolDir != "" {
+		w.setDown(err)
+		return nil
+	}
+	return err
+}
+
+// Add takes over one document. The error says that it was not taken: the context
+// ended, or nothing more can be done with any document.
+func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	if w.closed {
+		return ErrClosed
+	}
+	if w.cur != nil && len(w.cur.raw)+len(doc)+len(index)+len(id)+64 > w.cfg.FlushBytes && len(w.cur.items) > 0 {
+		if err := w.dispatch(ctx); err != nil {
+			return err
+		}
+	}
+	if w.cur == nil {
+		select {
+		case w.cur = <-w.free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fatal != nil {
+		return w.fatal
+	}
+	n, ok := w.number[index]
+	if !ok {
+		n = int32(len(w.counts))
+		w.number[index] = n
+		w.counts = append(w.counts, new(Counts))
+		w.names = append(w.names, index)
+	}
+	size := w.cur.add(n, index, id, doc)
+	w.counts[n].Made++
+	w.counts[n].Bytes += int64(size)
+	return nil
+}
+
+// Push sends what is held on its way.
+func (w *BulkWriter) Push(ctx context.Context) error {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	defer w.unlock()
+	return w.dispatch(ctx)
+}
+
+// dispatch hands the batch being filled to a sender; the caller holds adding.
+func (w *BulkWriter) dispatch(ctx context.Context) error {
+	if w.cur == nil || len(w.cur.items) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	if w.pending == 0 {
+		w.idle = make(chan struct{})
+	}
+	w.pending++
+	w.mu.Unlock()
+	select {
+	case w.queue <- w.cur:
+		w.cur = nil
+		return nil
+	case <-ctx.Done():
+		w.done()
+		return context.Cause(ctx)
+	}
+}
+
+// done says that a batch has its outcome.
+func (w *BulkWriter) done() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending--; w.pending == 0 {
+		close(w.idle)
+	}
+}
+
+// Flush waits for all outcomes. It fails with the context, or if nothing more can
+// be done with any document.
+func (w *BulkWriter) Flush(ctx context.Context) error {
+	if err := w.Push(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	idle := w.idle
+	w.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.fatal
+}
+
+// Close waits for all outcomes until ctx ends, spools what has none, and ends the
+// writer's goroutines. It fails if a document is nowhere. A second Close is no-op.
+func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
+	// When ctx ends the senders give up, and so whoever waits for one goes on.
+	stop := context.AfterFunc(ctx, func() { w.cancel(errInterrupted) })
+	defer stop()
+	w.adding <- struct{}{}
+	defer w.unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	_ = w.dispatch(context.Background())
+	close(w.queue)
+	w.wg.Wait()
+	w.cancel(ErrClosed)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := errors.Join(w.spool.close(), w.refused.close())
+	if complete && err == nil {
+		err = errors.Join(w.spool.removeOld(), w.refused.removeOld())
+	}
+	return err
+}
+
+// Report is the account so far.
+func (w *BulkWriter) Report() Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.report.clone()
+	for i, c := range w.counts {
+		sum := r.Indices[w.names[i]]
+		sum.add(*c)
+		r.Indices[w.names[i]] = sum
+	}
+	r.SpoolFile, r.RefusedFile = w.spool.path(), w.refused.path()
+	return r
+}
+
+func (w *BulkWriter) lock(ctx context.Context) error {
+	select {
+	case w.adding <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case w.adding <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *BulkWriter) unlock() { <-w.adding }

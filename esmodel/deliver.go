@@ -1,0 +1,417 @@
+package esmodel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// batch is documents that are sent together, as they go over the wire.
+type batch struct {
+	raw   []byte
+	ids   []byte
+	items []item
+	todo  []int32 // scratch of all
+}
+
+// item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the
+// document, both with their newlines.
+type item struct {
+	at, doc, end int
+	id, idEnd    int
+	index        int32 // in BulkWriter.counts
+}
+
+// add appends a document and returns the bytes that it takes.
+func (b *batch) add(n int32, index string, id, doc []byte) int {
+	it := item{at: len(b.raw), id: len(b.ids), index: n}
+	b.raw = append(b.raw, `{"index":{"_index":`...)
+	b.raw = appendString(b.raw, index)
+	b.raw = append(b.raw, `,"_id":`...)
+	b.raw = appendString(b.raw, string(id))
+	b.raw = append(b.raw, "}}\n"...)
+	it.doc = len(b.raw)
+	b.raw = append(b.raw, doc...)
+	b.raw = append(b.raw, '\n')
+	it.end = len(b.raw)
+	b.ids = append(b.ids, id...)
+	it.idEnd = len(b.ids)
+	b.items = append(b.items, it)
+	return it.end - it.at
+}
+
+func (b *batch) idOf(i int32) []byte { return b.ids[b.items[i].id:b.items[i].idEnd] }
+
+// all are the numbers of all items.
+func (b *batch) all() []int32 {
+	b.todo = b.todo[:0]
+	for i := range b.items {
+		b.todo = append(b.todo, int32(i))
+	}
+	return b.todo
+}
+
+// reset empties the batch and keeps its memory, unless one document blew it up.
+func (b *batch) reset(most int) {
+	if cap(b.raw) > 2*most {
+		b.raw = nil
+	}
+	b.raw, b.ids, b.items = b.raw[:0], b.ids[:0], b.items[:0]
+}
+
+// deliver sends the items of todo until each has an outcome. It changes todo.
+func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
+	p := w.c.pace("send documents", w.cfg.MaxWait)
+	for len(todo) > 0 {
+		probing, err := w.hopeless()
+		if err != nil {
+			w.setAside(b, todo)
+			return
+		}
+		before := len(todo)
+		todo, err = s.attempt(w.ctx, b, todo)
+		if errors.Is(err, errTooLarge) {
+			// Half of it may pass. Both halves keep what is done about them so far.
+			half := len(todo) / 2
+			w.deliver(s, b, todo[:half])
+			w.deliver(s, b, todo[half:])
+			return
+		}
+		if err == nil || len(todo) < before {
+			w.setUp()
+			p.progress()
+		}
+		if err == nil {
+			continue // todo is empty
+		}
+		var passing *temporaryError
+		if probing && errors.As(err, &passing) {
+			w.setDown(err)
+			continue
+		}
+		err = p.wait(w.ctx, err)
+		var away *UnavailableError
+		switch {
+		case err == nil:
+			w.mu.Lock()
+			w.report.Retried += int64(len(todo))
+			w.mu.Unlock()
+		case errors.As(err, &away):
+			w.setDown(err)
+			w.setAside(b, todo)
+			return
+		case w.ctx.Err() != nil:
+			w.setAside(b, todo)
+			return
+		default: // credentials, trust, a server that is none: nothing will ever pass
+			w.fail(err)
+		}
+	}
+}
+
+// hopeless says why a document should be set aside without being sent. While the
+// server is away one sender at a time tries it now and then: probing.
+func (w *BulkWriter) hopeless() (probing bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.fatal != nil:
+		return false, w.fatal
+	case w.ctx.Err() != nil:
+		return false, errInterrupted
+	case w.down == nil:
+		return false, nil
+	case time.Now().Before(w.probe):
+		return false, w.down
+	}
+	w.probe = time.Now().Add(probeEvery)
+	return true, nil
+}
+
+// setDown notes that the server is away: until it is back, documents are spooled.
+// Without a spool that ends the work.
+func (w *BulkWriter) setDown(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var away *UnavailableError
+	if w.down == nil || errors.As(err, &away) {
+		w.down = err
+	}
+	w.probe = time.Now().Add(probeEvery)
+	if w.cfg.SpoolDir == "" && w.fatal == nil {
+		w.fatal = err
+	}
+}
+
+func (w *BulkWriter) setUp() {
+	w.mu.Lock()
+	w.down = nil
+	w.mu.Unlock()
+}
+
+func (w *BulkWriter) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fatal == nil {
+		w.fatal = err
+	}
+}
+
+// setAside spools documents that cannot be sent.
+func (w *BulkWriter) setAside(b *batch, todo []int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	docs := make([][]byte, len(todo))
+	for n, i := range todo {
+		docs[n] = b.raw[b.items[i].at:b.items[i].end]
+	}
+	stored, err := w.spool.append(docs)
+	if err != nil && w.fatal == nil {
+		w.fatal = fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
+	}
+	for n, i := range todo {
+		if c := w.counts[b.items[i].index]; n < stored {
+			c.Spooled++
+		} else {
+			c.Lost++
+		}
+	}
+}
+
+// Spool keeps a document for later.
+func (w *BulkWriter) Spool(index, id string, doc []byte) error {
+	var b batch
+	b.add(0, index, []byte(id), doc)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.spool.append([][]byte{b.raw})
+	return err
+}
+
+// Put sends one document and waits for its acknowledgement.
+func (w *BulkWriter) Put(ctx context.Context, index, id string, doc []byte) error {
+	w.single.Lock()
+	defer w.single.Unlock()
+	var b batch
+	b.add(-1, index, []byte(id), doc)
+	op := "store " + index + "/" + id
+	p := w.c.pace(op, w.cfg.MaxWait)
+	for {
+		w.mu.Lock()
+		down, fatal := w.down, w.fatal
+		w.mu.Unlock()
+		if fatal != nil {
+			return fatal
+		}
+		left, err := w.put.attempt(ctx, &b, b.all())
+		if err == nil && len(left) == 0 {
+			w.setUp()
+			return nil
+		}
+		if down != nil {
+			return down
+		}
+		var away *UnavailableError
+		if err = p.wait(ctx, err); errors.As(err, &away) {
+			w.setDown(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sender is what one goroutine needs for sending.
+type sender struct {
+	w     *BulkWriter
+	gz    *gzip.Writer
+	buf   bytes.Buffer
+	items []replyItem
+}
+
+func (w *BulkWriter) newSender() *sender {
+	s := &sender{w: w}
+	if w.cfg.GzipLevel > 0 {
+		s.gz, _ = gzip.NewWriterLevel(io.Discard, w.cfg.GzipLevel)
+	}
+	return s
+}
+
+// errTooLarge says that the request must be split.
+var errTooLarge = errors.New("the request is too large")
+
+// attempt sends the items of todo once and notes what Elasticsearch said of each. It
+// returns, in the memory of todo, those that are to be sent again, and why; nothing
+// left and a nil error mean that all have an outcome.
+func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
+	w := s.w
+	encoding := s.encode(b, todo)
+	// The transport may go on reading a body after the reply, or the failure, is
+	// there, and closes it when it is done. So it reads from something that can be
+	// cut off from our buffer, which is filled anew for the next request.
+	body := &detachable{data: s.buf.Bytes()}
+	defer body.Close()
+	w.mu.Lock()
+	w.report.Requests++
+	w.mu.Unlock()
+	reply, err := w.c.perform(ctx, Request{Op: "send documents", Method: http.MethodPost, Path: bulkPath}, body, "application/x-ndjson", encoding, replyLimit(len(todo)))
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
+		if len(todo) > 1 {
+			return todo, errTooLarge
+		}
+		w.refuse(b, todo[0], refused)
+		if b.items[todo[0]].index < 0 {
+			return todo, refused
+		}
+		return todo[:0], nil
+	}
+	if err != nil {
+		return todo, err
+	}
+	s.items, err = parseReply(reply, s.items[:0])
+	if err == nil && len(s.items) != len(todo) {
+		err = fmt.Errorf("the reply is about %d documents, %d were sent", len(s.items), len(todo))
+	}
+	for n := 0; err == nil && n < len(todo); n++ {
+		if !bytes.Equal(s.items[n].id, b.idOf(todo[n])) {
+			err = fmt.Errorf("the reply is about document %q where %q was sent", s.items[n].id, b.idOf(todo[n]))
+		}
+	}
+	if err != nil {
+		// What became of the documents is not known; ids make sending them again safe.
+		return todo, &temporaryError{err: err}
+	}
+	left := todo[:0]
+	var again, fatal error
+	for n, i := range todo {
+		r := &s.items[n]
+		switch {
+		case r.status >= 200 && r.status < 300:
+			w.acknowledge(b.items[i].index)
+		case transient(r.status) || blocked(r.status, r.cause.Type):
+			left = append(left, i)
+			again = &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
+		case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
+			left = append(left, i)
+			fatal = forbidden("send documents to "+w.indexOf(b, i), r.status, r.cause.text())
+		default:
+			e := &RefusedError{Op: "store document", Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
+			w.refuse(b, i, e)
+			if b.items[i].index < 0 {
+				left, fatal = append(left, i), e
+			}
+		}
+	}
+	if fatal != nil {
+		return left, fatal
+	}
+	return left, again
+}
+
+// encode puts the request for todo into s.buf.
+func (s *sender) encode(b *batch, todo []int32) (encoding string) {
+	s.buf.Reset()
+	var dst io.Writer = &s.buf
+	if s.gz != nil {
+		s.gz.Reset(&s.buf)
+		dst, encoding = s.gz, "gzip"
+	}
+	// Neighbours are written in one go: mostly it is the whole batch.
+	for n := 0; n < len(todo); {
+		from := b.items[todo[n]].at
+		to := b.items[todo[n]].end
+		for n++; n < len(todo) && b.items[todo[n]].at == to; n++ {
+			to = b.items[todo[n]].end
+		}
+		dst.Write(b.raw[from:to]) // into memory: cannot fail
+	}
+	if s.gz != nil {
+		s.gz.Close()
+	}
+	return encoding
+}
+
+func (w *BulkWriter) acknowledge(index int32) {
+	if index < 0 {
+		return
+	}
+	w.mu.Lock()
+	w.counts[index].Indexed++
+	w.mu.Unlock()
+}
+
+// refuse keeps a document that Elasticsearch refused for good, with the reason in
+// its action line: {"index":{...},"_error":{...}}.
+func (w *BulkWriter) refuse(b *batch, i int32, e *RefusedError) {
+	it := b.items[i]
+	if it.index < 0 {
+		return
+	}
+	kept := append([]byte(nil), b.raw[it.at:it.doc-2]...) // without its closing brace
+	kept = append(kept, `,"_error":{"status":`...)
+	kept = strconv.AppendInt(kept, int64(e.Status), 10)
+	kept = append(kept, `,"type":`...)
+	kept = appendString(kept, e.Type)
+	kept = append(kept, `,"reason":`...)
+	kept = appendString(kept, e.Reason)
+	kept = append(kept, "}}\n"...)
+	kept = append(kept, b.raw[it.doc:it.end]...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.refused.append([][]byte{kept})
+	w.counts[it.index].Refused++
+	if err != nil && w.fatal == nil {
+		w.fatal = fmt.Errorf("a document that Elasticsearch refused cannot be kept: %w", err)
+	}
+	w.report.refuse(Refusal{Index: w.names[it.index], ID: string(b.idOf(i)), Status: e.Status, Type: e.Type, Reason: e.Reason})
+}
+
+func (w *BulkWriter) indexOf(b *batch, i int32) string {
+	n := b.items[i].index
+	if n < 0 {
+		return "the index of runs"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.names[n]
+}
+
+// detachable is a request body that its owner can take the memory from.
+type detachable struct {
+	mu     sync.Mutex
+	data   []byte
+	closed bool
+}
+
+// Len is what http.Request wants to know beforehand.
+func (d *detachable) Len() int { return len(d.data) }
+
+func (d *detachable) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return 0, io.ErrClosedPipe
+	}
+	if len(d.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, d.data)
+	d.data = d.data[n:]
+	return n, nil
+}
+
+func (d *detachable) Close() error {
+	d.mu.Lock()
+	d.data, d.closed = nil, true
+	d.mu.Unlock()
+	return nil
+}

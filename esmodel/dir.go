@@ -1,0 +1,207 @@
+package esmodel
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/pipeline"
+)
+
+// DirWriter writes the documents of a run into files instead, ready for _bulk and
+// for "fiolat load": INDEX.RUN[.PART].ndjson, an action line before each document.
+//
+// The files appear when all of them are complete, the run's own document last, and
+// then replace those of an earlier attempt; files of the same run and part that
+// belong to another generation go. A writer that dies leaves hidden temporary
+// files, which the next one for that run removes. Its memory is 64 KiB a file, and
+// there are two files for each month that the run touches, and one more.
+type DirWriter struct {
+	path, prefix string
+	root         *os.Root
+	tail         string
+	files        map[string]*outFile
+	report       Report
+	done         bool
+}
+
+type outFile struct {
+	f    *os.File
+	temp string
+	w    *bufio.Writer
+	n    Counts
+}
+
+// NewDirWriter makes a writer into a directory; nothing is touched before Open.
+func NewDirWriter(dir, prefix string) (*DirWriter, error) {
+	if prefix == "" {
+		prefix = DefaultPrefix
+	}
+	if err := CheckPrefix(prefix); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return nil, &UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
+	}
+	return &DirWriter{path: dir, prefix: prefix, files: map[string]*outFile{}, report: Report{Indices: map[string]Counts{}}}, nil
+}
+
+// Open makes the directory.
+func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
+	root, err := openDir(d.path)
+	if err != nil {
+		return err
+	}
+	d.root, d.tail = root, fileTail(run.ID, run.Part)
+	removeStale(root, d.tail)
+	return nil
+}
+
+// Put does nothing: there are no files before the run is complete.
+func (d *DirWriter) Put(context.Context, string, string, []byte) error { return nil }
+
+// Add writes a document.
+func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if d.done || d.root == nil {
+		return ErrClosed
+	}
+	o := d.files[index]
+	if o == nil {
+		f, temp, err := createTemp(d.root, index+d.tail+ndjson)
+		if err != nil {
+			return err
+		}
+		o = &outFile{f: f, temp: temp, w: bufio.NewWriterSize(f, 64<<10)}
+		d.files[index] = o
+	}
+	var b batch
+	b.raw = o.w.AvailableBuffer()
+	size := b.add(0, index, id, doc)
+	o.n.Made++
+	o.n.Bytes += int64(size)
+	if _, err := o.w.Write(b.raw); err != nil {
+		return fmt.Errorf("write documents: %w", err)
+	}
+	return nil
+}
+
+// Push, Flush, Conclude and Spool have nothing to do: all happens in Close.
+func (d *DirWriter) Push(context.Context) error                    { return nil }
+func (d *DirWriter) Flush(context.Context) error                   { return nil }
+func (d *DirWriter) Conclude(context.Context, *pipeline.Run) error { return nil }
+func (d *DirWriter) Spool(string, string, []byte) error            { return nil }
+
+// Close publishes the files if the run is complete, and otherwise removes them:
+// files of an earlier, complete attempt are worth more than half of a new one.
+func (d *DirWriter) Close(_ context.Context, complete bool) error {
+	if d.done || d.root == nil {
+		return nil
+	}
+	d.done = true
+	defer d.root.Close()
+	var err error
+	if complete {
+		err = d.publish()
+	}
+	for index, o := range d.files {
+		if o.f != nil {
+			o.f.Close()
+			err = errors.Join(err, d.root.Remove(o.temp))
+			o.n.Lost = o.n.Made
+		}
+		d.report.Indices[index] = o.n
+	}
+	return err
+}
+
+func (d *DirWriter) publish() error {
+	var order []string
+	for index := range d.files {
+		order = append(order, index)
+	}
+	own := Index(d.prefix, KindRun, 0)
+	slices.SortFunc(order, func(a, b string) int {
+		if (a == own) != (b == own) { // the run's document comes last: it says that the rest is there
+			if a == own {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, index := range order { // all must be on disk before the first is seen
+		o := d.files[index]
+		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
+			return fmt.Errorf("write documents: %w", err)
+		}
+	}
+	keep := map[string]bool{}
+	for _, index := range order {
+		o, name := d.files[index], index+d.tail+ndjson
+		if err := d.root.Rename(o.temp, name); err != nil {
+			return err
+		}
+		err := o.f.Close()
+		o.f, o.n.Written = nil, o.n.Made
+		keep[name] = true
+		d.report.Files = append(d.report.Files, filepath.Join(d.path, name))
+		if err != nil {
+			return err
+		}
+	}
+	syncDir(d.root)
+	for _, name := range names(d.root) {
+		index, ok := strings.CutSuffix(name, d.tail+ndjson)
+		if _, ours := KindOf(d.prefix, index); ok && ours && !keep[name] {
+			if err := d.root.Remove(name); err != nil {
+				return err
+			}
+			d.report.Warnings = append(d.report.Warnings, "removed "+name+" of another generation of this run")
+		}
+	}
+	return nil
+}
+
+// Report is the account so far; before Close nothing is Written.
+func (d *DirWriter) Report() Report {
+	r := d.report.clone()
+	for index, o := range d.files {
+		r.Indices[index] = o.n
+	}
+	return r
+}
+
+// CountWriter counts documents and bytes and stores nothing (--dry-run).
+type CountWriter struct{ report Report }
+
+// NewCountWriter makes a CountWriter.
+func NewCountWriter() *CountWriter { return &CountWriter{Report{Indices: map[string]Counts{}}} }
+
+// Add counts a document as it would be sent, with its action line.
+func (c *CountWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+	n := c.report.Indices[index]
+	n.Made++
+	n.Bytes += int64(len(`{"index":{"_index":"","_id":""}}`) + len(index) + len(id) + len(doc) + 2)
+	c.report.Indices[index] = n
+	return context.Cause(ctx)
+}
+
+// Report is the account so far.
+func (c *CountWriter) Report() Report { return c.report.clone() }
+
+// The rest of a Writer does nothing.
+func (c *CountWriter) Open(context.Context, *pipeline.Run) error         { return nil }
+func (c *CountWriter) Put(context.Context, string, string, []byte) error { return nil }
+func (c *CountWriter) Push(context.Context) error                        { return nil }
+func (c *CountWriter) Flush(context.Context) error                       { return nil }
+func (c *CountWriter) Conclude(context.Context, *pipeline.Run) error     { return nil }
+func (c *CountWriter) Spool(string, string, []byte) error                { return nil }
+func (c *CountWriter) Close(context.Context, bool) error                 { return nil }

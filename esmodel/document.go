@@ -1,0 +1,348 @@
+package esmodel
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+const (
+	// maxDocCount is the largest _doc_count that Elasticsearch takes.
+	maxDocCount = math.MaxInt32
+	// leafScope is the scope of histogram documents.
+	leafScope = "leaf"
+
+	octaves = 40 // fio's largest grid ends at 2^37 ns
+)
+
+// ErrNotFinite is a histogram whose weights do not add up to a number. JSON could
+// not hold it and no percentile of it exists; it is a bug upstream, never sent.
+var ErrNotFinite = errors.New("weights of a histogram do not add up to a number")
+
+// Encoder makes the documents of one run. What all of them have in common and what
+// depends on the grid alone is prepared once; an Encoder is not for several
+// goroutines at a time.
+type Encoder struct {
+	prefix string
+	run    *pipeline.Run
+	common string // run, labels and the start of interval
+	kind   string
+	names  []string // p50, p99_9: parallel to run.Percentiles
+	middle []string // by bucket, as JSON
+	octave []uint8  // by bucket
+	key    []byte   // scratch of ID
+	id     [sha256.Size]byte
+	text   [22]byte
+	month  struct { // the last index name made of each kind
+		from, to int64
+		names    map[Kind]string
+	}
+	// Clamped counts documents whose _doc_count would have been beyond 2^31-1.
+	Clamped int64
+
+	// scratch of Histogram, one buffer for each array
+	values, counts, index, exact []byte
+	weights                      [octaves]float64
+}
+
+// NewEncoder prepares for the documents of a run in indices of a prefix.
+func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String()}
+	b := append([]byte(nil), `"run":`...)
+	b = appendRunID(b, run)
+	b = append(b, '}')
+	if len(run.Labels) > 0 {
+		b = append(b, `,"labels":`...)
+		b = appendLabels(b, run.Labels)
+	}
+	b = append(b, `,"interval":{"ms":`...)
+	b = appendFloat(b, float64(run.Interval)/1e6)
+	b = append(b, `,"offset_ms":`...)
+	e.common = string(b)
+	for _, p := range run.Percentiles {
+		e.names = append(e.names, PercentileName(p))
+	}
+	if g := run.Geometry; g.Groups > 0 {
+		e.middle = make([]string, g.Columns())
+		e.octave = make([]uint8, g.Columns())
+		for i := range e.middle {
+			m := g.Middle(i)
+			e.middle[i] = string(appendFloat(nil, m))
+			e.octave[i] = uint8(max(bits.Len64(uint64(m))-1, 0))
+		}
+	}
+	return e
+}
+
+// appendRunID appends the run object up to its closing brace.
+func appendRunID(b []byte, run *pipeline.Run) []byte {
+	b = append(b, `{"id":`...)
+	b = appendString(b, run.ID)
+	if run.Name != "" {
+		b = append(b, `,"name":`...)
+		b = appendString(b, run.Name)
+	}
+	b = append(b, `,"generation":`...)
+	b = appendString(b, run.Generation)
+	if run.Part != "" {
+		b = append(b, `,"part":`...)
+		b = appendString(b, run.Part)
+	}
+	return b
+}
+
+func appendLabels(b []byte, labels map[string]string) []byte {
+	b = append(b, '{')
+	for i, k := range slices.Sorted(maps.Keys(labels)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, k)
+		b = append(b, ':')
+		b = appendString(b, labels[k])
+	}
+	return append(b, '}')
+}
+
+// PercentileName is the field of a percentile under latency: p50, p99_9. A dot
+// would be read as an object.
+func PercentileName(p float64) string {
+	return "p" + strings.ReplaceAll(strconv.FormatFloat(p, 'f', -1, 64), ".", "_")
+}
+
+// start is the start of a quantum in ns since 1970.
+func (e *Encoder) start(q *pipeline.Quantum) int64 { return e.run.Start + q.Offset }
+
+// Index is the index of the quantum's documents of a kind. The names are made once
+// a month of the run's time.
+func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
+	at := e.start(q)
+	m := &e.month
+	if m.names == nil || at < m.from || at >= m.to {
+		m.from, m.to = monthOf(at)
+		m.names = make(map[Kind]string)
+	}
+	name, ok := m.names[kind]
+	if !ok {
+		name = Index(e.prefix, kind, at)
+		m.names[kind] = name
+	}
+	return name
+}
+
+// ID is the _id of a document of the quantum: 128 bits of a SHA-256 over run, part,
+// kind, scope, direction, host, job, log and start in ns, each string behind its
+// length so that no two tuples read the same. 22 characters of base64url, which
+// Elasticsearch stores as 16 bytes. The generation is not part of it: a new one
+// overwrites what it has in common with the old.
+func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte {
+	k := append(e.key[:0], "fiolat document 1"...)
+	for _, s := range [...]string{e.run.ID, e.run.Part, e.kind, scope, d.Direction, d.Host, d.Job, d.Log} {
+		k = binary.AppendUvarint(k, uint64(len(s)))
+		k = append(k, s...)
+	}
+	e.key = binary.BigEndian.AppendUint64(k, uint64(e.start(q)))
+	e.id = sha256.Sum256(e.key)
+	base64.RawURLEncoding.Encode(e.text[:], e.id[:16])
+	return e.text[:]
+}
+
+// RunDocID is the _id of the document of a run, or of one part of it.
+func RunDocID(run, part string) string {
+	k := append([]byte(nil), "fiolat run 1"...)
+	for _, s := range [...]string{run, part} {
+		k = binary.AppendUvarint(k, uint64(len(s)))
+		k = append(k, s...)
+	}
+	sum := sha256.Sum256(k)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// head appends what documents of quanta have in common.
+func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int, samples float64) []byte {
+	dst = append(dst, `{"@timestamp":`...)
+	dst = appendTime(dst, e.start(q))
+	dst = append(dst, ',')
+	dst = append(dst, e.common...)
+	dst = appendFloat(dst, float64(q.Offset)/1e6)
+	dst = append(dst, `},"scope":"`...)
+	dst = append(dst, scope...)
+	dst = append(dst, '"')
+	if d.Host != "" {
+		dst = append(dst, `,"host":{"name":`...)
+		dst = appendString(dst, d.Host)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `,"fio":{"kind":"`...)
+	dst = append(dst, e.kind...)
+	dst = append(dst, '"')
+	if d.Job != "" {
+		dst = append(dst, `,"job":`...)
+		dst = appendString(dst, d.Job)
+	}
+	if d.Log != "" {
+		dst = append(dst, `,"log":`...)
+		dst = appendString(dst, d.Log)
+	}
+	dst = append(dst, `,"direction":"`...)
+	dst = append(dst, d.Direction...)
+	dst = append(dst, `"},"logs":{"count":`...)
+	dst = strconv.AppendInt(dst, int64(logs), 10)
+	dst = append(dst, `},"samples":`...)
+	return appendFloat(dst, samples)
+}
+
+// Histogram appends the document of a leaf.
+//
+// latency.histogram holds whole counts, because Elasticsearch cuts fractions off
+// without a word. The count of a bucket is the difference of the running sum,
+// rounded half up, before and after it: 0.4, 0.4, 0.4 add up to 0.4, 0.8, 1.2, which
+// round to 0, 1, 1, so the counts are 0, 1, 0. Total and every percentile are so
+// within half an I/O of the exact ones, where rounding each count would lose all
+// three. Buckets that get none are left out. latency.buckets keeps the weights, to
+// the last bit.
+func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
+	e.values, e.counts, e.index, e.exact = e.values[:0], e.counts[:0], e.index[:0], e.exact[:0]
+	e.weights = [octaves]float64{}
+	sum, before := 0.0, 0.0 // the running sum, and as it was rounded last
+	leaf.Hist.Each(func(i int, w float64) {
+		sum += w
+		if r := math.Floor(sum + 0.5); r > before {
+			e.values = append(append(e.values, e.middle[i]...), ',')
+			e.counts = append(appendFloat(e.counts, r-before), ',')
+			before = r
+		}
+		e.index = append(strconv.AppendInt(e.index, int64(i), 10), ',')
+		e.exact = append(appendFloat(e.exact, w), ',')
+		e.weights[e.octave[i]] += w
+	})
+	if !(sum >= 0 && sum < math.MaxInt64/2) {
+		return dst, fmt.Errorf("%w: %v", ErrNotFinite, sum)
+	}
+	dst = e.head(dst, q, leafScope, leaf.Dims, leaf.Logs, sum)
+	if before > 0 {
+		if before > maxDocCount {
+			before = maxDocCount
+			e.Clamped++
+		}
+		dst = append(dst, `,"_doc_count":`...)
+		dst = strconv.AppendInt(dst, int64(before), 10)
+	}
+	dst = append(dst, `,"latency":{"histogram":{"values":[`...)
+	dst = append(dst, trim(e.values)...)
+	dst = append(dst, `],"counts":[`...)
+	dst = append(dst, trim(e.counts)...)
+	dst = append(dst, `]},"octave":{`...)
+	first := true
+	for n, w := range e.weights {
+		if w == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(dst, '"', 'e', byte('0'+n/10), byte('0'+n%10), '"', ':')
+		dst = appendFloat(dst, w)
+	}
+	dst = append(dst, '}')
+	if leaf.Limits.Known {
+		dst = append(dst, `,"limits":{"min":`...)
+		dst = strconv.AppendInt(dst, leaf.Limits.Min, 10)
+		dst = append(dst, `,"max":`...)
+		dst = strconv.AppendInt(dst, leaf.Limits.Max, 10)
+		dst = append(dst, '}')
+	}
+	g := e.run.Geometry
+	dst = append(dst, `,"buckets":{"groups":`...)
+	dst = strconv.AppendInt(dst, int64(g.Groups), 10)
+	dst = append(dst, `,"coarseness":`...)
+	dst = strconv.AppendInt(dst, int64(g.Coarseness), 10)
+	dst = append(dst, `,"unit_ns":`...)
+	dst = strconv.AppendInt(dst, g.Unit, 10)
+	dst = append(dst, `,"index":[`...)
+	dst = append(dst, trim(e.index)...)
+	dst = append(dst, `],"count":[`...)
+	dst = append(dst, trim(e.exact)...)
+	return append(dst, `]}}}`...), nil
+}
+
+// trim is b without its last comma.
+func trim(b []byte) []byte { return b[:max(len(b)-1, 0)] }
+
+// Percentiles appends the document of a row; without I/O it has no latency.
+func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
+	s := &row.Stats
+	if !(s.Samples >= -1 && s.Samples < math.MaxInt64/2) {
+		return dst, fmt.Errorf("%w: %v", ErrNotFinite, s.Samples)
+	}
+	empty := s.Empty()
+	samples := s.Samples
+	if empty {
+		samples = 0
+	}
+	dst = e.head(dst, q, row.Scope, row.Dims, row.Logs, samples)
+	if row.IOPSKnown {
+		dst = append(dst, `,"iops":`...)
+		dst = appendFloat(dst, row.IOPS)
+	}
+	if empty {
+		return append(dst, '}'), nil
+	}
+	if len(s.AtLeast) > 0 {
+		dst = append(dst, `,"at_least":[`...)
+		for i, n := range s.AtLeast {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, '"')
+			dst = append(dst, e.names[n]...)
+			dst = append(dst, '"')
+		}
+		dst = append(dst, ']')
+	}
+	dst = append(dst, `,"latency":`...)
+	dst = e.stats(dst, s)
+	return append(dst, '}'), nil
+}
+
+// stats appends the latency object of statistics that are not empty.
+func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
+	dst = append(dst, `{"min":`...)
+	dst = appendFloat(dst, s.Min)
+	dst = append(dst, `,"max":`...)
+	dst = appendFloat(dst, s.Max)
+	dst = append(dst, `,"mean":`...)
+	dst = appendFloat(dst, s.Mean)
+	dst = append(dst, `,"stddev":`...)
+	dst = appendFloat(dst, s.StdDev)
+	for i, v := range s.Percentiles {
+		dst = append(dst, ',', '"')
+		dst = append(dst, e.names[i]...)
+		dst = append(dst, '"', ':')
+		dst = appendFloat(dst, v)
+	}
+	return append(dst, '}')
+}
+
+// AppendHistogram appends the document of one leaf. For many of a run use an
+// Encoder, which prepares once what is the same in all.
+func AppendHistogram(dst []byte, run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
+	return NewEncoder(DefaultPrefix, run).Histogram(dst, q, leaf)
+}
+
+// AppendPercentiles appends the document of one row; see AppendHistogram.
+func AppendPercentiles(dst []byte, run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
+	return NewEncoder(DefaultPrefix, run).Percentiles(dst, q, row)
+}

@@ -1,0 +1,147 @@
+package esmodel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"fiolat/ingest"
+)
+
+var (
+	// ErrNotElasticsearch says that whatever answers at the address does not name
+	// itself Elasticsearch.
+	ErrNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
+	// ErrNoTemplates says that the index templates are missing and may not be made.
+	ErrNoTemplates = errors.New("the index templates are missing")
+	// ErrClosed is returned for documents that come after Close.
+	ErrClosed = errors.New("the writer is closed")
+
+	errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
+)
+
+// UsageError is a setting that cannot be; nothing was sent.
+type UsageError struct {
+	Msg  string
+	Hint string // what to do about it
+}
+
+func (e *UsageError) Error() string { return withHint(ingest.Printable(e.Msg), e.Hint) }
+
+// UnavailableError says that Elasticsearch could not be reached, or did not take a
+// request, for as long as we were to wait.
+type UnavailableError struct {
+	Op     string
+	Waited time.Duration
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("%s: gave up after %v: %v", e.Op, e.Waited.Round(100*time.Millisecond), e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ForbiddenError is Elasticsearch's 401 or 403: who we are, or what we may do.
+type ForbiddenError struct {
+	Op     string
+	Status int
+	// User is whom Elasticsearch took us for; "" where it does not say.
+	User string
+	// Privilege is the weakest privilege that would do, Level is cluster or index;
+	// both "" where Elasticsearch does not say.
+	Privilege, Level string
+	Reason           string
+}
+
+func (e *ForbiddenError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	b.WriteString(": ")
+	switch {
+	case e.Status == 401:
+		b.WriteString("Elasticsearch does not accept the credentials")
+	case e.Privilege != "":
+		fmt.Fprintf(&b, "user %q lacks the %s privilege %q", e.User, e.Level, e.Privilege)
+	default:
+		b.WriteString("not allowed")
+	}
+	if e.Reason != "" {
+		fmt.Fprintf(&b, " (%d: %s)", e.Status, ingest.Printable(e.Reason))
+	}
+	return b.String()
+}
+
+// RefusedError is a request or a document that Elasticsearch refused for good:
+// sending it again changes nothing.
+type RefusedError struct {
+	Op           string
+	Status       int
+	Type, Reason string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, ingest.Printable(e.Type), ingest.Printable(e.Reason))
+}
+
+// TrustError is a TLS connection that must not be used: the certificate is not
+// what was asked for. Waiting does not help, so nothing is tried again.
+type TrustError struct {
+	Msg  string
+	Hint string
+	Err  error
+}
+
+func (e *TrustError) Error() string { return withHint(ingest.Printable(e.Msg), e.Hint) }
+func (e *TrustError) Unwrap() error { return e.Err }
+
+// IncompleteError says that not every document arrived; the report says which, and
+// where the rest is.
+type IncompleteError struct {
+	Report Report
+	// Err is the first cause; nil where documents were refused one by one.
+	Err error
+}
+
+func (e *IncompleteError) Error() string {
+	t := e.Report.Total()
+	var parts []string
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(t.Refused, "refused")
+	add(t.Spooled, "spooled")
+	add(t.Lost, "lost")
+	msg := fmt.Sprintf("not everything arrived: of %d documents %d are indexed", t.Made, t.Indexed)
+	if len(parts) > 0 {
+		msg += ", " + strings.Join(parts, ", ")
+	}
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	} else if len(e.Report.Refusals) > 0 {
+		msg += ": " + e.Report.Refusals[0].String()
+	}
+	return msg
+}
+
+func (e *IncompleteError) Unwrap() error { return e.Err }
+
+func withHint(msg, hint string) string {
+	if hint == "" {
+		return msg
+	}
+	return msg + "; " + hint
+}
+
+// temporaryError is what may go away by itself: 429, 5xx, a broken connection, a
+// time-out, a reply that cannot be read.
+type temporaryError struct {
+	err   error
+	after time.Duration // Retry-After, 0 without
+}
+
+func (e *temporaryError) Error() string { return e.err.Error() }
+func (e *temporaryError) Unwrap() error { return e.err }

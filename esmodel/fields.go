@@ -1,0 +1,163 @@
+package esmodel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Field is a field of documents. A "*" at the end of its name stands for any name:
+// a percentile, an octave, a label.
+type Field struct {
+	Name    string
+	Type    string // as mapped; "-" is kept in _source only
+	Unit    string
+	Kinds   []Kind
+	Meaning string
+}
+
+var (
+	everywhere = Kinds
+	quanta     = []Kind{KindHistogram, KindPercentiles}
+	onHist     = []Kind{KindHistogram}
+	onPct      = []Kind{KindPercentiles}
+	onRun      = []Kind{KindRun}
+	onProbe    = []Kind{KindProbe}
+	onEvent    = []Kind{KindEvent}
+)
+
+// Fields is the one table of all fields; docs/documents.md is made from it, and a
+// test compares it with the mappings and with real documents.
+var Fields = []Field{
+	{"@timestamp", "date", "", everywhere, "start of the quantum; of the run in `run`; UTC"},
+	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
+	{"run.name", "keyword", "", everywhere, "`--run-name`"},
+	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; what people note on a run has none"},
+	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested apart; missing for a whole run"},
+	{"labels.*", "keyword", "", everywhere, "`--label K=V`"},
+	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all hosts in `run`"},
+	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`; `probe`"},
+	{"fio.job", "keyword", "", everywhere, "name of the job, if split by; all jobs in `run`"},
+	{"fio.log", "keyword", "", quanta, "label of the log, if split by"},
+	{"fio.direction", "keyword", "", append([]Kind{KindEvent}, quanta...), "`read`, `write`, `trim`, or `all`"},
+	{"interval.ms", "double", "ms", everywhere, "length of a quantum"},
+	{"interval.offset_ms", "double", "ms", everywhere, "start of the quantum, counted from the run's start; of the first one in `run`"},
+	{"logs.count", "long", "", everywhere, "logs with I/O in the quantum; all logs in `run`"},
+	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}, "what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, `host+direction`, ..."},
+	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe}, "I/Os in the quantum; fractions come from I/Os shared out between quanta"},
+	{"_doc_count", "-", "I/Os", onHist, "samples, rounded: makes counts of buckets in Elasticsearch count I/Os; at most 2147483647; missing where nothing is left"},
+	{"latency.histogram", "histogram", "ns", onHist, "whole I/Os (`counts`) by the middle of their bucket (`values`)"},
+	{"latency.octave.*", "double", "I/Os", onHist, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns, `e00` with 0: a heat map by plain sums"},
+	{"latency.limits.min", "double", "ns", onHist, "smallest latency that fio counted in the jobs covered"},
+	{"latency.limits.max", "double", "ns", onHist, "largest latency that fio counted in the jobs covered"},
+	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindRun}, "fio's grid: groups of 64 buckets"},
+	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindRun}, "fio's grid: log_hist_coarseness"},
+	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindRun}, "fio's grid: width of its narrowest bucket"},
+	{"latency.buckets.index", "-", "", onHist, "buckets that are not empty"},
+	{"latency.buckets.count", "-", "I/Os", onHist, "their exact weights"},
+	{"latency.min", "double", "ns", onPct, "shortest latency"},
+	{"latency.max", "double", "ns", onPct, "longest latency"},
+	{"latency.mean", "double", "ns", onPct, "mean latency"},
+	{"latency.stddev", "double", "ns", onPct, "standard deviation of the latency"},
+	{"latency.p*", "double", "ns", onPct, "a percentile: `p50`, `p99_9`"},
+	{"iops", "double", "1/s", []Kind{KindPercentiles, KindProbe}, "completions per second of the part of the quantum that the logs cover"},
+	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and may be longer than said"},
+	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; `partial`: some are not"},
+	{"run.start", "date", "", onRun, "time zero of the run"},
+	{"run.start_how", "keyword", "", onRun, "how that was found"},
+	{"run.end", "date", "", onRun, "end of the last quantum"},
+	{"run.quanta", "long", "", onRun, "number of quanta"},
+	{"fio.version", "keyword", "", onRun, "fio's versions"},
+	{"fio.options.*", "flattened", "", onRun, "fio's job options: all values that occur in the run"},
+	{"settings.*", "flattened", "", onRun, "settings of this generation, as the flags spell them"},
+	{"files.name", "keyword", "", onRun, "logs: name without folder"},
+	{"files.size", "long", "bytes", onRun, "logs: size as stored"},
+	{"files.hash", "keyword", "", onRun, "logs: SHA-256 of size and first 64 KiB"},
+	{"files.host", "keyword", "", onRun, "logs: host"},
+	{"files.job", "keyword", "", onRun, "logs: job"},
+	{"files.interval_ms", "double", "ms", onRun, "logs: spacing of records"},
+	{"files.empty", "boolean", "", onRun, "logs: no record at all"},
+	{"files.repaired", "boolean", "", onRun, "logs: damage of fio --client undone"},
+	{"jobs.name", "keyword", "", onRun, "jobs of fio's JSON: name"},
+	{"jobs.host", "keyword", "", onRun, "jobs: host"},
+	{"jobs.group", "long", "", onRun, "jobs: group of group_reporting"},
+	{"jobs.start", "date", "", onRun, "jobs: job_start"},
+	{"jobs.runtime_ms", "long", "ms", onRun, "jobs: job_runtime, the sum of a group's"},
+	{"jobs.error", "long", "", onRun, "jobs: fio's error number"},
+	{"jobs.options.*", "-", "", onRun, "jobs: options of the job alone"},
+	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, `.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword)"},
+	{"account.logs", "long", "", onRun, "logs read"},
+	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
+	{"account.logs_empty", "long", "", onRun, "logs without a record"},
+	{"account.logs_repaired", "long", "", onRun, "logs with damage of fio --client undone"},
+	{"account.records", "long", "", onRun, "records read"},
+	{"account.records_repaired", "long", "", onRun, "records with damage undone"},
+	{"account.records_equal_stamp", "long", "", onRun, "records with the stamp of the one before"},
+	{"account.lines_skipped", "long", "", onRun, "lines skipped by --skip-bad"},
+	{"account.ios_logged", "double", "I/Os", onRun, "I/Os in the logs, after repair"},
+	{"account.ios_in_fio_totals", "double", "I/Os", onRun, "I/Os in fio's JSON"},
+	{"account.fio_totals_known", "boolean", "", onRun, "whether there is such a JSON"},
+	{"account.ios_missing", "double", "I/Os", onRun, "I/Os in fio's JSON and in no log"},
+	{"account.ios_restored", "double", "I/Os", onRun, "of them, restored"},
+	{"account.ios_in_last_bucket", "double", "I/Os", onRun, "I/Os in fio's last bucket, of which only a lower limit is known"},
+	{"account.ios_placed", "double", "I/Os", onRun, "I/Os in quanta"},
+	{"account.warnings", "keyword", "", onRun, "what people should know"},
+	{"account.documents.made", "long", "", onRun, "documents made, with this one"},
+	{"account.documents.indexed", "long", "", onRun, "of them, acknowledged by Elasticsearch"},
+	{"account.documents.refused", "long", "", onRun, "of them, refused by Elasticsearch"},
+	{"account.documents.spooled", "long", "", onRun, "of them, not sent and kept for `fiolat load`"},
+	{"account.documents.histogram", "long", "", onRun, "histogram documents made"},
+	{"account.documents.percentiles", "long", "", onRun, "percentile documents made"},
+	{"probe.operation", "keyword", "", onProbe, "operation that was timed"},
+	{"probe.target", "keyword", "", onProbe, "what it was done to"},
+	{"probe.slowdown", "double", "", onProbe, "observed by expected time"},
+	{"latency.value", "double", "ns", onProbe, "observed time"},
+	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed"},
+	{"event.action", "keyword", "", onEvent, "what it is: breach or recovery of an SLA, a note"},
+	{"event.start", "date", "", onEvent, "start of what lasts"},
+	{"event.end", "date", "", onEvent, "end of what lasts"},
+	{"message", "text", "", onEvent, "in words; `message.keyword` for exact matches"},
+	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
+}
+
+// FieldOf is the table's row for a field with that full name in documents of a
+// kind; an exact name wins over a pattern, a longer pattern over a shorter one.
+func FieldOf(kind Kind, name string) (Field, bool) {
+	var best Field
+	for _, f := range Fields {
+		if !slices.Contains(f.Kinds, kind) {
+			continue
+		}
+		if f.Name == name {
+			return f, true
+		}
+		stem, pattern := strings.CutSuffix(f.Name, "*")
+		if pattern && strings.HasPrefix(name, stem) && len(f.Name) > len(best.Name) {
+			best = f
+		}
+	}
+	return best, best.Name != ""
+}
+
+// FieldTable is the table as Markdown, a section for each kind of document.
+func FieldTable() string {
+	var b strings.Builder
+	b.WriteString(`# Documents
+
+<!-- Made from esmodel/fields.go by "make docs"; do not edit. -->
+
+Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says otherwise, and
+the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is {"latency":{"p99":...}}. All
+latencies are nanoseconds. Fields of type "-" are kept in the document but not indexed. Dashboards pick one scope of the
+percentile documents; never average percentiles.
+`)
+	for _, k := range Kinds {
+		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", Pattern(DefaultPrefix, k))
+		for _, f := range Fields {
+			if slices.Contains(f.Kinds, k) {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Meaning)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,249 @@
+package esmodel
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const ndjson = ".ndjson"
+
+// fileTail is what file names say of a run: .RUN or .RUN.PART. Whatever is not a
+// letter, a digit, '-' or '_' is escaped: names come from whoever started the run,
+// and dots separate.
+func fileTail(run, part string) string {
+	tail := "." + fileWord(run)
+	if part != "" {
+		tail += "." + fileWord(part)
+	}
+	return tail
+}
+
+func fileWord(s string) string {
+	if len(s) > 80 {
+		sum := sha256.Sum256([]byte(s))
+		return "~" + base64.RawURLEncoding.EncodeToString(sum[:16])
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// openDir opens a directory, made with mode 0700 if it is not there, such that
+// nothing in it is reached through a symlink that leads out of it. A directory
+// that is itself a symlink is refused: in a place where others may write, it would
+// be they who say where our files go.
+func openDir(path string) (*os.Root, error) {
+	path = filepath.Clean(path)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	seen, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, &UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path), Hint: "name the directory itself"}
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := root.Stat("."); err != nil || !os.SameFile(seen, now) {
+		root.Close()
+		return nil, errors.Join(fmt.Errorf("%s was exchanged while it was opened", path), err)
+	}
+	return root, nil
+}
+
+// createTemp makes a new file beside name, for us alone. O_EXCL does not follow a
+// symlink. The lock says that somebody lives who will rename it.
+func createTemp(root *os.Root, name string) (*os.File, string, error) {
+	for range 100 {
+		var r [4]byte
+		rand.Read(r[:])
+		temp := "." + name + "." + hex.EncodeToString(r[:]) + ".tmp"
+		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		lockFile(f)
+		return f, temp, nil
+	}
+	return nil, "", fmt.Errorf("no free name for a temporary file beside %s", name)
+}
+
+// removeStale removes temporary files of a run whose writers died.
+func removeStale(root *os.Root, tail string) {
+	for _, name := range names(root) {
+		base, ok := strings.CutSuffix(name, ".tmp")
+		if !ok || !strings.HasPrefix(base, ".") || len(base) < 9 || !strings.HasSuffix(base[:len(base)-9], tail+ndjson) {
+			continue
+		}
+		if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			continue
+		}
+		if lockFile(f) {
+			_ = root.Remove(name) // whatever stays behind is ignored by load
+		}
+		f.Close()
+	}
+}
+
+// names are the names in a directory, sorted.
+func names(root *os.Root) []string {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// syncDir makes renames last. Not every system can; then there is nothing to do.
+func syncDir(root *os.Root) {
+	if d, err := root.Open("."); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
+// spoolFile takes documents in the form of a bulk request, for "fiolat load". It is
+// made when the first one comes; a file of an earlier attempt is never touched,
+// but for removeOld. A file ends in the middle of a line only if its writer died.
+type spoolFile struct {
+	dir, base string // dir "": there is no spool
+	root      *os.Root
+	f         *os.File
+	name      string
+	good      int64 // bytes of complete documents
+}
+
+func newSpoolFile(dir, base string) *spoolFile { return &spoolFile{dir: dir, base: base} }
+
+// path is the file's path, "" if there is none.
+func (s *spoolFile) path() string {
+	if s.name == "" {
+		return ""
+	}
+	return filepath.Join(s.dir, s.name)
+}
+
+// nth is the name of the n-th file: BASE.ndjson, BASE~2.ndjson. No base has a "~"
+// but as the first character of a word.
+func (s *spoolFile) nth(n int) string {
+	if n == 1 {
+		return s.base + ndjson
+	}
+	return fmt.Sprintf("%s~%d%s", s.base, n, ndjson)
+}
+
+// append writes documents with their action lines and returns how many of them are
+// in the file; without a spool that is 0, and no error.
+func (s *spoolFile) append(docs [][]byte) (stored int, err error) {
+	if s.dir == "" {
+		return 0, nil
+	}
+	if s.f == nil {
+		if err := s.create(); err != nil {
+			return 0, err
+		}
+	}
+	for _, d := range docs {
+		if _, err := s.f.Write(d); err != nil {
+			// The disk is full, perhaps: leave no half document behind.
+			return stored, errors.Join(err, s.f.Truncate(s.good), seekTo(s.f, s.good))
+		}
+		s.good += int64(len(d))
+		stored++
+	}
+	return stored, nil
+}
+
+func seekTo(f *os.File, at int64) error {
+	_, err := f.Seek(at, 0)
+	return err
+}
+
+func (s *spoolFile) create() (err error) {
+	if s.root == nil {
+		if s.root, err = openDir(s.dir); err != nil {
+			return err
+		}
+	}
+	for n := 1; n < 10000; n++ {
+		s.f, err = s.root.OpenFile(s.nth(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			s.name = s.nth(n)
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	s.f = nil
+	return err
+}
+
+func (s *spoolFile) close() error {
+	var err error
+	if s.f != nil {
+		err = errors.Join(s.f.Sync(), s.f.Close())
+		syncDir(s.root)
+		s.f = nil
+	}
+	if s.root != nil {
+		err = errors.Join(err, s.root.Close())
+		s.root = nil
+	}
+	return err
+}
+
+// removeOld removes what earlier attempts at the same run left: all of it has
+// arrived now.
+func (s *spoolFile) removeOld() error {
+	if s.dir == "" {
+		return nil
+	}
+	if _, err := os.Lstat(s.dir); err != nil {
+		return nil
+	}
+	root, err := openDir(s.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names(root) {
+		rest, ok := strings.CutPrefix(name, s.base)
+		if rest, ok2 := strings.CutSuffix(rest, ndjson); ok && ok2 && (rest == "" || rest[0] == '~') {
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package esmodel
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// bulkPath asks for no more of a reply than what is looked at: of an accepted
+// document a tenth of what Elasticsearch would say.
+const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
+	"items.*.error.type,items.*.error.reason,items.*.error.caused_by.type,items.*.error.caused_by.reason"
+
+// replyLimit is the longest reply that is read about n documents. A reason quotes
+// parts of its document; it does not get longer than this.
+func replyLimit(n int) int64 { return min(1<<20+int64(n)*8<<10, 256<<20) }
+
+// replyItem is what Elasticsearch says of one document. id is part of the reply.
+type replyItem struct {
+	id     []byte
+	status int
+	cause  cause
+}
+
+// parseReply reads the reply to a bulk request, appending to dst an item for each
+// document. It believes only what it understands completely.
+func parseReply(data []byte, dst []replyItem) ([]replyItem, error) {
+	var reply struct {
+		Items []struct {
+			Index  *replyAction `json:"index"`
+			Create *replyAction `json:"create"`
+			Delete *replyAction `json:"delete"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return dst, fmt.Errorf("the reply cannot be read: %w", err)
+	}
+	for i, it := range reply.Items {
+		var a *replyAction
+		n := 0
+		for _, b := range []*replyAction{it.Index, it.Create, it.Delete} {
+			if b != nil {
+				a = b
+				n++
+			}
+		}
+		if n != 1 || a.Status < 100 || a.Status > 599 {
+			return dst, fmt.Errorf("item %d of the reply cannot be read", i+1)
+		}
+		dst = append(dst, replyItem{id: []byte(a.ID), status: a.Status, cause: readCause(a.Error)})
+	}
+	return dst, nil
+}
+
+type replyAction struct {
+	ID     string          `json:"_id"`
+	Status int             `json:"status"`
+	Error  json.RawMessage `json:"error"`
+}

@@ -1,0 +1,289 @@
+package esmodel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/pipeline"
+)
+
+// MismatchError says that Elasticsearch holds another number of documents of a
+// run's generation than were made and acknowledged: another ingest of the same run
+// is at work, or was with other logs under the same --run-id.
+type MismatchError struct {
+	Run         string
+	Kind        Kind
+	Made, Found int64
+}
+
+func (e *MismatchError) Error() string {
+	hint := "another ingest of this run with other settings is removing them: run one at a time"
+	if e.Found > e.Made {
+		hint = "other logs were ingested under the same --run-id: fiolat delete it, then run again"
+	}
+	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
+}
+
+// generation names the documents of one generation of a run, or of a part of it.
+type generation struct{ run, part, generation string }
+
+// concluded are the kinds whose documents belong to a generation.
+var concluded = []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}
+
+// Conclude checks that all is there and removes the run's other generations.
+func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
+	r := w.Report()
+	if r.Total().Incomplete() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return &IncompleteError{Report: r, Err: w.down}
+	}
+	made := map[Kind]int64{KindHistogram: 0, KindPercentiles: 0}
+	for index, c := range r.Indices {
+		if kind, ok := KindOf(w.cfg.Prefix, index); ok && kind != KindRun {
+			made[kind] += c.Made
+		}
+	}
+	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generation{run.ID, run.Part, run.Generation}, made, r.Names())
+	w.noteDeleted(deleted)
+	return err
+}
+
+func (w *BulkWriter) noteDeleted(deleted map[string]int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for index, n := range deleted {
+		c := w.report.Indices[index]
+		c.Deleted += n
+		w.report.Indices[index] = c
+	}
+}
+
+// conclude makes a generation the only one of its run: refresh, count, delete.
+// touched are indices that have documents of it.
+func (c *Client) conclude(ctx context.Context, prefix string, g generation, made map[Kind]int64, touched []string) (map[string]int64, error) {
+	if err := c.refresh(ctx, prefix, touched); err != nil {
+		return nil, err
+	}
+	for _, kind := range concluded {
+		want, ok := made[kind]
+		if !ok {
+			continue
+		}
+		var reply struct {
+			Count int64 `json:"count"`
+		}
+		err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + Pattern(prefix, kind) + "/_count?" + lenient,
+			Body: encode(map[string]any{"query": g.query(true)})}, &reply)
+		if err != nil {
+			return nil, err
+		}
+		if reply.Count != want {
+			return nil, &MismatchError{Run: g.run, Kind: kind, Made: want, Found: reply.Count}
+		}
+	}
+	return c.retire(ctx, prefix, g)
+}
+
+const lenient = "ignore_unavailable=true&allow_no_indices=true"
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only maps of strings and numbers come here
+	}
+	return b
+}
+
+// query finds the documents of the generation, or those of all others of the same
+// run and part. What people note on a run has no generation and is never found.
+func (g generation) query(own bool) map[string]any {
+	term := func(field, value string) map[string]any {
+		return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
+	}
+	exists := func(field string) map[string]any {
+		return map[string]any{"exists": map[string]any{"field": field}}
+	}
+	filter := []any{term("run.id", g.run)}
+	not := []any{}
+	if g.part == "" {
+		not = append(not, exists("run.part"))
+	} else {
+		filter = append(filter, term("run.part", g.part))
+	}
+	if own {
+		filter = append(filter, term("run.generation", g.generation))
+	} else {
+		filter = append(filter, exists("run.generation"))
+		not = append(not, term("run.generation", g.generation))
+	}
+	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
+}
+
+// patterns are those of all indices that hold documents of a generation.
+func patterns(prefix string) string {
+	var p []string
+	for _, k := range concluded {
+		p = append(p, Pattern(prefix, k))
+	}
+	return strings.Join(p, ",")
+}
+
+// refresh makes acknowledged documents visible to searches. That takes the index
+// privilege "maintenance", which an ingest does not otherwise need; without it the
+// refresh comes as a parameter of a bulk request to each index touched, which
+// deletes a document that does not exist.
+func (c *Client) refresh(ctx context.Context, prefix string, touched []string) error {
+	err := c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: "/" + patterns(prefix) + "," + Pattern(prefix, KindRun) + "/_refresh?" + lenient}, nil)
+	var no *ForbiddenError
+	if !errors.As(err, &no) || no.Status != http.StatusForbidden {
+		return err
+	}
+	var body bytes.Buffer
+	for _, index := range touched {
+		body.WriteString(`{"delete":{"_index":`)
+		body.Write(appendString(nil, index))
+		body.WriteString(`,"_id":"fiolat-refresh"}}` + "\n")
+	}
+	if body.Len() == 0 {
+		return nil
+	}
+	return c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()}, nil)
+}
+
+// hit is a document that a search found.
+type hit struct {
+	Index   string          `json:"_index"`
+	ID      string          `json:"_id"`
+	SeqNo   int64           `json:"_seq_no"`
+	Term    int64           `json:"_primary_term"`
+	Sort    json.RawMessage `json:"sort"`
+	Source  json.RawMessage `json:"_source,omitempty"`
+	cleared bool
+}
+
+// scan calls f with the documents that a query finds in indices, a page at a time,
+// as they were when the scan began: point in time and search_after, so that any
+// number is read in constant memory and nothing is seen twice.
+func (c *Client) scan(ctx context.Context, op, indices string, query any, size int, f func([]hit) error) error {
+	var pit struct {
+		ID string `json:"id"`
+	}
+	err := c.Call(ctx, Request{Op: op, Method: http.MethodPost, Path: "/" + indices + "/_pit?keep_alive=5m&" + lenient}, &pit)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// It would go by itself after five minutes.
+		_, _ = c.once(context.WithoutCancel(ctx), Request{Op: op, Method: http.MethodDelete, Path: "/_pit", Body: encode(map[string]string{"id": pit.ID})})
+	}()
+	search := map[string]any{
+		"size": size, "query": query, "sort": []any{map[string]string{"_shard_doc": "asc"}},
+		"_source": false, "seq_no_primary_term": true, "track_total_hits": false,
+	}
+	for {
+		search["pit"] = map[string]string{"id": pit.ID, "keep_alive": "5m"}
+		var page struct {
+			PIT  string `json:"pit_id"`
+			Hits struct {
+				Hits []hit `json:"hits"`
+			} `json:"hits"`
+		}
+		if err := c.Call(ctx, Request{Op: op, Method: http.MethodPost, Path: "/_search", Body: encode(search)}, &page); err != nil {
+			return err
+		}
+		if page.PIT != "" {
+			pit.ID = page.PIT
+		}
+		if len(page.Hits.Hits) == 0 {
+			return nil
+		}
+		search["search_after"] = page.Hits.Hits[len(page.Hits.Hits)-1].Sort
+		if err := f(page.Hits.Hits); err != nil {
+			return err
+		}
+	}
+}
+
+// retire deletes the documents of the run's other generations, and says how many
+// in which index.
+func (c *Client) retire(ctx context.Context, prefix string, g generation) (map[string]int64, error) {
+	deleted := map[string]int64{}
+	err := c.scan(ctx, "find documents of other generations", patterns(prefix), g.query(false), 1000, func(page []hit) error {
+		return c.deleteHits(ctx, page, deleted)
+	})
+	return deleted, err
+}
+
+// deleteHits deletes documents as they were found, and no others: the point in time
+// may show one that has been overwritten since, by this generation or by another
+// ingest at work. Sequence number and term say which version is meant; a conflict
+// means that somebody has overwritten or deleted it, and nothing is to be done.
+func (c *Client) deleteHits(ctx context.Context, todo []hit, deleted map[string]int64) error {
+	const op = "delete documents of other generations"
+	p := c.pace(op, c.maxWait)
+	for len(todo) > 0 {
+		var body []byte
+		for _, h := range todo {
+			body = append(body, `{"delete":{"_index":`...)
+			body = appendString(body, h.Index)
+			body = append(body, `,"_id":`...)
+			body = appendString(body, h.ID)
+			body = append(body, `,"if_seq_no":`...)
+			body = strconv.AppendInt(body, h.SeqNo, 10)
+			body = append(body, `,"if_primary_term":`...)
+			body = strconv.AppendInt(body, h.Term, 10)
+			body = append(body, "}}\n"...)
+		}
+		data, err := c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: bulkPath}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(len(todo)))
+		var items []replyItem
+		if err == nil {
+			if items, err = parseReply(data, nil); err == nil && len(items) != len(todo) {
+				err = fmt.Errorf("the reply is about %d documents, %d were sent", len(items), len(todo))
+			}
+			if err != nil {
+				err = &temporaryError{err: err}
+			}
+		}
+		if err == nil {
+			for i := range todo {
+				r := &items[i]
+				switch {
+				case r.status >= 200 && r.status < 300:
+					deleted[todo[i].Index]++
+					todo[i].cleared = true
+				case r.status == http.StatusNotFound || r.status == http.StatusConflict:
+					todo[i].cleared = true
+				case transient(r.status) || blocked(r.status, r.cause.Type):
+					err = &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
+				case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
+					return forbidden(op+" in "+todo[i].Index, r.status, r.cause.text())
+				default:
+					return &RefusedError{Op: op, Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
+				}
+			}
+			before := len(todo)
+			todo = slices.DeleteFunc(todo, func(h hit) bool { return h.cleared })
+			if len(todo) < before {
+				p.progress()
+			}
+		}
+		if err != nil {
+			if err = p.wait(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// path escapes a name for a request's path.
+func path(name string) string { return "/" + url.PathEscape(name) }

@@ -1,0 +1,337 @@
+package esmodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// Status is what the document of a run says of the others.
+type Status string
+
+const (
+	// StatusRunning is from the first document on; it stays if the writer is killed.
+	StatusRunning Status = "running"
+	// StatusComplete says that exactly the documents of this generation are there.
+	StatusComplete Status = "complete"
+	// StatusPartial says that some are not: interrupted, refused or spooled.
+	StatusPartial Status = "partial"
+)
+
+// Documents is the part of the account that is about documents. Histogram and
+// Percentiles are those made of the run; the others count its own document, too.
+type Documents struct {
+	Made        int64 `json:"made"`
+	Indexed     int64 `json:"indexed"`
+	Refused     int64 `json:"refused"`
+	Spooled     int64 `json:"spooled"`
+	Histogram   int64 `json:"histogram"`
+	Percentiles int64 `json:"percentiles"`
+}
+
+// number is a float64 in the same form as in other documents.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) { return appendFloat(nil, float64(n)), nil }
+
+// stamp is a time in ns since 1970.
+type stamp int64
+
+func (t stamp) MarshalJSON() ([]byte, error) { return appendTime(nil, int64(t)), nil }
+
+type runDoc struct {
+	Timestamp stamp             `json:"@timestamp"`
+	Run       runField          `json:"run"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Host      *hostField        `json:"host,omitempty"`
+	Fio       fioField          `json:"fio"`
+	Interval  intervalField     `json:"interval"`
+	Logs      countField        `json:"logs"`
+	Latency   bucketsField      `json:"latency"`
+	Settings  map[string]any    `json:"settings"`
+	Files     []fileField       `json:"files,omitempty"`
+	Jobs      []jobField        `json:"jobs,omitempty"`
+	Summary   map[string]any    `json:"summary,omitempty"`
+	Account   *accountField     `json:"account,omitempty"`
+}
+
+type runField struct {
+	ID         string `json:"id"`
+	Name       string `json:"name,omitempty"`
+	Generation string `json:"generation"`
+	Part       string `json:"part,omitempty"`
+	Status     Status `json:"status"`
+	Start      stamp  `json:"start"`
+	StartHow   string `json:"start_how,omitempty"`
+	End        *stamp `json:"end,omitempty"`
+	Quanta     *int   `json:"quanta,omitempty"`
+}
+
+type hostField struct {
+	Name []string `json:"name"`
+}
+
+type fioField struct {
+	Kind    string              `json:"kind"`
+	Version []string            `json:"version,omitempty"`
+	Job     []string            `json:"job,omitempty"`
+	Options map[string][]string `json:"options,omitempty"`
+}
+
+type intervalField struct {
+	MS       number `json:"ms"`
+	OffsetMS number `json:"offset_ms"`
+}
+
+type countField struct {
+	Count int `json:"count"`
+}
+
+type bucketsField struct {
+	Buckets gridField `json:"buckets"`
+}
+
+type gridField struct {
+	Groups     int   `json:"groups"`
+	Coarseness int   `json:"coarseness"`
+	UnitNS     int64 `json:"unit_ns"`
+}
+
+type fileField struct {
+	Name       string `json:"name"`
+	Size       int64  `json:"size"`
+	Hash       string `json:"hash,omitempty"`
+	Host       string `json:"host,omitempty"`
+	Job        string `json:"job,omitempty"`
+	IntervalMS number `json:"interval_ms"`
+	Empty      bool   `json:"empty,omitempty"`
+	Repaired   bool   `json:"repaired,omitempty"`
+}
+
+type jobField struct {
+	Name      string            `json:"name"`
+	Host      string            `json:"host,omitempty"`
+	Group     int               `json:"group"`
+	Start     *stamp            `json:"start,omitempty"`
+	RuntimeMS int64             `json:"runtime_ms"`
+	Error     int               `json:"error"`
+	Options   map[string]string `json:"options,omitempty"`
+}
+
+type accountField struct {
+	*pipeline.Account
+	Documents Documents `json:"documents"`
+}
+
+// AppendRun appends the document of a run. sum and docs are nil as long as they are
+// not known. Nothing in it depends on when or where it is made, so a second ingest
+// of the same logs makes the same bytes.
+func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
+	run := e.run
+	doc := runDoc{
+		Timestamp: stamp(run.Start),
+		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
+			Status: status, Start: stamp(run.Start), StartHow: run.StartHow},
+		Labels:   run.Labels,
+		Fio:      fioField{Kind: e.kind, Version: versions(run), Job: jobNames(run), Options: options(run)},
+		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
+		Logs:     countField{len(run.Logs)},
+		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
+		Settings: settings(run),
+		Jobs:     jobs(run),
+	}
+	if hosts := distinct(run.Logs, func(l *pipeline.Log) string { return l.Host }); len(hosts) > 0 {
+		doc.Host = &hostField{hosts}
+	}
+	for _, l := range run.Logs {
+		doc.Files = append(doc.Files, fileField{
+			Name: l.Source.Base, Size: l.Source.Size, Hash: l.Hash, Host: l.Host, Job: l.Job,
+			IntervalMS: number(float64(l.Interval) / 1e6), Empty: l.Empty, Repaired: slices.Contains(l.Repaired[:], true),
+		})
+	}
+	if sum != nil {
+		end := stamp(run.Start + sum.End)
+		doc.Run.End, doc.Run.Quanta = &end, &sum.Quanta
+		doc.Summary = e.summary(sum)
+	}
+	if docs != nil {
+		doc.Account = &accountField{Documents: *docs}
+		if sum != nil {
+			doc.Account.Account = &sum.Account
+		}
+	}
+	buf := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(doc); err != nil {
+		return dst, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// summary is the statistics of the whole run by direction, and of all of them.
+// Where only scopes of a host exist (a part), they are that host's, if it is one.
+func (e *Encoder) summary(sum *pipeline.Summary) map[string]any {
+	out := map[string]any{}
+	hosts := map[string]bool{}
+	for _, r := range sum.Total {
+		hosts[r.Dims.Host] = true
+	}
+	delete(hosts, "")
+	for _, r := range sum.Total {
+		switch r.Scope {
+		case "run", "direction":
+		case "host", "host+direction":
+			if _, better := out[r.Dims.Direction]; better || len(hosts) != 1 {
+				continue
+			}
+		default:
+			continue
+		}
+		out[r.Dims.Direction] = e.summaryOf(&r)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func (e *Encoder) summaryOf(r *pipeline.Row) map[string]any {
+	s := &r.Stats
+	m := map[string]any{"samples": number(s.Samples)}
+	if r.IOPSKnown {
+		m["iops"] = number(r.IOPS)
+	}
+	if s.Empty() {
+		m["samples"] = 0
+		return m
+	}
+	m["min"], m["max"], m["mean"], m["stddev"] = number(s.Min), number(s.Max), number(s.Mean), number(s.StdDev)
+	for i, v := range s.Percentiles {
+		m[e.names[i]] = number(v)
+	}
+	if names := e.atLeast(s); names != nil {
+		m["at_least"] = names
+	}
+	return m
+}
+
+func (e *Encoder) atLeast(s *fiohist.Stats) (names []string) {
+	for _, n := range s.AtLeast {
+		names = append(names, e.names[n])
+	}
+	return names
+}
+
+// distinct are the values other than "" of all logs, sorted.
+func distinct(logs []*pipeline.Log, of func(*pipeline.Log) string) []string {
+	seen := map[string]bool{}
+	for _, l := range logs {
+		if v := of(l); v != "" {
+			seen[v] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func jobNames(run *pipeline.Run) []string {
+	return distinct(run.Logs, func(l *pipeline.Log) string { return l.Job })
+}
+
+func versions(run *pipeline.Run) []string {
+	seen := map[string]bool{}
+	for _, m := range run.Metas {
+		if m.Version != "" {
+			seen[m.Version] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// longOption is beyond what Elasticsearch indexes as one term, with room for the
+// option's name; such values are only in jobs.options.
+const longOption = 8000
+
+// options are the distinct values of each fio option in the whole run, so that runs
+// can be found by them; which job had which is in jobs.
+func options(run *pipeline.Run) map[string][]string {
+	seen := map[string]map[string]bool{}
+	add := func(o ingest.Options) {
+		for k, v := range o {
+			k = optionKey(k)
+			if k == "" || len(k) > 200 || len(v) > longOption {
+				continue
+			}
+			if seen[k] == nil {
+				seen[k] = map[string]bool{}
+			}
+			seen[k][v] = true
+		}
+	}
+	for _, m := range run.Metas {
+		add(m.Global)
+		for _, en := range m.Entries {
+			add(en.Options)
+		}
+	}
+	out := make(map[string][]string, len(seen))
+	for k, vs := range seen {
+		out[k] = slices.Sorted(maps.Keys(vs))
+	}
+	return out
+}
+
+// optionKey is the name of an option as a flattened field takes it: NUL is what
+// such a field separates names from values with.
+func optionKey(k string) string { return strings.ReplaceAll(k, "\x00", "\uFFFD") }
+
+func jobs(run *pipeline.Run) (out []jobField) {
+	for _, m := range run.Metas {
+		for _, en := range m.Entries {
+			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error, Options: en.Options}
+			if en.StartMS > 0 && en.StartMS <= ingest.MaxTime {
+				at := stamp(en.StartMS * 1e6)
+				j.Start = &at
+			}
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// settings are the choices that make the generation, as flags spell them.
+func settings(run *pipeline.Run) map[string]any {
+	s := run.Settings
+	m := map[string]any{
+		"interval": s.Interval.String(), "grid": s.Grid, "align": s.Align, "record_time": s.RecordTime,
+		"coarseness": s.Coarseness, "log_hist_msec": s.LogHistMsec, "repair": s.Repair, "restore": s.Restore,
+		"skip_bad": s.SkipBad, "kind": s.Kind.String(),
+	}
+	var wanted []string
+	for _, p := range run.Percentiles {
+		wanted = append(wanted, PercentileName(p)[1:])
+	}
+	m["percentiles"] = strings.ReplaceAll(strings.Join(wanted, ","), "_", ".")
+	if len(s.By) > 0 {
+		m["by"] = s.By
+	}
+	if s.Start != "" {
+		m["start"] = s.Start
+	}
+	if len(s.Offsets) > 0 {
+		offsets := map[string]string{}
+		for host, d := range s.Offsets {
+			if host = optionKey(host); host != "" {
+				offsets[host] = d.String()
+			}
+		}
+		m["offsets"] = offsets
+	}
+	return m
+}

@@ -1,0 +1,245 @@
+package esmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"fiolat/pipeline"
+)
+
+// DrainTime is how long a Sink that is closed early goes on sending what it holds
+// before it spools the rest.
+const DrainTime = 5 * time.Second
+
+// SinkOptions say how a Sink works.
+type SinkOptions struct {
+	// Prefix is that of the indices and must be the writer's; "" is DefaultPrefix.
+	Prefix string
+	// PushEvery sends what is held at the end of a quantum if the last time is that
+	// long ago, for runs that are watched while they go on; 0 sends full requests only.
+	PushEvery time.Duration
+}
+
+// Sink makes documents of a run and hands them to a writer. It is a pipeline.Sink;
+// when the pipeline is through, in whatever way, Close must be called:
+//
+//	summary, err := plan.Process(ctx, sink)
+//	err = sink.Close(ctx, err)
+//
+// The document of the run says "running" before the first other document is sent.
+// It says "complete" only after each other document has been acknowledged, as many
+// of them have been found as were made, and those of other generations are gone.
+type Sink struct {
+	w      Writer
+	prefix string
+	every  time.Duration
+	run    *pipeline.Run
+	enc    *Encoder
+	buf    []byte
+	pushed time.Time
+	begun  bool // the document of the run may be there
+	ended  bool // End is through
+	status Status
+	report Report
+	err    error // of End
+}
+
+var _ pipeline.Sink = (*Sink)(nil)
+
+// NewSink makes a Sink over a writer, which it owns from now on.
+func NewSink(w Writer, o SinkOptions) *Sink {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	return &Sink{w: w, prefix: o.Prefix, every: o.PushEvery}
+}
+
+// CheckLabels says whether labels can be fields of a document; the error is a
+// *UsageError.
+func CheckLabels(labels map[string]string) error {
+	for k := range labels {
+		if k == "" || strings.TrimSpace(k) != k || strings.HasPrefix(k, ".") || strings.HasSuffix(k, ".") ||
+			strings.Contains(k, "..") || strings.ContainsAny(k, "\x00*") || len(k) > 200 || !utf8.ValidString(k) {
+			return &UsageError{Msg: fmt.Sprintf("label %q cannot be the name of a field", k), Hint: "use letters, digits, '-', '_' and single dots, as in --label cluster=b7"}
+		}
+	}
+	return nil
+}
+
+// Begin prepares the writer and stores the document of the run as running.
+func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
+	if err := CheckLabels(run.Labels); err != nil {
+		return err
+	}
+	if !run.StartKnown {
+		return &UsageError{Msg: "when the run started is not known, and each document needs its time",
+			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
+	}
+	s.run, s.enc, s.pushed = run, NewEncoder(s.prefix, run), time.Now()
+	if err := s.w.Open(ctx, run); err != nil {
+		return err
+	}
+	doc, err := s.enc.AppendRun(nil, StatusRunning, nil, nil)
+	if err != nil {
+		return err
+	}
+	s.status, s.begun = StatusRunning, true
+	err = s.w.Put(ctx, Index(s.prefix, KindRun, run.Start), RunDocID(run.ID, run.Part), doc)
+	var away *UnavailableError
+	if errors.As(err, &away) {
+		return nil // with a spool the run goes on into it; without, the first Add says so
+	}
+	s.begun = err == nil
+	return err
+}
+
+// Quantum adds the documents of a quantum: a histogram of each leaf with any
+// weight, percentiles of each row.
+func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	var err error
+	index := s.enc.Index(KindHistogram, q)
+	for i := range q.Leaves {
+		leaf := &q.Leaves[i]
+		if leaf.Samples == 0 {
+			continue
+		}
+		if s.buf, err = s.enc.Histogram(s.buf[:0], q, leaf); err != nil {
+			return err
+		}
+		if err = s.w.Add(ctx, index, s.enc.ID(leafScope, leaf.Dims, q), s.buf); err != nil {
+			return err
+		}
+	}
+	index = s.enc.Index(KindPercentiles, q)
+	for i := range q.Rows {
+		row := &q.Rows[i]
+		if s.buf, err = s.enc.Percentiles(s.buf[:0], q, row); err != nil {
+			return err
+		}
+		if err = s.w.Add(ctx, index, s.enc.ID(row.Scope, row.Dims, q), s.buf); err != nil {
+			return err
+		}
+	}
+	if s.every > 0 {
+		if now := time.Now(); now.Sub(s.pushed) >= s.every {
+			s.pushed = now
+			return s.w.Push(ctx)
+		}
+	}
+	return nil
+}
+
+// End waits for all documents, removes those of other generations, and stores the
+// document of the run as complete. If anything is missing the run is partial, other
+// generations stay, and the error is an *IncompleteError, a *MismatchError, or why
+// nothing could be sent any more.
+func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
+	err := s.w.Flush(ctx)
+	if err == nil {
+		err = s.w.Conclude(ctx, s.run)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause // Close does what is left to do
+	}
+	s.ended = true
+	if err == nil {
+		if err = s.last(ctx, StatusComplete, sum); err == nil && s.w.Report().Total().Incomplete() {
+			err = &IncompleteError{Report: s.w.Report()}
+		}
+	} else {
+		var incomplete *IncompleteError
+		if errors.As(err, &incomplete) {
+			// Whoever loads what is set aside finishes the run with this.
+			if doc, e := s.enc.AppendRun(nil, StatusComplete, sum, s.documents(true)); e == nil {
+				err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), doc))
+			}
+		}
+		if e := s.last(ctx, StatusPartial, sum); e != nil && incomplete == nil && !errors.Is(err, e) {
+			err = errors.Join(err, e)
+		}
+	}
+	s.err = err
+	return err
+}
+
+// last stores the last document of the run.
+func (s *Sink) last(ctx context.Context, status Status, sum *pipeline.Summary) error {
+	doc, err := s.enc.AppendRun(nil, status, sum, s.documents(status == StatusComplete))
+	if err != nil {
+		return err
+	}
+	if err = s.w.Add(ctx, Index(s.prefix, KindRun, s.run.Start), []byte(RunDocID(s.run.ID, s.run.Part)), doc); err != nil {
+		return err
+	}
+	if err = s.w.Flush(ctx); err == nil {
+		s.status = status
+	}
+	return err
+}
+
+// documents is the account for the document of the run, which it counts as indexed;
+// whole says that all others are, or will be once the spool is loaded.
+func (s *Sink) documents(whole bool) *Documents {
+	r := s.w.Report()
+	t := r.Total()
+	d := &Documents{Made: t.Made + 1, Indexed: t.Indexed + 1, Refused: t.Refused, Spooled: t.Spooled + t.Lost}
+	if whole {
+		d.Indexed, d.Refused, d.Spooled = d.Made, 0, 0
+	}
+	for index, c := range r.Indices {
+		switch kind, _ := KindOf(s.prefix, index); kind {
+		case KindHistogram:
+			d.Histogram += c.Made
+		case KindPercentiles:
+			d.Percentiles += c.Made
+		}
+	}
+	return d
+}
+
+// Close ends the Sink and its writer. err is what the pipeline returned: unless the
+// run came to its End, the document of the run becomes partial, and what is not
+// acknowledged within DrainTime is spooled, also if ctx has ended. It returns err,
+// with what went wrong in closing.
+func (s *Sink) Close(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
+	defer cancel()
+	if s.begun && !s.ended {
+		// Leave a second for the document of the run.
+		drain, stop := context.WithTimeout(ctx, DrainTime-time.Second)
+		if s.w.Flush(drain) == nil {
+			_ = s.last(ctx, StatusPartial, nil) // what matters is err
+		}
+		stop()
+	}
+	complete := s.ended && s.err == nil
+	e := s.w.Close(ctx, complete)
+	s.report = s.w.Report()
+	if s.enc != nil {
+		s.report.Clamped = s.enc.Clamped
+		if s.enc.Clamped > 0 {
+			s.report.Warnings = append(s.report.Warnings, fmt.Sprintf(
+				"%d documents are of more than %d I/Os, which is the most that _doc_count takes: choose a shorter --interval, or counts of I/Os in Kibana are too small",
+				s.enc.Clamped, maxDocCount))
+		}
+	}
+	if t := s.report.Total(); err == nil && e == nil && t.Incomplete() {
+		e = &IncompleteError{Report: s.report}
+	}
+	return errors.Join(err, e)
+}
+
+// Report is the account; it is final after Close.
+func (s *Sink) Report() Report {
+	if s.report.Indices != nil {
+		return s.report
+	}
+	return s.w.Report()
+}
+
+// Status is what the document of the run says; "" if it was not stored.
+func (s *Sink) Status() Status { return s.status }

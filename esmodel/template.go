@@ -1,0 +1,443 @@
+package esmodel
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// TemplateVersion is in the _meta of templates and indices; raise it with each
+// change of mappings.
+const TemplateVersion = 1
+
+// priority lies above what Elastic ships and below what people tend to take to
+// override others.
+const priority = 400
+
+//go:embed mappings/*.json
+var mappings embed.FS
+
+// noHistogram is what a cluster without the histogram field type lacks.
+const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be searched or aggregated, " +
+	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile documents and octave counts do not need it"
+
+// SetupOptions say what Setup installs.
+type SetupOptions struct {
+	Prefix string
+	// DeleteAfter makes the lifecycle policy delete indices that old. 0 leaves a
+	// policy that is there as it is, and makes one that never deletes; negative takes
+	// deletion out again.
+	DeleteAfter time.Duration
+}
+
+// SetupItem is one thing that Setup saw to.
+type SetupItem struct {
+	Type   string `json:"type"` // index template, lifecycle policy, mapping
+	Name   string `json:"name"`
+	Action string `json:"action"` // created, updated, unchanged
+}
+
+// SetupReport says what Setup found and did.
+type SetupReport struct {
+	Items []SetupItem `json:"items"`
+	// Histogram and Lifecycle say what the cluster has.
+	Histogram bool     `json:"histogram_type"`
+	Lifecycle bool     `json:"lifecycle"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+func (r *SetupReport) add(typ, name, action string) {
+	r.Items = append(r.Items, SetupItem{typ, name, action})
+}
+
+func (r *SetupReport) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Setup installs index templates and, where the cluster has such, the lifecycle
+// policy. It changes nothing that is as it should be, so it can be repeated.
+func Setup(ctx context.Context, c *Client, o SetupOptions) (*SetupReport, error) {
+	if o.Prefix == "" {
+		o.Prefix = DefaultPrefix
+	}
+	if err := CheckPrefix(o.Prefix); err != nil {
+		return nil, err
+	}
+	r := new(SetupReport)
+	var err error
+	if r.Histogram, err = c.hasHistogram(ctx); err != nil {
+		return r, err
+	}
+	if !r.Histogram {
+		r.warn("%s", noHistogram)
+	}
+	if err := c.setupPolicy(ctx, o, r); err != nil {
+		return r, err
+	}
+	there, err := c.templates(ctx, o.Prefix)
+	if err != nil {
+		return r, err
+	}
+	for _, kind := range Kinds[1:] {
+		if err := c.setupTemplate(ctx, o.Prefix, kind, there, r); err != nil {
+			return r, err
+		}
+	}
+	// The template of runs comes last: who may not see templates takes an index of
+	// runs that was made from it for a sign that the others are there, too.
+	if err := c.setupTemplate(ctx, o.Prefix, KindRun, there, r); err != nil {
+		return r, err
+	}
+	return r, c.updateIndices(ctx, o.Prefix, r)
+}
+
+// hasHistogram asks the cluster whether it knows the field type, by having it check
+// a template that is never stored.
+func (c *Client) hasHistogram(ctx context.Context) (bool, error) {
+	err := c.Call(ctx, Request{Op: "ask for the histogram field type", Method: http.MethodPost, Path: "/_index_template/_simulate", Body: encode(map[string]any{
+		"index_patterns": []string{"fiolat-asks-for-the-histogram-type-*"},
+		"priority":       1 << 30,
+		"template":       map[string]any{"mappings": map[string]any{"properties": map[string]any{"h": map[string]string{"type": "histogram"}}}},
+	})}, nil)
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Reason, "histogram") {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// setupPolicy sees to the lifecycle policy, if the cluster has lifecycles.
+func (c *Client) setupPolicy(ctx context.Context, o SetupOptions, r *SetupReport) error {
+	req := Request{Op: "read lifecycle policy " + o.Prefix, Method: http.MethodGet, Path: "/_ilm/policy" + path(o.Prefix)}
+	var policies map[string]struct {
+		Policy struct {
+			Phases struct {
+				Delete *struct {
+					MinAge string `json:"min_age"`
+				} `json:"delete"`
+			} `json:"phases"`
+		} `json:"policy"`
+	}
+	err := c.Call(ctx, req, &policies)
+	var refused *RefusedError
+	var no *ForbiddenError
+	switch {
+	case errors.As(err, &no) && no.Status == http.StatusForbidden && o.DeleteAfter == 0:
+		r.warn("lifecycle policy %q is left alone, it takes the cluster privilege manage_ilm: indices are never deleted", o.Prefix)
+		return nil
+	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound && refused.Type == "resource_not_found_exception"):
+		// No such API: 400 or 405 in a build without the module.
+		if o.DeleteAfter > 0 {
+			r.warn("this cluster has no lifecycle management: nothing will be deleted")
+		}
+		return nil
+	case err != nil && refused == nil:
+		return err
+	}
+	r.Lifecycle = true
+	policy, exists := policies[o.Prefix]
+	want, have := "", ""
+	if o.DeleteAfter > 0 {
+		want = strconv.FormatInt(int64(o.DeleteAfter/time.Second), 10) + "s"
+	}
+	if d := policy.Policy.Phases.Delete; d != nil {
+		have = d.MinAge
+	}
+	if exists && (o.DeleteAfter == 0 || want == have) {
+		r.add("lifecycle policy", o.Prefix, "unchanged")
+		return nil
+	}
+	phases := map[string]any{"hot": map[string]any{"min_age": "0ms", "actions": map[string]any{}}}
+	if want != "" {
+		phases["delete"] = map[string]any{"min_age": want, "actions": map[string]any{"delete": map[string]any{}}}
+	}
+	req.Op, req.Method = "store lifecycle policy "+o.Prefix, http.MethodPut
+	req.Body = encode(map[string]any{"policy": map[string]any{
+		"_meta":  map[string]any{"description": "indices of fiolat; see fiolat setup --help"},
+		"phases": phases,
+	}})
+	if err := c.Call(ctx, req, nil); err != nil {
+		return err
+	}
+	r.add("lifecycle policy", o.Prefix, done(exists))
+	return nil
+}
+
+func done(existed bool) string {
+	if existed {
+		return "updated"
+	}
+	return "created"
+}
+
+// storedTemplate is an index template as Elasticsearch shows it.
+type storedTemplate struct {
+	Name     string         `json:"name"`
+	Template map[string]any `json:"index_template"`
+}
+
+// version is the _meta.fiolat.version of a template, 0 without one.
+func (t storedTemplate) version() int {
+	meta, _ := t.Template["_meta"].(map[string]any)
+	return metaVersion(meta)
+}
+
+func metaVersion(meta map[string]any) int {
+	ours, _ := meta["fiolat"].(map[string]any)
+	v, _ := ours["version"].(float64)
+	return int(v)
+}
+
+// templates are the prefix's templates that are there.
+func (c *Client) templates(ctx context.Context, prefix string) (map[string]storedTemplate, error) {
+	var reply struct {
+		Templates []storedTemplate `json:"index_templates"`
+	}
+	err := c.Call(ctx, Request{Op: "read index templates", Method: http.MethodGet, Path: "/_index_template/" + prefix + "-*"}, &reply)
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	out := map[string]storedTemplate{}
+	for _, t := range reply.Templates {
+		out[t.Name] = t
+	}
+	return out, err
+}
+
+func (c *Client) setupTemplate(ctx context.Context, prefix string, kind Kind, there map[string]storedTemplate, r *SetupReport) error {
+	name := prefix + "-" + string(kind)
+	want, err := Template(prefix, kind, r.Histogram, r.Lifecycle)
+	if err != nil {
+		return err
+	}
+	have, exists := there[name]
+	if exists && same(want, have.Template) {
+		r.add("index template", name, "unchanged")
+		return nil
+	}
+	if v := have.version(); v > TemplateVersion {
+		r.warn("index template %s is of a newer fiolat (%d, this one makes %d) and left alone", name, v, TemplateVersion)
+		r.add("index template", name, "unchanged")
+		return nil
+	}
+	if err := c.Call(ctx, Request{Op: "store index template " + name, Method: http.MethodPut, Path: "/_index_template" + path(name), Body: encode(want)}, nil); err != nil {
+		return err
+	}
+	r.add("index template", name, done(exists))
+	return nil
+}
+
+// Template is the index template of a kind, for a cluster with or without the
+// histogram field type and lifecycle management.
+func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]any, error) {
+	t := map[string]any{}
+	for _, file := range []string{"common", string(kind)} {
+		data, err := mappings.ReadFile("mappings/" + file + ".json")
+		if err != nil {
+			return nil, fmt.Errorf("no mapping of %s: %w", kind, err)
+		}
+		var part map[string]any
+		if err := json.Unmarshal(data, &part); err != nil {
+			return nil, fmt.Errorf("mapping of %s: %w", file, err)
+		}
+		merge(t, part)
+	}
+	meta := map[string]any{"fiolat": map[string]any{"version": float64(TemplateVersion)}}
+	m := t["mappings"].(map[string]any)
+	m["_meta"] = meta
+	// The meta of a field is what one sees who may read an index and nothing else.
+	within(m, "run", "id")["meta"] = map[string]any{"fiolat": strconv.Itoa(TemplateVersion)}
+	if kind == KindHistogram && !histogram {
+		latency := within(m, "latency")["properties"].(map[string]any)
+		latency["histogram"] = map[string]any{"type": "object", "enabled": false}
+	}
+	if lifecycle && kind != KindRun { // the index of runs is not one of a month, and never to be deleted
+		t["settings"].(map[string]any)["index"].(map[string]any)["lifecycle"] = map[string]any{"name": prefix}
+	}
+	return map[string]any{
+		"index_patterns": []any{Pattern(prefix, kind)},
+		"priority":       float64(priority),
+		"version":        float64(TemplateVersion),
+		"_meta":          meta,
+		"template":       t,
+	}, nil
+}
+
+// within is a field's mapping.
+func within(m map[string]any, path ...string) map[string]any {
+	for _, p := range path {
+		m = m["properties"].(map[string]any)[p].(map[string]any)
+	}
+	return m
+}
+
+// merge adds src to dst, objects within objects.
+func merge(dst, src map[string]any) {
+	for k, v := range src {
+		a, ok1 := dst[k].(map[string]any)
+		b, ok2 := v.(map[string]any)
+		if ok1 && ok2 {
+			merge(a, b)
+		} else {
+			dst[k] = v
+		}
+	}
+}
+
+// same compares a template with what the server shows of it, which has settings as
+// strings, booleans as strings in places, and lists of one as their element.
+func same(want, have map[string]any) bool { return canonical(want) == canonical(have) }
+
+func canonical(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, strconv.Quote(k)+":"+canonical(v[k]))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case []any:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, canonical(e))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case float64:
+		return strconv.Quote(strconv.FormatFloat(v, 'f', -1, 64))
+	case bool:
+		return strconv.Quote(strconv.FormatBool(v))
+	case string:
+		return strconv.Quote(v)
+	}
+	return "null"
+}
+
+// updateIndices gives indices that were made from an older template, or from none,
+// what the new one adds. What cannot be changed any more is a warning.
+func (c *Client) updateIndices(ctx context.Context, prefix string, r *SetupReport) error {
+	var all []string
+	for _, k := range Kinds {
+		all = append(all, Pattern(prefix, k))
+	}
+	var indices map[string]struct {
+		Mappings struct {
+			Meta map[string]any `json:"_meta"`
+		} `json:"mappings"`
+	}
+	err := c.Call(ctx, Request{Op: "read mappings", Method: http.MethodGet, Path: "/" + strings.Join(all, ",") + "/_mapping?" + lenient + "&filter_path=*.mappings._meta,*.mappings.dynamic,*.mappings.date_detection"}, &indices)
+	var no *ForbiddenError
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		r.warn("indices that exist already are not checked, it takes the index privilege view_index_metadata")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(indices)) {
+		kind, ok := KindOf(prefix, name)
+		if !ok || metaVersion(indices[name].Mappings.Meta) >= TemplateVersion {
+			continue
+		}
+		t, err := Template(prefix, kind, r.Histogram, r.Lifecycle)
+		if err != nil {
+			return err
+		}
+		err = c.Call(ctx, Request{Op: "update mapping of " + name, Method: http.MethodPut, Path: path(name) + "/_mapping", Body: encode(t["template"].(map[string]any)["mappings"])}, nil)
+		var refused *RefusedError
+		switch {
+		case err == nil:
+			r.add("mapping", name, "updated")
+		case errors.As(err, &refused), errors.As(err, &no):
+			r.warn("index %s was made without these templates and keeps its fields: %v", name, err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// EnsureTemplates makes sure, before anything is indexed, that the templates are
+// there: an index made without them has guessed fields for ever. It installs what
+// is missing if it may. A user who may not even look at templates sees from the
+// index of runs whether it was made from ours. The error is ErrNoTemplates if they
+// are missing and may not be installed.
+func EnsureTemplates(ctx context.Context, c *Client, prefix string) (warnings []string, err error) {
+	there, err := c.templates(ctx, prefix)
+	var no *ForbiddenError
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		return nil, c.ensureFromRuns(ctx, prefix, no)
+	}
+	if err != nil {
+		return nil, err
+	}
+	missing, old := 0, 0
+	for _, k := range Kinds {
+		t, ok := there[prefix+"-"+string(k)]
+		if !ok {
+			missing++
+		} else if t.version() < TemplateVersion {
+			old++
+		}
+	}
+	if missing+old == 0 {
+		if t := there[prefix+"-"+string(KindHistogram)]; !strings.Contains(canonical(t.Template), `"type":"histogram"`) {
+			warnings = append(warnings, noHistogram)
+		}
+		return warnings, nil
+	}
+	r, err := Setup(ctx, c, SetupOptions{Prefix: prefix})
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		if missing > 0 {
+			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, err)
+		}
+		return append(r.Warnings, "the index templates are of an older fiolat: run \"fiolat setup\" with a user who may"), nil
+	}
+	if r != nil {
+		warnings = r.Warnings
+	}
+	return warnings, err
+}
+
+// ensureFromRuns makes the index of runs if there is none, still without documents,
+// and looks whether it has our fields. If not, it stays behind empty, and Setup
+// gives it its fields.
+func (c *Client) ensureFromRuns(ctx context.Context, prefix string, because error) error {
+	index := Index(prefix, KindRun, 0)
+	for range 2 {
+		var reply struct {
+			Fields map[string]map[string]struct {
+				Meta map[string][]string `json:"meta"`
+			} `json:"fields"`
+		}
+		err := c.Call(ctx, Request{Op: "read the fields of " + index, Method: http.MethodGet, Path: path(index) + "/_field_caps?fields=run.id"}, &reply)
+		var refused *RefusedError
+		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+			err = c.Call(ctx, Request{Op: "create index " + index, Method: http.MethodPut, Path: path(index)}, nil)
+			if errors.As(err, &refused) && refused.Type == "resource_already_exists_exception" {
+				err = nil
+			}
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		for _, f := range reply.Fields["run.id"] {
+			if len(f.Meta["fiolat"]) > 0 {
+				return nil
+			}
+		}
+		break
+	}
+	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, because)
+}

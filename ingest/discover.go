@@ -1,0 +1,605 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Source is one log file.
+type Source struct {
+	// Path is where it is, as the user would write it; "-" is standard input.
+	Path string
+	// Base is the last element of Path.
+	Base string
+	Name Name
+	Size int64
+	// ModTime is zero for standard input.
+	ModTime time.Time
+	// Host is the name's host suffix, or the folder's (clients/HOST); "": unknown.
+	Host string
+}
+
+// Name is what the name of a log says.
+type Name struct {
+	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.
+	Prefix string
+	Kind   Kind
+	// Hist: a histogram log; else a log of single I/Os.
+	Hist bool
+	// Job is fio's thread number, from 1; 0 where the name has none (per_job_logs=0).
+	Job int
+	// Host is the suffix that fio --client adds; "": none.
+	Host string
+}
+
+// Input is the files of one run.
+type Input struct {
+	// Root is the folder of the run, or the first file's.
+	Root     string
+	Logs     []*Source
+	Metas    []*Meta
+	JobFiles []*JobFile
+	// Ignored names what was seen and not used, and why.
+	Ignored []string
+	// Warnings are what the user should know even without asking; Match repeats
+	// them.
+	Warnings []string
+
+	// siblings are logs of the same run that exist and were not asked for: they
+	// tell how many threads a run of files given one by one had.
+	siblings []*Source
+}
+
+// DiscoverOptions choose among the files found.
+type DiscoverOptions struct {
+	// Kind is the latency wanted. Clat comes from histogram logs, and from logs of
+	// single I/Os where there are none; Slat and Lat from logs of single I/Os.
+	Kind Kind
+	// Stdin is what "-" stands for. It is not read here.
+	Stdin io.Reader
+	// FioJSON are files that replace what would be found beside the logs.
+	FioJSON []string
+}
+
+const stdin = "-"
+
+var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
+
+// ParseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os,
+// PREFIX_{slat,clat,lat}.N.log, each with a host's name (fio --client), without N
+// (per_job_logs=0), and compressed.
+func ParseName(base string) (Name, bool) {
+	m := logName.FindStringSubmatch(uncompressed(base))
+	if m == nil || m[4] == "fz" { // log_store_compressed
+		return Name{}, false
+	}
+	n := Name{Prefix: m[1], Host: m[4]}
+	if n.Hist = m[2] == "clat_hist"; !n.Hist {
+		n.Kind = Kind(slices.Index(kindNames[:], m[2]))
+	}
+	if m[3] != "" {
+		job, err := strconv.Atoi(m[3])
+		if err != nil || job > maxThreads {
+			return Name{}, false
+		}
+		n.Job = job
+	}
+	return n, true
+}
+
+// uncompressed is a name without the suffix of the compression.
+func uncompressed(base string) string {
+	for _, suffix := range []string{".gz", ".zst", ".xz"} {
+		if s, ok := strings.CutSuffix(base, suffix); ok && s != "" {
+			return s
+		}
+	}
+	return base
+}
+
+// Discover finds the runs that paths stand for: files, "-", folders and globs.
+//
+// Files given one by one are one run together. A folder is searched: each folder
+// with logs is a run, but the folders clients/HOST (pbench) are one run, of the
+// folder that clients is in. Runs come in the order of their folders, that of the
+// single files first.
+func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
+	d := &discovery{opt: opt, seen: map[string]bool{}}
+	if err := d.paths(paths); err != nil {
+		return nil, err
+	}
+	for _, name := range opt.FioJSON {
+		m, err := d.meta(name)
+		if err != nil {
+			return nil, err
+		}
+		d.given.Metas = append(d.given.Metas, m)
+	}
+	var out []*Input
+	if len(d.given.Logs) > 0 {
+		d.beside(&d.given, foldersOf(d.given.Logs))
+		if other := d.finish(&d.given); len(d.given.Logs) == 0 {
+			return nil, d.none(other[0].Path, other)
+		}
+		out = append(out, &d.given)
+	}
+	runs := d.runs()
+	var unused []*Source
+	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
+	for _, in := range runs {
+		in.Metas, in.JobFiles = d.given.Metas, d.given.JobFiles
+		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
+		if other := d.finish(in); len(in.Logs) > 0 {
+			out = append(out, in)
+		} else {
+			unused = append(unused, other...)
+		}
+	}
+	for _, root := range d.searched {
+		if !slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) }) {
+			return nil, d.none(root, nil)
+		}
+	}
+	switch {
+	case len(out) == 0 && len(unused) > 0:
+		return nil, d.none(d.searched[0], unused)
+	case len(out) == 0 && len(d.strange) > 0:
+		return nil, &ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or folders with logs"}
+	case len(out) == 0 && len(d.given.Metas)+len(d.given.JobFiles) > 0:
+		return nil, &ParseError{File: paths[0], Msg: "fio's JSON or job file, but no log", Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"}
+	case len(out) == 0:
+		return nil, &ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) or folders with logs"}
+	}
+	for _, path := range d.strange {
+		d.warnings = append(d.warnings, Printable(path)+": "+notFio+"; not used")
+	}
+	out[0].Warnings = append(d.warnings, out[0].Warnings...)
+	return out, nil
+}
+
+// none is the error for a path without logs of the wanted kind; other are those of
+// other kinds.
+func (d *discovery) none(path string, other []*Source) error {
+	if len(other) == 0 {
+		if len(d.warnings) > 0 {
+			return &ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}
+		}
+		return &ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}
+	}
+	kind := other[0].Name.Kind
+	return &ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}
+}
+
+// found is a log in a searched folder.
+type found struct {
+	*Source
+	dir string
+	// group is the folder that clients is in, "" if the log is in none.
+	group string
+}
+
+const notFio = "neither a log of fio's nor its JSON nor a job file"
+
+type discovery struct {
+	opt      DiscoverOptions
+	given    Input // what was named file by file
+	searched []string
+	logs     []found
+	strange  []string        // files given that are nothing of fio's
+	links    []string        // folders behind symbolic links, to be searched last
+	seen     map[string]bool // real paths of folders, and of files given
+	warnings []string
+}
+
+func (d *discovery) paths(paths []string) error {
+	for _, path := range paths {
+		if path == stdin {
+			if d.seen[stdin] {
+				return &ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
+			}
+			d.seen[stdin] = true
+			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == Clat}})
+			continue
+		}
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
+			matches, bad := filepath.Glob(path)
+			if bad != nil {
+				return &ParseError{File: path, Msg: "not a pattern: " + bad.Error(), Hint: `write \[ for a bracket that is part of a name`}
+			}
+			if len(matches) == 0 {
+				return &ParseError{File: path, Msg: "no file matches", Hint: "check the pattern; ** is not known, folders are searched anyway"}
+			}
+			for _, m := range matches {
+				info, err := os.Stat(m)
+				if err == nil {
+					err = d.path(m, info)
+				} else {
+					err = unreadable(m, err)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err != nil {
+			return unreadable(path, err)
+		}
+		if err := d.path(path, info); err != nil {
+			return err
+		}
+	}
+	for len(d.links) > 0 { // real folders first, so that a run has its real name
+		link := d.links[0]
+		d.links = d.links[1:]
+		d.search(link, link)
+	}
+	return nil
+}
+
+// unreadable is err, about path, as an error of ours.
+func unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	hint := "check the path"
+	if errors.Is(err, fs.ErrPermission) {
+		hint = "ask for the right to read it"
+	}
+	return &ParseError{File: path, Msg: err.Error(), Hint: hint}
+}
+
+func (d *discovery) path(path string, info fs.FileInfo) error {
+	if info.IsDir() {
+		if root := filepath.Clean(path); !d.seen[realPath(root)] {
+			d.searched = append(d.searched, root)
+			d.search(root, root)
+		}
+		return nil
+	}
+	real := realPath(path)
+	if d.seen[real] {
+		return nil
+	}
+	d.seen[real] = true
+	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size(), ModTime: info.ModTime()}
+	named := false
+	if s.Name, named = ParseName(s.Base); !named && info.Mode().IsRegular() {
+		switch kind, err := d.sniff(path); {
+		case err != nil:
+			return err
+		case kind == jsonFile:
+			m, err := d.meta(path)
+			if err != nil {
+				return err
+			}
+			d.given.Metas = append(d.given.Metas, m)
+			return nil
+		case kind == jobFile:
+			j, err := d.jobFile(path)
+			if err != nil {
+				return err
+			}
+			d.given.JobFiles = append(d.given.JobFiles, j)
+			return nil
+		case kind == otherFile:
+			d.strange = append(d.strange, path)
+			return nil
+		}
+	}
+	if !named { // a pipe, or a log by another name
+		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == Clat}
+	}
+	s.Host = s.Name.Host
+	if _, host := clients(filepath.Dir(path)); s.Host == "" {
+		s.Host = host
+	}
+	d.given.Logs = append(d.given.Logs, s)
+	return nil
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return path
+}
+
+// clients splits .../clients/HOST/... into the folder that clients is in and HOST;
+// "" where dir is not such a folder.
+func clients(dir string) (root, host string) {
+	for rest := filepath.Clean(dir); ; {
+		up, last := filepath.Dir(rest), filepath.Base(rest)
+		if filepath.Base(up) == "clients" {
+			return filepath.Dir(up), last
+		}
+		if up == rest || up == "." {
+			return "", ""
+		}
+		rest = up
+	}
+}
+
+// search finds the logs in dir, which is below root. Links to folders are left for
+// later, and a folder is searched once, so that loops end.
+func (d *discovery) search(root, dir string) {
+	if real := realPath(dir); d.seen[real] {
+		return
+	} else {
+		d.seen[real] = true
+	}
+	entries, err := os.ReadDir(dir) // sorted
+	if err != nil {
+		d.warnings = append(d.warnings, unreadable(dir, err).Error())
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		name, ok := ParseName(e.Name())
+		if e.IsDir() {
+			d.search(root, path)
+			continue
+		}
+		link := e.Type()&fs.ModeSymlink != 0
+		if !ok && !link || strings.HasPrefix(e.Name(), "._") { // macOS keeps attributes in ._FILE
+			continue
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil && ok:
+			d.warnings = append(d.warnings, unreadable(path, err).Error())
+		case err != nil:
+		case info.IsDir():
+			d.links = append(d.links, path)
+		case ok && info.Mode().IsRegular():
+			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(), ModTime: info.ModTime(), Host: name.Host}, dir: dir}
+			// Above the path given, a folder that happens to be named clients means nothing.
+			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group, "clients") == root || filepath.Join(group, "clients", host) == root) {
+				l.group = group
+				l.Host = cmp.Or(l.Host, host)
+			}
+			d.logs = append(d.logs, l)
+		}
+	}
+}
+
+// under tells whether path is root or below it.
+func under(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// runs sorts the logs found into runs.
+func (d *discovery) runs() []*Input {
+	type key struct {
+		group, host, base string
+	}
+	// Folders under one clients/HOST that have a log of the same name are runs of
+	// their own: "clients" is only a name there.
+	where, split := map[key]string{}, map[string]bool{}
+	for _, l := range d.logs {
+		k := key{l.group, l.Host, uncompressed(l.Base)}
+		if dir, ok := where[k]; ok && l.group != "" && dir != l.dir {
+			split[l.group] = true
+		}
+		where[k] = l.dir
+	}
+	var out []*Input
+	index := map[string]*Input{}
+	for _, l := range d.logs {
+		dir := l.dir
+		if l.group != "" && !split[l.group] {
+			dir = l.group
+		}
+		in := index[dir]
+		if in == nil {
+			in = &Input{Root: dir}
+			index[dir] = in
+			out = append(out, in)
+		}
+		in.Logs = append(in.Logs, l.Source)
+	}
+	return out
+}
+
+func foldersOf(logs []*Source) (out []string) {
+	for _, l := range logs {
+		if l.Path == stdin {
+			continue
+		}
+		if dir := filepath.Dir(l.Path); !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// finish sorts a run's logs, drops those that are there twice and chooses those of
+// the wanted kind; the others are returned, and become siblings.
+func (d *discovery) finish(in *Input) (other []*Source) {
+	if in.Root == "" {
+		in.Root = filepath.Dir(in.Logs[0].Path)
+	}
+	slices.SortStableFunc(in.Logs, bySource)
+	plain := map[string]string{} // uncompressed path -> path
+	var kept []*Source
+	for _, l := range in.Logs {
+		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
+		if first, ok := plain[p]; ok {
+			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", Printable(l.Path), Printable(first)))
+			continue
+		}
+		plain[p] = l.Path
+		kept = append(kept, l)
+	}
+	hist := d.opt.Kind == Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
+	in.Logs = nil
+	for _, l := range kept {
+		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {
+			in.Logs = append(in.Logs, l)
+			continue
+		}
+		why := fmt.Sprintf("%v of single I/Os", l.Name.Kind)
+		if l.Name.Hist {
+			why = "a histogram of clat"
+		}
+		if l.Name.Kind == d.opt.Kind {
+			why += ", where there are histograms"
+		}
+		in.Ignored = append(in.Ignored, Printable(l.Path)+": "+why)
+		other = append(other, l)
+	}
+	in.siblings = append(in.siblings, other...)
+	return other
+}
+
+// bySource is the order of logs: by host, folder, prefix, number.
+func bySource(a, b *Source) int {
+	return cmp.Or(
+		cmp.Compare(a.Host, b.Host),
+		cmp.Compare(filepath.Dir(a.Path), filepath.Dir(b.Path)),
+		cmp.Compare(a.Name.Prefix, b.Name.Prefix),
+		cmp.Compare(a.Name.Job, b.Name.Job),
+		cmp.Compare(a.Name.Kind, b.Name.Kind),
+		cmp.Compare(a.Path, b.Path),
+	)
+}
+
+// beside finds fio's JSON and job files in folders by their content, unless they
+// were given, and the logs there that were not.
+func (d *discovery) beside(in *Input, folders []string) {
+	wantMeta, wantJob := len(in.Metas) == 0, len(in.JobFiles) == 0
+	var used []string
+	for _, l := range in.Logs {
+		used = append(used, filepath.Clean(l.Path))
+	}
+	slices.Sort(folders)
+	for _, dir := range slices.Compact(folders) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // files in it could be read, so this is a wish about rights
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if name, ok := ParseName(e.Name()); ok {
+				if !slices.Contains(used, path) {
+					in.siblings = append(in.siblings, &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host})
+				}
+				continue
+			}
+			if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+				continue
+			}
+			if otherLog.MatchString(e.Name()) {
+				if strings.Contains(e.Name(), ".log.fz") {
+					in.Warnings = append(in.Warnings, Printable(path)+": stored compressed by fio (log_store_compressed); not used: unpack it with fio --inflate-log")
+				}
+				continue
+			}
+			kind, err := d.sniff(path)
+			if err == nil && kind == jsonFile && wantMeta {
+				var m *Meta
+				if m, err = d.meta(path); err == nil {
+					in.Metas = append(in.Metas, m)
+				}
+			} else if err == nil && kind == jobFile && wantJob {
+				var j *JobFile
+				if j, err = d.jobFile(path); err == nil {
+					in.JobFiles = append(in.JobFiles, j)
+				}
+			}
+			if err != nil {
+				in.Warnings = append(in.Warnings, err.Error()+" (not used)")
+			}
+		}
+	}
+}
+
+// otherLog are logs of fio's that hold no latency.
+var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log|\.log\.fz`)
+
+func (d *discovery) meta(path string) (*Meta, error) {
+	r, err := d.open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer r.Close()
+	return ParseMeta(r, path)
+}
+
+func (d *discovery) jobFile(path string) (*JobFile, error) {
+	r, err := d.open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer r.Close()
+	return ParseJobFile(r, path)
+}
+
+func (d *discovery) open(path string) (io.ReadCloser, error) { return Open(path, d.opt.Stdin) }
+
+type fileKind int
+
+const (
+	otherFile fileKind = iota
+	jsonFile
+	jobFile
+	logFile
+)
+
+const (
+	sniffed     = 1 << 20 // bytes of text that may stand before the JSON: banners of a thousand hosts
+	sniffedHead = 4 << 10 // bytes that tell text from data
+)
+
+// sniff tells what a file is by its content.
+func (d *discovery) sniff(path string) (fileKind, error) {
+	r, err := d.open(path)
+	var refused *fs.PathError
+	if errors.As(err, &refused) {
+		return otherFile, unreadable(path, err)
+	} else if err != nil {
+		return otherFile, nil // packed, but broken
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
+	if err != nil || bytes.IndexByte(text, 0) >= 0 {
+		return otherFile, nil // files that fio wrote to, or something packed by others
+	}
+	if IsMeta(text) {
+		return jsonFile, nil
+	}
+	if histLine.Match(text) {
+		return logFile, nil
+	}
+	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
+	if err != nil {
+		return otherFile, nil
+	}
+	text = append(text, more...)
+	switch {
+	case IsMeta(text):
+		return jsonFile, nil
+	case isJobFile(text):
+		return jobFile, nil
+	}
+	return otherFile, nil
+}
+
+// histLine is how a histogram log begins, or one of single I/Os.
+var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)

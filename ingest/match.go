@@ -1,0 +1,662 @@
+package ingest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Log is one log with what fio's JSON and the job file say about it.
+type Log struct {
+	Source *Source
+	// Meta is the JSON document that the log belongs to, Entry the job in it; nil
+	// where that is not known.
+	//
+	// Where an entry stands for threads whose logs are not in the run, its counts
+	// are left out: they could not be compared with the logs'.
+	Meta  *Meta
+	Entry *Entry
+	// Members is the number of threads, and so of logs, that share the entry; 1
+	// without one.
+	Members int
+	// Section is the job's in the job file, or nil.
+	Section *Section
+	// Host is "" where it is not known.
+	Host, Job string
+	// LogName is the log's label, unique in the run: the file's name without the
+	// suffix of the compression, and as many folders before it as it takes.
+	LogName string
+	Start   Start
+}
+
+// Start is when a log's time 0 was.
+type Start struct {
+	// Offset is counted from fio's own start.
+	Offset time.Duration
+	// Absolute is job_start in ms since 1970; 0: none.
+	Absolute int64
+	// How says where they come from.
+	How string
+}
+
+// Option is the value of a job option of the log's: from the job file, else from
+// fio's JSON, where flags without a value are missing and a group's are those of
+// its last section.
+func (l *Log) Option(name string) (string, bool) {
+	if l.Section != nil {
+		v, ok := l.Section.Options[name]
+		return v, ok
+	}
+	return l.Meta.Option(l.Entry, name)
+}
+
+// Match finds the document and the entry of each log, in the order of in.Logs, and
+// when it started. What it cannot tell it leaves open, with a warning.
+func Match(in *Input) ([]*Log, []string, error) {
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings)}
+	for _, s := range in.Logs {
+		m.logs = append(m.logs, &Log{Source: s, Host: s.Host, Members: 1})
+	}
+	m.documents()
+	for _, meta := range in.Metas {
+		m.warnings = append(m.warnings, prefixed(meta.Path, meta.Warnings)...)
+	}
+	used := map[*JobFile]bool{}
+	for _, set := range m.sets() {
+		m.entries(set)
+		if set.job != nil {
+			used[set.job] = true
+		}
+		m.starts(set)
+	}
+	for _, j := range in.JobFiles {
+		if !used[j] {
+			in.Ignored = append(in.Ignored, Printable(j.Path)+": this job file's threads and log names are not those of the logs")
+		}
+	}
+	for _, l := range m.logs {
+		m.jobName(l)
+	}
+	m.logNames()
+	return m.logs, m.warnings, nil
+}
+
+func prefixed(path string, msgs []string) (out []string) {
+	for _, msg := range msgs {
+		out = append(out, Printable(path)+": "+msg)
+	}
+	return out
+}
+
+type matcher struct {
+	in       *Input
+	logs     []*Log
+	warnings []string
+}
+
+func (m *matcher) warn(format string, args ...any) {
+	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
+}
+
+// documents gives each log its JSON document. One document serves all logs. Of
+// several it is the one in the log's folder, if each folder has its own; then the
+// one of the log's host; then the one of its prefix. What is left open after that
+// stays so.
+func (m *matcher) documents() {
+	metas := distinct(m.in.Metas)
+	var open []*Log
+	var among []*Meta
+	for _, l := range m.logs {
+		fit := metas
+		if len(fit) > 1 {
+			fit = preferred(fit, func(d *Meta) bool { return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path) })
+			if l.Host != "" {
+				fit = preferred(fit, func(d *Meta) bool { return d.hasHost(l.Host) })
+			}
+			named := filtered(fit, func(d *Meta) bool { return d.hasPrefix(l.Source.Name) })
+			if len(named) == 0 {
+				named = filtered(fit, func(d *Meta) bool { return d.namedAfter(l.Source.Name.Prefix, l.Host) })
+			}
+			if len(named) > 1 { // output.0 and output.1 of one job name
+				named = preferred(named, func(d *Meta) bool { return d.namedAfter(l.Source.Name.Prefix, l.Host) })
+			}
+			// A document that is nothing but the only one of the folder or host will
+			// do, but among several a wrong guess is worse than none.
+			if len(named) > 0 || len(fit) > 1 {
+				fit = named
+			}
+		}
+		switch len(fit) {
+		case 1:
+			l.Meta = fit[0]
+		case 0:
+			if len(metas) > 0 {
+				open, among = append(open, l), metas
+			}
+		default:
+			open, among = append(open, l), fit
+		}
+	}
+	if len(open) > 0 {
+		var names []string
+		for _, d := range among {
+			names = append(names, Printable(d.Path))
+		}
+		m.warn("%s: cannot tell which JSON is this log's%s: %s; pass it with --fio-json", Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
+	}
+}
+
+func others(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (nor that of %d others)", n)
+}
+
+func shortened(names []string) string {
+	if few := 4; len(names) > few {
+		names = append(names[:few:few], "...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// distinct leaves out documents that repeat another, e.g. a compressed copy.
+func distinct(metas []*Meta) (out []*Meta) {
+	for _, d := range metas {
+		same := func(e *Meta) bool {
+			return d.Version == e.Version && d.TimestampMS == e.TimestampMS && reflect.DeepEqual(d.Entries, e.Entries)
+		}
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func filtered(metas []*Meta, ok func(*Meta) bool) (out []*Meta) {
+	for _, d := range metas {
+		if ok(d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// preferred are the documents that ok holds for, or all if there are none.
+func preferred(metas []*Meta, ok func(*Meta) bool) []*Meta {
+	if out := filtered(metas, ok); len(out) > 0 {
+		return out
+	}
+	return metas
+}
+
+func (m *Meta) hasHost(host string) bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host != "" && sameHost(e.Host, host) }) ||
+		strings.HasSuffix(stem(m.Path), "."+host)
+}
+
+// sameHost compares names of a host, one of which may lack the domain.
+func sameHost(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if numeric(a) || numeric(b) {
+		return false
+	}
+	return strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
+// numeric tells an address from a name.
+func numeric(host string) bool {
+	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
+}
+
+// hasPrefix tells whether a job of the document writes logs that are named so.
+func (m *Meta) hasPrefix(n Name) bool {
+	option := "write_lat_log"
+	if n.Hist {
+		option = "write_hist_log"
+	}
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
+		v, ok := m.Option(&e, option)
+		return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && e.JobName == n.Prefix
+	})
+}
+
+// namedAfter tells whether the document's file is named after the logs: CBT writes
+// output.0_clat_hist.1.log.HOST and output.0.HOST or json_output.0.HOST.
+func (m *Meta) namedAfter(prefix, host string) bool {
+	s := stem(m.Path)
+	if host != "" {
+		s = strings.TrimSuffix(s, "."+host)
+	}
+	return prefix != "" && (s == prefix || strings.HasSuffix(s, "_"+prefix) || strings.HasSuffix(s, "-"+prefix))
+}
+
+// stem is a file's name without the suffixes of compression and JSON.
+func stem(path string) string {
+	return strings.TrimSuffix(uncompressed(filepath.Base(path)), ".json")
+}
+
+// set is the logs of one fio process: of one document and host.
+type set struct {
+	meta    *Meta
+	host    string
+	logs    []*Log
+	entries []*Entry // of this host
+	threads int      // that are known of, by the largest log number
+	job     *JobFile
+	of      []int        // thread -> entry; -1: none, or not known
+	index   map[*Log]int // of its entry
+}
+
+// sets sorts the logs by document and host.
+func (m *matcher) sets() []*set {
+	type key struct {
+		meta *Meta
+		host string
+	}
+	var out []*set
+	index := map[key]*set{}
+	for _, l := range m.logs {
+		k := key{l.Meta, l.Host}
+		s := index[k]
+		if s == nil {
+			s = &set{meta: l.Meta, host: l.Host, index: map[*Log]int{}}
+			index[k] = s
+			out = append(out, s)
+		}
+		s.logs = append(s.logs, l)
+	}
+	for _, s := range out {
+		if s.meta != nil {
+			m.entriesOf(s, out)
+		}
+	}
+	return out
+}
+
+// entriesOf finds the entries of a set's host.
+func (m *matcher) entriesOf(s *set, all []*set) {
+	var hosts []string
+	for i := range s.meta.Entries {
+		if h := s.meta.Entries[i].Host; !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
+	}
+	var sets, known []string // hosts of this document's logs, and those with entries
+	for _, o := range all {
+		if o.meta == s.meta {
+			sets = append(sets, o.host)
+			if slices.ContainsFunc(hosts, func(h string) bool { return h != "" && sameHost(h, o.host) }) {
+				known = append(known, o.host)
+			}
+		}
+	}
+	want := ""
+	switch fit := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return h != s.host && (h == "" || !sameHost(h, s.host)) }); {
+	case slices.Contains(fit, s.host):
+		want = s.host
+	case len(fit) == 1:
+		want = fit[0]
+	case len(hosts) == 1 && (hosts[0] == "" || len(known) == 0) && len(sets) == 1:
+		want = hosts[0] // one host here and there: it has two names
+	case len(hosts) == 1 && hosts[0] == "":
+		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json", Printable(s.meta.Path), shortened(printables(sets)))
+		return
+	default:
+		m.warn("%s: no job of host %q, only of %s; its logs are read without", Printable(s.meta.Path), s.host, shortened(printables(hosts)))
+		return
+	}
+	for i := range s.meta.Entries {
+		if e := &s.meta.Entries[i]; e.Host == want {
+			s.entries = append(s.entries, e)
+		}
+	}
+}
+
+func printables(names []string) (out []string) {
+	for _, n := range names {
+		out = append(out, strconv.Quote(n))
+	}
+	return out
+}
+
+// entries finds the section and the entry of each log of a set: those of the N-th
+// thread.
+func (m *matcher) entries(s *set) {
+	byThread := map[int][]*Log{}
+	for _, l := range s.logs {
+		byThread[l.Source.Name.Job] = append(byThread[l.Source.Name.Job], l)
+	}
+	if s.meta != nil {
+		for n, logs := range byThread {
+			if len(logs) > 1 { // of two runs, then; one may be the document's
+				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool { return !s.meta.hasPrefix(l.Source.Name) }); len(its) == 1 {
+					byThread[n] = its
+				}
+			}
+		}
+	}
+	for _, logs := range byThread {
+		s.threads = max(s.threads, logs[0].Source.Name.Job)
+	}
+	for _, o := range m.in.siblings {
+		if s.mayHave(o) {
+			s.threads = max(s.threads, o.Name.Job)
+		}
+	}
+	numbers := slices.Sorted(maps.Keys(byThread))
+	m.jobFileOf(s, byThread)
+	if s.job != nil {
+		threads := s.job.Threads()
+		for n, logs := range byThread {
+			if n > 0 && len(logs) == 1 {
+				logs[0].Section = threads[n-1]
+			}
+		}
+	}
+	if len(s.entries) == 0 {
+		return
+	}
+	if s.job != nil {
+		s.of, _ = s.job.entries()
+	} else if list, certain := partitions(s.meta, s.entries, s.threads); certain {
+		for i, n := range list[0] {
+			for range n {
+				s.of = append(s.of, i)
+			}
+		}
+	}
+	var left []*Log
+	for _, n := range numbers {
+		switch logs := byThread[n]; {
+		case len(logs) > 1:
+			left = append(left, logs...)
+		case n == 0 && len(s.entries) == 1: // one log of all threads
+			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
+		case n == 0 || n > len(s.of):
+			left = append(left, logs[0])
+		case s.of[n-1] >= 0:
+			i := s.of[n-1]
+			logs[0].Entry, s.index[logs[0]] = s.entries[i], i
+			logs[0].Members = len(slices.DeleteFunc(slices.Clone(s.of), func(o int) bool { return o != i }))
+		}
+	}
+	if len(left) > 0 {
+		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file", Printable(left[0].Source.Path), Printable(s.meta.Path), len(left), s.counts())
+	}
+	m.incomplete(s)
+}
+
+func (s *set) counts() string {
+	return fmt.Sprintf("%d entries, %d threads", len(s.entries), s.threads)
+}
+
+// mayHave tells whether a log that was not asked for is of the same run.
+func (s *set) mayHave(o *Source) bool {
+	if o.Host != "" && o.Host != s.host {
+		return false
+	}
+	return slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Source.Name.Prefix == o.Name.Prefix }) ||
+		s.meta != nil && s.meta.hasPrefix(o.Name)
+}
+
+// incomplete leaves out the counts of entries that stand for threads without a log
+// here: what those did is no missing tail of the others' logs.
+func (m *matcher) incomplete(s *set) {
+	has := map[*Entry]int{}
+	for _, l := range s.logs {
+		if l.Entry != nil {
+			has[l.Entry]++
+		}
+	}
+	without := map[*Entry]*Entry{}
+	for _, l := range s.logs {
+		e := l.Entry
+		if e == nil || has[e] >= l.Members {
+			continue
+		}
+		if without[e] == nil {
+			c := *e
+			for d := range c.Dirs {
+				c.Dirs[d].Kind = [Kinds]Totals{}
+			}
+			without[e] = &c
+			m.warn("%s: job %q stands for %d threads, of which %d have a log here: its totals are not used", Printable(s.meta.Path), e.JobName, l.Members, has[e])
+		}
+		l.Entry = without[e]
+	}
+}
+
+// jobFileOf finds the job file whose threads the set's logs are: each log has a
+// section that writes it, each section that writes logs has them, and the entries
+// are those of the JSON.
+func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
+	var fit []*JobFile
+	for _, j := range m.in.JobFiles {
+		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit, func(o *JobFile) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
+			fit = append(fit, j)
+		}
+	}
+	if len(fit) == 1 {
+		s.job = fit[0]
+	} else if len(fit) > 1 {
+		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one", Printable(fit[0].Path), Printable(fit[1].Path))
+	}
+}
+
+func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool {
+	threads := j.Threads()
+	for n, logs := range byThread {
+		if n == 0 {
+			continue
+		}
+		if n > len(threads) || len(logs) > 1 {
+			return false
+		}
+		name := logs[0].Source.Name
+		if want := threads[n-1].prefix(name.Hist); !threads[n-1].logs(name.Hist) || want != "" && want != name.Prefix {
+			return false
+		}
+	}
+	hist := s.logs[0].Source.Name.Hist
+	for i, section := range threads {
+		if !section.logs(hist) || len(byThread[i+1]) > 0 {
+			continue
+		}
+		if !slices.ContainsFunc(siblings, func(o *Source) bool {
+			return o.Name.Job == i+1 && o.Name.Hist == hist && s.mayHave(o)
+		}) {
+			return false
+		}
+	}
+	if len(s.entries) == 0 {
+		return true
+	}
+	of, count := j.entries()
+	if count != len(s.entries) {
+		return false
+	}
+	for i, e := range s.entries {
+		first := threads[slices.Index(of, i)]
+		if e.JobName != first.Name && e.JobName != first.Options["name"] && !strings.Contains(first.Name, "$") {
+			return false
+		}
+	}
+	return true
+}
+
+// Partitions are the ways in which so many threads can be spread over the entries
+// of one host, most plausible first: the number of threads, and so of logs, that
+// each entry stands for. With group_reporting an entry stands for all threads of
+// its group, and the JSON does not say how many.
+func Partitions(m *Meta, entries []*Entry, threads int) [][]int {
+	list, _ := partitions(m, entries, threads)
+	return list
+}
+
+// partitions is Partitions, and whether the first is certain.
+//
+// What tells: job_runtime is the sum over the entry's threads, while each
+// direction's runtime is the longest, so their ratio is the number of threads if
+// all ran equally long, and never more than that. numjobs is shown where the
+// group's last section has it.
+func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain bool) {
+	n := len(entries)
+	if n == 0 {
+		return nil, false
+	}
+	ones, numjobs, ratio, low := make([]int, n), make([]int, n), make([]int, n), make([]int, n)
+	whole, several := true, false
+	for i, e := range entries {
+		ones[i], low[i] = 1, 1
+		v, _ := m.Option(e, "numjobs")
+		numjobs[i] = 1
+		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= maxThreads {
+			numjobs[i] = k
+		}
+		if e.LongestMS <= 0 || e.RuntimeMS <= 0 {
+			whole = false
+			continue
+		}
+		r := float64(e.RuntimeMS) / float64(e.LongestMS)
+		k := min(math.Round(r), maxThreads)
+		ratio[i] = max(int(k), 1)
+		if near := math.Abs(r-k) <= 0.02*k; near && k >= 2 {
+			several = true
+		} else if !near {
+			whole = false
+		}
+		low[i] = max(1, int(math.Ceil(min(r, maxThreads)-0.1*max(k, 1))))
+	}
+	atLeast := func(p []int) bool {
+		for i := range p {
+			if p[i] < low[i] {
+				return false
+			}
+		}
+		return true
+	}
+	sum := func(p []int) (s int) {
+		for _, k := range p {
+			s += k
+		}
+		return s
+	}
+	add := func(p []int) {
+		if !slices.ContainsFunc(list, func(o []int) bool { return slices.Equal(o, p) }) {
+			list = append(list, slices.Clone(p))
+		}
+	}
+	if n >= threads && !several {
+		add(ones)
+	}
+	if sum(numjobs) == threads && atLeast(numjobs) {
+		add(numjobs)
+	}
+	if whole && sum(ratio) == threads {
+		add(ratio)
+	}
+	if n == 1 {
+		add([]int{max(threads, low[0])})
+	}
+	if whole && sum(ratio) > threads { // threads without logs, or whose logs are not here
+		add(ratio)
+	}
+	certain = len(list) > 0
+	if rest := compositions(low, threads, 64); len(rest) > 0 {
+		certain = certain || len(rest) == 1
+		for _, p := range rest {
+			add(p)
+		}
+	}
+	return list, certain
+}
+
+// compositions are the ways to write total as a sum with these least terms; nil if
+// there are more than limit.
+func compositions(low []int, total, limit int) (out [][]int) {
+	spare := total
+	for _, k := range low {
+		spare -= k
+	}
+	if spare < 0 {
+		return nil
+	}
+	p := slices.Clone(low)
+	var walk func(i, spare int) bool
+	walk = func(i, spare int) bool {
+		if i == len(p)-1 {
+			p[i] = low[i] + spare
+			out = append(out, slices.Clone(p))
+			return len(out) <= limit
+		}
+		for k := 0; k <= spare; k++ {
+			p[i] = low[i] + k
+			if !walk(i+1, spare-k) {
+				return false
+			}
+		}
+		return true
+	}
+	if !walk(0, spare) {
+		return nil
+	}
+	return out
+}
+
+// jobName finds the log's job: its entry's, or in a group of several sections that
+// of its section, or what the log is named after if the names differ.
+func (m *matcher) jobName(l *Log) {
+	n := l.Source.Name
+	if l.Entry != nil && l.Host == "" {
+		l.Host = l.Entry.Host
+	}
+	switch {
+	case l.Entry != nil && l.Members == 1:
+		l.Job = l.Entry.JobName
+	case l.Section != nil:
+		l.Job = cmp.Or(l.Section.Options["name"], l.Section.Name)
+	case l.Entry == nil:
+		l.Job = n.Prefix
+	case slices.ContainsFunc(m.logs, func(o *Log) bool { return o.Entry == l.Entry && o.Source.Name.Prefix != n.Prefix }):
+		l.Job = n.Prefix
+	default:
+		l.Job = l.Entry.JobName
+	}
+}
+
+// logNames labels the logs.
+func (m *matcher) logNames() {
+	parts := make([][]string, len(m.logs))
+	depth := make([]int, len(m.logs))
+	for i, l := range m.logs {
+		path := filepath.ToSlash(filepath.Join(filepath.Dir(l.Source.Path), uncompressed(l.Source.Base)))
+		parts[i] = strings.Split(path, "/")
+		depth[i] = 1
+	}
+	for again := true; again; {
+		again = false
+		of := map[string][]int{}
+		for i, l := range m.logs {
+			l.LogName = strings.Join(parts[i][max(len(parts[i])-depth[i], 0):], "/")
+			of[l.LogName] = append(of[l.LogName], i)
+		}
+		for _, same := range of {
+			for _, i := range same {
+				if len(same) > 1 && depth[i] < len(parts[i]) {
+					depth[i]++
+					again = true
+				}
+			}
+		}
+	}
+}

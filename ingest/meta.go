@@ -1,0 +1,584 @@
+package ingest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/internal/fiohist"
+)
+
+// Meta is what one fio process (or one fio --client) says about a run: a JSON
+// document of --output-format=json or json+.
+type Meta struct {
+	// Path is the file it was read from.
+	Path string
+	// Version is fio's own, e.g. "fio-3.33".
+	Version string
+	// TimestampMS is when the report was made, in ms since 1970 (timestamp_ms, or
+	// timestamp in seconds); over --client it is the time of the start. 0: unknown.
+	TimestampMS int64
+	// ClientServer says that the entries are client_stats of fio --client.
+	ClientServer bool
+	// Global are the options of [global]; with several hosts those of all of them,
+	// and HostGlobal each host's own (fio 3.39 and newer tell them apart).
+	Global     Options
+	HostGlobal map[string]Options
+	// Entries are the jobs, without "All clients", which repeats them.
+	Entries []Entry
+	// Documents is the number of complete documents in the file, of which this is
+	// the last; Cut says that one more begins after it and breaks off.
+	Documents int
+	Cut       bool
+	// Warnings name numbers that cannot be and were not believed.
+	Warnings []string
+
+	latest time.Duration // Match: the end of the last job, from fio's own start
+}
+
+// Entry is one element of jobs or client_stats: a job, or with group_reporting
+// all the jobs of a group.
+type Entry struct {
+	JobName string
+	// Host is the client's host name; "" for stand-alone fio.
+	Host    string
+	GroupID int
+	// StartMS is job_start, in ms since 1970 (fio 3.36 and newer); 0: unknown.
+	StartMS int64
+	// RuntimeMS is job_runtime: the sum over the jobs of a group.
+	RuntimeMS int64
+	// LongestMS is the longest of its directions' runtimes, as run; with
+	// unified_rw_reporting that of "mixed".
+	LongestMS int64
+	// Elapsed is the seconds from fio's start until the report, rounded up; the
+	// same in all entries, 0 where fio does not say (--client).
+	Elapsed int64
+	// Error is fio's errno of the job.
+	Error int
+	// Options are the job's own; those of [global] are in Meta.
+	Options Options
+	Dirs    [Directions]DirTotals
+}
+
+// DirTotals is what fio counted in one direction over the whole job.
+type DirTotals struct {
+	// TotalIOs are the I/Os issued; it can differ from the completions counted.
+	TotalIOs  uint64
+	RuntimeMS int64
+	Kind      [Kinds]Totals
+}
+
+// Totals are the statistics of one kind of latency in one direction. Limits that
+// fio does not tell, or that cannot be, are 0 and math.MaxInt64, so that nothing
+// is cut off at them; without I/O both are 0.
+type Totals struct {
+	// N is the number of I/Os measured (clat_ns.N), else the sum of the bins (fio 2),
+	// or 0 where fio does not say.
+	N        uint64
+	Min, Max int64   // ns
+	Mean     float64 // ns
+	// Bins is the histogram of json+, ascending; nil with plain json.
+	Bins []Bin
+}
+
+// Bin is a bucket of json+: NS is the middle of the bucket (or its only value).
+type Bin struct {
+	NS    int64
+	Count uint64
+}
+
+// Options are fio job options by their name; a flag without a value is "".
+type Options map[string]string
+
+// Option is the value of an option of entry e, from its own or from [global].
+func (m *Meta) Option(e *Entry, name string) (string, bool) {
+	if e != nil {
+		if v, ok := e.Options[name]; ok {
+			return v, true
+		}
+	}
+	if m != nil {
+		if e != nil {
+			if v, ok := m.HostGlobal[e.Host][name]; ok {
+				return v, true
+			}
+		}
+		v, ok := m.Global[name]
+		return v, ok
+	}
+	return "", false
+}
+
+// Milliseconds is an integer option in ms, e.g. log_hist_msec; 0 if it is not
+// there or not a number.
+func (m *Meta) Milliseconds(e *Entry, name string) int64 {
+	v, _ := m.Option(e, name)
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// Duration is a time option (startdelay, ramp_time, runtime), 0 if it is not there.
+func (m *Meta) Duration(e *Entry, name string) (time.Duration, error) {
+	v, ok := m.Option(e, name)
+	if !ok {
+		return 0, nil
+	}
+	return ParseDuration(v)
+}
+
+// ParseMeta reads what fio printed with --output-format=json or json+: the last
+// complete document that has jobs, whatever text stands before, between and after.
+// Of the rest nothing is held.
+func ParseMeta(r io.Reader, path string) (*Meta, error) {
+	s := newJSONScan(r)
+	var last *Meta
+	var failed error // why the latest candidate came to nothing
+	documents := 0
+	for {
+		err := s.find()
+		for err == nil {
+			m := new(Meta)
+			err = s.document(m)
+			if err == nil {
+				if len(m.Entries) > 0 {
+					last, failed, documents = m, nil, documents+1
+				} else if last == nil && failed == nil {
+					failed = &syntaxError{s.line, "JSON, but no jobs of fio in it"}
+				}
+				break
+			}
+			if errors.Is(err, errNested) {
+				err = nil // the document around it was cut short: this is the next one
+				continue
+			}
+			// Only a document of fio's is missed; other text may look like JSON.
+			if m.Version != "" || failed == nil && last == nil {
+				failed = err
+			}
+			var syntax *syntaxError
+			if errors.As(err, &syntax) {
+				break // look on from here
+			}
+		}
+		if s.err != nil {
+			return nil, fmt.Errorf("%s: %w", Printable(path), s.err)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+	}
+	const hint = "pass the whole output of fio --output-format=json+"
+	var syntax *syntaxError
+	switch {
+	case last != nil:
+		last.Path, last.Documents, last.Cut = path, documents, failed != nil
+		return last, nil
+	case errors.As(failed, &syntax):
+		return nil, &ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
+	case failed != nil:
+		return nil, &ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file", Hint: hint}
+	}
+	return nil, &ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
+}
+
+const versionKey = "fio version"
+
+// IsMeta tells by its first bytes whether a file is fio's JSON.
+func IsMeta(prefix []byte) bool {
+	const key = `"` + versionKey + `"`
+	at := bytes.Index(prefix, []byte(key))
+	return at > 0 && bytes.IndexByte(prefix[:at], '{') >= 0 &&
+		bytes.HasPrefix(bytes.TrimLeft(prefix[at+len(key):], " \t\r\n"), []byte(":"))
+}
+
+// document reads the members of a fio document, of which find or a nested
+// document's first key was the start.
+func (s *jsonScan) document(m *Meta) error {
+	var seconds, millis int64
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case versionKey:
+			m.Version, err = s.text()
+		case "timestamp":
+			seconds, err = s.integer()
+		case "timestamp_ms":
+			millis, err = s.integer()
+		case "global options":
+			err = s.globals(m)
+		case "jobs", "client_stats":
+			client := key == "client_stats"
+			m.ClientServer = m.ClientServer || client
+			err = s.array(func() error { return s.entry(m, client) })
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if millis > 0 {
+		m.TimestampMS = millis
+	} else if seconds <= MaxTime/1000 {
+		m.TimestampMS = seconds * 1000
+	}
+	if m.TimestampMS > MaxTime {
+		m.TimestampMS = 0
+	}
+	return err
+}
+
+// globals reads "global options": an object; from fio 3.39 on over --client a list
+// with one for each host, which begins with its name and port. A list of
+// {name, value} or of "name=value" is read as well.
+func (s *jsonScan) globals(m *Meta) error {
+	return s.options(func(host string, o Options) {
+		m.Global = merged(m.Global, o)
+		if host != "" {
+			if m.HostGlobal == nil {
+				m.HostGlobal = map[string]Options{}
+			}
+			m.HostGlobal[host] = merged(m.HostGlobal[host], o)
+		}
+	})
+}
+
+// merged adds the options of b to a: the later value counts, as in fio.
+func merged(a, b Options) Options {
+	if a == nil {
+		a = Options{}
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+func (s *jsonScan) options(take func(host string, o Options)) error {
+	c, err := s.peek()
+	if err != nil {
+		return err
+	}
+	one := func(listed bool) error {
+		o, host, port := Options{}, "", false
+		err := s.object(func(key string) error {
+			v, err := s.text()
+			switch {
+			case listed && key == "hostname" && host == "":
+				host = v // a second one is the net engine's option
+			case listed && key == "port" && host != "" && !port:
+				port = true
+			default:
+				o[key] = v
+			}
+			return err
+		})
+		if name, ok := o["name"]; ok && listed && len(o) == 2 {
+			if v, ok := o["value"]; ok {
+				o = Options{name: v}
+			}
+		}
+		take(host, o)
+		return err
+	}
+	switch c {
+	case '{':
+		return one(false)
+	case '[':
+		return s.array(func() error {
+			switch c, err := s.peek(); {
+			case err != nil:
+				return err
+			case c == '{':
+				return one(true)
+			case c == '"':
+				v, err := s.text()
+				name, value, _ := strings.Cut(v, "=")
+				take("", Options{strings.TrimSpace(name): strings.TrimSpace(value)})
+				return err
+			}
+			return s.skip()
+		})
+	}
+	return s.skip()
+}
+
+// allClients is the name of the entry of client_stats that is the sum of the
+// others. A job may have that name, too, but then it comes with its options, which
+// the sum never does.
+const allClients = "All clients"
+
+func (s *jsonScan) entry(m *Meta, client bool) error {
+	var e Entry
+	var errs []string
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "jobname":
+			e.JobName, err = s.text()
+		case "hostname":
+			e.Host, err = s.text()
+		case "groupid":
+			e.GroupID, err = s.small()
+		case "job_start":
+			e.StartMS, err = s.integer()
+		case "job_runtime":
+			e.RuntimeMS, err = s.integer()
+		case "elapsed":
+			e.Elapsed, err = s.integer()
+		case "error":
+			e.Error, err = s.small()
+		case "job options":
+			err = s.options(func(_ string, o Options) { e.Options = merged(e.Options, o) })
+		case "read", "write", "trim":
+			err = s.direction(&e.Dirs[slices.Index(directionNames[:], key)], func(msg string) { errs = append(errs, key+" "+msg) })
+		case "mixed":
+			var d DirTotals // which directions' it was cannot be told
+			err = s.direction(&d, func(string) {})
+			e.LongestMS = d.RuntimeMS
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if client && e.JobName == allClients && len(e.Options) == 0 {
+		return nil
+	}
+	for _, d := range e.Dirs {
+		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
+	}
+	for _, msg := range errs {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
+	}
+	m.Entries = append(m.Entries, e)
+	return nil
+}
+
+func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
+	return s.object(func(key string) (err error) {
+		name, fio3 := strings.CutSuffix(key, "_ns")
+		switch kind := slices.Index(kindNames[:], name); {
+		case key == "total_ios":
+			d.TotalIOs, _, err = s.count()
+		case key == "runtime":
+			d.RuntimeMS, err = s.integer()
+		case kind >= 0:
+			var t Totals
+			if t, err = s.totals(fio3, func(msg string) { warn(key + ": " + msg) }); err == nil {
+				d.Kind[kind] = t
+			}
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+}
+
+// totals reads clat_ns and its like, or fio 2's clat, which is in microseconds.
+func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
+	t := Totals{Max: math.MaxInt64}
+	unit := int64(1)
+	if !fio3 {
+		unit = 1000
+	}
+	var bad string // the first count that cannot be
+	believe := func() (uint64, error) {
+		n, text, err := s.count()
+		if n > MaxCount {
+			n, bad = 0, cmp.Or(bad, text)
+		}
+		return n, err
+	}
+	limit := func(none int64) (int64, error) {
+		n, text, err := s.count()
+		if v, neg := float64(n)*float64(unit), strings.HasPrefix(text, "-"); text == "" || neg || v >= 1<<63 {
+			return none, err
+		}
+		return int64(n) * unit, err
+	}
+	var bins []Bin
+	known, indexed := false, false
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "N":
+			known = true
+			t.N, err = believe()
+		case "min":
+			t.Min, err = limit(0)
+		case "max":
+			t.Max, err = limit(math.MaxInt64)
+		case "mean":
+			t.Mean, err = s.float()
+			t.Mean *= float64(unit)
+		case "bins":
+			err = s.object(func(key string) error {
+				n, err := believe()
+				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
+					if n > 0 {
+						bins = append(bins, Bin{ns, n})
+					}
+				} else if strings.HasPrefix(key, "FIO_IO_U_PLAT_") {
+					indexed = true
+				}
+				return err
+			})
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return t, err
+	}
+	if bad != "" {
+		warn(fmt.Sprintf("%s I/Os in a count cannot be; its totals are not used", Printable(bad)))
+		return Totals{}, nil
+	}
+	t.Bins = ascending(bins)
+	if !fio3 {
+		microseconds(&t, indexed)
+	}
+	if !known {
+		for _, b := range t.Bins {
+			t.N += b.Count
+		}
+		if t.N > MaxCount {
+			t.N = 0
+		}
+	}
+	switch {
+	case t.N == 0:
+		t.Min, t.Max, t.Mean = 0, 0, 0
+	case t.Min > t.Max, t.Mean > float64(t.Max)*1.01+1:
+		t.Min, t.Max = 0, math.MaxInt64
+	}
+	return t, nil
+}
+
+// ascending sorts bins and adds up those of one key.
+func ascending(bins []Bin) []Bin {
+	slices.SortStableFunc(bins, func(a, b Bin) int { return cmp.Compare(a.NS, b.NS) })
+	out := bins[:0]
+	for _, b := range bins {
+		if n := len(out) - 1; n >= 0 && out[n].NS == b.NS {
+			out[n].Count = min(out[n].Count+b.Count, MaxCount)
+			continue
+		}
+		out = append(out, b)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// microseconds turns the keys of fio 2's bins into ns. Up to fio 2.10 the key is
+// the bucket's index, and constants named FIO_IO_U_PLAT_ follow; later 2.x write
+// the bucket's middle in microseconds, as fio 3 does in ns. Without the constants
+// an index is one that fits: below 1216, and the highest bucket holds the maximum.
+// Below 128 both are the same.
+func microseconds(t *Totals, indexed bool) {
+	if len(t.Bins) == 0 {
+		return
+	}
+	g := fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
+	top := t.Bins[len(t.Bins)-1].NS
+	if !indexed {
+		asMiddle := top <= math.MaxInt64/1000 && g.Index(top*1000) == g.Index(t.Max)
+		indexed = top <= int64(g.Last()) && (!asMiddle || int(top) == g.Index(t.Max))
+	}
+	out := t.Bins[:0]
+	for _, b := range t.Bins {
+		i := int64(g.Last()) // all that is longer
+		if indexed {
+			i = min(i, b.NS)
+		} else if b.NS <= math.MaxInt64/1000 {
+			i = int64(g.Index(b.NS * 1000))
+		}
+		out = append(out, Bin{int64(g.Middle(int(i))), b.Count})
+	}
+	t.Bins = ascending(out)
+}
+
+// Counts are the bins on the grid g. A bin's key is the middle of its bucket (of a
+// bucket of width 1 its only value, of [128, 130) it is 129), which lies in the
+// right bucket of any coarser grid, too; the last one takes all that is longer.
+func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
+	if g.Groups <= 0 || g.Unit <= 0 || g.Columns() <= 0 {
+		return nil, fmt.Errorf("no histogram has %d groups of buckets", g.Groups)
+	}
+	out := make([]uint64, g.Columns())
+	for _, b := range t.Bins {
+		i := g.Index(b.NS)
+		if out[i]+b.Count < out[i] {
+			return nil, fmt.Errorf("the counts of bucket %d overflow", i)
+		}
+		out[i] += b.Count
+	}
+	return out, nil
+}
+
+// ParseDuration reads a time option as fio does (parse.c), not as people might
+// mean it, because the job ran by fio's reading: the whole number at the start
+// counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms,
+// s, m, h and d; any other word, such as sec or min, means microseconds to fio
+// (measured with fio 3.33: startdelay=2min starts at once).
+func ParseDuration(s string) (time.Duration, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	if strings.ContainsAny(strings.TrimPrefix(text, "-"), ",:-") {
+		return 0, fmt.Errorf("%q is a range: fio picks a random time in it and does not say which", s)
+	}
+	digits, unit := strings.TrimPrefix(text, "+"), ""
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits, unit = digits[:end], digits[end:]
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time; fio wants a whole number with us, ms, s, m, h or d", s)
+	}
+	one := time.Microsecond
+	switch {
+	case unit == "" || unit[0] < 'a' || unit[0] > 'z', unit == "s":
+		one = time.Second
+	case strings.HasPrefix(unit, "us"):
+	case strings.HasPrefix(unit, "ms"):
+		one = time.Millisecond
+	case unit == "m":
+		one = time.Minute
+	case unit == "h":
+		one = time.Hour
+	case unit == "d":
+		one = 24 * time.Hour
+	}
+	if n > math.MaxInt64/int64(one) {
+		return 0, fmt.Errorf("%q is longer than 292 years", s)
+	}
+	return time.Duration(n) * one, nil
+}
+
+// ParseVersion reads the numbers of "fio-3.33" or "fio-3.36-45-gabcdef".
+func ParseVersion(v string) (major, minor int, ok bool) {
+	v = strings.TrimPrefix(strings.TrimSpace(v), "fio-")
+	fields := strings.FieldsFunc(v, func(r rune) bool { return r < '0' || r > '9' })
+	if len(fields) < 2 || v[0] < '0' || v[0] > '9' {
+		return 0, 0, false
+	}
+	major, err1 := strconv.Atoi(fields[0])
+	minor, err2 := strconv.Atoi(fields[1])
+	return major, minor, err1 == nil && err2 == nil
+}
+
+// Major is the first number of a fio version, 0 if it is none.
+func Major(v string) int {
+	major, _, _ := ParseVersion(v)
+	return major
+}

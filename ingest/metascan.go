@@ -1,0 +1,446 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// jsonScan reads JSON as fio writes it, which encoding/json would refuse or hold
+// in memory: text around it, nan and inf, control characters in strings, options
+// that come twice, documents one after the other. It goes over the input once,
+// without going back, and holds one string at a time.
+//
+// Errors are *syntaxError (the input goes on, and the byte that did not fit is
+// read next), errNested, io.EOF or io.ErrUnexpectedEOF, or the reader's own, which
+// is kept in err.
+type jsonScan struct {
+	r     *bufio.Reader
+	line  int64
+	err   error
+	buf   []byte
+	stack []byte // what skip is in: { or [
+	// inside says that a document has begun, opened that its first key was read
+	// already, as a nested one's is.
+	inside, opened bool
+}
+
+const (
+	maxText  = 1 << 20 // of one string; what is longer is cut
+	maxDepth = 1 << 20
+)
+
+type syntaxError struct {
+	line int64
+	msg  string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.msg) }
+
+// errNested says that another fio document began inside of one: the outer one was
+// cut short. document goes on with the inner one.
+var errNested = errors.New("a document inside of a document")
+
+func newJSONScan(r io.Reader) *jsonScan {
+	return &jsonScan{r: bufio.NewReaderSize(r, 64<<10), line: 1}
+}
+
+func (s *jsonScan) fail(err error) error {
+	if !errors.Is(err, io.EOF) {
+		s.err = err
+		return err
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// find goes to the next brace.
+func (s *jsonScan) find() error {
+	s.inside, s.opened = false, false
+	for {
+		text, err := s.r.ReadSlice('{')
+		s.line += int64(bytes.Count(text, []byte{'\n'}))
+		switch {
+		case err == nil:
+			return s.r.UnreadByte()
+		case errors.Is(err, io.EOF):
+			return io.EOF
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return s.fail(err)
+		}
+	}
+}
+
+// next is the next byte.
+func (s *jsonScan) next() (byte, error) {
+	c, err := s.r.ReadByte()
+	if err != nil {
+		return 0, s.fail(err)
+	}
+	if c == '\n' {
+		s.line++
+	}
+	return c, nil
+}
+
+// back gives the byte c back that next has read.
+func (s *jsonScan) back(c byte) {
+	if c == '\n' {
+		s.line--
+	}
+	s.r.UnreadByte() //nolint:errcheck // a byte was read
+}
+
+// peek is the next byte that is not blank; it stays where it is.
+func (s *jsonScan) peek() (byte, error) {
+	for {
+		c, err := s.next()
+		if err != nil {
+			return 0, err
+		}
+		switch c {
+		case ' ', '\n', '\t', '\r':
+		default:
+			s.back(c)
+			return c, nil
+		}
+	}
+}
+
+// want reads the byte c, after blanks.
+func (s *jsonScan) want(c byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if got != c {
+		return s.unexpected(got)
+	}
+	_, err = s.next()
+	return err
+}
+
+func (s *jsonScan) unexpected(c byte) error {
+	return &syntaxError{s.line, fmt.Sprintf("not JSON: unexpected %q", c)}
+}
+
+// key reads a key and its colon. The first key of an object tells a document.
+func (s *jsonScan) key(first bool) (string, error) {
+	if s.opened {
+		s.opened = false
+		return versionKey, s.want(':')
+	}
+	if c, err := s.peek(); err != nil {
+		return "", err
+	} else if c != '"' {
+		return "", s.unexpected(c)
+	}
+	k, err := s.quoted()
+	if err != nil {
+		return "", err
+	}
+	if first && s.inside && k == versionKey {
+		s.opened, s.stack = true, s.stack[:0]
+		return "", errNested
+	}
+	s.inside = true
+	return k, s.want(':')
+}
+
+// object calls f for each key, to read the value. A value that is no object is
+// skipped.
+func (s *jsonScan) object(f func(key string) error) error {
+	if !s.opened {
+		c, err := s.peek()
+		if err != nil {
+			return err
+		}
+		if c != '{' {
+			return s.skip()
+		}
+		s.next() //nolint:errcheck // peeked
+		if c, err = s.peek(); err != nil {
+			return err
+		}
+		if c == '}' {
+			s.next() //nolint:errcheck // peeked
+			return nil
+		}
+	}
+	for first := true; ; first = false {
+		k, err := s.key(first)
+		if err != nil {
+			return err
+		}
+		if err := f(k); err != nil {
+			return err
+		}
+		if more, err := s.more('}'); !more {
+			return err
+		}
+	}
+}
+
+// array calls f for each element, to read it. A value that is no array is skipped.
+func (s *jsonScan) array(f func() error) error {
+	c, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if c != '[' {
+		return s.skip()
+	}
+	s.next() //nolint:errcheck // peeked
+	if c, err = s.peek(); err != nil {
+		return err
+	}
+	if c == ']' {
+		s.next() //nolint:errcheck // peeked
+		return nil
+	}
+	for {
+		if err := f(); err != nil {
+			return err
+		}
+		if more, err := s.more(']'); !more {
+			return err
+		}
+	}
+}
+
+// more reads what follows an element: a comma, or the end.
+func (s *jsonScan) more(end byte) (bool, error) {
+	c, err := s.peek()
+	if err != nil {
+		return false, err
+	}
+	if c != ',' && c != end {
+		return false, s.unexpected(c)
+	}
+	s.next() //nolint:errcheck // peeked
+	return c == ',', nil
+}
+
+// skip reads over a value of any depth, without recursion.
+func (s *jsonScan) skip() error {
+	s.stack = s.stack[:0]
+	for {
+		c, err := s.peek()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '{', '[':
+			s.next() //nolint:errcheck // peeked
+			end := c + 2
+			if c, err := s.peek(); err != nil {
+				return err
+			} else if c != end {
+				if len(s.stack) >= maxDepth {
+					return &syntaxError{s.line, "JSON nested too deep"}
+				}
+				s.stack = append(s.stack, end)
+				if end == '}' {
+					if _, err := s.key(true); err != nil {
+						return err
+					}
+				}
+				continue
+			}
+			s.next() //nolint:errcheck // peeked
+		case '"':
+			if _, err := s.quoted(); err != nil {
+				return err
+			}
+		default:
+			if _, err := s.word(); err != nil {
+				return err
+			}
+		}
+		for { // a value has ended
+			if len(s.stack) == 0 {
+				return nil
+			}
+			end := s.stack[len(s.stack)-1]
+			more, err := s.more(end)
+			if err != nil {
+				return err
+			}
+			if more {
+				if end == '}' {
+					if _, err := s.key(false); err != nil {
+						return err
+					}
+				}
+				break
+			}
+			s.stack = s.stack[:len(s.stack)-1]
+		}
+	}
+}
+
+// quoted reads a string. A newline ends it with an error: fio never writes one,
+// and a string that was cut short must not swallow the next document.
+func (s *jsonScan) quoted() (string, error) {
+	s.next() //nolint:errcheck // peeked
+	s.buf = s.buf[:0]
+	for {
+		c, err := s.next()
+		switch {
+		case err != nil:
+			return "", err
+		case c == '"':
+			return string(s.buf), nil
+		case c == '\n':
+			s.back(c)
+			return "", &syntaxError{s.line, "not JSON: a line ends inside a string"}
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return "", err
+			}
+		case len(s.buf) < maxText:
+			s.buf = append(s.buf, c)
+		}
+	}
+}
+
+func (s *jsonScan) escape() error {
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	if len(s.buf) >= maxText {
+		return nil
+	}
+	switch c {
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case 'n':
+		c = '\n'
+	case 'r':
+		c = '\r'
+	case 't':
+		c = '\t'
+	case '\n':
+		s.back(c)
+		return nil
+	case 'u':
+		var r rune
+		for range 4 {
+			c, err := s.next()
+			if err != nil {
+				return err
+			}
+			n, bad := strconv.ParseUint(string(c), 16, 8)
+			if bad != nil {
+				s.back(c)
+				return &syntaxError{s.line, `not JSON: \u without four digits`}
+			}
+			r = r<<4 | rune(n)
+		}
+		s.buf = utf8.AppendRune(s.buf, r)
+		return nil
+	}
+	s.buf = append(s.buf, c)
+	return nil
+}
+
+// word reads a number, true, false, null, or what C prints for a float: nan, inf.
+func (s *jsonScan) word() (string, error) {
+	s.buf = s.buf[:0]
+	for {
+		c, err := s.next()
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '+', c == '-', c == '.':
+			if len(s.buf) < 64 {
+				s.buf = append(s.buf, c)
+				continue
+			}
+		}
+		s.back(c)
+		if len(s.buf) == 0 || len(s.buf) == 64 {
+			return "", s.unexpected(c)
+		}
+		return string(s.buf), nil
+	}
+}
+
+// text is a string, or a number as it is written; "" for null and for what is
+// neither.
+func (s *jsonScan) text() (string, error) {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return "", err
+	case c == '"':
+		return s.quoted()
+	case c == '{' || c == '[':
+		return "", s.skip()
+	}
+	w, err := s.word()
+	if w == "null" {
+		w = ""
+	}
+	return w, err
+}
+
+// count is a number that cannot be negative: a fraction is cut off, what is
+// negative or no number is 0, and what is too large is the largest. The text is
+// what was there.
+func (s *jsonScan) count() (uint64, string, error) {
+	text, err := s.text()
+	if err != nil {
+		return 0, "", err
+	}
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n, text, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), math.IsNaN(f):
+		return 0, "", nil
+	case f <= 0:
+		return 0, text, nil
+	case f >= 1<<64:
+		return math.MaxUint64, text, nil
+	}
+	return uint64(f), text, nil
+}
+
+// integer is a number from 0 to the largest int64; what is beyond is 0.
+func (s *jsonScan) integer() (int64, error) {
+	n, _, err := s.count()
+	if n > math.MaxInt64 {
+		n = 0
+	}
+	return int64(n), err
+}
+
+// small is an int; what does not fit is 0.
+func (s *jsonScan) small() (int, error) {
+	text, err := s.text()
+	n, bad := strconv.ParseInt(text, 10, 32)
+	if bad != nil {
+		n = 0
+	}
+	return int(n), err
+}
+
+// float is a number; what is negative, infinite or none is 0.
+func (s *jsonScan) float() (float64, error) {
+	text, err := s.text()
+	f, bad := strconv.ParseFloat(text, 64)
+	if bad != nil || !(f >= 0) || math.IsInf(f, 0) {
+		f = 0
+	}
+	return f, err
+}

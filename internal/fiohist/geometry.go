@@ -1,0 +1,117 @@
+package fiohist
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+const (
+	// PerGroup is the number of buckets in a group of fio's histograms at
+	// coarseness 0 (FIO_IO_U_PLAT_VAL).
+	PerGroup = 64
+	// MaxCoarseness is the largest log_hist_coarseness: a whole group in one column.
+	MaxCoarseness = 6
+	// GroupsV2 and GroupsV3 are the numbers of groups that fio 2 and fio 3 are
+	// built with (FIO_IO_U_PLAT_GROUP_NR).
+	GroupsV2, GroupsV3 = 19, 29
+
+	minGroups, maxGroups = 20, 32 // what other builds of fio 3 use
+)
+
+// Geometry says which latencies the columns of a histogram stand for. The zero
+// value is no geometry. Values are comparable with ==.
+type Geometry struct {
+	// Groups is the number of bucket groups: 29 in fio 3, 19 in fio 2.
+	Groups int
+	// Coarseness is the number of times that neighbouring buckets were added
+	// up in pairs (log_hist_coarseness), 0 to 6.
+	Coarseness int
+	// Unit is the width in nanoseconds of fio's narrowest bucket: 1 in fio 3,
+	// 1000 in fio 2.
+	Unit int64
+}
+
+// GeometryOf tells the geometry of a log from its number of bucket columns.
+// No two geometries have the same number: groups x 64 / 2^coarseness with
+// 19 to 32 groups.
+func GeometryOf(columns int) (Geometry, error) {
+	for c := 0; c <= MaxCoarseness; c++ {
+		full := columns << c
+		if full%PerGroup != 0 {
+			continue
+		}
+		switch g := full / PerGroup; {
+		case g == GroupsV2:
+			return Geometry{Groups: g, Coarseness: c, Unit: 1000}, nil
+		case g >= minGroups && g <= maxGroups:
+			return Geometry{Groups: g, Coarseness: c, Unit: 1}, nil
+		}
+	}
+	return Geometry{}, fmt.Errorf("%d buckets fit no fio: fio 3 logs 1856 and fio 2 logs 1216, halved once per log_hist_coarseness", columns)
+}
+
+// Columns is the number of buckets.
+func (g Geometry) Columns() int { return g.Groups * PerGroup >> g.Coarseness }
+
+// String names the geometry as people know it, e.g. "fio 3, 29 groups, coarseness 0".
+func (g Geometry) String() string {
+	version := "fio 3"
+	if g.Unit != 1 {
+		version = "fio 2"
+	}
+	return fmt.Sprintf("%s, %d groups, coarseness %d", version, g.Groups, g.Coarseness)
+}
+
+// edge is the lower edge, in units, of bucket i at coarseness 0. Groups 0 and 1
+// have width 1, then the width doubles with each group (fio's stat.h).
+func edge(i int) int64 {
+	group, within := i/PerGroup, int64(i%PerGroup)
+	if group == 0 {
+		return within
+	}
+	return (PerGroup + within) << (group - 1)
+}
+
+// Lower is the lower edge in ns of bucket i; Lower(Columns()) is the upper edge
+// of the last bucket's nominal width.
+func (g Geometry) Lower(i int) int64 { return edge(i<<g.Coarseness) * g.Unit }
+
+// Upper is the upper edge in ns of bucket i. The last bucket has none in truth:
+// it holds everything longer, too.
+func (g Geometry) Upper(i int) int64 { return g.Lower(i + 1) }
+
+// Middle is the middle in ns of bucket i; of the last one, of its nominal width.
+func (g Geometry) Middle(i int) float64 {
+	return float64(g.Lower(i)+g.Upper(i)) / 2
+}
+
+// Index is the bucket that holds a latency of ns nanoseconds; the last bucket
+// for everything beyond it, the first for what is below 0.
+func (g Geometry) Index(ns int64) int {
+	v := uint64(max(ns, 0) / g.Unit)
+	i := int(v)
+	if v >= PerGroup {
+		shift := bits.Len64(v) - bits.Len64(PerGroup) // 0 in group 1
+		i = min((shift+1)*PerGroup+int(v>>shift)-PerGroup, g.Groups*PerGroup-1)
+	}
+	return i >> g.Coarseness
+}
+
+// Last is the index of the last bucket, which has no upper edge: a percentile
+// that falls there is "at least" its lower edge.
+func (g Geometry) Last() int { return g.Columns() - 1 }
+
+// Coarsen is the geometry with coarseness c.
+func (g Geometry) Coarsen(c int) Geometry {
+	g.Coarseness = c
+	return g
+}
+
+// Common is the finest geometry that histograms of both can be added up in: the
+// coarser of the two. Different units or group counts have none.
+func (g Geometry) Common(h Geometry) (Geometry, error) {
+	if g.Groups != h.Groups || g.Unit != h.Unit {
+		return Geometry{}, fmt.Errorf("histograms of different grids cannot be added up: %v and %v", g, h)
+	}
+	return g.Coarsen(max(g.Coarseness, h.Coarseness)), nil
+}

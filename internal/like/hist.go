@@ -1,0 +1,607 @@
+package like
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxIdle is how many intervals without an I/O it may take in one go with --noweight: the program walks through each,
+	// and needs twenty seconds for this many.
+	maxIdle = 100_000_000
+	// maxIdleWeighted is the same without --noweight, where an interval takes it 80 microseconds.
+	maxIdleWeighted = 1_000_000
+	// maxGroups is how many groups of 64 buckets stay below 2^63.
+	maxGroups = 56
+)
+
+var percentileSeparator = regexp.MustCompile("[,:]")
+
+// histParser is a run of fiologparser_hist.
+type histParser struct {
+	buffer     int64
+	maxLatency *float64 // nil: 20, as a whole number
+	interval   *int64
+	noweight   bool
+	warn       bool
+	divisor    int64
+	decimals   int64
+	groups     int64
+	jobFile    string
+	texts      string // --percentiles as typed
+	micro      bool
+	directions string
+
+	wanted []float64 // 50, and those of texts
+	step   float64   // interval
+	hint   string
+
+	// Of each bucket: the value that stands for it, the edges for min and max, and the value in ms.
+	values, lower, upper, ms []float64
+	rows                     []string // the directions to print, sorted: m r t w
+	out                      *bytes.Buffer
+	products, cdf, found     []float64 // room for stats
+}
+
+func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
+	h := new(histParser)
+	p := h.flags()
+	if help, err := p.parse(args); help || err != nil {
+		return p.usageOr(err, out)
+	}
+	h.out = out
+	return h.run(ctx, p.files)
+}
+
+// flags sets the defaults, and returns a parser that sets the rest.
+func (h *histParser) flags() *parser {
+	*h = histParser{buffer: 10000, divisor: 1, decimals: 3, groups: 29, texts: "90:95:99"}
+	p := newParser(parserName)
+	p.add(&h.buffer, "N", "no effect", "--buff_size")
+	p.add(&h.maxLatency, "SECONDS", "how far it reads ahead of an interval (20)", "--max_latency")
+	p.add(&h.interval, "MS", "a row's length (1000)", "-i", "--interval")
+	p.add(&h.noweight, "", "count each record in the one interval of its stamp", "--noweight")
+	p.add(&h.divisor, "N", "divide latencies by N (1)", "-d", "--divisor")
+	p.add(&h.decimals, "N", "decimals (3)", "--decimals")
+	p.add(&h.warn, "", "no effect", "--warn")
+	p.add(&h.groups, "N", "groups of 64 buckets (29)", "--group_nr")
+	p.add(&h.jobFile, "FILE", "fio's job file, to take log_hist_msec as the interval", "--job-file")
+	p.add(&h.texts, "P[,:]...", "percentiles (90:95:99)", "--percentiles")
+	p.add(&h.micro, "", "buckets are in microseconds (fio 2)", "--usbin")
+	p.add(&h.directions, "[rwtm]...", "a row each for reads, writes, trims, all", "--directions")
+	return p
+}
+
+func (h *histParser) stop(where, format string, args ...any) *InputError {
+	return stop(parserName, where, h.hint, format, args...)
+}
+
+func (h *histParser) run(ctx context.Context, files []string) error {
+	h.hint = "fiolat percentiles --interval 1s FILE..."
+	if h.jobFile != "" {
+		ms, err := jobInterval(h.jobFile)
+		if err != nil {
+			return h.stop("--job-file", "%v", err)
+		}
+		if h.interval == nil {
+			h.interval = ms
+		}
+	}
+	h.step = 1000
+	if h.interval != nil {
+		h.step = float64(*h.interval)
+	}
+	if h.step > 0 {
+		h.hint = fmt.Sprintf("fiolat percentiles --interval %s FILE...", time.Duration(h.step)*time.Millisecond)
+	}
+	head := []string{"end-time", "samples", "min", "avg", "median"}
+	h.directions = strings.ToLower(h.directions)
+	if h.directions != "" {
+		head = slices.Insert(head, 1, "dir")
+	}
+	h.wanted = []float64{50}
+	for _, text := range percentileSeparator.Split(h.texts, -1) {
+		p, ok := pyFloat(text)
+		if !ok {
+			return h.stop("--percentiles", "%q is not a number", text)
+		}
+		h.wanted = append(h.wanted, p)
+		head = append(head, text+"%")
+	}
+	h.found = make([]float64, len(h.wanted))
+	fmt.Fprintf(h.out, "%s\n", strings.Join(append(head, "max"), ", "))
+
+	for _, d := range []string{"m", "r", "t", "w"} {
+		if strings.Contains(h.directions, d) || d == "m" && h.directions == "" {
+			h.rows = append(h.rows, d)
+		}
+	}
+	lines := parserLines
+	if h.noweight {
+		lines = unweightedLines
+	}
+	logs, err := readAll(ctx, parserName, files, lines)
+	if err != nil {
+		return err
+	}
+	if err := h.buckets(logs[0]); err != nil {
+		return err
+	}
+	if h.noweight {
+		return h.unweighted(ctx, logs)
+	}
+	return h.weighted(ctx, logs)
+}
+
+// buckets works out from the first line of the first log what each column stands for.
+func (h *histParser) buckets(l *hlog) error {
+	columns := int64(l.columns - 3)
+	// Where --group_nr is within what it knows of fio 2, it tries them all, whatever the number.
+	groups := []int64{h.groups}
+	if 19 <= h.groups && h.groups <= 26 {
+		groups = []int64{19, 20, 21, 22, 23, 24, 25, 26}
+	}
+	const maxCoarseness = 8
+	for c := range maxCoarseness + 1 {
+		stride := int64(1) << c
+		for _, g := range groups {
+			if columns < 1 || columns<<c != g<<6 {
+				continue
+			}
+			if g > maxGroups {
+				return h.stop("--group_nr", "%d groups overflow 64 bits", g)
+			}
+			divisor := 1e6
+			if h.micro {
+				divisor = 1e3
+			}
+			for i := range columns {
+				// The upper value is one bucket too far: it is the end of the next one.
+				lo, hi := binValue(i*stride, 0), binValue((i+1)*stride, 1)
+				value := lo + (hi-lo)*0.5
+				h.values = append(h.values, value)
+				h.lower = append(h.lower, lo)
+				h.upper = append(h.upper, lo+(hi-lo))
+				h.ms = append(h.ms, value/divisor)
+			}
+			h.products, h.cdf = make([]float64, columns), make([]float64, columns)
+			return nil
+		}
+	}
+	return h.stop(at(l, 1), "%d columns, of which 3 are no buckets, don't fit --group_nr %d at any coarseness", l.columns, h.groups)
+}
+
+// binValue is the latency of a bucket, edge of its width from its lower end. Of the buckets of width 1 it is always the lower end.
+func binValue(index int64, edge float64) float64 {
+	const bits, perGroup = 6, 64
+	if index < 2*perGroup {
+		return float64(index)
+	}
+	shift := index>>bits - 1
+	return float64(int64(1)<<(shift+bits)) + float64((float64(index%perGroup)+edge)*float64(int64(1)<<shift))
+}
+
+// histogram is what a row is made from.
+type histogram struct {
+	counts  []float64
+	ints    []int64 // in place of counts, until a count beyond 64 bits makes numpy go over to floats
+	samples int64
+	lo, hi  float64
+	used    bool
+}
+
+// print writes a row.
+func (h *histParser) print(end float64, direction string, samples string, g *histogram) error {
+	switch {
+	case h.divisor == 0:
+		return h.stop("--divisor", "it divides by it, and it is 0")
+	case h.decimals < 0 || h.decimals > math.MaxInt32:
+		return h.stop("--decimals", "%d is no number of decimals", h.decimals)
+	}
+	average := h.stats(g)
+	fmt.Fprintf(h.out, "%s, ", whole(end))
+	if h.directions != "" {
+		fmt.Fprintf(h.out, "%s, ", direction)
+	}
+	fmt.Fprintf(h.out, "%s, ", samples)
+	extreme := func(v float64) string {
+		v /= float64(h.divisor)
+		if h.divisor > 1 {
+			return fixed(v, int(h.decimals))
+		}
+		return whole(v)
+	}
+	fmt.Fprintf(h.out, "%s, ", extreme(g.lo))
+	for _, v := range append([]float64{average}, h.found...) {
+		fmt.Fprintf(h.out, "%s, ", fixed(v/float64(h.divisor), int(h.decimals)))
+	}
+	fmt.Fprintf(h.out, "%s\n", extreme(g.hi))
+	return nil
+}
+
+// stats returns the average, and leaves the percentiles in h.found. Each bucket stands for its middle, at the middle of
+// its share of the cumulative distribution; between the middles of buckets it interpolates, also across empty ones.
+func (h *histParser) stats(g *histogram) float64 {
+	var sum float64
+	if g.ints != nil {
+		var running int64
+		for i, n := range g.ints {
+			running += n
+			h.cdf[i] = float64(running)
+		}
+		sum = float64(running)
+	} else {
+		var running float64
+		for i, n := range g.counts {
+			running += n
+			h.cdf[i] = running
+		}
+		sum = pairwiseSum(g.counts)
+	}
+	for i, n := range g.counts {
+		h.cdf[i] = float64(100*(h.cdf[i]-n/2)) / sum
+		h.products[i] = h.values[i] * n
+	}
+	interp(h.found, h.wanted, h.cdf, h.values)
+	return pairwiseSum(h.products) / sum
+}
+
+// unweighted puts each record into the interval that its stamp lies in, or the next if it is within 10 ms of its end.
+func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
+	next := make([]int, len(logs)) // the record at which each log is; beyond the last: at its end
+	// stamp is 0 at the end of a log, and the program takes a stamp of 0 for that, too: such a log is read no further.
+	stamp := func(i int) int64 {
+		if next[i] < len(logs[i].records) {
+			return logs[i].records[next[i]].time()
+		}
+		return 0
+	}
+	reached := func(i int) error {
+		if logs[i].bad != nil && next[i] == len(logs[i].records) {
+			return stopBad(parserName, logs[i], h.hint)
+		}
+		return nil
+	}
+	for i := range logs {
+		if err := reached(i); err != nil {
+			return err
+		}
+	}
+	sums := make(map[string]*histogram, len(h.rows))
+	for end := h.step; ; end += h.step {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for _, d := range h.rows {
+			sums[d] = &histogram{ints: make([]int64, len(h.values))}
+		}
+		// Logs take turns, record by record.
+		any := false
+		for found := true; found; {
+			found = false
+			for i, l := range logs {
+				ts := stamp(i)
+				if ts == 0 || float64(ts)+10 >= end {
+					continue
+				}
+				if err := h.count(sums, l, &l.records[next[i]]); err != nil {
+					return err
+				}
+				found, any = true, true
+				next[i]++
+				if err := reached(i); err != nil {
+					return err
+				}
+			}
+		}
+		if any {
+			for _, d := range h.rows {
+				if err := h.printUnweighted(end, d, sums[d]); err != nil {
+					return err
+				}
+			}
+		}
+		first, from := int64(0), -1
+		for i := range logs {
+			if ts := stamp(i); ts != 0 && (from < 0 || ts < first) {
+				first, from = ts, i
+			}
+		}
+		if from < 0 {
+			return nil
+		}
+		where := at(logs[from], logs[from].records[next[from]].line)
+		if h.step <= 0 {
+			return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, first)
+		}
+		// It walks on by single intervals; the next that takes a record is this many on.
+		idle := math.Floor((float64(first)+10-end)/h.step) + 1
+		if idle > maxIdle {
+			return h.stop(where, "it would walk through %.0f empty intervals to come to %d ms; stamps since 1970 it reads only without --noweight", idle, first)
+		}
+		if idle > 1 {
+			end += (idle - 1) * h.step
+		}
+	}
+}
+
+// count adds a record to the sums of the directions that it belongs to.
+func (h *histParser) count(sums map[string]*histogram, l *hlog, r *record) error {
+	if r.columns < 2 {
+		return h.stop(at(l, r.line), "one column, no direction")
+	}
+	own := "?"
+	if d := r.direction(); 0 <= d && d <= 2 {
+		own = "rwt"[d : d+1]
+	}
+	for _, d := range []string{"m", own} {
+		g := sums[d]
+		if g == nil {
+			continue
+		}
+		// numpy adds the one number of a cut line to every bucket.
+		buckets := r.columns - len(r.head)
+		if buckets != len(h.values) && buckets != 1 {
+			return h.stop(at(l, r.line), "%d buckets, want %d as in the first line of the first log", max(buckets, 0), len(h.values))
+		}
+		for _, b := range r.bins {
+			if b.beyond {
+				return h.stop(at(l, r.line), "a count beyond 64 bits")
+			}
+			if b.wide && g.ints != nil {
+				g.counts, g.ints = floats(g.ints), nil
+			}
+		}
+		for _, b := range r.bins {
+			from, to := int(b.index), int(b.index)+1
+			if buckets == 1 {
+				to = len(h.values)
+			}
+			for i := from; i < to; i++ {
+				if g.ints != nil {
+					g.ints[i] += b.n
+				} else {
+					g.counts[i] += b.float()
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func floats(ints []int64) []float64 {
+	out := make([]float64, len(ints))
+	for i, n := range ints {
+		out[i] = float64(n)
+	}
+	return out
+}
+
+func (h *histParser) printUnweighted(end float64, direction string, g *histogram) error {
+	var samples string
+	if g.ints != nil {
+		for _, n := range g.ints {
+			g.samples += n // numpy wraps around, and so do we
+		}
+		if g.samples <= 0 {
+			return nil
+		}
+		samples = strconv.FormatInt(g.samples, 10)
+		g.counts = floats(g.ints)
+	} else {
+		sum := pairwiseSum(g.counts)
+		if !(sum > 0) {
+			return nil
+		}
+		samples = whole(sum)
+	}
+	full := func(n float64) bool { return n != 0 }
+	g.lo = h.values[slices.IndexFunc(g.counts, full)]
+	for i, n := range g.counts {
+		if full(n) {
+			g.hi = h.values[i]
+		}
+	}
+	return h.print(end, direction, samples, g)
+}
+
+// weighted shares each record out over the intervals in which its I/Os were in flight: an I/O in bucket b of a record of
+// stamp t began at t - interval/2 - b and ended at t.
+func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
+	if h.buffer < 1 {
+		return h.stop("--buff_size", "%d is below 1", h.buffer)
+	}
+	for _, l := range logs {
+		if err := h.check(l); err != nil {
+			return err
+		}
+	}
+	queue := newQueue(logs)
+	sums := make(map[string]*histogram, len(h.rows))
+	for _, d := range h.rows {
+		sums[d] = &histogram{counts: make([]float64, len(h.values))}
+	}
+	latency := 20.0
+	if h.maxLatency != nil {
+		latency = *h.maxLatency
+	}
+	var window []queued // records that may reach into the interval, as they were read
+	idle := 0
+	for start, end := 0.0, h.step; queue.Len() > 0 || len(window) > 0; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		for queue.Len() > 0 && (len(window) == 0 || float64(window[len(window)-1].time()) < latency*1000+end) {
+			window = append(window, queue.next())
+		}
+		first := float64(window[0].time())
+		if start == 0 && first-latency > end {
+			// It jumps to the first stamp, and takes seconds for milliseconds at that.
+			start = first - latency
+			if h.maxLatency != nil || h.step != 0 { // numpy: a whole number % 0 is 0, a float % 0 is nan
+				start -= floorMod(start, h.step)
+			}
+			end = start + h.step
+		}
+		for _, q := range window {
+			h.weigh(sums, q.record, start, end)
+		}
+		idle++
+		for _, d := range h.rows {
+			g := sums[d]
+			if !g.used {
+				continue
+			}
+			if g.samples > 0 {
+				idle = 0
+				if err := h.print(end, d, fmt.Sprint(g.samples), g); err != nil {
+					return err
+				}
+			}
+			clear(g.counts)
+			*g = histogram{counts: g.counts}
+		}
+		window = slices.DeleteFunc(window, func(q queued) bool { return !(float64(q.time()) > end) })
+		if len(window) > 0 {
+			where := at(window[0].log, window[0].line)
+			switch {
+			case h.step <= 0:
+				return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, window[0].time())
+			case idle > maxIdleWeighted:
+				return h.stop(where, "it has walked through %d empty intervals, and walks on to %d ms", idle, window[0].time())
+			}
+		}
+		start += h.step
+		end = start + h.step
+	}
+	return nil
+}
+
+// check refuses what pandas and numpy refuse in a log, wherever in it that is: it is read as a whole.
+func (h *histParser) check(l *hlog) error {
+	for i := range l.records {
+		r := &l.records[i]
+		switch d := r.direction(); {
+		case r.columns != len(h.values)+len(r.head):
+			return h.stop(at(l, r.line), "%d columns, want %d as in the first line of the first log", r.columns, len(h.values)+len(r.head))
+		case slices.ContainsFunc(r.bins, func(b bin) bool { return b.wide }):
+			return h.stop(at(l, r.line), "a count beyond 64 bits")
+		case d < -3 || d > 2:
+			return h.stop(at(l, r.line), "direction %d; it knows 0 (read), 1 (write) and 2 (trim)", d)
+		}
+	}
+	if l.bad != nil {
+		return stopBad(parserName, l, h.hint)
+	}
+	if len(l.records) == 0 {
+		return h.stop(l.path, "the log is empty")
+	}
+	return nil
+}
+
+// weigh adds to the sums what of r falls into an interval.
+func (h *histParser) weigh(sums map[string]*histogram, r *record, start, end float64) {
+	if len(r.bins) == 0 {
+		return
+	}
+	stamp := float64(r.time())
+	middle := stamp - 0.5*h.step
+	// The slower a bucket, the earlier its I/Os began, so that those which began before the end are the last ones.
+	began := func(i uint32) float64 { return middle - h.ms[i] }
+	from := len(r.bins)
+	var samples int64
+	for from > 0 && began(r.bins[from-1].index) < end {
+		from--
+		samples += r.bins[from].n
+	}
+	bins := r.bins[from:]
+	if len(bins) == 0 {
+		return
+	}
+	lowest, highest := int(bins[0].index), int(bins[len(bins)-1].index)
+	if lowest > 0 && began(uint32(lowest-1)) < end {
+		lowest--
+	}
+	lo, hi := h.lower[lowest], h.upper[min(highest+1, len(h.upper)-1)]
+	// Python's dir_map[-1] is its last entry.
+	own := "rwt"[(r.direction()+3)%3:][:1]
+	until := math.Min(stamp, end)
+	for _, d := range []string{"m", own} {
+		g := sums[d]
+		if g == nil {
+			continue
+		}
+		for _, b := range bins {
+			s := began(b.index)
+			w := (until - math.Max(s, start)) / (stamp - s)
+			if math.IsNaN(w) {
+				w = 0 // no length
+			}
+			g.counts[b.index] += float64(float64(b.n) * w)
+		}
+		g.samples += samples
+		if !g.used {
+			g.used, g.lo, g.hi = true, lo, hi
+		}
+		g.lo, g.hi = min(g.lo, lo), max(g.hi, hi)
+	}
+}
+
+// queued is a record on its way, with its log for messages.
+type queued struct {
+	*record
+	log *hlog
+}
+
+// logQueue merges logs by the stamps of the records that they are at, the earlier named first among equals. Logs whose
+// time runs backwards come out as the program takes them: not sorted.
+type logQueue []*cursor
+
+type cursor struct {
+	log   *hlog
+	rest  []record
+	order int
+}
+
+func newQueue(logs []*hlog) *logQueue {
+	q := make(logQueue, len(logs))
+	for i, l := range logs {
+		q[i] = &cursor{l, l.records, i}
+	}
+	heap.Init(&q)
+	return &q
+}
+
+func (q logQueue) Len() int      { return len(q) }
+func (q logQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q logQueue) Less(i, j int) bool {
+	a, b := q[i].rest[0].time(), q[j].rest[0].time()
+	return a < b || a == b && q[i].order < q[j].order
+}
+func (q *logQueue) Push(c any) { *q = append(*q, c.(*cursor)) }
+func (q *logQueue) Pop() any {
+	last := len(*q) - 1
+	c := (*q)[last]
+	*q = (*q)[:last]
+	return c
+}
+
+// next takes the next record, of which there must be one.
+func (q *logQueue) next() queued {
+	c := (*q)[0]
+	r := queued{&c.rest[0], c.log}
+	if c.rest = c.rest[1:]; len(c.rest) == 0 {
+		heap.Pop(q)
+	} else {
+		heap.Fix(q, 0)
+	}
+	return r
+}

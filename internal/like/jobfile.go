@@ -1,0 +1,103 @@
+package like
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// jobInterval returns the log_hist_msec that fiologparser_hist finds in a job file: that of the last section which has
+// one, nil if none has. It reads the file as Python 3.11's SafeConfigParser(allow_no_value=True) does, and so refuses
+// what fio allows and that does not: a section or an option given twice, and an option before any section.
+func jobInterval(path string) (*int64, error) {
+	const key = "log_hist_msec"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	type section struct {
+		name   string
+		values map[string]*string
+	}
+	defaults := &section{"DEFAULT", map[string]*string{}}
+	var sections []*section
+	var current *section
+	var option string
+	seen := map[string]bool{}
+	indent := 0
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n")
+	for i, line := range lines {
+		fail := func(format string, args ...any) error {
+			return fmt.Errorf("%s:%d: %s", path, i+1, fmt.Sprintf(format, args...))
+		}
+		value := strings.Trim(line, pySpace)
+		if value == "" {
+			// A blank line belongs to a value that goes on behind it.
+			if option != "" && i < len(lines)-1 && current.values[option] != nil {
+				*current.values[option] += "\n"
+			}
+			continue
+		}
+		if value[0] == '#' || value[0] == ';' {
+			continue
+		}
+		depth := len(line) - len(strings.TrimLeft(line, pySpace))
+		if current != nil && option != "" && depth > indent {
+			// Deeper than the option above it: a further line of its value.
+			if current.values[option] == nil {
+				return nil, fail("%q is indented under an option without a value", value)
+			}
+			*current.values[option] += "\n" + value
+			continue
+		}
+		indent = depth
+		if closing := strings.LastIndexByte(value, ']'); value[0] == '[' && closing > 1 {
+			name := value[1:closing]
+			option = ""
+			switch {
+			case name == defaults.name:
+				current = defaults
+			case seen[name]:
+				return nil, fail("section [%s] is there twice", name)
+			default:
+				seen[name] = true
+				current = &section{name, map[string]*string{}}
+				sections = append(sections, current)
+			}
+			continue
+		}
+		if current == nil {
+			return nil, fail("%q before any section", value)
+		}
+		name, rest := value, (*string)(nil)
+		if delimiter := strings.IndexAny(value, "=:"); delimiter >= 0 {
+			name = value[:delimiter]
+			v := strings.Trim(value[delimiter+1:], pySpace)
+			rest = &v
+		}
+		option = strings.ToLower(strings.TrimRight(name, pySpace))
+		if option == "" {
+			return nil, fail("%q has no name", value)
+		}
+		if _, twice := current.values[option]; twice {
+			return nil, fail("%s is there twice in [%s]", option, current.name)
+		}
+		current.values[option] = rest
+	}
+	var found *int64
+	for _, s := range sections {
+		value, ok := s.values[key]
+		if !ok {
+			value, ok = defaults.values[key]
+		}
+		if !ok || value == nil {
+			continue
+		}
+		ms, ok := pyInt64(*value)
+		if !ok {
+			return nil, fmt.Errorf("%s: %s=%s in [%s] is not a whole number", path, key, *value, s.name)
+		}
+		found = &ms
+	}
+	return found, nil
+}

@@ -1,0 +1,203 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// grid is the common time grid, in ns from the run's time zero.
+type grid struct {
+	base     int64 // start of quantum 0: 0 on the run's own grid, 0 or less on that from 1970
+	interval int64
+	first    int64 // the quantum in which the run starts; nothing lies before it
+}
+
+// index is the quantum that holds the time x: quanta are [start, end).
+func (g *grid) index(x int64) int64 { return floorDiv(x-g.base, g.interval) }
+
+// last is the last quantum that (.., end] reaches into.
+func (g *grid) last(end int64) int64 { return floorDiv(end-1-g.base, g.interval) }
+
+// start is where quantum q starts.
+func (g *grid) start(q int64) int64 { return g.base + q*g.interval }
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// maxSpan is how many quanta a run may span: more means clocks that are years apart.
+const maxSpan = 50_000_000
+
+// cell is one quantum of one log: a histogram per direction, nil without I/O.
+type cell [ingest.Directions]*fiohist.Hist
+
+// cells are the open quanta of one log.
+type cells struct {
+	first int64 // index of at[0]
+	at    []*cell
+	held  int // histograms held, for the memory bound
+}
+
+// hist is the histogram to add to, or an error if the quantum is closed.
+func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
+	i := q - c.first
+	if i < 0 {
+		return nil, errClosed
+	}
+	if i >= maxSpan {
+		return nil, errSpan
+	}
+	for int64(len(c.at)) <= i {
+		c.at = append(c.at, nil)
+	}
+	if c.at[i] == nil {
+		c.at[i] = new(cell)
+	}
+	h := c.at[i][d]
+	if h == nil {
+		h = new(fiohist.Hist)
+		c.at[i][d] = h
+		c.held++
+	}
+	return h, nil
+}
+
+// take removes and returns the quanta before end; nil stands for one without I/O.
+func (c *cells) take(end int64) []*cell {
+	n := min(max(end-c.first, 0), int64(len(c.at)))
+	out := c.at[:n:n]
+	for _, cl := range out {
+		if cl != nil {
+			for _, h := range cl {
+				if h != nil {
+					c.held--
+				}
+			}
+		}
+	}
+	c.at = append([]*cell(nil), c.at[n:]...)
+	c.first = max(end, c.first)
+	return out
+}
+
+var (
+	errClosed = fmt.Errorf("its I/Os belong to a time that is already finished: the log is out of order by more than %d windows", headRecords)
+	errSpan   = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, or use a longer --interval", maxSpan)
+)
+
+// negligible is a share of an I/O that is left out: it is the rounding of a
+// boundary, not I/O, and must not make a log count as present in a quantum.
+const negligible = 1e-12
+
+// aligner shares the pieces of one log out over the quanta.
+type aligner struct {
+	grid     *grid
+	inflight bool
+	g        fiohist.Geometry // the log's own
+	shift    int              // to the run's coarser grid
+	middle   []float64        // ns, of the log's own buckets
+	cells    cells
+}
+
+func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner {
+	a := &aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness}
+	a.cells.first = gr.first
+	if inflight {
+		a.middle = make([]float64, own.Columns())
+		for i := range a.middle {
+			a.middle[i] = own.Middle(i)
+		}
+	}
+	return a
+}
+
+// add shares the piece out. With overlap an I/O counts where it may have
+// completed: in proportion to the overlap of the piece and the quantum.
+func (a *aligner) add(p piece, d ingest.Direction) error {
+	if len(p.counts.n) == 0 {
+		return nil
+	}
+	if a.inflight {
+		return a.addInflight(p, d)
+	}
+	from, to := max(a.grid.index(p.start), a.grid.first), max(a.grid.last(p.end), a.grid.first)
+	length := float64(p.end - p.start)
+	for q := from; q <= to; q++ {
+		share := 1.0
+		if from != to {
+			start, end := p.start, p.end
+			if q > from {
+				start = a.grid.start(q)
+			}
+			if q < to {
+				end = a.grid.start(q + 1)
+			}
+			if share = float64(end-start) / length; share <= negligible {
+				continue
+			}
+		}
+		h, err := a.cells.hist(q, d)
+		if err != nil {
+			return err
+		}
+		for i, b := range p.counts.index {
+			h.Add(int(b)>>a.shift, p.counts.n[i]*share)
+		}
+	}
+	return nil
+}
+
+// addInflight counts an I/O where it was in flight: it completes evenly in the
+// piece, and its bucket's middle latency is laid out backwards from there. The
+// idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
+func (a *aligner) addInflight(p piece, d ingest.Direction) error {
+	for i, b := range p.counts.index {
+		n, latency := p.counts.n[i], a.middle[b]
+		if latency < 1e3 { // below 1 us: as if it had none
+			latency = 0
+		}
+		from := max(a.grid.index(p.start-int64(latency)-1), a.grid.first)
+		to := max(a.grid.last(p.end), a.grid.first)
+		before := 0.0 // what is before the first quantum goes into it
+		for q := from; q <= to; q++ {
+			upTo := 1.0
+			if q < to {
+				upTo = inflightShare(a.grid.start(q+1), p.start, p.end, latency)
+			}
+			if share := upTo - before; share > negligible {
+				h, err := a.cells.hist(q, d)
+				if err != nil {
+					return err
+				}
+				h.Add(int(b)>>a.shift, n*share)
+			}
+			before = upTo
+		}
+	}
+	return nil
+}
+
+// inflightShare is the share of an I/O's life that lies before x, if it completes
+// evenly in (s, e] after a latency of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y)
+// is the integral of the share of a life that ends at 0 and lies before y:
+// 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is
+// the overlap.
+func inflightShare(x, s, e int64, l float64) float64 {
+	return (lifeBefore(float64(x-s), l) - lifeBefore(float64(x-e), l)) / float64(e-s)
+}
+
+func lifeBefore(y, l float64) float64 {
+	switch {
+	case y >= 0:
+		return y + l/2
+	case y <= -l:
+		return 0
+	}
+	return (y + l) * (y + l) / (2 * l)
+}

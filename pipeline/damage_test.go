@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"fiolat/ingest"
+)
+
+// shapes are loads over time: I/Os in record n.
+var shapes = map[string]func(n int) float64{
+	"constant":             func(int) float64 { return 1000 },
+	"growing":              func(n int) float64 { return 300 * float64(n+1) },
+	"growing steeply":      func(n int) float64 { return 50 * math.Pow(1.3, float64(min(n, 25))) },
+	"falling":              func(n int) float64 { return 5000 / float64(n+1) },
+	"bursty":               func(n int) float64 { return []float64{10, 3000, 40, 900, 2}[n%5] },
+	"every other record":   func(n int) float64 { return []float64{2000, 20}[n%2] },
+	"every other, growing": func(n int) float64 { return []float64{100, 5}[n%2] * float64(n+1) },
+	"few":                  func(n int) float64 { return float64(n%3) + 1 },
+}
+
+// load makes the true records of a direction: latencies around bucket 900, or
+// with noise false the same counts scaled, as no real load is.
+func load(rng *rand.Rand, shape func(int) float64, records int, noise bool) (out []counts) {
+	for n := range records {
+		at := map[uint16]float64{}
+		if noise {
+			for range int(shape(n)) {
+				at[uint16(min(max(900+40*rng.NormFloat64(), 0), 1800))]++
+			}
+			for range rng.IntN(3) {
+				at[uint16(1000+rng.IntN(500))]++
+			}
+		} else {
+			for b := range 60 {
+				at[uint16(870+b)] = math.Ceil(shape(n) * float64(60-b) / 100)
+			}
+		}
+		var c counts
+		for b := range uint16(1856) {
+			if at[b] > 0 {
+				c.add(b, at[b])
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// damage does what fio --client does: h(n) = cum(n) - h(n-1).
+func damage(records []counts) (out []counts) {
+	var cum, before counts
+	for i := range records {
+		cum = addCounts(&cum, &records[i])
+		h := combine(&cum, &before, -1)
+		out = append(out, h)
+		before = h
+	}
+	return out
+}
+
+// judged runs the decision over a log of the records; totals and bins are fio's.
+func judged(records []counts, truth []counts, host string, json, bins bool) bool {
+	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Host: host}}}}, g: fio3}
+	s := new(scan)
+	for i := range records {
+		r := &ingest.Record{Time: int64(1000 * i)}
+		s.feed(r, &records[i])
+		if i < headRecords {
+			l.dirs[0].lag.see(&records[i])
+		}
+	}
+	if json {
+		l.Entry, l.Meta = &ingest.Entry{}, &ingest.Meta{}
+		tot := &l.Entry.Dirs[0].Kind[ingest.Clat]
+		var sum counts
+		for i := range truth {
+			sum = addCounts(&sum, &truth[i])
+		}
+		half := truth[0].clone() // the tail: less than a window
+		for i := range half.n {
+			half.n[i] = math.Floor(half.n[i] / 2)
+		}
+		sum = addCounts(&sum, &half)
+		for i, b := range sum.index {
+			tot.N += uint64(sum.n[i])
+			if bins {
+				tot.Bins = append(tot.Bins, ingest.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
+			}
+		}
+	}
+	judge([]*logState{l}, "auto", map[*logState]*scan{l: s}, func(string) {})
+	return l.dirs[0].verdict.repair
+}
+
+// TestJudge: damaged logs are found, healthy ones of any shape left alone.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for name, shape := range shapes {
+		for _, records := range []int{1, 2, 3, 4, 10, 30, 100} {
+			for _, noise := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/records=%d/noise=%v", name, records, noise), func(t *testing.T) {
+					t.Parallel()
+					rng := rand.New(rand.NewPCG(1, uint64(records)))
+					truth := load(rng, shape, records, noise)
+					for _, bins := range []bool{true, false} {
+						if judged(truth, truth, "h", true, bins) {
+							t.Errorf("healthy, with JSON (bins: %v): repaired", bins)
+						}
+						// Up to two records nothing is wrong.
+						if got := judged(damage(truth), truth, "h", true, bins); got != (records > 2) {
+							t.Errorf("damaged, with JSON (bins: %v): repaired is %v", bins, got)
+						}
+					}
+					if judged(truth, truth, "h", false, false) {
+						t.Error("healthy, without JSON: repaired")
+					}
+					if judged(damage(truth), truth, "", false, false) {
+						t.Error("damaged, but neither JSON nor a host in the name: repaired")
+					}
+					if noise && records >= 30 && name == "constant" && !judged(damage(truth), truth, "h", false, false) {
+						t.Error("damaged beyond doubt, without JSON: not repaired")
+					}
+				})
+			}
+		}
+	}
+}
+
+// FuzzRepair: undoing the damage gives the true records, bucket by bucket.
+func FuzzRepair(f *testing.F) {
+	f.Add(uint64(1), uint8(5), true)
+	f.Add(uint64(7), uint8(40), false)
+	f.Fuzz(func(t *testing.T, seed uint64, records uint8, noise bool) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		scale := rng.Float64() * 50
+		truth := load(rng, func(n int) float64 { return math.Abs(scale * (1 + math.Sin(float64(n)*scale))) }, int(records), noise)
+		var l lag2
+		for n, h := range damage(truth) {
+			d := l.see(&h)
+			if l.records <= 2 {
+				d = h
+			}
+			diff := combine(&d, &truth[n], -1)
+			if len(diff.n) != 0 || l.fell {
+				t.Fatalf("record %d of %d: off by %v", n, records, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,174 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// maxHead bounds the records that are read ahead of the first quantum.
+const maxHead = 1024
+
+// readHead opens a log and reads as much of it as must be known before the first
+// quantum: its geometry, whether its stamps are absolute, and for each direction
+// that shows up early where its windows lie and whether it looks damaged.
+func readHead(l *logState) error {
+	in, err := openLog(l.Log, l.cfg)
+	if err != nil {
+		return err
+	}
+	l.in, l.Hash = in, in.hash
+	h := l.cfg.Settings.LogHistMsec
+	l.IntervalHow = "--log-hist-msec"
+	if h == 0 {
+		h, l.IntervalHow = l.option("log_hist_msec")
+	}
+	for i := range l.dirs {
+		l.dirs[i].win.h = h * msec
+	}
+	var c counts
+	for len(l.head) < maxHead && !l.headDone() {
+		r, err := l.read()
+		if errors.Is(err, io.EOF) {
+			err := l.in.Close()
+			l.in = nil
+			if err != nil {
+				return err
+			}
+			break
+		}
+		if err != nil {
+			return err
+		}
+		d := &l.dirs[r.Dir]
+		if d.lag.records > 0 && r.Time < d.last {
+			return backwards(l, r, d.last)
+		}
+		c.load(r)
+		d.lag.see(&c)
+		d.last = r.Time
+		l.now = r.Time * msec
+		d.win.waits = append(d.win.waits, stamped{time: l.now})
+		l.Absolute = l.Absolute || r.Time > absoluteFrom
+		l.head = append(l.head, r.Clone())
+	}
+	if len(l.head) > 0 {
+		l.Geometry, _ = in.reader.Geometry()
+		l.g = l.Geometry
+		if v, _ := l.option("clat_percentiles"); l.in == nil && v == 0 && l.headSum() == 0 {
+			return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
+		}
+	} else if err := l.bare(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (l *logState) headSum() (sum uint64) {
+	for _, r := range l.head {
+		sum += r.Sum()
+	}
+	return sum
+}
+
+// headDone says that nothing that is still to come can move the windows of the
+// directions seen so far.
+func (l *logState) headDone() bool {
+	any := false
+	for i := range l.dirs {
+		w := &l.dirs[i].win
+		if len(w.waits) == 0 {
+			continue
+		}
+		any = true
+		if !w.decided(l.now) {
+			return false
+		}
+	}
+	return any
+}
+
+// bare is for a log without any record: a job shorter than a window leaves one,
+// and then fio's JSON has all of its I/Os.
+func (l *logState) bare() error {
+	l.Empty = true
+	if l.Entry == nil {
+		return l.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")
+	}
+	l.g = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	if ingest.Major(l.Meta.Version) == 2 {
+		l.g = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
+	}
+	c, _ := l.option("log_hist_coarseness")
+	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
+	return nil
+}
+
+// option is a whole number that the job was given, and where that is known from.
+func (l *logState) option(name string) (int64, string) {
+	if l.Meta != nil {
+		if n := l.Meta.Milliseconds(l.Entry, name); n > 0 {
+			return n, "fio's JSON"
+		}
+	}
+	if l.Section != nil {
+		if n, err := strconv.ParseInt(l.Section.Options[name], 10, 64); err == nil && n > 0 {
+			return n, "job file"
+		}
+	}
+	return 0, ""
+}
+
+// begin ends the reading of the head: it says where the windows of the log's
+// directions begin, as far as the head tells, and makes the log ready to be fed
+// from its first record. first is the first completion on the log's clock; ok is
+// false if the log has no record.
+func (l *logState) begin() (first int64, ok bool) {
+	for i := range l.dirs {
+		w := &l.dirs[i].win
+		w.g = l.g
+		if l.Absolute {
+			w.begin = farPast
+		}
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		if len(d.win.waits) == 0 {
+			continue
+		}
+		w := d.win
+		w.settle(l.fallback())
+		d.starts.h = w.h
+		if l.cfg.Settings.RecordTime == "start" {
+			w.b = w.waits[0].time // in that reading a record starts at its stamp
+		}
+		if !ok || w.b < first {
+			first = w.b
+		}
+		l.Interval = max(l.Interval, time.Duration(w.h))
+		ok = true
+	}
+	if l.IntervalHow == "" {
+		l.IntervalHow = "median spacing"
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		d.win.waits, d.lag, d.last = nil, lag2{}, 0
+	}
+	l.now = farPast
+	return first, ok
+}
+
+// badVersion names the fio versions whose logs cannot be read at all.
+func badVersion(version string) string {
+	major, minor, ok := ingest.ParseVersion(version)
+	if ok && major == 3 && minor >= 6 && minor <= 16 {
+		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", ingest.Printable(version))
+	}
+	return ""
+}

@@ -1,0 +1,428 @@
+package pipeline
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// hashed is how much of each log's start goes into run.id.
+const hashed = 64 << 10
+
+// Log is one log of a run with what its head told.
+type Log struct {
+	*ingest.Log
+	// Hash is the hex SHA-256 of the file's size and first 64 KiB as stored.
+	Hash string
+	// Geometry is the log's own; zero if it has no record.
+	Geometry fiohist.Geometry
+	// Interval is log_hist_msec, and IntervalHow where it comes from.
+	Interval    time.Duration
+	IntervalHow string
+	// Absolute says that the log's stamps count from 1970.
+	Absolute bool
+	// Start is the start of the log's job in ns from time zero, StartHow how it
+	// was found.
+	Start    int64
+	StartHow string
+	// Empty says that the log has no record at all.
+	Empty bool
+	// Repaired are the directions in which fio --client's damage is undone.
+	Repaired [ingest.Directions]bool
+}
+
+// absoluteFrom is the stamp in ms from which on it counts from 1970 and not from
+// the job's start: 1973, or a job of three years.
+const absoluteFrom = 1e11
+
+// opened is an open log.
+type opened struct {
+	reader *ingest.Reader
+	closer io.Closer
+	hash   string
+	repeat bool // it can be opened again
+}
+
+func (o *opened) Close() error { return o.closer.Close() }
+
+// openLog opens a log for reading from its start. Standard input and pipes can be
+// opened only once.
+func openLog(l *Log, cfg *Config) (*opened, error) {
+	o := new(opened)
+	var raw io.Reader = cfg.Stdin
+	var size int64
+	path := l.Source.Path
+	var file *os.File
+	if path != "-" {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if file, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		raw = file
+		if o.repeat = info.Mode().IsRegular(); o.repeat {
+			size = info.Size()
+		}
+	}
+	head := bufio.NewReaderSize(raw, hashed)
+	start, err := head.Peek(hashed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		if file != nil {
+			file.Close()
+		}
+		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n", size)
+	sum.Write(start)
+	o.hash = fmt.Sprintf("%x", sum.Sum(nil))
+	stream, err := ingest.Decompress(progress(head, cfg.Progress), path, nil)
+	if err != nil {
+		if file != nil {
+			file.Close()
+		}
+		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
+	}
+	o.closer = closers{stream, file}
+	o.reader = ingest.NewReader(stream, path, ingest.ReaderOptions{MaxLine: cfg.MaxLine, Block: cfg.block})
+	return o, nil
+}
+
+type closers struct {
+	stream io.Closer
+	file   *os.File
+}
+
+func (c closers) Close() error {
+	err := c.stream.Close()
+	if c.file != nil {
+		err = errors.Join(err, c.file.Close())
+	}
+	return err
+}
+
+// progress counts the bytes read from r, as stored.
+func progress(r io.Reader, report func(int64)) io.Reader {
+	if report == nil {
+		return r
+	}
+	return &counted{r, report}
+}
+
+type counted struct {
+	r      io.Reader
+	report func(int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.report(int64(n))
+	return n, err
+}
+
+// logState is a log on its way through the rounds. One worker at a time owns it.
+type logState struct {
+	*Log
+	cfg  *Config
+	g    fiohist.Geometry // the log's own, or what fio's JSON says it would have been
+	in   *opened
+	head []*ingest.Record // read to learn about the log, not yet placed
+	eof  bool
+
+	dirs  [ingest.Directions]direction
+	shift int64 // ns from the log's clock to the run's
+	align *aligner
+	now   int64 // the latest line's stamp, ns on the log's clock
+	end   int64 // end of the last I/O placed, ns on the run's clock
+
+	disowned bool // fio's JSON turned out to be another run's
+
+	covers int64 // end of the log as of the last round: end, or math.MaxInt64 while it goes on
+
+	tally
+}
+
+// tally is what became of a log's lines and I/Os.
+type tally struct {
+	repaired   int64
+	lastBucket float64
+	lines      int64                // skipped
+	skipped    []*ingest.ParseError // the first of them, to be named
+	outside    *ingest.ParseError   // the first record that cannot belong to fio's JSON
+}
+
+// direction is one direction of a log.
+type direction struct {
+	verdict verdict
+	lag     lag2 // of the head; then of the whole log, if it is repaired
+	win     windows
+	starts  starts
+	counts  counts
+	seen    bool // it has had a record
+	some    bool // it has had I/O
+	records int64
+	equal   int64         // records with the stamp of the one before
+	ios     float64       // as logged, after repair
+	first   int64         // stamp of the first record, ms
+	last    int64         // stamp of the last record, ms
+	lines   int64         // lines skipped before the last record came
+	sums    *fiohist.Hist // what was logged, where the tail is to be restored
+	owed    *tail         // what fio counted and no log holds, if that is to be restored
+	limits  fiohist.Limits
+	none    bool // fio counted no I/O at all
+}
+
+// next is the next record, from the head or from the file.
+func (l *logState) next() (*ingest.Record, error) {
+	if len(l.head) > 0 {
+		r := l.head[0]
+		l.head = l.head[1:]
+		return r, nil
+	}
+	return l.read()
+}
+
+// read is the next record of the file. Bad lines are skipped and counted where
+// that was asked for.
+func (l *logState) read() (*ingest.Record, error) {
+	if l.in == nil {
+		return nil, io.EOF
+	}
+	for {
+		r, err := l.in.reader.Next()
+		var bad *ingest.ParseError
+		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad {
+			if l.lines++; len(l.skipped) < namedSkips {
+				l.skipped = append(l.skipped, bad)
+			}
+			continue
+		}
+		return r, err
+	}
+}
+
+// namedSkips is how many skipped lines of a log are named; all are counted.
+const namedSkips = 3
+
+// advance reads on until nothing before target (ns on the run's clock) can come
+// any more, and further as long as fewer than quota histograms are held.
+func (l *logState) advance(target int64, quota int) error {
+	for !l.eof {
+		if l.align.cells.held >= quota && l.watermark() >= target {
+			return nil
+		}
+		r, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return l.finish()
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.feed(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feed takes one record.
+func (l *logState) feed(r *ingest.Record) error {
+	d := &l.dirs[r.Dir]
+	if d.seen {
+		if r.Time < d.last {
+			return backwards(l, r, d.last)
+		}
+		if r.Time == d.last {
+			d.equal++
+		}
+	} else {
+		d.seen, d.first = true, r.Time
+	}
+	d.last = r.Time
+	d.records++
+	l.now = r.Time * msec
+	c := &d.counts
+	c.load(r)
+	if d.verdict.repair {
+		fixed := d.lag.see(c)
+		if d.lag.fell {
+			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all", "pass --no-repair")
+		}
+		if d.lag.records > 2 {
+			*c = fixed
+			l.repaired++
+		}
+	}
+	if n := len(c.index) - 1; n >= 0 {
+		if int(c.index[n]) == l.g.Last() {
+			l.lastBucket += c.n[n]
+		}
+		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.index[0])) < d.limits.Min || l.g.Lower(int(c.index[n])) > d.limits.Max) {
+			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows", "give the JSON of this very run with --fio-json")
+		}
+	}
+	sum := c.sum()
+	d.ios += sum
+	d.some = d.some || sum > 0
+	if d.sums != nil {
+		for i, b := range c.index {
+			d.sums.Add(int(b), c.n[i])
+		}
+	}
+	skipped := l.lines - d.lines
+	d.lines = l.lines
+	stamp := r.Time * msec
+	switch {
+	case l.cfg.Settings.RecordTime == "start":
+		return l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) })
+	case d.win.known:
+		err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.win.place(stamp, skipped, c, e) })
+		if err != nil {
+			return err
+		}
+	default:
+		d.win.waits = append(d.win.waits, stamped{stamp, skipped, c.clone()})
+	}
+	for i := range l.dirs {
+		if l.dirs[i].win.decided(l.now) {
+			if err := l.settle(ingest.Direction(i), r.Line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settle fixes where the windows of a direction lie and places what waited.
+func (l *logState) settle(i ingest.Direction, line int64) error {
+	d := &l.dirs[i]
+	d.win.settle(l.fallback())
+	waits := d.win.waits
+	d.win.waits = nil
+	return l.emit(i, line, func(e func(piece)) {
+		for k := range waits {
+			d.win.place(waits[k].time, waits[k].skipped, &waits[k].counts, e)
+		}
+	})
+}
+
+// fallback is the length of a window in ns where a single record leaves it open:
+// another direction's, else fio's usual second.
+func (l *logState) fallback() int64 {
+	for i := range l.dirs {
+		if w := &l.dirs[i].win; w.h > 0 {
+			return w.h
+		} else if s := w.spacing(); s > 0 {
+			return s
+		}
+	}
+	return 1000 * msec
+}
+
+// emit adds the pieces that place hands out to the quanta.
+func (l *logState) emit(d ingest.Direction, line int64, place func(func(piece))) error {
+	var failed error
+	place(func(p piece) {
+		p.start += l.shift
+		p.end += l.shift
+		l.end = max(l.end, p.end)
+		if err := l.align.add(p, d); err != nil && failed == nil {
+			failed = l.at(line, err.Error(), "")
+		}
+	})
+	return failed
+}
+
+// finish places what still waits at the end of the log.
+func (l *logState) finish() error {
+	l.eof = true
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		if len(d.win.waits) > 0 {
+			if err := l.settle(ingest.Direction(i), 0); err != nil {
+				return err
+			}
+		}
+		if err := l.emit(ingest.Direction(i), 0, d.starts.finish); err != nil {
+			return err
+		}
+	}
+	if records, ios := l.sums(); records > 0 && ios == 0 {
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
+	}
+	if l.in != nil {
+		err := l.in.Close()
+		l.in = nil
+		return err
+	}
+	return nil
+}
+
+// sums are the records and I/Os of all directions.
+func (l *logState) sums() (records int64, ios float64) {
+	for i := range l.dirs {
+		records += l.dirs[i].records
+		ios += l.dirs[i].ios
+	}
+	return records, ios
+}
+
+// watermark is the time, in ns on the run's clock, before which no I/O of this
+// log can complete any more.
+func (l *logState) watermark() int64 {
+	mark := int64(math.MaxInt64)
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		owed := d.owed != nil && !d.owed.done
+		switch {
+		case d.seen && !l.eof:
+			mark = min(mark, l.earliest(d))
+		case d.seen && owed:
+			mark = min(mark, d.last*msec)
+		case owed:
+			mark = min(mark, l.Start-l.shift)
+		case !l.eof && !d.none:
+			mark = min(mark, l.now-headRecords*l.fallback())
+		}
+	}
+	if mark == math.MaxInt64 {
+		return mark
+	}
+	if l.align.inflight {
+		mark -= int64(l.align.middle[l.g.Last()]) + 1
+	}
+	return mark + l.shift
+}
+
+// earliest is where the next piece of a direction that was seen can begin.
+func (l *logState) earliest(d *direction) int64 {
+	switch {
+	case l.cfg.Settings.RecordTime == "start":
+		return d.starts.time
+	case d.win.known:
+		return d.win.prev - msec
+	case d.win.h > 0:
+		return max(d.win.begin, d.win.waits[0].time-headRecords*d.win.h)
+	}
+	return d.win.begin
+}
+
+// at is an error about a line of this log.
+func (l *logState) at(line int64, msg, hint string) *ingest.ParseError {
+	return &ingest.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
+}
+
+func backwards(l *logState, r *ingest.Record, last int64) error {
+	return l.at(r.Line, fmt.Sprintf("time runs backwards, from %d to %d ms (%v)", last, r.Time, r.Dir),
+		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run without that option, or pass --skip-bad")
+}

@@ -1,0 +1,314 @@
+package pipeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// All is the direction of rows that add up reads, writes and trims.
+const All = "all"
+
+// slot is a leaf of the run: all logs with the same values of the --by dimensions,
+// in one direction. Every I/O is in exactly one.
+type slot struct {
+	dims Dims
+	dir  ingest.Direction
+	logs []*logState // sorted by host, then name
+}
+
+// seen says that the slot has had I/O so far.
+func (s *slot) seen() bool {
+	for _, l := range s.logs {
+		if l.dirs[s.dir].some {
+			return true
+		}
+	}
+	return false
+}
+
+// scope is one scope value: what a row is of.
+type scope struct {
+	name   string
+	dims   Dims
+	slots  []int       // ascending: by host first
+	logs   []*logState // distinct
+	limits fiohist.Limits
+	rows   int64 // the quanta before this one have had their row
+	total  fiohist.Hist
+}
+
+// merger adds up the quanta of all logs by leaf and by scope.
+type merger struct {
+	run    *Run
+	grid   *grid
+	slots  []slot
+	scopes []*scope
+}
+
+// scopeOrder is the order of the dimensions in a scope's name and of the scopes in
+// the output, least significant last.
+var scopeOrder = []string{"host", "job", "log", "direction"}
+
+func newMerger(run *Run, g *grid, logs []*logState) *merger {
+	m := &merger{run: run, grid: g}
+	by := run.Settings.By
+	known := map[Dims]int{}
+	for _, l := range logs {
+		for d := range ingest.Direction(ingest.Directions) {
+			dims := Dims{Direction: d.String()}
+			if slices.Contains(by, "host") {
+				dims.Host = l.Host
+			}
+			if slices.Contains(by, "job") {
+				dims.Job = l.Job
+			}
+			if slices.Contains(by, "log") {
+				dims.Log = l.LogName
+			}
+			i, ok := known[dims]
+			if !ok {
+				i = len(m.slots)
+				known[dims] = i
+				m.slots = append(m.slots, slot{dims: dims, dir: d})
+			}
+			m.slots[i].logs = append(m.slots[i].logs, l)
+		}
+	}
+	slices.SortStableFunc(m.slots, func(a, b slot) int {
+		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
+			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(a.dir, b.dir))
+	})
+	for mask := range 1 << len(scopeOrder) {
+		m.addScopes(mask, by)
+	}
+	return m
+}
+
+// addScopes adds all values of the scope whose dimensions are the bits of mask.
+func (m *merger) addScopes(mask int, by []string) {
+	var names []string
+	for i, name := range scopeOrder {
+		if mask&(1<<(len(scopeOrder)-1-i)) != 0 {
+			if !slices.Contains(by, name) {
+				return
+			}
+			names = append(names, name)
+		}
+	}
+	name := strings.Join(names, "+")
+	if name == "" {
+		name = "run"
+	}
+	from := len(m.scopes)
+	index := map[Dims]*scope{}
+	type member struct {
+		sc *scope
+		l  *logState
+	}
+	members := map[member]bool{}
+	for i, s := range m.slots {
+		dims := Dims{Direction: All}
+		known := true
+		for _, n := range names {
+			switch n {
+			case "host":
+				dims.Host, known = s.dims.Host, known && s.dims.Host != ""
+			case "job":
+				dims.Job, known = s.dims.Job, known && s.dims.Job != ""
+			case "log":
+				dims.Log = s.dims.Log
+			case "direction":
+				dims.Direction = s.dims.Direction
+			}
+		}
+		if !known { // a host that is not known opens no host scope
+			continue
+		}
+		sc := index[dims]
+		if sc == nil {
+			sc = &scope{name: name, dims: dims, rows: m.grid.first}
+			index[dims] = sc
+			m.scopes = append(m.scopes, sc)
+		}
+		sc.slots = append(sc.slots, i)
+		for _, l := range s.logs {
+			if !members[member{sc, l}] {
+				members[member{sc, l}] = true
+				sc.logs = append(sc.logs, l)
+			}
+		}
+	}
+	rank := map[string]int{ingest.Read.String(): 0, ingest.Write.String(): 1, ingest.Trim.String(): 2}
+	slices.SortStableFunc(m.scopes[from:], func(a, b *scope) int {
+		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
+			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank[a.dims.Direction], rank[b.dims.Direction]))
+	})
+}
+
+// limit finds each scope's smallest and largest latency from the JSON entries that
+// it covers. A log without an entry may have had any.
+func (m *merger) limit() {
+	for _, sc := range m.scopes {
+		sc.limits = fiohist.Limits{}
+		open := false
+		for _, i := range sc.slots {
+			for _, l := range m.slots[i].logs {
+				d := &l.dirs[m.slots[i].dir]
+				sc.limits = sc.limits.Widen(d.limits)
+				open = open || !d.limits.Known && !d.none
+			}
+		}
+		if open {
+			sc.limits = fiohist.Limits{}
+		}
+	}
+}
+
+// merged is one quantum added up.
+type merged struct {
+	Quantum
+	hists []*fiohist.Hist // by scope, for the totals
+}
+
+// quantum adds up quantum q from the logs' cells. The order of the additions is
+// that of the slots and of the logs in them: logs within a host, then hosts.
+func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope) *merged {
+	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
+	leaves := make([]*fiohist.Hist, len(m.slots))
+	for i := range m.slots {
+		s := &m.slots[i]
+		var sum hostSum
+		logs := 0
+		limits, open := fiohist.Limits{}, false
+		for _, l := range s.logs {
+			d := &l.dirs[s.dir]
+			limits, open = limits.Widen(d.limits), open || !d.limits.Known && !d.none
+			if c := cellOf(l); c != nil && c[s.dir] != nil {
+				logs++
+				sum.add(l.Host, c[s.dir])
+			}
+		}
+		if leaves[i] = sum.finish(); leaves[i] == nil {
+			continue
+		}
+		if open {
+			limits = fiohist.Limits{}
+		}
+		out.Leaves = append(out.Leaves, Leaf{Dims: s.dims, Hist: leaves[i], Samples: leaves[i].Sum(), Logs: logs, Limits: limits})
+	}
+	for _, sc := range active {
+		var sum hostSum
+		for _, i := range sc.slots {
+			if leaves[i] != nil {
+				sum.add(m.slots[i].dims.Host, leaves[i])
+			}
+		}
+		h := sum.finish()
+		out.hists = append(out.hists, h)
+		row := m.row(sc, h)
+		for _, l := range sc.logs {
+			if c := cellOf(l); c != nil && sc.has(c) {
+				row.Logs++
+			}
+		}
+		if covered := sc.covered(m.grid.start(q), m.grid.start(q+1)); covered > 0 {
+			row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// has says that a log's cell has I/O in the scope's direction.
+func (sc *scope) has(c *cell) bool {
+	for d, h := range c {
+		if h != nil && (sc.dims.Direction == All || sc.dims.Direction == ingest.Direction(d).String()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *merger) row(sc *scope, h *fiohist.Hist) Row {
+	if h == nil {
+		h = new(fiohist.Hist)
+	}
+	return Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.run.Geometry, m.run.Percentiles, sc.limits)}
+}
+
+// covered is the part of [start, end), in ns, in which at least one log of the
+// scope was running.
+func (sc *scope) covered(start, end int64) int64 {
+	type span struct{ from, to int64 }
+	var spans []span
+	for _, l := range sc.logs {
+		from, to := max(l.Start, start), min(l.covers, end)
+		if from == start && to == end {
+			return end - start
+		}
+		if from < to {
+			spans = append(spans, span{from, to})
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	covered, upTo := int64(0), start
+	for _, s := range spans {
+		if s.to > upTo {
+			covered += s.to - max(s.from, upTo)
+			upTo = s.to
+		}
+	}
+	return covered
+}
+
+// hostSum adds histograms up, those of a host first and then the hosts, in the
+// order in which they come. A single one is handed through as it is.
+type hostSum struct {
+	host         string
+	inner, outer addition
+	any          bool
+}
+
+func (s *hostSum) add(host string, h *fiohist.Hist) {
+	if s.any && host != s.host {
+		s.outer.add(s.inner.take())
+	}
+	s.any, s.host = true, host
+	s.inner.add(h)
+}
+
+func (s *hostSum) finish() *fiohist.Hist {
+	s.outer.add(s.inner.take())
+	return s.outer.take()
+}
+
+// addition is a sum that copies only when there is a second operand.
+type addition struct {
+	h   *fiohist.Hist
+	own bool
+}
+
+func (a *addition) add(h *fiohist.Hist) {
+	switch {
+	case h == nil:
+		return
+	case a.h == nil:
+		a.h = h
+		return
+	case !a.own:
+		sum := new(fiohist.Hist)
+		sum.AddHist(a.h)
+		a.h, a.own = sum, true
+	}
+	a.h.AddHist(h)
+}
+
+func (a *addition) take() *fiohist.Hist {
+	h := a.h
+	*a = addition{}
+	return h
+}

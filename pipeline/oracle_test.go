@@ -1,0 +1,172 @@
+package pipeline
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+)
+
+// real is where the real logs lie.
+const real = "../testdata/fio"
+
+// collect is a Sink that keeps everything.
+type collect struct {
+	run     *Run
+	rows    []Row
+	offsets []int64
+	leaves  []Leaf
+	sum     *Summary
+}
+
+func (c *collect) Begin(_ context.Context, run *Run) error { c.run = run; return nil }
+func (c *collect) Quantum(_ context.Context, q *Quantum) error {
+	for _, r := range q.Rows {
+		c.rows = append(c.rows, r)
+		c.offsets = append(c.offsets, q.Offset)
+	}
+	c.leaves = append(c.leaves, q.Leaves...)
+	return nil
+}
+func (c *collect) End(_ context.Context, s *Summary) error { c.sum = s; return nil }
+
+// settings are the defaults, by direction.
+func settings() Settings {
+	return Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"direction"},
+		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
+}
+
+// process runs the logs below the paths through the pipeline.
+func process(t testing.TB, cfg Config, paths ...string) (*collect, error) {
+	t.Helper()
+	ins, err := ingest.Discover(paths, ingest.DiscoverOptions{Stdin: cfg.Stdin})
+	if err != nil {
+		return nil, err
+	}
+	if len(ins) != 1 {
+		t.Fatalf("%d runs below %v, want 1", len(ins), paths)
+	}
+	p, err := Prepare(t.Context(), ins[0], cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	c := new(collect)
+	_, err = p.Process(t.Context(), c)
+	return c, err
+}
+
+type oracleRow struct {
+	OffsetMS               float64 `json:"offset_ms"`
+	Scope, Direction       string
+	Samples                float64
+	Logs                   int
+	Min, Max, Mean, StdDev *float64
+	Percentiles            map[string]*float64
+}
+
+// TestOracle compares every number with those of an independent program, for any
+// number of workers and whether or not quanta leave early.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/oracle/*.ndjson.gz")
+	if err != nil || len(files) != 9*2*3*2 {
+		t.Fatalf("%d files, want 108: run testdata/oracle/make (%v)", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".ndjson.gz")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			part := strings.Split(name, "-")
+			want := readOracle(t, file)
+			for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
+				s := settings()
+				s.Align = part[1]
+				fmt.Sscan(part[2], &s.Interval) //nolint:errcheck // checked by what comes out
+				s.Interval *= time.Millisecond
+				if len(part) == 4 {
+					s.Repair, s.Restore = "no", false
+				}
+				got, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real, part[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, got, want)
+			}
+		})
+	}
+}
+
+func readOracle(t *testing.T, file string) (rows []oracleRow) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	for lines.Scan() {
+		var r oracleRow
+		if err := json.NewDecoder(bytes.NewReader(lines.Bytes())).Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s is empty", file)
+	}
+	return rows
+}
+
+func compare(t *testing.T, got *collect, want []oracleRow) {
+	t.Helper()
+	if len(got.rows) != len(want) {
+		t.Fatalf("%d rows, want %d", len(got.rows), len(want))
+	}
+	for i, w := range want {
+		g := &got.rows[i]
+		at := fmt.Sprintf("%v ms, %s", w.OffsetMS, w.Direction)
+		if float64(got.offsets[i])/1e6 != w.OffsetMS || g.Scope != w.Scope || g.Dims.Direction != w.Direction || g.Logs != w.Logs {
+			t.Fatalf("%s: %v ms, %s, %s, %d logs; want %s, %d logs", at, float64(got.offsets[i])/1e6, g.Scope, g.Dims.Direction, g.Logs, w.Scope, w.Logs)
+		}
+		near(t, at+" samples", g.Stats.Samples, &w.Samples, 0)
+		if g.Stats.Empty() {
+			if w.Mean != nil {
+				t.Fatalf("%s: empty, want %v I/Os", at, w.Samples)
+			}
+			continue
+		}
+		near(t, at+" min", g.Stats.Min, w.Min, 0)
+		near(t, at+" max", g.Stats.Max, w.Max, 0)
+		near(t, at+" mean", g.Stats.Mean, w.Mean, 0)
+		near(t, at+" stddev", g.Stats.StdDev, w.StdDev, g.Stats.Mean)
+		for k, p := range got.run.Percentiles {
+			near(t, fmt.Sprintf("%s p%g", at, p), g.Stats.Percentiles[k], w.Percentiles[fmt.Sprintf("%g", p)], 0)
+		}
+	}
+}
+
+// near compares to 1e-9 of the value, or of scale where that is larger.
+func near(t *testing.T, what string, got float64, want *float64, scale float64) {
+	t.Helper()
+	if want == nil {
+		t.Fatalf("%s: %v, want none", what, got)
+	}
+	if math.Abs(got-*want) > 1e-9*max(math.Abs(*want), scale, 1e-3) {
+		t.Fatalf("%s: %v, want %v", what, got, *want)
+	}
+}

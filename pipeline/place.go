@@ -1,0 +1,257 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+const (
+	msec = int64(1e6) // ns
+
+	farPast = math.MinInt64 / 4 // a time before all others, with room to subtract from
+
+	// headRecords is how many records of a direction decide where its windows lie.
+	headRecords = 32
+)
+
+// counts are the I/Os of a record by bucket, ascending: sparse, and in fractions
+// once a record has been split.
+type counts struct {
+	index []uint16
+	n     []float64
+}
+
+func (c *counts) reset() { c.index, c.n = c.index[:0], c.n[:0] }
+
+func (c *counts) sum() float64 {
+	sum := 0.0
+	for _, n := range c.n {
+		sum += n
+	}
+	return sum
+}
+
+func (c *counts) add(bucket uint16, n float64) {
+	c.index, c.n = append(c.index, bucket), append(c.n, n)
+}
+
+func (c *counts) clone() counts {
+	return counts{slices.Clone(c.index), slices.Clone(c.n)}
+}
+
+// piece is a number of I/Os that completed evenly in (start, end], in ns.
+type piece struct {
+	start, end int64
+	counts     *counts
+}
+
+// stamped is a record that waits for its direction's windows to be known.
+type stamped struct {
+	time    int64 // ns, on the log's own clock
+	skipped int64 // lines skipped just before it
+	counts  counts
+}
+
+// windows is fio's window model of one direction of one log.
+//
+// fio opens the first window at the direction's first completion B and moves the
+// boundary by exactly h per record: record n is written by the first completion
+// at or after B + (n+1) h, and stamped with that completion's time. So all its
+// I/Os but that closing one completed in (previous stamp, B + (n+1) h], and the
+// closing one at the stamp. B is the smallest stamp(n) - (n+1) h.
+//
+// Example, h = 1000 ms: stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 tell of a
+// stall from about 3000 to 6400: B = 1; the third window's boundary was 3001 and
+// its record came 3399 ms late with the one I/O that was in flight; the next three
+// closed at once with one I/O each, catching up.
+type windows struct {
+	h     int64 // ns
+	begin int64 // the windows start no earlier: the job's start; farPast if unknown
+	g     fiohist.Geometry
+
+	known bool
+	b     int64 // first completion, ns on the log's clock
+	n     int64 // index of the next record
+	prev  int64 // previous stamp; b before the first
+	waits []stamped
+
+	rest, last counts // scratch
+}
+
+// lowest is the smallest stamp - (n+1) h among the records that wait.
+func (w *windows) lowest() int64 {
+	low := int64(math.MaxInt64)
+	for n, r := range w.waits {
+		low = min(low, r.time-int64(n+1)*w.h)
+	}
+	return low
+}
+
+// spacing is the median distance of the records that wait, which stands in for an
+// unknown h; of a single record the time since the job's start; 0 if there is no
+// telling.
+func (w *windows) spacing() int64 {
+	if len(w.waits) == 0 {
+		return 0
+	}
+	if len(w.waits) == 1 {
+		if w.begin == farPast {
+			return 0
+		}
+		return w.waits[0].time - w.begin
+	}
+	gaps := make([]int64, 0, headRecords)
+	for i := 1; i < len(w.waits); i++ {
+		gaps = append(gaps, w.waits[i].time-w.waits[i-1].time)
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}
+
+// decided says that no later record can change b, given that the log has come to
+// the time now: a record n < 32 that is still to come has stamp - (n+1) h of at
+// least now - 32 h.
+func (w *windows) decided(now int64) bool {
+	if len(w.waits) == 0 {
+		return false
+	}
+	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= w.lowest()
+}
+
+// settle fixes b (and h, from the spacing or else fallback, if it is not known).
+func (w *windows) settle(fallback int64) {
+	if w.h == 0 {
+		w.h = w.spacing()
+	}
+	if w.h == 0 && len(w.waits) == 1 {
+		w.h = fallback
+	}
+	w.b = max(w.begin, w.lowest())
+	w.prev, w.known = w.b, true
+}
+
+// place splits the record stamped t into pieces by completion time and hands them
+// to emit. The pieces' counts are only valid during the call.
+//
+// Where lines were skipped before it, as many of its windows as it comes late for
+// are taken to be theirs: what they held is lost, but this record keeps its place.
+func (w *windows) place(t, skipped int64, c *counts, emit func(piece)) {
+	boundary := w.b + (w.n+1)*w.h
+	if skipped > 0 && w.h > 0 && t > boundary {
+		lost := min(skipped, (t-boundary)/w.h)
+		w.n += lost
+		boundary += lost * w.h
+		w.prev = max(w.prev, boundary-w.h)
+	}
+	prev := w.prev
+	w.n++
+	w.prev = t
+	if len(c.n) == 0 {
+		return
+	}
+	switch late := t - boundary; {
+	case boundary <= prev || t <= prev: // catching up: the very next completion closed it
+		emit(piece{t - msec, t, c})
+	case float64(late) < float64(w.h)/100:
+		emit(piece{prev, t, c})
+	default: // nothing completed between the boundary and the stamp
+		w.closeLate(c, late)
+		emit(piece{prev, boundary, &w.rest})
+		emit(piece{t - msec, t, &w.last})
+	}
+}
+
+// closeLate splits c into the one I/O that closed the window late, last, and the
+// rest. If the highest bucket reaches as long as the stamp is late, it was one of
+// those, in flight meanwhile (the last bucket reaches any length); else nothing
+// tells which, and it is a proportional share of all.
+func (w *windows) closeLate(c *counts, late int64) {
+	w.rest.reset()
+	w.last.reset()
+	top := len(c.index) - 1
+	bucket := int(c.index[top])
+	if bucket == w.g.Last() || w.g.Upper(bucket) >= late {
+		for i, b := range c.index[:top] {
+			w.rest.add(b, c.n[i])
+		}
+		if left := c.n[top] - 1; left > 0 {
+			w.rest.add(c.index[top], left)
+		}
+		w.last.add(c.index[top], 1)
+		return
+	}
+	total := c.sum()
+	for i, b := range c.index {
+		share := c.n[i] / total
+		w.rest.add(b, c.n[i]-share)
+		w.last.add(b, share)
+	}
+}
+
+// starts places records as fio-histo-log-pctiles does: from its stamp to the next
+// one; records of one stamp are added up. It looks one record ahead.
+type starts struct {
+	h       int64
+	waiting bool
+	time    int64
+	counts  counts
+}
+
+func (s *starts) place(t int64, c *counts, emit func(piece)) {
+	if s.waiting && t == s.time {
+		s.counts = addCounts(&s.counts, c)
+		return
+	}
+	if s.waiting {
+		emit(piece{s.time, t, &s.counts})
+	}
+	s.waiting, s.time, s.counts = true, t, c.clone()
+}
+
+// finish places the last record, which ends one window after its stamp.
+func (s *starts) finish(emit func(piece)) {
+	if s.waiting {
+		emit(piece{s.time, s.time + max(s.h, msec), &s.counts})
+		s.waiting = false
+	}
+}
+
+// addCounts is a + b.
+func addCounts(a, b *counts) counts {
+	return combine(a, b, 1)
+}
+
+// combine is a + f b, with buckets that come to 0 left out.
+func combine(a, b *counts, f float64) counts {
+	var out counts
+	i, j := 0, 0
+	for i < len(a.index) || j < len(b.index) {
+		switch {
+		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
+			out.add(a.index[i], a.n[i])
+			i++
+		case i == len(a.index) || b.index[j] < a.index[i]:
+			out.add(b.index[j], f*b.n[j])
+			j++
+		default:
+			if n := a.n[i] + f*b.n[j]; n != 0 {
+				out.add(a.index[i], n)
+			}
+			i++
+			j++
+		}
+	}
+	return out
+}
+
+// load makes c the counts of a record.
+func (c *counts) load(r *ingest.Record) {
+	c.reset()
+	c.index = append(c.index, r.Index...)
+	for _, n := range r.Count {
+		c.n = append(c.n, float64(n))
+	}
+}

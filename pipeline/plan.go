@@ -1,0 +1,406 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// Config is everything that Prepare is told. The zero value of a field is its
+// default.
+type Config struct {
+	Settings Settings
+	RunID    string
+	RunName  string
+	Part     string
+	Labels   map[string]string
+	// NeedStart makes it an error if the run's wall-clock start is not known.
+	NeedStart bool
+	// Workers is the number of logs read at a time; default: one per processor.
+	Workers int
+	// Hold is how many bytes of finished quanta may wait in memory before the
+	// first of them leave; default 16 MiB. Logs that are out of order within it
+	// do no harm. -1: none.
+	Hold int
+	// MaxLine is the longest line in bytes that a log may have.
+	MaxLine int
+	// Stdin is what the path "-" stands for.
+	Stdin io.Reader
+	// Progress is told the bytes read, from several goroutines.
+	Progress func(bytes int64)
+	// Warn is told what the user should know; one goroutine at a time.
+	Warn func(msg string)
+
+	block int // read buffer per log
+}
+
+const (
+	defaultHold = 16 << 20
+	allBuffers  = 32 << 20 // of all logs together
+)
+
+// Plan is a run whose logs' heads have been read.
+type Plan struct {
+	Run     *Run
+	Account Account
+	cfg     *Config
+	logs    []*logState
+	grid    grid
+	tails   []*tail
+}
+
+// Prepare reads the heads of the run's logs and decides all that must be known
+// before the first quantum. Input that cannot be read is an error that names every
+// such log, or with SkipBad a warning. Close the Plan when done.
+func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
+	cfg := &config
+	if cfg.Workers <= 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Hold == 0 {
+		cfg.Hold = defaultHold
+	}
+	p := &Plan{cfg: cfg}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	logs, warnings, err := ingest.Match(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		p.warn("%s", w)
+	}
+	cfg.block = min(max(allBuffers/max(len(logs), 1), 16<<10), 256<<10)
+	for _, l := range logs {
+		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg})
+	}
+	slices.SortStableFunc(p.logs, func(a, b *logState) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.LogName, b.LogName))
+	})
+	if err := p.readHeads(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.findDamage(ctx); err != nil {
+		return nil, err
+	}
+	p.Run = &Run{
+		ID: cfg.RunID, Name: cfg.RunName, Part: cfg.Part, Labels: cfg.Labels,
+		Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
+	}
+	for _, l := range p.logs {
+		p.Run.Logs = append(p.Run.Logs, l.Log)
+	}
+	if err := p.findGeometry(); err != nil {
+		return nil, err
+	}
+	if err := p.findStarts(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.makeGrid(); err != nil {
+		return nil, err
+	}
+	if err := p.readyLogs(); err != nil {
+		return nil, err
+	}
+	p.identify()
+	return p, nil
+}
+
+// Close closes what is still open.
+func (p *Plan) Close() {
+	for _, l := range p.logs {
+		if l.in != nil {
+			l.in.Close()
+			l.in = nil
+		}
+	}
+}
+
+func (p *Plan) warn(format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	p.Account.Warnings = append(p.Account.Warnings, msg)
+	if p.cfg.Warn != nil {
+		p.cfg.Warn(msg)
+	}
+}
+
+// eachLog calls f for every log from a pool of workers and returns the errors by
+// log, or the context's cause.
+func (p *Plan) eachLog(ctx context.Context, f func(*logState) error) ([]error, error) {
+	errs := make([]error, len(p.logs))
+	var g errgroup.Group
+	g.SetLimit(p.cfg.Workers)
+	for i, l := range p.logs {
+		g.Go(func() error {
+			if ctx.Err() == nil {
+				errs[i] = f(l)
+			}
+			return nil
+		})
+	}
+	g.Wait() //nolint:errcheck // the workers return nil; their errors are in errs
+	return errs, context.Cause(ctx)
+}
+
+// dropBad removes the logs that have an error, with a warning, if bad input is to
+// be skipped; else it returns all the errors.
+func (p *Plan) dropBad(errs []error) error {
+	if !p.cfg.Settings.SkipBad {
+		return errors.Join(errs...)
+	}
+	var good []*logState
+	for i, l := range p.logs {
+		if errs[i] == nil {
+			good = append(good, l)
+			continue
+		}
+		p.Account.LogsSkipped++
+		p.warn("skipped: %v", errs[i])
+		if l.in != nil {
+			l.in.Close()
+			l.in = nil
+		}
+	}
+	p.logs = good
+	return nil
+}
+
+func (p *Plan) readHeads(ctx context.Context) error {
+	all := len(p.logs)
+	errs, err := p.eachLog(ctx, func(l *logState) error {
+		if l.Meta != nil {
+			if why := badVersion(l.Meta.Version); why != "" {
+				return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
+			}
+		}
+		if err := readHead(l); err != nil {
+			return err
+		}
+		if p.cfg.Settings.SkipBad && l.in != nil && l.in.repeat {
+			// What is wrong with the log as a whole must be known before its first
+			// records are counted.
+			_, err := scanLog(ctx, l, p.cfg)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.dropBad(errs); err != nil {
+		return err
+	}
+	if len(p.logs) == 0 {
+		return &ingest.ParseError{File: "input", Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}
+	}
+	return nil
+}
+
+// findDamage decides which logs were damaged by fio --client. A log whose head
+// leaves it open is read as a whole, if fio's JSON has the sums to compare with.
+func (p *Plan) findDamage(ctx context.Context) error {
+	scans := map[*logState]*scan{}
+	if p.cfg.Settings.Repair == "auto" {
+		suspicious := map[*ingest.Meta]bool{}
+		for _, l := range p.logs {
+			for d := range l.dirs {
+				if l.Entry != nil && l.dirs[d].lag.suspect() {
+					suspicious[l.Meta] = true
+				}
+			}
+		}
+		for _, l := range p.logs {
+			if l.Entry != nil && suspicious[l.Meta] {
+				scans[l] = nil
+			}
+		}
+		found := make([]*scan, len(p.logs))
+		index := map[*logState]int{}
+		for i, l := range p.logs {
+			index[l] = i
+		}
+		errs, err := p.eachLog(ctx, func(l *logState) (err error) {
+			if _, wanted := scans[l]; wanted {
+				found[index[l]], err = p.wholeScan(ctx, l)
+			}
+			return err
+		})
+		if err := errors.Join(append(errs, err)...); err != nil {
+			return err
+		}
+		for i, l := range p.logs {
+			if found[i] != nil {
+				scans[l] = found[i]
+			}
+		}
+	}
+	judge(p.logs, p.cfg.Settings.Repair, scans, func(w string) { p.warn("%s", w) })
+	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
+	for _, l := range p.logs {
+		for d := range l.dirs {
+			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
+				l.Repaired[d] = true
+				name := ingest.Printable(l.Source.Path)
+				if !slices.Contains(repaired[v.why], name) {
+					repaired[v.why] = append(repaired[v.why], name)
+				}
+			}
+		}
+	}
+	for why, names := range repaired {
+		p.warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, some(names))
+	}
+	return nil
+}
+
+// some names the first few.
+func some(names []string) string {
+	const few = 4
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+}
+
+// wholeScan is the scan of a whole log: from its head if that is all of it.
+func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
+	if l.in != nil {
+		if !l.in.repeat {
+			return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once", "pass --repair or --no-repair")
+		}
+		return scanLog(ctx, l, p.cfg)
+	}
+	s := new(scan)
+	var c counts
+	for _, r := range l.head {
+		c.load(r)
+		s.feed(r, &c)
+	}
+	return s, nil
+}
+
+func (p *Plan) findGeometry() error {
+	var common fiohist.Geometry
+	for _, l := range p.logs {
+		if common.Groups == 0 {
+			common = l.g
+		}
+		g, err := common.Common(l.g)
+		if err != nil {
+			return l.at(0, err.Error(), "ingest them as separate runs")
+		}
+		common = g
+	}
+	if c := p.cfg.Settings.Coarseness; c >= 0 {
+		if c < common.Coarseness {
+			return Usage("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be made finer", c, common.Coarseness)
+		}
+		common.Coarseness = c
+	}
+	p.Run.Geometry = common
+	return nil
+}
+
+// makeGrid chooses the interval and where quantum 0 starts.
+func (p *Plan) makeGrid() error {
+	interval := int64(p.cfg.Settings.Interval)
+	if interval == 0 {
+		for _, l := range p.logs {
+			interval = max(interval, int64(l.Interval))
+		}
+		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
+	}
+	p.grid = grid{interval: interval}
+	if p.cfg.Settings.Grid == "epoch" {
+		if !p.Run.StartKnown {
+			return Usage("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to guess)")
+		}
+		p.grid.base = -(p.Run.Start - floorDiv(p.Run.Start, interval)*interval)
+	}
+	start := p.logs[0].Start
+	for _, l := range p.logs {
+		start = min(start, l.Start)
+	}
+	p.grid.first = p.grid.index(start)
+	p.Run.Interval = interval
+	p.Run.FirstQuantum = p.grid.start(p.grid.first)
+	return nil
+}
+
+// readyLogs gives every log its aligner, limits and tails.
+func (p *Plan) readyLogs() (err error) {
+	for _, l := range p.logs {
+		l.align = newAligner(&p.grid, p.cfg.Settings.Align == "inflight", l.g, p.Run.Geometry)
+		if l.Entry == nil {
+			continue
+		}
+		for d := range l.dirs {
+			if t := l.Entry.Dirs[d].Kind[ingest.Clat]; t.N > 0 {
+				l.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+			} else {
+				l.dirs[d].none = l.Entry.Dirs[d].TotalIOs == 0
+			}
+		}
+	}
+	if p.cfg.Settings.Restore {
+		p.tails, err = tails(p.logs)
+	}
+	return err
+}
+
+// identify computes the run's id and generation.
+func (p *Plan) identify() {
+	run := p.Run
+	hashes := make([]string, 0, len(p.logs))
+	for _, l := range p.logs {
+		hashes = append(hashes, l.Hash)
+	}
+	slices.Sort(hashes)
+	if run.ID == "" {
+		run.ID = digest(hashes)
+	}
+	s := p.cfg.Settings
+	s.Interval = time.Duration(run.Interval)
+	run.Settings = s
+	run.Generation = digest([]any{s, run.Start, run.Part, hashes, run.Name, run.Labels, formatVersion})
+}
+
+// formatVersion is raised when documents of the same input change.
+const formatVersion = 1
+
+// digest is the hash of v's JSON: 128 bits in hex.
+func digest(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only strings, numbers and maps of them
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// UsageError is a wish that cannot be met: other flags are needed.
+type UsageError struct{ msg string }
+
+func (e *UsageError) Error() string { return e.msg }
+
+// Usage makes a UsageError.
+func Usage(format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"time"
+
+	"fiolat/ingest"
+)
+
+// LogReport is what is known of a log after Process.
+type LogReport struct {
+	*Log
+	Version string
+	Dirs    []DirReport
+}
+
+// DirReport is one direction of it; only those with I/O or totals are listed.
+type DirReport struct {
+	Direction   string
+	Records     int64
+	EqualStamps int64
+	IOs         float64 // as logged, after repair
+	First, Last time.Duration
+	Repaired    bool
+	// Counted is what fio's JSON says of the log's job, or of the group of
+	// Members logs that one entry stands for; CountedKnown is false without one.
+	Counted      uint64
+	CountedKnown bool
+	Members      int
+	Restored     float64 // of the job or group, reported with its first log
+}
+
+// Report tells about every log; call it after Process.
+func (p *Plan) Report() []LogReport {
+	var out []LogReport
+	for _, l := range p.logs {
+		r := LogReport{Log: l.Log}
+		if l.Meta != nil {
+			r.Version = l.Meta.Version
+		}
+		for i := range l.dirs {
+			d := &l.dirs[i]
+			dr := DirReport{Direction: ingest.Direction(i).String(), Records: d.records, EqualStamps: d.equal, IOs: d.ios,
+				First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
+			if l.Entry != nil && !l.disowned {
+				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[ingest.Clat].N, true, l.Members
+			}
+			if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
+				dr.Restored = t.counts.sum()
+			}
+			if d.seen || dr.Counted > 0 {
+				r.Dirs = append(r.Dirs, dr)
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}

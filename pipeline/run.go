@@ -1,0 +1,367 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest"
+)
+
+// histBytes is what an open histogram of a real log takes, roughly: eight pages of 64.
+const histBytes = 4 << 10
+
+// Process reads the logs to their ends and hands everything to the sink. On an
+// error the sink has been given nothing, or some quanta but no End.
+//
+// Goroutines: in each round the workers (an errgroup bounded by Workers) own the
+// logs, one worker a log; meanwhile this goroutine and as many helpers add up what
+// the round before has finished. Between the rounds nobody runs, and all is handed
+// over. So no lock is needed, and nothing depends on who was faster.
+func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
+	r := &rounds{Plan: p, sink: sink, merge: newMerger(p.Run, &p.grid, p.logs), done: p.grid.first}
+	quota := p.cfg.Hold / histBytes / max(len(p.logs), 1)
+	if p.cfg.Hold < 0 {
+		quota = 0
+	}
+	var ready batch
+	for target := p.grid.start(p.grid.first + 1); ; {
+		var g errgroup.Group
+		g.SetLimit(p.cfg.Workers)
+		for _, l := range p.logs {
+			if l.eof {
+				continue
+			}
+			g.Go(func() error {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				return l.advance(target, quota)
+			})
+		}
+		emitErr := r.emit(ctx, ready)
+		// An error of the input tells more than the error of a sink that was cancelled.
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		if emitErr != nil {
+			return nil, emitErr
+		}
+		ended, err := r.harvest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		mark := r.mark()
+		ready = r.take(mark, ended)
+		if ended {
+			break
+		}
+		// The slowest log must come at least one quantum further; the others go on
+		// while their quota lasts.
+		target = p.grid.start(p.grid.index(max(mark, target)) + 1)
+	}
+	if err := r.emit(ctx, ready); err != nil {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+// rounds is the state of Process between the rounds.
+type rounds struct {
+	*Plan
+	sink  Sink
+	merge *merger
+	begun bool
+	done  int64 // quanta before this one have been taken
+	count int   // quanta handed to the sink
+}
+
+// batch is a stretch of quanta that every log has passed.
+type batch struct {
+	from, to int64
+	cells    map[*logState][]*cell // from `from` on; may be shorter than the batch
+	active   []*scope              // those with I/O so far
+	late     []*scope              // of them, those that earlier quanta had no row for
+}
+
+// harvest looks at what the round brought: tails that can be restored, and logs
+// that contradict fio's JSON.
+func (r *rounds) harvest(ctx context.Context) (ended bool, err error) {
+	ended = true
+	for _, l := range r.logs {
+		ended = ended && l.eof
+		if l.outside != nil {
+			if r.done > r.grid.first {
+				return false, l.outside
+			}
+			r.disown(l.Meta, []string{l.outside.Error()})
+		}
+	}
+	if ended {
+		for _, m := range r.metas() {
+			if err := r.restore(m); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, l := range r.logs {
+		if l.covers = math.MaxInt64; l.eof {
+			l.covers = l.end
+		}
+	}
+	return ended, nil
+}
+
+// restore restores the tails of one JSON document.
+func (r *rounds) restore(m *ingest.Meta) error {
+	restored, misfits, err := settleTails(r.tails, m)
+	if err != nil {
+		return err
+	}
+	r.Account.Restored += restored
+	if len(misfits) > 0 {
+		if r.done > r.grid.first {
+			return &ingest.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this very run with --fio-json"}
+		}
+		r.disown(m, misfits)
+	}
+	return nil
+}
+
+// disown drops a JSON document that does not belong to its logs: its totals are
+// not restored and its limits not believed.
+func (r *rounds) disown(m *ingest.Meta, why []string) {
+	for _, t := range r.tails {
+		if t.meta == m {
+			t.done = true
+		}
+	}
+	for _, l := range r.logs {
+		if l.Meta == m {
+			l.outside = nil
+			for d := range l.dirs {
+				l.dirs[d].limits.Known, l.dirs[d].none = false, false
+			}
+			l.disowned = true
+		}
+	}
+	for _, w := range why {
+		r.warn("%s", w)
+	}
+}
+
+// mark is the time that all logs have passed.
+func (r *rounds) mark() int64 {
+	mark := int64(math.MaxInt64)
+	for _, l := range r.logs {
+		mark = min(mark, l.watermark())
+	}
+	return mark
+}
+
+// take removes the finished quanta from the logs: all at the end; before, only if
+// more is held than may be.
+func (r *rounds) take(mark int64, ended bool) batch {
+	held := 0
+	for _, l := range r.logs {
+		held += l.align.cells.held
+	}
+	b := batch{from: r.done, to: r.done}
+	if ended {
+		for _, l := range r.logs {
+			b.to = max(b.to, l.align.cells.first+int64(len(l.align.cells.at)))
+		}
+	} else if held*histBytes > r.cfg.Hold/2 {
+		b.to = max(r.done, r.grid.index(mark))
+	}
+	if b.from == b.to && !ended {
+		return b
+	}
+	b.cells = make(map[*logState][]*cell, len(r.logs))
+	for _, l := range r.logs {
+		b.cells[l] = l.align.cells.take(b.to)
+	}
+	r.done = b.to
+	r.merge.limit()
+	for _, sc := range r.merge.scopes {
+		for _, i := range sc.slots {
+			if r.merge.slots[i].seen() {
+				b.active = append(b.active, sc)
+				if sc.rows < b.from {
+					b.late = append(b.late, sc)
+				}
+				break
+			}
+		}
+	}
+	return b
+}
+
+// emit adds up the quanta of the batch, several at a time, and hands them to the
+// sink in order.
+func (r *rounds) emit(ctx context.Context, b batch) error {
+	if b.cells == nil {
+		return nil
+	}
+	if !r.begun {
+		r.begun = true
+		if err := r.sink.Begin(ctx, r.Run); err != nil {
+			return err
+		}
+	}
+	if err := r.backfill(ctx, b); err != nil {
+		return err
+	}
+	const chunk = 64
+	for from := b.from; from < b.to; from += chunk {
+		out := make([]*merged, min(chunk, b.to-from))
+		var g errgroup.Group
+		g.SetLimit(r.cfg.Workers)
+		for i := range out {
+			g.Go(func() error {
+				q := from + int64(i)
+				out[i] = r.merge.quantum(q, func(l *logState) *cell {
+					if at := b.cells[l]; q-b.from < int64(len(at)) {
+						return at[q-b.from]
+					}
+					return nil
+				}, b.active)
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for _, m := range out {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			for k, sc := range b.active {
+				if h := m.hists[k]; h != nil {
+					sc.total.AddHist(h)
+				}
+			}
+			if err := r.sink.Quantum(ctx, &m.Quantum); err != nil {
+				return err
+			}
+			r.count++
+		}
+	}
+	for _, sc := range b.active {
+		sc.rows = b.to
+	}
+	return nil
+}
+
+// backfill makes the empty rows of scopes whose first I/O came after some quanta
+// had already left: every scope value has a row in every quantum.
+func (r *rounds) backfill(ctx context.Context, b batch) error {
+	if len(b.late) == 0 {
+		return nil
+	}
+	from := b.from
+	for _, sc := range b.late {
+		from = min(from, sc.rows)
+	}
+	for q := from; q < b.from; q++ {
+		quantum := Quantum{Offset: r.grid.start(q)}
+		for _, sc := range b.late {
+			if sc.rows <= q {
+				row := r.merge.row(sc, nil)
+				row.IOPSKnown = sc.covered(r.grid.start(q), r.grid.start(q+1)) > 0
+				quantum.Rows = append(quantum.Rows, row)
+			}
+		}
+		if err := r.sink.Quantum(ctx, &quantum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish closes the account and ends the sink.
+func (r *rounds) finish(ctx context.Context) (*Summary, error) {
+	s := &Summary{Quanta: r.count, End: r.grid.start(r.done)}
+	a := &r.Account
+	for _, l := range r.logs {
+		a.add(l)
+		for _, bad := range l.skipped {
+			r.warn("skipped: %v", bad)
+		}
+		if more := l.lines - int64(len(l.skipped)); more > 0 {
+			r.warn("%s: skipped %d more lines", ingest.Printable(l.Source.Path), more)
+		}
+	}
+	a.count(r.logs)
+	for _, sc := range r.merge.scopes {
+		if !sc.total.Empty() {
+			row := r.merge.row(sc, &sc.total)
+			row.Logs = len(sc.logs)
+			if covered := sc.covered(r.grid.start(r.grid.first), r.grid.start(r.done)); covered > 0 {
+				row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
+			}
+			s.Total = append(s.Total, row)
+			if sc.name == "run" {
+				a.Placed = row.Stats.Samples
+			}
+		}
+	}
+	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
+		return nil, fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
+	}
+	s.Account = *a
+	if err := r.sink.End(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// add adds what became of one log.
+func (a *Account) add(l *logState) {
+	a.Logs++
+	if l.Empty {
+		a.LogsEmpty++
+	}
+	for _, repaired := range l.Repaired {
+		if repaired {
+			a.LogsRepaired++
+			break
+		}
+	}
+	records, ios := l.sums()
+	a.Records += records
+	a.Logged += ios
+	for i := range l.dirs {
+		a.RecordsEqual += l.dirs[i].equal
+	}
+	a.RecordsRepaired += l.repaired
+	a.LinesSkipped += l.lines
+	a.LastBucket += l.lastBucket
+}
+
+// count compares with fio's totals.
+func (a *Account) count(logs []*logState) {
+	counted := map[*ingest.Entry]bool{}
+	logged := 0.0
+	a.CountedKnown = len(logs) > 0
+	for _, l := range logs {
+		if l.Entry == nil || l.disowned {
+			a.CountedKnown = false
+			continue
+		}
+		_, ios := l.sums()
+		logged += ios
+		if counted[l.Entry] {
+			continue
+		}
+		counted[l.Entry] = true
+		for d := range l.Entry.Dirs {
+			a.Counted += l.Entry.Dirs[d].Kind[ingest.Clat].N
+		}
+	}
+	if len(counted) > 0 {
+		a.Missing = float64(a.Counted) - logged
+	}
+}

@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// scan is what one reading of a whole log tells without placing anything.
+type scan struct {
+	dirs    [ingest.Directions]scanDir
+	records int64
+	skipped []*ingest.ParseError
+}
+
+// scanDir is one direction of it, as logged.
+type scanDir struct {
+	lag         lag2
+	sums        fiohist.Hist
+	first, last int64 // stamps in ms
+	equal       int64 // records with the stamp of the one before
+}
+
+// feed adds a record, and says what is wrong with its stamp.
+func (s *scan) feed(r *ingest.Record, c *counts) {
+	d := &s.dirs[r.Dir]
+	if d.lag.records == 0 {
+		d.first = r.Time
+	} else if r.Time == d.last {
+		d.equal++
+	}
+	d.last = r.Time
+	d.lag.see(c)
+	for i, b := range c.index {
+		d.sums.Add(int(b), c.n[i])
+	}
+	s.records++
+}
+
+// scanLog reads the whole of a log that can be read again.
+func scanLog(ctx context.Context, l *logState, cfg *Config) (*scan, error) {
+	in, err := openLog(l.Log, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	s := new(scan)
+	var c counts
+	for n := 0; ; n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r, err := in.reader.Next()
+		var bad *ingest.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return s, nil
+		case errors.As(err, &bad) && cfg.Settings.SkipBad:
+			s.skipped = append(s.skipped, bad)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if d := &s.dirs[r.Dir]; d.lag.records > 0 && r.Time < d.last {
+			return nil, backwards(l, r, d.last)
+		}
+		c.load(r)
+		s.feed(r, &c)
+	}
+}

@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// Sink takes what the pipeline makes of one run. The pipeline calls it from one
+// goroutine: Begin once, Quantum in ascending order of time, End once if all went
+// well. What Quantum is handed belongs to the pipeline again when it returns.
+type Sink interface {
+	Begin(ctx context.Context, run *Run) error
+	Quantum(ctx context.Context, q *Quantum) error
+	End(ctx context.Context, s *Summary) error
+}
+
+// Run is what is known of a run before its first quantum.
+type Run struct {
+	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.
+	ID string
+	// Name is --run-name, else "".
+	Name string
+	// Part is --part: the name of the hosts that are ingested apart; "" for all.
+	Part   string
+	Labels map[string]string
+	// Generation is a hash of all settings that change documents.
+	Generation string
+	// Start is time zero in ns since 1970; StartKnown says that it is real, and
+	// StartHow how it was found.
+	Start      int64
+	StartKnown bool
+	StartHow   string
+	// FirstQuantum is the offset in ns from Start of the first quantum of the
+	// span: 0 on the run's own grid, 0 or less on that counted from 1970.
+	FirstQuantum int64
+	// Interval is the length of a quantum in ns.
+	Interval int64
+	// Geometry is the grid on which all logs were added up.
+	Geometry fiohist.Geometry
+	Kind     ingest.Kind
+	// Percentiles are those wanted, as given, without duplicates.
+	Percentiles []float64
+	Settings    Settings
+	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
+	Logs  []*Log
+	Metas []*ingest.Meta
+}
+
+// Settings are the choices that change the numbers, as flags spell them.
+type Settings struct {
+	Interval    time.Duration
+	Grid        string // run, epoch
+	Align       string // overlap, inflight
+	RecordTime  string // end, start
+	By          []string
+	Percentiles []float64
+	Coarseness  int // -1: the logs' own
+	LogHistMsec int64
+	Repair      string // auto, yes, no
+	Restore     bool
+	SkipBad     bool
+	Kind        ingest.Kind
+	Start       string
+	Offsets     map[string]time.Duration
+}
+
+// Leaf is one element of the finest split: each I/O is in exactly one.
+type Leaf struct {
+	// Dims are the dimensions of --by, and always the direction.
+	Dims Dims
+	Hist *fiohist.Hist
+	// Samples is the histogram's sum.
+	Samples float64
+	// Logs is the number of logs with I/O in the quantum.
+	Logs int
+	// Limits are the smallest and largest latency of the JSON entries covered.
+	Limits fiohist.Limits
+}
+
+// Dims say what a leaf or a row is of; "" is not split by, or not known.
+type Dims struct {
+	Host, Job, Log string
+	// Direction is read, write, trim, or all.
+	Direction string
+}
+
+// Row is the statistics of one scope value in one quantum.
+type Row struct {
+	// Scope is run, or the dimensions joined by "+" in the order host, job, log,
+	// direction.
+	Scope string
+	Dims  Dims
+	Stats fiohist.Stats
+	Logs  int
+	// IOPS is completions per second of the part of the quantum that the logs
+	// cover; IOPSKnown is false where they cover nothing of it.
+	IOPS      float64
+	IOPSKnown bool
+}
+
+// Quantum is one step of the time grid: [Start, Start + Run.Interval).
+type Quantum struct {
+	// Offset is the start in ns, counted from Run.Start.
+	Offset int64
+	// Leaves are those with any weight, Rows all scope values of the run, also
+	// those without I/O; both in a fixed order.
+	Leaves []Leaf
+	Rows   []Row
+}
+
+// Summary is what is known at the end of a run.
+type Summary struct {
+	// End is the end of the last quantum, in ns from Run.Start.
+	Quanta  int
+	End     int64
+	Account Account
+	// Total are the rows of the whole run: one per scope value, as in a quantum.
+	Total []Row
+}
+
+// Account says what became of the input: in = out + named losses.
+type Account struct {
+	Logs            int      `json:"logs"`
+	LogsSkipped     int      `json:"logs_skipped"`
+	LogsEmpty       int      `json:"logs_empty"`
+	LogsRepaired    int      `json:"logs_repaired"`
+	Records         int64    `json:"records"`
+	RecordsRepaired int64    `json:"records_repaired"`
+	RecordsEqual    int64    `json:"records_equal_stamp"`
+	LinesSkipped    int64    `json:"lines_skipped"`
+	Logged          float64  `json:"ios_logged"`
+	Counted         uint64   `json:"ios_in_fio_totals"`
+	CountedKnown    bool     `json:"fio_totals_known"`
+	Missing         float64  `json:"ios_missing"`
+	Restored        float64  `json:"ios_restored"`
+	LastBucket      float64  `json:"ios_in_last_bucket"`
+	Placed          float64  `json:"ios_placed"`
+	Warnings        []string `json:"warnings,omitempty"`
+}
