@@ -56,6 +56,8 @@ type Input struct {
 	// them.
 	Warnings []string
 
+	// metasGiven says that Metas were named, and not found beside the logs.
+	metasGiven bool
 	// siblings are logs of the same run that exist and were not asked for: they
 	// tell how many threads a run of files given one by one had.
 	siblings []*Source
@@ -126,6 +128,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 		d.given.Metas = append(d.given.Metas, m)
 	}
+	d.given.metasGiven = len(d.given.Metas) > 0
 	var out []*Input
 	if len(d.given.Logs) > 0 {
 		d.beside(&d.given, foldersOf(d.given.Logs))
@@ -138,7 +141,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	var unused []*Source
 	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range runs {
-		in.Metas, in.JobFiles = d.given.Metas, d.given.JobFiles
+		in.Metas, in.JobFiles, in.metasGiven = d.given.Metas, d.given.JobFiles, d.given.metasGiven
 		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
 			out = append(out, in)

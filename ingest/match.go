@@ -113,8 +113,21 @@ func (m *matcher) documents() {
 	metas := distinct(m.in.Metas)
 	var open []*Log
 	var among []*Meta
+	var hosts []string
+	for _, l := range m.logs {
+		if l.Host != "" && !slices.Contains(hosts, l.Host) {
+			hosts = append(hosts, l.Host)
+		}
+	}
 	for _, l := range m.logs {
 		fit := metas
+		if !m.in.metasGiven { // what lies in another host's folder is not this log's
+			fit = filtered(fit, func(d *Meta) bool { return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path)) })
+		}
+		candidates := len(fit)
+		if l.Host != "" { // nor is another host's
+			fit = filtered(fit, func(d *Meta) bool { return d.hasHost(l.Host) || !slices.ContainsFunc(hosts, d.hasHost) })
+		}
 		if len(fit) > 1 {
 			fit = preferred(fit, func(d *Meta) bool { return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path) })
 			if l.Host != "" {
@@ -137,7 +150,7 @@ func (m *matcher) documents() {
 		case 1:
 			l.Meta = fit[0]
 		case 0:
-			if len(metas) > 0 {
+			if candidates > 0 {
 				open, among = append(open, l), metas
 			}
 		default:
@@ -198,8 +211,9 @@ func preferred(metas []*Meta, ok func(*Meta) bool) []*Meta {
 }
 
 func (m *Meta) hasHost(host string) bool {
+	s := stem(m.Path)
 	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host != "" && sameHost(e.Host, host) }) ||
-		strings.HasSuffix(stem(m.Path), "."+host)
+		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
 }
 
 // sameHost compares names of a host, one of which may lack the domain.
@@ -311,6 +325,9 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 	case len(hosts) == 1 && hosts[0] == "":
 		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json", Printable(s.meta.Path), shortened(printables(sets)))
 		return
+	case s.host == "":
+		m.warn("%s: its jobs are of the hosts %s, and the logs' names do not say of which they are", Printable(s.meta.Path), shortened(printables(hosts)))
+		return
 	default:
 		m.warn("%s: no job of host %q, only of %s; its logs are read without", Printable(s.meta.Path), s.host, shortened(printables(hosts)))
 		return
@@ -339,7 +356,9 @@ func (m *matcher) entries(s *set) {
 	if s.meta != nil {
 		for n, logs := range byThread {
 			if len(logs) > 1 { // of two runs, then; one may be the document's
-				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool { return !s.meta.hasPrefix(l.Source.Name) }); len(its) == 1 {
+				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
+					return !s.meta.hasPrefix(l.Source.Name) && !s.meta.namedAfter(l.Source.Name.Prefix, l.Host)
+				}); len(its) == 1 {
 					byThread[n] = its
 				}
 			}

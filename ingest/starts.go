@@ -60,7 +60,10 @@ func (m *matcher) starts(s *set) {
 			j := jobs[i]
 			l.Start = Start{Offset: begin[j.stage] + j.lead, How: j.how}
 			if j.stage > 0 {
-				l.Start.How = fmt.Sprintf("%s, stage %d (%s)", j.how, j.stage+1, how)
+				l.Start.How = fmt.Sprintf("stage %d (%s)", j.stage+1, how)
+				if j.lead > 0 {
+					l.Start.How += " + " + j.how
+				}
 			}
 		case s.meta != nil:
 			lead, how := m.lead(s.meta.Path, func(name string) (string, bool) { return s.meta.Option(nil, name) })

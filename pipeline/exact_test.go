@@ -6,7 +6,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,11 +107,11 @@ func TestExact(t *testing.T) {
 func TestConservation(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"} {
+		logged := sumLogs(t, filepath.Join(real, folder, "*_clat_hist.*.log*"))
 		for _, align := range []string{"overlap", "inflight"} {
 			for _, interval := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
 				t.Run(fmt.Sprintf("%s/%s/%v", folder, align, interval), func(t *testing.T) {
 					t.Parallel()
-					logged := sumLogs(t, filepath.Join(real, folder, "*_clat_hist.*.log*"))
 					s := settings()
 					s.Align, s.Interval, s.Repair, s.Restore = align, interval, "no", false
 					s.By = []string{"host", "job", "log", "direction"}
@@ -146,8 +148,8 @@ func TestConservation(t *testing.T) {
 						t.Fatalf("%d rows with 1 worker, %d with 16", len(one.rows), len(many.rows))
 					}
 					for i := range one.rows {
-						if a, b := fmt.Sprintf("%+v", one.rows[i]), fmt.Sprintf("%+v", many.rows[i]); a != b {
-							t.Fatalf("row %d: %s with 1 worker, %s with 16", i, a, b)
+						if !reflect.DeepEqual(one.rows[i], many.rows[i]) {
+							t.Fatalf("row %d: %+v with 1 worker, %+v with 16", i, one.rows[i], many.rows[i])
 						}
 					}
 				})
@@ -170,12 +172,14 @@ func sumLogs(t *testing.T, pattern string) map[string]float64 {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			for i, f := range strings.Split(strings.TrimSpace(line), ",") {
-				var n float64
-				fmt.Sscan(f, &n) //nolint:errcheck // the sum tells
-				if i >= 3 {
-					sums[[]string{"read", "write", "trim"}[strings.Split(line, ",")[1][1]-'0']] += n
+			fields := strings.Split(strings.TrimSpace(line), ", ")
+			dir := map[string]string{"0": "read", "1": "write", "2": "trim"}[fields[1]]
+			for _, f := range fields[3:] {
+				n, err := strconv.Atoi(f)
+				if err != nil {
+					t.Fatal(err)
 				}
+				sums[dir] += float64(n)
 			}
 		}
 	}

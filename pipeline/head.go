@@ -96,6 +96,11 @@ func (l *logState) headDone() bool {
 // bare is for a log without any record: a job shorter than a window leaves one,
 // and then fio's JSON has all of its I/Os.
 func (l *logState) bare() error {
+	if l.lines > 0 {
+		first := *l.skipped[0]
+		first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.lines, first.Msg)
+		return &first
+	}
 	l.Empty = true
 	if l.Entry == nil {
 		return l.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")

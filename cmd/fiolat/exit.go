@@ -52,6 +52,21 @@ func exitCode(err error) int {
 	return exitIncomplete
 }
 
+// hint is what to do about an error that does not say so itself.
+func hint(err error) string {
+	var (
+		usage *like.UsageError
+		input *like.InputError
+	)
+	switch {
+	case errors.As(err, &usage) && usage.Hint != "":
+		return "; " + usage.Hint
+	case errors.As(err, &input) && input.Hint != "":
+		return "; " + input.Hint
+	}
+	return ""
+}
+
 // usageErr is a fault of the command line.
 type usageErr struct{ msg string }
 

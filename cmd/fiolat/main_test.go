@@ -188,7 +188,7 @@ func TestExitCodes(t *testing.T) {
 		{"several runs", []string{"percentiles", real}, exitUsage, "10 runs"},
 		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage, "log_hist_coarseness=3"},
 		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log", "--fio-json", real + "/gaps/gaps.fio"}, exitInput, "gaps.fio"},
-		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist", "--nope"}, exitUsage, "--nope"},
+		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no FILE given"},
 		{"like: unknown program", []string{"percentiles", "--like", "fio"}, exitUsage, "fiologparser_hist"},
 	}
 	for _, tt := range tests {

@@ -94,13 +94,14 @@ func (u *ui) exit(err error) int {
 		u.say("error", "interrupted: what was done stands; run the same command again to finish")
 		return code
 	}
+	msg := err.Error() + hint(err)
 	if u.json {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.line(map[string]any{"level": "error", "msg": err.Error(), "exit": code})
+		u.line(map[string]any{"level": "error", "msg": msg, "exit": code})
 		return code
 	}
-	u.say("error", "%v", err)
+	u.say("error", "%s", msg)
 	return code
 }
 

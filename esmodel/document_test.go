@@ -1,0 +1,577 @@
+package esmodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// decode is a document as encoding/json sees it.
+func decode(t testing.TB, doc []byte) map[string]any {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var m map[string]any
+	if err := dec.Decode(&m); err != nil {
+		t.Fatalf("%v in %s", err, doc)
+	}
+	if bytes.ContainsAny(doc, "\n") {
+		t.Fatalf("a newline in %s", doc)
+	}
+	return m
+}
+
+// slowHistogram is the document of a leaf by way of maps and encoding/json, with the
+// rule for whole counts written out.
+func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf) map[string]any {
+	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
+	var index []int
+	var exact, values, counts []float64
+	octave := map[string]float64{}
+	sum := 0.0
+	for i := range run.Geometry.Columns() {
+		w := leaf.Hist.Count(i)
+		if w == 0 {
+			continue
+		}
+		whole := math.Floor(sum+w+0.5) - math.Floor(sum+0.5)
+		sum += w
+		index, exact = append(index, i), append(exact, w)
+		mid := run.Geometry.Middle(i)
+		if whole > 0 {
+			values, counts = append(values, mid), append(counts, whole)
+		}
+		n := 0
+		if mid >= 1 {
+			n = int(math.Floor(math.Log2(mid)))
+		}
+		octave[fmt.Sprintf("e%02d", n)] += w
+	}
+	list := func(f []float64) []float64 { return append([]float64{}, f...) }
+	latency := map[string]any{
+		"histogram": map[string]any{"values": list(values), "counts": list(counts)},
+		"octave":    octave,
+		"buckets": map[string]any{"groups": run.Geometry.Groups, "coarseness": run.Geometry.Coarseness, "unit_ns": run.Geometry.Unit,
+			"index": append([]int{}, index...), "count": list(exact)},
+	}
+	if leaf.Limits.Known {
+		latency["limits"] = map[string]any{"min": leaf.Limits.Min, "max": leaf.Limits.Max}
+	}
+	m["latency"], m["samples"] = latency, sum
+	if n := math.Floor(sum + 0.5); n > 0 {
+		m["_doc_count"] = int64(min(n, math.MaxInt32))
+	}
+	return m
+}
+
+func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) map[string]any {
+	id := map[string]any{"id": run.ID, "generation": run.Generation}
+	if run.Name != "" {
+		id["name"] = run.Name
+	}
+	if run.Part != "" {
+		id["part"] = run.Part
+	}
+	fio := map[string]any{"kind": run.Kind.String(), "direction": d.Direction}
+	if d.Job != "" {
+		fio["job"] = d.Job
+	}
+	if d.Log != "" {
+		fio["log"] = d.Log
+	}
+	var stamp json.RawMessage = appendTime(nil, run.Start+q.Offset)
+	m := map[string]any{"@timestamp": stamp, "run": id, "labels": run.Labels, "scope": scope, "fio": fio,
+		"interval": map[string]any{"ms": float64(run.Interval) / 1e6, "offset_ms": float64(q.Offset) / 1e6}, "logs": map[string]any{"count": logs}}
+	if d.Host != "" {
+		m["host"] = map[string]any{"name": d.Host}
+	}
+	return m
+}
+
+func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) map[string]any {
+	m := slowHead(run, q, row.Scope, row.Dims, row.Logs)
+	s := row.Stats
+	if row.IOPSKnown {
+		m["iops"] = row.IOPS
+	}
+	m["samples"] = s.Samples
+	if s.Empty() {
+		m["samples"] = 0
+		return m
+	}
+	latency := map[string]any{"min": s.Min, "max": s.Max, "mean": s.Mean, "stddev": s.StdDev}
+	for i, p := range run.Percentiles {
+		latency["p"+strings.ReplaceAll(fmt.Sprint(p), ".", "_")] = s.Percentiles[i]
+	}
+	m["latency"] = latency
+	var least []string
+	for _, i := range s.AtLeast {
+		least = append(least, "p"+strings.ReplaceAll(fmt.Sprint(run.Percentiles[i]), ".", "_"))
+	}
+	if least != nil {
+		m["at_least"] = least
+	}
+	return m
+}
+
+// numbers makes 1.0, 1 and 1e0 the same for comparing.
+func numbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = numbers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = numbers(v[i])
+		}
+	case json.Number:
+		f, _ := v.Float64()
+		return f
+	}
+	return v
+}
+
+func sameDoc(t *testing.T, got []byte, want map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, w := numbers(decode(t, got)), numbers(decode(t, text))
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("document\n%s\nwant\n%s", got, text)
+	}
+}
+
+func TestEncodersEqualTheirSlowTwins(t *testing.T) {
+	run := testRun()
+	run.Part = "p"
+	e := NewEncoder("fio", run)
+	for _, q := range testQuanta(run, 40) {
+		for i := range q.Leaves {
+			doc, err := e.Histogram(nil, q, &q.Leaves[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i]))
+			again, _ := AppendHistogram(nil, run, q, &q.Leaves[i])
+			if !bytes.Equal(doc, again) {
+				t.Errorf("an encoder used before makes another document:\n%s\n%s", doc, again)
+			}
+		}
+		for i := range q.Rows {
+			doc, err := AppendPercentiles(nil, run, q, &q.Rows[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameDoc(t, doc, slowPercentiles(run, q, &q.Rows[i]))
+		}
+	}
+}
+
+// Every bucket of every grid: octaves and middles.
+func TestOctavesOfAllBuckets(t *testing.T) {
+	for _, g := range []fiohist.Geometry{fio3, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6, Unit: 1}, {Groups: 32, Unit: 1}} {
+		run := testRun()
+		run.Geometry = g
+		h := new(fiohist.Hist)
+		for i := range g.Columns() {
+			h.Add(i, float64(i)+0.25)
+		}
+		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "trim"}, Hist: h, Samples: h.Sum()}
+		q := new(pipeline.Quantum)
+		doc, err := AppendHistogram(nil, run, q, leaf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameDoc(t, doc, slowHistogram(run, q, leaf))
+	}
+}
+
+// For any weights: whole counts, ascending values, every running sum within half an
+// I/O, the total that of the rounded sum, and the buckets read back to the last bit.
+func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	run := testRun()
+	e := NewEncoder("fio", run)
+	for range 300 {
+		h := testHist(r, 1+r.IntN(300))
+		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
+		doc, err := e.Histogram(nil, new(pipeline.Quantum), leaf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d struct {
+			Samples float64 `json:"samples"`
+			Latency struct {
+				Histogram struct {
+					Values []float64 `json:"values"`
+					Counts []int64   `json:"counts"`
+				} `json:"histogram"`
+				Buckets struct {
+					Index []int     `json:"index"`
+					Count []float64 `json:"count"`
+				} `json:"buckets"`
+			} `json:"latency"`
+		}
+		if err := json.Unmarshal(doc, &d); err != nil {
+			t.Fatal(err)
+		}
+		back := new(fiohist.Hist)
+		for n, i := range d.Latency.Buckets.Index {
+			back.Add(i, d.Latency.Buckets.Count[n])
+		}
+		sum, whole, next := 0.0, int64(0), 0
+		for i := range run.Geometry.Columns() {
+			if back.Count(i) != h.Count(i) {
+				t.Fatalf("bucket %d reads back as %v, was %v", i, back.Count(i), h.Count(i))
+			}
+			sum += h.Count(i)
+			if v := d.Latency.Histogram.Values; next < len(v) && v[next] == run.Geometry.Middle(i) {
+				whole += d.Latency.Histogram.Counts[next]
+				next++
+			}
+			if diff := math.Abs(sum - float64(whole)); diff > 0.5+1e-9 {
+				t.Fatalf("after bucket %d the running sum is %v, whole %d", i, sum, whole)
+			}
+		}
+		if next != len(d.Latency.Histogram.Values) || float64(whole) != math.Floor(d.Samples+0.5) || d.Samples != h.Sum() {
+			t.Fatalf("%d of %d values used, total %d of %v (%v)", next, len(d.Latency.Histogram.Values), whole, d.Samples, h.Sum())
+		}
+	}
+}
+
+func TestHistogramDocumentEdges(t *testing.T) {
+	hist := func(w ...float64) *fiohist.Hist {
+		h := new(fiohist.Hist)
+		for i, x := range w {
+			h.Add(i, x)
+		}
+		return h
+	}
+	tests := []struct {
+		name    string
+		h       *fiohist.Hist
+		want    string // a part of the document
+		absent  string
+		clamped int64
+		err     error
+	}{
+		{"shares of an I/O", hist(0.4, 0.4, 0.4), `"samples":1.2000000000000002,"_doc_count":1,"latency":{"histogram":{"values":[1.5],"counts":[1]}`, "", 0, nil},
+		{"half an I/O", hist(0.5), `"_doc_count":1,"latency":{"histogram":{"values":[0.5],"counts":[1]}`, "", 0, nil},
+		{"less than half", hist(0.25, 0.125), `"latency":{"histogram":{"values":[],"counts":[]},"octave":{"e00":0.375},"limits"`, "_doc_count", 0, nil},
+		{"exact buckets", hist(0.25, 0.125), `"index":[0,1],"count":[0.25,0.125]`, "", 0, nil},
+		{"as many as go", hist(math.MaxInt32), `"_doc_count":2147483647,`, "", 0, nil},
+		{"too many for _doc_count", hist(1 << 40), `"_doc_count":2147483647,"latency":{"histogram":{"values":[0.5],"counts":[1099511627776]}`, "", 1, nil},
+		{"very small", hist(1e-9), `"count":[1e-09]`, "_doc_count", 0, nil},
+		{"infinite", hist(math.Inf(1)), "", "", 0, ErrNotFinite},
+		{"no number", hist(math.NaN()), "", "", 0, ErrNotFinite},
+		{"negative", hist(-1), "", "", 0, ErrNotFinite},
+		{"too many for a long", hist(math.MaxInt64), "", "", 0, ErrNotFinite},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := NewEncoder("fio", testRun())
+			doc, err := e.Histogram(nil, new(pipeline.Quantum), &pipeline.Leaf{Hist: tt.h, Limits: fiohist.Limits{Known: true}})
+			if !errors.Is(err, tt.err) {
+				t.Fatalf("error %v, want %v", err, tt.err)
+			}
+			if err != nil {
+				if len(doc) > 0 {
+					t.Errorf("half a document %s", doc)
+				}
+				return
+			}
+			decode(t, doc)
+			if !bytes.Contains(doc, []byte(tt.want)) || tt.absent != "" && bytes.Contains(doc, []byte(tt.absent)) || e.Clamped != tt.clamped {
+				t.Errorf("%s\nwant %s in it, and no %q; clamped %d", doc, tt.want, tt.absent, e.Clamped)
+			}
+		})
+	}
+}
+
+func TestPercentileDocumentEdges(t *testing.T) {
+	run := testRun()
+	h := new(fiohist.Hist)
+	h.Add(fio3.Last(), 3)
+	stats := h.Stats(fio3, run.Percentiles, fiohist.Limits{})
+	tests := []struct {
+		name   string
+		row    pipeline.Row
+		want   string
+		absent []string
+	}{
+		{"last bucket", pipeline.Row{Scope: "run", Stats: stats}, `"at_least":["p50","p99","p99_9"]`, []string{`"iops"`, `"host"`}},
+		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0}`, []string{"latency"}},
+		{"dust", pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}}, `"samples":0}`, []string{"latency"}},
+		{"job and log", pipeline.Row{Scope: "job+log", Dims: pipeline.Dims{Job: "j", Log: "l", Direction: "all"}}, `"fio":{"kind":"clat","job":"j","log":"l","direction":"all"}`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			doc, err := AppendPercentiles(nil, run, new(pipeline.Quantum), &tt.row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decode(t, doc)
+			if !bytes.Contains(doc, []byte(tt.want)) {
+				t.Errorf("%s\nwant %s", doc, tt.want)
+			}
+			for _, a := range tt.absent {
+				if bytes.Contains(doc, []byte(a)) {
+					t.Errorf("%s\nhas %s", doc, a)
+				}
+			}
+		})
+	}
+	row := pipeline.Row{Stats: fiohist.Stats{Samples: math.NaN()}}
+	if _, err := AppendPercentiles(nil, run, new(pipeline.Quantum), &row); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("NaN: %v", err)
+	}
+	if got := PercentileName(99.99); got != "p99_99" {
+		t.Error(got)
+	}
+}
+
+// Different tuples, different ids; and the ids of version 1 never change, or a
+// repeated ingest would double what is stored.
+func TestIDs(t *testing.T) {
+	run := testRun()
+	q := &pipeline.Quantum{Offset: 1e9}
+	base := pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
+	seen := map[string]string{}
+	note := func(what string, run *pipeline.Run, scope string, d pipeline.Dims, q *pipeline.Quantum) string {
+		id := string(NewEncoder("x", run).ID(scope, d, q))
+		if before, twice := seen[id]; twice {
+			t.Errorf("%s and %s have the same id", before, what)
+		}
+		seen[id] = what
+		return id
+	}
+	if id := note("base", run, "leaf", base, q); id != "bHQrXRX_ZkFN1zLFRTxqzA" {
+		t.Errorf("the id has changed to %s", id)
+	}
+	note("host", run, "leaf", pipeline.Dims{Host: "ab", Job: "", Log: "c", Direction: "read"}, q)
+	note("job", run, "leaf", pipeline.Dims{Host: "", Job: "ab", Log: "c", Direction: "read"}, q)
+	note("log", run, "leaf", pipeline.Dims{Host: "a", Job: "", Log: "bc", Direction: "read"}, q)
+	note("direction", run, "leaf", pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "write"}, q)
+	note("scope", run, "run", base, q)
+	note("start", run, "leaf", base, &pipeline.Quantum{Offset: 1e9 + 1})
+	part := *run
+	part.Part = "p"
+	note("part", &part, "leaf", base, q)
+	kind := *run
+	kind.Kind = 1
+	note("kind", &kind, "leaf", base, q)
+	other := *run
+	other.ID, other.Part = "r/", "1"
+	note("run", &other, "leaf", base, q)
+	later := *run
+	later.Start, later.Generation = run.Start+1e9, "another"
+	if id := string(NewEncoder("y", &later).ID("leaf", base, new(pipeline.Quantum))); seen[id] != "base" {
+		t.Error("prefix, generation, or how the start is split are part of the identity")
+	}
+	if a, b := RunDocID("a", "b"), RunDocID("ab", ""); a == b || a == RunDocID("a", "") {
+		t.Error("ids of runs clash")
+	}
+}
+
+func TestIndexNames(t *testing.T) {
+	run := testRun()
+	e := NewEncoder("my.fio", run)
+	for _, tt := range []struct {
+		offset int64
+		want   string
+	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0, "my.fio-histogram-2026.08"}, {-at, "my.fio-histogram-1970.01"}} {
+		if got := e.Index(KindHistogram, &pipeline.Quantum{Offset: tt.offset}); got != tt.want {
+			t.Errorf("%d: %s, want %s", tt.offset, got, tt.want)
+		}
+	}
+	for index, want := range map[string]Kind{"fio-run": KindRun, "fio-event-2026.08": KindEvent, "fio-histogram-2026.13": "", "fio-run-2026.08": "", "fiox-run": "", "other": ""} {
+		if got, ok := KindOf("fio", index); got != want || ok != (want != "") {
+			t.Errorf("%s is %q", index, got)
+		}
+	}
+	for _, p := range []string{"", "-a", "_a", ".a", "A", "a*", "a b", "a,b", strings.Repeat("a", 101), "a/b"} {
+		var usage *UsageError
+		if err := CheckPrefix(p); !errors.As(err, &usage) {
+			t.Errorf("prefix %q: %v", p, err)
+		}
+	}
+	if err := CheckPrefix("fio-2.b_c"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`, at + 5e6: `"2026-08-31T23:59:58.005Z"`, at + 5e3: `"2026-08-31T23:59:58.000005Z"`, at + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
+		if got := string(appendTime(nil, ns)); got != want {
+			t.Errorf("%d: %s, want %s", ns, got, want)
+		}
+	}
+}
+
+// The run's document: what encoding/json reads back, and that nothing that people
+// typed into names breaks it.
+func TestRunDocument(t *testing.T) {
+	run := testRun()
+	quanta := testQuanta(run, 3)
+	e := NewEncoder("fio", run)
+	doc, err := e.AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	if !bytes.Equal(doc, again) {
+		t.Error("not the same twice")
+	}
+	m := decode(t, doc)
+	get := func(path ...string) any {
+		var v any = m
+		for _, p := range path {
+			v, _ = v.(map[string]any)[p]
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		want string
+		path []string
+	}{
+		{"2026-08-31T23:59:58.000Z", []string{"@timestamp"}},
+		{"r/1", []string{"run", "id"}},
+		{"ünï\uFFFDcode", []string{"run", "name"}},
+		{"complete", []string{"run", "status"}},
+		{"job_start", []string{"run", "start_how"}},
+		{"2026-09-01T00:00:01.000Z", []string{"run", "end"}},
+		{"3", []string{"run", "quanta"}},
+		{"[alpha beta]", []string{"host", "name"}},
+		{"[job1 job2]", []string{"fio", "job"}},
+		{"[fio-3.36]", []string{"fio", "version"}},
+		{"[4k]", []string{"fio", "options", "bs"}},
+		{"[<b>\x1b[2J]", []string{"fio", "options", "exec\uFFFDpre"}},
+		{"<nil>", []string{"fio", "options", "long"}},
+		{"50,99,99.9", []string{"settings", "percentiles"}},
+		{"1s", []string{"settings", "offsets", "alpha"}},
+		{"12.5", []string{"account", "ios_logged"}},
+		{"3", []string{"account", "documents", "made"}},
+		{"29", []string{"latency", "buckets", "groups"}},
+	} {
+		if got := fmt.Sprint(get(tt.path...)); got != tt.want {
+			t.Errorf("%v is %q, want %q", tt.path, got, tt.want)
+		}
+	}
+	if get("summary", "all", "p99_9") == nil {
+		t.Errorf("no summary in %s", doc)
+	}
+	if strings.Contains(string(doc), "secret") {
+		t.Error("a path is in the document")
+	}
+	if doc, err = e.AppendRun([]byte("x"), StatusRunning, nil, nil); err != nil || doc[0] != 'x' || bytes.Contains(doc, []byte("account")) {
+		t.Errorf("running: %s, %v", doc, err)
+	}
+}
+
+// The summary of a part has scopes of hosts only.
+func TestSummaryOfAPart(t *testing.T) {
+	row := func(scope, host, dir string, n float64) pipeline.Row {
+		return pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)}}
+	}
+	e := NewEncoder("fio", testRun())
+	one := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}})
+	two := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host", "b", "all", 4)}})
+	all := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("direction", "", "read", 9), row("host+direction", "a", "read", 2), row("run", "", "all", 9)}})
+	if len(one) != 2 || two != nil || len(all) != 2 || all["read"].(map[string]any)["samples"] != number(9) {
+		t.Errorf("%v\n%v\n%v", one, two, all)
+	}
+}
+
+func TestStandInTakesAllDocuments(t *testing.T) {
+	run := testRun()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}})
+	if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: "fio"}, run, testQuanta(run, 20)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzString(f *testing.F) {
+	for _, s := range []string{"", "a", "\x00\x1f\"\\/\n\r\t\b\x7f", "ü\xff\xc3(\u2028", "\xed\xa0\x80", "<script>&"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		b := appendString(nil, s)
+		var got string
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatalf("%q: %v", b, err)
+		}
+		if want := strings.ToValidUTF8(s, "\uFFFD"); !utf8.Valid(b) || got != want && !brokenRun(s) {
+			t.Fatalf("%q became %q, want %q", s, got, want)
+		}
+		if !bytes.ContainsAny(b, "\n\r\x00") {
+			return
+		}
+		t.Fatalf("control characters in %q", b)
+	})
+}
+
+// brokenRun: ToValidUTF8 makes one U+FFFD of several broken bytes in a row, where
+// encoding/json and this package make one of each.
+func brokenRun(s string) bool { return !utf8.ValidString(s) }
+
+func FuzzFloat(f *testing.F) {
+	for _, v := range []float64{0, -0.0, 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {
+		f.Add(v)
+	}
+	f.Fuzz(func(t *testing.T, v float64) {
+		b := appendFloat(nil, v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			if string(b) != "null" {
+				t.Fatalf("%v became %s", v, b)
+			}
+			return
+		}
+		var got float64
+		if err := json.Unmarshal(b, &got); err != nil || got != v {
+			t.Fatalf("%v became %s, read back as %v: %v", v, b, got, err)
+		}
+	})
+}
+
+func BenchmarkEncode(b *testing.B) {
+	run := testRun()
+	r := rand.New(rand.NewPCG(3, 3))
+	h := testHist(r, 150)
+	leaf := &pipeline.Leaf{Dims: pipeline.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
+	row := &pipeline.Row{Scope: "host+direction", Dims: leaf.Dims, Stats: h.Stats(fio3, run.Percentiles, fiohist.Limits{}), IOPSKnown: true, IOPS: 123.5}
+	q := new(pipeline.Quantum)
+	e := NewEncoder("fio", run)
+	b.Run("kind=histogram", func(b *testing.B) {
+		b.ReportAllocs()
+		var buf []byte
+		for b.Loop() {
+			buf, _ = e.Histogram(buf[:0], q, leaf)
+			e.ID(leafScope, leaf.Dims, q)
+		}
+		b.SetBytes(int64(len(buf)))
+	})
+	b.Run("kind=percentiles", func(b *testing.B) {
+		b.ReportAllocs()
+		var buf []byte
+		for b.Loop() {
+			buf, _ = e.Percentiles(buf[:0], q, row)
+			e.ID(row.Scope, row.Dims, q)
+		}
+		b.SetBytes(int64(len(buf)))
+	})
+}

@@ -1,0 +1,219 @@
+package esmodeltest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// found is a document as a search sees it.
+type found struct {
+	index, id string
+	d         *doc
+}
+
+// query answers _count, _search and _pit.
+func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
+	last, indices := p[len(p)-1], "*"
+	if len(p) == 2 {
+		indices = p[0]
+	}
+	var q struct {
+		Query  any    `json:"query"`
+		Size   *int   `json:"size"`
+		ID     string `json:"id"`
+		Source any    `json:"_source"`
+		Seq    bool   `json:"seq_no_primary_term"`
+		After  []int  `json:"search_after"`
+		PIT    *struct {
+			ID string `json:"id"`
+		} `json:"pit"`
+	}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &q); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
+		}
+	}
+	if last == "_pit" {
+		if r.Method == http.MethodDelete {
+			delete(s.pits, q.ID)
+			return 200, object{"succeeded": true}
+		}
+		id := fmt.Sprintf("pit-%d", len(s.requests))
+		s.pits[id] = s.visible(indices)
+		return 200, object{"id": id}
+	}
+	if last != "_count" && !strings.Contains(indices, "*") && !strings.Contains(r.URL.RawQuery, "ignore_unavailable=true") && q.PIT == nil && s.indices[indices] == nil {
+		return 404, failure(404, "index_not_found_exception", "no such index ["+indices+"]")
+	}
+	docs := s.visible(indices)
+	if q.PIT != nil {
+		var ok bool
+		if docs, ok = s.pits[q.PIT.ID]; !ok {
+			return 404, failure(404, "search_context_missing_exception", "No search context found")
+		}
+	}
+	var hits []object
+	total, size := 0, 10
+	if q.Size != nil {
+		size = *q.Size
+	}
+	for n, f := range docs {
+		ok, err := matches(q.Query, f)
+		if err != nil {
+			return 400, failure(400, "parsing_exception", err.Error())
+		}
+		if !ok {
+			continue
+		}
+		total++
+		if len(hits) >= size || len(q.After) > 0 && n <= q.After[0] {
+			continue
+		}
+		h := object{"_index": f.index, "_id": f.id, "sort": []int{n}}
+		if q.Source != false {
+			h["_source"] = f.d.source
+		}
+		if q.Seq {
+			h["_seq_no"], h["_primary_term"] = f.d.seq, 1
+		}
+		hits = append(hits, h)
+	}
+	if last == "_count" {
+		return 200, object{"count": total}
+	}
+	out := object{"hits": object{"hits": hits, "total": object{"value": total, "relation": "eq"}}}
+	if q.PIT != nil {
+		out["pit_id"] = q.PIT.ID
+	}
+	return 200, out
+}
+
+// visible are the refreshed documents of indices, in a fixed order.
+func (s *Server) visible(indices string) []found {
+	var out []found
+	for _, name := range s.match(indices) {
+		for id, d := range s.indices[name].seen {
+			out = append(out, found{name, id, d})
+		}
+	}
+	slices.SortFunc(out, func(a, b found) int {
+		return cmp.Or(strings.Compare(a.index, b.index), strings.Compare(a.id, b.id))
+	})
+	return out
+}
+
+// matches evaluates a query; what it does not know is an error.
+func matches(query any, f found) (bool, error) {
+	if query == nil {
+		return true, nil
+	}
+	q, _ := query.(map[string]any)
+	for typ, v := range q {
+		m, _ := v.(map[string]any)
+		switch typ {
+		case "match_all":
+			return true, nil
+		case "bool":
+			return matchBool(m, f)
+		case "exists":
+			name := fmt.Sprint(m["field"])
+			for have := range f.d.fields {
+				if have == name || strings.HasPrefix(have, name+".") {
+					return true, nil
+				}
+			}
+			return false, nil
+		case "term", "terms", "range":
+			for name, want := range m {
+				return matchField(typ, f, name, want)
+			}
+		}
+		return false, fmt.Errorf("unknown query [%s]", typ)
+	}
+	return false, fmt.Errorf("empty query")
+}
+
+func matchBool(m map[string]any, f found) (bool, error) {
+	for clause, v := range m {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		some := false
+		for _, q := range list {
+			ok, err := matches(q, f)
+			if err != nil {
+				return false, err
+			}
+			switch clause {
+			case "filter", "must":
+				if !ok {
+					return false, nil
+				}
+			case "must_not":
+				if ok {
+					return false, nil
+				}
+			case "should":
+				some = some || ok
+			default:
+				return false, fmt.Errorf("unknown clause [%s]", clause)
+			}
+		}
+		if clause == "should" && !some && len(list) > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func matchField(typ string, f found, name string, want any) (bool, error) {
+	var have []string
+	switch v := f.d.fields[name].(type) {
+	case nil:
+	case []any:
+		for _, e := range v {
+			have = append(have, fmt.Sprint(e))
+		}
+	default:
+		have = []string{fmt.Sprint(v)}
+	}
+	if name == "_id" {
+		have = []string{f.id}
+	}
+	if name == "_index" {
+		have = []string{f.index}
+	}
+	switch typ {
+	case "term":
+		if m, ok := want.(map[string]any); ok {
+			want = m["value"]
+		}
+		return slices.Contains(have, fmt.Sprint(want)), nil
+	case "terms":
+		list, _ := want.([]any)
+		for _, w := range list {
+			if slices.Contains(have, fmt.Sprint(w)) {
+				return true, nil
+			}
+		}
+		return false, nil
+	}
+	// Ranges compare texts: of times in our one form they sort like the times.
+	m, _ := want.(map[string]any)
+	for _, h := range have {
+		ok := true
+		for op, limit := range m {
+			c := strings.Compare(h, fmt.Sprint(limit))
+			ok = ok && (op == "gte" && c >= 0 || op == "gt" && c > 0 || op == "lte" && c <= 0 || op == "lt" && c < 0)
+		}
+		if ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}

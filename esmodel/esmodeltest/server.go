@@ -1,0 +1,422 @@
+// Package esmodeltest is a stand-in for Elasticsearch in tests: an HTTP server with
+// as much of its REST API as fiolat uses, and with the rules of the histogram field
+// type, which the freely built server that tests run against does not have.
+//
+// It is stricter than Elasticsearch where that is silent about mistakes: fractions
+// in a histogram's counts, which Elasticsearch cuts off, duplicates among its
+// values and infinities are refused. Searches see what has been refreshed and
+// nothing else, so a forgotten refresh shows. It knows neither shards nor users, and
+// of queries only bool, term, terms, exists, range and match_all.
+//
+// Faults that networks and servers have are injected by Inject.
+package esmodeltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Options say what kind of cluster it is.
+type Options struct {
+	// Histogram: it knows the histogram field type. Lifecycle: it has ILM.
+	Histogram, Lifecycle bool
+	// Lenient switches off what Elasticsearch itself would not refuse.
+	Lenient bool
+}
+
+// Server is the stand-in. Its URL is that of a node.
+type Server struct {
+	*httptest.Server
+	o Options
+
+	mu        sync.Mutex
+	indices   map[string]*index
+	templates map[string]map[string]any
+	policies  map[string]map[string]any
+	pits      map[string][]found
+	seq       int64
+	faults    []*Fault
+	requests  []string
+}
+
+// index is one index: documents as stored, and as searches see them.
+type index struct {
+	mappings map[string]any
+	docs     map[string]*doc
+	seen     map[string]*doc
+}
+
+type doc struct {
+	seq     int64
+	version int64
+	source  json.RawMessage
+	fields  map[string]any
+}
+
+// New starts a server that ends with the test.
+func New(tb testing.TB, o Options) *Server {
+	s := &Server{o: o, indices: map[string]*index{}, templates: map[string]map[string]any{}, policies: map[string]map[string]any{}, pits: map[string][]found{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// Fault is something that goes wrong with a request.
+type Fault struct {
+	// Match chooses requests; nil is bulk requests.
+	Match func(r *http.Request) bool
+	// Times it strikes; 0 is once, negative always.
+	Times int
+	// Delay is before anything else.
+	Delay time.Duration
+	// Reset breaks the connection before the request is looked at, LoseReply after
+	// it has been carried out.
+	Reset, LoseReply bool
+	// Status, with Type, Reason and RetryAfter, is answered instead of carrying out.
+	Status       int
+	Type, Reason string
+	RetryAfter   string
+	// Reply changes the reply of a request that was carried out.
+	Reply func(body []byte) []byte
+	// Item answers for single documents, which are then not stored; status 0 lets
+	// one pass.
+	Item func(index, id string) (status int, typ, reason string)
+}
+
+// Inject adds faults; for each request the first that matches strikes.
+func (s *Server) Inject(faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range faults {
+		if f.Times == 0 {
+			f.Times = 1
+		}
+		s.faults = append(s.faults, &f)
+	}
+}
+
+// Heal removes all faults.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+func (s *Server) fault(r *http.Request) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	for _, f := range s.faults {
+		match := f.Match
+		if match == nil {
+			match = func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_bulk") }
+		}
+		if f.Times != 0 && match(r) {
+			f.Times--
+			return f
+		}
+	}
+	return nil
+}
+
+// Requests are the requests so far, METHOD PATH, whose path contains a string.
+func (s *Server) Requests(containing string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, r := range s.requests {
+		if strings.Contains(r, containing) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Doc is a stored document. Version counts how often it was written.
+type Doc struct {
+	Index, ID string
+	Version   int64
+	Source    json.RawMessage
+	// Fields are the leaves of the document by their full names; values are strings,
+	// booleans, json.Number, or lists of such.
+	Fields map[string]any
+}
+
+// Docs are the documents of all indices that match a pattern such as
+// "fio-histogram-*", sorted by index and id, whether refreshed or not.
+func (s *Server) Docs(pattern string) []Doc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Doc
+	for _, name := range s.match(pattern) {
+		for id, d := range s.indices[name].docs {
+			out = append(out, Doc{name, id, d.version, d.source, d.fields})
+		}
+	}
+	slices.SortFunc(out, func(a, b Doc) int { return strings.Compare(a.Index+"\x00"+a.ID, b.Index+"\x00"+b.ID) })
+	return out
+}
+
+// Template is an index template as it was stored, nil if there is none.
+func (s *Server) Template(name string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.templates[name]
+}
+
+// match are the names of indices that match patterns separated by commas, sorted.
+func (s *Server) match(patterns string) []string {
+	var out []string
+	for name := range s.indices {
+		for _, p := range strings.Split(patterns, ",") {
+			if ok, _ := path.Match(p, name); ok {
+				out = append(out, name)
+				break
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	f := s.fault(r)
+	if f == nil {
+		f = new(Fault)
+	}
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-r.Context().Done():
+		}
+	}
+	if f.Reset {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	if f.Status != 0 {
+		if f.RetryAfter != "" {
+			w.Header().Set("Retry-After", f.RetryAfter)
+		}
+		send(w, f.Status, failure(f.Status, f.Type, f.Reason))
+		return
+	}
+	body, err := readBody(r)
+	if err != nil {
+		send(w, 400, failure(400, "parse_exception", err.Error()))
+		return
+	}
+	s.mu.Lock()
+	status, reply := s.handle(r, body, f)
+	s.mu.Unlock()
+	if f.LoseReply {
+		panic(http.ErrAbortHandler)
+	}
+	data, err := json.Marshal(reply)
+	if err != nil {
+		panic(err)
+	}
+	if f.Reply != nil {
+		data = f.Reply(data)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(data)
+}
+
+func send(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	var in io.Reader = r.Body
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		in = z
+	}
+	return io.ReadAll(in)
+}
+
+type object = map[string]any
+
+func failure(status int, typ, reason string) object {
+	return object{"status": status, "error": object{"type": typ, "reason": reason, "root_cause": []object{{"type": typ, "reason": reason}}}}
+}
+
+// handle answers a request; the caller holds the lock.
+func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
+	p := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	last := p[len(p)-1]
+	is := func(method string, parts ...string) bool {
+		if r.Method != method || len(p) != len(parts) {
+			return false
+		}
+		for i := range parts {
+			if parts[i] != "*" && parts[i] != p[i] {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case last == "_bulk" && len(p) <= 2:
+		return s.bulk(r, body, f)
+	case is("POST", "_index_template", "_simulate"):
+		var t struct {
+			Template object `json:"template"`
+		}
+		if err := json.Unmarshal(body, &t); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
+		}
+		return s.checkMapping(t.Template)
+	case is("GET", "_index_template", "*"):
+		var found []object
+		for name, t := range s.templates {
+			if ok, _ := path.Match(last, name); ok {
+				found = append(found, object{"name": name, "index_template": t})
+			}
+		}
+		if found == nil && !strings.Contains(last, "*") {
+			return 404, failure(404, "resource_not_found_exception", "index template matching ["+last+"] not found")
+		}
+		return 200, object{"index_templates": found}
+	case is("PUT", "_index_template", "*"):
+		var t object
+		if err := json.Unmarshal(body, &t); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
+		}
+		part, _ := t["template"].(object)
+		if status, reply := s.checkMapping(part); status != 200 {
+			return status, reply
+		}
+		s.templates[last] = t
+		return 200, object{"acknowledged": true}
+	case p[0] == "_ilm":
+		return s.lifecycle(r, last, body)
+	case is("POST", "*", "_refresh"):
+		for _, name := range s.match(p[0]) {
+			s.refresh(name)
+		}
+		return 200, object{"_shards": object{"failed": 0}}
+	case is("GET", "*", "_field_caps"):
+		return s.fieldCaps(p[0], r.URL.Query().Get("fields"))
+	case is("GET", "*", "_mapping"):
+		out := object{}
+		for _, name := range s.match(p[0]) {
+			out[name] = object{"mappings": s.indices[name].mappings}
+		}
+		return 200, out
+	case is("PUT", "*", "_mapping"):
+		if ix := s.indices[p[0]]; ix != nil {
+			return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
+		}
+	case is("PUT", "*"):
+		if s.indices[last] != nil {
+			return 400, failure(400, "resource_already_exists_exception", "index ["+last+"] already exists")
+		}
+		s.make(last)
+		return 200, object{"acknowledged": true, "index": last}
+	case is("GET", "*", "_doc", "*"):
+		if ix := s.indices[p[0]]; ix != nil && ix.docs[last] != nil {
+			d := ix.docs[last]
+			return 200, object{"_index": p[0], "_id": last, "found": true, "_version": d.version, "_seq_no": d.seq, "_primary_term": 1, "_source": d.source}
+		}
+		return 404, object{"_index": p[0], "_id": last, "found": false}
+	case last == "_count" || last == "_search" || last == "_pit":
+		return s.query(r, p, body)
+	}
+	return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]", r.URL.Path, r.Method)}
+}
+
+// make creates an index with the mapping of the template that matches.
+func (s *Server) make(name string) *index {
+	ix := &index{docs: map[string]*doc{}, seen: map[string]*doc{}, mappings: object{}}
+	best := -1.0
+	for _, t := range s.templates {
+		patterns, _ := t["index_patterns"].([]any)
+		prio, _ := t["priority"].(float64)
+		for _, p := range patterns {
+			if ok, _ := path.Match(fmt.Sprint(p), name); ok && prio > best {
+				best = prio
+				part, _ := t["template"].(object)
+				ix.mappings, _ = part["mappings"].(object)
+			}
+		}
+	}
+	s.indices[name] = ix
+	return ix
+}
+
+func (s *Server) refresh(name string) {
+	ix := s.indices[name]
+	ix.seen = make(map[string]*doc, len(ix.docs))
+	for id, d := range ix.docs {
+		ix.seen[id] = d
+	}
+}
+
+// checkMapping refuses types that this cluster does not have.
+func (s *Server) checkMapping(template object) (int, any) {
+	if text, _ := json.Marshal(template["mappings"]); !s.o.Histogram && strings.Contains(string(text), `"type":"histogram"`) {
+		return 400, failure(400, "illegal_argument_exception", "invalid composite mappings: The mapper type [histogram] declared on field [h] does not exist.")
+	}
+	return 200, object{"acknowledged": true}
+}
+
+func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any) {
+	if !s.o.Lifecycle {
+		return 405, object{"status": 405, "error": "Incorrect HTTP method for uri [" + r.URL.Path + "] and method [" + r.Method + "], allowed: [POST]"}
+	}
+	if r.Method == http.MethodPut {
+		var p object
+		if err := json.Unmarshal(body, &p); err != nil {
+			return 400, failure(400, "parse_exception", err.Error())
+		}
+		s.policies[name] = p
+		return 200, object{"acknowledged": true}
+	}
+	if s.policies[name] == nil {
+		return 404, failure(404, "resource_not_found_exception", "Lifecycle policy not found: "+name)
+	}
+	return 200, object{name: s.policies[name]}
+}
+
+func (s *Server) fieldCaps(name, field string) (int, any) {
+	ix := s.indices[name]
+	if ix == nil {
+		return 404, failure(404, "index_not_found_exception", "no such index ["+name+"]")
+	}
+	at := ix.mappings
+	for _, part := range strings.Split(field, ".") {
+		props, _ := at["properties"].(object)
+		at, _ = props[part].(object)
+	}
+	if at == nil {
+		return 200, object{"fields": object{}}
+	}
+	caps := object{"type": at["type"]}
+	if meta, ok := at["meta"].(object); ok {
+		lists := object{}
+		for k, v := range meta {
+			lists[k] = []any{v}
+		}
+		caps["meta"] = lists
+	}
+	return 200, object{"fields": object{field: object{fmt.Sprint(at["type"]): caps}}}
+}
