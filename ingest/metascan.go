@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -20,10 +19,12 @@ import (
 // read next), errNested, io.EOF or io.ErrUnexpectedEOF, or the reader's own, which
 // is kept in err.
 type jsonScan struct {
-	r     *bufio.Reader
-	line  int64
-	err   error
-	buf   []byte
+	r    io.Reader
+	in   []byte // read and not yet gone over: in[at:]
+	at   int
+	line int64
+	err  error
+	buf  []byte // the text in hand
 	stack []byte // what skip is in: { or [
 	// inside says that a document has begun, opened that its first key was read
 	// already, as a nested one's is.
@@ -47,40 +48,59 @@ func (e *syntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.line,
 var errNested = errors.New("a document inside of a document")
 
 func newJSONScan(r io.Reader) *jsonScan {
-	return &jsonScan{r: bufio.NewReaderSize(r, 64<<10), line: 1}
+	return &jsonScan{r: r, in: make([]byte, 0, 64<<10), line: 1}
 }
 
-func (s *jsonScan) fail(err error) error {
-	if !errors.Is(err, io.EOF) {
-		s.err = err
-		return err
+// fill reads on. What was read before is gone.
+func (s *jsonScan) fill() error {
+	for range 100 {
+		n, err := s.r.Read(s.in[:cap(s.in)])
+		s.in, s.at = s.in[:n], 0
+		switch {
+		case n > 0:
+			return nil // an error comes again
+		case err == io.EOF: //nolint:errorlint // readers return it bare
+			return io.EOF
+		case err != nil:
+			s.err = err
+			return err
+		}
 	}
-	return io.ErrUnexpectedEOF
+	s.err = io.ErrNoProgress
+	return s.err
 }
 
 // find goes to the next brace.
 func (s *jsonScan) find() error {
 	s.inside, s.opened = false, false
 	for {
-		text, err := s.r.ReadSlice('{')
+		text := s.in[s.at:]
+		i := bytes.IndexByte(text, '{')
+		if i >= 0 {
+			text = text[:i]
+		}
 		s.line += int64(bytes.Count(text, []byte{'\n'}))
-		switch {
-		case err == nil:
-			return s.r.UnreadByte()
-		case errors.Is(err, io.EOF):
-			return io.EOF
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return s.fail(err)
+		s.at += len(text)
+		if i >= 0 {
+			return nil
+		}
+		if err := s.fill(); err != nil {
+			return err
 		}
 	}
 }
 
 // next is the next byte.
 func (s *jsonScan) next() (byte, error) {
-	c, err := s.r.ReadByte()
-	if err != nil {
-		return 0, s.fail(err)
+	if s.at == len(s.in) {
+		if err := s.fill(); err == io.EOF { //nolint:errorlint // fill's own
+			return 0, io.ErrUnexpectedEOF
+		} else if err != nil {
+			return 0, err
+		}
 	}
+	c := s.in[s.at]
+	s.at++
 	if c == '\n' {
 		s.line++
 	}
@@ -92,22 +112,27 @@ func (s *jsonScan) back(c byte) {
 	if c == '\n' {
 		s.line--
 	}
-	s.r.UnreadByte() //nolint:errcheck // a byte was read
+	s.at--
 }
 
 // peek is the next byte that is not blank; it stays where it is.
 func (s *jsonScan) peek() (byte, error) {
 	for {
+		for s.at < len(s.in) {
+			switch c := s.in[s.at]; c {
+			case '\n':
+				s.line++
+			case ' ', '\t', '\r':
+			default:
+				return c, nil
+			}
+			s.at++
+		}
 		c, err := s.next()
 		if err != nil {
 			return 0, err
 		}
-		switch c {
-		case ' ', '\n', '\t', '\r':
-		default:
-			s.back(c)
-			return c, nil
-		}
+		s.back(c)
 	}
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func server(t *testing.T) string {
 // ask sends a request and decodes the answer, which must be a success.
 func ask(t *testing.T, method, url string, body string, answer any) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,11 @@ func TestElasticsearch(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			prefix := fmt.Sprintf("it-%s-%d", folder, os.Getpid())
 			t.Cleanup(func() {
-				ask(t, "DELETE", es+"/"+prefix+"-*?expand_wildcards=all", "", nil)
+				var indices map[string]any
+				ask(t, "GET", es+"/"+prefix+"-*", "", &indices)
+				for name := range indices {
+					ask(t, "DELETE", es+"/"+name, "", nil)
+				}
 				ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
 			})
 			dir := real + "/" + folder

@@ -1,0 +1,446 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/internal/fiohist"
+)
+
+var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+
+func readMeta(t *testing.T, path string) *Meta {
+	t.Helper()
+	f, err := os.Open(filepath.FromSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m, err := ParseMeta(f, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func parseMeta(t *testing.T, text string) *Meta {
+	t.Helper()
+	m, err := ParseMeta(strings.NewReader(text), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestParseMetaReal reads what fio wrote; the numbers were read off by eye.
+func TestParseMetaReal(t *testing.T) {
+	for _, c := range []struct {
+		dir       string
+		jobs      string // name, host, group, error, elapsed, N of reads and writes
+		client    bool
+		timestamp int64
+		documents int
+	}{
+		{"fio-3.33-groups", "one  0 6 1200 800; three  1 6 1201 1201; five  2 6 400 401; ", false, 1795237291661, 1},
+		{"fio-3.33-stonewall", "one  0 7 201 0; two  1 7 401 0; three  2 7 201 0; three  2 7 200 0; four  3 7 200 0; ", false, 1795237298908, 1},
+		{"fio-3.33-new-group", "x  0 4 0 401; y  1 4 0 401; ", false, 1795237302442, 1},
+		{"fio-3.33-client", "c 127.0.1.1 0 0 801 0; c 127.0.1.2 0 0 800 0; ", true, 1795237307000, 1},
+		{"fio-3.33-status", "s  0 4 1802 0; ", false, 1795237305823, 4},
+	} {
+		t.Run(c.dir, func(t *testing.T) {
+			m := readMeta(t, "testdata/meta/"+c.dir+"/fio.json")
+			var jobs strings.Builder
+			for _, e := range m.Entries {
+				fmt.Fprintf(&jobs, "%s %s %d %d %d %d; ", e.JobName, e.Host, e.GroupID, e.Elapsed, e.Dirs[Read].Kind[Clat].N, e.Dirs[Write].Kind[Clat].N)
+				for d := range e.Dirs {
+					total := e.Dirs[d].Kind[Clat]
+					counts, err := total.Counts(fio3)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var sum uint64
+					for i, n := range counts {
+						if sum += n; n > 0 && (fio3.Upper(i) < total.Min || fio3.Lower(i) > total.Max) {
+							t.Errorf("%s: bucket %d is beyond %d..%d", e.JobName, i, total.Min, total.Max)
+						}
+					}
+					if sum != total.N {
+						t.Errorf("%s %v: bins hold %d, N is %d", e.JobName, Direction(d), sum, total.N)
+					}
+				}
+			}
+			if jobs.String() != c.jobs || m.Version != "fio-3.33" || m.ClientServer != c.client || m.TimestampMS != c.timestamp || m.Documents != c.documents || m.Cut || m.Warnings != nil {
+				t.Errorf("jobs %q, of %q, client %v, at %d, %d documents, cut %v, %q", jobs.String(), m.Version, m.ClientServer, m.TimestampMS, m.Documents, m.Cut, m.Warnings)
+			}
+		})
+	}
+}
+
+const (
+	clat    = `"clat_ns": {"min": 100, "max": 900, "mean": 500.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
+	oneJob  = `{"jobname": "a", "groupid": 0, "job options": {"rw": "read"}, "read": {"runtime": 2000, "total_ios": 4, ` + clat + `}, "job_runtime": 6000}`
+	minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n\"global options\" : {\"bs\" : \"4k\"},\n\"jobs\" : [" + oneJob + "]\n}\n"
+)
+
+// TestParseMetaText: what stands around the document does not matter.
+func TestParseMetaText(t *testing.T) {
+	want := parseMeta(t, minimal)
+	if e := want.Entries[0]; e.JobName != "a" || e.LongestMS != 2000 || e.RuntimeMS != 6000 || e.Dirs[Read].TotalIOs != 4 ||
+		!reflect.DeepEqual(e.Dirs[Read].Kind[Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 500.5, Bins: []Bin{{129, 1}, {502, 2}}}) {
+		t.Fatalf("%+v", e)
+	}
+	cut := minimal[:len(minimal)-40]
+	other := strings.ReplaceAll(minimal, `"jobname": "a"`, `"jobname": "before"`)
+	for name, c := range map[string]struct {
+		text      string
+		documents int
+		cut       bool
+	}{
+		"alone":                    {minimal, 1, false},
+		"banner":                   {"<vm> a: (g=0): rw=read\n<vm> Starting 2 processes\n\n" + minimal, 1, false},
+		"braces before":            {"fio: {x} {\"y\": {} {\"a\", { [\n{\"never closed\n{{{\n" + minimal, 1, false},
+		"JSON before":              {`{"level": "info", "x": [1, {"fio": 2}]}` + "\n" + minimal, 1, false},
+		"text after":               {minimal + "\nDisk stats {x} and { \"y\": 1\n", 1, false},
+		"stream":                   {other + other + minimal, 3, false},
+		"the last one cut":         {other + minimal + other[:len(other)-30], 2, true},
+		"one cut in the middle":    {cut + minimal, 1, false},
+		"cut before a list's item": {other[:strings.Index(other, "[")+1] + "\n" + minimal, 1, false},
+		"cut in a string":          {other[:strings.Index(other, "before")+2] + "\n" + minimal, 1, false},
+		"an empty one last":        {minimal + `{"fio version": "fio-3.36", "jobs": []}`, 1, false},
+		"in a list":                {"[" + other + "," + minimal + "]", 2, false},
+		"CRLF":                     {strings.ReplaceAll(minimal, "\n", "\r\n"), 1, false},
+		"sorted keys":              {`{"global options": {"bs": "4k"}, "jobs": [` + oneJob + `], "fio version": "fio-3.36", "timestamp_ms": 1700000000123}`, 1, false},
+		"nested 10,000 deep":       {strings.Replace(minimal, `"jobs"`, `"x": `+strings.Repeat(`[{"y":`, 5000)+"1"+strings.Repeat("}]", 5000)+`, "jobs"`, 1), 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := parseMeta(t, c.text)
+			if got.Documents != c.documents || got.Cut != c.cut {
+				t.Errorf("%d documents, cut %v", got.Documents, got.Cut)
+			}
+			got.Documents, got.Cut = want.Documents, want.Cut
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestParseMetaOld are documents made by hand after the source of fio 2.10 and 2.21,
+// whose bins have the bucket's index and its middle in microseconds as key.
+func TestParseMetaOld(t *testing.T) {
+	doc := func(bins string) string {
+		return `{"fio version": "fio-2.10", "timestamp": 1450000000, "jobs": [{"jobname": "old", "read": {"runtime": 1000, "total_ios": 6,
+			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 100.25, "percentile": {"50.000000": 9}, "bins": {` + bins + `}}}}]}`
+	}
+	const constants = `, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216`
+	want := []Bin{{5500, 3}, {129000, 2}, {700000, 1}} // in bucket 5, 128 and 279: [696, 704) us
+	for name, bins := range map[string]string{
+		"2.10, by index":                    `"0": 0, "5": 3, "128": 2, "279": 1` + constants,
+		"2.10, by index, without constants": `"5": 3, "128": 2, "279": 1`,
+		"2.21, by middle":                   `"5": 3, "129": 2, "700": 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := parseMeta(t, doc(bins))
+			d := m.Entries[0].Dirs[Read]
+			if got := (Totals{N: 6, Min: 5000, Max: 700000, Mean: 100250, Bins: want}); !reflect.DeepEqual(d.Kind[Clat], got) {
+				t.Errorf("%+v", d.Kind[Clat])
+			}
+			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[Slat].N != 0 {
+				t.Errorf("%+v", m)
+			}
+			counts, err := d.Kind[Clat].Counts(fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000})
+			if err != nil || counts[5] != 3 || counts[128] != 2 || counts[279] != 1 {
+				t.Error(counts, err)
+			}
+		})
+	}
+}
+
+func TestParseMetaGlobals(t *testing.T) {
+	const list = `"client_stats": [{"jobname": "a", "hostname": "h1"}, {"jobname": "b", "hostname": "h2", "job options": {"bs": "1m"}}, {"jobname": "All clients", "hostname": "h2"}]`
+	for name, c := range map[string]struct {
+		globals    string
+		bs, rw     string // of the first host's job
+		second, rt string // of the second's
+	}{
+		"an object":             {`{"bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
+		"repeated by each host": {`{"bs": "4k", "rw": "read", "runtime": "5", "bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
+		"fio 3.39, by host":     {`[{"hostname": "h1", "port": 8765, "bs": "4k", "rw": "read", "hostname": "target"}, {"hostname": "h2", "port": 8765, "bs": "8k", "runtime": "5"}]`, "4k", "read", "1m", "5"},
+		"pairs":                 {`[{"name": "bs", "value": "4k"}, {"name": "rw", "value": "read"}, {"name": "runtime", "value": "5"}]`, "4k", "read", "1m", "5"},
+		"strings":               {`["bs=4k", "rw = read", "runtime=5", "group_reporting", 7, null]`, "4k", "read", "1m", "5"},
+		"numbers":               {`{"bs": "4k", "rw": "read", "runtime": 5, "x": null, "y": {"z": [1]}}`, "4k", "read", "1m", "5"},
+		"null":                  {`null`, "", "", "1m", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := parseMeta(t, `{"fio version": "fio-3.39", "global options": `+c.globals+`, `+list+`}`)
+			if len(m.Entries) != 2 {
+				t.Fatalf("%+v", m.Entries)
+			}
+			a, b := &m.Entries[0], &m.Entries[1]
+			bs, _ := m.Option(a, "bs")
+			rw, _ := m.Option(a, "rw")
+			second, _ := m.Option(b, "bs")
+			runtime, _ := m.Option(b, "runtime")
+			if bs != c.bs || rw != c.rw || second != c.second || runtime != c.rt {
+				t.Errorf("bs %q, rw %q; bs %q, runtime %q", bs, rw, second, runtime)
+			}
+		})
+	}
+	if m := parseMeta(t, `{"fio version": "x", "client_stats": [{"jobname": "All clients", "hostname": "h", "job options": {"bs": "4k"}}, {"jobname": "b"}]}`); len(m.Entries) != 2 {
+		t.Error("a job that is named All clients was taken for the sum")
+	}
+	if m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "All clients"}]}`); len(m.Entries) != 1 {
+		t.Error("a job of stand-alone fio was taken for the sum")
+	}
+}
+
+// TestParseMetaNumbers: numbers that cannot be do no harm.
+func TestParseMetaNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		clat string
+		want Totals
+		warn bool
+	}{
+		"fractions":        {`"min": 1.9, "max": 20.5, "mean": 5, "N": 2.7`, Totals{N: 2, Min: 1, Max: 20, Mean: 5}, false},
+		"negative":         {`"min": -5, "max": -1, "mean": -3.5, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"nan and inf":      {`"min": nan, "max": inf, "mean": -nan, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"no minimum":       {`"min": 18446744073709551615, "max": 0, "mean": 0.0, "N": 0`, Totals{}, false},
+		"no limits":        {`"N": 2, "bins": {}`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"2^64-1 and I/Os":  {`"min": 18446744073709551615, "max": 9, "N": 2`, Totals{N: 2, Max: 9}, false},
+		"max below mean":   {`"min": 0, "max": 0, "mean": 50, "N": 2`, Totals{N: 2, Mean: 50, Max: math.MaxInt64}, false},
+		"text":             {`"min": "7", "max": "nine", "N": true`, Totals{}, false},
+		"an absurd N":      {`"min": 1, "max": 2, "N": 18446744073709551613`, Totals{}, true},
+		"an absurd bin":    {`"min": 1, "max": 2, "N": 2, "bins": {"1": 18446744073709551613}`, Totals{}, true},
+		"a number too big": {`"min": 1, "max": 99999999999999999999999, "N": 1e3`, Totals{N: 1000, Min: 1, Max: math.MaxInt64}, false},
+		"bins in disorder": {`"min": 1, "max": 9, "N": 6, "bins": {"9": 1, "1": 2, "9": 3, "x": 1, "-4": 1, "2": 0}`, Totals{N: 6, Min: 1, Max: 9, Bins: []Bin{{1, 2}, {9, 4}}}, false},
+		"a list of bins":   {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := parseMeta(t, `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 1e99, "elapsed": -1, "job_start": nan, "job options": null, "write": {"runtime": -5, "clat_ns": {`+c.clat+`}}}]}`)
+			if got := m.Entries[0].Dirs[Write].Kind[Clat]; !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if (len(m.Warnings) > 0) != c.warn {
+				t.Errorf("%q", m.Warnings)
+			}
+		})
+	}
+}
+
+func TestParseMetaUnified(t *testing.T) {
+	m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", "mixed": {"runtime": 1234, "total_ios": 9}}]}`)
+	if e := m.Entries[0]; e.LongestMS != 1234 || !reflect.DeepEqual(e.Dirs, [Directions]DirTotals{}) {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestParseMetaErrors(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":        {"", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
+		"text":         {"fio: nothing\nto see\n", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
+		"cut":          {minimal[:len(minimal)-5], "x.json:5: fio's JSON breaks off at the end of the file; pass the whole output of fio --output-format=json+"},
+		"broken":       {"hello\n" + strings.Replace(minimal, `"jobs" :`, `"jobs" ?`, 1), `x.json:6: not JSON: unexpected '?'; pass the whole output of fio --output-format=json+`},
+		"cut string":   {"{\"fio version\": \"fio-3\n\"", "x.json:1: not JSON: a line ends inside a string; pass the whole output of fio --output-format=json+"},
+		"other JSON":   {"\n{\"a\": 1}", "x.json:2: JSON, but no jobs of fio in it; pass the whole output of fio --output-format=json+"},
+		"too deep":     {`{"fio version": "x", "a": ` + strings.Repeat("[", 1<<21), "x.json:1: JSON nested too deep; pass the whole output of fio --output-format=json+"},
+		"escape":       {`{"fio version": "\u12x4"}`, `x.json:1: not JSON: \u without four digits; pass the whole output of fio --output-format=json+`},
+		"endless word": {`{"fio version": ` + strings.Repeat("a", 100), `x.json:1: not JSON: unexpected 'a'; pass the whole output of fio --output-format=json+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := ParseMeta(strings.NewReader(c.text), "x.json")
+			var pe *ParseError
+			if m != nil || !errors.As(err, &pe) || err.Error() != c.want {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+	broken := errors.New("disk on fire")
+	_, err := ParseMeta(io.MultiReader(strings.NewReader(minimal), iotestErr{broken}), "x\x1b[2J.json")
+	if !errors.Is(err, broken) || strings.Contains(err.Error(), "\x1b") {
+		t.Error(err)
+	}
+	_, err = ParseMeta(io.MultiReader(strings.NewReader(minimal[:60]), iotestErr{io.ErrUnexpectedEOF}), "x.json.gz")
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+}
+
+type iotestErr struct{ err error }
+
+func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
+
+// TestParseMetaMemory: what is not fio's JSON is not held, however long it is.
+func TestParseMetaMemory(t *testing.T) {
+	const long = 64 << 20
+	for name, r := range map[string]io.Reader{
+		"text":     io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long), strings.NewReader(minimal)),
+		"a string": io.MultiReader(strings.NewReader(`{"fio version": "`), io.LimitReader(repeated("x"), long), strings.NewReader(`", `+minimal[strings.Index(minimal, `"jobs"`):])),
+		"numbers":  io.MultiReader(strings.NewReader(`{"fio version": "x", "y": [`), io.LimitReader(repeated("1, "), long), strings.NewReader(`1], `+minimal[strings.Index(minimal, `"jobs"`):])),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			m, err := ParseMeta(r, "x.json")
+			runtime.ReadMemStats(&after)
+			if err != nil || len(m.Entries) != 1 {
+				t.Fatal(err)
+			}
+			if name != "numbers" && after.TotalAlloc-before.TotalAlloc > 8<<20 {
+				t.Errorf("%d bytes allocated", after.TotalAlloc-before.TotalAlloc)
+			}
+			if int64(after.HeapSys)-int64(before.HeapSys) > 32<<20 {
+				t.Errorf("heap grew by %d bytes", int64(after.HeapSys)-int64(before.HeapSys))
+			}
+		})
+	}
+}
+
+// repeated reads as s without end.
+type repeated string
+
+func (s repeated) Read(p []byte) (int, error) {
+	n := 0
+	for n+len(s) <= len(p) {
+		n += copy(p[n:], s)
+	}
+	if n == 0 {
+		n = copy(p, s[:1]) // only where p is tiny, and then any text will do
+	}
+	return n, nil
+}
+
+func TestIsMeta(t *testing.T) {
+	for text, want := range map[string]bool{
+		minimal[:30]: true,
+		"<vm> {x}\n\n{\r\n\t\"fio version\"   : \"fio-3.39\"":       true,
+		`{"disk_util": [], "fio version": "fio-3.33"`:               true,
+		`"fio version": "fio-3.33"`:                                 false,
+		`{"fio version"`:                                            false,
+		`{"fioversion": 1}`:                                         false,
+		"1000, 0, 4096, 0, 0, 1":                                    false,
+		"[global]\nioengine=null\n; {\"fio version\" is not a key}": false,
+		"": false,
+	} {
+		if got := IsMeta([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestCounts: the middle of every bucket lies in it, on finer and coarser grids.
+func TestCounts(t *testing.T) {
+	var bins Totals
+	for i := range fio3.Columns() {
+		bins.Bins = append(bins.Bins, Bin{int64(fio3.Middle(i)), uint64(i + 1)})
+	}
+	for c := 0; c <= fiohist.MaxCoarseness; c++ {
+		g := fio3.Coarsen(c)
+		counts, err := bins.Counts(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range counts {
+			want := uint64(0)
+			for k := range 1 << c {
+				want += uint64(i<<c + k + 1)
+			}
+			if n != want {
+				t.Fatalf("coarseness %d, bucket %d: %d, want %d", c, i, n, want)
+			}
+		}
+	}
+	far := Totals{Bins: []Bin{{0, 1}, {63, 1}, {64, 1}, {127, 1}, {129, 1}, {17179869184, 1}, {math.MaxInt64, 1}}}
+	counts, err := far.Counts(fio3)
+	if err != nil || counts[0] != 1 || counts[63] != 1 || counts[64] != 1 || counts[127] != 1 || counts[128] != 1 || counts[fio3.Last()] != 2 {
+		t.Error("edges", err)
+	}
+	if _, err := far.Counts(fiohist.Geometry{}); err == nil {
+		t.Error("no geometry was taken for one")
+	}
+	if _, err := (Totals{Bins: []Bin{{1, math.MaxUint64}, {1, 1}}}).Counts(fio3); err == nil {
+		t.Error("an overflow went unseen")
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "3": 3 * time.Second, " 10s ": 10 * time.Second, "+2": 2 * time.Second, "500ms": 500 * time.Millisecond, "500msec": 500 * time.Millisecond,
+		"20us": 20 * time.Microsecond, "20usec": 20 * time.Microsecond, "2m": 2 * time.Minute, "1h": time.Hour, "1D": 24 * time.Hour, "5S": 5 * time.Second,
+		"1.5": time.Second, "1.5s": time.Second, // fio stops at the point, before the suffix
+		"2min": 2 * time.Microsecond, "3sec": 3 * time.Microsecond, // measured with fio 3.33
+	} {
+		if got, err := ParseDuration(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "s", "-5", "1-3", "1,3", "00:01:00", "(1+2)", "99999999999999999999", "9999999999999d", "nan"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if _, err := ParseDuration("1-3"); !strings.Contains(err.Error(), "random") {
+		t.Error(err)
+	}
+}
+
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string][2]int{"fio-3.33": {3, 33}, "fio-2.1.10": {2, 1}, "fio-3.36-45-gabcdef": {3, 36}, "3.7": {3, 7}, "fio-3.1-dirty": {3, 1}} {
+		if major, minor, ok := ParseVersion(text); !ok || [2]int{major, minor} != want {
+			t.Errorf("%q: %d %d %v", text, major, minor, ok)
+		}
+	}
+	for _, text := range []string{"", "fio", "fio-", "fio-x.3", "fio-3", "fio-99999999999999999999.1"} {
+		if major, minor, ok := ParseVersion(text); ok {
+			t.Errorf("%q: %d %d", text, major, minor)
+		}
+	}
+}
+
+func TestMetaOptions(t *testing.T) {
+	m := parseMeta(t, strings.Replace(minimal, `"bs" : "4k"`, `"log_hist_msec": "1000", "startdelay": "500ms", "ramp_time": "1-2", "bad": "x"`, 1))
+	e := &m.Entries[0]
+	if n := m.Milliseconds(e, "log_hist_msec"); n != 1000 {
+		t.Error(n)
+	}
+	if n := m.Milliseconds(e, "bad"); n != 0 {
+		t.Error(n)
+	}
+	if d, err := m.Duration(e, "startdelay"); d != 500*time.Millisecond || err != nil {
+		t.Error(d, err)
+	}
+	if _, err := m.Duration(e, "ramp_time"); err == nil {
+		t.Error("a range was taken for a time")
+	}
+	if d, err := m.Duration(e, "none"); d != 0 || err != nil {
+		t.Error(d, err)
+	}
+	var none *Meta
+	if _, ok := none.Option(nil, "bs"); ok {
+		t.Error("an option of nothing")
+	}
+}
+
+func BenchmarkParseMeta(b *testing.B) {
+	text, err := os.ReadFile(filepath.Join("testdata", "meta", "fio-3.33-status", "fio.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if m, err := ParseMeta(bytes.NewReader(text), "x"); err != nil || m.Documents != 4 {
+			b.Fatal(err)
+		}
+	}
+}
