@@ -89,11 +89,11 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 				return bad("a section in an included file", "fio allows options only")
 			}
 			if !strings.HasSuffix(text, "]") || len(text) < 3 {
-				return bad(fmt.Sprintf("%q is no [section]", Printable(text)), "write [name]")
+				return bad(fmt.Sprintf("%q is no [section]", text), "write [name]")
 			}
 			p.section(text[1:len(text)-1], line)
 		case p.current == nil:
-			return bad(fmt.Sprintf("option %q before any [section]", Printable(text)), "is this a fio job file?")
+			return bad(fmt.Sprintf("option %q before any [section]", text), "is this a fio job file?")
 		case strings.HasPrefix(text, "include ") || strings.HasPrefix(text, "include\t"):
 			if depth == maxInclude {
 				return bad("included too deep", "does a file include itself?")
@@ -118,6 +118,7 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 }
 
 func (p *jobParser) include(name, from string, depth int) error {
+	given := name
 	info, err := os.Stat(name)
 	if err != nil && !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(from), name)
@@ -126,8 +127,12 @@ func (p *jobParser) include(name, from string, depth int) error {
 	if err == nil && !info.Mode().IsRegular() { // a pipe could be waited for forever
 		err = errors.New("not a file")
 	}
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
 	if err != nil {
-		return fmt.Errorf("include %s: %w", Printable(name), err)
+		return fmt.Errorf("include %s: %w", Printable(given), err)
 	}
 	f, err := os.Open(name)
 	if err != nil {

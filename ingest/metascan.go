@@ -19,12 +19,13 @@ import (
 // read next), errNested, io.EOF or io.ErrUnexpectedEOF, or the reader's own, which
 // is kept in err.
 type jsonScan struct {
-	r    io.Reader
-	in   []byte // read and not yet gone over: in[at:]
-	at   int
-	line int64
-	err  error
-	buf  []byte // the text in hand
+	r     io.Reader
+	in    []byte // read and not yet gone over: in[at:]
+	at    int
+	line  int64
+	end   error // of r: what follows in
+	err   error
+	buf   []byte // the text in hand
 	stack []byte // what skip is in: { or [
 	// inside says that a document has begun, opened that its first key was read
 	// already, as a nested one's is.
@@ -53,21 +54,20 @@ func newJSONScan(r io.Reader) *jsonScan {
 
 // fill reads on. What was read before is gone.
 func (s *jsonScan) fill() error {
-	for range 100 {
-		n, err := s.r.Read(s.in[:cap(s.in)])
-		s.in, s.at = s.in[:n], 0
-		switch {
-		case n > 0:
-			return nil // an error comes again
-		case err == io.EOF: //nolint:errorlint // readers return it bare
-			return io.EOF
-		case err != nil:
-			s.err = err
-			return err
+	n, err := 0, s.end
+	for tries := 0; err == nil && n == 0; tries++ {
+		if n, err = s.r.Read(s.in[:cap(s.in)]); tries == 100 {
+			err = io.ErrNoProgress
 		}
 	}
-	s.err = io.ErrNoProgress
-	return s.err
+	s.in, s.at, s.end = s.in[:n], 0, err
+	if n > 0 {
+		return nil
+	}
+	if err != io.EOF { //nolint:errorlint // readers return it bare
+		s.err = err
+	}
+	return err
 }
 
 // find goes to the next brace.

@@ -37,7 +37,7 @@ func Decompress(r io.Reader, name string, closer io.Closer) (io.ReadCloser, erro
 	d := &decompressor{r: in, name: name, closer: closer}
 	magic, err := in.Peek(6) // shorter at the end of a short file
 	if err != nil && !errors.Is(err, io.EOF) {
-		d.Close()
+		_ = d.Close()
 		return nil, fmt.Errorf("%s: %w", Printable(name), err)
 	}
 	switch {
@@ -62,7 +62,7 @@ func Decompress(r io.Reader, name string, closer io.Closer) (io.ReadCloser, erro
 	}
 	if err != nil {
 		err = d.explain(err)
-		d.Close()
+		_ = d.Close()
 		return nil, err
 	}
 	return d, nil

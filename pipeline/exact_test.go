@@ -41,7 +41,7 @@ func readExact(t *testing.T, pattern string) (ios []exactIO) {
 			io.dir = []string{"read", "write", "trim"}[dir]
 			ios = append(ios, io)
 		}
-		f.Close()
+		_ = f.Close()
 	}
 	return ios
 }

@@ -163,7 +163,7 @@ func TestFioStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var doc map[string]any
-		if err := json.Unmarshal(text, &doc); err != nil {
+		if err = json.Unmarshal(text, &doc); err != nil {
 			t.Fatal(err)
 		}
 		for i, e := range doc["jobs"].([]any) {
@@ -230,7 +230,7 @@ func TestFioClientServer(t *testing.T) {
 			for range 100 {
 				c, err := net.Dial("tcp", addr+":8765")
 				if err == nil {
-					c.Close()
+					_ = c.Close()
 					break
 				}
 				time.Sleep(50 * time.Millisecond)

@@ -32,18 +32,14 @@ func readHead(l *logState) error {
 		l.dirs[i].win.h = h * msec
 	}
 	var c counts
+	ended := false
 	for len(l.head) < maxHead && !l.headDone() {
-		r, err := l.read()
-		if errors.Is(err, io.EOF) {
-			err := l.in.Close()
-			l.in = nil
-			if err != nil {
-				return err
-			}
+		r, readErr := l.read()
+		if ended = errors.Is(readErr, io.EOF); ended {
 			break
 		}
-		if err != nil {
-			return err
+		if readErr != nil {
+			return readErr
 		}
 		d := &l.dirs[r.Dir]
 		if d.lag.records > 0 && r.Time < d.last {
@@ -56,6 +52,11 @@ func readHead(l *logState) error {
 		d.win.waits = append(d.win.waits, stamped{time: l.now})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		l.head = append(l.head, r.Clone())
+	}
+	if ended {
+		if err = l.close(); err != nil {
+			return err
+		}
 	}
 	if len(l.head) > 0 {
 		l.Geometry, _ = in.reader.Geometry()

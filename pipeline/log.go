@@ -57,7 +57,7 @@ func (o *opened) Close() error { return o.closer.Close() }
 // opened only once.
 func openLog(l *Log, cfg *Config) (*opened, error) {
 	o := new(opened)
-	var raw io.Reader = cfg.Stdin
+	raw := cfg.Stdin
 	var size int64
 	path := l.Source.Path
 	var file *os.File
@@ -77,9 +77,7 @@ func openLog(l *Log, cfg *Config) (*opened, error) {
 	head := bufio.NewReaderSize(raw, hashed)
 	start, err := head.Peek(hashed)
 	if err != nil && !errors.Is(err, io.EOF) {
-		if file != nil {
-			file.Close()
-		}
+		_ = closers{nil, file}.Close()
 		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
 	}
 	sum := sha256.New()
@@ -88,9 +86,7 @@ func openLog(l *Log, cfg *Config) (*opened, error) {
 	o.hash = fmt.Sprintf("%x", sum.Sum(nil))
 	stream, err := ingest.Decompress(progress(head, cfg.Progress), path, nil)
 	if err != nil {
-		if file != nil {
-			file.Close()
-		}
+		_ = closers{nil, file}.Close()
 		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
 	}
 	o.closer = closers{stream, file}
@@ -104,11 +100,14 @@ type closers struct {
 }
 
 func (c closers) Close() error {
-	err := c.stream.Close()
-	if c.file != nil {
-		err = errors.Join(err, c.file.Close())
+	var errs [2]error
+	if c.stream != nil {
+		errs[0] = c.stream.Close()
 	}
-	return err
+	if c.file != nil {
+		errs[1] = c.file.Close()
+	}
+	return errors.Join(errs[:]...)
 }
 
 // progress counts the bytes read from r, as stored.
@@ -360,12 +359,17 @@ func (l *logState) finish() error {
 	if records, ios := l.sums(); records > 0 && ios == 0 {
 		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
-	if l.in != nil {
-		err := l.in.Close()
-		l.in = nil
-		return err
+	return l.close()
+}
+
+// close closes the log's file, if it is open.
+func (l *logState) close() error {
+	if l.in == nil {
+		return nil
 	}
-	return nil
+	err := l.in.Close()
+	l.in = nil
+	return err
 }
 
 // sums are the records and I/Os of all directions.

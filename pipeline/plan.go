@@ -126,10 +126,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 // Close closes what is still open.
 func (p *Plan) Close() {
 	for _, l := range p.logs {
-		if l.in != nil {
-			l.in.Close()
-			l.in = nil
-		}
+		_ = l.close() // it was only read
 	}
 }
 
@@ -173,10 +170,7 @@ func (p *Plan) dropBad(errs []error) error {
 		}
 		p.Account.LogsSkipped++
 		p.warn("skipped: %v", errs[i])
-		if l.in != nil {
-			l.in.Close()
-			l.in = nil
-		}
+		_ = l.close() // it was only read
 	}
 	p.logs = good
 	return nil
@@ -236,13 +230,13 @@ func (p *Plan) findDamage(ctx context.Context) error {
 		for i, l := range p.logs {
 			index[l] = i
 		}
-		errs, err := p.eachLog(ctx, func(l *logState) (err error) {
+		errs, err := p.eachLog(ctx, func(l *logState) (scanErr error) {
 			if _, wanted := scans[l]; wanted {
-				found[index[l]], err = p.wholeScan(ctx, l)
+				found[index[l]], scanErr = p.wholeScan(ctx, l)
 			}
-			return err
+			return scanErr
 		})
-		if err := errors.Join(append(errs, err)...); err != nil {
+		if err = errors.Join(append(errs, err)...); err != nil {
 			return err
 		}
 		for i, l := range p.logs {

@@ -43,7 +43,7 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 	bad.add(err)
 	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
 	bad.add(esmodel.CheckLabels(cfg.Labels))
-	if err := bad.err(); err != nil {
+	if err = bad.err(); err != nil {
 		return err
 	}
 	cfg.NeedStart = true

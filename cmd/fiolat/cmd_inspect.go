@@ -44,7 +44,7 @@ func inspect(ctx context.Context, u *ui, c *cli.Context) error {
 	bad.add(err)
 	args, err := paths(c)
 	bad.add(err)
-	if err := bad.err(); err != nil {
+	if err = bad.err(); err != nil {
 		return err
 	}
 	runs, err := discover(ctx, u, c, args, &cfg)
@@ -114,7 +114,7 @@ func inspectJSON(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summa
 	var logs []log
 	for _, r := range plan.Report() {
 		l := log{Path: r.Source.Path, Log: r.LogName, Host: r.Host, Job: r.Job, Version: r.Version, IntervalMS: float64(r.Interval) / 1e6, How: r.IntervalHow,
-			Absolute: r.Absolute, StartMS: float64(r.Log.Start) / 1e6, StartHow: r.StartHow, Empty: r.Empty}
+			Absolute: r.Absolute, StartMS: float64(r.Start) / 1e6, StartHow: r.StartHow, Empty: r.Empty}
 		if !r.Empty {
 			l.Geometry, l.Groups, l.Coarseness, l.Columns = r.Geometry.String(), r.Geometry.Groups, r.Geometry.Coarseness, r.Geometry.Columns()
 		}
@@ -145,18 +145,18 @@ func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summ
 	if run.StartKnown {
 		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
 	}
-	fmt.Fprintf(u.stdout, "run %s in %s: %d logs, start %s, %v\n", ingest.Printable(run.ID), ingest.Printable(in.Root), len(run.Logs), start, run.Geometry) //nolint:errcheck // the flush below tells
+	fmt.Fprintf(u.stdout, "run %s in %s: %d logs, start %s, %v\n", ingest.Printable(run.ID), ingest.Printable(in.Root), len(run.Logs), start, run.Geometry)
 	w := tabwriter.NewWriter(u.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's total\tmissing\trestored\tnotes") //nolint:errcheck // tabwriter keeps the error for Flush
+	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's total\tmissing\trestored\tnotes")
 	for _, r := range plan.Report() {
 		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
 		if r.Empty {
 			groups, coarse = "-", "-"
 		}
 		lead := []string{r.LogName, orDash(r.Host), orDash(r.Job), orDash(r.Version), groups, coarse,
-			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Log.Start), r.StartHow)}
+			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Start), r.StartHow)}
 		if len(r.Dirs) == 0 {
-			fmt.Fprintln(w, line(append(lead, "-", "0", "0", "-", "-", "-", "empty"))) //nolint:errcheck // as above
+			fmt.Fprintln(w, line(append(lead, "-", "0", "0", "-", "-", "-", "empty")))
 		}
 		for _, d := range r.Dirs {
 			counted, missing, restored := "-", "-", "-"
@@ -182,14 +182,14 @@ func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summ
 			if r.Empty {
 				notes = append(notes, "empty")
 			}
-			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), whole(d.IOs), counted, missing, restored, strings.Join(notes, ", ")))) //nolint:errcheck // as above
+			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), whole(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, name := range in.Ignored {
-		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name)) //nolint:errcheck // the account follows
+		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name))
 	}
 	u.account(s, nil, "")
 	return nil

@@ -68,7 +68,7 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	bad.add(err)
 	args, err := paths(c)
 	bad.add(err)
-	if err := bad.err(); err != nil {
+	if err = bad.err(); err != nil {
 		return err
 	}
 	runs, err := discover(ctx, u, c, args, &cfg)

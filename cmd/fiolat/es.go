@@ -67,9 +67,9 @@ func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
 		if file == "" {
 			return os.Getenv(env)
 		}
-		b, err := os.ReadFile(file)
-		if err != nil {
-			bad.add(usagef("--%s: %v", flag, err))
+		b, readErr := os.ReadFile(file)
+		if readErr != nil {
+			bad.add(usagef("--%s: %v", flag, readErr))
 		}
 		return strings.TrimSpace(string(b))
 	}
@@ -84,7 +84,7 @@ func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
 			bad.add(usagef("--es-ca-cert: %v", err))
 		}
 	}
-	if err := bad.err(); err != nil {
+	if err = bad.err(); err != nil {
 		return nil, err
 	}
 	cfg.OnWait = func(w esmodel.Wait) {

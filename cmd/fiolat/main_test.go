@@ -116,7 +116,7 @@ func TestBadInput(t *testing.T) {
 					t.Errorf("rows were printed all the same:\n%.500s", stdout)
 				}
 			}
-			if found, _ := filepath.Glob(filepath.Join(out, "*.ndjson")); len(found) > 0 { //nolint:errcheck // the pattern is fine
+			if found, _ := filepath.Glob(filepath.Join(out, "*.ndjson")); len(found) > 0 {
 				t.Errorf("documents were written all the same: %v", found)
 			}
 

@@ -224,34 +224,34 @@ func (r *renderer) table(unit string, divisor float64) {
 	var by []string
 	r.begin = func() error {
 		by = r.run.Settings.By
-		fmt.Fprint(w, "time\t") //nolint:errcheck // tabwriter keeps the error for Flush
+		fmt.Fprint(w, "time\t")
 		for _, dim := range by {
-			fmt.Fprintf(w, "%s\t", dim) //nolint:errcheck // as above
+			fmt.Fprintf(w, "%s\t", dim)
 		}
-		fmt.Fprintf(w, "samples\tiops\tmin_%[1]s\tmax_%[1]s\tmean_%[1]s\tstddev_%[1]s\t", unit) //nolint:errcheck // as above
+		fmt.Fprintf(w, "samples\tiops\tmin_%[1]s\tmax_%[1]s\tmean_%[1]s\tstddev_%[1]s\t", unit)
 		for _, p := range r.run.Percentiles {
-			fmt.Fprintf(w, "p%s_%s\t", percentileName(p), unit) //nolint:errcheck // as above
+			fmt.Fprintf(w, "p%s_%s\t", percentileName(p), unit)
 		}
 		_, err := fmt.Fprintln(w)
 		return err
 	}
 	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', decimals(v/divisor), 64) }
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		fmt.Fprintf(w, "%s\t", time.Duration(q.Offset)) //nolint:errcheck // tabwriter keeps the error for Flush
+		fmt.Fprintf(w, "%s\t", time.Duration(q.Offset))
 		for _, dim := range by {
 			v := map[string]string{"host": row.Dims.Host, "job": row.Dims.Job, "log": row.Dims.Log, "direction": row.Dims.Direction}[dim]
 			if v == "" {
 				v = pipeline.All
 			}
-			fmt.Fprintf(w, "%s\t", ingest.Printable(v)) //nolint:errcheck // as above
+			fmt.Fprintf(w, "%s\t", ingest.Printable(v))
 		}
 		iops := ""
 		if row.IOPSKnown {
 			iops = strconv.FormatFloat(row.IOPS, 'f', decimals(row.IOPS), 64)
 		}
-		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', decimals(row.Stats.Samples), 64), iops) //nolint:errcheck // as above
+		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', decimals(row.Stats.Samples), 64), iops)
 		for _, f := range r.fields(row, round) {
-			fmt.Fprintf(w, "%s\t", f) //nolint:errcheck // as above
+			fmt.Fprintf(w, "%s\t", f)
 		}
 		if _, err := fmt.Fprintln(w); err != nil {
 			return err

@@ -11,9 +11,11 @@ const (
 	PerGroup = 64
 	// MaxCoarseness is the largest log_hist_coarseness: a whole group in one column.
 	MaxCoarseness = 6
-	// GroupsV2 and GroupsV3 are the numbers of groups that fio 2 and fio 3 are
-	// built with (FIO_IO_U_PLAT_GROUP_NR).
-	GroupsV2, GroupsV3 = 19, 29
+	// GroupsV2 is the number of groups that fio 2 is built with
+	// (FIO_IO_U_PLAT_GROUP_NR).
+	GroupsV2 = 19
+	// GroupsV3 is that of fio 3.
+	GroupsV3 = 29
 
 	minGroups, maxGroups = 20, 32 // what other builds of fio 3 use
 )

@@ -153,6 +153,7 @@ type logShape struct {
 	jitter   float64
 	gaps     float64
 	twins    float64 // records with the stamp of the one before
+	modest   bool    // no stamp for which fio-histo-log-pctiles would fill all memory with rows
 }
 
 // log writes a log of one thread.
@@ -233,7 +234,10 @@ func (m *maker) log(name string, s logShape, defect string) {
 			case "negative stamp":
 				stamp = -m.Int64N(2000)
 			case "far":
-				stamp = pick(m, stamp*10, stamp+1_790_000_000_000)
+				stamp += s.interval * m.Int64N(100)
+				if m.chance(0.5) && !s.modest {
+					stamp = 8_000_000_000_000_000
+				}
 			case "no end":
 				if n == records-1 {
 					end = ""
@@ -281,6 +285,7 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		jitter:   pick(m, 0, 0.3, 1),
 		gaps:     pick(m, 0, 0, 0, 0.1, 0.3),
 		twins:    pick(m, 0, 0, 0, 0.1),
+		modest:   program == pctilesName,
 	}
 	if program == pctilesName && slices.Contains(s.pattern, 2) && m.chance(0.8) {
 		s.pattern = []int{1, 0}
@@ -371,7 +376,7 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		}
 		// Without weights the program walks from 1970 on: either it takes minutes, or less than a second.
 		noweight := m.chance(0.4) && (!epoch || m.chance(0.3))
-		steps := []int{1000, 1000, 500, 250, 3000, 5000, 700, 1, 60000}
+		steps := []int{1000, 1000, 500, 250, 3000, 5000, 700, 10, 60000}
 		if noweight && epoch {
 			steps = []int{1000, 600_000, 600_000, 3_600_000}
 		}
@@ -379,9 +384,6 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 			steps = []int{0, -100}
 		}
 		step := pick(m, steps...)
-		if step == 1 && s.records > 5 {
-			step = 20
-		}
 		if noweight {
 			flag(1, "--noweight", nil)
 		}

@@ -1,0 +1,206 @@
+package esmodel
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+// leafTypes are the types of all fields of a mapping by full name.
+func leafTypes(m map[string]any) map[string]string {
+	out := map[string]string{}
+	var walk func(prefix string, m map[string]any)
+	walk = func(prefix string, m map[string]any) {
+		props, _ := m["properties"].(map[string]any)
+		for name, v := range props {
+			f := v.(map[string]any)
+			full := prefix + name
+			typ, _ := f["type"].(string)
+			if p, ok := f["properties"]; ok && len(p.(map[string]any)) > 0 || typ == "" || typ == "object" && f["enabled"] == nil {
+				walk(full+".", f)
+				continue
+			}
+			switch {
+			case typ == "flattened", f["enabled"] != nil && name != "histogram":
+				full += ".*"
+			}
+			out[full] = typ
+		}
+	}
+	walk("", m)
+	return out
+}
+
+// mapped is the type that a field gets: its own, or that of the dynamic template
+// that its pattern names.
+func mapped(t *testing.T, kind Kind, name string) string {
+	tpl, err := Template("fio", kind, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
+	types := leafTypes(m)
+	if typ, ok := types[name]; ok {
+		return typ
+	}
+	for parent := name; parent != ""; { // stored as part of an object that is not indexed
+		parent = parent[:max(strings.LastIndexByte(parent, '.'), 0)]
+		if types[parent+".*"] == "object" {
+			return "-"
+		}
+	}
+	parent := within(m, strings.Split(name[:strings.LastIndexByte(name, '.')], ".")...)
+	if parent["dynamic"] != true {
+		return "not mapped: its object is not dynamic"
+	}
+	for _, d := range m["dynamic_templates"].([]any) {
+		for _, rule := range d.(map[string]any) {
+			r := rule.(map[string]any)
+			if strings.HasPrefix(name, strings.TrimSuffix(r["path_match"].(string), "*")) {
+				return r["mapping"].(map[string]any)["type"].(string)
+			}
+		}
+	}
+	return "not mapped"
+}
+
+// Every field of the table is mapped as it says, and every mapped field is in it.
+func TestFieldsAreMapped(t *testing.T) {
+	for _, f := range Fields {
+		if f.Meaning == "" || strings.ContainsAny(f.Meaning, "|\n") {
+			t.Errorf("%s: meaning %q", f.Name, f.Meaning)
+		}
+		for _, k := range f.Kinds {
+			if f.Name == "_doc_count" { // a metadata field has no mapping
+				continue
+			}
+			if got := mapped(t, k, f.Name); got != f.Type {
+				t.Errorf("%s in %s is %s, the table says %s", f.Name, k, got, f.Type)
+			}
+		}
+	}
+	for _, k := range Kinds {
+		tpl, err := Template("fio", k, true, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, typ := range leafTypes(tpl["template"].(map[string]any)["mappings"].(map[string]any)) {
+			f, ok := FieldOf(k, strings.TrimSuffix(name, "*"))
+			if typ != "object" && (!ok || f.Type != typ) {
+				t.Errorf("%s in %s is mapped as %s, the table says %q", name, k, typ, f.Type)
+			}
+		}
+	}
+}
+
+// Every field of real documents is in the table, and every one that the table gives
+// to runs, histograms and percentiles occurs.
+func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
+	run := testRun()
+	run.Part = "p"
+	quanta := testQuanta(run, 5)
+	for _, q := range quanta {
+		for i := range q.Leaves {
+			q.Leaves[i].Dims.Job, q.Leaves[i].Dims.Log = "j", "l"
+		}
+		for i := range q.Rows {
+			q.Rows[i].Dims.Job, q.Rows[i].Dims.Log = "j", "l"
+			q.Rows[i].Stats.AtLeast = []int{2}
+			if q.Rows[i].Stats.Empty() {
+				q.Rows[i].Stats.Percentiles = make([]float64, 3)
+			}
+		}
+	}
+	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}})
+	w, err := NewBulkWriter(c, BulkConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewSink(w, SinkOptions{})
+	err = sink.Begin(t.Context(), run)
+	for _, q := range quanta {
+		if err == nil {
+			err = sink.Quantum(t.Context(), q)
+		}
+	}
+	if err == nil {
+		sum := testSummary(run, quanta)
+		sum.Account.Warnings = []string{"w"}
+		err = sink.End(t.Context(), sum)
+	}
+	if err := sink.Close(t.Context(), err); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[Kind]map[string]bool{}
+	for _, d := range s.Docs("*") {
+		kind, ok := KindOf("fio", d.Index)
+		if !ok {
+			t.Fatal(d.Index)
+		}
+		if seen[kind] == nil {
+			seen[kind] = map[string]bool{}
+		}
+		for _, name := range leaves(d.Source) {
+			f, ok := FieldOf(kind, name)
+			if !ok {
+				t.Errorf("%s has %s, which is not in the table", kind, name)
+			}
+			seen[kind][f.Name] = true
+		}
+	}
+	for _, f := range Fields {
+		for _, k := range []Kind{KindRun, KindHistogram, KindPercentiles} {
+			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == KindRun && f.Name == "fio.log") {
+				t.Errorf("no document of %s has %s", k, f.Name)
+			}
+		}
+	}
+}
+
+// leaves are the full names of all values in a document; latency.histogram is one.
+func leaves(doc []byte) (out []string) {
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if prefix == "latency.histogram" {
+				out = append(out, prefix)
+				return
+			}
+			for k, e := range v {
+				walk(strings.TrimPrefix(prefix+"."+k, "."), e)
+			}
+		case []any:
+			if len(v) == 0 || prefix == "" {
+				out = append(out, prefix)
+			}
+			for _, e := range v {
+				walk(prefix, e)
+			}
+		default:
+			out = append(out, prefix)
+		}
+	}
+	var m any
+	if json.Unmarshal(doc, &m) == nil {
+		walk("", m)
+	}
+	return out
+}
+
+func TestFieldTable(t *testing.T) {
+	table := FieldTable()
+	for _, want := range []string{"## fio-run", "## fio-event-*", "| `latency.p*` | double | ns |"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	if table != FieldTable() {
+		t.Error("not the same twice")
+	}
+}

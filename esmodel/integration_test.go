@@ -1,0 +1,503 @@
+//go:build integration
+
+package esmodel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/pipeline"
+)
+
+// These tests need a real Elasticsearch:
+//
+//	FIOLAT_TEST_ES=http://127.0.0.1:9200 go test -tags integration ./esmodel
+//
+// FIOLAT_TEST_ES_URL may name a full distribution as well, which has the histogram
+// field type; then all of them run against it, too. Without a server they fail: a
+// skipped test proves nothing.
+func clusters(t *testing.T, f func(t *testing.T, c *Client, prefix string)) {
+	addresses := map[string]string{"FIOLAT_TEST_ES": os.Getenv("FIOLAT_TEST_ES")}
+	if full := os.Getenv("FIOLAT_TEST_ES_URL"); full != "" {
+		addresses["FIOLAT_TEST_ES_URL"] = full
+	}
+	for name, address := range addresses {
+		t.Run(name, func(t *testing.T) {
+			if address == "" {
+				t.Fatal("set FIOLAT_TEST_ES to the URL of an Elasticsearch (scripts/elasticsearch up)")
+			}
+			c := testClient(t, Config{Addresses: []string{address}, MaxWait: 10 * time.Second})
+			prefix := fmt.Sprintf("t%x", rand.Uint64())
+			t.Cleanup(func() { wipe(c, prefix) })
+			f(t, c, prefix)
+		})
+	}
+}
+
+// wipe removes everything of a prefix.
+func wipe(c *Client, prefix string) {
+	ctx := context.Background()
+	var found map[string]any
+	_ = c.Call(ctx, Request{Op: "list", Method: "GET", Path: "/" + prefix + "-*/_alias"}, &found)
+	for name := range found {
+		_ = c.Call(ctx, Request{Op: "wipe", Method: "DELETE", Path: path(name)}, nil)
+	}
+	for _, k := range Kinds {
+		_ = c.Call(ctx, Request{Op: "wipe", Method: "DELETE", Path: "/_index_template/" + prefix + "-" + string(k)}, nil)
+	}
+	_ = c.Call(ctx, Request{Op: "wipe", Method: "DELETE", Path: "/_ilm/policy/" + prefix}, nil)
+}
+
+// stored are all documents of a prefix by index and id.
+func stored(t *testing.T, c *Client, prefix string) map[string]json.RawMessage {
+	t.Helper()
+	var reply struct {
+		Hits struct {
+			Hits []hit `json:"hits"`
+		} `json:"hits"`
+	}
+	if err := c.Call(t.Context(), Request{Op: "read all", Method: "POST", Path: "/" + prefix + "-*/_search?size=10000"}, &reply); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]json.RawMessage{}
+	for _, h := range reply.Hits.Hits {
+		out[h.Index+"/"+h.ID] = h.Source
+	}
+	return out
+}
+
+func sameStored(t *testing.T, got, want map[string]json.RawMessage) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d documents, want %d", len(got), len(want))
+	}
+	for k, v := range want {
+		if string(got[k]) != string(v) {
+			t.Fatalf("%s is\n%s\nwant\n%s", k, got[k], v)
+		}
+	}
+}
+
+// Setup makes what is missing, and then finds everything as it should be.
+func TestIntegrationSetup(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		first, err := Setup(t.Context(), c, SetupOptions{Prefix: prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Setup(t.Context(), c, SetupOptions{Prefix: prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("histogram %v, lifecycle %v, warnings %q", first.Histogram, first.Lifecycle, first.Warnings)
+		for i, it := range first.Items {
+			if it.Action != "created" || again.Items[i].Action != "unchanged" {
+				t.Errorf("%s %s: %s, then %s", it.Type, it.Name, it.Action, again.Items[i].Action)
+			}
+		}
+		if len(first.Items) < len(Kinds) || len(first.Warnings) == 0 == !first.Histogram {
+			t.Errorf("%+v", first)
+		}
+		there, err := c.templates(t.Context(), prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typ := "object"
+		if first.Histogram {
+			typ = "histogram"
+		}
+		if got := canonical(there[prefix+"-histogram"].Template); !strings.Contains(got, `"histogram":{`) || !strings.Contains(got, fmt.Sprintf(`"type":%q`, typ)) {
+			t.Errorf("template is %s", got)
+		}
+	})
+}
+
+// A run that crosses a month: each document is there as it was made, mapped as the
+// table says, and nothing else.
+func TestIntegrationIngest(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		quanta := testQuanta(run, 30)
+		sink, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 64 << 10}, run, quanta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := sink.Report()
+		leaves, rows := 29*4, 30*5
+		wantCounts(t, r, Counts{Made: int64(leaves + rows + 1), Indexed: int64(leaves + rows + 1)})
+		before := stored(t, c, prefix)
+		if len(before) != leaves+rows+1 || sink.Status() != StatusComplete {
+			t.Errorf("%d documents stored, want %d; status %s", len(before), leaves+rows+1, sink.Status())
+		}
+		e := NewEncoder(prefix, run)
+		for _, q := range quanta {
+			for i := range q.Leaves {
+				doc, _ := e.Histogram(nil, q, &q.Leaves[i])
+				key := e.Index(KindHistogram, q) + "/" + string(e.ID(leafScope, q.Leaves[i].Dims, q))
+				if string(before[key]) != string(doc) {
+					t.Fatalf("%s is\n%s\nwant\n%s", key, before[key], doc)
+				}
+			}
+			for i := range q.Rows {
+				doc, _ := e.Percentiles(nil, q, &q.Rows[i])
+				key := e.Index(KindPercentiles, q) + "/" + string(e.ID(q.Rows[i].Scope, q.Rows[i].Dims, q))
+				if string(before[key]) != string(doc) {
+					t.Fatalf("%s is\n%s\nwant\n%s", key, before[key], doc)
+				}
+			}
+		}
+
+		t.Run("again", func(t *testing.T) {
+			if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+				t.Fatal(err)
+			}
+			sameStored(t, stored(t, c, prefix), before)
+		})
+		t.Run("mapping", func(t *testing.T) { checkMapped(t, c, prefix) })
+		t.Run("aggregations", func(t *testing.T) { checkAggregations(t, c, prefix, quanta) })
+		t.Run("another generation", func(t *testing.T) {
+			other := testRun()
+			other.Generation, other.Interval = "g2", 2e9
+			next := testQuanta(other, 7)
+			s, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, other, next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := stored(t, c, prefix)
+			if want := 6*4 + 7*5 + 1; len(after) != want {
+				t.Errorf("%d documents left, want %d", len(after), want)
+			}
+			for k, v := range after {
+				if !strings.Contains(string(v), `"generation":"g2"`) {
+					t.Errorf("%s is left of another generation", k)
+				}
+			}
+			// Quanta at even seconds have the same ids and were overwritten.
+			if got, want := s.Report().Total().Deleted, int64(leaves+rows-6*4-7*5); got != want {
+				t.Errorf("%d deleted, want %d", got, want)
+			}
+		})
+	})
+}
+
+// checkMapped compares every mapped field with the table.
+func checkMapped(t *testing.T, c *Client, prefix string) {
+	var reply map[string]struct {
+		Mappings map[string]any `json:"mappings"`
+	}
+	if err := c.Call(t.Context(), Request{Op: "mapping", Method: "GET", Path: "/" + prefix + "-*/_mapping"}, &reply); err != nil {
+		t.Fatal(err)
+	}
+	for index, m := range reply {
+		kind, _ := KindOf(prefix, index)
+		for name, typ := range leafTypes(m.Mappings) {
+			if name == "latency.histogram" && typ == "object" {
+				typ = "histogram"
+			}
+			f, ok := FieldOf(kind, name)
+			want := f.Type
+			if strings.HasSuffix(name, ".at_least") {
+				want = "keyword"
+			}
+			if !ok || want != typ && !(want == "-" && typ == "object") {
+				t.Errorf("%s: %s is %s, table says %q %v", index, name, typ, want, ok)
+			}
+		}
+	}
+}
+
+// checkAggregations: _doc_count makes terms count I/Os, octaves add up to the
+// samples, and the sums are those of the quanta.
+func checkAggregations(t *testing.T, c *Client, prefix string, quanta []*pipeline.Quantum) {
+	whole, samples := map[string]int64{}, map[string]float64{}
+	for _, q := range quanta {
+		for _, l := range q.Leaves {
+			whole[l.Dims.Host] += int64(math.Floor(l.Samples + 0.5))
+			samples[l.Dims.Host] += l.Samples
+		}
+	}
+	var reply struct {
+		Aggregations struct {
+			Hosts struct {
+				Buckets []struct {
+					Key     string
+					Count   int64 `json:"doc_count"`
+					Samples struct{ Value float64 }
+				}
+			}
+		}
+	}
+	err := c.Call(t.Context(), Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
+		`{"size":0,"aggs":{"hosts":{"terms":{"field":"host.name"},"aggs":{"samples":{"sum":{"field":"samples"}}}}}}`)}, &reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(reply.Aggregations.Hosts.Buckets) != 2 {
+		t.Errorf("%+v", reply)
+	}
+	for _, b := range reply.Aggregations.Hosts.Buckets {
+		if b.Count != whole[b.Key] || math.Abs(b.Samples.Value-samples[b.Key]) > 1e-9*samples[b.Key] {
+			t.Errorf("%s: %d I/Os, want %d; samples %v, want %v", b.Key, b.Count, whole[b.Key], b.Samples.Value, samples[b.Key])
+		}
+	}
+	// Labels, options and settings can be searched for.
+	for _, q := range []string{`{"term":{"labels.b.c":"2"}}`, `{"term":{"fio.options.bs":"4k"}}`, `{"term":{"fio.options.a.b":"1"}}`, `{"term":{"settings.align":""}}`, `{"range":{"summary.all.p99":{"gt":0}}}`, `{"term":{"account.documents.made":267}}`} {
+		var n struct{ Count int }
+		if err := c.Call(t.Context(), Request{Op: "count", Method: "POST", Path: "/" + prefix + "-run/_count", Body: []byte(`{"query":` + q + `}`)}, &n); err != nil || n.Count != 1 {
+			t.Errorf("%s finds %d: %v", q, n.Count, err)
+		}
+	}
+}
+
+// A document that the mapping refuses is counted, named and kept; the run is
+// partial, and when the mapping takes it the file finishes the run.
+func TestIntegrationRefused(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		if _, err := Setup(t.Context(), c, SetupOptions{Prefix: prefix}); err != nil {
+			t.Fatal(err)
+		}
+		run := testRun()
+		quanta := testQuanta(run, 8)
+		dir := t.TempDir()
+		w, err := NewBulkWriter(c, BulkConfig{Prefix: prefix, SpoolDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := &badWriter{Writer: w}
+		s := NewSink(bad, SinkOptions{Prefix: prefix})
+		err = s.Close(t.Context(), drive(t.Context(), s, run, quanta))
+		var incomplete *IncompleteError
+		if !errors.As(err, &incomplete) {
+			t.Fatalf("error %v", err)
+		}
+		r := s.Report()
+		if r.Total().Refused != 1 || len(r.Refusals) != 1 || r.Refusals[0].Status != 400 || r.Refusals[0].ID != bad.id || s.Status() != StatusPartial {
+			t.Errorf("%+v, status %s", r, s.Status())
+		}
+		t.Log(err)
+		kept := mustRead(t, r.RefusedFile)
+		if !strings.Contains(kept, bad.id) || !strings.Contains(kept, `"_error":{"status":400,`) {
+			t.Errorf("kept %s", kept)
+		}
+		// Repaired by hand, it can be loaded, and that completes the run.
+		if err := os.WriteFile(r.RefusedFile, []byte(strings.ReplaceAll(kept, `"not a number"`, "1")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Load(t.Context(), c, []string{dir}, LoadOptions{Prefix: prefix})
+		if err != nil || len(l.Complete) != 1 {
+			t.Fatalf("%+v, %v", l, err)
+		}
+		docs := stored(t, c, prefix)
+		if got := string(docs[prefix+"-run/"+RunDocID(run.ID, "")]); !strings.Contains(got, `"status":"complete"`) || len(docs) != 7*4+8*5+1 {
+			t.Errorf("%d documents, run %s", len(docs), got)
+		}
+	})
+}
+
+// badWriter spoils the tenth document.
+type badWriter struct {
+	Writer
+	n  int
+	id string
+}
+
+func (b *badWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+	if b.n++; b.n == 10 {
+		b.id = string(id)
+		doc = []byte(strings.Replace(string(doc), `"samples":`, `"samples":"not a number","was":`, 1))
+	}
+	return b.Writer.Add(ctx, index, id, doc)
+}
+
+// The same documents by way of a directory.
+func TestIntegrationLoadDirectory(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		quanta := testQuanta(run, 12)
+		dir := filepath.Join(t.TempDir(), "out")
+		w, err := NewDirWriter(dir, prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := NewSink(w, SinkOptions{Prefix: prefix})
+		if err := s.Close(t.Context(), drive(t.Context(), s, run, quanta)); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Load(t.Context(), c, []string{dir}, LoadOptions{Prefix: prefix})
+		if err != nil || len(l.Complete) != 1 {
+			t.Fatalf("%+v, %v", l, err)
+		}
+		loaded := stored(t, c, prefix)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			t.Fatal(err)
+		}
+		sameStored(t, loaded, stored(t, c, prefix))
+	})
+}
+
+// Deletes name the version that was seen: one that was overwritten since stays.
+func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		quanta := testQuanta(run, 4)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			t.Fatal(err)
+		}
+		before := len(stored(t, c, prefix))
+		var first hit
+		deleted := map[string]int64{}
+		g := generation{run.ID, "", "another"}
+		err := c.scan(t.Context(), "test", patterns(prefix), g.query(false), 7, func(page []hit) error {
+			if first.ID == "" {
+				first = page[0]
+				body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"run\":{\"id\":\"r/1\",\"generation\":\"another\"}}\n", first.Index, first.ID)
+				if err := c.Call(t.Context(), Request{Op: "overwrite", Method: http.MethodPost, Path: "/_bulk", Body: []byte(body)}, nil); err != nil {
+					return err
+				}
+			}
+			return c.deleteHits(t.Context(), page, deleted)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.refresh(t.Context(), prefix, nil); err != nil {
+			t.Fatal(err)
+		}
+		docs := stored(t, c, prefix)
+		sum := int64(0)
+		for _, n := range deleted {
+			sum += n
+		}
+		if docs[first.Index+"/"+first.ID] == nil || len(docs) != 2 || sum != int64(before-2) {
+			t.Errorf("%d left of %d, %d deleted", len(docs), before, sum)
+		}
+	})
+}
+
+// Names that people type are no reason for Elasticsearch to refuse anything.
+func TestIntegrationHostileNames(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		run.Name, run.Part = strings.Repeat("ü", 20000), "p\x00\n\"\\"
+		run.Labels = map[string]string{"a.b.c": "\xff", "a": strings.Repeat("y", 40000), "a b": "", "ü-_/@:": "x", "_id": "y", "a.b": "z"}
+		if err := CheckLabels(run.Labels); err != nil {
+			t.Fatal(err)
+		}
+		entry := &run.Metas[0].Entries[0]
+		for _, k := range []string{" ", ".", "a.b.c", "a..b", "\x1b[31m", "_id", strings.Repeat("k", 200)} {
+			entry.Options[k] = strings.Repeat("ö", 4000)
+		}
+		run.Logs[0].Host, run.Logs[0].Job = strings.Repeat("h", 40000), "\u2028<script>"
+		quanta := testQuanta(run, 3)
+		for _, q := range quanta {
+			for i := range q.Leaves {
+				q.Leaves[i].Dims.Host += strings.Repeat("ä", 10000) + "\x00"
+				q.Leaves[i].Dims.Log = "a/b\\c\".log"
+			}
+		}
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A first contact with everything at once: two ingests of the same run do no harm.
+func TestIntegrationTwoAtOnce(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		errs := make(chan error, 2)
+		for range cap(errs) {
+			go func() {
+				run := testRun()
+				_, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 32 << 10}, run, testQuanta(run, 50))
+				errs <- err
+			}()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(stored(t, c, prefix)); n != 49*4+50*5+1 {
+			t.Errorf("%d documents", n)
+		}
+	})
+}
+
+// An index set read-only in mid-run is waited for.
+func TestIntegrationReadOnly(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		quanta := testQuanta(run, 6)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			t.Fatal(err)
+		}
+		before := stored(t, c, prefix)
+		block := func(on bool) {
+			body := fmt.Sprintf(`{"index.blocks.write":%v}`, on)
+			if err := c.Call(context.Background(), Request{Op: "block", Method: http.MethodPut, Path: "/" + prefix + "-percentiles-2026.08/_settings", Body: []byte(body)}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		block(true)
+		time.AfterFunc(2*time.Second, func() { block(false) })
+		s, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta)
+		if err != nil || s.Report().Retried == 0 {
+			t.Fatalf("%v, %d retried", err, s.Report().Retried)
+		}
+		sameStored(t, stored(t, c, prefix), before)
+	})
+}
+
+// The histogram type's own rules, and percentiles asked of it, on a full cluster.
+func TestIntegrationHistogramType(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		has, err := c.hasHistogram(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !has {
+			t.Log("this cluster has no histogram type: set FIOLAT_TEST_ES_URL to a full distribution for the rest of this test")
+			return
+		}
+		run := testRun()
+		quanta := testQuanta(run, 10)
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, quanta); err != nil {
+			t.Fatal(err)
+		}
+		var reply struct {
+			Aggregations struct {
+				P struct{ Values map[string]float64 }
+			}
+		}
+		err = c.Call(t.Context(), Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
+			`{"size":0,"aggs":{"p":{"percentiles":{"field":"latency.histogram","percents":[50,99],"hdr":{"number_of_significant_value_digits":3}}}}}`)}, &reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []float64
+		for _, q := range quanta {
+			for _, l := range q.Leaves {
+				l.Hist.Each(func(i int, w float64) {
+					for range int(w + 0.5) {
+						all = append(all, run.Geometry.Middle(i))
+					}
+				})
+			}
+		}
+		slices.Sort(all)
+		if got, want := reply.Aggregations.P.Values["50.0"], all[len(all)/2]; math.Abs(got-want) > 0.1*want {
+			t.Errorf("p50 is %v, want about %v", got, want)
+		}
+	})
+}
