@@ -43,14 +43,14 @@ func mapped(t *testing.T, kind Kind, name string) string {
 	}
 	m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
 	types := leafTypes(m)
-	if typ, ok := types[name]; ok {
+	if typ, ok := types[name]; ok && typ != "object" {
 		return typ
 	}
-	for parent := name; parent != ""; { // stored as part of an object that is not indexed
-		parent = parent[:max(strings.LastIndexByte(parent, '.'), 0)]
+	for parent := strings.TrimSuffix(name, ".*"); parent != ""; { // stored as part of an object that is not indexed
 		if types[parent+".*"] == "object" {
 			return "-"
 		}
+		parent = parent[:max(strings.LastIndexByte(parent, '.'), 0)]
 	}
 	parent := within(m, strings.Split(name[:strings.LastIndexByte(name, '.')], ".")...)
 	if parent["dynamic"] != true {

@@ -2,7 +2,6 @@ package esmodel
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -191,5 +190,3 @@ func wantCounts(t *testing.T, r Report, want Counts) {
 		t.Errorf("counts do not add up: %+v", got)
 	}
 }
-
-var _ = fmt.Sprint

@@ -84,7 +84,7 @@ func sameStored(t *testing.T, got, want map[string]json.RawMessage) {
 	}
 	for k, v := range want {
 		if string(got[k]) != string(v) {
-			t.Fatalf("%s is\n%s\nwant\n%s", k, got[k], v)
+			t.Fatalf("%s is\n%.600s\nwant\n%.600s", k, got[k], v)
 		}
 	}
 }
@@ -146,14 +146,14 @@ func TestIntegrationIngest(t *testing.T) {
 				doc, _ := e.Histogram(nil, q, &q.Leaves[i])
 				key := e.Index(KindHistogram, q) + "/" + string(e.ID(leafScope, q.Leaves[i].Dims, q))
 				if string(before[key]) != string(doc) {
-					t.Fatalf("%s is\n%s\nwant\n%s", key, before[key], doc)
+					t.Fatalf("%s is\n%.600s\nwant\n%.600s", key, before[key], doc)
 				}
 			}
 			for i := range q.Rows {
 				doc, _ := e.Percentiles(nil, q, &q.Rows[i])
 				key := e.Index(KindPercentiles, q) + "/" + string(e.ID(q.Rows[i].Scope, q.Rows[i].Dims, q))
 				if string(before[key]) != string(doc) {
-					t.Fatalf("%s is\n%s\nwant\n%s", key, before[key], doc)
+					t.Fatalf("%s is\n%.600s\nwant\n%.600s", key, before[key], doc)
 				}
 			}
 		}

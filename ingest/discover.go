@@ -247,7 +247,9 @@ func (d *discovery) paths(paths []string) error {
 	for len(d.links) > 0 { // real folders first, so that a run has its real name
 		link := d.links[0]
 		d.links = d.links[1:]
-		d.search(link, link)
+		if !under(realPath(filepath.Dir(link)), realPath(link)) { // it would lead up and around
+			d.search(link, link)
+		}
 	}
 	return nil
 }
@@ -280,7 +282,10 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	d.seen[real] = true
 	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size(), ModTime: info.ModTime()}
 	named := false
-	if s.Name, named = ParseName(s.Base); !named && info.Mode().IsRegular() {
+	if s.Name, named = ParseName(s.Base); !named && otherLog.MatchString(s.Base) {
+		d.given.Ignored = append(d.given.Ignored, ignored(path))
+		return nil
+	} else if !named && info.Mode().IsRegular() {
 		switch kind, err := d.sniff(path); {
 		case err != nil:
 			return err
@@ -509,9 +514,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 				continue
 			}
 			if otherLog.MatchString(e.Name()) {
-				if strings.Contains(e.Name(), ".log.fz") {
-					in.Warnings = append(in.Warnings, Printable(path)+": stored compressed by fio (log_store_compressed); not used: unpack it with fio --inflate-log")
-				}
+				in.Ignored = append(in.Ignored, ignored(path))
 				continue
 			}
 			kind, err := d.sniff(path)
@@ -535,6 +538,13 @@ func (d *discovery) beside(in *Input, folders []string) {
 
 // otherLog are logs of fio's that hold no latency.
 var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log|\.log\.fz`)
+
+func ignored(path string) string {
+	if strings.Contains(filepath.Base(path), ".log.fz") {
+		return Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
+	}
+	return Printable(path) + ": a log without latencies"
+}
 
 func (d *discovery) meta(path string) (*Meta, error) {
 	r, err := d.open(path)

@@ -153,7 +153,7 @@ func (r *Reader) parse(line []byte, whole bool) *ParseError {
 	rec.Line = r.line
 	rec.Index, rec.Count = rec.Index[:0], rec.Count[:0]
 	var lead [3]uint64
-	i := 0
+	i := blanks(line)
 	for f := range lead {
 		v, n, ok := number(line[i:])
 		if !ok {

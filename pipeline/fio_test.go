@@ -3,20 +3,24 @@
 package pipeline
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/internal/like"
 )
 
 // fio runs a job file with the real fio in a new folder, with json+ beside the
@@ -266,8 +270,128 @@ func TestFioClientServer(t *testing.T) {
 	}
 }
 
-// TestFioAccuracy compares with every single I/O of freshly made runs: steady, at
-// rates that differ per direction, and stalled for three seconds.
+// accuracy collects relative errors by percentile.
+type accuracy struct {
+	errs   map[float64][]float64
+	counts []float64 // relative errors of the count
+}
+
+var exactPercentiles = []float64{50, 95, 99}
+
+// second compares one second: what a program says of the I/Os of the directions
+// that completed in [from, from + 1 s) ms.
+func (a *accuracy) second(ios []exactIO, from int64, direction string, samples float64, said []float64) (n float64, exact []float64) {
+	var latencies []float64
+	for _, io := range ios {
+		if (direction == All || io.dir == direction) && io.ms >= from && io.ms < from+1000 {
+			latencies = append(latencies, float64(io.ns))
+		}
+	}
+	n = float64(len(latencies))
+	if n < 100 {
+		return n, nil
+	}
+	slices.Sort(latencies)
+	a.counts = append(a.counts, math.Abs(samples-n)/n)
+	for k, p := range exactPercentiles {
+		exact = append(exact, latencies[int(math.Ceil(n*p/100))-1])
+		if a.errs == nil {
+			a.errs = map[float64][]float64{}
+		}
+		e := 1.0 // it says nothing of a second with I/O
+		if said != nil {
+			e = math.Abs(said[k]-exact[k]) / exact[k]
+		}
+		a.errs[p] = append(a.errs[p], e)
+	}
+	return n, exact
+}
+
+func (a *accuracy) String() string {
+	var b strings.Builder
+	for _, p := range exactPercentiles {
+		fmt.Fprintf(&b, "| %.1f ", 100*median(a.errs[p]))
+	}
+	fmt.Fprintf(&b, "| %.1f | %.0f |", 100*median(a.counts), 100*slices.Max(a.counts))
+	return b.String()
+}
+
+// reference runs one of fio's own programs, as internal/like answers for it, and
+// compares it in the same way.
+func reference(t *testing.T, program string, logs []string, ios []exactIO, last int64) string {
+	t.Helper()
+	args, scale := []string{"--time-quantum", "1", "--percentiles", "50", "95", "99", "--"}, 1000.0
+	if program == "fiologparser_hist" {
+		args, scale = []string{"--interval", "1000", "--percentiles", "95,99"}, 1
+	}
+	var out bytes.Buffer
+	if err := like.Run(t.Context(), program, append(args, logs...), &out, io.Discard); err != nil {
+		return "| stops: " + err.Error() + " |"
+	}
+	said := map[int64][]float64{}
+	for line := range strings.Lines(out.String()) {
+		var v []float64
+		for _, f := range strings.Split(line, ",") {
+			n, err := strconv.ParseFloat(strings.TrimSpace(f), 64)
+			if err != nil {
+				break
+			}
+			v = append(v, n)
+		}
+		switch {
+		case program == "fiologparser_hist" && len(v) == 8: // end, samples, min, avg, median, p95, p99, max
+			said[int64(v[0])-1000] = []float64{v[1], v[4], v[5], v[6]}
+		case len(v) == 5: // start, samples, p50, p95, p99
+			said[int64(v[0])] = v[1:]
+		}
+	}
+	if len(said) == 0 {
+		t.Fatalf("%s said nothing: %s", program, out.String())
+	}
+	var a accuracy
+	for from := int64(0); from+1000 <= last; from += 1000 {
+		v := said[from]
+		if v == nil {
+			a.second(ios, from, All, 0, nil)
+			continue
+		}
+		a.second(ios, from, All, v[0], []float64{v[1] * scale, v[2] * scale, v[3] * scale})
+	}
+	return a.String()
+}
+
+// accuracyTest is a run that can be compared second by second: its rate is steady
+// but for what is done to it.
+type accuracyTest struct {
+	name   string
+	job    string
+	rate   float64 // I/Os per second
+	during func(*os.Process)
+}
+
+// kept says that fio kept its rate: in all tenths of seconds but those of a stall,
+// and of the burst in which it makes up for one.
+func (a *accuracyTest) kept(ios []exactIO) bool {
+	tenths := map[int64]float64{}
+	last := int64(0)
+	for _, io := range ios {
+		tenths[io.ms/100]++
+		last = max(last, io.ms/100)
+	}
+	off := 0
+	for i := int64(1); i < last; i++ {
+		if math.Abs(tenths[i]-a.rate/10) > 0.1*a.rate/10 {
+			off++
+		}
+	}
+	if a.during != nil {
+		return off < 60
+	}
+	return off < 5
+}
+
+// TestFioAccuracy compares with every single I/O of freshly made runs: steady,
+// stalled for three seconds, and at rates that differ per direction.
 func TestFioAccuracy(t *testing.T) {
 	disk := "ioengine=psync\nsize=32m\nbs=4k\ntime_based=1\nthread\n"
 	stall := func(p *os.Process) {
@@ -276,71 +400,101 @@ func TestFioAccuracy(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		p.Signal(syscall.SIGCONT) //nolint:errcheck // the test would show
 	}
-	tests := []struct {
-		name   string
-		job    string
-		during func(*os.Process)
-	}{
-		{"steady", disk + "rw=randrw\nrate_iops=800\nlog_hist_msec=1000\nruntime=12\n", nil},
-		{"rates that differ", "ioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nthread\nrw=randrw\nrate_iops=900,400\nlog_hist_msec=300\nruntime=12\n", nil},
-		{"stalled", disk + "rw=randrw\nrate_iops=800\nlog_hist_msec=1000\nruntime=14\n", stall},
+	tests := []accuracyTest{
+		{"steady", disk + "rw=randrw\nrate_iops=800\nlog_hist_msec=1000\nruntime=12\n", 1600, nil},
+		{"stalled", disk + "rw=randrw\nrate_iops=800\nlog_hist_msec=1000\nruntime=14\n", 1600, stall},
+		{"rates that differ", disk + "rw=randrw\nrate_iops=900,400\nlog_hist_msec=250\nruntime=12\n", 1300, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := fio(t, "[x]\n"+tt.job+"write_hist_log=x\nwrite_lat_log=x\n", tt.during)
-			ios := readExact(t, filepath.Join(dir, "x_clat.*.log"))
+			var dir string
+			var ios []exactIO
+			for range 4 { // on a machine that is busy with other things fio cannot keep its rate
+				dir = fio(t, "[x]\n"+tt.job+"write_hist_log=x\nwrite_lat_log=x\n", tt.during)
+				ios = readExact(t, filepath.Join(dir, "x_clat.*.log"))
+				if tt.kept(ios) {
+					break
+				}
+				t.Log("fio did not keep its rate; again")
+			}
 			s := settings()
-			s.Interval, s.Percentiles = time.Second, []float64{50, 95, 99}
+			s.Interval, s.Percentiles = time.Second, exactPercentiles
 			p, c := planned(t, s, dir)
 			complete(t, p)
-			if a := p.Account; a.LinesSkipped != 0 || a.Records == 0 {
-				t.Errorf("account %+v", a)
-			}
 			last := int64(math.MaxInt64)
 			for _, r := range p.Report() {
 				for _, d := range r.Dirs {
 					last = min(last, d.Last.Milliseconds())
 				}
 			}
-			errs := map[float64][]float64{}
-			worst := 0.0
+			errs := map[string]*accuracy{"read": {}, "write": {}, All: {}}
 			for i, row := range c.rows {
-				from := c.offsets[i] / msec
-				if row.Dims.Direction == All || from+1000 > last {
+				from, dir := c.offsets[i]/msec, row.Dims.Direction
+				if from+1000 > last {
 					continue
 				}
-				var latencies []float64
-				for _, io := range ios {
-					if io.dir == row.Dims.Direction && io.ms >= from && io.ms < from+1000 {
-						latencies = append(latencies, float64(io.ns))
-					}
-				}
-				n := float64(len(latencies))
-				off := math.Abs(row.Stats.Samples - n)
-				if off > max(0.015*n, 5) {
-					t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", row.Dims.Direction, from, row.Stats.Samples, n)
-				}
-				if n < 100 {
+				n, exact := errs[dir].second(ios, from, dir, row.Stats.Samples, row.Stats.Percentiles)
+				if dir == All {
 					continue
 				}
-				worst = max(worst, off/n)
-				slices.Sort(latencies)
-				for k, p := range s.Percentiles {
-					exact := latencies[int(math.Ceil(n*p/100))-1]
-					e := math.Abs(row.Stats.Percentiles[k]-exact) / exact
-					errs[p] = append(errs[p], e)
-					if p == 50 && e > 0.1 {
-						t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", row.Dims.Direction, from, row.Stats.Percentiles[k], exact)
+				if math.Abs(row.Stats.Samples-n) > max(0.015*n, 5) {
+					t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", dir, from, row.Stats.Samples, n)
+				}
+				if exact != nil && math.Abs(row.Stats.Percentiles[0]-exact[0]) > 0.1*exact[0] {
+					t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", dir, from, row.Stats.Percentiles[0], exact[0])
+				}
+			}
+			for _, dir := range []string{"read", "write"} {
+				for _, p := range s.Percentiles {
+					if m := median(errs[dir].errs[p]); m > 0.02 {
+						t.Errorf("%s p%g: median relative error %.2f %%, want at most 2 %%", dir, p, 100*m)
 					}
 				}
 			}
-			for _, p := range s.Percentiles {
-				if m := median(errs[p]); m > 0.02 {
-					t.Errorf("p%g: median relative error %.2f %%, want at most 2 %%", p, 100*m)
-				} else {
-					t.Logf("p%g: median relative error %.2f %% over %d seconds; worst count %.2f %% off", p, 100*m, len(errs[p]), 100*worst)
-				}
+			logs, err := filepath.Glob(filepath.Join(dir, "x_clat_hist.*.log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("| %s | fiolat %s", tt.name, errs[All])
+			for _, program := range like.Programs {
+				t.Logf("| %s | %s %s", tt.name, program, reference(t, program, logs, ios, last))
 			}
 		})
+	}
+}
+
+// TestFioRates: directions whose records do not alternate, over which
+// fio-histo-log-pctiles stops: none is lost or misplaced.
+func TestFioRates(t *testing.T) {
+	t.Parallel()
+	dir := fio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\nlog_hist_msec=300\nruntime=9\nwrite_hist_log=x\nwrite_lat_log=x\n", nil)
+	ios := readExact(t, filepath.Join(dir, "x_clat.*.log"))
+	s := settings()
+	s.Interval = 3 * time.Second
+	p, c := planned(t, s, dir)
+	complete(t, p)
+	lines := 0
+	text, err := os.ReadFile(filepath.Join(dir, "x_clat_hist.1.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range strings.Lines(string(text)) {
+		lines++
+	}
+	if p.Account.Records != int64(lines) {
+		t.Errorf("%d records of %d lines", p.Account.Records, lines)
+	}
+	for i, row := range c.rows {
+		if from := c.offsets[i] / msec; row.Dims.Direction != All && from < 9000 {
+			n := 0.0
+			for _, io := range ios {
+				if io.dir == row.Dims.Direction && io.ms >= from && io.ms < from+3000 {
+					n++
+				}
+			}
+			if math.Abs(row.Stats.Samples-n) > 0.01*n+5 {
+				t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", row.Dims.Direction, from, row.Stats.Samples, n)
+			}
+		}
 	}
 }

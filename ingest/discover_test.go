@@ -1,0 +1,257 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseName(t *testing.T) {
+	for base, want := range map[string]Name{
+		"a_clat_hist.1.log":                   {Prefix: "a", Hist: true, Job: 1},
+		"a_clat_hist.12.log.gz":               {Prefix: "a", Hist: true, Job: 12},
+		"a_clat_hist.1.log.host":              {Prefix: "a", Hist: true, Job: 1, Host: "host"},
+		"a_clat_hist.1.log.127.0.0.1":         {Prefix: "a", Hist: true, Job: 1, Host: "127.0.0.1"},
+		"a_clat_hist.1.log.h.example.com.zst": {Prefix: "a", Hist: true, Job: 1, Host: "h.example.com"},
+		"output.0_clat_hist.3.log.osd1.xz":    {Prefix: "output.0", Hist: true, Job: 3, Host: "osd1"},
+		"a_clat_hist.log":                     {Prefix: "a", Hist: true},
+		"a_clat_hist.log.host":                {Prefix: "a", Hist: true, Host: "host"},
+		"a_slat.1.log":                        {Prefix: "a", Kind: Slat, Job: 1},
+		"a_lat.1.log":                         {Prefix: "a", Kind: Lat, Job: 1},
+		"a_clat.1.log":                        {Prefix: "a", Job: 1},
+		"my_lat_clat.log":                     {Prefix: "my_lat"},
+		"a b\n_clat_hist.1.log":               {Prefix: "a b\n", Hist: true, Job: 1},
+		"_clat_hist.1.log":                    {Hist: true, Job: 1},
+		"a_clat_hist_clat_hist.1.log":         {Prefix: "a_clat_hist", Hist: true, Job: 1},
+		"a_clat_hist.1.log.b_clat_hist.2.log": {Prefix: "a_clat_hist.1.log.b", Hist: true, Job: 2},
+	} {
+		if got, ok := ParseName(base); !ok || got != want {
+			t.Errorf("%q: %+v, %v", base, got, ok)
+		}
+	}
+	for _, base := range []string{"", "a.log", "a_bw.1.log", "a_iops.1.log", "a_clat_hist.0.log", "a_clat_hist.x.log", "a_clat_hist.1.txt", "a_clat_hist.1.log.fz", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log", "fio.json"} {
+		if got, ok := ParseName(base); ok {
+			t.Errorf("%q: %+v", base, got)
+		}
+	}
+}
+
+// described is the inputs in words, a line for each run: its root, then its logs
+// with hosts, JSON and job files, below the root.
+func described(ins []*Input, dir string) string {
+	var b strings.Builder
+	short := func(root, path string) string {
+		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsAbs(path) {
+			return filepath.ToSlash(rel)
+		}
+		return filepath.ToSlash(path)
+	}
+	for _, in := range ins {
+		fmt.Fprintf(&b, "%s:", short(dir, in.Root))
+		for _, l := range in.Logs {
+			fmt.Fprintf(&b, " %s", short(in.Root, l.Path))
+			if l.Host != "" {
+				fmt.Fprintf(&b, "@%s", l.Host)
+			}
+		}
+		for _, m := range in.Metas {
+			fmt.Fprintf(&b, " json=%s", short(in.Root, m.Path))
+		}
+		for _, j := range in.JobFiles {
+			fmt.Fprintf(&b, " job=%s", short(in.Root, j.Path))
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// TestDiscover: which files make which runs.
+func TestDiscover(t *testing.T) {
+	const hist, single = "1000, 0, 4096, 0, 1, 0\n", "1, 5000, 0, 4096\n"
+	files := map[string]string{
+		"one/a_clat_hist.1.log": hist, "one/a_clat_hist.2.log": hist, "one/a_clat_hist.10.log": "", "one/fio.json": "banner\n" + minimal,
+		"one/job.fio": "[a]\nioengine=null\nwrite_hist_log=a\n", "one/readme.txt": "[a] is a run", "one/notes": "", "one/data.0.0": "\x00\x01{\"fio version\": 1",
+		"one/other.json": `{"a": 1}`, "one/a_bw.1.log": single,
+		"two/sub/b_clat_hist.1.log.gz": hist, "two/sub/b_clat_hist.1.log": hist, "two/sub/b_clat.1.log": single, "two/sub/b_slat.1.log": single,
+		"two/sub/._b_clat_hist.2.log": hist,
+		"single/c_clat.1.log":         single, "single/c_lat.1.log": single,
+		"pb/s1/clients/h1/x_clat_hist.1.log": hist, "pb/s1/clients/h2/deep/x_clat_hist.1.log": hist, "pb/s1/result.txt": minimal, "pb/s1/clients/h1/own.json": minimal,
+		"clients/acme/run1/x_clat_hist.1.log": hist, "clients/acme/run2/x_clat_hist.1.log": hist,
+		"brackets/[1]/x_clat_hist.1.log": hist,
+		"renamed/hist.txt":               hist, "renamed/cluster_clat_hist.1.log.h1": hist,
+		"empty/readme": "",
+	}
+	dir := t.TempDir()
+	for name, text := range files {
+		write(t, dir, name, text)
+	}
+	if err := os.Symlink("..", filepath.Join(dir, "two", "loop")); err != nil {
+		t.Skip(err)
+	}
+	for link, to := range map[string]string{"two/aaa": "sub", "pb/s1/dangling": "nowhere", "linked": "one"} {
+		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const one = "one: a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.10.log json=fio.json job=job.fio"
+	const pb = "pb/s1: clients/h1/x_clat_hist.1.log@h1 clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt json=clients/h1/own.json"
+	for name, c := range map[string]struct {
+		paths string // below dir
+		opt   DiscoverOptions
+		want  string
+		err   string
+		warn  string
+	}{
+		"a folder":                  {paths: "one", want: one},
+		"a folder through a link":   {paths: "linked", want: strings.Replace(one, "one:", "linked:", 1)},
+		"a folder twice":            {paths: "one one/", want: one},
+		"a file":                    {paths: "one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
+		"a file twice":              {paths: "one/a_clat_hist.2.log one/../one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
+		"files of two folders":      {paths: "one/a_clat_hist.2.log two/sub/b_clat_hist.1.log", want: "one: a_clat_hist.2.log ../two/sub/b_clat_hist.1.log json=fio.json job=job.fio"},
+		"a glob":                    {paths: "one/*hist.1*.log", want: "one: a_clat_hist.1.log a_clat_hist.10.log json=fio.json job=job.fio"},
+		"a glob of folders":         {paths: "o*", want: one},
+		"a bracket in a name":       {paths: "brackets/[1]", want: "brackets/[1]: x_clat_hist.1.log"},
+		"everything in a folder":    {paths: "one/*", want: "one: a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.10.log json=fio.json job=job.fio", warn: "neither a log"},
+		"plain and packed, a loop":  {paths: "two", want: "two/sub: b_clat_hist.1.log"},
+		"singles, no histograms":    {paths: "single", want: "single: c_clat.1.log"},
+		"slat":                      {paths: "two", opt: DiscoverOptions{Kind: Slat}, want: "two/sub: b_slat.1.log"},
+		"lat":                       {paths: "single two", opt: DiscoverOptions{Kind: Lat}, want: "single: c_lat.1.log"},
+		"pbench":                    {paths: "pb", want: pb},
+		"pbench, from clients":      {paths: "pb/s1/clients", want: pb},
+		"pbench, one host":          {paths: "pb/s1/clients/h2", want: "pb/s1: clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt"},
+		"pbench, a file":            {paths: "pb/s1/clients/h1/x_clat_hist.1.log", want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=own.json"},
+		"clients, but not pbench's": {paths: "clients", want: "clients/acme/run1: x_clat_hist.1.log@acme\nclients/acme/run2: x_clat_hist.1.log@acme"},
+		"below such clients":        {paths: "clients/acme/run1", want: "clients/acme/run1: x_clat_hist.1.log"},
+		"several runs":              {paths: "single pb one", want: one + "\n" + pb + "\nsingle: c_clat.1.log"},
+		"a file and a folder":       {paths: "single two/sub/b_clat_hist.1.log", want: "two/sub: b_clat_hist.1.log\nsingle: c_clat.1.log"},
+		"JSON given with a folder":  {paths: "single one/fio.json", want: "single: c_clat.1.log json=../one/fio.json"},
+		"JSON given with a file":    {paths: "pb/s1/clients/h1/x_clat_hist.1.log one/fio.json one/job.fio", want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=../../../../one/fio.json job=../../../../one/job.fio"},
+		"--fio-json":                {paths: "pb", opt: DiscoverOptions{FioJSON: []string{"one/fio.json"}}, want: strings.Replace(pb, "json=result.txt json=clients/h1/own.json", "json=../../one/fio.json", 1)},
+		"standard input":            {paths: "-", want: ".: -"},
+		"and a file":                {paths: "- one/a_clat_hist.1.log", want: ".: - one/a_clat_hist.1.log json=one/fio.json job=one/job.fio"},
+		"a log by another name":     {paths: "renamed/hist.txt", want: "renamed: hist.txt"},
+		"two hosts":                 {paths: "renamed", want: "renamed: cluster_clat_hist.1.log.h1@h1"},
+		"no such path":              {paths: "one no/such", err: "no/such: no such file or directory; check the path"},
+		"a glob without matches":    {paths: "no*such", err: "no*such: no file matches; check the pattern; ** is not known, folders are searched anyway"},
+		"a bad glob":                {paths: "no[", err: `no[: not a pattern: syntax error in pattern; write \[ for a bracket that is part of a name`},
+		"no logs":                   {paths: "one empty", err: "empty: no fio histogram logs (NAME_clat_hist.N.log) below it; did the job set write_hist_log?"},
+		"logs of another kind":      {paths: "one", opt: DiscoverOptions{Kind: Slat}, err: "one: no slat logs, but of clat; pass --kind clat"},
+		"a file of another kind":    {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, but of slat; pass --kind slat"},
+		"only JSON":                 {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},
+		"nothing of fio's":          {paths: "one/readme.txt", err: "one/readme.txt: neither a log of fio's nor its JSON nor a job file; pass logs (NAME_clat_hist.N.log) or folders with logs"},
+		"standard input twice":      {paths: "- -", err: "-: standard input can be read only once; give `-` once"},
+		"--fio-json that is none":   {paths: "one", opt: DiscoverOptions{FioJSON: []string{"one/other.json"}}, err: "one/other.json:1: JSON, but no jobs of fio in it; pass the whole output of fio --output-format=json+"},
+		"--fio-json that is not":    {paths: "one", opt: DiscoverOptions{FioJSON: []string{"nope"}}, err: "nope: no such file or directory; check the path"},
+		"no path":                   {err: "PATH: nothing to read; pass logs (NAME_clat_hist.N.log) or folders with logs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(dir)
+			ins, err := Discover(strings.Fields(c.paths), c.opt)
+			if c.err != "" {
+				var pe *ParseError
+				if !errors.As(err, &pe) || err.Error() != c.err {
+					t.Errorf("got %v, want %s", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := describedRelative(ins); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			warned := strings.Join(ins[0].Warnings, "\n")
+			if c.warn == "" && warned != "" || !strings.Contains(warned, c.warn) {
+				t.Errorf("warned: %q", warned)
+			}
+		})
+	}
+}
+
+// describedRelative is described for relative paths.
+func describedRelative(ins []*Input) string {
+	for _, in := range ins {
+		abs := func(p string) string {
+			if p == stdin {
+				return p
+			}
+			p, _ = filepath.Abs(p)
+			return p
+		}
+		in.Root = abs(in.Root)
+		for _, l := range in.Logs {
+			l.Path = abs(l.Path)
+		}
+		for _, m := range in.Metas {
+			m.Path = abs(m.Path)
+		}
+		for _, j := range in.JobFiles {
+			j.Path = abs(j.Path)
+		}
+	}
+	wd, _ := os.Getwd()
+	return described(ins, wd)
+}
+
+func TestDiscoverTrees(t *testing.T) {
+	ins, err := Discover([]string{"testdata/trees"}, DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `testdata/trees/cbt/00000000/osd_ra-00004096/op_size-00004096: output.0_clat_hist.1.log.node1@node1 output.1_clat_hist.1.log.node1@node1 output.0_clat_hist.1.log.node2@node2 output.1_clat_hist.1.log.node2@node2 json=json_output.0.node1 json=json_output.0.node2 json=json_output.1.node1 json=json_output.1.node2
+testdata/trees/pbench/1-4KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job
+testdata/trees/pbench/2-64KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job`
+	if got := describedRelative(ins); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestDiscoverNames: names that move a terminal's cursor come out quoted.
+func TestDiscoverNames(t *testing.T) {
+	dir := t.TempDir()
+	evil := "\x1b[2Jx\n"
+	write(t, dir, evil+"_clat_hist.1.log", "")
+	write(t, dir, evil+"_clat_hist.1.log.gz", "")
+	write(t, dir, evil+"_lat.1.log", "")
+	write(t, dir, evil+".json", "{\"fio version\" : \"x\", cut")
+	write(t, dir, evil+".fio", "[a]\nrw=read\n[b\n")
+	write(t, dir, evil+"_clat_hist.2.log.fz", "x")
+	ins, err := Discover([]string{dir}, DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := slices.Concat(ins[0].Ignored, ins[0].Warnings)
+	if len(ins[0].Ignored) != 3 || len(ins[0].Warnings) != 2 {
+		t.Errorf("%q", said)
+	}
+	_, err = Discover([]string{filepath.Join(dir, evil)}, DiscoverOptions{})
+	for _, text := range append(said, err.Error()) {
+		if strings.ContainsAny(text, "\x1b\n") {
+			t.Errorf("printed raw: %q", text)
+		}
+	}
+}
+
+func TestDiscoverUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("everything can be read by root; run as another user")
+	}
+	dir := t.TempDir()
+	write(t, dir, "a_clat_hist.1.log", "")
+	sub := filepath.Dir(write(t, dir, "sub/b_clat_hist.1.log", ""))
+	if err := os.Chmod(sub, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(sub, 0o755)
+	ins, err := Discover([]string{dir}, DiscoverOptions{})
+	if err != nil || len(ins) != 1 || !strings.Contains(strings.Join(ins[0].Warnings, ""), "permission denied") {
+		t.Error(ins, err)
+	}
+	if _, err := Discover([]string{sub}, DiscoverOptions{}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Error(err)
+	}
+}
