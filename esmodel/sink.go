@@ -152,14 +152,18 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		}
 	} else {
 		var incomplete *IncompleteError
-		if errors.As(err, &incomplete) {
-			// Whoever loads what is set aside finishes the run with this.
-			if doc, e := s.enc.AppendRun(nil, StatusComplete, sum, s.documents(true)); e == nil {
-				err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), doc))
-			}
+		missing := errors.As(err, &incomplete)
+		whole, e := s.enc.AppendRun(nil, StatusComplete, sum, s.documents(true))
+		if e == nil {
+			e = s.last(ctx, StatusPartial, sum)
 		}
-		if e := s.last(ctx, StatusPartial, sum); e != nil && incomplete == nil && !errors.Is(err, e) {
+		if !missing && !errors.Is(err, e) {
 			err = errors.Join(err, e)
+		}
+		if missing {
+			// Whoever loads what is set aside finishes the run with this; it must be
+			// the last that the spool says of the run.
+			err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), whole))
 		}
 	}
 	s.err = err

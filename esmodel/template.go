@@ -293,9 +293,17 @@ func merge(dst, src map[string]any) {
 	}
 }
 
-// same compares a template with what the server shows of it, which has settings as
-// strings, booleans as strings in places, and lists of one as their element.
-func same(want, have map[string]any) bool { return canonical(want) == canonical(have) }
+// same compares a template with what the server shows of it, which has numbers and
+// booleans as strings in places, and more at the top: dates, and what people may
+// have added, such as components for settings of their own.
+func same(want, have map[string]any) bool {
+	for k, v := range want {
+		if canonical(v) != canonical(have[k]) {
+			return false
+		}
+	}
+	return true
+}
 
 func canonical(v any) string {
 	switch v := v.(type) {

@@ -131,7 +131,7 @@ func ingestInto(t *testing.T, es, prefix string, args ...string) map[string]int 
 
 func TestElasticsearch(t *testing.T) {
 	es := server(t)
-	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"} {
+	for _, folder := range folders {
 		t.Run(folder, func(t *testing.T) {
 			prefix := fmt.Sprintf("it-%s-%d", folder, os.Getpid())
 			t.Cleanup(func() {

@@ -5,10 +5,18 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"fiolat/esmodel/esmodeltest"
 )
 
 const real = "../../testdata/fio"
@@ -52,13 +60,6 @@ func TestBadInput(t *testing.T) {
 			return []byte(strings.Join(f, ", "))
 		}
 	}
-	gz := func(b []byte) []byte {
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		w.Write(b) //nolint:errcheck // a buffer
-		w.Close()  //nolint:errcheck // a buffer
-		return z.Bytes()
-	}
 	tests := []struct {
 		name string
 		file string // bad_clat_hist.1.log unless said
@@ -80,7 +81,7 @@ func TestBadInput(t *testing.T) {
 		{name: "a byte-order mark", data: append([]byte("\xef\xbb\xbf"), good...), at: ".log:1:", want: []string{"byte-order mark"}, rest: 1},
 		{name: "a 100 MB line", data: third(func([]byte) []byte { return append(bytes.Repeat([]byte("0, "), 100<<20/3), '\n') }), at: ".log:3:", want: []string{"--max-line"}, rest: 1},
 		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }), at: ".log:3:", want: []string{"binary"}, rest: 1},
-		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gz(good)[:len(gz(good))/2], at: ".log.gz", want: []string{"gzip"}, rest: -1},
+		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gzipped(good)[:len(gzipped(good))/2], at: ".log.gz", want: []string{"gzip"}, rest: -1},
 		{name: "log_compression", data: []byte("1, 94230894823, 0, 4096, 0\n2, 94230894899, 0, 4096, 0\n"), at: ".log:1:", want: []string{"log_compression"}, rest: -1},
 		{name: "all zero", data: allZero(lines), at: ".log", want: []string{"clat_percentiles"}, rest: -1},
 		{name: "time runs backwards", data: append(bytes.Clone(good), lines[0]...), at: ".log:21:", want: []string{"backwards", "per_job_logs=0"}, rest: -1},
@@ -203,4 +204,170 @@ func TestExitCodes(t *testing.T) {
 			}
 		})
 	}
+}
+
+var folders = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"}
+
+// TestStandIn: a server that enforces all rules of the histogram field, and more
+// than Elasticsearch does, accepts every document of every real log; and it gets
+// the mapping with the type.
+func TestStandIn(t *testing.T) {
+	t.Parallel()
+	for _, folder := range folders {
+		for _, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by", "direction,host,job,log"}} {
+			t.Run(fmt.Sprint(folder, flags), func(t *testing.T) {
+				t.Parallel()
+				s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+				code, _, stderr := fiolat(t, nil, append(append([]string{"ingest", "--es", s.URL, "--output", t.TempDir()}, flags...), real+"/"+folder)...)
+				if code != exitOK {
+					t.Fatalf("exit %d\n%s", code, stderr)
+				}
+				if len(s.Docs("fio-histogram-*")) == 0 || len(s.Docs("fio-percentiles-*")) == 0 || len(s.Docs("fio-run")) != 1 {
+					t.Error("documents are missing")
+				}
+				template, err := json.Marshal(s.Template("fio-histogram"))
+				if err != nil || !strings.Contains(string(template), `"histogram":{"type":"histogram"`) {
+					t.Errorf("the template does not map the histogram type: %s %v", template, err)
+				}
+			})
+		}
+	}
+}
+
+// TestOutputAndLoad: without an Elasticsearch the same documents go into files,
+// and load brings them to where ingest would have.
+func TestOutputAndLoad(t *testing.T) {
+	t.Parallel()
+	direct, loaded := esmodeltest.New(t, esmodeltest.Options{}), esmodeltest.New(t, esmodeltest.Options{})
+	dir := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{"ingest", "--es", direct.URL, "--output", t.TempDir(), real + "/cluster"},
+		{"ingest", "--output", dir, real + "/cluster"},
+		{"load", "--es", loaded.URL, dir},
+	} {
+		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+			t.Fatalf("%v: exit %d\n%s", args, code, stderr)
+		}
+	}
+	for _, pattern := range []string{"fio-histogram-*", "fio-percentiles-*"} {
+		a, b := direct.Docs(pattern), loaded.Docs(pattern)
+		if len(a) == 0 || len(a) != len(b) {
+			t.Fatalf("%s: %d documents sent, %d loaded", pattern, len(a), len(b))
+		}
+		for i := range a {
+			if a[i].ID != b[i].ID || string(a[i].Source) != string(b[i].Source) {
+				t.Fatalf("%s: %s is not %s", pattern, a[i].Source, b[i].Source)
+			}
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder's mode is %v (%v)", info.Mode(), err)
+	}
+}
+
+// TestFormats: the same log, however it is stored or handed over, is the same rows.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	good := goodLog(t)
+	dir := t.TempDir()
+	var zst, xzed bytes.Buffer
+	zw, err := zstd.NewWriter(&zst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	xw, err := xz.NewWriter(&xzed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []io.WriteCloser{zw, xw} {
+		if _, err = w.Write(good); err != nil {
+			t.Fatal(err)
+		}
+		if err = w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, want, stderr := fiolat(t, good, "percentiles", "--format", "ndjson", "-")
+	if code != exitOK || strings.Count(want, "\n") == 0 {
+		t.Fatalf("standard input: exit %d\n%s", code, stderr)
+	}
+	for name, data := range map[string][]byte{".log": good, ".log.gz": gzipped(good), ".log.zst": zst.Bytes(), ".log.xz": xzed.Bytes()} {
+		file := filepath.Join(dir, "x_clat_hist.1"+name)
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, got, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", file); code != exitOK || got != want {
+			t.Errorf("%s: exit %d, %s\nother rows than standard input:\n%.300s\nwant\n%.300s", name, code, stderr, got, want)
+		}
+		if code, got, stderr := fiolat(t, data, "percentiles", "--format", "ndjson", "-"); code != exitOK || got != want {
+			t.Errorf("%s on standard input: exit %d, %s", name, code, stderr)
+		}
+	}
+}
+
+// TestKnownBadVersions: logs of these versions are refused whatever they hold.
+func TestKnownBadVersions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(real + "/gaps/fio.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]int{"fio-3.5": exitOK, "fio-3.6": exitInput, "fio-3.16": exitInput, "fio-3.17": exitOK, "fio-3.6-12-gabcd": exitInput} {
+		dir := t.TempDir()
+		if err := errors.Join(os.WriteFile(dir+"/fio.json", bytes.ReplaceAll(text, []byte("fio-3.33"), []byte(version)), 0o600),
+			os.WriteFile(dir+"/gaps_clat_hist.1.log", goodLog(t), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := fiolat(t, nil, "percentiles", dir)
+		if code != want || want == exitInput && !strings.Contains(stderr, "3.6 to 3.16") {
+			t.Errorf("%s: exit %d, want %d\n%s", version, code, want, stderr)
+		}
+	}
+}
+
+// TestLooksDamaged: without fio's JSON, damage is repaired only on demand.
+func TestLooksDamaged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		name := "cluster_clat_hist.1.log." + host
+		b, err := os.ReadFile(real + "/cluster/" + name)
+		if err == nil { // without the host's suffix nothing tells where it came from
+			err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll("cluster_clat_hist.N.log", "N", host[len(host)-1:])), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	repaired := func(flags ...string) (int, string) {
+		t.Helper()
+		code, stdout, stderr := fiolat(t, nil, append([]string{"percentiles", "--format", "json", dir}, flags...)...)
+		var got struct {
+			Account struct {
+				Repaired int `json:"logs_repaired"`
+			}
+		}
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {
+			t.Fatalf("exit %d, %v\n%s", code, err, stderr)
+		}
+		return got.Account.Repaired, stderr
+	}
+	if n, said := repaired(); n != 0 || !strings.Contains(said, "looks damaged") || !strings.Contains(said, "--fio-json") {
+		t.Errorf("%d logs repaired; said\n%s", n, said)
+	}
+	if n, _ := repaired("--repair"); n != 2 {
+		t.Errorf("--repair: %d logs repaired, want 2", n)
+	}
+	if n, said := repaired("--no-repair"); n != 0 || strings.Contains(said, "looks damaged") {
+		t.Errorf("--no-repair: %d logs repaired; said\n%s", n, said)
+	}
+}
+
+func gzipped(b []byte) []byte {
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(b) //nolint:errcheck // a buffer
+	w.Close()  //nolint:errcheck // a buffer
+	return z.Bytes()
 }

@@ -1,0 +1,535 @@
+package esmodel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+// undisturbed is what an ingest leaves behind if nothing goes wrong.
+func undisturbed(t *testing.T, quanta int) map[string]string {
+	s, c := standIn(t)
+	run := testRun()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, quanta)); err != nil {
+		t.Fatal(err)
+	}
+	return contents(s)
+}
+
+// Whatever happens on the way, in the end each document is there once, as it was
+// made, and the account says so.
+func TestFaultsThatPass(t *testing.T) {
+	want := undisturbed(t, 20)
+	reply := func(f func([]byte) []byte) esmodeltest.Fault { return esmodeltest.Fault{Times: 2, Reply: f} }
+	every := func(n int64) func(string, string) (int, string, string) {
+		var count atomic.Int64
+		return func(string, string) (int, string, string) {
+			if count.Add(1)%n == 0 {
+				return 429, "es_rejected_execution_exception", "queue capacity"
+			}
+			return 0, "", ""
+		}
+	}
+	tests := []struct {
+		name  string
+		fault esmodeltest.Fault
+	}{
+		{"connection reset", esmodeltest.Fault{Times: 3, Reset: true}},
+		{"reply lost after storing", esmodeltest.Fault{Times: 3, LoseReply: true}},
+		{"429 of the request", esmodeltest.Fault{Times: 3, Status: 429, Type: "es_rejected_execution_exception"}},
+		{"503 of the request", esmodeltest.Fault{Times: 3, Status: 503, Type: "unavailable"}},
+		{"500 of the request", esmodeltest.Fault{Status: 500}},
+		{"502 without a body of ours", esmodeltest.Fault{Times: 2, Status: 502}},
+		{"429 of documents", esmodeltest.Fault{Times: 4, Item: every(3)}},
+		{"read-only index", esmodeltest.Fault{Times: 3, Item: func(string, string) (int, string, string) {
+			return 403, "cluster_block_exception", "index [x] blocked by: [FORBIDDEN/8/index write (api)]"
+		}}},
+		{"short reply", reply(func(b []byte) []byte { return b[:len(b)/2] })},
+		{"empty reply", reply(func([]byte) []byte { return nil })},
+		{"reply about fewer documents", reply(func([]byte) []byte { return []byte(`{"items":[{"index":{"_id":"x","status":201}}]}`) })},
+		{"reply about other documents", reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"_id":"`), []byte(`"_id":"x`)) })},
+		{"reply without a status", reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"status":`), []byte(`"state":`)) })},
+		{"reply that is not JSON", reply(func([]byte) []byte { return []byte("<html>proxy</html>") })},
+		{"slow", esmodeltest.Fault{Times: 2, Delay: 300 * time.Millisecond}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			noLeak(t)
+			s, c := standIn(t)
+			t.Cleanup(s.CloseClientConnections)
+			run := testRun()
+			quanta := testQuanta(run, 20)
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 64 << 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			if err := sink.Begin(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			s.Inject(tt.fault)
+			for _, q := range quanta {
+				if err := sink.Quantum(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sink.Close(t.Context(), sink.End(t.Context(), testSummary(run, quanta))); err != nil {
+				t.Fatal(err)
+			}
+			equalContents(t, contents(s), want)
+			r := sink.Report()
+			wantCounts(t, r, Counts{Made: int64(len(want)), Indexed: int64(len(want))})
+			if tt.fault.Delay == 0 && r.Retried == 0 {
+				t.Error("nothing was sent again: did the fault strike?")
+			}
+			c.Close()
+			s.Close()
+		})
+	}
+}
+
+// A server that answers too late is asked again.
+func TestTimeoutOfARequest(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	var waits []Wait
+	c := testClient(t, Config{Addresses: []string{s.URL}, Timeout: 300 * time.Millisecond, MaxWait: 5 * time.Second, OnWait: func(w Wait) { waits = append(waits, w) }})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(esmodeltest.Fault{Delay: time.Second})
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte(`{}`))
+	if err := w.Flush(t.Context()); err != nil || len(s.Docs("*")) != 1 {
+		t.Fatalf("%v, %d documents", err, len(s.Docs("*")))
+	}
+	w.Close(t.Context(), false)
+	if len(waits) != 1 || !strings.Contains(waits[0].Err.Error(), "no answer within 300ms") {
+		t.Errorf("%+v", waits)
+	}
+}
+
+// 413 halves a request until it passes; a document that is too large alone is kept.
+func TestTooLargeIsSplit(t *testing.T) {
+	s, c := standIn(t)
+	dir := t.TempDir()
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: dir, GzipLevel: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 413, Type: "too_large", Match: func(r *http.Request) bool { return r.ContentLength > 1000 }})
+	big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", 2000))
+	for i := range 50 {
+		doc := fmt.Sprintf(`{"n":%d}`, i)
+		if i == 17 {
+			doc = big
+		}
+		if err := w.Add(t.Context(), "fio-event-2026.08", fmt.Appendf(nil, "id%d", i), []byte(doc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush(t.Context())
+	w.Close(t.Context(), false)
+	r := w.Report()
+	wantCounts(t, r, Counts{Made: 50, Indexed: 49, Refused: 1})
+	if len(s.Docs("*")) != 49 || !strings.Contains(mustRead(t, r.RefusedFile), `"_id":"id17"},"_error":{"status":413,`) {
+		t.Errorf("%d documents, %+v", len(s.Docs("*")), r)
+	}
+}
+
+// The server comes back, but not in time: all is spooled, the run says partial, and
+// one load makes of it what an undisturbed ingest would have been.
+func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		begins int // quanta before it goes away; -1: it was never there
+	}{{"from the start", -1}, {"at once", 0}, {"in the middle", 10}, {"before the end", 20}} {
+		t.Run(tt.name, func(t *testing.T) {
+			noLeak(t)
+			want := undisturbed(t, 20)
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 300 * time.Millisecond})
+			dir := filepath.Join(t.TempDir(), "out")
+			run := testRun()
+			quanta := testQuanta(run, 20)
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 32 << 10, SpoolDir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			away := esmodeltest.Fault{Times: -1, Reset: true, Match: func(*http.Request) bool { return true }}
+			if tt.begins < 0 {
+				s.Inject(away)
+			}
+			if err := sink.Begin(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			for i, q := range quanta {
+				if i == tt.begins {
+					s.Inject(away)
+				}
+				if err := sink.Quantum(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Inject(away)
+			err = sink.Close(t.Context(), sink.End(t.Context(), testSummary(run, quanta)))
+			var incomplete *IncompleteError
+			var unavailable *UnavailableError
+			if !errors.As(err, &incomplete) || !errors.As(err, &unavailable) {
+				t.Fatalf("error %v", err)
+			}
+			r := sink.Report()
+			n := r.Total()
+			if n.Made != int64(len(want)) || n.Indexed+n.Spooled != n.Made || n.Lost != 0 || n.Refused != 0 || r.SpoolFile == "" {
+				t.Errorf("%+v", n)
+			}
+			s.Heal()
+			l, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			if err != nil || len(l.Complete) != 1 {
+				t.Fatalf("%+v, %v", l, err)
+			}
+			equalContents(t, contents(s), want)
+			c.Close()
+			s.Close()
+		})
+	}
+}
+
+// A live run goes on over an outage that is longer than our patience: what comes
+// while the server is away is spooled, what comes later is sent.
+func TestServerComesBackAfterGivingUp(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 200 * time.Millisecond})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id string) {
+		t.Helper()
+		if err := errors.Join(w.Add(t.Context(), "fio-event-2026.08", []byte(id), []byte("{}")), w.Flush(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("before")
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	add("away")
+	started := time.Now()
+	add("still away") // no patience is spent again
+	if took := time.Since(started); took > 150*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+	s.Heal()
+	w.mu.Lock()
+	w.probe = time.Now()
+	w.mu.Unlock()
+	add("back")
+	add("and on")
+	if err := w.Close(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, w.Report(), Counts{Made: 5, Indexed: 3, Spooled: 2})
+}
+
+// Without a spool there is nowhere to go on to.
+func TestServerAwayWithoutSpool(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503, Type: "x", Reason: "y"})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: -1})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	var away *UnavailableError
+	if err := w.Flush(t.Context()); !errors.As(err, &away) {
+		t.Errorf("%v", err)
+	}
+	if err := w.Add(t.Context(), "fio-event-2026.08", []byte("b"), []byte("{}")); !errors.As(err, &away) {
+		t.Errorf("%v", err)
+	}
+	w.Close(t.Context(), false)
+	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
+	if err := w.Add(t.Context(), "x", nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A wrong password is said once.
+func TestForbiddenIsNotTriedAgain(t *testing.T) {
+	const reason = "action [indices:data/write/bulk[s]] is unauthorized for user [bob] with effective roles [r] on indices [fio-run], this action is granted by the index privileges [index,write,all]"
+	for _, tt := range []struct {
+		name  string
+		fault esmodeltest.Fault
+		want  ForbiddenError
+	}{
+		{"401", esmodeltest.Fault{Times: -1, Status: 401, Type: "security_exception", Reason: "unable to authenticate user [bob]"}, ForbiddenError{Status: 401, User: "bob"}},
+		{"403", esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: reason}, ForbiddenError{Status: 403, User: "bob", Level: "index", Privilege: "index"}},
+		{"403 of documents", esmodeltest.Fault{Times: -1, Item: func(string, string) (int, string, string) { return 403, "security_exception", reason }}, ForbiddenError{Status: 403, User: "bob", Level: "index", Privilege: "index"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			run := testRun()
+			dir := t.TempDir()
+			w, err := NewBulkWriter(c, BulkConfig{SpoolDir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			if err := sink.Begin(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			s.Inject(tt.fault)
+			before := len(s.Requests("_bulk"))
+			var no *ForbiddenError
+			quanta := testQuanta(run, 3)
+			err = nil
+			for _, q := range quanta {
+				err = errors.Join(err, sink.Quantum(t.Context(), q))
+			}
+			err = sink.Close(t.Context(), errors.Join(err, sink.End(t.Context(), testSummary(run, quanta))))
+			if !errors.As(err, &no) || no.User != tt.want.User || no.Privilege != tt.want.Privilege || no.Level != tt.want.Level || no.Status != tt.want.Status {
+				t.Fatalf("%+v: %v", no, err)
+			}
+			if n := len(s.Requests("_bulk")) - before; n != 1 {
+				t.Errorf("%d requests", n)
+			}
+			if n := sink.Report().Total(); n.Spooled != n.Made || n.Made == 0 {
+				t.Errorf("%+v", n)
+			}
+		})
+	}
+}
+
+func TestRefusedIsCountedNamedAndKept(t *testing.T) {
+	s, c := standIn(t)
+	run := testRun()
+	quanta := testQuanta(run, 10)
+	dir := t.TempDir()
+	w, err := NewBulkWriter(c, BulkConfig{SpoolDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := NewSink(w, SinkOptions{})
+	n := 0
+	if err := sink.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(esmodeltest.Fault{Item: func(index, id string) (int, string, string) {
+		if n++; n%20 == 7 {
+			return 400, "document_parsing_exception", "bad \x1b[31m\"field\" of " + id
+		}
+		return 0, "", ""
+	}})
+	for _, q := range quanta {
+		if err := sink.Quantum(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = sink.Close(t.Context(), sink.End(t.Context(), testSummary(run, quanta)))
+	var incomplete *IncompleteError
+	if !errors.As(err, &incomplete) || strings.ContainsAny(err.Error(), "\x1b") || !strings.Contains(err.Error(), "4 refused") {
+		t.Fatalf("error %v", err)
+	}
+	r := sink.Report()
+	made := int64(9*4 + 10*5 + 1)
+	wantCounts(t, r, Counts{Made: made, Indexed: made - 4, Refused: 4})
+	if lines := strings.Count(mustRead(t, r.RefusedFile), "\n"); lines != 8 {
+		t.Errorf("%d lines kept", lines)
+	}
+	if st, _ := os.Stat(r.RefusedFile); st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", st.Mode())
+	}
+	if sink.Status() != StatusPartial {
+		t.Errorf("status %s", sink.Status())
+	}
+	// Running again finishes the job, and takes away what was kept.
+	want := undisturbed(t, 10)
+	if _, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir}, run, quanta); err != nil {
+		t.Fatal(err)
+	}
+	equalContents(t, contents(s), want)
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Interrupted: the pipeline stops, and what is held is delivered or spooled within
+// five seconds, however dead the server is.
+func TestInterruptDrains(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		t.Run(fmt.Sprintf("dead=%v", dead), func(t *testing.T) {
+			noLeak(t)
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: time.Hour})
+			run := testRun()
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 16 << 10, SpoolDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if err := sink.Begin(ctx, run); err != nil {
+				t.Fatal(err)
+			}
+			if dead {
+				s.Inject(esmodeltest.Fault{Times: -1, Reset: true})
+			}
+			stop := errors.New("interrupted by the user")
+			time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
+			quanta := testQuanta(run, 2000)
+			for _, q := range quanta {
+				if err = sink.Quantum(ctx, q); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				err = sink.End(ctx, testSummary(run, quanta))
+			}
+			started := time.Now()
+			err = sink.Close(ctx, err)
+			if took := time.Since(started); took > DrainTime+time.Second || !errors.Is(err, stop) {
+				t.Errorf("took %v: %v", took, err)
+			}
+			r := sink.Report().Total()
+			if r.Made == 0 || r.Made != r.Indexed+r.Spooled || dead != (r.Spooled > 0) {
+				t.Errorf("%+v", r)
+			}
+			if !dead && sink.Status() != StatusPartial {
+				t.Errorf("status %s", sink.Status())
+			}
+			c.Close()
+			s.Close()
+		})
+	}
+}
+
+// The writer holds no more than it may while the server stands still.
+func TestMemoryIsBoundedWhileTheServerStandsStill(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: time.Hour})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 429})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 10 << 10, InFlight: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	doc := []byte(fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", 1000)))
+	for i := 0; err == nil; i++ {
+		err = w.Add(ctx, "fio-event-2026.08", fmt.Append(nil, i), doc)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if n := w.Report().Total(); n.Bytes > 3*(10<<10) {
+		t.Errorf("%d bytes taken over", n.Bytes)
+	}
+	s.Heal()
+	if err := w.Close(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Report().Total(); n.Indexed != n.Made || int(n.Made) != len(s.Docs("*")) {
+		t.Errorf("%+v, %d stored", n, len(s.Docs("*")))
+	}
+}
+
+// Documents from many goroutines, each acknowledged exactly once.
+func TestManyGoroutinesAdd(t *testing.T) {
+	s, c := standIn(t)
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 4 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error)
+	for g := range 8 {
+		go func() {
+			var err error
+			for i := 0; i < 200 && err == nil; i++ {
+				err = w.Add(t.Context(), fmt.Sprintf("fio-event-2026.%02d", 1+i%12), fmt.Appendf(nil, "%d-%d", g, i), fmt.Appendf(nil, `{"n":%d}`, i))
+				if i%50 == 0 {
+					err = errors.Join(err, w.Push(t.Context()))
+				}
+			}
+			errs <- err
+		}()
+	}
+	for range 8 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.Close(t.Context(), false)
+	wantCounts(t, w.Report(), Counts{Made: 1600, Indexed: 1600})
+	for _, d := range s.Docs("*") {
+		if d.Version != 1 {
+			t.Errorf("%s was written %d times", d.ID, d.Version)
+		}
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	var next time.Duration
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 10 * time.Second, OnWait: func(w Wait) { next = w.Next }})
+	s.Inject(esmodeltest.Fault{Status: 429, RetryAfter: "1"})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	w.Close(t.Context(), false)
+	if next != time.Second || w.Report().Total().Indexed != 1 {
+		t.Errorf("waited %v; %+v", next, w.Report().Total())
+	}
+	now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+	for h, want := range map[string]time.Duration{"": 0, "17": 17 * time.Second, "-3": 0, "x": 0, "Sat, 01 Aug 2026 00:00:05 GMT": 5 * time.Second, "Fri, 31 Jul 2026 00:00:05 GMT": 0, "99999999999999": 0} {
+		if got := retryAfter(h, now); got != want {
+			t.Errorf("%q: %v, want %v", h, got, want)
+		}
+	}
+}
+
+func TestBulkConfigIsChecked(t *testing.T) {
+	_, c := standIn(t)
+	for _, cfg := range []BulkConfig{{Prefix: "UP"}, {FlushBytes: -1}, {FlushBytes: 1 << 30}, {InFlight: 1000}, {GzipLevel: 10}} {
+		var usage *UsageError
+		if _, err := NewBulkWriter(c, cfg); !errors.As(err, &usage) {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}
+
+// The spool does not take more: what does not fit is lost by name, and no half
+// document is left.
+func TestSpoolThatCannotBeWritten(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: -1})
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	if err := w.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be spooled") {
+		t.Errorf("%v", err)
+	}
+	w.Close(t.Context(), false)
+	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
+}

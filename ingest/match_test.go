@@ -1,0 +1,494 @@
+package ingest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// matched is a run's logs in words, a line each: label, host, job, entry with
+// members, offset, how.
+func matched(t *testing.T, in *Input) (lines []string, warnings string) {
+	t.Helper()
+	logs, warned, err := Match(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range logs {
+		entry := "-"
+		if l.Entry != nil {
+			entry = fmt.Sprintf("%s/%d", l.Entry.JobName, l.Members)
+			if l.Entry.Dirs[Read].Kind[Clat].N+l.Entry.Dirs[Write].Kind[Clat].N == 0 {
+				entry += "/without"
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s %q %s %s %v %s", l.LogName, l.Host, l.Job, entry, l.Start.Offset, l.Start.How))
+	}
+	return lines, strings.Join(warned, "\n")
+}
+
+func check(t *testing.T, got []string, want string) {
+	t.Helper()
+	if g := strings.Join(got, "\n"); g != strings.TrimSpace(want) {
+		t.Errorf("got\n%s\nwant\n%s", g, strings.TrimSpace(want))
+	}
+}
+
+func one(t *testing.T, paths ...string) *Input {
+	t.Helper()
+	ins, err := Discover(paths, DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ins) != 1 {
+		t.Fatalf("%d runs", len(ins))
+	}
+	return ins[0]
+}
+
+// copied is a copy of a folder of testdata without the files of these names.
+func copied(t *testing.T, name string, without ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(filepath.Join("testdata", "meta", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+next:
+	for _, e := range entries {
+		for _, w := range without {
+			if ok, _ := filepath.Match(w, e.Name()); ok {
+				continue next
+			}
+		}
+		text, err := os.ReadFile(filepath.Join("testdata", "meta", name, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, e.Name(), string(text))
+	}
+	return dir
+}
+
+// TestMatchReal: runs of fio 3.33, with and without what was beside their logs.
+func TestMatchReal(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir, without string
+		only         string // these logs alone
+		want, warn   string
+	}{
+		"groups, job file": {dir: "fio-3.33-groups", want: `
+a_clat_hist.1.log "" one one/3 0s fio's start
+a_clat_hist.2.log "" one one/3 0s fio's start
+a_clat_hist.3.log "" two one/3 0s fio's start
+a_clat_hist.4.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.5.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.6.log "" four three/3 2.5s stage 2 (stonewall in the job file) + startdelay
+a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
+		// The group's options are those of its last section, and stonewall and new_group
+		// cannot be told apart here: 2 + 3 s and 3 + 2 s make the same sum.
+		"groups": {dir: "fio-3.33-groups", without: "job.fio", want: `
+a_clat_hist.1.log "" one one/3 0s fio's start
+a_clat_hist.2.log "" one one/3 0s fio's start
+a_clat_hist.3.log "" one one/3 0s fio's start
+a_clat_hist.4.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.6.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.7.log "" five five/1 2.002s stage 2 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of jobs began after a stonewall; pass the job file"},
+		"groups, no JSON": {dir: "fio-3.33-groups", without: "fio.json", want: `
+a_clat_hist.1.log "" one - 0s fio's start
+a_clat_hist.2.log "" one - 0s fio's start
+a_clat_hist.3.log "" two - 0s fio's start
+a_clat_hist.4.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.5.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.6.log "" four - 2.5s stage 2 (stonewall in the job file) + startdelay
+a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`},
+		"one log of a group": {dir: "fio-3.33-groups", only: "a_clat_hist.2.log", want: `
+a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, of which 1 have a log here: its totals are not used`},
+		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
+a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
+		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
+a_clat_hist.4.log "" three three/3/without 2.502s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" three three/3/without 2.502s stage 2 (stonewall guessed) + startdelay`, warn: "its totals are not used"},
+		"stonewall, job file": {dir: "fio-3.33-stonewall", want: `
+a_clat_hist.1.log "" one one/1 0s fio's start
+a_clat_hist.2.log "" two two/1 2.001s stage 2 (stonewall in the job file) + ramp_time
+a_clat_hist.3.log "" three three/1 4.002s stage 3 (stonewall in the job file)
+a_clat_hist.4.log "" three three/1 4.002s stage 3 (stonewall in the job file)
+a_clat_hist.5.log "" four four/1 5.003s stage 4 (stonewall in the job file)`},
+		"stonewall": {dir: "fio-3.33-stonewall", without: "job.fio", want: `
+a_clat_hist.1.log "" one one/1 0s fio's start
+a_clat_hist.2.log "" two two/1 2.001s stage 2 (stonewall, by the time elapsed) + ramp_time
+a_clat_hist.3.log "" three three/1 4.002s stage 3 (stonewall, by the time elapsed)
+a_clat_hist.4.log "" three three/1 4.002s stage 3 (stonewall, by the time elapsed)
+a_clat_hist.5.log "" four four/1 5.003s stage 4 (stonewall, by the time elapsed)`},
+		"new_group": {dir: "fio-3.33-new-group", without: "job.fio", want: `
+x_clat_hist.1.log "" x x/1 0s fio's start
+y_clat_hist.2.log "" y y/1 1s startdelay`},
+		"numjobs, the last of a stream": {dir: "fio-3.33-status", without: "job.fio", want: `
+s_clat_hist.1.log "" s s/3 0s fio's start
+s_clat_hist.2.log "" s s/3 0s fio's start
+s_clat_hist.3.log "" s s/3 0s fio's start`},
+		"client": {dir: "fio-3.33-client", without: "job.fio", want: `
+c_clat_hist.1.log.127.0.1.1 "127.0.1.1" c c/2 0s fio's start
+c_clat_hist.2.log.127.0.1.1 "127.0.1.1" c c/2 0s fio's start
+c_clat_hist.1.log.127.0.1.2 "127.0.1.2" c c/2 0s fio's start
+c_clat_hist.2.log.127.0.1.2 "127.0.1.2" c c/2 0s fio's start`},
+		"logs alone": {dir: "fio-3.33-client", without: "[fj]*", want: `
+c_clat_hist.1.log.127.0.1.1 "127.0.1.1" c - 0s taken to be fio's own start
+c_clat_hist.2.log.127.0.1.1 "127.0.1.1" c - 0s taken to be fio's own start
+c_clat_hist.1.log.127.0.1.2 "127.0.1.2" c - 0s taken to be fio's own start
+c_clat_hist.2.log.127.0.1.2 "127.0.1.2" c - 0s taken to be fio's own start`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := copied(t, c.dir, strings.Fields(c.without)...)
+			if c.only != "" {
+				dir = filepath.Join(dir, c.only)
+			}
+			lines, warned := matched(t, one(t, dir))
+			check(t, lines, c.want)
+			if c.warn == "" && warned != "" || !strings.Contains(warned, c.warn) {
+				t.Errorf("warned: %q", warned)
+			}
+		})
+	}
+}
+
+func TestMatchTrees(t *testing.T) {
+	lines, warned := matched(t, one(t, "testdata/trees/cbt"))
+	check(t, lines, `
+output.0_clat_hist.1.log.node1 "node1" librbdfio-0 librbdfio-0/1 0s fio's start
+output.1_clat_hist.1.log.node1 "node1" librbdfio-1 librbdfio-1/1 0s fio's start
+output.0_clat_hist.1.log.node2 "node2" librbdfio-0 librbdfio-0/1 0s fio's start
+output.1_clat_hist.1.log.node2 "node2" librbdfio-1 librbdfio-1/1 0s fio's start`)
+	if warned != "" {
+		t.Error(warned)
+	}
+	lines, warned = matched(t, one(t, "testdata/trees/pbench/1-4KiB"))
+	check(t, lines, `
+127.0.1.1/c_clat_hist.1.log "127.0.1.1" c c/2 0s fio's start
+127.0.1.1/c_clat_hist.2.log "127.0.1.1" c c/2 0s fio's start
+127.0.1.2/c_clat_hist.1.log "127.0.1.2" c c/2 0s fio's start
+127.0.1.2/c_clat_hist.2.log "127.0.1.2" c c/2 0s fio's start`)
+	if warned != "" {
+		t.Error(warned)
+	}
+	in := one(t, "testdata/trees/cbt")
+	logs, _, err := Match(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range []uint64{200, 300, 250, 351} { // as the hosts' own JSON has it
+		if got := logs[i].Entry.Dirs[Read].Kind[Clat].N; got != n {
+			t.Errorf("%s: %d, want %d", logs[i].LogName, got, n)
+		}
+	}
+}
+
+// doc is a document with these entries.
+func doc(path string, entries ...Entry) *Meta {
+	for i := range entries {
+		e := &entries[i]
+		e.Dirs[Read].Kind[Clat] = Totals{N: 7, Max: 9}
+		if e.RuntimeMS == 0 {
+			e.RuntimeMS, e.LongestMS = 1000, 1000
+		}
+	}
+	return &Meta{Path: path, Version: "fio-3.33", TimestampMS: 1700000010000, Entries: entries, Documents: 1}
+}
+
+func input(logs string, metas ...*Meta) *Input {
+	in := &Input{Metas: metas}
+	for _, path := range strings.Fields(logs) {
+		name, _ := ParseName(filepath.Base(path))
+		in.Logs = append(in.Logs, &Source{Path: path, Base: filepath.Base(path), Name: name, Host: name.Host})
+	}
+	return in
+}
+
+// TestMatchDocuments: which JSON a log belongs to.
+func TestMatchDocuments(t *testing.T) {
+	grouped := Options{"write_hist_log": "a"}
+	for name, c := range map[string]struct {
+		in         *Input
+		want, warn string
+	}{
+		"by jobname": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", Entry{JobName: "b"}), doc("2.json", Entry{JobName: "a"})), `
+a_clat_hist.1.log "" a a/1 0s fio's start
+b_clat_hist.1.log "" b b/1 0s fio's start`, ""},
+		"by option": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", Entry{JobName: "x", Options: Options{"write_hist_log": "/tmp/b"}}), doc("2.json", Entry{JobName: "y", Options: grouped})), `
+a_clat_hist.1.log "" y y/1 0s fio's start
+b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
+		"by the JSON's name": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("json_b.json", Entry{JobName: "x"}), doc("a.json.gz", Entry{JobName: "y"})), `
+a_clat_hist.1.log "" y y/1 0s fio's start
+b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
+		"ambiguous": {input("a_clat_hist.1.log", doc("1.json", Entry{JobName: "a"}), doc("2.json", Entry{JobName: "a"}, Entry{JobName: "b"})), `
+a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON is this log's: 1.json, 2.json; pass it with --fio-json"},
+		"a copy": {input("a_clat_hist.1.log", doc("1.json", Entry{JobName: "a"}), doc("1.json.gz", Entry{JobName: "a"})), `
+a_clat_hist.1.log "" a a/1 0s fio's start`, ""},
+		"each folder's own": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json", Entry{JobName: "x"}), doc("h2/fio.json", Entry{JobName: "y"})), `
+h1/a_clat_hist.1.log "" x x/1 0s fio's start
+h2/a_clat_hist.1.log "" y y/1 0s fio's start`, ""},
+		"another folder's": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json", Entry{JobName: "x"})), `
+h1/a_clat_hist.1.log "" x x/1 0s fio's start
+h2/a_clat_hist.1.log "" a - 0s taken to be fio's own start`, ""},
+		"another host's": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("out.h1", Entry{JobName: "x"})), `
+a_clat_hist.1.log.h1 "h1" x x/1 0s fio's start
+a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON is this log's"},
+		"hosts with one JSON of none": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("fio.json", Entry{JobName: "x"})), `
+a_clat_hist.1.log.h1 "h1" a - 0s fio's start of all jobs
+a_clat_hist.1.log.h2 "h2" a - 0s fio's start of all jobs`, `fio.json: cannot tell which host's JSON this is: "h1", "h2"; pass each host's with --fio-json`},
+		"two runs, JSON of one": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("fio.json", Entry{JobName: "x", Options: grouped})), `
+a_clat_hist.1.log "" x x/1 0s fio's start
+b_clat_hist.1.log "" b - 0s fio's start of all jobs`, ""},
+		"one host by two names": {input("a_clat_hist.1.log.box", doc("fio.json", Entry{JobName: "x", Host: "10.0.0.1"})), `
+a_clat_hist.1.log.box "box" x x/1 0s fio's start`, ""},
+		"with and without a domain": {input("a_clat_hist.1.log.n1.example.com a_clat_hist.1.log.n2", doc("fio.json", Entry{JobName: "x", Host: "n1"}, Entry{JobName: "y", Host: "n2.example.com"})), `
+a_clat_hist.1.log.n1.example.com "n1.example.com" x x/1 0s fio's start
+a_clat_hist.1.log.n2 "n2" y y/1 0s fio's start`, ""},
+		"a host without a job": {input("a_clat_hist.1.log.n1 a_clat_hist.1.log.n2", doc("fio.json", Entry{JobName: "x", Host: "n1"}, Entry{JobName: "x", Host: "n3"})), `
+a_clat_hist.1.log.n1 "n1" x x/1 0s fio's start
+a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON is this log's`},
+		"the host is the JSON's": {input("a_clat_hist.1.log", doc("fio.json", Entry{JobName: "x", Host: "n1"})), `
+a_clat_hist.1.log "n1" x x/1 0s fio's start`, ""},
+		"one log of all jobs": {input("a_clat_hist.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 3000, LongestMS: 1000})), `
+a_clat_hist.log "" x x/1 0s fio's start`, ""},
+		"prefixes differ in a group": {input("a_clat_hist.1.log b_clat_hist.2.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 2000, LongestMS: 1000})), `
+a_clat_hist.1.log "" a x/2 0s fio's start
+b_clat_hist.2.log "" b x/2 0s fio's start`, ""},
+		"threads that cannot be spread": {input("a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.3.log a_clat_hist.4.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 1500, LongestMS: 1000}, Entry{JobName: "y", RuntimeMS: 1, LongestMS: 1})), `
+a_clat_hist.1.log "" a - 0s fio's start of all jobs
+a_clat_hist.2.log "" a - 0s fio's start of all jobs
+a_clat_hist.3.log "" a - 0s fio's start of all jobs
+a_clat_hist.4.log "" a - 0s fio's start of all jobs`, "a_clat_hist.1.log: cannot tell which jobs of fio.json these 4 logs belong to (2 entries, 4 threads); pass the job file"},
+		"a section without logs": {input("a_clat_hist.1.log c_clat_hist.3.log", doc("fio.json", Entry{JobName: "a"}, Entry{JobName: "b"}, Entry{JobName: "c"})), `
+a_clat_hist.1.log "" a a/1 0s fio's start
+c_clat_hist.3.log "" c c/1 0s fio's start`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines, warned := matched(t, c.in)
+			check(t, lines, c.want)
+			if c.warn == "" && warned != "" || !strings.Contains(warned, c.warn) {
+				t.Errorf("warned: %q", warned)
+			}
+		})
+	}
+}
+
+// TestPartitions: how many threads an entry stands for, as (runtime sum/longest,
+// numjobs).
+func TestPartitions(t *testing.T) {
+	type e struct {
+		sum, longest int64
+		numjobs      string
+	}
+	for name, c := range map[string]struct {
+		entries []e
+		threads int
+		want    string // the first and how many more
+		certain bool
+	}{
+		"one each":                         {[]e{{1000, 1000, ""}, {1000, 1001, ""}}, 2, "[1 1]+0", true},
+		"one each, numjobs shown":          {[]e{{1000, 1000, "2"}, {1000, 1000, "2"}}, 2, "[1 1]+0", true},
+		"one each, fsync at the end":       {[]e{{1700, 1000, ""}, {1000, 1000, ""}}, 2, "[1 1]+0", true},
+		"more entries than logs":           {[]e{{1000, 1000, ""}, {1000, 1000, ""}, {5, 5, ""}}, 2, "[1 1 1]+0", true},
+		"a group":                          {[]e{{9000, 3001, ""}}, 3, "[3]+0", true},
+		"a group of unlike jobs":           {[]e{{4000, 3001, ""}}, 3, "[3]+0", true},
+		"numjobs of a group":               {[]e{{2000, 1000, "2"}, {3000, 1000, "3"}}, 5, "[2 3]+0", true},
+		"by the time run":                  {[]e{{9000, 3001, ""}, {9001, 3002, ""}, {3001, 3002, ""}}, 7, "[3 3 1]+0", true},
+		"numjobs of the last section only": {[]e{{3000, 1000, "2"}, {1000, 1000, ""}}, 4, "[3 1]+0", true},
+		"what is left is one entry's":      {[]e{{1500, 1000, ""}, {1000, 1000, ""}}, 3, "[2 1]+0", true},
+		"a part of the logs":               {[]e{{3000, 1000, ""}, {1000, 1000, ""}}, 2, "[3 1]+0", true},
+		"a part of the logs of one":        {[]e{{3000, 1000, ""}}, 1, "[3]+0", true},
+		"nothing known of the time":        {[]e{{0, 0, ""}, {0, 0, ""}}, 3, "[1 2]+1", false},
+		"nothing known, but numjobs":       {[]e{{0, 0, "1"}, {0, 0, "2"}}, 3, "[1 2]+1", true},
+		"too many ways":                    {[]e{{0, 0, ""}, {0, 0, ""}, {0, 0, ""}, {0, 0, ""}}, 40, "none", false},
+		"absurd times":                     {[]e{{1 << 60, 1, ""}, {1, 1 << 60, "99999999999999999999"}}, 2, "[1 1]+0", true},
+		"none":                             {nil, 3, "none", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var entries []*Entry
+			for _, x := range c.entries {
+				n := &Entry{RuntimeMS: x.sum, LongestMS: x.longest}
+				if x.numjobs != "" {
+					n.Options = Options{"numjobs": x.numjobs}
+				}
+				entries = append(entries, n)
+			}
+			list, certain := partitions(&Meta{}, entries, c.threads)
+			got := "none"
+			if len(list) > 0 {
+				got = fmt.Sprintf("%v+%d", list[0], len(list)-1)
+			}
+			if got != c.want || certain != c.certain {
+				t.Errorf("%s, certain %v", got, certain)
+			}
+			if !reflect.DeepEqual(Partitions(&Meta{}, entries, c.threads), list) {
+				t.Error("Partitions says something else")
+			}
+		})
+	}
+}
+
+// TestStages: which groups began after a stonewall, by the seconds elapsed.
+func TestStages(t *testing.T) {
+	run := func(group int, ms, elapsed int64, o Options) Entry {
+		return Entry{JobName: fmt.Sprint("g", group), GroupID: group, RuntimeMS: ms, LongestMS: ms, Elapsed: elapsed, Options: o}
+	}
+	for name, c := range map[string]struct {
+		entries []Entry
+		want    string // offsets
+		how     string // of the last
+		warn    string
+	}{
+		"in sequence":       {[]Entry{run(0, 2001, 7, nil), run(1, 4001, 7, nil)}, "[0s 2.001s]", "stage 2 (stonewall, by the time elapsed)", ""},
+		"at once":           {[]Entry{run(0, 2001, 5, nil), run(1, 4001, 5, nil)}, "[0s 0s]", "fio's start", ""},
+		"shown":             {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, Options{"stonewall": "1"})}, "[0s 2s]", "stage 2 (stonewall in the JSON)", ""},
+		"one shown":         {[]Entry{run(0, 2000, 6, nil), run(1, 1000, 6, Options{"stonewall": "1"}), run(2, 2000, 6, nil)}, "[0s 2s 3s]", "stage 3 (stonewall, by the time elapsed)", ""},
+		"one of two":        {[]Entry{run(0, 2000, 7, nil), run(1, 5000, 7, nil), run(2, 1000, 7, nil)}, "[0s 2s 2s]", "stage 2 (stonewall guessed)", "cannot tell which"}, // 2 + 5 s, or 5 + 1 s and some
+		"one way":           {[]Entry{run(0, 9000, 11, nil), run(1, 3000, 11, nil), run(2, 1000, 11, nil)}, "[0s 0s 9s]", "stage 2 (stonewall, by the time elapsed)", ""},
+		"no way":            {[]Entry{run(0, 9000, 99, nil), run(1, 3000, 99, nil)}, "[0s 9s]", "stage 2 (stonewall guessed)", "cannot tell which"},
+		"not known":         {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, nil)}, "[0s 2s]", "stage 2 (stonewall taken for granted)", "if it was new_group, pass the job file"},
+		"delay and ramp":    {[]Entry{run(0, 2000, 8, Options{"startdelay": "1", "ramp_time": "500ms"}), run(1, 4000, 8, Options{"ramp_time": "250ms"})}, "[1.5s 3.75s]", "stage 2 (stonewall, by the time elapsed) + ramp_time", ""},
+		"a random delay":    {[]Entry{run(0, 2000, 3, Options{"startdelay": "1-3"})}, "[0s]", "fio's start", `fio.json: job "g0": startdelay: "1-3" is a range`},
+		"one after another": {[]Entry{run(0, 1001, 13, nil), run(1, 1001, 13, nil), run(2, 1001, 13, nil), run(3, 1001, 13, nil), run(4, 1001, 13, nil), run(5, 1001, 13, nil), run(6, 1001, 13, nil), run(7, 1001, 13, nil), run(8, 1001, 13, nil), run(9, 1001, 13, nil)}, "[0s 1.001s 2.002s 3.003s 4.004s 5.005s 6.006s 7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := ""
+			for i := range c.entries {
+				names += fmt.Sprintf("a_clat_hist.%d.log ", i+1)
+			}
+			logs, warned, err := Match(input(names, doc("fio.json", c.entries...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []time.Duration
+			for _, l := range logs {
+				got = append(got, l.Start.Offset)
+			}
+			if w := strings.Join(warned, "\n"); c.warn == "" && w != "" || !strings.Contains(w, c.warn) {
+				t.Errorf("warned %q", w)
+			}
+			if fmt.Sprint(got) != c.want || logs[len(logs)-1].Start.How != c.how {
+				t.Errorf("%v, %s", got, logs[len(logs)-1].Start.How)
+			}
+		})
+	}
+}
+
+func TestJobStart(t *testing.T) {
+	in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000}))
+	logs, _, err := Match(in)
+	if err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000000500 || logs[0].Start.How != "job_start" {
+		t.Error(logs[0].Start, err)
+	}
+	// With the job file the second's is known, too: job_start is the first's.
+	in.JobFiles = []*JobFile{parseJobs(t, "[global]\ngroup_reporting\nwrite_hist_log=a\n[a]\n[b]\nstartdelay=3\n")}
+	in.Metas = []*Meta{doc("fio.json", Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000})}
+	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000003500 {
+		t.Error(logs[0].Start, logs[1].Start, err)
+	}
+	// On another clock (job_start_clock_id) it says nothing.
+	in = input("a_clat_hist.1.log", doc("fio.json", Entry{JobName: "a", StartMS: 12345, Options: Options{"startdelay": "2"}}))
+	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 0 || logs[0].Start.Offset != 2*time.Second {
+		t.Error(logs[0].Start, err)
+	}
+}
+
+func TestWallClock(t *testing.T) {
+	for dir, want := range map[string]int64{
+		// By hand: the report's time less the sum of the stages. fio's seconds elapsed
+		// agree.
+		"fio-3.33-groups": 1795237286660, "fio-3.33-stonewall": 1795237292904, "fio-3.33-new-group": 1795237299441, "fio-3.33-status": 1795237302822, "fio-3.33-client": 1795237307000,
+	} {
+		logs, _, err := Match(one(t, "testdata/meta/"+dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := logs[0].Meta
+		got, how, ok := WallClock(logs, m)
+		if !ok || how == "" {
+			t.Error(dir, "not known")
+		}
+		if e := logs[0].Entry.Elapsed; e > 0 && (got < m.TimestampMS-e*1000 || got > m.TimestampMS-(e-2)*1000) {
+			t.Errorf("%s: %d is not %d s before %d", dir, got, e, m.TimestampMS)
+		}
+		if got < want-10 || got > want+10 {
+			t.Errorf("%s: %d, want %d", dir, got, want)
+		}
+	}
+	if _, _, ok := WallClock(nil, nil); ok {
+		t.Error("a time of nothing")
+	}
+	if _, _, ok := WallClock(nil, &Meta{}); ok {
+		t.Error("a time without timestamp")
+	}
+}
+
+func TestMatchJobFiles(t *testing.T) {
+	grouped := "[global]\ngroup_reporting\nwrite_hist_log=a\n[a]\n[b]\n"
+	for name, c := range map[string]struct {
+		files   []string
+		used    bool
+		warn    string
+		ignored int
+	}{
+		"fits":               {[]string{grouped}, true, "", 0},
+		"twice the same":     {[]string{grouped, grouped}, true, "", 1},
+		"two that fit":       {[]string{grouped, grouped + "startdelay=1\n"}, false, "both this job file and x.fio fit the logs", 2},
+		"more threads":       {[]string{grouped + "[c]\n"}, false, "", 1},
+		"fewer threads":      {[]string{"[global]\nwrite_hist_log=a\n[a]\n"}, false, "", 1},
+		"other names":        {[]string{strings.Replace(grouped, "=a", "=other", 1)}, false, "", 1},
+		"other jobs":         {[]string{strings.Replace(grouped, "[a]", "[z]", 1)}, false, "", 1},
+		"other entries":      {[]string{strings.Replace(grouped, "group_reporting\n", "", 1)}, false, "", 1},
+		"one without logs":   {[]string{grouped + "[c]\nwrite_hist_log=${NAME}\n"}, false, "", 1},
+		"names of variables": {[]string{strings.Replace(grouped, "=a", "=${NAME}", 1)}, true, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", Entry{JobName: "a", RuntimeMS: 2000, LongestMS: 1000}))
+			for _, text := range c.files {
+				in.JobFiles = append(in.JobFiles, parseJobs(t, text))
+			}
+			logs, warned, err := Match(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (logs[1].Section != nil) != c.used || len(in.Ignored) != c.ignored {
+				t.Errorf("used %v, ignored %q", logs[1].Section != nil, in.Ignored)
+			}
+			if w := strings.Join(warned, "\n"); c.warn == "" && w != "" || !strings.Contains(w, c.warn) {
+				t.Errorf("warned %q", w)
+			}
+			if c.used {
+				if v, ok := logs[1].Option("group_reporting"); v != "" || !ok || logs[1].Job != "b" {
+					t.Errorf("option %q, job %s", v, logs[1].Job)
+				}
+			}
+		})
+	}
+}
+
+func TestLogNames(t *testing.T) {
+	for paths, want := range map[string]string{
+		"x/a_clat_hist.1.log x/a_clat_hist.2.log.gz":                          "a_clat_hist.1.log a_clat_hist.2.log",
+		"r/x/a_clat_hist.1.log r/y/a_clat_hist.1.log r/y/b_clat_hist.2.log":   "x/a_clat_hist.1.log y/a_clat_hist.1.log b_clat_hist.2.log",
+		"r/x/c/a_clat_hist.1.log r/y/c/a_clat_hist.1.log c/a_clat_hist.1.log": "x/c/a_clat_hist.1.log y/c/a_clat_hist.1.log c/a_clat_hist.1.log",
+		"- a_clat_hist.1.log": "- a_clat_hist.1.log",
+	} {
+		logs, _, err := Match(input(paths))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range logs {
+			got = append(got, l.LogName)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", paths, got, want)
+		}
+	}
+}
