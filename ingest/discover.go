@@ -225,9 +225,9 @@ func (d *discovery) paths(paths []string) error {
 				return &ParseError{File: path, Msg: "no file matches", Hint: "check the pattern; ** is not known, folders are searched anyway"}
 			}
 			for _, m := range matches {
-				info, err := os.Stat(m)
+				found, err := os.Stat(m)
 				if err == nil {
-					err = d.path(m, info)
+					err = d.path(m, found)
 				} else {
 					err = unreadable(m, err)
 				}

@@ -246,7 +246,7 @@ func TestDiscoverUnreadable(t *testing.T) {
 	if err := os.Chmod(sub, 0); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(sub, 0o755)
+	defer func() { _ = os.Chmod(sub, 0o755) }() // so that it can be removed
 	ins, err := Discover([]string{dir}, DiscoverOptions{})
 	if err != nil || len(ins) != 1 || !strings.Contains(strings.Join(ins[0].Warnings, ""), "permission denied") {
 		t.Error(ins, err)

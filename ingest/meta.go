@@ -421,7 +421,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 			t.Mean *= float64(unit)
 		case "bins":
 			err = s.object(func(key string) error {
-				n, err := believe()
+				n, failed := believe()
 				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
 					if n > 0 {
 						bins = append(bins, Bin{ns, n})
@@ -429,7 +429,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 				} else if strings.HasPrefix(key, "FIO_IO_U_PLAT_") {
 					indexed = true
 				}
-				return err
+				return failed
 			})
 		default:
 			err = s.skip()

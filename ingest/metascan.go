@@ -64,7 +64,7 @@ func (s *jsonScan) fill() error {
 	if n > 0 {
 		return nil
 	}
-	if err != io.EOF { //nolint:errorlint // readers return it bare
+	if !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return err
@@ -358,13 +358,13 @@ func (s *jsonScan) escape() error {
 	case 'u':
 		var r rune
 		for range 4 {
-			c, err := s.next()
+			digit, err := s.next()
 			if err != nil {
 				return err
 			}
-			n, bad := strconv.ParseUint(string(c), 16, 8)
+			n, bad := strconv.ParseUint(string(digit), 16, 8)
 			if bad != nil {
-				s.back(c)
+				s.back(digit)
 				return &syntaxError{s.line, `not JSON: \u without four digits`}
 			}
 			r = r<<4 | rune(n)
@@ -426,7 +426,7 @@ func (s *jsonScan) count() (uint64, string, error) {
 	if err != nil {
 		return 0, "", err
 	}
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+	if n, bad := strconv.ParseUint(text, 10, 64); bad == nil {
 		return n, text, nil
 	}
 	f, err := strconv.ParseFloat(text, 64)

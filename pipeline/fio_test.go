@@ -426,25 +426,25 @@ func TestFioAccuracy(t *testing.T) {
 			}
 			errs := map[string]*accuracy{"read": {}, "write": {}, All: {}}
 			for i, row := range c.rows {
-				from, dir := c.offsets[i]/msec, row.Dims.Direction
+				from, direction := c.offsets[i]/msec, row.Dims.Direction
 				if from+1000 > last {
 					continue
 				}
-				n, exact := errs[dir].second(ios, from, dir, row.Stats.Samples, row.Stats.Percentiles)
-				if dir == All {
+				n, exact := errs[direction].second(ios, from, direction, row.Stats.Samples, row.Stats.Percentiles)
+				if direction == All {
 					continue
 				}
 				if math.Abs(row.Stats.Samples-n) > max(0.015*n, 5) {
-					t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", dir, from, row.Stats.Samples, n)
+					t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", direction, from, row.Stats.Samples, n)
 				}
 				if exact != nil && math.Abs(row.Stats.Percentiles[0]-exact[0]) > 0.1*exact[0] {
-					t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", dir, from, row.Stats.Percentiles[0], exact[0])
+					t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", direction, from, row.Stats.Percentiles[0], exact[0])
 				}
 			}
-			for _, dir := range []string{"read", "write"} {
+			for _, direction := range []string{"read", "write"} {
 				for _, p := range s.Percentiles {
-					if m := median(errs[dir].errs[p]); m > 0.02 {
-						t.Errorf("%s p%g: median relative error %.2f %%, want at most 2 %%", dir, p, 100*m)
+					if m := median(errs[direction].errs[p]); m > 0.02 {
+						t.Errorf("%s p%g: median relative error %.2f %%, want at most 2 %%", direction, p, 100*m)
 					}
 				}
 			}
