@@ -225,14 +225,14 @@ func (d *discovery) paths(paths []string) error {
 				return &ParseError{File: path, Msg: "no file matches", Hint: "check the pattern; ** is not known, folders are searched anyway"}
 			}
 			for _, m := range matches {
-				found, err := os.Stat(m)
-				if err == nil {
-					err = d.path(m, found)
+				found, failed := os.Stat(m)
+				if failed == nil {
+					failed = d.path(m, found)
 				} else {
-					err = unreadable(m, err)
+					failed = unreadable(m, failed)
 				}
-				if err != nil {
-					return err
+				if failed != nil {
+					return failed
 				}
 			}
 			continue
