@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 )
@@ -27,6 +28,10 @@ func main() {
 // errInterrupted is the cause of a context that a signal ended.
 var errInterrupted = errors.New("interrupted")
 
+// graceful is how long what is under way may take to come to an end after a signal.
+// A read from a pipe that nobody writes to never does.
+const graceful = 6 * time.Second
+
 // signalContext ends at the first SIGINT or SIGTERM, so that what is under way can
 // be brought to a clean end; the second one kills as usual.
 func signalContext() (context.Context, func()) {
@@ -37,6 +42,7 @@ func signalContext() (context.Context, func()) {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
 			cancel(errInterrupted)
+			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
 		}
 	}()
 	return ctx, func() { signal.Stop(c); close(c) }

@@ -1,0 +1,139 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// place copies real files under other names into a new folder.
+func place(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, from := range files {
+		b, err := os.ReadFile(filepath.Join(real, from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// byHost is the offset in ms of the first quantum with I/O of each host.
+func byHost(c *collect) map[string]int64 {
+	first := map[string]int64{}
+	for i, r := range c.rows {
+		if _, ok := first[r.Dims.Host]; !ok && r.Scope == "host" && r.Stats.Samples > 1 {
+			first[r.Dims.Host] = c.offsets[i] / msec
+		}
+	}
+	return first
+}
+
+// TestStarts: hosts whose stamps are absolute and hosts whose stamps are relative,
+// in one run.
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	mixed := map[string]string{
+		"epoch_clat_hist.1.log.a": "epoch/epoch_clat_hist.1.log", // from 1795225577.155 s on
+		"early_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log",
+	}
+	s := settings()
+	s.By, s.Interval = []string{"host"}, 100*time.Millisecond
+	t.Run("nothing says when the relative one began", func(t *testing.T) {
+		t.Parallel()
+		_, err := process(t, Config{Settings: s}, place(t, mixed))
+		if err == nil || !strings.Contains(err.Error(), "early_clat_hist.1.log.b") || !strings.Contains(err.Error(), "--start") {
+			t.Errorf("error %v, want one that names the log and --start", err)
+		}
+	})
+	t.Run("--start says it", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Start = time.UnixMilli(1795225580155).UTC().Format(time.RFC3339Nano)
+		c, err := process(t, Config{Settings: s}, place(t, mixed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := byHost(c); first["b"] != 0 || first["a"] > -2900 || first["a"] < -3100 {
+			t.Errorf("first I/O at %v ms, want b at 0 and a 3 s before", first)
+		}
+	})
+	t.Run("--offset comes on top", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Offsets = map[string]time.Duration{"b": 1500 * time.Millisecond}
+		c, err := process(t, Config{Settings: s}, place(t, map[string]string{
+			"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log", "x_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := byHost(c); first["a"] != 0 || first["b"] != 1500 {
+			t.Errorf("first I/O at %v ms, want a at 0 and b at 1500", first)
+		}
+		for i, r := range c.rows {
+			if r.Scope == "run" && c.offsets[i] == 500*msec && r.Logs != 1 || r.Scope == "run" && c.offsets[i] == 5000*msec && r.Logs != 2 {
+				t.Errorf("%d logs at %d ms", r.Logs, c.offsets[i]/msec)
+			}
+		}
+	})
+	t.Run("the grid counted from 1970", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Grid, s.Interval, s.Start = "epoch", 10*time.Second, "2026-01-01T00:00:03Z"
+		c, err := process(t, Config{Settings: s}, place(t, map[string]string{"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.rows {
+			if at := (c.run.Start + c.offsets[i]) % int64(s.Interval); at != 0 {
+				t.Errorf("a quantum starts %d ns after a multiple of 10 s", at)
+			}
+		}
+		if len(c.rows) == 0 || c.offsets[0] != -3000*msec {
+			t.Errorf("the first quantum is at %v, want 3 s before the start", c.offsets)
+		}
+	})
+	t.Run("mtime", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Start = "mtime"
+		dir := place(t, map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"})
+		end := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
+		if err := os.Chtimes(filepath.Join(dir, "x_clat_hist.1.log"), end, end); err != nil {
+			t.Fatal(err)
+		}
+		c, err := process(t, Config{Settings: s, NeedStart: true}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Its last record is stamped 10 s after the start.
+		if got := time.Unix(0, c.run.Start).UTC(); got.Sub(end) > -9*time.Second || got.Sub(end) < -11*time.Second || !strings.Contains(c.run.StartHow, "guessed") {
+			t.Errorf("start %v (%s), want some 10 s before %v, guessed", got, c.run.StartHow, end)
+		}
+	})
+	t.Run("unknown, and needed", func(t *testing.T) {
+		t.Parallel()
+		_, err := process(t, Config{Settings: s, NeedStart: true}, place(t, map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"}))
+		if err == nil || !strings.Contains(err.Error(), "--start") {
+			t.Errorf("error %v, want one that asks for --start", err)
+		}
+	})
+	t.Run("another run's JSON", func(t *testing.T) {
+		t.Parallel()
+		var warned []string
+		c, err := process(t, Config{Settings: s, Warn: func(w string) { warned = append(warned, w) }},
+			place(t, map[string]string{"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log", "fio.json": "gaps/fio.json"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := c.sum.Account; a.Restored != 0 || !strings.Contains(strings.Join(warned, "\n"), "belong") && !strings.Contains(strings.Join(warned, "\n"), "JSON") {
+			t.Errorf("%v I/Os restored from another run's JSON; warned %q", a.Restored, warned)
+		}
+	})
+}
