@@ -91,6 +91,7 @@ type Client struct {
 	timeout time.Duration
 	maxWait time.Duration
 	onWait  func(Wait)
+	first   time.Duration // pause before the second attempt
 	secrets []string
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
@@ -102,7 +103,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{where: cfg.String(), timeout: cfg.Timeout, maxWait: cfg.MaxWait, onWait: cfg.OnWait}
+	c := &Client{where: cfg.String(), timeout: cfg.Timeout, maxWait: cfg.MaxWait, onWait: cfg.OnWait, first: 200 * time.Millisecond}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}

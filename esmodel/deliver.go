@@ -332,10 +332,10 @@ func (s *sender) encode(b *batch, todo []int32) (encoding string) {
 		for n++; n < len(todo) && b.items[todo[n]].at == to; n++ {
 			to = b.items[todo[n]].end
 		}
-		dst.Write(b.raw[from:to]) // into memory: cannot fail
+		_, _ = dst.Write(b.raw[from:to]) // into memory: cannot fail
 	}
 	if s.gz != nil {
-		s.gz.Close()
+		_ = s.gz.Close() // into memory as well
 	}
 	return encoding
 }

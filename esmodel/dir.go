@@ -22,6 +22,7 @@ import (
 // files, which the next one for that run removes. Its memory is 64 KiB a file, and
 // there are two files for each month that the run touches, and one more.
 type DirWriter struct {
+	passive
 	path, prefix string
 	root         *os.Root
 	tail         string
@@ -62,9 +63,6 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Put does nothing: there are no files before the run is complete.
-func (d *DirWriter) Put(context.Context, string, string, []byte) error { return nil }
-
 // Add writes a document.
 func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error {
 	if err := context.Cause(ctx); err != nil {
@@ -93,12 +91,6 @@ func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error
 	return nil
 }
 
-// Push, Flush, Conclude and Spool have nothing to do: all happens in Close.
-func (d *DirWriter) Push(context.Context) error                    { return nil }
-func (d *DirWriter) Flush(context.Context) error                   { return nil }
-func (d *DirWriter) Conclude(context.Context, *pipeline.Run) error { return nil }
-func (d *DirWriter) Spool(string, string, []byte) error            { return nil }
-
 // Close publishes the files if the run is complete, and otherwise removes them:
 // files of an earlier, complete attempt are worth more than half of a new one.
 func (d *DirWriter) Close(_ context.Context, complete bool) error {
@@ -113,7 +105,7 @@ func (d *DirWriter) Close(_ context.Context, complete bool) error {
 	}
 	for index, o := range d.files {
 		if o.f != nil {
-			o.f.Close()
+			_ = o.f.Close() // it goes
 			err = errors.Join(err, d.root.Remove(o.temp))
 			o.n.Lost = o.n.Made
 		}
@@ -180,10 +172,13 @@ func (d *DirWriter) Report() Report {
 }
 
 // CountWriter counts documents and bytes and stores nothing (--dry-run).
-type CountWriter struct{ report Report }
+type CountWriter struct {
+	passive
+	report Report
+}
 
 // NewCountWriter makes a CountWriter.
-func NewCountWriter() *CountWriter { return &CountWriter{Report{Indices: map[string]Counts{}}} }
+func NewCountWriter() *CountWriter { return &CountWriter{report: Report{Indices: map[string]Counts{}}} }
 
 // Add counts a document as it would be sent, with its action line.
 func (c *CountWriter) Add(ctx context.Context, index string, id, doc []byte) error {
@@ -197,11 +192,26 @@ func (c *CountWriter) Add(ctx context.Context, index string, id, doc []byte) err
 // Report is the account so far.
 func (c *CountWriter) Report() Report { return c.report.clone() }
 
-// The rest of a Writer does nothing.
-func (c *CountWriter) Open(context.Context, *pipeline.Run) error         { return nil }
-func (c *CountWriter) Put(context.Context, string, string, []byte) error { return nil }
-func (c *CountWriter) Push(context.Context) error                        { return nil }
-func (c *CountWriter) Flush(context.Context) error                       { return nil }
-func (c *CountWriter) Conclude(context.Context, *pipeline.Run) error     { return nil }
-func (c *CountWriter) Spool(string, string, []byte) error                { return nil }
-func (c *CountWriter) Close(context.Context, bool) error                 { return nil }
+// Open does nothing: there is nothing to prepare.
+func (c *CountWriter) Open(context.Context, *pipeline.Run) error { return nil }
+
+// Close does nothing.
+func (c *CountWriter) Close(context.Context, bool) error { return nil }
+
+// passive is the part of a Writer that is about sending, for those that do not.
+type passive struct{}
+
+// Put does nothing: there is nothing to see before the run is complete.
+func (passive) Put(context.Context, string, string, []byte) error { return nil }
+
+// Push does nothing.
+func (passive) Push(context.Context) error { return nil }
+
+// Flush does nothing.
+func (passive) Flush(context.Context) error { return nil }
+
+// Conclude does nothing.
+func (passive) Conclude(context.Context, *pipeline.Run) error { return nil }
+
+// Spool does nothing: nothing can fail to be sent.
+func (passive) Spool(string, string, []byte) error { return nil }

@@ -49,7 +49,7 @@ type ForbiddenError struct {
 	Status int
 	// User is whom Elasticsearch took us for; "" where it does not say.
 	User string
-	// Privilege is the weakest privilege that would do, Level is cluster or index;
+	// Privilege is the narrowest privilege that would do, Level is cluster or index;
 	// both "" where Elasticsearch does not say.
 	Privilege, Level string
 	Reason           string

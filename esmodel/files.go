@@ -64,7 +64,7 @@ func openDir(path string) (*os.Root, error) {
 		return nil, err
 	}
 	if now, err := root.Stat("."); err != nil || !os.SameFile(seen, now) {
-		root.Close()
+		_ = root.Close()
 		return nil, errors.Join(fmt.Errorf("%s was exchanged while it was opened", path), err)
 	}
 	return root, nil
@@ -107,7 +107,7 @@ func removeStale(root *os.Root, tail string) {
 		if lockFile(f) {
 			_ = root.Remove(name) // whatever stays behind is ignored by load
 		}
-		f.Close()
+		_ = f.Close() // nothing was written
 	}
 }
 
@@ -128,7 +128,7 @@ func names(root *os.Root) []string {
 func syncDir(root *os.Root) {
 	if d, err := root.Open("."); err == nil {
 		_ = d.Sync()
-		d.Close()
+		_ = d.Close()
 	}
 }
 
@@ -238,8 +238,8 @@ func (s *spoolFile) removeOld() error {
 	}
 	defer root.Close()
 	for _, name := range names(root) {
-		rest, ok := strings.CutPrefix(name, s.base)
-		if rest, ok2 := strings.CutSuffix(rest, ndjson); ok && ok2 && (rest == "" || rest[0] == '~') {
+		part, ok := strings.CutPrefix(name, s.base)
+		if rest, ok2 := strings.CutSuffix(part, ndjson); ok && ok2 && (rest == "" || rest[0] == '~') {
 			if err := root.Remove(name); err != nil {
 				return err
 			}

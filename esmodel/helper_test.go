@@ -120,6 +120,7 @@ func testClient(tb testing.TB, cfg Config) *Client {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	c.first = 10 * time.Millisecond
 	tb.Cleanup(func() { c.Close() })
 	return c
 }

@@ -22,27 +22,40 @@ import (
 
 // These tests need a real Elasticsearch:
 //
-//	FIOLAT_TEST_ES=http://127.0.0.1:9200 go test -tags integration ./esmodel
+//	eval "$(scripts/elasticsearch up)" && go test -tags integration ./esmodel
 //
-// FIOLAT_TEST_ES_URL may name a full distribution as well, which has the histogram
-// field type; then all of them run against it, too. Without a server they fail: a
-// skipped test proves nothing.
+// With --security it prints FIOLAT_TEST_ES_CA, FIOLAT_TEST_ES_USER and
+// FIOLAT_TEST_ES_PASSWORD_FILE, too. FIOLAT_TEST_ES_URL may name a full distribution
+// as well, which has the histogram field type; then all tests run against it, too.
+// Without a server they fail: a skipped test proves nothing.
 func clusters(t *testing.T, f func(t *testing.T, c *Client, prefix string)) {
-	addresses := map[string]string{"FIOLAT_TEST_ES": os.Getenv("FIOLAT_TEST_ES")}
+	configs := map[string]Config{"FIOLAT_TEST_ES": testServer(t)}
 	if full := os.Getenv("FIOLAT_TEST_ES_URL"); full != "" {
-		addresses["FIOLAT_TEST_ES_URL"] = full
+		configs["FIOLAT_TEST_ES_URL"] = Config{Addresses: []string{full}}
 	}
-	for name, address := range addresses {
+	for name, cfg := range configs {
 		t.Run(name, func(t *testing.T) {
-			if address == "" {
-				t.Fatal("set FIOLAT_TEST_ES to the URL of an Elasticsearch (scripts/elasticsearch up)")
-			}
-			c := testClient(t, Config{Addresses: []string{address}, MaxWait: 10 * time.Second})
+			cfg.MaxWait = 30 * time.Second
+			c := testClient(t, cfg)
 			prefix := fmt.Sprintf("t%x", rand.Uint64())
 			t.Cleanup(func() { wipe(c, prefix) })
 			f(t, c, prefix)
 		})
 	}
+}
+
+func testServer(t *testing.T) Config {
+	cfg := Config{Addresses: []string{os.Getenv("FIOLAT_TEST_ES")}, Username: os.Getenv("FIOLAT_TEST_ES_USER")}
+	if cfg.Addresses[0] == "" {
+		t.Fatal(`set FIOLAT_TEST_ES to the URL of an Elasticsearch: eval "$(scripts/elasticsearch up)"`)
+	}
+	if ca := os.Getenv("FIOLAT_TEST_ES_CA"); ca != "" {
+		cfg.CACert = []byte(mustRead(t, ca))
+	}
+	if file := os.Getenv("FIOLAT_TEST_ES_PASSWORD_FILE"); file != "" {
+		cfg.Password = strings.TrimSpace(mustRead(t, file))
+	}
+	return cfg
 }
 
 // wipe removes everything of a prefix.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ var (
 
 // forbidden reads from Elasticsearch's reason who lacks what: "action [...] is
 // unauthorized for user [x] ..., this action is granted by the index privileges
-// [create_index,manage,all]", the weakest first.
+// [create_index,manage,all]". The first is the narrowest, but for reading.
 func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
 	if m := reUser.FindStringSubmatch(reason); m != nil {
@@ -106,7 +107,11 @@ func forbidden(op string, status int, reason string) *ForbiddenError {
 	}
 	if m := reGrant.FindStringSubmatch(reason); m != nil {
 		e.Level = m[1]
-		e.Privilege, _, _ = strings.Cut(m[2], ",")
+		names := strings.Split(m[2], ",")
+		e.Privilege = names[0]
+		if slices.Contains(names, "read") {
+			e.Privilege = "read"
+		}
 	}
 	return e
 }
@@ -139,7 +144,7 @@ type pace struct {
 
 func (c *Client) pace(op string, most time.Duration) *pace {
 	p := &pace{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
-		InitialInterval: 200 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
+		InitialInterval: c.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
 	}}
 	p.back.Reset()
 	return p

@@ -117,6 +117,9 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	index = s.enc.Index(KindPercentiles, q)
 	for i := range q.Rows {
 		row := &q.Rows[i]
+		if s.run.Part != "" && row.Dims.Host == "" {
+			continue // scopes across hosts are for whoever has all parts
+		}
 		if s.buf, err = s.enc.Percentiles(s.buf[:0], q, row); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func Setup(ctx context.Context, c *Client, o SetupOptions) (*SetupReport, error)
 	if !r.Histogram {
 		r.warn("%s", noHistogram)
 	}
-	if err := c.setupPolicy(ctx, o, r); err != nil {
+	if err = c.setupPolicy(ctx, o, r); err != nil {
 		return r, err
 	}
 	there, err := c.templates(ctx, o.Prefix)
@@ -96,7 +96,7 @@ func Setup(ctx context.Context, c *Client, o SetupOptions) (*SetupReport, error)
 	if err := c.setupTemplate(ctx, o.Prefix, KindRun, there, r); err != nil {
 		return r, err
 	}
-	return r, c.updateIndices(ctx, o.Prefix, r)
+	return r, c.setupIndices(ctx, o.Prefix, r)
 }
 
 // hasHistogram asks the cluster whether it knows the field type, by having it check
@@ -329,9 +329,14 @@ func canonical(v any) string {
 	return "null"
 }
 
-// updateIndices gives indices that were made from an older template, or from none,
-// what the new one adds. What cannot be changed any more is a warning.
-func (c *Client) updateIndices(ctx context.Context, prefix string, r *SetupReport) error {
+// setupIndices makes the index of runs, empty, and gives indices that were made from
+// an older template, or from none, what the new one adds. What cannot be changed any
+// more, or may not be, is a warning: the templates are in place all the same.
+//
+// The index of runs is made here because an ingest with no more than its own
+// privileges sees from it, and from nothing else, that the templates are there; it
+// must not make one itself, for without templates that would have guessed fields.
+func (c *Client) setupIndices(ctx context.Context, prefix string, r *SetupReport) error {
 	var all []string
 	for _, k := range Kinds {
 		all = append(all, Pattern(prefix, k))
@@ -341,14 +346,29 @@ func (c *Client) updateIndices(ctx context.Context, prefix string, r *SetupRepor
 			Meta map[string]any `json:"_meta"`
 		} `json:"mappings"`
 	}
-	err := c.Call(ctx, Request{Op: "read mappings", Method: http.MethodGet, Path: "/" + strings.Join(all, ",") + "/_mapping?" + lenient + "&filter_path=*.mappings._meta,*.mappings.dynamic,*.mappings.date_detection"}, &indices)
+	err := c.Call(ctx, Request{Op: "read mappings", Method: http.MethodGet, Path: "/" + strings.Join(all, ",") + "/_mapping?" + lenient}, &indices)
 	var no *ForbiddenError
 	if errors.As(err, &no) && no.Status == http.StatusForbidden {
-		r.warn("indices that exist already are not checked, it takes the index privilege view_index_metadata")
-		return nil
-	}
-	if err != nil {
+		r.warn("indices that exist already are not checked: %v", err)
+	} else if err != nil {
 		return err
+	}
+	own := Index(prefix, KindRun, 0)
+	if _, exists := indices[own]; !exists {
+		err := c.Call(ctx, Request{Op: "create index " + own, Method: http.MethodPut, Path: path(own)}, nil)
+		var refused *RefusedError
+		switch {
+		case err == nil:
+			r.add("index", own, "created")
+		case errors.As(err, &refused) && refused.Type == "resource_already_exists_exception":
+			r.add("index", own, "unchanged")
+		case errors.As(err, &no) && no.Status == http.StatusForbidden:
+			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", own, err)
+		default:
+			return err
+		}
+	} else {
+		r.add("index", own, "unchanged")
 	}
 	for _, name := range slices.Sorted(maps.Keys(indices)) {
 		kind, ok := KindOf(prefix, name)
@@ -415,37 +435,24 @@ func EnsureTemplates(ctx context.Context, c *Client, prefix string) (warnings []
 	return warnings, err
 }
 
-// ensureFromRuns makes the index of runs if there is none, still without documents,
-// and looks whether it has our fields. If not, it stays behind empty, and Setup
-// gives it its fields.
+// ensureFromRuns looks whether the index of runs, which Setup makes, has our fields.
+// It makes nothing: without templates it would be an index with guessed fields.
 func (c *Client) ensureFromRuns(ctx context.Context, prefix string, because error) error {
+	var reply struct {
+		Fields map[string]map[string]struct {
+			Meta map[string][]string `json:"meta"`
+		} `json:"fields"`
+	}
 	index := Index(prefix, KindRun, 0)
-	for range 2 {
-		var reply struct {
-			Fields map[string]map[string]struct {
-				Meta map[string][]string `json:"meta"`
-			} `json:"fields"`
+	err := c.Call(ctx, Request{Op: "read the fields of " + index, Method: http.MethodGet, Path: path(index) + "/_field_caps?fields=run.id"}, &reply)
+	var refused *RefusedError
+	if err != nil && !(errors.As(err, &refused) && refused.Status == http.StatusNotFound) {
+		return err
+	}
+	for _, f := range reply.Fields["run.id"] {
+		if len(f.Meta["fiolat"]) > 0 {
+			return nil
 		}
-		err := c.Call(ctx, Request{Op: "read the fields of " + index, Method: http.MethodGet, Path: path(index) + "/_field_caps?fields=run.id"}, &reply)
-		var refused *RefusedError
-		if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-			err = c.Call(ctx, Request{Op: "create index " + index, Method: http.MethodPut, Path: path(index)}, nil)
-			if errors.As(err, &refused) && refused.Type == "resource_already_exists_exception" {
-				err = nil
-			}
-			if err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		for _, f := range reply.Fields["run.id"] {
-			if len(f.Meta["fiolat"]) > 0 {
-				return nil
-			}
-		}
-		break
 	}
 	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, because)
 }

@@ -200,7 +200,7 @@ func TestFioStarts(t *testing.T) {
 			near(t, "a", firstIO(t, c, "a_"), 0)
 			near(t, "b", firstIO(t, c, "b_"), 4000)
 			near(t, "c", firstIO(t, c, "c_"), 10000)
-			os.Remove(filepath.Join(dir, "job.fio")) //nolint:errcheck // gone the second time
+			os.Remove(filepath.Join(dir, "job.fio"))
 		}
 	})
 	t.Run("ramp_time", func(t *testing.T) {
@@ -229,8 +229,8 @@ func TestFioClientServer(t *testing.T) {
 			if err := server.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer server.Wait()         //nolint:errcheck // it is killed
-			defer server.Process.Kill() //nolint:errcheck // at the end
+			defer server.Wait()
+			defer server.Process.Kill()
 			for range 100 {
 				c, err := net.Dial("tcp", addr+":8765")
 				if err == nil {
@@ -391,9 +391,9 @@ func TestFioAccuracy(t *testing.T) {
 	disk := "ioengine=psync\nsize=32m\nbs=4k\ntime_based=1\nthread\n"
 	stall := func(p *os.Process) {
 		time.Sleep(5 * time.Second)
-		p.Signal(syscall.SIGSTOP) //nolint:errcheck // the test would show
+		p.Signal(syscall.SIGSTOP)
 		time.Sleep(3 * time.Second)
-		p.Signal(syscall.SIGCONT) //nolint:errcheck // the test would show
+		p.Signal(syscall.SIGCONT)
 	}
 	tests := []accuracyTest{
 		{"steady", disk + "rw=randrw\nrate_iops=800\nlog_hist_msec=1000\nruntime=12\n", 1600, nil},

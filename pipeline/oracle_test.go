@@ -92,7 +92,7 @@ func TestOracle(t *testing.T) {
 			for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
 				s := settings()
 				s.Align = part[1]
-				fmt.Sscan(part[2], &s.Interval) //nolint:errcheck // checked by what comes out
+				fmt.Sscan(part[2], &s.Interval)
 				s.Interval *= time.Millisecond
 				if len(part) == 4 {
 					s.Repair, s.Restore = "no", false

@@ -367,7 +367,7 @@ func TestLooksDamaged(t *testing.T) {
 func gzipped(b []byte) []byte {
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
-	w.Write(b) //nolint:errcheck // a buffer
-	w.Close()  //nolint:errcheck // a buffer
+	w.Write(b)
+	w.Close()
 	return z.Bytes()
 }

@@ -1,0 +1,193 @@
+package esmodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bufio"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+const eventLine = `{"index":{"_index":"fio-event-2026.08","_id":"`
+
+func TestLoadLines(t *testing.T) {
+	tests := []struct {
+		name string
+		text string
+		docs int
+		torn string // its line
+		bad  string // part of the error
+	}{
+		{"plain", eventLine + "a\"}}\n{}\n" + eventLine + "b\"}}\n{\"x\":1}\n", 2, "", ""},
+		{"no last newline", eventLine + "a\"}}\n{}", 1, "", ""},
+		{"refused before", eventLine + "a\"},\"_error\":{\"status\":400,\"reason\":\"r\"}}\n{}\n", 1, "", ""},
+		{"CRLF and empty lines", "\n" + eventLine + "a\"}}\r\n{}\r\n\r\n", 1, "", ""},
+		{"document cut off", eventLine + "a\"}}\n{}\n" + eventLine + "b\"}}\n{\"x\":", 1, "4", ""},
+		{"document missing", eventLine + "a\"}}\n{}\n" + eventLine + "b\"}}\n", 1, "3", ""},
+		{"action cut off", eventLine + "a\"}}\n{}\n" + eventLine[:20], 1, "3", ""},
+		{"not an action", "{\"x\":1}\n{}\n", 0, "", "1: this is not an action line"},
+		{"delete", `{"delete":{"_index":"fio-event-2026.08","_id":"a"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
+		{"routing", `{"index":{"_index":"fio-event-2026.08","_id":"a","routing":"x"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
+		{"not a document", eventLine + "a\"}}\n[]\n", 0, "", "2: this is not a document"},
+		{"two documents", eventLine + "a\"}}\n{} {}\n", 0, "", "2: this is not a document"},
+		{"other index", `{"index":{"_index":"secrets","_id":"a"}}` + "\n{}\n", 0, "", `1: index "secrets" is none of prefix "fio"`},
+		{"no id", `{"index":{"_index":"fio-event-2026.08"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
+		{"binary", "\x00\x01\x02\n\x03\n", 0, "", "1: this is not an action line"},
+		{"empty", "", 0, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			file := filepath.Join(t.TempDir(), "f.ndjson")
+			if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Load(t.Context(), c, []string{file}, LoadOptions{})
+			var torn *TornError
+			switch {
+			case tt.bad != "":
+				if err == nil || !strings.Contains(err.Error(), file+":"+tt.bad) {
+					t.Errorf("error %v, want %s", err, tt.bad)
+				}
+			case tt.torn != "":
+				if !errors.As(err, &torn) || len(r.Torn) != 1 || r.Torn[0] != file+":"+tt.torn {
+					t.Errorf("%v, torn %q", err, r.Torn)
+				}
+			case err != nil:
+				t.Error(err)
+			}
+			if n := len(s.Docs("*")); n != tt.docs {
+				t.Errorf("%d documents, want %d", n, tt.docs)
+			}
+		})
+	}
+}
+
+func TestLoadFindsFiles(t *testing.T) {
+	_, c := standIn(t)
+	dir := t.TempDir()
+	var usage *UsageError
+	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); !errors.As(err, &usage) {
+		t.Error(err)
+	}
+	if _, err := Load(t.Context(), c, nil, LoadOptions{}); !errors.As(err, &usage) {
+		t.Error(err)
+	}
+	if _, err := Load(t.Context(), c, []string{filepath.Join(dir, "none")}, LoadOptions{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	for _, name := range []string{"a.ndjson", ".hidden.ndjson", "b.txt", ".c.ndjson.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(eventLine+name+"\"}}\n{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil || len(r.Loaded) != 1 || r.Total().Indexed != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Half of a run's files: what is there is sent, and the run is not called complete.
+func TestLoadOfHalfARun(t *testing.T) {
+	s, c := standIn(t)
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r/1", "", "g1", 9, nil); err != nil {
+		t.Fatal(err)
+	}
+	var half []string
+	for _, n := range list(t, dir) {
+		if !strings.Contains(n, "histogram-2026.09") {
+			half = append(half, filepath.Join(dir, n))
+		}
+	}
+	r, err := Load(t.Context(), c, half, LoadOptions{})
+	var mismatch *MismatchError
+	if !errors.As(err, &mismatch) || len(r.Complete) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := runStatus(t, s); got != "partial" {
+		t.Errorf("status %s", got)
+	}
+	if r, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil || len(r.Complete) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	equalContents(t, contents(s), undisturbed(t, 9))
+}
+
+// Documents that are refused again are counted; those of runs stay unsent.
+func TestLoadRefused(t *testing.T) {
+	s, c := standIn(t)
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(esmodeltest.Fault{Item: func(index, id string) (int, string, string) {
+		if strings.Contains(index, "histogram") {
+			return 400, "x", "y"
+		}
+		return 0, "", ""
+	}})
+	again := t.TempDir()
+	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{RefusedDir: again})
+	var incomplete *IncompleteError
+	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || len(s.Docs("fio-run")) != 0 || r.RefusedFile != filepath.Join(again, "fio-refused.load.ndjson") {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := Load(t.Context(), c, []string{dir, again}, LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	equalContents(t, contents(s), undisturbed(t, 3))
+}
+
+// The server is away: nothing is lost, it lies in its files.
+func TestLoadServerAway(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: -1})
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r", "", "g1", 3, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+	var away *UnavailableError
+	if n := r.Total(); !errors.As(err, &away) || n.Lost != 0 || n.Spooled != n.Made {
+		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// Any bytes as a spool: no panic, and what is taken for a document is one.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte(eventLine + "a\"}}\n{}\n"))
+	f.Add([]byte(eventLine + "a\"},\"_error\":{}}\n{\"a\":[1,2]}"))
+	f.Add([]byte("\n\n{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in := &lines{r: bufio.NewReaderSize(bytes.NewReader(data), 16), file: "f"}
+		var back []byte
+		for {
+			line, whole, err := in.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			back = append(back, line...)
+			if whole {
+				back = append(back, '\n')
+			}
+			_ = json.Valid(line)
+		}
+		if !bytes.Equal(back, data) {
+			t.Fatalf("%q read back as %q", data, back)
+		}
+		if want := int64(bytes.Count(data, []byte("\n"))); in.n < want || in.n > want+1 {
+			t.Fatalf("%d lines in %q", in.n, data)
+		}
+	})
+}
