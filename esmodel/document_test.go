@@ -352,12 +352,12 @@ func TestIDs(t *testing.T) {
 	base := pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
 	seen := map[string]string{}
 	note := func(what string, run *pipeline.Run, scope string, d pipeline.Dims, q *pipeline.Quantum) string {
-		id := fmt.Sprintf("%s", NewEncoder("x", run).ID(scope, d, q))
-		if before, twice := seen[id]; twice {
+		key := NewEncoder("x", run).ID(scope, d, q)
+		if before, twice := seen[string(key)]; twice {
 			t.Errorf("%s and %s have the same id", before, what)
 		}
-		seen[id] = what
-		return id
+		seen[string(key)] = what
+		return string(key)
 	}
 	if id := note("base", run, "leaf", base, q); id != "bHQrXRX_ZkFN1zLFRTxqzA" {
 		t.Errorf("the id has changed to %s", id)

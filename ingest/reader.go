@@ -2,335 +2,305 @@ package ingest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"io/fs"
 
 	"fiolat/internal/fiohist"
 )
 
-// ReaderOptions are bounds of a Reader; the zero value is usual.
+const (
+	defaultMaxLine = 1 << 20
+	defaultBlock   = 256 << 10
+
+	// slack is how far scanLine may look beyond the end of a line. Blocks have it
+	// beyond their end, so that even their last line goes the fast way.
+	slack = 64
+)
+
+// ReaderOptions are the bounds of a Reader. The zero value is good for a file.
 type ReaderOptions struct {
-	// MaxLine is the longest line in bytes, default 1 MiB.
+	// MaxLine is the longest line, in bytes without its end, that is held in
+	// memory; default 1 MiB, where fio's longest are 40 KiB. A longer one is a
+	// ParseError.
 	MaxLine int
-	// Block is how much is read at a time, default 256 KiB.
+	// Block is how many bytes are read at a time, default 256 KiB. A Reader holds
+	// one block (more only for a line longer than it) and 20 KiB for the record:
+	// with thousands of logs open at once, pass less.
 	Block int
+	// Columns is the number of buckets that each record must have, where it is
+	// known, e.g. from the piece of the log before this one. 0, or a number that
+	// fits no geometry: that of the first good line.
+	Columns int
 }
 
-// Reader reads the records of a histogram log, decompressed.
+// Reader reads the records of one histogram log.
 //
-// It finds the end of a line (bytes.IndexByte looks at 32 bytes at a time) and
-// parses the line in one pass over it. 95 of 100 columns are 0, so eight of them,
-// "0, " eight times, are skipped by comparing three words.
+// What it gives out is exactly what stands in the file: the stamp within MaxTime,
+// a direction below Directions, as many buckets in each line as in the first good
+// one, counts up to MaxCount. It does not look at the order of the stamps, nor
+// compare one record with another.
+//
+// Blanks (spaces and tabs) around numbers are accepted, empty lines hold nothing,
+// and the last line needs no newline as long as no bucket is missing. All else is
+// a *ParseError: nothing is guessed or repaired.
 type Reader struct {
-	in   io.Reader
 	name string
+	src  io.Reader
 	opt  ReaderOptions
-	buf  []byte
-	pos  int // start of what is not parsed yet
-	end  int // end of what was read
-	err  error
-	line int64
-	g    fiohist.Geometry
-	cols int
-	rec  Record
+
+	// buf[pos:end] are lines that are read but not parsed, buf[end:have] the start
+	// of the next one; what follows is slack or leftovers, looked at and not used.
+	buf            []byte
+	pos, end, have int
+	block          []byte // memory for buf, where this Reader is the one to read
+
+	err      error // what the input ended with
+	cut      bool  // buf[pos:end] is the last line and has no newline
+	skipping bool  // inside a line longer than MaxLine, whose start is gone
+
+	line     int64
+	geometry fiohist.Geometry
+	columns  int
+	rec      Record
 }
 
-// NewReader reads from r; name is for errors.
+// NewReader reads a log that is a stream, decompressed. The name is for errors.
 func NewReader(r io.Reader, name string, opt ReaderOptions) *Reader {
+	n := newReader(name, opt)
+	n.src = r
+	return n
+}
+
+// NewBytesReader reads a log, or whole lines of one, that is in memory. Several
+// of them can read the pieces of one log at the same time; each counts its lines
+// from 1.
+func NewBytesReader(data []byte, name string, opt ReaderOptions) *Reader {
+	r := newReader(name, opt)
+	r.buf, r.have, r.err = data, len(data), io.EOF
+	r.end = bytes.LastIndexByte(data, '\n') + 1
+	return r
+}
+
+func newReader(name string, opt ReaderOptions) *Reader {
 	if opt.MaxLine <= 0 {
-		opt.MaxLine = 1 << 20
+		opt.MaxLine = defaultMaxLine
 	}
 	if opt.Block <= 0 {
-		opt.Block = 256 << 10
+		opt.Block = defaultBlock
 	}
-	return &Reader{in: r, name: name, opt: opt, buf: make([]byte, opt.Block)}
+	r := &Reader{name: name, opt: opt}
+	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
+		r.setGeometry(g)
+	}
+	return r
 }
 
-// Geometry is known once a record was read.
-func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.g, r.cols > 0 }
+// Reset makes r read another log with the same options and the same memory.
+func (r *Reader) Reset(src io.Reader, name string) {
+	n := newReader(name, r.opt)
+	n.src, n.block = src, r.block
+	n.rec.Index, n.rec.Count = r.rec.Index, r.rec.Count
+	if n.columns != 0 {
+		n.setGeometry(n.geometry) // the memory taken over may be too small
+	}
+	*r = *n
+}
 
-// Line is the number of the line last read.
+// Geometry is that of the log; it is known once a record was read.
+func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.geometry, r.columns != 0 }
+
+// Line is the number, from 1, of the last line that was read; 0 before the first.
 func (r *Reader) Line() int64 { return r.line }
 
-// Next returns the next record, io.EOF at the end, or a *ParseError for a line
-// that is not what fio writes, after which it may be called again.
+func (r *Reader) setGeometry(g fiohist.Geometry) {
+	r.geometry, r.columns = g, g.Columns()
+	if rec := &r.rec; cap(rec.Index) < r.columns || cap(rec.Count) < r.columns {
+		rec.Index = append(make([]uint16, 0, r.columns), rec.Index...)
+		rec.Count = append(make([]uint64, 0, r.columns), rec.Count...)
+	}
+}
+
+// Next returns the next record. It belongs to the Reader and is overwritten by
+// the next call.
+//
+// At the end of the log the error is io.EOF. For a line that is not what fio
+// writes it is a *ParseError with the line's number; the next call goes on with
+// the line after. Where the input itself is damaged, as a compressed file that is
+// cut, it is a *ParseError without a line, once, after the complete lines before,
+// and then io.EOF. Any other error is the input's own, and final.
 func (r *Reader) Next() (*Record, error) {
 	for {
-		line, whole, err := r.nextLine()
-		if err != nil {
-			return nil, err
+		if r.pos == r.end {
+			if err := r.fill(); err != nil {
+				return nil, err
+			}
 		}
-		if len(line) == 0 {
+		if r.columns != 0 && !r.cut {
+			ahead := r.buf[r.pos:min(r.end+slack, len(r.buf))]
+			if n := scanLine(ahead, &r.rec, r.columns); n != 0 && n <= r.opt.MaxLine {
+				r.pos += n
+				r.line++
+				r.rec.Line = r.line
+				return &r.rec, nil
+			}
+		}
+		line := r.takeLine()
+		if len(line) <= r.opt.MaxLine && blanks(line) == len(line) {
 			continue
 		}
-		if bad := r.parse(line, whole); bad != nil {
-			bad.File, bad.Line = r.name, r.line
-			return nil, bad
+		if bad := r.parse(line); bad != nil {
+			return nil, &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
 		}
 		return &r.rec, nil
 	}
 }
 
-// nextLine is the next line without its end; whole is false for one that ends with
-// the file.
-func (r *Reader) nextLine() (line []byte, whole bool, err error) {
-	from := r.pos
-	for {
-		if i := bytes.IndexByte(r.buf[from:r.end], '\n'); i >= 0 {
-			line = r.buf[r.pos : from+i]
-			r.pos = from + i + 1
-			r.line++
-			return line, true, nil
-		}
-		if r.end-r.pos > r.opt.MaxLine {
-			return nil, false, r.skipLong()
-		}
-		if r.err != nil {
-			if r.pos < r.end && errors.Is(r.err, io.EOF) {
-				line = r.buf[r.pos:r.end]
-				r.pos = r.end
-				r.line++
-				return line, false, nil
-			}
-			return nil, false, r.err
-		}
-		if r.pos > 0 {
-			copy(r.buf, r.buf[r.pos:r.end])
-			r.end -= r.pos
-			r.pos = 0
-		}
-		from = r.end
-		if r.end == len(r.buf) {
-			r.buf = append(r.buf, make([]byte, len(r.buf))...)
-		}
-		r.fill()
+// takeLine is the next line of buf without its end.
+func (r *Reader) takeLine() []byte {
+	line := r.buf[r.pos:r.end]
+	r.pos = r.end
+	if !r.cut {
+		n := bytes.IndexByte(line, '\n')
+		r.pos -= len(line) - n - 1
+		line = line[:n]
 	}
-}
-
-func (r *Reader) fill() {
-	n, err := r.in.Read(r.buf[r.end:])
-	r.end += n
-	if err != nil {
-		r.err = err
-		if !errors.Is(err, io.EOF) {
-			var bad *ParseError
-			if !errors.As(err, &bad) {
-				r.err = fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
-			}
-		}
-	}
-}
-
-// skipLong passes over a line that is too long without holding it.
-func (r *Reader) skipLong() error {
 	r.line++
-	for {
-		if i := bytes.IndexByte(r.buf[r.pos:r.end], '\n'); i >= 0 {
-			r.pos += i + 1
-			break
-		}
-		r.pos, r.end = 0, 0
-		if r.err != nil {
-			break
-		}
-		r.fill()
-	}
-	return &ParseError{File: r.name, Line: r.line, Msg: fmt.Sprintf("a line of more than %d bytes", r.opt.MaxLine), Hint: "this is no histogram log, or it is damaged; --max-line allows longer ones, --skip-bad skips it"}
+	return line
 }
 
-const (
-	zeros0 = 0x2c30202c30202c30 // `0, 0, 0,` as little-endian words: three words are eight columns
-	zeros1 = 0x30202c30202c3020 // ` 0, 0, 0`
-	zeros2 = 0x202c30202c30202c // `, 0, 0, `
-)
-
-// parse reads a line into r.rec.
-func (r *Reader) parse(line []byte, whole bool) *ParseError {
-	rec := &r.rec
-	rec.Line = r.line
-	rec.Index, rec.Count = rec.Index[:0], rec.Count[:0]
-	var lead [3]uint64
-	i := blanks(line)
-	for f := range lead {
-		v, n, ok := number(line[i:])
-		if !ok {
-			return r.explain(line, whole)
-		}
-		lead[f] = v
-		i += n
-		if n = separator(line[i:]); n == 0 {
-			return r.explain(line, whole)
-		}
-		i += n
+// parse reads a line that is not as fio writes it, or the first one.
+func (r *Reader) parse(line []byte) *lineError {
+	if len(line) > r.opt.MaxLine {
+		return longLine(r.opt.MaxLine)
 	}
-	if lead[0] > MaxTime || lead[1] >= Directions {
-		return r.explain(line, whole)
-	}
-	rec.Time, rec.Dir = int64(lead[0]), Direction(lead[1])
-	col := 0
-	for {
-		for i+24 <= len(line) {
-			w := line[i : i+24 : i+24]
-			if binary.LittleEndian.Uint64(w) != zeros0 || binary.LittleEndian.Uint64(w[8:]) != zeros1 || binary.LittleEndian.Uint64(w[16:]) != zeros2 {
-				break
-			}
-			i += 24
-			col += 8
-		}
-		i += blanks(line[i:])
-		start, v := i, uint64(0)
-		for ; i < len(line) && line[i]-'0' <= 9; i++ {
-			if v = v*10 + uint64(line[i]-'0'); v > MaxCount {
-				return r.explain(line, whole)
-			}
-		}
-		if i == start || col >= maxColumns {
-			return r.explain(line, whole)
-		}
-		if v != 0 {
-			rec.Index = append(rec.Index, uint16(col))
-			rec.Count = append(rec.Count, v)
-		}
-		col++
-		if i < len(line) && line[i] != ',' {
-			i += blanks(line[i:])
-		}
-		if i == len(line) {
-			break
-		}
-		if line[i] != ',' {
-			return r.explain(line, whole)
-		}
-		if i++; i < len(line) && line[i] == ' ' {
-			i++
+	if r.line == 1 {
+		if bad := byteOrderMark(line); bad != nil {
+			return bad
 		}
 	}
-	if col != r.cols {
-		if r.cols != 0 {
-			return r.explain(line, whole)
-		}
-		g, err := fiohist.GeometryOf(col)
-		if err != nil {
-			return r.explain(line, whole)
-		}
-		r.g, r.cols = g, col
+	n, bad := parseLine(line, &r.rec, r.columns, r.cut)
+	if bad != nil {
+		return bad
 	}
+	if r.columns == 0 {
+		g, err := fiohist.GeometryOf(n)
+		if err != nil { // parseLine has looked
+			return faultf(notALog, "%v", err)
+		}
+		r.setGeometry(g)
+	}
+	r.rec.Line = r.line
 	return nil
 }
 
-// number reads digits; ok is false without any or beyond 2^64.
-func number(b []byte) (v uint64, n int, ok bool) {
-	for n < len(b) && b[n]-'0' <= 9 {
-		d := uint64(b[n] - '0')
-		if v > (math.MaxUint64-d)/10 {
-			return 0, n, false
+// fill reads until buf holds a line, or says why there is none. Up to then it has
+// pos == end.
+func (r *Reader) fill() error {
+	if r.err == nil {
+		if err := r.read(); err != nil {
+			return err
 		}
-		v = v*10 + d
-		n++
+		if r.pos < r.end {
+			return nil
+		}
 	}
-	return v, n, n > 0
-}
-
-// blanks is the number of spaces and tabs at the start of b.
-func blanks(b []byte) (n int) {
-	for n < len(b) && (b[n] == ' ' || b[n] == '\t') {
-		n++
-	}
-	return n
-}
-
-// separator is the length of a comma with blanks around it, 0 if there is none.
-func separator(b []byte) int {
-	i := blanks(b)
-	if i == len(b) || b[i] != ',' {
-		return 0
-	}
-	return i + 1 + blanks(b[i+1:])
-}
-
-// maxColumns is more than any fio writes.
-const maxColumns = 1 << 15
-
-// explain says what is wrong with a line that parse refused, with time to look.
-func (r *Reader) explain(line []byte, whole bool) *ParseError {
-	bad := func(hint, format string, args ...any) *ParseError {
-		return &ParseError{Msg: fmt.Sprintf(format, args...), Hint: hint}
-	}
-	const again = "copy the log again, or pass --skip-bad to count and skip the line"
+	// The input has ended. What is left is a line without a newline.
+	left := r.have - r.pos
+	r.pos, r.end = r.have, r.have
+	var damage *ParseError
 	switch {
-	case r.line == 1 && (bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff"))):
-		return bad("save it without one (an editor added it), or pass --skip-bad", "the file starts with a byte-order mark, which fio does not write")
-	case bytes.IndexFunc(line, func(c rune) bool { return c < ' ' && c != '\t' && c != '\r' || c == 0xfffd }) >= 0:
-		return bad("this is no histogram log, or it is damaged; "+again, "binary data: %s", excerpt(line))
-	case bytes.HasSuffix(line, []byte("\r")):
-		return bad("convert it back with dos2unix, or copy it again as it is", "the line ends in CRLF: the log was converted on its way")
-	}
-	fields := bytes.Split(line, []byte(","))
-	columns := len(fields) - 3
-	for n, f := range fields {
-		f = bytes.Trim(f, " \t")
-		v, used, ok := number(f)
-		switch {
-		case len(f) == 0 && n == len(fields)-1 && !whole:
-			return r.cut(columns - 1)
-		case len(f) == 0:
-			return bad(again, "column %d is empty", n+1)
-		case f[0] == '-':
-			return bad("fio does not write negative numbers; "+again, "column %d is negative: %s", n+1, excerpt(f))
-		case used < len(f) && (used == 0 || f[used]-'0' > 9):
-			return bad(again, "column %d is not a number: %s", n+1, excerpt(f))
-		case !ok:
-			return bad(again, "column %d is beyond 2^64: %s", n+1, excerpt(f))
-		case n == 0 && v > MaxTime:
-			return bad(again, "the stamp %d ms is beyond the year 2200", v)
-		case n == 1 && v >= Directions:
-			return bad(again, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", v)
+	case errors.Is(r.err, io.EOF):
+		if r.skipping {
+			r.skipping = false
+			return r.endLongLine()
 		}
-	}
-	if len(fields) >= 4 && len(fields) <= 7 && (r.cols == 0 || r.cols > 4) {
-		if whole || r.cols == 0 {
-			return bad("re-run without log_compression, or pass --skip-bad", "%d columns: with log_compression fio logs pointers instead of histograms", len(fields))
+		if left > 0 {
+			r.pos -= left
+			r.cut = true
+			return nil
 		}
+		return io.EOF
+	case errors.As(r.err, &damage):
+		r.err = io.EOF
+		r.skipping = false
+		d := *damage
+		if r.line > 0 {
+			d.Msg += fmt.Sprintf(" (after line %d)", r.line)
+		}
+		return &d
 	}
-	for n, f := range fields[min(3, len(fields)):] {
-		if v, _, _ := number(bytes.Trim(f, " \t")); v > MaxCount {
-			why := "a counter that wrapped around below 0, or memory that is none"
-			if n >= 928 {
-				why += ", as in logs of fio 3.6 to 3.16"
+	return r.err
+}
+
+// read fills the block from the input until there is a newline in it, the input
+// ends, or a line turns out to be too long. A block that holds a newline is not
+// topped up, so that what comes slowly through a pipe is not held back.
+func (r *Reader) read() error {
+	if r.block == nil {
+		r.block = make([]byte, r.opt.Block+slack)
+	}
+	r.have = copy(r.block, r.buf[r.pos:r.have])
+	r.pos, r.end = 0, 0
+	for idle := 0; ; {
+		room := len(r.block) - slack
+		if r.have == room && r.have > r.opt.MaxLine {
+			r.skipping = true
+		}
+		if r.skipping {
+			r.have = 0
+		}
+		if r.have == room {
+			room = min(2*room, max(r.opt.MaxLine+1, r.opt.Block))
+			r.block = append(make([]byte, 0, room+slack), r.block[:r.have]...)[:room+slack]
+		}
+		r.buf = r.block
+		n, err := r.src.Read(r.block[r.have:room])
+		from := r.have
+		r.have += n
+		if err != nil {
+			r.err = r.inputError(err)
+		}
+		got := r.block[from:r.have]
+		if last := bytes.LastIndexByte(got, '\n'); last >= 0 {
+			r.end = from + last + 1
+			if r.skipping {
+				r.skipping = false
+				r.pos = from + bytes.IndexByte(got, '\n') + 1
+				return r.endLongLine()
 			}
-			return bad("use another fio, or pass --skip-bad to skip the line", "bucket %d holds %d I/Os: %s", n, v, why)
+		}
+		if r.end > 0 || err != nil {
+			return nil
+		}
+		if n > 0 {
+			idle = 0
+		} else if idle++; idle > 100 {
+			r.err = r.inputError(io.ErrNoProgress)
+			return nil
 		}
 	}
+}
+
+// inputError names the log once: errors of files do so already.
+func (r *Reader) inputError(err error) error {
+	var file *fs.PathError
+	var damage *ParseError
 	switch {
-	case r.cols == 0:
-		if columns < 0 {
-			columns = 0
-		}
-		_, err := fiohist.GeometryOf(columns)
-		if err == nil {
-			err = errors.New("not a histogram log")
-		}
-		return bad("is it a histogram log (NAME_clat_hist.N.log)? "+again, "%v", err)
-	case !whole && columns < r.cols:
-		return r.cut(columns)
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.As(err, &damage):
+		return damage
+	case errors.As(err, &file):
+		return fmt.Errorf("%s: after line %d: %s: %w", Printable(r.name), r.line, file.Op, file.Err)
 	}
-	return bad("line cut short, or two written into one? "+again, "%d buckets, want %d", max(columns, 0), r.cols)
+	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
 }
 
-// cut is for a last line that is not all there.
-func (r *Reader) cut(columns int) *ParseError {
-	return &ParseError{Msg: fmt.Sprintf("the last line is cut: %d buckets, want %d, and no end of line", max(columns, 0), r.cols),
-		Hint: "fio was killed, the disk was full, or the copy is not complete; --skip-bad skips the line"}
-}
-
-// excerpt is the start of what was found, fit for a terminal.
-func excerpt(b []byte) string {
-	const most = 40
-	if len(b) > most {
-		return Printable(string(b[:most])) + "..."
-	}
-	return Printable(string(b))
+// endLongLine is the error for a line longer than MaxLine, at whose end r stands.
+func (r *Reader) endLongLine() error {
+	r.line++
+	bad := longLine(r.opt.MaxLine)
+	return &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
 }

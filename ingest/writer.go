@@ -2,17 +2,22 @@ package ingest
 
 import "strconv"
 
-// AppendRecord appends a line as fio writes it, with a block size of 4096.
-func AppendRecord(dst []byte, r *Record, columns int) []byte {
-	dst = strconv.AppendInt(dst, r.Time, 10)
+// blockSize stands in the third column of what AppendRecord writes. In fio's logs
+// it is that of the one I/O that closed the window; nobody reads it.
+const blockSize = "4096"
+
+// AppendRecord appends the line that fio writes for rec, with so many buckets, to
+// dst: `time, direction, block size, c0, c1, ..., cN` and a newline.
+func AppendRecord(dst []byte, rec *Record, columns int) []byte {
+	dst = strconv.AppendInt(dst, rec.Time, 10)
 	dst = append(dst, ", "...)
-	dst = strconv.AppendUint(dst, uint64(r.Dir), 10)
-	dst = append(dst, ", 4096"...)
+	dst = strconv.AppendUint(dst, uint64(rec.Dir), 10)
+	dst = append(dst, ", "+blockSize...)
 	next := 0
-	for i := range columns {
+	for col := range columns {
 		dst = append(dst, ", "...)
-		if next < len(r.Index) && int(r.Index[next]) == i {
-			dst = strconv.AppendUint(dst, r.Count[next], 10)
+		if next < len(rec.Index) && int(rec.Index[next]) == col {
+			dst = strconv.AppendUint(dst, rec.Count[next], 10)
 			next++
 			continue
 		}

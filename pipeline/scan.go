@@ -58,7 +58,7 @@ func scanLog(ctx context.Context, l *logState, cfg *Config) (*scan, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil
-		case errors.As(err, &bad) && cfg.Settings.SkipBad:
+		case errors.As(err, &bad) && bad.Line > 0 && cfg.Settings.SkipBad:
 			s.skipped = append(s.skipped, bad)
 			continue
 		case err != nil:

@@ -1,0 +1,224 @@
+package esmodel
+
+import (
+)
+
+// The server comes back, but not in time: all is spooled, the run says partial, and
+// one load makes of it what an undisturbed ingest would have been.
+func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		begins int // quanta before it goes away; -1: it was never there
+	}{{"from the start", -1}, {"at once", 0}, {"in the middle", 10}, {"before the end", 20}} {
+		t.Run(tt.name, func(t *testing.T) {
+			noLeak(t)
+			want := undisturbed(t, 20)
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 300 * time.Millisecond})
+			dir := filepath.Join(t.TempDir(), "out")
+			run := testRun()
+			quanta := testQuanta(run, 20)
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 32 << 10, SpoolDir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			away := esmodeltest.Fault{Times: -1, Reset: true, Match: func(*http.Request) bool { return true }}
+			if tt.begins < 0 {
+				s.Inject(away)
+			}
+			if err := sink.Begin(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			for i, q := range quanta {
+				if i == tt.begins {
+					s.Inject(away)
+				}
+				if err := sink.Quantum(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Inject(away)
+			err = sink.Close(t.Context(), sink.End(t.Context(), testSummary(run, quanta)))
+			var incomplete *IncompleteError
+			var unavailable *UnavailableError
+			if !errors.As(err, &incomplete) || !errors.As(err, &unavailable) {
+				t.Fatalf("error %v", err)
+			}
+			r := sink.Report()
+			n := r.Total()
+			if n.Made != int64(len(want)) || n.Indexed+n.Spooled != n.Made || n.Lost != 0 || n.Refused != 0 || r.SpoolFile == "" {
+				t.Errorf("%+v", n)
+			}
+			s.Heal()
+			l, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			if err != nil || len(l.Complete) != 1 {
+				t.Fatalf("%+v, %v", l, err)
+			}
+			equalContents(t, contents(s), want)
+			c.Close()
+			s.Close()
+		})
+	}
+}
+
+// A live run goes on over an outage that is longer than our patience: what comes
+// while the server is away is spooled, what comes later is sent.
+func TestServerComesBackAfterGivingUp(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 200 * time.Millisecond})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(id string) {
+		t.Helper()
+		if err := errors.Join(w.Add(t.Context(), "fio-event-2026.08", []byte(id), []byte("{}")), w.Flush(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("before")
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	add("away")
+	started := time.Now()
+	add("still away") // no patience is spent again
+	if took := time.Since(started); took > 150*time.Millisecond {
+		t.Errorf("took %v", took)
+	}
+	s.Heal()
+	w.mu.Lock()
+	w.probe = time.Now()
+	w.mu.Unlock()
+	add("back")
+	add("and on")
+	if err := w.Close(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	wantCounts(t, w.Report(), Counts{Made: 5, Indexed: 3, Spooled: 2})
+}
+
+// Without a spool there is nowhere to go on to.
+func TestServerAwayWithoutSpool(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503, Type: "x", Reason: "y"})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: -1})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	var away *UnavailableError
+	if err := w.Flush(t.Context()); !errors.As(err, &away) {
+		t.Errorf("%v", err)
+	}
+	if err := w.Add(t.Context(), "fio-event-2026.08", []byte("b"), []byte("{}")); !errors.As(err, &away) {
+		t.Errorf("%v", err)
+	}
+	w.Close(t.Context(), false)
+	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
+	if err := w.Add(t.Context(), "x", nil, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Interrupted: the pipeline stops, and what is held is delivered or spooled within
+// five seconds, however dead the server is.
+func TestInterruptDrains(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		t.Run(fmt.Sprintf("dead=%v", dead), func(t *testing.T) {
+			noLeak(t)
+			s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+			c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: time.Hour})
+			run := testRun()
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 16 << 10, SpoolDir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sink := NewSink(w, SinkOptions{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if err := sink.Begin(ctx, run); err != nil {
+				t.Fatal(err)
+			}
+			if dead {
+				s.Inject(esmodeltest.Fault{Times: -1, Reset: true})
+			}
+			stop := errors.New("interrupted by the user")
+			time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
+			quanta := testQuanta(run, 2000)
+			for _, q := range quanta {
+				if err = sink.Quantum(ctx, q); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				err = sink.End(ctx, testSummary(run, quanta))
+			}
+			started := time.Now()
+			err = sink.Close(ctx, err)
+			if took := time.Since(started); took > DrainTime+time.Second || !errors.Is(err, stop) {
+				t.Errorf("took %v: %v", took, err)
+			}
+			r := sink.Report().Total()
+			if r.Made == 0 || r.Made != r.Indexed+r.Spooled || dead != (r.Spooled > 0) {
+				t.Errorf("%+v", r)
+			}
+			if !dead && sink.Status() != StatusPartial {
+				t.Errorf("status %s", sink.Status())
+			}
+			c.Close()
+			s.Close()
+		})
+	}
+}
+
+// The spool does not take more: what does not fit is lost by name, and no half
+// document is left.
+func TestSpoolThatCannotBeWritten(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: -1})
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Add(t.Context(), "fio-event-2026.08", []byte("a"), []byte("{}"))
+	if err := w.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be spooled") {
+		t.Errorf("%v", err)
+	}
+	w.Close(t.Context(), false)
+	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
+}
+
+// The writer holds no more than it may while the server stands still.
+func TestMemoryIsBoundedWhileTheServerStandsStill(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: time.Hour})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 429})
+	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: 10 << 10, InFlight: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	doc := []byte(fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", 1000)))
+	for i := 0; err == nil; i++ {
+		err = w.Add(ctx, "fio-event-2026.08", fmt.Append(nil, i), doc)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if n := w.Report().Total(); n.Bytes > 3*(10<<10) {
+		t.Errorf("%d bytes taken over", n.Bytes)
+	}
+	s.Heal()
+	if err := w.Close(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Report().Total(); n.Indexed != n.Made || int(n.Made) != len(s.Docs("*")) {
+		t.Errorf("%+v, %d stored", n, len(s.Docs("*")))
+	}
+}

@@ -1,0 +1,74 @@
+package ingest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzReader: whatever the text and however it comes, the Reader gives the records
+// and refuses the lines that its slow twin does; no I/O is lost or made up; and
+// what is written back reads the same, the fast way.
+func FuzzReader(f *testing.F) {
+	for _, name := range []string{"randrw/randrw_clat_hist.1.log", "epoch/epoch_clat_hist.1.log", "slow/slow_clat_hist.1.log"} {
+		text, err := os.ReadFile(filepath.Join("../testdata/fio", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text[:bytes.IndexByte(text, '\n')+1]), uint16(100))
+	}
+	coarse := line() + "\n"
+	for _, text := range []string{
+		coarse + coarse, coarse[:40], strings.TrimSuffix(coarse, "\n"), "\n\n" + coarse + " \t\n", "\xef\xbb\xbf" + coarse, utf16(coarse),
+		strings.ReplaceAll(coarse, "\n", "\r\n"), strings.ReplaceAll(coarse, ", ", ","), strings.ReplaceAll(coarse, ", ", "\t , "),
+		coarse + line("20", "-1") + "\n" + coarse, line("20", "18446744073709551616"), line("20", "18446744073709551615"), line("20", "1234567", "21", "12345678", "22", "17592186044415"),
+		coarse + line("1", "3"), coarse + line("5", ""), coarse + line("5", "\x00"), coarse + strings.Repeat("0, ", 1200),
+		"501, 94470363743424, 1, 4096, 0\n501, 94470363791088, 0, 4096, 0\n", "time, direction, bs\n", "5, 2, 4096" + strings.Repeat(", 0", 1856) + "\n",
+	} {
+		f.Add(text, uint16(9))
+	}
+	const maxLine = 3000 // long enough for a coarse record, short enough to be met
+	f.Fuzz(func(t *testing.T, text string, block uint16) {
+		limit := maxLine
+		if block%2 == 0 {
+			limit = defaultMaxLine
+		}
+		want, total := slowRead([]byte(text), limit, 0)
+		r := NewBytesReader([]byte(text), "fuzz", ReaderOptions{MaxLine: limit})
+		sameItems(t, "bytes", readAll(t, r), want)
+		sameItems(t, "stream", readAll(t, NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block), MaxLine: limit})), want)
+
+		g, ok := r.Geometry()
+		if !ok {
+			return
+		}
+		var back []byte
+		var records []item
+		for _, i := range want {
+			if !i.bad {
+				records = append(records, i)
+				back = AppendRecord(back, &i.rec, g.Columns())
+			}
+		}
+		back = append(back, make([]byte, slack)...)
+		fast := Record{Index: make([]uint16, 0, g.Columns()), Count: make([]uint64, 0, g.Columns())}
+		sum, at := uint64(0), 0
+		for _, i := range records {
+			n := scanLine(back[at:], &fast, g.Columns())
+			if n == 0 {
+				t.Fatalf("written back, it is not taken: %v", i)
+			}
+			fast.Line = i.line
+			if !(item{rec: fast, line: i.line}).equal(i) {
+				t.Fatalf("written back: %v, want %v", fast, i)
+			}
+			sum += fast.Sum()
+			at += n
+		}
+		if sum != total {
+			t.Fatalf("%d I/Os, want %d", sum, total)
+		}
+	})
+}
