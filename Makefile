@@ -62,7 +62,7 @@ docs-check: ## fail if the generated pages are not what the code generates
 		echo 'docs-check: generated files are out of date: run `make docs` and commit what it changes' >&2; exit 1; fi
 
 .PHONY: integration
-integration: ## tests against real Elasticsearch servers of the versions ES_SERVERS
+integration: ## tests with fio, and against real Elasticsearch servers of the versions ES_SERVERS
 	scripts/integration $(ES_SERVERS)
 
 .PHONY: oracle

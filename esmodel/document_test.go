@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/fiohist"
@@ -414,88 +413,6 @@ func TestIndexNames(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
-	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`, at + 5e6: `"2026-08-31T23:59:58.005Z"`, at + 5e3: `"2026-08-31T23:59:58.000005Z"`, at + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
-		if got := string(appendTime(nil, ns)); got != want {
-			t.Errorf("%d: %s, want %s", ns, got, want)
-		}
-	}
-}
-
-// The run's document: what encoding/json reads back, and that nothing that people
-// typed into names breaks it.
-func TestRunDocument(t *testing.T) {
-	run := testRun()
-	quanta := testQuanta(run, 3)
-	e := NewEncoder("fio", run)
-	doc, err := e.AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
-	if !bytes.Equal(doc, again) {
-		t.Error("not the same twice")
-	}
-	m := decode(t, doc)
-	get := func(path ...string) any {
-		var v any = m
-		for _, p := range path {
-			v, _ = v.(map[string]any)[p]
-		}
-		return v
-	}
-	for _, tt := range []struct {
-		want string
-		path []string
-	}{
-		{"2026-08-31T23:59:58.000Z", []string{"@timestamp"}},
-		{"r/1", []string{"run", "id"}},
-		{"ünï\uFFFDcode", []string{"run", "name"}},
-		{"complete", []string{"run", "status"}},
-		{"job_start", []string{"run", "start_how"}},
-		{"2026-09-01T00:00:01.000Z", []string{"run", "end"}},
-		{"3", []string{"run", "quanta"}},
-		{"[alpha beta]", []string{"host", "name"}},
-		{"[job1 job2]", []string{"fio", "job"}},
-		{"[fio-3.36]", []string{"fio", "version"}},
-		{"[4k]", []string{"fio", "options", "bs"}},
-		{"[<b>\x1b[2J]", []string{"fio", "options", "exec\uFFFDpre"}},
-		{"<nil>", []string{"fio", "options", "long"}},
-		{"50,99,99.9", []string{"settings", "percentiles"}},
-		{"1s", []string{"settings", "offsets", "alpha"}},
-		{"12.5", []string{"account", "ios_logged"}},
-		{"3", []string{"account", "documents", "made"}},
-		{"29", []string{"latency", "buckets", "groups"}},
-	} {
-		if got := fmt.Sprint(get(tt.path...)); got != tt.want {
-			t.Errorf("%v is %q, want %q", tt.path, got, tt.want)
-		}
-	}
-	if get("summary", "all", "p99_9") == nil {
-		t.Errorf("no summary in %s", doc)
-	}
-	if strings.Contains(string(doc), "secret") {
-		t.Error("a path is in the document")
-	}
-	if doc, err = e.AppendRun([]byte("x"), StatusRunning, nil, nil); err != nil || doc[0] != 'x' || bytes.Contains(doc, []byte("account")) {
-		t.Errorf("running: %s, %v", doc, err)
-	}
-}
-
-// The summary of a part has scopes of hosts only.
-func TestSummaryOfAPart(t *testing.T) {
-	row := func(scope, host, dir string, n float64) pipeline.Row {
-		return pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)}}
-	}
-	e := NewEncoder("fio", testRun())
-	one := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}})
-	two := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host", "b", "all", 4)}})
-	all := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("direction", "", "read", 9), row("host+direction", "a", "read", 2), row("run", "", "all", 9)}})
-	if len(one) != 2 || two != nil || len(all) != 2 || all["read"].(map[string]any)["samples"] != number(9) {
-		t.Errorf("%v\n%v\n%v", one, two, all)
-	}
-}
-
 func TestStandInTakesAllDocuments(t *testing.T) {
 	run := testRun()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
@@ -503,49 +420,6 @@ func TestStandInTakesAllDocuments(t *testing.T) {
 	if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: "fio"}, run, testQuanta(run, 20)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func FuzzString(f *testing.F) {
-	for _, s := range []string{"", "a", "\x00\x1f\"\\/\n\r\t\b\x7f", "ü\xff\xc3(\u2028", "\xed\xa0\x80", "<script>&"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		b := appendString(nil, s)
-		var got string
-		if err := json.Unmarshal(b, &got); err != nil {
-			t.Fatalf("%q: %v", b, err)
-		}
-		if want := strings.ToValidUTF8(s, "\uFFFD"); !utf8.Valid(b) || got != want && !brokenRun(s) {
-			t.Fatalf("%q became %q, want %q", s, got, want)
-		}
-		if !bytes.ContainsAny(b, "\n\r\x00") {
-			return
-		}
-		t.Fatalf("control characters in %q", b)
-	})
-}
-
-// brokenRun: ToValidUTF8 makes one U+FFFD of several broken bytes in a row, where
-// encoding/json and this package make one of each.
-func brokenRun(s string) bool { return !utf8.ValidString(s) }
-
-func FuzzFloat(f *testing.F) {
-	for _, v := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {
-		f.Add(v)
-	}
-	f.Fuzz(func(t *testing.T, v float64) {
-		b := appendFloat(nil, v)
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			if string(b) != "null" {
-				t.Fatalf("%v became %s", v, b)
-			}
-			return
-		}
-		var got float64
-		if err := json.Unmarshal(b, &got); err != nil || got != v {
-			t.Fatalf("%v became %s, read back as %v: %v", v, b, got, err)
-		}
-	})
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -1,6 +1,17 @@
 package esmodel
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel/esmodeltest"
 )
 
 // The server comes back, but not in time: all is spooled, the run says partial, and

@@ -1,0 +1,85 @@
+package esmodel
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// The run's document: what encoding/json reads back, and that nothing that people
+// typed into names breaks it.
+func TestRunDocument(t *testing.T) {
+	run := testRun()
+	quanta := testQuanta(run, 3)
+	e := NewEncoder("fio", run)
+	doc, err := e.AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	if !bytes.Equal(doc, again) {
+		t.Error("not the same twice")
+	}
+	m := decode(t, doc)
+	get := func(path ...string) any {
+		var v any = m
+		for _, p := range path {
+			v, _ = v.(map[string]any)[p]
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		want string
+		path []string
+	}{
+		{"2026-08-31T23:59:58.000Z", []string{"@timestamp"}},
+		{"r/1", []string{"run", "id"}},
+		{"ünï\uFFFDcode", []string{"run", "name"}},
+		{"complete", []string{"run", "status"}},
+		{"job_start", []string{"run", "start_how"}},
+		{"2026-09-01T00:00:01.000Z", []string{"run", "end"}},
+		{"3", []string{"run", "quanta"}},
+		{"[alpha beta]", []string{"host", "name"}},
+		{"[job1 job2]", []string{"fio", "job"}},
+		{"[fio-3.36]", []string{"fio", "version"}},
+		{"[4k]", []string{"fio", "options", "bs"}},
+		{"[<b>\x1b[2J]", []string{"fio", "options", "exec\uFFFDpre"}},
+		{"<nil>", []string{"fio", "options", "long"}},
+		{"50,99,99.9", []string{"settings", "percentiles"}},
+		{"1s", []string{"settings", "offsets", "alpha"}},
+		{"12.5", []string{"account", "ios_logged"}},
+		{"3", []string{"account", "documents", "made"}},
+		{"29", []string{"latency", "buckets", "groups"}},
+	} {
+		if got := fmt.Sprint(get(tt.path...)); got != tt.want {
+			t.Errorf("%v is %q, want %q", tt.path, got, tt.want)
+		}
+	}
+	if get("summary", "all", "p99_9") == nil {
+		t.Errorf("no summary in %s", doc)
+	}
+	if strings.Contains(string(doc), "secret") {
+		t.Error("a path is in the document")
+	}
+	if doc, err = e.AppendRun([]byte("x"), StatusRunning, nil, nil); err != nil || doc[0] != 'x' || bytes.Contains(doc, []byte("account")) {
+		t.Errorf("running: %s, %v", doc, err)
+	}
+}
+
+// The summary of a part has scopes of hosts only.
+func TestSummaryOfAPart(t *testing.T) {
+	row := func(scope, host, dir string, n float64) pipeline.Row {
+		return pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)}}
+	}
+	e := NewEncoder("fio", testRun())
+	one := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}})
+	two := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host", "b", "all", 4)}})
+	all := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("direction", "", "read", 9), row("host+direction", "a", "read", 2), row("run", "", "all", 9)}})
+	if len(one) != 2 || two != nil || len(all) != 2 || all["read"].(map[string]any)["samples"] != number(9) {
+		t.Errorf("%v\n%v\n%v", one, two, all)
+	}
+}
