@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
 	"fiolat/internal/like"
 )
 
@@ -45,54 +44,6 @@ func fio(t *testing.T, job string, during func(*os.Process), args ...string) str
 		t.Fatalf("fio: %v\n%s", err, said.String())
 	}
 	return dir
-}
-
-// planned runs a folder through the pipeline and returns plan and rows.
-func planned(t *testing.T, s Settings, dir string) (*Plan, *collect) {
-	t.Helper()
-	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
-	if err != nil || len(ins) != 1 {
-		t.Fatalf("%d runs, %v", len(ins), err)
-	}
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Warn: func(w string) { t.Log(w) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	c := new(collect)
-	if _, err := p.Process(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	return p, c
-}
-
-// complete checks that logged + restored is fio's own total, for each entry of the
-// JSON and direction.
-func complete(t *testing.T, p *Plan) {
-	t.Helper()
-	type key struct {
-		entry *ingest.Entry
-		dir   string
-	}
-	got, want := map[key]float64{}, map[key]float64{}
-	for _, r := range p.Report() {
-		if r.Entry == nil {
-			t.Fatalf("%s: no entry in fio's JSON was found for it", r.Source.Path)
-		}
-		for _, d := range r.Dirs {
-			k := key{r.Entry, d.Direction}
-			got[k] += d.IOs + d.Restored
-			want[k] = float64(d.Counted)
-		}
-	}
-	for k, w := range want {
-		if got[k] != w {
-			t.Errorf("job %s, %s: %v I/Os logged or restored, fio counted %v", k.entry.JobName, k.dir, got[k], w)
-		}
-	}
-	if a := p.Account; !a.CountedKnown || a.Missing != a.Restored {
-		t.Errorf("account: missing %v, restored %v", a.Missing, a.Restored)
-	}
 }
 
 const null = "ioengine=null\nsize=1g\nbs=4k\ntime_based=1\n"
