@@ -38,7 +38,7 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 
 .PHONY: lint
 lint: ## golangci-lint over the code, shellcheck over the scripts
-	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --allow-serial-runners ./...
 	shellcheck .ci/run $$(grep -lE '^#!.*bash' scripts/*)
 
 .PHONY: bench-go

@@ -57,7 +57,9 @@ type BulkConfig struct {
 	// at most (InFlight + 1) x FlushBytes of documents, and InFlight x FlushBytes of
 	// compressed requests if they do not compress at all; real ones take an eighth.
 	InFlight int
-	// GzipLevel is 1 to 9; 0 is 1, negative sends requests uncompressed.
+	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network
+	// and none to this very machine, where compression only takes the server's
+	// processor time: on two cores 16,000 histograms a second became 25,000.
 	GzipLevel int
 	// MaxWait is for how long a document is tried again since it, or one sent with
 	// it, last got on; 0 is the client's.
@@ -122,7 +124,7 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 	if cfg.InFlight == 0 {
 		cfg.InFlight = DefaultInFlight
 	}
-	if cfg.GzipLevel == 0 {
+	if cfg.GzipLevel == 0 && !c.local {
 		cfg.GzipLevel = defaultGzipLevel
 	}
 	if cfg.FlushBytes < 0 || cfg.FlushBytes > 100<<20 || cfg.InFlight < 0 || cfg.InFlight > 64 || cfg.GzipLevel > 9 {

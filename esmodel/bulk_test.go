@@ -67,7 +67,7 @@ func TestFaultsThatPass(t *testing.T) {
 			t.Cleanup(s.CloseClientConnections)
 			run := testRun()
 			quanta := testQuanta(run, 20)
-			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 64 << 10})
+			w, err := NewBulkWriter(c, BulkConfig{FlushBytes: 64 << 10, GzipLevel: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

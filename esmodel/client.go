@@ -3,6 +3,7 @@ package esmodel
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,7 @@ type Client struct {
 	maxWait time.Duration
 	onWait  func(Wait)
 	first   time.Duration // pause before the second attempt
+	local   bool          // all nodes are on this machine
 	secrets []string
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
@@ -115,8 +117,12 @@ func NewClient(cfg Config) (*Client, error) {
 			c.secrets = append(c.secrets, s, url.QueryEscape(s), url.PathEscape(s))
 		}
 	}
+	if cfg.Username != "" {
+		c.secrets = append(c.secrets, base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password)))
+	}
 	secure := nodes[0].Scheme == "https"
-	if !secure && (cfg.Username != "" || cfg.APIKey != "" || cfg.ServiceToken != "") && !loopback(nodes) {
+	c.local = loopback(nodes)
+	if !secure && (cfg.Username != "" || cfg.APIKey != "" || cfg.ServiceToken != "") && !c.local {
 		c.Warnings = append(c.Warnings, "credentials go over plain http: anybody on the way can read them; use https")
 	}
 	if cfg.Insecure {

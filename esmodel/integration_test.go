@@ -140,7 +140,7 @@ func TestIntegrationIngest(t *testing.T) {
 	clusters(t, func(t *testing.T, c *Client, prefix string) {
 		run := testRun()
 		quanta := testQuanta(run, 30)
-		sink, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 64 << 10}, run, quanta)
+		sink, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 64 << 10, GzipLevel: 1}, run, quanta)
 		if err != nil {
 			t.Fatal(err)
 		}

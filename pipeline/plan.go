@@ -373,7 +373,11 @@ func (p *Plan) identify() {
 	s := p.cfg.Settings
 	s.Interval = time.Duration(run.Interval)
 	run.Settings = s
-	run.Generation = digest([]any{s, run.Start, run.Part, hashes, run.Name, run.Labels, formatVersion})
+	said := sha256.New() // what fio said; not where that lay
+	for _, m := range p.metas() {
+		fmt.Fprintf(said, "%s %d %v %+v\n", m.Version, m.TimestampMS, m.Global, m.Entries)
+	}
+	run.Generation = digest([]any{s, run.Start, run.Part, hashes, hex.EncodeToString(said.Sum(nil)), run.Name, run.Labels, formatVersion})
 }
 
 // formatVersion is raised when documents of the same input change.

@@ -118,7 +118,12 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 	}
 	var incomplete *esmodel.IncompleteError
 	if errors.As(err, &incomplete) {
-		u.say("error", "what is missing lies in %s; to finish: fiolat load %s", output, output)
+		if report.SpoolFile != "" {
+			u.say("error", "what could not be sent lies in a file; to finish: fiolat load %s", report.SpoolFile)
+		}
+		if report.RefusedFile != "" {
+			u.say("error", "what was refused, and why, lies in %s; once that is mended: fiolat load %s", report.RefusedFile, report.RefusedFile)
+		}
 	}
 	if err != nil {
 		return err
