@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -51,12 +52,25 @@ func signalContext() (context.Context, func()) {
 // run is the whole program.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := newUI(stdin, stdout, stderr)
-	app := newApp(u)
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
-		err = app.RunContext(ctx, permute(app, args))
+		if err = parse(ctx, u, args); err == nil && u.work != nil {
+			err = u.work()
+		}
 	}
 	return u.exit(err)
+}
+
+// parsing lets one command line be parsed at a time: the library keeps its help
+// flag and command in globals that it writes to.
+var parsing sync.Mutex
+
+// parse reads the command line and leaves what is to be done in u.work.
+func parse(ctx context.Context, u *ui, args []string) error {
+	parsing.Lock()
+	defer parsing.Unlock()
+	app := newApp(u)
+	return app.RunContext(ctx, permute(app, args))
 }
 
 // version is that of the module, or of the commit it was built from.
@@ -108,12 +122,10 @@ func newApp(u *ui) *cli.App {
 	for _, c := range app.Commands {
 		c.OnUsageError = usage
 		c.Flags = append(c.Flags, logFormatFlag)
-		before := c.Action
+		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
-			if err := u.configure(ctx); err != nil {
-				return err
-			}
-			return before(ctx)
+			u.work = func() error { return action(ctx) }
+			return u.configure(ctx)
 		}
 	}
 	return app

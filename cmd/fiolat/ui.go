@@ -29,6 +29,7 @@ type ui struct {
 	stdout, stderr io.Writer
 	json           bool
 	unknown        string // a command that does not exist
+	work           func() error
 
 	mu  sync.Mutex // guards bar and stderr: workers report progress
 	bar *progressbar.ProgressBar
