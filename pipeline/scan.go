@@ -11,33 +11,24 @@ import (
 
 // scan is what one reading of a whole log tells without placing anything.
 type scan struct {
-	dirs    [ingest.Directions]scanDir
-	records int64
-	skipped []*ingest.ParseError
+	dirs [ingest.Directions]scanDir
 }
 
 // scanDir is one direction of it, as logged.
 type scanDir struct {
-	lag         lag2
-	sums        fiohist.Hist
-	first, last int64 // stamps in ms
-	equal       int64 // records with the stamp of the one before
+	lag  lag2
+	sums fiohist.Hist
+	last int64 // stamp in ms
 }
 
 // feed adds a record, and says what is wrong with its stamp.
 func (s *scan) feed(r *ingest.Record, c *counts) {
 	d := &s.dirs[r.Dir]
-	if d.lag.records == 0 {
-		d.first = r.Time
-	} else if r.Time == d.last {
-		d.equal++
-	}
 	d.last = r.Time
 	d.lag.see(c)
 	for i, b := range c.index {
 		d.sums.Add(int(b), c.n[i])
 	}
-	s.records++
 }
 
 // scanLog reads the whole of a log that can be read again.
@@ -59,8 +50,7 @@ func scanLog(ctx context.Context, l *logState, cfg *Config) (*scan, error) {
 		case errors.Is(err, io.EOF):
 			return s, nil
 		case errors.As(err, &bad) && bad.Line > 0 && cfg.Settings.SkipBad:
-			s.skipped = append(s.skipped, bad)
-			continue
+			continue // counted when the log is read for good
 		case err != nil:
 			return nil, err
 		}

@@ -52,15 +52,6 @@ func (h *Hist) AddHist(o *Hist) {
 	}
 }
 
-// Reset empties the histogram and keeps its memory for the next use.
-func (h *Hist) Reset() {
-	for _, p := range h.pages {
-		if p != nil {
-			*p = page{}
-		}
-	}
-}
-
 // Count is the count of bucket i.
 func (h *Hist) Count(i int) float64 {
 	if p := h.pages[i>>pageBits]; p != nil {
@@ -105,17 +96,6 @@ func (h *Hist) Empty() bool {
 		}
 	}
 	return true
-}
-
-// Bytes is roughly the memory that the histogram holds.
-func (h *Hist) Bytes() int {
-	n := maxPages * 8
-	for _, p := range h.pages {
-		if p != nil {
-			n += pageSize * 8
-		}
-	}
-	return n
 }
 
 // Limits are the smallest and the largest latency in ns that fio saw; they
