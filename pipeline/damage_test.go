@@ -150,3 +150,30 @@ func FuzzRepair(f *testing.F) {
 		}
 	})
 }
+
+// FuzzHealthy: a healthy log is never taken for a damaged one, whatever its load:
+// steady, rising, falling, in bursts, with chance or without.
+func FuzzHealthy(f *testing.F) {
+	f.Add(uint64(1), uint8(5), 0.0, 0.0, true)
+	f.Add(uint64(2), uint8(60), 3.0, 0.0, false)
+	f.Add(uint64(3), uint8(60), -2.0, 1.5, true)
+	f.Add(uint64(4), uint8(30), 9.0, 3.1, false)
+	f.Fuzz(func(t *testing.T, seed uint64, records uint8, growth, wave float64, noise bool) {
+		if records == 0 || !(math.Abs(growth) < 100) || !(math.Abs(wave) < 1e6) {
+			return
+		}
+		rng := rand.New(rand.NewPCG(seed, 3))
+		base := 1 + rng.Float64()*400
+		truth := load(rng, func(n int) float64 {
+			return max(base*(1+growth*float64(n)/10)*(1.01+math.Sin(wave*float64(n))), 1)
+		}, int(records), noise)
+		for _, bins := range []bool{true, false} {
+			if judged(truth, truth, "host", true, bins) {
+				t.Fatalf("repaired, with fio's totals (bins: %v)", bins)
+			}
+		}
+		if judged(truth, truth, "host", false, false) {
+			t.Fatal("repaired, without fio's totals")
+		}
+	})
+}
