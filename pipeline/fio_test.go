@@ -174,7 +174,9 @@ func TestFioClientServer(t *testing.T) {
 	for name, job := range jobs {
 		host++
 		t.Run(name, func(t *testing.T) {
-			addr := fmt.Sprintf("127.0.0.%d", host)
+			// Of this process alone: two runs of the tests must not meet on one server.
+			pid := os.Getpid()
+			addr := fmt.Sprintf("127.%d.%d.%d", 1+pid/250%250, 1+pid%250, host)
 			server := exec.CommandContext(t.Context(), "fio", "--server=ip:"+addr)
 			server.Dir = t.TempDir()
 			if err := server.Start(); err != nil {
