@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -76,6 +77,12 @@ func (l *lag2) looks() bool { return l.suspect() && l.records >= 6 && l.mixed >=
 type verdict struct {
 	repair bool
 	why    string
+
+	// garbage are the buckets of line garbled that hold no I/Os: now and then fio
+	// --client leaves what lay in its memory in the end of a log's last record (2 of
+	// 126 runs of fio 3.33: 134577 I/Os beyond 15 s, a size of the C library's heap).
+	garbage []uint16
+	garbled int64
 }
 
 // judge decides which directions of which logs are damaged. Without --repair or
@@ -89,7 +96,7 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 	case "yes":
 		for _, l := range logs {
 			for d := range l.dirs {
-				l.dirs[d].verdict = verdict{true, "--repair"}
+				l.dirs[d].verdict = verdict{repair: true, why: "--repair"}
 			}
 		}
 		return
@@ -116,12 +123,13 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 	// A run whose one log is proven damaged came over --client as a whole.
 	proven := map[*ingest.Meta]bool{}
 	fits := map[key]bool{}
+	garbage := map[key]map[*logState][]uint16{}
 	for _, k := range order {
-		before, after, ok := weigh(groups[k], k.dir, k.entry, scans)
+		before, after, junk, ok := weigh(groups[k], k.dir, k.entry, scans)
 		if !ok {
 			continue
 		}
-		fits[k] = after
+		fits[k], garbage[k] = after, junk
 		if after && !before {
 			proven[groups[k][0].Meta] = true
 		}
@@ -132,29 +140,46 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 			continue
 		}
 		for _, l := range groups[k] {
-			if s := scans[l]; s != nil && s.dirs[k.dir].lag.suspect() {
-				l.dirs[k.dir].verdict = verdict{true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits fio's totals once repaired"}
+			v := &l.dirs[k.dir].verdict
+			if scans[l].dirs[k.dir].lag.suspect() {
+				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits fio's totals once repaired"
+			}
+			if junk := garbage[k][l]; len(junk) > 0 {
+				v.garbage, v.garbled = junk, scans[l].lastLine
+				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio counted no I/O; they were emptied",
+					ingest.Printable(l.Source.Path), v.garbled, junk))
 			}
 		}
 	}
 }
 
 // weigh says whether the logs of an entry fit its totals in direction d as they
-// are, and once repaired; ok is false if one of them is proven healthy or none
-// has a third record.
-func weigh(logs []*logState, d int, entry *ingest.Entry, scans map[*logState]*scan) (before, after, ok bool) {
+// are, and once repaired, but for buckets of a file's last record in which fio
+// counted nothing at all: garbage. ok is false if one of the logs is proven healthy
+// or none has a third record.
+func weigh(logs []*logState, d int, entry *ingest.Entry, scans map[*logState]*scan) (before, after bool, garbage map[*logState][]uint16, ok bool) {
+	totals := &entry.Dirs[d].Kind[ingest.Clat]
+	bins, err := totals.Counts(logs[0].g)
+	counted := err == nil && len(totals.Bins) > 0
+	garbage = map[*logState][]uint16{}
 	var raw, repaired fiohist.Hist
 	for _, l := range logs {
 		s := scans[l]
-		if s == nil {
-			return false, false, false
+		if s == nil || s.dirs[d].lag.fell {
+			return false, false, nil, false
 		}
 		dir := &s.dirs[d]
-		if dir.lag.fell {
-			return false, false, false
-		}
 		ok = ok || dir.lag.suspect()
 		raw.AddHist(&dir.sums)
+		if counted && int(s.lastDir) == d {
+			last := &dir.lag.raw[0]
+			for i, b := range last.index {
+				if int(b) < len(bins) && bins[b] == 0 {
+					garbage[l] = append(garbage[l], b)
+					raw.Add(int(b), -last.n[i])
+				}
+			}
+		}
 		// The repaired records telescope to the last two raw ones.
 		if dir.lag.records <= 2 {
 			repaired.AddHist(&dir.sums)
@@ -162,20 +187,20 @@ func weigh(logs []*logState, d int, entry *ingest.Entry, scans map[*logState]*sc
 		}
 		for i := range dir.lag.raw {
 			for j, b := range dir.lag.raw[i].index {
-				repaired.Add(int(b), dir.lag.raw[i].n[j])
+				if i > 0 || !slices.Contains(garbage[l], b) {
+					repaired.Add(int(b), dir.lag.raw[i].n[j])
+				}
 			}
 		}
 	}
 	if !ok {
-		return false, false, false
+		return false, false, nil, false
 	}
-	totals := &entry.Dirs[d].Kind[ingest.Clat]
-	bins, err := totals.Counts(logs[0].g)
-	if err != nil || len(totals.Bins) == 0 {
+	if !counted {
 		n := float64(totals.N)
-		return raw.Sum() <= n, repaired.Sum() <= n, true
+		return raw.Sum() <= n, repaired.Sum() <= n, nil, true
 	}
-	return within(&raw, bins), within(&repaired, bins), true
+	return within(&raw, bins), within(&repaired, bins), garbage, true
 }
 
 // within says that no bucket holds more than fio counted.
@@ -189,7 +214,7 @@ func judgeAlone(l *logState, d ingest.Direction, warn func(string)) {
 	lag := &l.dirs[d].lag
 	switch {
 	case lag.certain() && l.Source.Name.Host != "":
-		l.dirs[d].verdict = verdict{true, "no bucket ever falls at lag 2, beyond chance, and the log's name ends in a host"}
+		l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, and the log's name ends in a host"}
 	case lag.looks():
 		warn(fmt.Sprintf("%s: %v looks damaged by fio --client (no bucket falls at lag 2), but there is no fio JSON to prove it: pass --fio-json, --repair or --no-repair",
 			ingest.Printable(l.Source.Path), d))

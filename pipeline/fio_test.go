@@ -197,7 +197,14 @@ func TestFioClientServer(t *testing.T) {
 				sections = "[x]\n[y]\nstartdelay=1\nrate_iops=1000\n[z]\nstartdelay=2\nrate_iops=5000\n"
 			}
 			dir := fio(t, "[global]\n"+job+"runtime=6\nlog_hist_msec=400\nwrite_hist_log=x\n"+sections, nil, "--client="+addr)
-			p, _ := planned(t, settings(), dir)
+			// Now and then fio leaves what lay in its memory in the end of a log's last
+			// record. A count is emptied; an address is refused with its line.
+			s := settings()
+			s.SkipBad = true
+			p, _ := planned(t, s, dir)
+			if n := p.Account.LinesSkipped; n > int64(len(p.logs)) {
+				t.Errorf("%d lines skipped", n)
+			}
 			complete(t, p)
 			repaired := 0
 			for _, l := range p.logs {

@@ -252,6 +252,9 @@ func (l *logState) feed(r *ingest.Record) error {
 	l.now = r.Time * msec
 	c := &d.counts
 	c.load(r)
+	if r.Line == d.verdict.garbled {
+		c.drop(d.verdict.garbage)
+	}
 	if d.verdict.repair {
 		fixed := d.lag.see(c)
 		if d.lag.fell {

@@ -38,6 +38,18 @@ func (c *counts) add(bucket uint16, n float64) {
 	c.index, c.n = append(c.index, bucket), append(c.n, n)
 }
 
+// drop removes some buckets; both lists ascend.
+func (c *counts) drop(buckets []uint16) {
+	kept := 0
+	for i, b := range c.index {
+		if _, found := slices.BinarySearch(buckets, b); !found {
+			c.index[kept], c.n[kept] = b, c.n[i]
+			kept++
+		}
+	}
+	c.index, c.n = c.index[:kept], c.n[:kept]
+}
+
 func (c *counts) clone() counts {
 	return counts{slices.Clone(c.index), slices.Clone(c.n)}
 }

@@ -12,6 +12,9 @@ import (
 // scan is what one reading of a whole log tells without placing anything.
 type scan struct {
 	dirs [ingest.Directions]scanDir
+	// The file's last record.
+	lastDir  ingest.Direction
+	lastLine int64
 }
 
 // scanDir is one direction of it, as logged.
@@ -23,6 +26,7 @@ type scanDir struct {
 
 // feed adds a record, and says what is wrong with its stamp.
 func (s *scan) feed(r *ingest.Record, c *counts) {
+	s.lastDir, s.lastLine = r.Dir, r.Line
 	d := &s.dirs[r.Dir]
 	d.last = r.Time
 	d.lag.see(c)

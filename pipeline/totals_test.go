@@ -60,7 +60,7 @@ func complete(t *testing.T, p *Plan) {
 // restoring changes nothing before the last stamp.
 func TestRealTotals(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"} {
+	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "garbled", "startdelay", "live"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			s := settings()
@@ -82,8 +82,8 @@ func TestRealTotals(t *testing.T) {
 					}
 				}
 			}
-			if folder == "cluster" && p.Account.LogsRepaired != 4 || folder != "cluster" && p.Account.LogsRepaired != 0 {
-				t.Errorf("%d logs repaired", p.Account.LogsRepaired)
+			if want := map[string]int{"cluster": 4, "garbled": 2}[folder]; p.Account.LogsRepaired != want {
+				t.Errorf("%d logs repaired, want %d", p.Account.LogsRepaired, want)
 			}
 
 			s.Restore = false
