@@ -68,6 +68,7 @@ var Fields = []Field{
 	{"run.end", "date", "", onRun, "end of the last quantum"},
 	{"run.quanta", "long", "", onRun, "number of quanta"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
+	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines: a sentence for each; see docs/engines.md"},
 	{"fio.options.*", "flattened", "", onRun, "fio's job options: all values that occur in the run"},
 	{"settings.*", "flattened", "", onRun, "settings of this generation, as the flags spell them"},
 	{"files.name", "keyword", "", onRun, "logs: name without folder"},

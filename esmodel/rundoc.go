@@ -81,6 +81,7 @@ type fioField struct {
 	Kind    string              `json:"kind"`
 	Version []string            `json:"version,omitempty"`
 	Job     []string            `json:"job,omitempty"`
+	Measure []string            `json:"measure,omitempty"`
 	Options map[string][]string `json:"options,omitempty"`
 }
 
@@ -139,7 +140,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
 			Status: status, Start: stamp(run.Start), StartHow: run.StartHow},
 		Labels:   run.Labels,
-		Fio:      fioField{Kind: e.kind, Version: versions(run), Job: jobNames(run), Options: options(run)},
+		Fio:      fioField{Kind: e.kind, Version: versions(run), Job: jobNames(run), Measure: measures(run), Options: options(run)},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
@@ -252,6 +253,18 @@ func versions(run *pipeline.Run) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// measures says what the latencies of the run include.
+func measures(run *pipeline.Run) (out []string) {
+	for _, m := range run.Metas {
+		for _, sentence := range m.Explain() {
+			if !slices.Contains(out, sentence) {
+				out = append(out, sentence)
+			}
+		}
+	}
+	return out
 }
 
 // longOption is beyond what Elasticsearch indexes as one term, with room for the

@@ -22,7 +22,7 @@ func docsCommand(*ui) *cli.Command {
 			if c.NArg() != 1 {
 				return usagef("fiolat docs: name the folder")
 			}
-			for name, page := range map[string]string{"cli.md": flagTable(c.App), "documents.md": esmodel.FieldTable()} {
+			for name, page := range map[string]string{"cli.md": flagTable(c.App), "documents.md": esmodel.FieldTable(), "engines.md": enginePage()} {
 				if err := os.WriteFile(filepath.Join(c.Args().First(), name), []byte(page), 0o644); err != nil {
 					return err
 				}

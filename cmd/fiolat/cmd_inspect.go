@@ -188,6 +188,11 @@ func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summ
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	for _, m := range run.Metas {
+		for _, sentence := range m.Explain() {
+			fmt.Fprintln(u.stdout, "measured:", ingest.Printable(sentence))
+		}
+	}
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name))
 	}

@@ -110,7 +110,7 @@ func newApp(u *ui) *cli.App {
 		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
 		Commands: []*cli.Command{
 			ingestCommand(u), percentilesCommand(u), inspectCommand(u), setupCommand(u), loadCommand(u),
-			completionCommand(u), docsCommand(u),
+			explainCommand(u), completionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

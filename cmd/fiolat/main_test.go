@@ -186,7 +186,9 @@ func TestExitCodes(t *testing.T) {
 		{"glob without a match", []string{"percentiles", empty + "/*_clat_hist.*.log"}, exitInput, "*_clat_hist.*.log"},
 		{"a part without a run", []string{"ingest", "--part", "a", real + "/gaps"}, exitUsage, "--run-id"},
 		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"}, exitUsage, "nobody"},
-		{"several runs", []string{"percentiles", real}, exitUsage, "10 runs"},
+		{"several runs", []string{"percentiles", real}, exitUsage, "11 runs"},
+		{"somebody else's engine", []string{"explain", "external:x.so"}, exitUsage, "not one of fio's own"},
+		{"an engine of no version", []string{"explain", "null", "--fio-version", "new"}, exitUsage, "fio-3.28"},
 		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage, "log_hist_coarseness=3"},
 		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log", "--fio-json", real + "/gaps/gaps.fio"}, exitInput, "gaps.fio"},
 		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no FILE given"},
@@ -370,4 +372,30 @@ func gzipped(b []byte) []byte {
 	w.Write(b)
 	w.Close()
 	return z.Bytes()
+}
+
+// TestExplain: an engine's sentence, and where the version and the depth change it.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"one", []string{"explain", "rbd"}, "rbd (asynchronous without commit): slat is the call"},
+		{"notes", []string{"explain", "libaio"}, "- before fio 3.31"},
+		{"deep null", []string{"explain", "null", "--iodepth", "8"}, "null (asynchronous with commit, slat counted)"},
+		{"null", []string{"explain", "--iodepth", "1", "null"}, "null (synchronous)"},
+		{"old null", []string{"explain", "null", "--iodepth", "8", "--fio-version", "fio-3.30"}, "null (asynchronous with commit, slat not counted)"},
+		{"all", []string{"explain"}, "mmap "},
+		{"a run", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := fiolat(t, nil, tt.args...)
+			if code != exitOK || !strings.Contains(stdout, tt.want) {
+				t.Errorf("exit %d, %s; want %q in:\n%s", code, stderr, tt.want, stdout)
+			}
+		})
+	}
 }
