@@ -33,9 +33,13 @@ type ReaderOptions struct {
 	// known, e.g. from the piece of the log before this one. 0, or a number that
 	// fits no geometry: that of the first good line.
 	Columns int
+	// Single says that the log is one of single I/Os (write_lat_log), to be counted on
+	// this grid, whose Unit is that of the log's latencies; nil: of histograms. A record
+	// is then the I/Os of one stamp and direction.
+	Single *fiohist.Geometry
 }
 
-// Reader reads the records of one histogram log.
+// Reader reads the records of one histogram log, or of one log of single I/Os.
 //
 // What it gives out is exactly what stands in the file: the stamp within MaxTime,
 // a direction below Directions, as many buckets in each line as in the first good
@@ -64,6 +68,7 @@ type Reader struct {
 	geometry fiohist.Geometry
 	columns  int
 	rec      Record
+	single   singles
 }
 
 // NewReader reads a log that is a stream, decompressed. The name is for errors.
@@ -93,6 +98,9 @@ func newReader(name string, opt ReaderOptions) *Reader {
 	r := &Reader{name: name, opt: opt}
 	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
 		r.setGeometry(g)
+	}
+	if r.single.next = Directions; opt.Single != nil {
+		r.geometry = *opt.Single
 	}
 	return r
 }
@@ -131,6 +139,9 @@ func (r *Reader) setGeometry(g fiohist.Geometry) {
 // cut, it is a *ParseError without a line, once, after the complete lines before,
 // and then io.EOF. Any other error is the input's own, and final.
 func (r *Reader) Next() (*Record, error) {
+	if r.opt.Single != nil {
+		return r.nextSingle()
+	}
 	for {
 		if r.pos == r.end {
 			if err := r.fill(); err != nil {
