@@ -90,6 +90,7 @@ type verdict struct {
 // counted and fit it once repaired; without, the certainty of lag2 in a log that
 // has a host in its name, as all logs of fio --client have.
 func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(string)) {
+	logs = slices.DeleteFunc(slices.Clone(logs), func(l *logState) bool { return l.single() != nil }) // fio --client spoils histograms only
 	switch mode {
 	case "no":
 		return

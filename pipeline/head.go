@@ -23,6 +23,9 @@ func readHead(l *logState) error {
 		return err
 	}
 	l.in, l.Hash = in, in.hash
+	if l.single() != nil {
+		return l.readFirst()
+	}
 	h := l.cfg.Settings.LogHistMsec
 	l.IntervalHow = "--log-hist-msec"
 	if h == 0 {
@@ -70,6 +73,27 @@ func readHead(l *logState) error {
 	return nil
 }
 
+// readFirst reads the first I/O of a log of single I/Os: nothing else must be known of
+// it before the first quantum.
+func (l *logState) readFirst() error {
+	l.g, l.IntervalHow = *l.single(), "single I/Os"
+	if avg, how := l.option("log_avg_msec"); avg > 0 {
+		return l.at(0, fmt.Sprintf("it holds averages over %d ms (log_avg_msec, says %s), and of averages there are no percentiles", avg, how), "run fio again without log_avg_msec, or pass --skip-bad")
+	}
+	r, err := l.read()
+	if errors.Is(err, io.EOF) {
+		l.Empty = true
+		return l.close()
+	}
+	if err != nil {
+		return err
+	}
+	l.Geometry = l.g
+	l.Absolute = r.Time > absoluteFrom
+	l.head = append(l.head, r.Clone())
+	return nil
+}
+
 func (l *logState) headSum() (sum uint64) {
 	for _, r := range l.head {
 		sum += r.Sum()
@@ -106,9 +130,9 @@ func (l *logState) bare() error {
 	if l.Entry == nil {
 		return l.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")
 	}
-	l.g = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	l.g = fio3Grid
 	if ingest.Major(l.Meta.Version) == 2 {
-		l.g = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
+		l.g = fio2Grid
 	}
 	c, _ := l.option("log_hist_coarseness")
 	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
@@ -135,6 +159,13 @@ func (l *logState) option(name string) (int64, string) {
 // from its first record. first is the first completion on the log's clock; ok is
 // false if the log has no record.
 func (l *logState) begin() (first int64, ok bool) {
+	if l.single() != nil {
+		l.now = farPast
+		if l.Empty {
+			return 0, false
+		}
+		return l.head[0].Time * msec, true
+	}
 	for i := range l.dirs {
 		w := &l.dirs[i].win
 		w.g = l.g

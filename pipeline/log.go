@@ -53,6 +53,24 @@ type opened struct {
 
 func (o *opened) Close() error { return o.closer.Close() }
 
+// single is the grid on which the I/Os of a log of single I/Os are counted; nil for
+// one of histograms. It is that of the fio that wrote it, so that the sums are those
+// of its histograms; fio 2 logged microseconds.
+func (l *Log) single() *fiohist.Geometry {
+	switch {
+	case l.Source.Name.Hist:
+		return nil
+	case l.Meta != nil && ingest.Major(l.Meta.Version) == 2:
+		return &fio2Grid
+	}
+	return &fio3Grid
+}
+
+var (
+	fio2Grid = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
+	fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+)
+
 // openLog opens a log for reading from its start. Standard input and pipes can be
 // opened only once.
 func openLog(l *Log, cfg *Config) (*opened, error) {
@@ -90,7 +108,7 @@ func openLog(l *Log, cfg *Config) (*opened, error) {
 		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
 	}
 	o.closer = closers{stream, file}
-	o.reader = ingest.NewReader(stream, path, ingest.ReaderOptions{MaxLine: cfg.MaxLine, Block: cfg.block})
+	o.reader = ingest.NewReader(stream, path, ingest.ReaderOptions{MaxLine: cfg.MaxLine, Block: cfg.block, Single: l.single()})
 	return o, nil
 }
 
@@ -285,6 +303,8 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.lines = l.lines
 	stamp := r.Time * msec
 	switch {
+	case l.single() != nil: // an I/O counts at its stamp
+		return l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
 	case l.cfg.Settings.RecordTime == "start":
 		return l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) })
 	case d.win.known:
@@ -388,6 +408,9 @@ func (l *logState) sums() (records int64, ios float64) {
 // log can complete any more.
 func (l *logState) watermark() int64 {
 	mark := int64(math.MaxInt64)
+	if l.single() != nil && !l.eof {
+		return l.now + l.shift
+	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		owed := d.owed != nil && !d.owed.done

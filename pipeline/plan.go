@@ -341,12 +341,12 @@ func (p *Plan) makeGrid() error {
 // readyLogs gives every log its aligner, limits and tails.
 func (p *Plan) readyLogs() (err error) {
 	for _, l := range p.logs {
-		l.align = newAligner(&p.grid, p.cfg.Settings.Align == "inflight", l.g, p.Run.Geometry)
+		l.align = newAligner(&p.grid, p.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, p.Run.Geometry)
 		if l.Entry == nil {
 			continue
 		}
 		for d := range l.dirs {
-			if t := l.Entry.Dirs[d].Kind[ingest.Clat]; t.N > 0 {
+			if t := l.Entry.Dirs[d].Kind[p.Run.Kind]; t.N > 0 {
 				l.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 			} else {
 				l.dirs[d].none = l.Entry.Dirs[d].TotalIOs == 0

@@ -42,7 +42,7 @@ func (p *Plan) Report() []LogReport {
 			dr := DirReport{Direction: ingest.Direction(i).String(), Records: d.records, EqualStamps: d.equal, IOs: d.ios,
 				First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
 			if l.Entry != nil && !l.disowned {
-				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[ingest.Clat].N, true, l.Members
+				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
 			}
 			if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
 				dr.Restored = t.counts.sum()

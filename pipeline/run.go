@@ -358,7 +358,7 @@ func (a *Account) count(logs []*logState) {
 		}
 		counted[l.Entry] = true
 		for d := range l.Entry.Dirs {
-			a.Counted += l.Entry.Dirs[d].Kind[ingest.Clat].N
+			a.Counted += l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N
 		}
 	}
 	if len(counted) > 0 {

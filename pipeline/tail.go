@@ -102,7 +102,7 @@ func tails(logs []*logState) (all []*tail, err error) {
 	}
 	known := map[key]*tail{}
 	for _, l := range logs {
-		if l.Entry == nil {
+		if l.Entry == nil || l.single() != nil {
 			continue
 		}
 		for d := range l.dirs {

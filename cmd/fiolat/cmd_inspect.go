@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/ingest"
+	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -129,7 +130,13 @@ func inspectJSON(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summa
 	}
 	e := json.NewEncoder(u.stdout)
 	e.SetIndent("", "  ")
-	return e.Encode(map[string]any{"root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account})
+	var measured []string
+	var totals []kindTotals
+	for _, m := range plan.Run.Metas {
+		measured = append(measured, m.Explain()...)
+		totals = append(totals, kindsOf(m)...)
+	}
+	return e.Encode(map[string]any{"measured": measured, "totals": totals, "root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account})
 }
 
 func startText(run *pipeline.Run) any {
@@ -193,6 +200,9 @@ func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summ
 			fmt.Fprintln(u.stdout, "measured:", ingest.Printable(sentence))
 		}
 	}
+	if err := totalsTable(u, run.Metas); err != nil {
+		return err
+	}
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name))
 	}
@@ -214,3 +224,87 @@ func line(cells []string) string {
 	}
 	return strings.Join(cells, "\t")
 }
+
+// kindTotals is what fio's JSON says of a whole job, in one direction and kind of
+// latency, in ns.
+type kindTotals struct {
+	Job         string             `json:"job"`
+	Host        string             `json:"host,omitempty"`
+	Direction   string             `json:"direction"`
+	Kind        string             `json:"kind"`
+	IOs         uint64             `json:"ios"`
+	Min         int64              `json:"min"`
+	Mean        float64            `json:"mean"`
+	Max         int64              `json:"max"`
+	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
+	// Gap is mean lat - mean slat - mean clat, on the line of lat: 0, but for what fio
+	// loses in between.
+	Gap *float64 `json:"gap,omitempty"`
+}
+
+var totalPercentiles = []float64{50, 99, 99.9}
+
+// kindsOf is the whole of each job by kind.
+func kindsOf(m *ingest.Meta) (out []kindTotals) {
+	for _, e := range m.Entries {
+		for d := range e.Dirs {
+			kinds := &e.Dirs[d].Kind
+			for _, k := range []ingest.Kind{ingest.Slat, ingest.Clat, ingest.Lat} {
+				t := &kinds[k]
+				if t.N == 0 {
+					continue
+				}
+				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: ingest.Direction(d).String(), Kind: k.String(), IOs: t.N, Min: t.Min, Mean: t.Mean, Max: t.Max}
+				g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+				if counts, err := t.Counts(g); err == nil && len(t.Bins) > 0 {
+					var h fiohist.Hist
+					for b, n := range counts {
+						h.Add(b, float64(n))
+					}
+					s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
+					x.Percentiles = map[string]float64{}
+					for i, p := range totalPercentiles {
+						x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
+					}
+				}
+				if k == ingest.Lat && kinds[ingest.Slat].N == t.N && kinds[ingest.Clat].N == t.N {
+					gap := t.Mean - kinds[ingest.Slat].Mean - kinds[ingest.Clat].Mean
+					x.Gap = &gap
+				}
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+func totalsTable(u *ui, metas []*ingest.Meta) error {
+	w := tabwriter.NewWriter(u.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	header := false
+	for _, m := range metas {
+		for _, t := range kindsOf(m) {
+			if !header {
+				fmt.Fprintln(w, "fio's totals\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - slat - clat\t")
+				header = true
+			}
+			row := []string{t.Job, orDash(t.Host), t.Direction, t.Kind, strconv.FormatUint(t.IOs, 10), micros(float64(t.Min)), micros(t.Mean)}
+			for _, p := range totalPercentiles {
+				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]
+				if !ok {
+					row = append(row, "-")
+					continue
+				}
+				row = append(row, micros(v))
+			}
+			gap := ""
+			if t.Gap != nil {
+				gap = micros(*t.Gap)
+			}
+			fmt.Fprintln(w, line(append(row, micros(float64(t.Max)), gap))+"\t")
+		}
+	}
+	return w.Flush()
+}
+
+// micros is a time in ns, shown in us.
+func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

@@ -36,7 +36,7 @@ func logFlags(by string) []cli.Flag {
 
 		&cli.StringFlag{Name: "percentiles", Category: catSplit, Value: "50,90,95,99,99.9", Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100"},
 		&cli.StringFlag{Name: "by", Category: catSplit, Value: by, Usage: "split by a `LIST` of direction, host, job, log, in all combinations; the total always comes"},
-		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency"},
+		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"},
 		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
 
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; may be repeated"},
@@ -95,8 +95,9 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	bad.add(err)
 	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
 	bad.add(err)
-	_, err = oneOf(c, "kind", "clat")
+	kind, err := oneOf(c, "kind", "clat", "slat", "lat")
 	bad.add(err)
+	s.Kind = map[string]ingest.Kind{"slat": ingest.Slat, "lat": ingest.Lat}[kind]
 	if v := c.String("interval"); v != "" {
 		s.Interval, err = duration("--interval", v)
 		bad.add(err)

@@ -388,6 +388,8 @@ func TestExplain(t *testing.T) {
 		{"null", []string{"explain", "--iodepth", "1", "null"}, "null (synchronous)"},
 		{"old null", []string{"explain", "null", "--iodepth", "8", "--fio-version", "fio-3.30"}, "null (asynchronous with commit, slat not counted)"},
 		{"all", []string{"explain"}, "mmap "},
+		{"totals by kind", []string{"inspect", real + "/latkinds"}, "slat  3200  68.2us  149.7us        -        -        -  1642.9us"},
+		{"slat + clat = lat", []string{"inspect", "--format", "json", real + "/latkinds"}, `"gap": 0.000001`},
 		{"a run", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// latencies are those of every single I/O in the logs that match, by direction and
+// second.
+func latencies(t *testing.T, pattern string) map[string]map[int64][]float64 {
+	t.Helper()
+	out := map[string]map[int64][]float64{All: {}}
+	for _, io := range readExact(t, pattern) {
+		for _, d := range []string{All, io.dir} {
+			if out[d] == nil {
+				out[d] = map[int64][]float64{}
+			}
+			out[d][io.ms/1000] = append(out[d][io.ms/1000], float64(io.ns))
+		}
+	}
+	return out
+}
+
+// ofKind runs the single I/Os of a kind in the real folder through the pipeline;
+// without the histograms, so that clat comes from single I/Os, too.
+func ofKind(t *testing.T, folder string, kind ingest.Kind, s Settings) (*Plan, *collect) {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := filepath.Glob(filepath.Join(real, folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if base := filepath.Base(file); !strings.Contains(base, "_hist.") {
+			if err := os.Symlink(abs, filepath.Join(dir, base)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.Kind = kind
+	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: kind})
+	if err != nil || len(ins) != 1 {
+		t.Fatalf("%d runs, %v", len(ins), err)
+	}
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	c := new(collect)
+	if _, err := p.Process(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	return p, c
+}
+
+// TestSingleExact: percentiles per kind and second lie within a bucket's width of
+// the exact ones, and no I/O is lost or in another second, in either alignment.
+func TestSingleExact(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		folder string
+		kind   ingest.Kind
+	}{{"exact", ingest.Clat}, {"latkinds", ingest.Clat}, {"latkinds", ingest.Slat}, {"latkinds", ingest.Lat}} {
+		for _, align := range []string{"overlap", "inflight"} {
+			t.Run(fmt.Sprintf("%s/%v/%s", tc.folder, tc.kind, align), func(t *testing.T) {
+				t.Parallel()
+				s := settings()
+				s.Align = align
+				_, c := ofKind(t, tc.folder, tc.kind, s)
+				want := latencies(t, filepath.Join(real, tc.folder, "*_"+tc.kind.String()+".*.log"))
+				compared := 0
+				for i, r := range c.rows {
+					exact := want[r.Dims.Direction][c.offsets[i]/1e9]
+					if r.Stats.Samples != float64(len(exact)) {
+						t.Fatalf("%s at %d s: %v I/Os, want %d", r.Dims.Direction, c.offsets[i]/1e9, r.Stats.Samples, len(exact))
+					}
+					slices.Sort(exact)
+					for k, p := range s.Percentiles {
+						if len(exact) == 0 {
+							continue
+						}
+						compared++
+						truth := exact[max(int(math.Ceil(float64(len(exact))*p/100-1e-9)), 1)-1]
+						g := fio3Grid
+						b := g.Index(int64(truth))
+						if got := r.Stats.Percentiles[k]; got < float64(g.Lower(b)) || got > float64(g.Upper(b)) {
+							t.Errorf("%s at %d s, p%v: %v, want %v within [%d, %d]", r.Dims.Direction, c.offsets[i]/1e9, p, got, truth, g.Lower(b), g.Upper(b))
+						}
+					}
+				}
+				if compared < 100 {
+					t.Errorf("%d percentiles compared", compared)
+				}
+			})
+		}
+	}
+}
+
+// TestSingleIsHistogram: clat from single I/Os is clat from the histogram log with its
+// tail restored, bucket by bucket over the whole run.
+func TestSingleIsHistogram(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"exact", "latkinds"} {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			sums := func(c *collect) map[string]*fiohist.Hist {
+				out := map[string]*fiohist.Hist{}
+				for _, l := range c.leaves {
+					if out[l.Dims.Direction] == nil {
+						out[l.Dims.Direction] = new(fiohist.Hist)
+					}
+					out[l.Dims.Direction].AddHist(l.Hist)
+				}
+				return out
+			}
+			p, single := ofKind(t, folder, ingest.Clat, settings())
+			complete(t, p)
+			_, hist := planned(t, settings(), filepath.Join(real, folder))
+			got, want := sums(single), sums(hist)
+			for d, h := range want {
+				for b := range fio3Grid.Columns() {
+					if math.Abs(got[d].Count(b)-h.Count(b)) > 1e-6 {
+						t.Errorf("%s, bucket %d: %v single I/Os, %v in histograms", d, b, got[d].Count(b), h.Count(b))
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestSingleOdd: single I/Os that are not what they seem, or none.
+func TestSingleOdd(t *testing.T) {
+	t.Parallel()
+	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,"job options":{"ioengine":"psync"%s},"read":{"total_ios":3,"runtime":1000,"slat_ns":{"N":0},"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
+	for _, tc := range []struct {
+		name, log, options string
+		kind               ingest.Kind
+		want               string // I/Os by quantum, or the error
+	}{
+		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", ingest.Lat, "2 1"},
+		{"absolute", "1790000000500, 5, 0, 4096\n1790000001400, 6, 0, 4096\n1790000001500, 9, 0, 4096\n", "", ingest.Lat, "2 1"},
+		{"empty, as of a synchronous engine", "", "", ingest.Slat, ""},
+		{"averages", "500, 5, 0, 4096\n", `,"log_avg_msec":"500"`, ingest.Lat, "averages over 500 ms"},
+		{"several jobs in one log", "5, 5, 0, 4096\n900, 6, 0, 4096\n4, 9, 0, 4096\n", "", ingest.Lat, ":3: time runs backwards"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log, "fio.json": fmt.Sprintf(json, tc.options)} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := settings()
+			s.Kind, s.By = tc.kind, nil
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: tc.kind})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := new(collect)
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: s})
+			if err == nil {
+				defer p.Close()
+				_, err = p.Process(t.Context(), c)
+			}
+			var got []string
+			for _, r := range c.rows {
+				got = append(got, fmt.Sprint(r.Stats.Samples))
+			}
+			said := strings.Join(got, " ")
+			if err != nil {
+				said = err.Error()
+			}
+			if said != tc.want && (err == nil || !strings.Contains(said, tc.want)) {
+				t.Errorf("got %q, want %q", said, tc.want)
+			}
+		})
+	}
+}
