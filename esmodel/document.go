@@ -333,7 +333,28 @@ func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
 		dst = append(dst, '"', ':')
 		dst = appendFloat(dst, v)
 	}
-	return append(dst, '}')
+	dst = append(dst, `,"ci":{`...)
+	for i, name := range e.names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, name...)
+		dst = append(dst, `":{"lower":`...)
+		dst = appendLimit(dst, s.Lower[i])
+		dst = append(dst, `,"upper":`...)
+		dst = appendLimit(dst, s.Upper[i])
+		dst = append(dst, '}')
+	}
+	return append(dst, '}', '}')
+}
+
+// appendLimit appends a confidence limit, null if there is none.
+func appendLimit(dst []byte, v float64) []byte {
+	if v == fiohist.NoLimit {
+		return append(dst, "null"...)
+	}
+	return appendFloat(dst, v)
 }
 
 // AppendHistogram appends the document of one leaf. For many of a run use an

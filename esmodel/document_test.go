@@ -110,9 +110,19 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 		return m
 	}
 	latency := map[string]any{"min": s.Min, "max": s.Max, "mean": s.Mean, "stddev": s.StdDev}
-	for i, p := range run.Percentiles {
-		latency["p"+strings.ReplaceAll(fmt.Sprint(p), ".", "_")] = s.Percentiles[i]
+	limit := func(v float64) any {
+		if v < 0 {
+			return nil
+		}
+		return v
 	}
+	ci := map[string]any{}
+	for i, p := range run.Percentiles {
+		name := "p" + strings.ReplaceAll(fmt.Sprint(p), ".", "_")
+		latency[name] = s.Percentiles[i]
+		ci[name] = map[string]any{"lower": limit(s.Lower[i]), "upper": limit(s.Upper[i])}
+	}
+	latency["ci"] = ci
 	m["latency"] = latency
 	var least []string
 	for _, i := range s.AtLeast {

@@ -60,6 +60,7 @@ var Fields = []Field{
 	{"latency.mean", "double", "ns", onPct, "mean latency"},
 	{"latency.stddev", "double", "ns", onPct, "standard deviation of the latency"},
 	{"latency.p*", "double", "ns", onPct, "a percentile: `p50`, `p99_9`"},
+	{"latency.ci.*", "double", "ns", onPct, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, `.upper`; null where the I/Os are too few to have one"},
 	{"iops", "double", "1/s", []Kind{KindPercentiles, KindProbe}, "completions per second of the part of the quantum that the logs cover"},
 	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and may be longer than said"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; `partial`: some are not"},

@@ -52,8 +52,14 @@ func mapped(t *testing.T, kind Kind, name string) string {
 		}
 		parent = parent[:max(strings.LastIndexByte(parent, '.'), 0)]
 	}
-	parent := within(m, strings.Split(name[:strings.LastIndexByte(name, '.')], ".")...)
-	if parent["dynamic"] != true {
+	inherited := any(nil) // an object that is not mapped is as dynamic as the one around it
+	for at, path := m, strings.Split(name, "."); at != nil && len(path) > 1; path = path[1:] {
+		props, _ := at["properties"].(map[string]any)
+		if at, _ = props[path[0]].(map[string]any); at != nil && at["dynamic"] != nil {
+			inherited = at["dynamic"]
+		}
+	}
+	if inherited != true {
 		return "not mapped: its object is not dynamic"
 	}
 	for _, d := range m["dynamic_templates"].([]any) {

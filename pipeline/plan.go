@@ -381,7 +381,7 @@ func (p *Plan) identify() {
 }
 
 // formatVersion is raised when documents of the same input change.
-const formatVersion = 1
+const formatVersion = 2
 
 // digest is the hash of v's JSON: 128 bits in hex.
 func digest(v any) string {

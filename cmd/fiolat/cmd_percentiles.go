@@ -28,6 +28,7 @@ func percentilesCommand(u *ui) *cli.Command {
 		Flags: append(logFlags(""),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and csv: ns, us or ms"},
+			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and csv; json and ndjson always have them"},
 			&cli.StringFlag{Name: "like", Usage: "answer as `PROGRAM` does, from its own flags that follow"},
 		),
 		Action: func(c *cli.Context) error { return percentiles(c.Context, u, c) },
@@ -84,7 +85,7 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	}
 	var written counter
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(c.Bool("dry-run"), u.stdout)), 64<<10)
-	sink := newRenderer(format, unit, out)
+	sink := newRenderer(format, unit, c.Bool("limits"), out)
 	cfg.Progress = u.progress(size(runs), "reading")
 	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
 	if err != nil {

@@ -6,18 +6,22 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 
 // renderer is a pipeline.Sink that prints rows.
 type renderer struct {
-	run *pipeline.Run
-	out *bufio.Writer
+	run    *pipeline.Run
+	out    *bufio.Writer
+	limits bool // confidence limits as columns of table and csv
 	// begin, row and end are the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
@@ -25,8 +29,8 @@ type renderer struct {
 	buf   []byte
 }
 
-func newRenderer(format, unit string, out *bufio.Writer) *renderer {
-	r := &renderer{out: out, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
+func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer {
+	r := &renderer{out: out, limits: limits, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
 	divisor := map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}[unit]
 	switch format {
 	case "ndjson":
@@ -124,6 +128,24 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		}
 		value(`"`+percentileName(p)+`":`, s.Percentiles[i])
 	}
+	b = append(b, `},"ci":{`...)
+	limit := func(v float64) {
+		if v == fiohist.NoLimit {
+			b = append(b, "null"...)
+			return
+		}
+		b = number(b, v)
+	}
+	for i, p := range r.run.Percentiles {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `"`+percentileName(p)+`":{"lower":`...)
+		limit(s.Lower[i])
+		b = append(b, `,"upper":`...)
+		limit(s.Upper[i])
+		b = append(b, '}')
+	}
 	b = append(b, '}')
 	if len(s.AtLeast) > 0 {
 		b = append(b, `,"at_least":[`...)
@@ -174,19 +196,38 @@ func (r *renderer) json() {
 	}
 }
 
+// names are those of the columns that fields fills, in a unit.
+func (r *renderer) names(unit string) []string {
+	names := []string{"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
+	for _, p := range r.run.Percentiles {
+		p := "p" + percentileName(p)
+		names = append(names, p+"_"+unit)
+		if r.limits {
+			names = append(names, p+"_lower_"+unit, p+"_upper_"+unit)
+		}
+	}
+	return names
+}
+
 // fields are the statistics of a row in a unit, "" where there are none.
 func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []string {
 	s := &row.Stats
-	values := append([]float64{s.Min, s.Max, s.Mean, s.StdDev}, s.Percentiles...)
-	out := make([]string, len(values))
-	if s.Empty() {
-		return out
+	text := func(v float64, prefix string) string {
+		if s.Empty() || v == fiohist.NoLimit {
+			return ""
+		}
+		return prefix + format(v)
 	}
-	for i, v := range values {
-		out[i] = format(v)
-	}
-	for _, k := range s.AtLeast {
-		out[4+k] = ">=" + out[4+k]
+	out := []string{text(s.Min, ""), text(s.Max, ""), text(s.Mean, ""), text(s.StdDev, "")}
+	for i, v := range s.Percentiles {
+		prefix := ""
+		if slices.Contains(s.AtLeast, i) {
+			prefix = ">="
+		}
+		out = append(out, text(v, prefix))
+		if r.limits {
+			out = append(out, text(s.Lower[i], ""), text(s.Upper[i], ""))
+		}
 	}
 	return out
 }
@@ -194,12 +235,8 @@ func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []stri
 func (r *renderer) csv(unit string, divisor float64) {
 	w := csv.NewWriter(r.out)
 	r.begin = func() error {
-		head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops",
-			"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
-		for _, p := range r.run.Percentiles {
-			head = append(head, "p"+percentileName(p)+"_"+unit)
-		}
-		return w.Write(head)
+		head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops"}
+		return w.Write(append(head, r.names(unit)...))
 	}
 	plain := func(f float64) string { return string(number(nil, f)) }
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -228,11 +265,7 @@ func (r *renderer) table(unit string, divisor float64) {
 		for _, dim := range by {
 			fmt.Fprintf(w, "%s\t", dim)
 		}
-		fmt.Fprintf(w, "samples\tiops\tmin_%[1]s\tmax_%[1]s\tmean_%[1]s\tstddev_%[1]s\t", unit)
-		for _, p := range r.run.Percentiles {
-			fmt.Fprintf(w, "p%s_%s\t", percentileName(p), unit)
-		}
-		_, err := fmt.Fprintln(w)
+		_, err := fmt.Fprintf(w, "samples\tiops\t%s\t\n", strings.Join(r.names(unit), "\t"))
 		return err
 	}
 	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', decimals(v/divisor), 64) }

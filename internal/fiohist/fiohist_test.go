@@ -1,7 +1,13 @@
 package fiohist
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -110,6 +116,158 @@ func slowPercentile(g Geometry, h []float64, p float64) float64 {
 	return math.NaN()
 }
 
+// slowLimits states the confidence limits over a dense array.
+func slowLimits(g Geometry, h []float64, p float64) (lower, upper float64) {
+	n := 0.0
+	for _, c := range h {
+		n += c
+	}
+	edge := func(rank float64, edge func(int) int64) float64 {
+		sum, last := 0.0, 0
+		for b, c := range h {
+			if sum += c; c != 0 {
+				if last = b; sum >= rank-1e-9*n {
+					break
+				}
+			}
+		}
+		if v := edge(last); v != g.Upper(g.Last()) {
+			return float64(v)
+		}
+		return NoLimit
+	}
+	q := p / 100
+	spread := 1.96 * math.Sqrt(n*q*(1-q))
+	lower, upper = NoLimit, NoLimit
+	if r := math.Floor(n*q - spread + 1e-9*n); r >= 1 {
+		lower = edge(r, g.Lower)
+	}
+	if r := n*q + spread; r <= n*(1+1e-9) && p < 100 {
+		upper = edge(math.Min(math.Ceil(r-1e-9*n), n), g.Upper)
+	}
+	return lower, upper
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	g := Geometry{GroupsV3, 0, 1}
+	few := map[int]float64{10: 5, 20: 5, 30: 5, 40: 5} // 20 I/Os: p50 has ranks 5.6 and 14.4, p90 15.4 and 20.6
+	tests := []struct {
+		name         string
+		counts       map[int]float64
+		p            float64
+		lower, upper float64
+	}{
+		{"ranks 5 and 15, outer edges", few, 50, 10, 31},
+		{"the upper rank exceeds n", few, 90, 30, NoLimit},
+		{"the lower rank is below 1", few, 10, NoLimit, 11},
+		{"p0 is not below what was seen first", few, 0, NoLimit, 11},
+		{"p100 is not below what was seen last", few, 100, 40, NoLimit},
+		{"one I/O", map[int]float64{10: 1}, 50, NoLimit, NoLimit},
+		{"the last bucket has no upper edge", map[int]float64{10: 50, 1855: 50}, 50, 10, NoLimit},
+		{"its lower edge is a limit", map[int]float64{10: 10, 1855: 90}, 50, 17045651456, NoLimit},
+		{"empty", nil, 50, NoLimit, NoLimit},
+		{"shares of I/Os", map[int]float64{10: 2.5, 20: 2.5, 30: 7.5, 40: 7.5}, 50, 20, 41},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var h Hist
+			for i, c := range tt.counts {
+				h.Add(i, c)
+			}
+			s := h.Stats(g, []float64{99, tt.p}, Limits{})
+			if s.Lower[1] != tt.lower || s.Upper[1] != tt.upper {
+				t.Errorf("limits of p%g: %v and %v, want %v and %v", tt.p, s.Lower[1], s.Upper[1], tt.lower, tt.upper)
+			}
+		})
+	}
+}
+
+// exactLatencies are the latencies of every single I/O of a direction of a real log.
+func exactLatencies(t *testing.T, direction string) (ns []int64) {
+	t.Helper()
+	b, err := os.ReadFile("../../testdata/fio/exact/exact_clat.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(strings.TrimSpace(line), ", ")
+		if f[2] != direction {
+			continue
+		}
+		v, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns = append(ns, v)
+	}
+	return ns
+}
+
+// The limits of 95 % enclose the true percentile of what I/Os are drawn from in at
+// least 94 % of 2,000 intervals, wherever ten I/Os or more are expected above it.
+func TestLimitsCover(t *testing.T) {
+	t.Parallel()
+	reads, writes := exactLatencies(t, "0"), exactLatencies(t, "1")
+	// Two humps with nothing between them at the median: a cache that hits every other time.
+	humps := make([]int64, 0, 2*len(reads))
+	for _, ns := range reads {
+		humps = append(humps, ns, 40*ns)
+	}
+	g := Geometry{GroupsV3, 0, 1}
+	for name, population := range map[string][]int64{"reads": reads, "writes": writes, "two humps": humps} {
+		slices.Sort(population)
+		for _, n := range []int{20, 21, 36, 100, 200, 237, 500, 1000, 1200, 1737, 5000} {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				t.Parallel()
+				const intervals = 2000
+				wanted := []float64{50, 95, 99}
+				var covered [3]int
+				rng := rand.New(rand.NewPCG(uint64(n), uint64(len(population))))
+				for range intervals {
+					var h Hist
+					for range n {
+						h.Add(g.Index(population[rng.IntN(len(population))]), 1)
+					}
+					s := h.Stats(g, wanted, Limits{})
+					for k, p := range wanted {
+						truth := float64(population[int(math.Ceil(p/100*float64(len(population))))-1])
+						q := p / 100
+						if none := float64(n)*q+1.96*math.Sqrt(float64(n)*q*(1-q)) > float64(n); none != (s.Upper[k] == NoLimit) {
+							t.Fatalf("p%g of %d I/Os has the upper limit %v", p, n, s.Upper[k])
+						}
+						if s.Lower[k] <= truth && (truth <= s.Upper[k] || s.Upper[k] == NoLimit) {
+							covered[k]++
+						}
+					}
+				}
+				for k, p := range wanted {
+					share := float64(covered[k]) / intervals
+					t.Logf("p%g of %d I/Os: covered in %.1f %%", p, n, 100*share)
+					if float64(n)*(100-p)/100 >= 10 && share < 0.94 {
+						t.Errorf("p%g of %d I/Os: the limits cover the true one in %.2f %% of %d intervals", p, n, 100*share, intervals)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkStats(b *testing.B) {
+	g := Geometry{GroupsV3, 0, 1}
+	rng := rand.New(rand.NewPCG(1, 1))
+	var h Hist
+	for range 5000 {
+		h.Add(g.Index(int64(1e5*math.Exp(rng.NormFloat64()))), 1)
+	}
+	wanted := []float64{50, 90, 95, 99, 99.9}
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Stats(g, wanted, Limits{})
+	}
+}
+
 func TestStats(t *testing.T) {
 	t.Parallel()
 	g := Geometry{GroupsV3, 0, 1}
@@ -185,7 +343,13 @@ func FuzzHist(f *testing.F) {
 		if want := slowPercentile(g, dense, p); math.Abs(s.Percentiles[2]-want) > 1e-9*want {
 			t.Fatalf("p%v = %v, want %v", p, s.Percentiles[2], want)
 		}
+		if lower, upper := slowLimits(g, dense, p); s.Lower[2] != lower || s.Upper[2] != upper {
+			t.Fatalf("limits of p%v: %v and %v, want %v and %v", p, s.Lower[2], s.Upper[2], lower, upper)
+		}
 		for k := 1; k < 4; k++ {
+			if s.Lower[k] > s.Percentiles[k] || s.Upper[k] != NoLimit && s.Upper[k] < s.Percentiles[k] {
+				t.Fatalf("the limits %v and %v do not enclose the percentile %v", s.Lower[k], s.Upper[k], s.Percentiles[k])
+			}
 			if s.Percentiles[k] < s.Percentiles[k-1]-1e-9 {
 				t.Fatalf("percentiles fall: %v", s.Percentiles)
 			}

@@ -129,10 +129,21 @@ type Stats struct {
 	Min, Max, Mean, StdDev float64
 	// Percentiles are parallel to the percentiles asked for.
 	Percentiles []float64
+	// Lower and Upper are the 95 % confidence limits of each percentile, NoLimit
+	// where there is none. They say how far the percentile of so few I/Os can be from
+	// that of the process they came from, if they are independent of each other.
+	Lower, Upper []float64
 	// AtLeast are the indices, ascending, of percentiles that fell into the last
 	// bucket: they are at least what is said, and how much more nobody knows.
 	AtLeast []int
 }
+
+// NoLimit stands for a confidence limit that does not exist: the I/Os are too few
+// to have one, or it lies in the last bucket, which has no upper edge.
+const NoLimit = -1
+
+// z95 is how many standard deviations of the normal distribution hold 95 % of it.
+const z95 = 1.96
 
 // tiny is the share of the whole that counts as float dust: shares of I/Os that
 // add up to n p / 100 but for rounding must not push a percentile into the next bucket.
@@ -149,24 +160,42 @@ func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 // edge; p0 is the lower edge of the first bucket that is not empty, p100 the
 // upper edge of the last one. Min, Max and the percentiles are then clamped to
 // the limits. Mean and standard deviation (of the population) are those of the
-// bucket middles. All are 0 when the histogram is Empty.
+// bucket middles.
+//
+// The confidence limits are order statistics, which assume nothing about how
+// latencies are distributed: how many of n I/Os are below the true percentile is
+// binomial, so with q = p / 100 the I/Os of ranks n q -+ 1.96 sqrt(n q (1-q)),
+// rounded outward, enclose it in 95 of 100 cases (e.g. Conover, Practical
+// Nonparametric Statistics, 3.2). Lower is the lower edge of the bucket with the
+// lower of them, Upper the upper edge of that with the upper; there is no Lower
+// where its rank is below 1, and no Upper where its rank exceeds n, nor of p100.
+//
+// All are 0, and there are no confidence limits, when the histogram is Empty.
 func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
-	s := Stats{Samples: h.Sum(), Percentiles: make([]float64, len(wanted))}
-	n := s.Samples
+	k := len(wanted)
+	values := make([]float64, 3*k)
+	s := Stats{Percentiles: values[:k:k], Lower: values[k : 2*k : 2*k], Upper: values[2*k:]}
+	for i := range wanted {
+		s.Lower[i], s.Upper[i] = NoLimit, NoLimit
+	}
+	r := ranks{h: h, first: -1}
+	r.load()
+	s.Samples = r.n
+	n := r.n
 	if s.Empty() {
 		return s
 	}
-	first, last, mean := -1, -1, 0.0
+	mean := 0.0
 	h.Each(func(i int, w float64) {
-		if first < 0 {
-			first = i
+		if r.first < 0 {
+			r.first = i
 		}
-		last = i
+		r.last = i
 		mean += w * g.Middle(i)
 	})
 	s.Mean = mean / n
-	if first == last { // exactly, not but for rounding
-		s.Mean = g.Middle(first)
+	if r.first == r.last { // exactly, not but for rounding
+		s.Mean = g.Middle(r.first)
 	}
 	variance := 0.0
 	h.Each(func(i int, w float64) {
@@ -174,51 +203,100 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 		variance += w * d * d
 	})
 	s.StdDev = math.Sqrt(variance / n)
-	top := float64(g.Upper(last))
-	if last == g.Last() {
-		top = float64(g.Lower(last))
+	top := float64(g.Upper(r.last))
+	if r.last == g.Last() {
+		top = float64(g.Lower(r.last))
 	}
-	s.Min, s.Max = limits.clamp(float64(g.Lower(first))), limits.clamp(top)
+	s.Min, s.Max = limits.clamp(float64(g.Lower(r.first))), limits.clamp(top)
 	for k, p := range wanted {
 		var v float64
-		in := last
+		in := r.last
 		switch {
 		case p <= 0:
-			in, v = first, float64(g.Lower(first))
+			in, v = r.first, float64(g.Lower(r.first))
 		case p >= 100:
 			v = top
 		default:
-			in, v = h.percentile(g, n, p, last)
+			in, v = r.percentile(g, p)
 		}
 		if in == g.Last() {
 			s.AtLeast = append(s.AtLeast, k)
 		}
 		s.Percentiles[k] = limits.clamp(v)
+		s.Lower[k], s.Upper[k] = r.limits(g, min(max(p, 0), 100)/100)
 	}
 	return s
 }
 
-// percentile finds the bucket of p (above 0, below 100) and the value inside it.
-func (h *Hist) percentile(g Geometry, n, p float64, last int) (bucket int, value float64) {
-	want, sum := n*p/100, 0.0
-	for pg, q := range h.pages {
+// ranks finds the buckets of ranks in a histogram.
+type ranks struct {
+	h           *Hist
+	n           float64
+	first, last int               // buckets that are not empty
+	before      [maxPages]float64 // running sum before each page
+}
+
+// load adds the histogram up, in the order of Sum.
+func (r *ranks) load() {
+	for pg, q := range r.h.pages {
+		r.before[pg] = r.n
+		if q != nil {
+			for _, w := range q {
+				r.n += w
+			}
+		}
+	}
+}
+
+// find is the first bucket at which the running sum reaches want, to within float
+// dust, and the running sum before it.
+func (r *ranks) find(want float64) (bucket int, sum float64) {
+	want -= tiny * r.n
+	from := r.first >> pageBits
+	for pg := from + 1; pg <= r.last>>pageBits && r.before[pg] < want; pg++ {
+		if r.h.pages[pg] != nil {
+			from = pg
+		}
+	}
+	for pg := from; pg <= r.last>>pageBits; pg++ {
+		q := r.h.pages[pg]
 		if q == nil {
 			continue
 		}
+		sum = r.before[pg]
 		for i, c := range q {
-			if c == 0 {
-				continue
-			}
-			b := pg<<pageBits | i
-			if sum+c >= want-tiny*n || b == last {
-				lo, hi := float64(g.Lower(b)), float64(g.Upper(b))
-				if b == g.Last() {
-					return b, lo
-				}
-				return b, lo + min(max((want-sum)/c, 0), 1)*(hi-lo)
+			if b := pg<<pageBits | i; c != 0 && (sum+c >= want || b == r.last) {
+				return b, sum
 			}
 			sum += c
 		}
 	}
-	return last, float64(g.Lower(last))
+	return r.last, sum
+}
+
+// percentile is the bucket of p (above 0, below 100) and the value inside it.
+func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
+	want := r.n * p / 100
+	b, sum := r.find(want)
+	lo, hi := float64(g.Lower(b)), float64(g.Upper(b))
+	if b == g.Last() {
+		return b, lo
+	}
+	return b, lo + min(max((want-sum)/r.h.Count(b), 0), 1)*(hi-lo)
+}
+
+// limits are the confidence limits of the quantile q.
+func (r *ranks) limits(g Geometry, q float64) (lower, upper float64) {
+	lower, upper = NoLimit, NoLimit
+	mid, spread := r.n*q, z95*math.Sqrt(r.n*q*(1-q))
+	if rank := math.Floor(mid - spread + tiny*r.n); rank >= 1 {
+		b, _ := r.find(rank)
+		lower = float64(g.Lower(b))
+	}
+	if rank := mid + spread; rank <= r.n*(1+tiny) && q < 1 {
+		if b, _ := r.find(min(math.Ceil(rank-tiny*r.n), r.n)); b != g.Last() {
+			upper = float64(g.Upper(b))
+		}
+	}
+	return lower, upper
 }
