@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/pipeline"
 )
 
 // leafTypes are the types of all fields of a mapping by full name.
@@ -137,6 +138,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err == nil {
 		sum := testSummary(run, quanta)
 		sum.Account.Warnings = []string{"w"}
+		sum.Account.Interval = &pipeline.Choice{MS: 1000, Percentile: 99, Accuracy: 0.1, Met: true, Reason: "r"}
 		err = sink.End(t.Context(), sum)
 	}
 	if err := sink.Close(t.Context(), err); err != nil {

@@ -63,7 +63,7 @@ func damage(records []counts) (out []counts) {
 
 // judged runs the decision over a log of the records; totals and bins are fio's.
 func judged(records []counts, truth []counts, host string, json, bins bool) bool {
-	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Host: host}}}}, g: fio3}
+	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
 		r := &ingest.Record{Time: int64(1000 * i)}

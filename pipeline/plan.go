@@ -28,6 +28,9 @@ type Config struct {
 	RunName  string
 	Part     string
 	Labels   map[string]string
+	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
+	// Chooser. The logs are then read twice.
+	Accuracy float64
 	// NeedStart makes it an error if the run's wall-clock start is not known.
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
@@ -68,13 +71,23 @@ type Plan struct {
 // such log, or with SkipBad a warning. Close the Plan when done.
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
 	cfg := &config
+	var chosen *Choice
+	if cfg.Accuracy != 0 {
+		if report := cfg.Progress; report != nil {
+			cfg.Progress = func(n int64) { report(n / 2) }
+		}
+		if chosen, err = chooseInterval(ctx, in, config); err != nil {
+			return nil, err
+		}
+		cfg.Settings.Interval = chosen.Interval
+	}
 	if cfg.Workers <= 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = defaultHold
 	}
-	p := &Plan{cfg: cfg}
+	p := &Plan{cfg: cfg, Account: Account{Interval: chosen}}
 	defer func() {
 		if err != nil {
 			p.Close()

@@ -123,20 +123,22 @@ type Summary struct {
 
 // Account says what became of the input: in = out + named losses.
 type Account struct {
-	Logs            int      `json:"logs"`
-	LogsSkipped     int      `json:"logs_skipped"`
-	LogsEmpty       int      `json:"logs_empty"`
-	LogsRepaired    int      `json:"logs_repaired"`
-	Records         int64    `json:"records"`
-	RecordsRepaired int64    `json:"records_repaired"`
-	RecordsEqual    int64    `json:"records_equal_stamp"`
-	LinesSkipped    int64    `json:"lines_skipped"`
-	Logged          float64  `json:"ios_logged"`
-	Counted         uint64   `json:"ios_in_fio_totals"`
-	CountedKnown    bool     `json:"fio_totals_known"`
-	Missing         float64  `json:"ios_missing"`
-	Restored        float64  `json:"ios_restored"`
-	LastBucket      float64  `json:"ios_in_last_bucket"`
-	Placed          float64  `json:"ios_placed"`
-	Warnings        []string `json:"warnings,omitempty"`
+	Logs            int     `json:"logs"`
+	LogsSkipped     int     `json:"logs_skipped"`
+	LogsEmpty       int     `json:"logs_empty"`
+	LogsRepaired    int     `json:"logs_repaired"`
+	Records         int64   `json:"records"`
+	RecordsRepaired int64   `json:"records_repaired"`
+	RecordsEqual    int64   `json:"records_equal_stamp"`
+	LinesSkipped    int64   `json:"lines_skipped"`
+	Logged          float64 `json:"ios_logged"`
+	Counted         uint64  `json:"ios_in_fio_totals"`
+	CountedKnown    bool    `json:"fio_totals_known"`
+	Missing         float64 `json:"ios_missing"`
+	Restored        float64 `json:"ios_restored"`
+	LastBucket      float64 `json:"ios_in_last_bucket"`
+	Placed          float64 `json:"ios_placed"`
+	// Interval is what --interval auto chose; nil if it was not asked to.
+	Interval *Choice  `json:"interval,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }

@@ -25,7 +25,8 @@ const (
 // logFlags are those of all commands that read logs.
 func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds (default: the logs' own spacing, rounded up to whole seconds)"},
+		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s that is long enough for --accuracy (default: the logs' own spacing, rounded up to whole seconds)"},
+		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: how well the highest percentile wanted must be known in nine of ten intervals, in `PERCENT` of itself"},
 		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's start (`run`) or from 1970 (epoch)"},
 		&cli.StringFlag{Name: "align", Category: catTime, Value: "overlap", Usage: "an I/O counts where it may have completed (`overlap`) or where it was in flight (inflight)"},
 		&cli.StringFlag{Name: "record-time", Category: catTime, Value: "end", Usage: "a record's stamp is the `end` of its interval, as fio means it, or the start, as fio-histo-log-pctiles reads it"},
@@ -98,7 +99,13 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	kind, err := oneOf(c, "kind", "clat", "slat", "lat")
 	bad.add(err)
 	s.Kind = map[string]ingest.Kind{"slat": ingest.Slat, "lat": ingest.Lat}[kind]
-	if v := c.String("interval"); v != "" {
+	switch v := c.String("interval"); {
+	case v == "auto":
+		cfg.Accuracy, err = accuracy(c.String("accuracy"))
+		bad.add(err)
+	case c.IsSet("accuracy"):
+		bad.add(usagef("--accuracy is for --interval auto"))
+	case v != "":
 		s.Interval, err = duration("--interval", v)
 		bad.add(err)
 		if err == nil && s.Interval < time.Millisecond {
@@ -144,6 +151,16 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 		}
 	}
 	return cfg, bad.err()
+}
+
+// accuracy reads 10%.
+func accuracy(v string) (float64, error) {
+	percent, ok := strings.CutSuffix(v, "%")
+	f, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
+	if !ok || err != nil || !(f > 0 && f < 100) {
+		return 0, usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
+	}
+	return f / 100, nil
 }
 
 // duration reads 10s, 1m30s, 500ms, or a plain number of seconds.

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,5 +65,44 @@ func TestLimits(t *testing.T) {
 	}
 	if _, stdout, _ = fiolat(t, nil, append(args, "--format", "csv")...); strings.Contains(stdout, "lower") {
 		t.Error("limits in csv without --limits")
+	}
+}
+
+// TestAutoInterval: the interval chosen makes the documents that it makes when it is
+// given, and the run says why it was chosen.
+func TestAutoInterval(t *testing.T) {
+	t.Parallel()
+	ingest := func(interval string) (stderr, run string, others map[string]string) {
+		dir := t.TempDir()
+		code, _, stderr := fiolat(t, nil, "ingest", "--percentiles", "50", "--interval", interval, "--output", dir, real+"/randrw")
+		if code != exitOK {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		files, err := filepath.Glob(dir + "/*.ndjson")
+		if err != nil {
+			t.Fatal(err)
+		}
+		others = map[string]string{}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name := filepath.Base(f); strings.HasPrefix(name, "fio-run.") {
+				run = string(b)
+			} else {
+				others[name] = string(b)
+			}
+		}
+		return stderr, run, others
+	}
+	stderr, run, chosen := ingest("auto")
+	_, _, given := ingest("10s")
+	if len(given) != 2 || !maps.Equal(chosen, given) {
+		t.Errorf("%d files with the interval chosen, %d others with it given", len(chosen), len(given))
+	}
+	const reason = "p50 is known to within 10 % of itself in"
+	if !strings.Contains(stderr, "interval   10s chosen: "+reason) || !strings.Contains(run, `"interval":{"ms":10000,"percentile":50,"accuracy":0.1,"met":true,"reason":"`+reason) {
+		t.Errorf("what was chosen, and why, is not said:\n%s\n%s", stderr, run)
 	}
 }

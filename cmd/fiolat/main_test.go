@@ -191,6 +191,9 @@ func TestExitCodes(t *testing.T) {
 		{"an engine of no version", []string{"explain", "null", "--fio-version", "new"}, exitUsage, "fio-3.28"},
 		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage, "log_hist_coarseness=3"},
 		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log", "--fio-json", real + "/gaps/gaps.fio"}, exitInput, "gaps.fio"},
+		{"auto from a pipe", []string{"percentiles", "--interval", "auto", "-"}, exitUsage, "only once"},
+		{"auto with a strange accuracy", []string{"percentiles", "--interval", "auto", "--accuracy", "0.1", real + "/gaps"}, exitUsage, "such as 10%"},
+		{"accuracy without auto", []string{"percentiles", "--accuracy", "5%", real + "/gaps"}, exitUsage, "--interval auto"},
 		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no FILE given"},
 		{"like: unknown program", []string{"percentiles", "--like", "fio"}, exitUsage, "fiologparser_hist"},
 	}

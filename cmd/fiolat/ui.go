@@ -160,6 +160,9 @@ func (u *ui) account(s *pipeline.Summary, documents any, text string) {
 	u.say("info", "records    %d read, %d lines skipped, %d repaired, %d with the stamp of the one before", a.Records, a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
 	u.say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing from the logs %s; in the last bucket %s",
 		whole(a.Logged), whole(a.Restored), whole(a.Placed), s.Quanta, fio, missing, whole(a.LastBucket))
+	if i := a.Interval; i != nil {
+		u.say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
+	}
 	if text != "" {
 		u.say("info", "%s", text)
 	}
