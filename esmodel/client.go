@@ -292,7 +292,7 @@ func (c *Client) perform(ctx context.Context, r Request, body io.Reader, content
 		return nil, c.transportError(ctx, one, r.Op, fmt.Errorf("the reply ends early: %w", err))
 	}
 	if int64(len(data)) > limit {
-		return nil, &temporaryError{err: fmt.Errorf("the reply is longer than %d bytes", limit)}
+		return nil, &temporaryError{err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
 	}
 	if res.StatusCode >= 300 {
 		return nil, c.hide(statusError(r.Op, res.StatusCode, res.Header, data))

@@ -18,6 +18,7 @@ var (
 	// ErrClosed is returned for documents that come after Close.
 	ErrClosed = errors.New("the writer is closed")
 
+	errLongReply   = errors.New("the reply is longer")
 	errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
 )
 

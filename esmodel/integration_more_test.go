@@ -25,7 +25,10 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 		var first hit
 		deleted := map[string]int64{}
 		g := generation{run.ID, "", "another"}
-		err := c.scan(t.Context(), "test", patterns(prefix), g.query(false), 7, func(page []hit) error {
+		err := c.scan(t.Context(), scanRequest{
+			op: "test", indices: patterns(prefix), query: g.query(false), size: 7,
+			fields: map[string]any{"_source": false, "seq_no_primary_term": true},
+		}, func(page []hit) error {
 			if first.ID == "" {
 				first = page[0]
 				body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"run\":{\"id\":\"r/1\",\"generation\":\"another\"}}\n", first.Index, first.ID)
@@ -165,6 +168,61 @@ func TestIntegrationHistogramType(t *testing.T) {
 		slices.Sort(all)
 		if got, want := reply.Aggregations.P.Values["50.0"], all[len(all)/2]; math.Abs(got-want) > 0.1*want {
 			t.Errorf("p50 is %v, want about %v", got, want)
+		}
+	})
+}
+
+// A search in pages sees each document once and in order, however small its pages.
+func TestIntegrationSearch(t *testing.T) {
+	clusters(t, func(t *testing.T, c *Client, prefix string) {
+		run := testRun()
+		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, testQuanta(run, 7)); err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{0, 1, 5, 35, 36} {
+			hits := search(t, c, searchQuery(prefix, size))
+			sorted(t, hits)
+			ids := map[string]bool{}
+			for _, h := range hits {
+				ids[h.ID] = true
+			}
+			if len(hits) != 35 || len(ids) != 35 {
+				t.Errorf("pages of %d: %d hits of %d documents, want 35", size, len(hits), len(ids))
+			}
+		}
+		r := searchQuery(prefix, 0)
+		r.Source = []string{"run.id", "fio.*"}
+		for _, h := range search(t, c, r) {
+			if d := decode(t, h.Source); len(d) != 2 || d["fio"] == nil {
+				t.Fatalf("fields %s", h.Source)
+			}
+		}
+		if none := search(t, c, SearchRequest{Index: "absent-*,absent"}); len(none) != 0 {
+			t.Errorf("%d documents in an index that does not exist", len(none))
+		}
+		// An index that cannot sort by the field is an error, not a hole.
+		if err := c.Call(t.Context(), Request{Op: "make", Method: http.MethodPut, Path: "/" + prefix + "-odd", Body: []byte(`{"mappings":{"properties":{"@timestamp":{"type":"text"}}}}`)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		r = searchQuery(prefix, 0)
+		r.Index += "," + prefix + "-odd"
+		if _, err := Search(t.Context(), c, r, func(Hit) error { return nil }); err == nil {
+			t.Error("a shard that could not answer was left out")
+		}
+		var stats struct {
+			All struct {
+				Total struct {
+					Search struct {
+						Contexts int `json:"open_contexts"`
+					} `json:"search"`
+				} `json:"total"`
+			} `json:"_all"`
+		}
+		if err := c.Call(t.Context(), Request{Op: "stats", Method: http.MethodGet, Path: "/" + prefix + "-*/_stats/search"}, &stats); err != nil {
+			t.Fatal(err)
+		}
+		if n := stats.All.Total.Search.Contexts; n != 0 {
+			t.Errorf("%d points in time are still open", n)
 		}
 	})
 }

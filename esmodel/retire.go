@@ -159,65 +159,14 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 	return c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()}, nil)
 }
 
-// hit is a document that a search found.
-type hit struct {
-	Index   string          `json:"_index"`
-	ID      string          `json:"_id"`
-	SeqNo   int64           `json:"_seq_no"`
-	Term    int64           `json:"_primary_term"`
-	Sort    json.RawMessage `json:"sort"`
-	Source  json.RawMessage `json:"_source,omitempty"`
-	cleared bool
-}
-
-// scan calls f with the documents that a query finds in indices, a page at a time,
-// as they were when the scan began: point in time and search_after, so that any
-// number is read in constant memory and nothing is seen twice.
-func (c *Client) scan(ctx context.Context, op, indices string, query any, size int, f func([]hit) error) error {
-	var pit struct {
-		ID string `json:"id"`
-	}
-	err := c.Call(ctx, Request{Op: op, Method: http.MethodPost, Path: "/" + indices + "/_pit?keep_alive=5m&" + lenient}, &pit)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		// It would go by itself after five minutes.
-		_, _ = c.once(context.WithoutCancel(ctx), Request{Op: op, Method: http.MethodDelete, Path: "/_pit", Body: encode(map[string]string{"id": pit.ID})})
-	}()
-	search := map[string]any{
-		"size": size, "query": query, "sort": []any{map[string]string{"_shard_doc": "asc"}},
-		"_source": false, "seq_no_primary_term": true, "track_total_hits": false,
-	}
-	for {
-		search["pit"] = map[string]string{"id": pit.ID, "keep_alive": "5m"}
-		var page struct {
-			PIT  string `json:"pit_id"`
-			Hits struct {
-				Hits []hit `json:"hits"`
-			} `json:"hits"`
-		}
-		if err := c.Call(ctx, Request{Op: op, Method: http.MethodPost, Path: "/_search", Body: encode(search)}, &page); err != nil {
-			return err
-		}
-		if page.PIT != "" {
-			pit.ID = page.PIT
-		}
-		if len(page.Hits.Hits) == 0 {
-			return nil
-		}
-		search["search_after"] = page.Hits.Hits[len(page.Hits.Hits)-1].Sort
-		if err := f(page.Hits.Hits); err != nil {
-			return err
-		}
-	}
-}
-
 // retire deletes the documents of the run's other generations, and says how many
 // in which index.
 func (c *Client) retire(ctx context.Context, prefix string, g generation) (map[string]int64, error) {
 	deleted := map[string]int64{}
-	err := c.scan(ctx, "find documents of other generations", patterns(prefix), g.query(false), 1000, func(page []hit) error {
+	err := c.scan(ctx, scanRequest{
+		op: "find documents of other generations", indices: patterns(prefix), query: g.query(false),
+		fields: map[string]any{"_source": false, "seq_no_primary_term": true},
+	}, func(page []hit) error {
 		return c.deleteHits(ctx, page, deleted)
 	})
 	return deleted, err

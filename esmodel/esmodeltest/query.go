@@ -27,7 +27,8 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		ID     string `json:"id"`
 		Source any    `json:"_source"`
 		Seq    bool   `json:"seq_no_primary_term"`
-		After  []int  `json:"search_after"`
+		Sort   []any  `json:"sort"`
+		After  []any  `json:"search_after"`
 		PIT    *struct {
 			ID string `json:"id"`
 		} `json:"pit"`
@@ -56,24 +57,34 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 			return 404, failure(404, "search_context_missing_exception", "No search context found")
 		}
 	}
-	var hits []object
-	total, size := 0, 10
-	if q.Size != nil {
-		size = *q.Size
+	type match struct {
+		found
+		sort []any
 	}
+	var matched []match
 	for n, f := range docs {
 		ok, err := matches(q.Query, f)
 		if err != nil {
 			return 400, failure(400, "parsing_exception", err.Error())
 		}
-		if !ok {
+		if ok {
+			matched = append(matched, match{f, sortValues(q.Sort, f, n)})
+		}
+	}
+	slices.SortFunc(matched, func(a, b match) int { return compareSort(q.Sort, a.sort, b.sort) })
+	var hits []object
+	total, size := len(matched), 10
+	if q.Size != nil {
+		size = *q.Size
+	}
+	for _, f := range matched {
+		if len(hits) >= size {
+			break
+		}
+		if len(q.After) > 0 && compareSort(q.Sort, f.sort, q.After) <= 0 {
 			continue
 		}
-		total++
-		if len(hits) >= size || len(q.After) > 0 && n <= q.After[0] {
-			continue
-		}
-		h := object{"_index": f.index, "_id": f.id, "sort": []int{n}}
+		h := object{"_index": f.index, "_id": f.id, "sort": f.sort}
 		if q.Source != false {
 			h["_source"] = f.d.source
 		}
@@ -90,6 +101,79 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		out["pit_id"] = q.PIT.ID
 	}
 	return 200, out
+}
+
+// sortBy is the field of an element of sort, and whether it descends.
+func sortBy(s any) (field string, down bool) {
+	m, _ := s.(map[string]any)
+	for name, order := range m {
+		if o, ok := order.(map[string]any); ok {
+			order = o["order"]
+		}
+		return name, order == "desc"
+	}
+	return fmt.Sprint(s), false
+}
+
+// sortValues are what document n is sorted by; without anything that is n itself.
+func sortValues(by []any, f found, n int) []any {
+	out := []any{}
+	for _, s := range by {
+		name, _ := sortBy(s)
+		switch v := f.d.fields[name].(type) {
+		case json.Number:
+			x, _ := v.Float64()
+			out = append(out, x)
+		case nil:
+			if name == "_shard_doc" {
+				out = append(out, float64(n))
+			} else {
+				out = append(out, nil)
+			}
+		default:
+			out = append(out, fmt.Sprint(v))
+		}
+	}
+	if len(by) == 0 {
+		out = append(out, float64(n))
+	}
+	return out
+}
+
+// compareSort compares values of sort; a document without one comes last.
+func compareSort(by, a, b []any) int {
+	for i := range min(len(a), len(b)) {
+		down := false
+		if i < len(by) {
+			_, down = sortBy(by[i])
+		}
+		var c int
+		switch x := a[i].(type) {
+		case float64:
+			y, _ := b[i].(float64)
+			c = cmp.Compare(x, y)
+		case string:
+			y, _ := b[i].(string)
+			c = strings.Compare(x, y)
+		}
+		if a[i] == nil || b[i] == nil {
+			c, down = cmp.Compare(btoi(a[i] == nil), btoi(b[i] == nil)), false
+		}
+		if down {
+			c = -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // visible are the refreshed documents of indices, in a fixed order.

@@ -1,0 +1,186 @@
+package esmodel
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+const (
+	// pageSize is how many documents a page has unless said otherwise, maxPage what
+	// Elasticsearch allows (index.max_result_window).
+	pageSize, maxPage = 1000, 10_000
+	// keepAlive is for how long Elasticsearch keeps a search open between two pages;
+	// each page renews it. Whoever takes the documents may wait for DefaultMaxWait.
+	keepAlive = "10m"
+)
+
+// SearchRequest says which documents to read.
+type SearchRequest struct {
+	// Index is one or more names or patterns of indices, separated by commas. Those
+	// that do not exist hold nothing.
+	Index string
+	// Query is Elasticsearch's query object; nil is all documents.
+	Query any
+	// Sort are Elasticsearch's sort objects; ties are broken by the place of the
+	// document in the index, and nil is that order alone.
+	Sort []any
+	// Source are the fields, or patterns of fields, of the document to read; nil is all.
+	Source []string
+	// PageSize is how many documents are asked for at a time, 1 to 10000; 0 is 1000.
+	// A page that would be longer than 64 MiB is asked for again in smaller ones.
+	PageSize int
+}
+
+// Hit is a document that a search found.
+type Hit struct {
+	Index, ID string
+	Source    json.RawMessage
+}
+
+// Search calls each for every document that the request finds, in order, as they
+// were when the search began: by point in time and search_after, so that nothing is
+// seen twice or missed while others write, and no more than a page is held. It
+// returns how many there were. What a shard could not answer, or not in time, is
+// tried again for Config.MaxWait and then an error, never a hole. An error of each
+// ends the search and is returned as it is.
+//
+// The documents of bulk requests are found after a refresh only, by default within
+// a second.
+func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) error) (int64, error) {
+	var source any = true
+	if r.Source != nil {
+		source = r.Source
+	}
+	var n int64
+	err := c.scan(ctx, scanRequest{
+		op: "search " + r.Index, indices: r.Index, query: r.Query, sort: r.Sort, size: r.PageSize,
+		fields: map[string]any{"_source": source},
+	}, func(page []hit) error {
+		for _, h := range page {
+			n++
+			if err := each(Hit{h.Index, h.ID, h.Source}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// hit is a document that a search found, as Elasticsearch tells it.
+type hit struct {
+	Index   string          `json:"_index"`
+	ID      string          `json:"_id"`
+	SeqNo   int64           `json:"_seq_no"`
+	Term    int64           `json:"_primary_term"`
+	Sort    json.RawMessage `json:"sort"`
+	Source  json.RawMessage `json:"_source,omitempty"`
+	cleared bool
+}
+
+// scanRequest is what a scan is about; fields of the search's body come on top.
+type scanRequest struct {
+	op, indices string
+	query       any
+	sort        []any
+	size        int
+	fields      map[string]any
+}
+
+// scan calls f with the documents that a query finds in indices, a page at a time.
+func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) error {
+	var pit struct {
+		ID string `json:"id"`
+	}
+	err := c.Call(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}, &pit)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Without this it would go by itself, but hold deleted documents until then.
+		_, _ = c.once(context.WithoutCancel(ctx), Request{Op: r.op, Method: http.MethodDelete, Path: "/_pit", Body: encode(map[string]string{"id": pit.ID})})
+	}()
+	size := min(cmp.Or(r.size, pageSize), maxPage)
+	search := map[string]any{"sort": append(r.sort[:len(r.sort):len(r.sort)], map[string]string{"_shard_doc": "asc"}), "track_total_hits": false}
+	if r.query != nil {
+		search["query"] = r.query
+	}
+	for k, v := range r.fields {
+		search[k] = v
+	}
+	p := c.pace(r.op, c.maxWait)
+	for {
+		search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
+		data, err := c.once(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/_search?allow_partial_search_results=false", Body: encode(search)})
+		var page searchPage
+		if err == nil {
+			err = page.read(data)
+		}
+		if errors.Is(err, errLongReply) && size > 1 {
+			size /= 2
+			continue
+		}
+		if err != nil {
+			if err = p.wait(ctx, err); err != nil {
+				return err
+			}
+			continue
+		}
+		p.progress()
+		if page.PIT != "" {
+			pit.ID = page.PIT
+		}
+		hits := page.Hits.Hits
+		if len(hits) > 0 {
+			search["search_after"] = hits[len(hits)-1].Sort
+			if err := f(hits); err != nil {
+				return err
+			}
+		}
+		if len(hits) < size {
+			return nil
+		}
+	}
+}
+
+// searchPage is the reply to a search.
+type searchPage struct {
+	PIT      string `json:"pit_id"`
+	TimedOut bool   `json:"timed_out"`
+	Shards   struct {
+		Failed   int `json:"failed"`
+		Failures []struct {
+			Reason json.RawMessage `json:"reason"`
+		} `json:"failures"`
+	} `json:"_shards"`
+	Hits *struct {
+		Hits []hit `json:"hits"`
+	} `json:"hits"`
+}
+
+// read decodes a reply; one that is not whole is an error that may pass.
+func (s *searchPage) read(data []byte) error {
+	err := json.Unmarshal(data, s)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the reply cannot be read: %w", err)
+	case s.Shards.Failed > 0:
+		why := cause{Reason: "no reason given"}
+		if len(s.Shards.Failures) > 0 {
+			why = readCause(s.Shards.Failures[0].Reason)
+		}
+		err = fmt.Errorf("%d shards could not answer: %s %s", s.Shards.Failed, why.Type, why.text())
+	case s.TimedOut:
+		err = errors.New("the search timed out")
+	case s.Hits == nil:
+		err = fmt.Errorf("the reply has no hits: %.200s", bytes.TrimSpace(data))
+	default:
+		return nil
+	}
+	return &temporaryError{err: err}
+}
