@@ -205,7 +205,7 @@ func TestIntegrationSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		r = searchQuery(prefix, 0)
-		r.Index += "," + prefix + "-odd"
+		r.Index, r.Query = r.Index+","+prefix+"-odd", nil
 		if _, err := Search(t.Context(), c, r, func(Hit) error { return nil }); err == nil {
 			t.Error("a shard that could not answer was left out")
 		}
