@@ -8,7 +8,7 @@
 //	bulk.go deliver.go      bulk requests, accounting by document, spool
 //	dir.go load.go          the same documents as files, and files sent again
 //	sink.go retire.go       a run from its first document to its last clean-up
-//	search.go               documents read back, any number in constant memory
+//	search.go stored.go     documents, and whole runs, read back
 //
 // Indices are PREFIX-run, PREFIX-histogram-YYYY.MM, PREFIX-percentiles-YYYY.MM,
 // PREFIX-probe-YYYY.MM and PREFIX-event-YYYY.MM; the month is that of @timestamp in

@@ -271,11 +271,28 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	dst = strconv.AppendInt(dst, int64(g.Coarseness), 10)
 	dst = append(dst, `,"unit_ns":`...)
 	dst = strconv.AppendInt(dst, g.Unit, 10)
-	dst = append(dst, `,"index":[`...)
+	dst = append(dst, `,"logs":[`...)
+	dst = append(dst, trim(e.members(leaf.Members))...)
+	dst = append(dst, `],"index":[`...)
 	dst = append(dst, trim(e.index)...)
 	dst = append(dst, `],"count":[`...)
 	dst = append(dst, trim(e.exact)...)
 	return append(dst, `]}}}`...), nil
+}
+
+// members are the logs that a leaf is of, as the first and the last of each stretch
+// of neighbours: mostly they are all the same host's.
+func (e *Encoder) members(m []int) []byte {
+	e.values = e.values[:0]
+	for i := 0; i < len(m); i++ {
+		first := m[i]
+		for i+1 < len(m) && m[i+1] == m[i]+1 {
+			i++
+		}
+		e.values = append(strconv.AppendInt(e.values, int64(first), 10), ',')
+		e.values = append(strconv.AppendInt(e.values, int64(m[i]), 10), ',')
+	}
+	return e.values
 }
 
 // trim is b without its last comma.

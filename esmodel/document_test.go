@@ -58,10 +58,19 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf) 
 		octave[fmt.Sprintf("e%02d", n)] += w
 	}
 	list := func(f []float64) []float64 { return append([]float64{}, f...) }
+	logs := []int{}
+	for i, l := range leaf.Members {
+		if i == 0 || leaf.Members[i-1] != l-1 {
+			logs = append(logs, l)
+		}
+		if i == len(leaf.Members)-1 || leaf.Members[i+1] != l+1 {
+			logs = append(logs, l)
+		}
+	}
 	latency := map[string]any{
 		"histogram": map[string]any{"values": list(values), "counts": list(counts)},
 		"octave":    octave,
-		"buckets": map[string]any{"groups": run.Geometry.Groups, "coarseness": run.Geometry.Coarseness, "unit_ns": run.Geometry.Unit,
+		"buckets": map[string]any{"groups": run.Geometry.Groups, "coarseness": run.Geometry.Coarseness, "unit_ns": run.Geometry.Unit, "logs": logs,
 			"index": append([]int{}, index...), "count": list(exact)},
 	}
 	if leaf.Limits.Known {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -107,7 +108,7 @@ func TestFieldsAreMapped(t *testing.T) {
 // to runs, histograms and percentiles occurs.
 func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	run := testRun()
-	run.Part = "p"
+	run.Part, run.Parts = "p", []pipeline.Part{{Name: "a", Generation: "g"}}
 	quanta := testQuanta(run, 5)
 	for _, q := range quanta {
 		for i := range q.Leaves {
@@ -121,6 +122,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			}
 		}
 	}
+	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{Some: true, Limits: fiohist.Limits{Max: 1, Known: true}}
 	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, Config{Addresses: []string{s.URL}})

@@ -68,7 +68,7 @@ func testQuanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 				h := new(fiohist.Hist)
 				if i < n-1 {
 					h = testHist(r, 40)
-					q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: h, Samples: h.Sum(), Logs: 1,
+					q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: h, Samples: h.Sum(), Logs: 1, Members: [][]int{{0}, {1}, {0, 1}, {0, 2, 3, 4, 9}}[r.IntN(4)],
 						Limits: fiohist.Limits{Min: 100, Max: 1 << 40, Known: host == "alpha"}})
 				}
 				total.AddHist(h)

@@ -49,7 +49,7 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("%s:%d: %s; Load reads what fiolat wrote: an action line, then its document", ingest.Printable(e.File), e.Line, ingest.Printable(e.Msg))
+	return fmt.Sprintf("%s:%d: %s; what fiolat writes is an action line, then its document", ingest.Printable(e.File), e.Line, ingest.Printable(e.Msg))
 }
 
 // TornError says that files end in the middle of a document. The rest was loaded.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -45,6 +46,12 @@ type stamp int64
 
 func (t stamp) MarshalJSON() ([]byte, error) { return appendTime(nil, int64(t)), nil }
 
+func (t *stamp) UnmarshalJSON(b []byte) error {
+	at, err := time.Parse(`"`+time.RFC3339Nano+`"`, string(b))
+	*t = stamp(at.UnixNano())
+	return err
+}
+
 type runDoc struct {
 	Timestamp stamp             `json:"@timestamp"`
 	Run       runField          `json:"run"`
@@ -55,6 +62,7 @@ type runDoc struct {
 	Logs      countField        `json:"logs"`
 	Latency   bucketsField      `json:"latency"`
 	Settings  map[string]any    `json:"settings"`
+	Parts     []pipeline.Part   `json:"parts,omitempty"`
 	Files     []fileField       `json:"files,omitempty"`
 	Jobs      []jobField        `json:"jobs,omitempty"`
 	Summary   map[string]any    `json:"summary,omitempty"`
@@ -110,9 +118,22 @@ type fileField struct {
 	Hash       string `json:"hash,omitempty"`
 	Host       string `json:"host,omitempty"`
 	Job        string `json:"job,omitempty"`
+	Log        string `json:"log,omitempty"`
 	IntervalMS number `json:"interval_ms"`
-	Empty      bool   `json:"empty,omitempty"`
-	Repaired   bool   `json:"repaired,omitempty"`
+	StartMS    number `json:"start_ms"`
+	// EndMS and Directions are known at the end of the run.
+	EndMS      *number                   `json:"end_ms,omitempty"`
+	Directions map[string]directionField `json:"directions,omitempty"`
+	Empty      bool                      `json:"empty,omitempty"`
+	Repaired   bool                      `json:"repaired,omitempty"`
+}
+
+// directionField is a pipeline.LogDirection; without limits those are not known.
+type directionField struct {
+	IOs  bool   `json:"ios,omitempty"`
+	None bool   `json:"none,omitempty"`
+	Min  *int64 `json:"min,omitempty"`
+	Max  *int64 `json:"max,omitempty"`
 }
 
 type jobField struct {
@@ -145,16 +166,23 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
 		Settings: settings(run),
+		Parts:    run.Parts,
 		Jobs:     jobs(run),
 	}
 	if hosts := distinct(run.Logs, func(l *pipeline.Log) string { return l.Host }); len(hosts) > 0 {
 		doc.Host = &hostField{hosts}
 	}
 	for _, l := range run.Logs {
-		doc.Files = append(doc.Files, fileField{
-			Name: l.Source.Base, Size: l.Source.Size, Hash: l.Hash, Host: l.Host, Job: l.Job,
-			IntervalMS: number(float64(l.Interval) / 1e6), Empty: l.Empty, Repaired: slices.Contains(l.Repaired[:], true),
-		})
+		f := fileField{
+			Name: l.Source.Base, Size: l.Source.Size, Hash: l.Hash, Host: l.Host, Job: l.Job, Log: l.LogName,
+			IntervalMS: number(float64(l.Interval) / 1e6), StartMS: number(float64(l.Start) / 1e6),
+			Empty: l.Empty, Repaired: slices.Contains(l.Repaired[:], true),
+		}
+		if sum != nil {
+			end := number(float64(l.End) / 1e6)
+			f.EndMS, f.Directions = &end, directions(l)
+		}
+		doc.Files = append(doc.Files, f)
 	}
 	if sum != nil {
 		end := stamp(run.Start + sum.End)
@@ -174,6 +202,22 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		return dst, err
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// directions are what the log's directions held, those of which there is anything
+// to say.
+func directions(l *pipeline.Log) map[string]directionField {
+	out := map[string]directionField{}
+	for i, d := range l.Dirs {
+		f := directionField{IOs: d.Some, None: d.None}
+		if d.Limits.Known {
+			f.Min, f.Max = &d.Limits.Min, &d.Limits.Max
+		}
+		if f != (directionField{}) {
+			out[ingest.Direction(i).String()] = f
+		}
+	}
+	return out
 }
 
 // summary is the statistics of the whole run by direction, and of all of them.

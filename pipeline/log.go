@@ -37,6 +37,18 @@ type Log struct {
 	Empty bool
 	// Repaired are the directions in which fio --client's damage is undone.
 	Repaired [ingest.Directions]bool
+	// End is the end of the log's last I/O in ns from time zero, and Dirs what its
+	// directions held; both are known after Process.
+	End  int64
+	Dirs [ingest.Directions]LogDirection
+}
+
+// LogDirection is what one direction of a log turned out to hold.
+type LogDirection struct {
+	// Some says that it had I/O, None that fio's JSON counted none.
+	Some, None bool
+	// Limits are those of the log's JSON entry.
+	Limits fiohist.Limits
 }
 
 // absoluteFrom is the stamp in ms from which on it counts from 1970 and not from
@@ -150,11 +162,12 @@ func (c *counted) Read(p []byte) (int, error) {
 // logState is a log on its way through the rounds. One worker at a time owns it.
 type logState struct {
 	*Log
-	cfg  *Config
-	g    fiohist.Geometry // the log's own, or what fio's JSON says it would have been
-	in   *opened
-	head []*ingest.Record // read to learn about the log, not yet placed
-	eof  bool
+	cfg   *Config
+	index int              // in Run.Logs
+	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
+	in    *opened
+	head  []*ingest.Record // read to learn about the log, not yet placed
+	eof   bool
 
 	dirs  [ingest.Directions]direction
 	shift int64 // ns from the log's clock to the run's

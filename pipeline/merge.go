@@ -30,6 +30,16 @@ func (s *slot) seen() bool {
 	return false
 }
 
+// limits are the smallest and largest latency of the JSON entries that the slot
+// covers; open says that a log without an entry may have had any.
+func (s *slot) limits() (limits fiohist.Limits, open bool) {
+	for _, l := range s.logs {
+		d := &l.dirs[s.dir]
+		limits, open = limits.Widen(d.limits), open || !d.limits.Known && !d.none
+	}
+	return limits, open
+}
+
 // scope is one scope value: what a row is of.
 type scope struct {
 	name   string
@@ -57,7 +67,8 @@ func newMerger(run *Run, g *grid, logs []*logState) *merger {
 	m := &merger{run: run, grid: g}
 	by := run.Settings.By
 	known := map[Dims]int{}
-	for _, l := range logs {
+	for i, l := range logs {
+		l.index = i
 		for d := range ingest.Direction(ingest.Directions) {
 			dims := Dims{Direction: d.String()}
 			if slices.Contains(by, "host") {
@@ -149,18 +160,14 @@ func (m *merger) addScopes(mask int, by []string) {
 	})
 }
 
-// limit finds each scope's smallest and largest latency from the JSON entries that
-// it covers. A log without an entry may have had any.
+// limit finds each scope's smallest and largest latency.
 func (m *merger) limit() {
 	for _, sc := range m.scopes {
 		sc.limits = fiohist.Limits{}
 		open := false
 		for _, i := range sc.slots {
-			for _, l := range m.slots[i].logs {
-				d := &l.dirs[m.slots[i].dir]
-				sc.limits = sc.limits.Widen(d.limits)
-				open = open || !d.limits.Known && !d.none
-			}
+			limits, any := m.slots[i].limits()
+			sc.limits, open = sc.limits.Widen(limits), open || any
 		}
 		if open {
 			sc.limits = fiohist.Limits{}
@@ -177,29 +184,47 @@ type merged struct {
 // quantum adds up quantum q from the logs' cells. The order of the additions is
 // that of the slots and of the logs in them: logs within a host, then hosts.
 func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope) *merged {
-	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	leaves := make([]*fiohist.Hist, len(m.slots))
 	for i := range m.slots {
 		s := &m.slots[i]
 		var sum hostSum
-		logs := 0
-		limits, open := fiohist.Limits{}, false
 		for _, l := range s.logs {
-			d := &l.dirs[s.dir]
-			limits, open = limits.Widen(d.limits), open || !d.limits.Known && !d.none
 			if c := cellOf(l); c != nil && c[s.dir] != nil {
-				logs++
 				sum.add(l.Host, c[s.dir])
 			}
 		}
-		if leaves[i] = sum.finish(); leaves[i] == nil {
+		leaves[i] = sum.finish()
+	}
+	out := m.rows(q, leaves, cellOf, active)
+	out.Leaves = m.leaves(leaves, cellOf)
+	return out
+}
+
+// leaves are those of a quantum that have a histogram.
+func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (leaves []Leaf) {
+	for i, h := range hists {
+		if h == nil {
 			continue
 		}
-		if open {
-			limits = fiohist.Limits{}
+		s := &m.slots[i]
+		leaf := Leaf{Dims: s.dims, Hist: h, Samples: h.Sum()}
+		for _, l := range s.logs {
+			if c := cellOf(l); c != nil && c[s.dir] != nil {
+				leaf.Members = append(leaf.Members, l.index)
+			}
 		}
-		out.Leaves = append(out.Leaves, Leaf{Dims: s.dims, Hist: leaves[i], Samples: leaves[i].Sum(), Logs: logs, Limits: limits})
+		leaf.Logs = len(leaf.Members)
+		if limits, open := s.limits(); !open {
+			leaf.Limits = limits
+		}
+		leaves = append(leaves, leaf)
 	}
+	return leaves
+}
+
+// rows makes the rows of quantum q from the histograms of its leaves, by slot.
+func (m *merger) rows(q int64, leaves []*fiohist.Hist, cellOf func(*logState) *cell, active []*scope) *merged {
+	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	for _, sc := range active {
 		var sum hostSum
 		for _, i := range sc.slots {
@@ -221,6 +246,22 @@ func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope)
 		out.Rows = append(out.Rows, row)
 	}
 	return out
+}
+
+// total makes the rows of all quanta from first to before end.
+func (m *merger) total(first, end int64) (rows []Row) {
+	for _, sc := range m.scopes {
+		if sc.total.Empty() {
+			continue
+		}
+		row := m.row(sc, &sc.total)
+		row.Logs = len(sc.logs)
+		if covered := sc.covered(m.grid.start(first), m.grid.start(end)); covered > 0 {
+			row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // has says that a log's cell has I/O in the scope's direction.

@@ -287,6 +287,10 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	a := &r.Account
 	for _, l := range r.logs {
 		a.add(l)
+		l.End = l.end
+		for d := range l.dirs {
+			l.Dirs[d] = LogDirection{Some: l.dirs[d].some, None: l.dirs[d].none, Limits: l.dirs[d].limits}
+		}
 		for _, bad := range l.skipped {
 			r.warn("skipped: %v", bad)
 		}
@@ -295,17 +299,10 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 		}
 	}
 	a.count(r.logs)
-	for _, sc := range r.merge.scopes {
-		if !sc.total.Empty() {
-			row := r.merge.row(sc, &sc.total)
-			row.Logs = len(sc.logs)
-			if covered := sc.covered(r.grid.start(r.grid.first), r.grid.start(r.done)); covered > 0 {
-				row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
-			}
-			s.Total = append(s.Total, row)
-			if sc.name == "run" {
-				a.Placed = row.Stats.Samples
-			}
+	s.Total = r.merge.total(r.grid.first, r.done)
+	for i := range s.Total {
+		if s.Total[i].Scope == "run" {
+			a.Placed = s.Total[i].Stats.Samples
 		}
 	}
 	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {

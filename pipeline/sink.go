@@ -47,6 +47,15 @@ type Run struct {
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*ingest.Meta
+	// Parts are those that the run was put together from; none where it is read
+	// from logs.
+	Parts []Part
+}
+
+// Part names a part of a run as it was when it was read.
+type Part struct {
+	Name       string `json:"name"`
+	Generation string `json:"generation"`
 }
 
 // Settings are the choices that change the numbers, as flags spell them.
@@ -74,8 +83,10 @@ type Leaf struct {
 	Hist *fiohist.Hist
 	// Samples is the histogram's sum.
 	Samples float64
-	// Logs is the number of logs with I/O in the quantum.
-	Logs int
+	// Logs is the number of logs with I/O in the quantum, Members which of Run.Logs
+	// they are, ascending.
+	Logs    int
+	Members []int
 	// Limits are the smallest and largest latency of the JSON entries covered.
 	Limits fiohist.Limits
 }

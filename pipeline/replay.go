@@ -1,0 +1,461 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// Stored is a run, or one part of it, as it was stored: all that its leaves do not
+// say themselves. The Run's Logs have End and Dirs.
+type Stored struct {
+	Run *Run
+	// End is the end of the last quantum, in ns from Run.Start.
+	End     int64
+	Account Account
+	// Leaves is how many leaves were stored.
+	Leaves int64
+}
+
+// StoredLeaf is one leaf as it was stored.
+type StoredLeaf struct {
+	// Part is the index of the Stored that it belongs to.
+	Part int
+	// Start is the start of its quantum in ns since 1970.
+	Start int64
+	Dims  Dims
+	Hist  *fiohist.Hist
+	// Members are the logs with I/O in it: indices of the Stored's Run.Logs.
+	Members []int
+}
+
+// Leaves hands out all leaves of a run, those of all its parts together in
+// ascending order of Start. An error of each ends it and is returned as it is.
+type Leaves func(ctx context.Context, each func(StoredLeaf) error) error
+
+// Replay is a stored run, ready to be handed to a Sink as if its logs were read
+// again.
+type Replay struct {
+	// Run is what the parts make up together.
+	Run    *Run
+	parts  []*Stored
+	leaves Leaves
+	files  [][]int // by part: where its logs are among those of Run
+}
+
+// ReplayOptions say what to make of a stored run. The zero value is everything.
+type ReplayOptions struct {
+	// Percentiles are those wanted; nil are those of the run.
+	Percentiles []float64
+	// AcrossHosts leaves out the leaves and the scopes that contain the host: what
+	// is left is what no part of a run can compute by itself.
+	AcrossHosts bool
+	// Workers is how many quanta are added up at a time; default: one per processor.
+	Workers int
+}
+
+// NewReplay puts the parts of a run together, or takes a run that is all one. Parts
+// that do not fit together are an *ingest.ParseError that names one of them.
+func NewReplay(parts []*Stored, leaves Leaves) (*Replay, error) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b *Stored) int { return cmp.Compare(a.Run.Part, b.Run.Part) })
+	r := &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
+	if len(parts) > 1 || r.Run.Part != "" {
+		for _, p := range parts[1:] {
+			if err := fits(parts[0].Run, p.Run); err != nil {
+				return nil, err
+			}
+		}
+		if err := disjoint(parts); err != nil {
+			return nil, err
+		}
+		r.Run = union(parts)
+	}
+	r.sortLogs()
+	return r, nil
+}
+
+// fits says what keeps two parts from being added up.
+func fits(a, b *Run) error {
+	x, y := a.Settings, b.Settings
+	for _, s := range []struct {
+		flag string
+		a, b any
+	}{
+		{"--kind", a.Kind, b.Kind},
+		{"--interval", a.Interval, b.Interval},
+		{"--grid", x.Grid, y.Grid},
+		{"--align", x.Align, y.Align},
+		{"--record-time", x.RecordTime, y.RecordTime},
+		{"--coarseness", a.Geometry, b.Geometry},
+		{"--by", x.By, y.By},
+		{"--percentiles", a.Percentiles, b.Percentiles},
+		{"--repair or --no-repair", x.Repair, y.Repair},
+		{"--no-restore", x.Restore, y.Restore},
+	} {
+		if fa, fb := settingText(s.a), settingText(s.b); fa != fb {
+			return &ingest.ParseError{
+				File: fmt.Sprintf("run %q", a.ID),
+				Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
+				Hint: "ingest one of them again with the same " + s.flag,
+			}
+		}
+	}
+	if x.Grid != "epoch" {
+		return &ingest.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
+	}
+	return nil
+}
+
+// settingText shows a setting to people.
+func settingText(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return fmt.Sprintf("an interval of %v ms", float64(v)/1e6)
+	case fiohist.Geometry:
+		return fmt.Sprintf("%d columns of %d groups", v.Columns(), v.Groups)
+	case bool:
+		if v {
+			return "restored tails"
+		}
+		return "no restored tails"
+	case []string:
+		return fmt.Sprintf("a split by %q", v)
+	case []float64:
+		return fmt.Sprintf("the percentiles %v", v)
+	}
+	return fmt.Sprint(v)
+}
+
+// disjoint checks that no host and no log is in two parts: its I/Os would count
+// twice.
+func disjoint(parts []*Stored) error {
+	hosts, logs := map[string]string{}, map[[4]string]string{}
+	twice := func(what, a, b string) error {
+		return &ingest.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID), Msg: fmt.Sprintf("%s is in part %q and in part %q", what, a, b),
+			Hint: "delete the run and ingest each host in one part"}
+	}
+	for _, p := range parts {
+		for _, l := range p.Run.Logs {
+			if other, ok := hosts[l.Host]; ok && l.Host != "" && other != p.Run.Part {
+				return twice(fmt.Sprintf("host %q", l.Host), other, p.Run.Part)
+			}
+			hosts[l.Host] = p.Run.Part
+			key := [4]string{l.Host, l.Job, l.LogName, l.Hash}
+			if other, ok := logs[key]; ok && !l.Empty {
+				return twice(fmt.Sprintf("the log %q", l.Source.Base), other, p.Run.Part)
+			}
+			logs[key] = p.Run.Part
+		}
+	}
+	return nil
+}
+
+// union is the run that parts which fit make up: what an ingest of all logs at once
+// would have made of them, but for its generation, which is that of its parts.
+func union(parts []*Stored) *Run {
+	run := *parts[0].Run
+	run.Part, run.Logs, run.Metas = "", nil, nil
+	run.Labels = maps.Clone(run.Labels)
+	run.Settings.Offsets = map[string]time.Duration{}
+	for _, p := range parts {
+		if p.Run.Start < run.Start {
+			run.Start, run.StartHow = p.Run.Start, p.Run.StartHow
+		}
+		if p.Run.Name != run.Name {
+			run.Name = ""
+		}
+		if p.Run.Settings.Start != run.Settings.Start {
+			run.Settings.Start = ""
+		}
+		maps.DeleteFunc(run.Labels, func(k, v string) bool { return p.Run.Labels[k] != v })
+		run.Settings.SkipBad = run.Settings.SkipBad || p.Run.Settings.SkipBad
+		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
+		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
+		run.Parts = append(run.Parts, Part{p.Run.Part, p.Run.Generation})
+	}
+	run.FirstQuantum = math.MaxInt64
+	for _, p := range parts {
+		shift := p.Run.Start - run.Start
+		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
+		for _, l := range p.Run.Logs {
+			moved := *l
+			moved.Start += shift
+			moved.End += shift
+			run.Logs = append(run.Logs, &moved)
+		}
+		run.Metas = append(run.Metas, p.Run.Metas...)
+	}
+	run.Generation = digest([]any{"merge", run.Parts, formatVersion})
+	return &run
+}
+
+// sortLogs puts the logs of all parts in the order in which a run has them.
+func (r *Replay) sortLogs() {
+	type member struct {
+		part, index int
+		log         *Log
+	}
+	var all []member
+	for n, p := range r.parts {
+		r.files = append(r.files, make([]int, len(p.Run.Logs)))
+		for i := range p.Run.Logs {
+			all = append(all, member{n, i, r.Run.Logs[len(all)]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.log.Host, b.log.Host), cmp.Compare(a.log.LogName, b.log.LogName))
+	})
+	run := *r.Run
+	run.Logs = make([]*Log, len(all))
+	for i, m := range all {
+		run.Logs[i] = m.log
+		r.files[m.part][m.index] = i
+	}
+	r.Run = &run
+}
+
+// Process hands the run to the sink, in the same calls as if its logs were read
+// again. It holds the leaves of as many quanta as there are workers. On an error
+// the sink has been given nothing, or some quanta but no End.
+func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summary, error) {
+	p, err := r.player(o, sink)
+	if err != nil {
+		return nil, err
+	}
+	if err := sink.Begin(ctx, p.merge.run); err != nil {
+		return nil, err
+	}
+	err = r.leaves(ctx, func(leaf StoredLeaf) error { return p.add(ctx, leaf) })
+	if err == nil {
+		err = p.flush(ctx, p.end)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.finish(ctx)
+}
+
+// player is the state of Process.
+type player struct {
+	*Replay
+	o      ReplayOptions
+	sink   Sink
+	merge  *merger
+	active []*scope
+	slots  map[Dims]int
+	seen   []int64 // leaves by part
+	end    int64   // index of the quantum behind the last
+	next   int64   // index of the first quantum that has not left
+	open   []*openQuantum
+}
+
+// openQuantum is a quantum some of whose leaves have come.
+type openQuantum struct {
+	leaves []*fiohist.Hist // by slot
+	cells  []cell          // by log: which of them have I/O
+}
+
+func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	run := *r.Run
+	if o.Percentiles != nil && !slices.Equal(o.Percentiles, run.Percentiles) {
+		run.Percentiles = o.Percentiles
+		run.Generation = digest([]any{run.Generation, o.Percentiles})
+	}
+	g := &grid{interval: run.Interval}
+	if run.Settings.Grid == "epoch" {
+		g.base = -(run.Start - floorDiv(run.Start, g.interval)*g.interval)
+	}
+	g.first = g.index(run.FirstQuantum)
+	logs := make([]*logState, len(run.Logs))
+	for i, l := range run.Logs {
+		logs[i] = &logState{Log: l, covers: l.End}
+		for d := range l.Dirs {
+			logs[i].dirs[d] = direction{some: l.Dirs[d].Some, none: l.Dirs[d].None, limits: l.Dirs[d].Limits}
+		}
+	}
+	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, g, logs), slots: map[Dims]int{},
+		seen: make([]int64, len(r.parts)), end: g.first, next: g.first}
+	p.merge.limit()
+	if o.AcrossHosts {
+		p.merge.scopes = slices.DeleteFunc(p.merge.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
+	}
+	for _, part := range r.parts {
+		p.end = max(p.end, g.last(part.Run.Start+part.End-run.Start)+1)
+	}
+	if p.end-g.first > maxSpan {
+		return nil, &ingest.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: errSpan.Error()}
+	}
+	for i, s := range p.merge.slots {
+		p.slots[s.dims] = i
+	}
+	for _, sc := range p.merge.scopes {
+		if slices.ContainsFunc(sc.slots, func(i int) bool { return p.merge.slots[i].seen() }) {
+			p.active = append(p.active, sc)
+		}
+	}
+	return p, nil
+}
+
+func (p *player) broken(part int, format string, args ...any) error {
+	run := p.parts[part].Run
+	what := fmt.Sprintf("run %q", run.ID)
+	if run.Part != "" {
+		what += fmt.Sprintf(", part %q", run.Part)
+	}
+	return &ingest.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+}
+
+// add takes one leaf.
+func (p *player) add(ctx context.Context, leaf StoredLeaf) error {
+	g := p.merge.grid
+	at := leaf.Start - p.merge.run.Start
+	q := g.index(at)
+	slot, ok := p.slots[leaf.Dims]
+	if !ok || g.start(q) != at || q < g.first || q >= p.end {
+		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
+	}
+	if q < p.next {
+		return fmt.Errorf("internal error: a leaf at %d ns came late", at)
+	}
+	if q-p.next >= int64(p.o.Workers) {
+		// Whatever comes now is of q or later: all before it is whole.
+		if err := p.flush(ctx, q); err != nil {
+			return err
+		}
+	}
+	for int64(len(p.open)) <= q-p.next {
+		p.open = append(p.open, nil)
+	}
+	o := p.open[q-p.next]
+	if o == nil {
+		o = &openQuantum{make([]*fiohist.Hist, len(p.merge.slots)), make([]cell, len(p.merge.run.Logs))}
+		p.open[q-p.next] = o
+	}
+	if o.leaves[slot] == nil {
+		o.leaves[slot] = leaf.Hist
+	} else { // hosts whose names are not known share a leaf, across parts
+		o.leaves[slot].AddHist(leaf.Hist)
+	}
+	files := p.files[leaf.Part]
+	for _, i := range leaf.Members {
+		if i < 0 || i >= len(files) {
+			return p.broken(leaf.Part, "a leaf is of log %d, the run has %d", i, len(files))
+		}
+		o.cells[files[i]][p.merge.slots[slot].dir] = leaf.Hist
+	}
+	p.seen[leaf.Part]++
+	return nil
+}
+
+// flush adds up the quanta before q, several at a time, and hands them to the sink.
+func (p *player) flush(ctx context.Context, q int64) error {
+	for p.next < q {
+		out := make([]*merged, min(int64(p.o.Workers), q-p.next))
+		var group errgroup.Group
+		for i := range out {
+			var o *openQuantum
+			if i < len(p.open) {
+				o = p.open[i]
+			}
+			group.Go(func() error {
+				out[i] = p.quantum(p.next+int64(i), o)
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for _, m := range out {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			for k, sc := range p.active {
+				sc.total.AddHist(m.hists[k])
+			}
+			if err := p.sink.Quantum(ctx, &m.Quantum); err != nil {
+				return err
+			}
+		}
+		p.open = p.open[min(len(out), len(p.open)):]
+		p.next += int64(len(out))
+	}
+	return nil
+}
+
+// quantum adds up quantum q; o is nil where no log has I/O.
+func (p *player) quantum(q int64, o *openQuantum) *merged {
+	m := p.merge
+	if o == nil {
+		o = &openQuantum{make([]*fiohist.Hist, len(m.slots)), make([]cell, len(m.run.Logs))}
+	}
+	cellOf := func(l *logState) *cell { return &o.cells[l.index] }
+	out := m.rows(q, o.leaves, cellOf, p.active)
+	if !p.o.AcrossHosts {
+		out.Leaves = m.leaves(o.leaves, cellOf)
+	}
+	return out
+}
+
+// finish checks that every leaf and every I/O came back, and ends the sink.
+func (p *player) finish(ctx context.Context) (*Summary, error) {
+	m := p.merge
+	s := &Summary{Quanta: int(p.next - m.grid.first), End: m.grid.start(p.next), Total: m.total(m.grid.first, p.next)}
+	in, out := 0.0, 0.0
+	for n, part := range p.parts {
+		if p.seen[n] != part.Leaves {
+			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
+		}
+		s.Account.plus(&part.Account, n == 0)
+		in += part.Account.Placed
+	}
+	for _, row := range s.Total {
+		if row.Scope == "run" {
+			out = row.Stats.Samples
+		}
+	}
+	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
+		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
+	}
+	s.Account.Placed = out
+	if err := p.sink.End(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// plus adds the account of one part of a run to those before.
+func (a *Account) plus(b *Account, first bool) {
+	a.Logs += b.Logs
+	a.LogsSkipped += b.LogsSkipped
+	a.LogsEmpty += b.LogsEmpty
+	a.LogsRepaired += b.LogsRepaired
+	a.Records += b.Records
+	a.RecordsRepaired += b.RecordsRepaired
+	a.RecordsEqual += b.RecordsEqual
+	a.LinesSkipped += b.LinesSkipped
+	a.Logged += b.Logged
+	a.Counted += b.Counted
+	a.CountedKnown = b.CountedKnown && (first || a.CountedKnown)
+	a.Missing += b.Missing
+	a.Restored += b.Restored
+	a.LastBucket += b.LastBucket
+	for _, w := range b.Warnings {
+		if !slices.Contains(a.Warnings, w) {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
+}
