@@ -240,9 +240,7 @@ func (m *merger) rows(q int64, leaves []*fiohist.Hist, cellOf func(*logState) *c
 				row.Logs++
 			}
 		}
-		if covered := sc.covered(m.grid.start(q), m.grid.start(q+1)); covered > 0 {
-			row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
-		}
+		row.cover(sc.covered(m.grid.start(q), m.grid.start(q+1)))
 		out.Rows = append(out.Rows, row)
 	}
 	return out
@@ -256,9 +254,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 		}
 		row := m.row(sc, &sc.total)
 		row.Logs = len(sc.logs)
-		if covered := sc.covered(m.grid.start(first), m.grid.start(end)); covered > 0 {
-			row.IOPS, row.IOPSKnown = row.Stats.Samples/(float64(covered)/1e9), true
-		}
+		row.cover(sc.covered(m.grid.start(first), m.grid.start(end)))
 		rows = append(rows, row)
 	}
 	return rows
@@ -279,6 +275,13 @@ func (m *merger) row(sc *scope, h *fiohist.Hist) Row {
 		h = new(fiohist.Hist)
 	}
 	return Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.run.Geometry, m.run.Percentiles, sc.limits)}
+}
+
+// cover says for how much of its time, in ns, a row's logs were running.
+func (r *Row) cover(ns int64) {
+	if r.Covered = ns; ns > 0 {
+		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
+	}
 }
 
 // covered is the part of [start, end), in ns, in which at least one log of the

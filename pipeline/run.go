@@ -270,7 +270,7 @@ func (r *rounds) backfill(ctx context.Context, b batch) error {
 		for _, sc := range b.late {
 			if sc.rows <= q {
 				row := r.merge.row(sc, nil)
-				row.IOPSKnown = sc.covered(r.grid.start(q), r.grid.start(q+1)) > 0
+				row.cover(sc.covered(r.grid.start(q), r.grid.start(q+1)))
 				quantum.Rows = append(quantum.Rows, row)
 			}
 		}

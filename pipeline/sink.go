@@ -6,6 +6,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 )
 
 // Sink takes what the pipeline makes of one run. The pipeline calls it from one
@@ -110,6 +111,10 @@ type Row struct {
 	// cover; IOPSKnown is false where they cover nothing of it.
 	IOPS      float64
 	IOPSKnown bool
+	// Covered is that part, in ns.
+	Covered int64
+	// SLA are the verdicts of the rules for this direction, if there are any.
+	SLA []sla.Verdict
 }
 
 // Quantum is one step of the time grid: [Start, Start + Run.Interval).
@@ -120,6 +125,26 @@ type Quantum struct {
 	// those without I/O; both in a fixed order.
 	Leaves []Leaf
 	Rows   []Row
+	// Changes are the breaches of rules that became certain here, and the recoveries.
+	Changes []Change
+}
+
+// Change is a breach of a rule, or a recovery, in a scope.
+type Change struct {
+	Scope string
+	Dims  Dims
+	sla.Change
+}
+
+// Outcome is what the whole run says of a rule.
+type Outcome struct {
+	Scope string
+	Dims  Dims
+	Rule  *sla.Rule
+	*sla.Watch
+	// Share is the part of all I/Os that keep the threshold, from 0 to 1; -1 for iops and
+	// without I/O.
+	Share float64
 }
 
 // Summary is what is known at the end of a run.
@@ -130,6 +155,8 @@ type Summary struct {
 	Account Account
 	// Total are the rows of the whole run: one per scope value, as in a quantum.
 	Total []Row
+	// SLA are the outcomes of all rules, in their order; by scope.
+	SLA []Outcome
 }
 
 // Account says what became of the input: in = out + named losses.

@@ -1,0 +1,186 @@
+package sla
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultOver is how far a window is widened where a rule does not say.
+const DefaultOver = 5 * time.Minute
+
+// Rule is a promise.
+type Rule struct {
+	// Text is the rule in its canonical spelling, which names it everywhere.
+	Text string
+	// Direction is read, write, trim, or all of them together.
+	Direction string
+	// Metric is p (a percentile), mean, max or iops.
+	Metric string
+	// Percentile is that of the metric p, above 0 and below 100.
+	Percentile float64
+	// Above says that the value must not be below the threshold; else not above it.
+	Above bool
+	// OrEqual says that the threshold itself keeps the promise.
+	OrEqual bool
+	// Threshold is in ns, or for iops completions per second.
+	Threshold float64
+	// Over is the longest window for a verdict.
+	Over time.Duration
+	// For is how many intervals in a row must be broken for a breach; 0: not said.
+	For int
+}
+
+// SyntaxError is a rule that cannot be read.
+type SyntaxError struct {
+	Rule, Msg string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all] METRIC < VALUE [over DURATION] [for N intervals], like %q, %q or %q",
+		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
+}
+
+var (
+	directions = []string{"all", "read", "write", "trim"}
+	operator   = regexp.MustCompile(`\s*(<=|>=|<|>)\s*`)
+	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
+)
+
+// Parse reads a rule. Case and spaces do not matter. Durations are as Go and fio
+// write them (500us, 5ms, 1.5s, 2m); rates are numbers.
+func Parse(text string) (Rule, error) {
+	bad := func(format string, args ...any) (Rule, error) {
+		return Rule{}, &SyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
+	}
+	r := Rule{Direction: "all", Over: DefaultOver}
+	f := strings.Fields(operator.ReplaceAllString(strings.ToLower(text), " $1 "))
+	if len(f) > 0 && slices.Contains(directions, f[0]) {
+		r.Direction, f = f[0], f[1:]
+	}
+	if len(f) < 3 {
+		return bad("it is not complete")
+	}
+	switch m := percentile.FindStringSubmatch(f[0]); {
+	case m != nil:
+		p, err := strconv.ParseFloat(strings.ReplaceAll(m[1], "_", "."), 64)
+		if err != nil || !(p > 0 && p < 100) {
+			return bad("%q: a percentile lies above 0 and below 100", f[0])
+		}
+		r.Metric, r.Percentile = "p", p
+	case f[0] == "mean", f[0] == "max", f[0] == "iops":
+		r.Metric = f[0]
+	default:
+		return bad("%q: want p99 or another percentile, mean, max or iops", f[0])
+	}
+	switch f[1] {
+	case "<", "<=":
+	case ">", ">=":
+		r.Above = true
+	default:
+		return bad("%q: want <, <=, > or >=", f[1])
+	}
+	r.OrEqual = strings.HasSuffix(f[1], "=")
+	if r.Metric == "iops" {
+		v, err := strconv.ParseFloat(f[2], 64)
+		if err != nil || !(v > 0 && v <= 1e15) {
+			return bad("%q: want a number of I/Os per second", f[2])
+		}
+		r.Threshold = v
+	} else {
+		d, err := time.ParseDuration(f[2])
+		if err != nil || d <= 0 {
+			return bad("%q: want a duration with its unit, like 500us, 5ms or 1s", f[2])
+		}
+		r.Threshold = float64(d)
+	}
+	given := map[string]bool{}
+	for rest := f[3:]; len(rest) > 0; {
+		word := rest[0]
+		if len(rest) < 2 || given[word] {
+			return bad("%q: one too many, or something is missing behind it", word)
+		}
+		given[word] = true
+		switch word {
+		case "over":
+			d, err := time.ParseDuration(rest[1])
+			if err != nil || d < time.Millisecond || d > 24*time.Hour {
+				return bad("over %q: want a duration up to 24h, like 30s or 5m", rest[1])
+			}
+			if r.Metric == "iops" {
+				return bad("over is for latencies: how many I/Os completed in an interval is not a matter of chance")
+			}
+			r.Over, rest = d, rest[2:]
+		case "for":
+			n, err := strconv.Atoi(rest[1])
+			if err != nil || n < 1 || n > 1e6 {
+				return bad("for %q: want a number of intervals", rest[1])
+			}
+			r.For, rest = n, rest[2:]
+			if len(rest) > 0 && (rest[0] == "intervals" || rest[0] == "interval") {
+				rest = rest[1:]
+			}
+		default:
+			return bad("%q: want over or for", word)
+		}
+	}
+	r.Text = r.spell()
+	return r, nil
+}
+
+// spell is the canonical spelling.
+func (r *Rule) spell() string {
+	op := "<"
+	if r.Above {
+		op = ">"
+	}
+	if r.OrEqual {
+		op += "="
+	}
+	value := strconv.FormatFloat(r.Threshold, 'f', -1, 64)
+	if r.Metric != "iops" {
+		value = Duration(r.Threshold)
+	}
+	text := fmt.Sprintf("%s %s %s %s", r.Direction, r.Name(), op, value)
+	if r.Over != DefaultOver && r.Metric != "iops" {
+		text += " over " + Duration(float64(r.Over))
+	}
+	if r.For > 0 {
+		text += fmt.Sprintf(" for %d intervals", r.For)
+	}
+	return text
+}
+
+// Name is the metric as it is written: p99.9, mean, max, iops.
+func (r *Rule) Name() string {
+	if r.Metric == "p" {
+		return "p" + strconv.FormatFloat(r.Percentile, 'g', -1, 64)
+	}
+	return r.Metric
+}
+
+// kept says that a value keeps the promise.
+func (r *Rule) kept(v float64) bool {
+	switch {
+	case v == r.Threshold:
+		return r.OrEqual
+	case r.Above:
+		return v > r.Threshold
+	}
+	return v < r.Threshold
+}
+
+// Duration is ns in the shortest spelling: 5ms, 1.5s, 5m.
+func Duration(ns float64) string {
+	s := time.Duration(ns).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return strings.ReplaceAll(s, "µs", "us")
+}

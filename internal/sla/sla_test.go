@@ -1,0 +1,279 @@
+package sla
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/internal/fiohist"
+)
+
+var grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ text, want string }{ // the canonical spelling, or the error
+		{"read p99 < 5ms", "read p99 < 5ms"},
+		{"all p95 < 1s over 5m", "all p95 < 1s"},
+		{"all p95 < 1s over 10m", "all p95 < 1s over 10m"},
+		{"write p99.9 < 20ms for 3 intervals", "write p99.9 < 20ms for 3 intervals"},
+		{"iops >= 10000", "all iops >= 10000"},
+		{"  READ   P99_9<=1500us for 1 over 90s ", "read p99.9 <= 1.5ms over 1m30s for 1 intervals"},
+		{"trim mean < 2ms", "trim mean < 2ms"},
+		{"max < 1m", "all max < 1m"},
+		{"p50 > 10us", "all p50 > 10us"},
+		{"", `it is not complete`},
+		{"read p99", `it is not complete`},
+		{"read q99 < 5ms", `"q99": want p99`},
+		{"read p100 < 5ms", `"p100": want p99`},
+		{"read p0 < 5ms", `"p0": a percentile lies above 0`},
+		{"read p99 = 5ms", `"=": want <`},
+		{"read p99 < 5", `"5": want a duration with its unit`},
+		{"read p99 < -5ms", `"-5ms": want a duration`},
+		{"iops >= many", `"many": want a number of I/Os`},
+		{"iops >= 5 over 1m", `over is for latencies`},
+		{"p99 < 5ms over", `"over": one too many, or something is missing`},
+		{"p99 < 5ms over 1m over 2m", `"over": one too many`},
+		{"p99 < 5ms for 0 intervals", `for "0": want a number`},
+		{"p99 < 5ms in 3", `"in": want over or for`},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			t.Parallel()
+			r, err := Parse(tc.text)
+			got := r.Text
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want && (err == nil || !strings.Contains(got, tc.want)) {
+				t.Fatalf("%s, want %s", got, tc.want)
+			}
+			if err == nil {
+				again, err := Parse(r.Text)
+				if err != nil || again != r {
+					t.Errorf("spelled %q, which reads as %+v, %v", r.Text, again, err)
+				}
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("write p99.9 < 20ms for 3 intervals")
+	f.Add("iops>=1e4")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if again, err := Parse(r.Text); err != nil || again != r {
+			t.Fatalf("%q is spelled %q, which reads as %+v, %v", text, r.Text, again, err)
+		}
+		if !(r.Threshold > 0) || r.Over <= 0 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}
+
+func TestParseFile(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, text, want string }{
+		{"a list", "- read p99 < 5ms\n- iops >= 10000\n", "read p99 < 5ms; all iops >= 10000"},
+		{"with its key", "# promises\nsla:\n  - \"all p95 < 1s over 5m\"\n", "all p95 < 1s"},
+		{"a bad rule", "sla:\n  - read p99 < 5ms\n  - read p99 5ms\n", "f.yaml:3: \"read p99 5ms\""},
+		{"another key", "rules:\n  - read p99 < 5ms\n", "f.yaml:1: want the one key sla"},
+		{"no list", "sla: read p99 < 5ms\n", "f.yaml:1: want a list"},
+		{"a list of lists", "- [a]\n", "f.yaml:1: want a rule as text"},
+		{"empty", "", "f.yaml: no rules"},
+		{"an empty list", "[]", "f.yaml:1: no rules"},
+		{"no YAML", "a: b: c\n", "f.yaml: yaml: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			rules, err := ParseFile(strings.NewReader(tc.text), "f.yaml")
+			var texts []string
+			for _, r := range rules {
+				texts = append(texts, r.Text)
+			}
+			got := strings.Join(texts, "; ")
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, tc.want) {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func rule(t testing.TB, text string) *Rule {
+	t.Helper()
+	r, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// hist has n I/Os of each latency in ns.
+func hist(n float64, latencies ...int64) *fiohist.Hist {
+	h := new(fiohist.Hist)
+	for _, ns := range latencies {
+		h.Add(grid.Index(ns), n)
+	}
+	return h
+}
+
+const second = int64(time.Second)
+
+// TestJudge: verdicts on quanta of a second, in which n I/Os took 1 ms and some of
+// them 100 ms.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	type quantum struct{ fast, slow, iops float64 }
+	for _, tc := range []struct {
+		name, rule string
+		quanta     []quantum
+		want       string // status and window in s of each
+	}{
+		{"many I/Os", "p99 < 10ms", []quantum{{10000, 1, 0}, {10000, 500, 0}}, "ok 1, broken 1"},
+		{"straddles, and no longer over two", "p99 < 10ms", []quantum{{10000, 0, 0}, {1000, 10, 0}}, "ok 1, ok 2"},
+		{"too few for ever", "p99 < 10ms", []quantum{{10, 0, 0}, {10, 0, 0}}, "unknown 1, unknown 1"},
+		{"few, but enough together", "p90 < 10ms", []quantum{{30, 0, 0}, {30, 0, 0}, {30, 0, 0}, {30, 0, 0}}, "unknown 1, ok 2, ok 2, ok 2"},
+		{"no wider than the rule lets it", "p90 < 10ms over 1s", []quantum{{30, 0, 0}, {30, 0, 0}}, "unknown 1, unknown 1"},
+		{"iops", "iops >= 100", []quantum{{50, 0, 99}, {100, 0, 100}, {0, 0, 0}}, "broken 1, ok 1, broken 1"},
+		{"a stall", "p99 < 500ms", []quantum{{1000, 0, 1000}, {0, 0, 0}, {1000, 0, 1000}}, "ok 1, broken 1, ok 1"},
+		{"a stall shorter than the promise", "p99 < 1500ms", []quantum{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
+		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}}, "unknown 1, unknown 1, unknown 1"},
+		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, broken 2"},
+		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
+		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			j := NewJudge(grid, []*Rule{rule(t, tc.rule)})
+			var got []string
+			for i, q := range tc.quanta {
+				h := new(fiohist.Hist)
+				h.Add(grid.Index(1e6), q.fast)
+				h.Add(grid.Index(100e6), q.slow)
+				v := j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: h, Running: true, IOPS: q.iops})[0]
+				got = append(got, fmt.Sprintf("%s %d", v.Status, v.Window/second))
+			}
+			if s := strings.Join(got, ", "); s != tc.want {
+				t.Errorf("%s, want %s", s, tc.want)
+			}
+		})
+	}
+}
+
+// TestShare: the part of the I/Os within the threshold answers the question that a
+// percentile turns around, exactly.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	g := grid
+	edge := time.Duration(g.Upper(g.Index(5e6))) // where the answer needs no interpolation
+	j := NewJudge(g, []*Rule{rule(t, "p95 < "+edge.String())})
+	v := j.Judge(&Quantum{Length: second, Hist: func() *fiohist.Hist {
+		h := hist(95, 1e6)
+		h.AddHist(hist(5, 50e6))
+		return h
+	}(), Running: true})[0]
+	if v.Share != 0.95 {
+		t.Errorf("share %v, want 0.95", v.Share)
+	}
+	last := j.Judge(&Quantum{Length: second, Hist: hist(1, 60e9), Running: true})[0]
+	if last.Share != 0 {
+		t.Errorf("share of what lies in the last bucket: %v, want 0", last.Share)
+	}
+}
+
+// TestVerdictsAreTrue: of steady I/O, whose percentile is known, verdicts that claim
+// to know are wrong in no more than 5 of 100 quanta, however near the threshold is.
+func TestVerdictsAreTrue(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(3, 5))
+	for _, factor := range []float64{0.9, 0.98, 1.02, 1.1} {
+		// Exponential with mean 1 ms: p99 = ln(100) ms.
+		truth := math.Log(100) * 1e6
+		text := fmt.Sprintf("p99 < %s over 1s", time.Duration(truth*factor))
+		wrong, claims := 0, 0
+		j := NewJudge(grid, []*Rule{rule(t, text)})
+		for q := range 400 {
+			h := new(fiohist.Hist)
+			for range 2000 {
+				h.Add(grid.Index(int64(rng.ExpFloat64()*1e6)), 1)
+			}
+			v := j.Judge(&Quantum{Start: int64(q) * second, Length: second, Hist: h, Running: true})[0]
+			if v.Status != Unknown {
+				claims++
+				if (v.Status == OK) != (factor > 1) {
+					wrong++
+				}
+			}
+		}
+		if wrong > 20 || (factor == 0.9 || factor == 1.1) && claims < 40 {
+			t.Errorf("threshold at %v of the truth: %d of %d claims wrong", factor, wrong, claims)
+		}
+	}
+}
+
+// TestJudgeForgets: no more is remembered than the longest window holds.
+func TestJudgeForgets(t *testing.T) {
+	t.Parallel()
+	j := NewJudge(grid, []*Rule{rule(t, "p99 < 1ms over 3s"), rule(t, "p50 < 1ms over 7s")})
+	for i := range 100 {
+		j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: hist(1, 1e6), Running: true})
+		if len(j.past) > 7 {
+			t.Fatalf("%d quanta remembered", len(j.past))
+		}
+	}
+	if len(j.past) != 7 {
+		t.Errorf("%d quanta remembered, want 7", len(j.past))
+	}
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, rule string
+		patience   int
+		verdicts   string // o, b, u, and s for a stall
+		want       string // index of the quantum in which each change was told, and where it began
+		status     Status
+	}{
+		{"one noisy interval", "p99 < 1ms", 2, "oobooo", "", OK},
+		{"two in a row", "p99 < 1ms", 2, "oobbooo", "breach 3 from 2, recovery 5 from 4", Broken},
+		{"a stall is told at once", "p99 < 1ms", 2, "oosssoo", "breach 2 from 2, recovery 6 from 5", Broken},
+		{"unknown ones do not interrupt", "p99 < 1ms", 2, "obubuuoobo", "breach 3 from 1, recovery 7 from 6", Broken},
+		{"as the rule says", "p99 < 1ms for 3 intervals", 2, "bbobbbboobooo", "breach 5 from 3, recovery 12 from 10", Broken},
+		{"a stall does not outvote the rule", "p99 < 1ms for 3 intervals", 1, "ossooo", "", OK},
+		{"at once", "p99 < 1ms", 1, "oboob", "breach 1 from 1, recovery 2 from 2, breach 4 from 4", Broken},
+		{"nothing known", "p99 < 1ms", 1, "uuu", "", Unknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := rule(t, tc.rule)
+			w := NewWatch(r, tc.patience)
+			var got []string
+			for i, c := range tc.verdicts {
+				v := Verdict{Rule: r, Known: true, Status: map[rune]Status{'o': OK, 'b': Broken, 's': Broken, 'u': Unknown}[c], Stalled: c == 's'}
+				if change, ok := w.See(v, int64(i), int64(i+1)); ok {
+					what := "recovery"
+					if change.Breach {
+						what = "breach"
+					}
+					got = append(got, fmt.Sprintf("%s %d from %d", what, i, change.Start))
+				}
+			}
+			if s := strings.Join(got, ", "); s != tc.want || w.Status() != tc.status {
+				t.Errorf("%s, %s; want %s, %s", s, w.Status(), tc.want, tc.status)
+			}
+			if n := w.OK + w.Broken + w.Unknown; n != len(tc.verdicts) {
+				t.Errorf("%d quanta counted of %d", n, len(tc.verdicts))
+			}
+		})
+	}
+}

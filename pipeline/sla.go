@@ -1,0 +1,168 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
+)
+
+// Watch judges what passes through it to another sink by rules: it adds the verdicts
+// to the rows, the breaches and recoveries to the quanta, and the outcomes to the
+// summary.
+//
+// A rule is judged on the I/Os of all hosts together; where hosts are ingested apart
+// (--part), on those of each host.
+type Watch struct {
+	next     Sink
+	rules    []sla.Rule
+	patience int
+	run      *Run
+	scopes   map[Dims]*watched
+	hosts    map[string]bool
+	done     int64 // offset of the last quantum judged
+}
+
+// watched is one scope.
+type watched struct {
+	scope   string
+	rules   []*sla.Rule
+	judge   *sla.Judge
+	watches []*sla.Watch
+	now     fiohist.Hist // of the quantum
+	total   fiohist.Hist
+	limits  fiohist.Limits
+	open    bool // some I/Os have no limits
+}
+
+// NewWatch makes a Watch before next. Patience is how many quanta in a row make a
+// breach where a rule does not say.
+func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
+	return &Watch{next: next, rules: rules, patience: patience}
+}
+
+// Begin takes the run.
+func (w *Watch) Begin(ctx context.Context, run *Run) error {
+	w.run, w.scopes, w.hosts, w.done = run, map[Dims]*watched{}, map[string]bool{}, run.FirstQuantum-1
+	if run.Part == "" {
+		w.watch("")
+	}
+	return w.next.Begin(ctx, run)
+}
+
+// watch adds the scopes of a host, or of all together.
+func (w *Watch) watch(host string) {
+	w.hosts[host] = true
+	for _, d := range []string{All, "read", "write", "trim"} {
+		s := &watched{scope: "direction"}
+		switch {
+		case host != "" && d == All:
+			s.scope = "host"
+		case host != "":
+			s.scope = "host+direction"
+		case d == All:
+			s.scope = "run"
+		}
+		for i := range w.rules {
+			if r := &w.rules[i]; r.Direction == d {
+				s.rules = append(s.rules, r)
+				s.watches = append(s.watches, sla.NewWatch(r, w.patience))
+			}
+		}
+		if len(s.rules) > 0 {
+			s.judge = sla.NewJudge(w.run.Geometry, s.rules)
+			w.scopes[Dims{Host: host, Direction: d}] = s
+		}
+	}
+}
+
+// Quantum judges it. One that only makes up for rows of late scopes is handed on as
+// it is.
+func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
+	if q.Offset <= w.done {
+		return w.next.Quantum(ctx, q)
+	}
+	w.done = q.Offset
+	for i := range q.Leaves {
+		w.add(&q.Leaves[i])
+	}
+	running := map[string]*Row{} // by host: the row of all its directions, or a worse one
+	for i := range q.Rows {
+		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil || r.Dims.Direction == All) {
+			running[r.Dims.Host] = r
+		}
+	}
+	for _, d := range w.sorted() {
+		s := w.scopes[d]
+		sq := sla.Quantum{Start: q.Offset, Length: w.run.Interval, Hist: &s.now}
+		if !s.open {
+			sq.Limits = s.limits
+		}
+		row := w.row(q, d)
+		if all := cmp.Or(row, running[d.Host]); all != nil && all.Covered > 0 {
+			sq.Running, sq.IOPS = true, s.now.Sum()/(float64(all.Covered)/1e9)
+		}
+		verdicts := s.judge.Judge(&sq)
+		if row != nil {
+			row.SLA = verdicts
+		}
+		for i, v := range verdicts {
+			if c, changed := s.watches[i].See(v, q.Offset, q.Offset+w.run.Interval); changed {
+				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c})
+			}
+		}
+		s.total.AddHist(&s.now)
+		s.now = fiohist.Hist{}
+	}
+	return w.next.Quantum(ctx, q)
+}
+
+// add adds a leaf to the scopes that it is in.
+func (w *Watch) add(l *Leaf) {
+	host := ""
+	if w.run.Part != "" {
+		if host = l.Dims.Host; !w.hosts[host] {
+			w.watch(host)
+		}
+	}
+	for _, d := range []string{All, l.Dims.Direction} {
+		if s := w.scopes[Dims{Host: host, Direction: d}]; s != nil {
+			s.now.AddHist(l.Hist)
+			s.limits, s.open = s.limits.Widen(l.Limits), s.open || !l.Limits.Known
+		}
+	}
+}
+
+func (w *Watch) row(q *Quantum, d Dims) *Row {
+	for i := range q.Rows {
+		if q.Rows[i].Dims == d {
+			return &q.Rows[i]
+		}
+	}
+	return nil
+}
+
+// sorted are the scopes in their fixed order.
+func (w *Watch) sorted() []Dims {
+	order := make([]Dims, 0, len(w.scopes))
+	for d := range w.scopes {
+		order = append(order, d)
+	}
+	slices.SortFunc(order, func(a, b Dims) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
+	})
+	return order
+}
+
+// End adds the outcomes.
+func (w *Watch) End(ctx context.Context, sum *Summary) error {
+	for _, d := range w.sorted() {
+		s := w.scopes[d]
+		for i, r := range s.rules {
+			sum.SLA = append(sum.SLA, Outcome{Scope: s.scope, Dims: d, Rule: r, Watch: s.watches[i], Share: r.Share(w.run.Geometry, &s.total)})
+		}
+	}
+	return w.next.End(ctx, sum)
+}
