@@ -1,0 +1,71 @@
+package vegaspec
+
+// Octaves is how many octave counts a histogram document can have: e00 to e39.
+const Octaves = 40
+
+// HeatMap shows how many I/Os had which latency when.
+type HeatMap struct {
+	// Data has a row for each time and octave that is not empty, with the fields
+	//
+	//	t, t2   start and end of the time, ms
+	//	octave  N of [2^N, 2^(N+1)) ns; 0 is [0, 2)
+	//	n       I/Os, above 0
+	Data   Data
+	Axis   Axis
+	Events *Data // see Events; nil for none
+	Title  string
+}
+
+// Spec is the heat map's specification. The colour is on a symmetric log scale, for
+// a single slow I/O is what people look for among thousands of fast ones.
+func (h HeatMap) Spec() Spec {
+	s := Spec{
+		Schema:      Schema,
+		Description: "Heat map: I/Os by time and latency, octaves of nanoseconds",
+		Layer: []Spec{{
+			Data: h.Data.Source,
+			Transform: append(append([]M(nil), h.Data.Transform...),
+				filter("datum.n > 0"),
+				calculate("lo", "datum.octave == 0 ? 1 : pow(2, datum.octave)"),
+				calculate("hi", "pow(2, datum.octave + 1)"),
+				calculate("latency", Latency("datum.lo")+" + ' to ' + "+Latency("datum.hi")),
+				calculate("time", h.Axis.words("datum.t")),
+			),
+			Mark: M{"type": "rect", "clip": true},
+			Encoding: M{
+				"x":  h.Axis.channel("t"),
+				"x2": M{"field": "t2"},
+				"y":  M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false}, "axis": latencyAxis("latency")},
+				"y2": M{"field": "hi"},
+				"color": M{"field": "n", "type": "quantitative", "scale": M{"type": "symlog", "scheme": "viridis"},
+					"legend": M{"title": "I/Os", "format": "~s"}},
+				"tooltip": []M{tip("n", "quantitative", "I/Os"), tip("latency", "nominal", "latency"), tip("time", "nominal", "from")},
+			},
+		}},
+	}
+	if h.Title != "" {
+		s.Title = h.Title
+	}
+	if h.Events != nil {
+		s.Layer = append(s.Layer, events(*h.Events, h.Axis))
+	}
+	return s
+}
+
+// events marks what happened: a rule at each time, with its text in the tooltip. Its
+// rows have the fields
+//
+//	t     ms
+//	what  the kind of event: breach, recovery, note
+//	text  in words
+func events(d Data, a Axis) Spec {
+	return Spec{
+		Data:      d.Source,
+		Transform: append(append([]M(nil), d.Transform...), calculate("time", a.words("datum.t"))),
+		Mark:      M{"type": "rule", "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
+		Encoding: M{
+			"x":       a.channel("t"),
+			"tooltip": []M{tip("text", "nominal", "event"), tip("what", "nominal", "kind"), tip("time", "nominal", "at")},
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package vegaspec
+
+import (
+	"embed"
+	"fmt"
+)
+
+// JS are vega.min.js, vega-lite.min.js and vega-interpreter.min.js below "js", with
+// VERSIONS and LICENSES.
+//
+//go:embed js
+var JS embed.FS
+
+// Schema names the version of Vega-Lite that the specifications are written for.
+const Schema = "https://vega.github.io/schema/vega-lite/v5.json"
+
+// M is a piece of a specification; encoding/json writes its keys in order.
+type M = map[string]any
+
+// Spec is a specification, or a layer of one.
+type Spec struct {
+	Schema      string `json:"$schema,omitempty"`
+	Description string `json:"description,omitempty"`
+	Title       any    `json:"title,omitempty"`
+	Width       any    `json:"width,omitempty"`
+	Height      any    `json:"height,omitempty"`
+	Data        any    `json:"data,omitempty"`
+	Transform   []M    `json:"transform,omitempty"`
+	Params      []M    `json:"params,omitempty"`
+	Layer       []Spec `json:"layer,omitempty"`
+	Mark        any    `json:"mark,omitempty"`
+	Encoding    M      `json:"encoding,omitempty"`
+	Resolve     M      `json:"resolve,omitempty"`
+	Config      M      `json:"config,omitempty"`
+}
+
+// Data says where a chart's rows come from.
+type Data struct {
+	Source    any // what Vega-Lite calls data: {"name":...}, {"values":...}, {"url":...}
+	Transform []M // makes the chart's fields of what the source returns
+}
+
+// Named is data that the page hands to the view by that name, already with the
+// fields that the chart wants.
+func Named(name string) Data { return Data{Source: M{"name": name}} }
+
+// Axis says what the times of the rows count from.
+type Axis int
+
+// Since 1970 in UTC or the viewer's zone, and since the start of the run.
+const (
+	WallClock Axis = iota
+	SinceStart
+)
+
+// channel encodes a time; title is null where a panel's title says it all.
+func (a Axis) channel(field string) M {
+	if a == WallClock {
+		return M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true}}
+	}
+	return M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
+		"axis": M{"title": "time since start", "labelOverlap": true, "tickCount": 10, "labelExpr": Elapsed("datum.value")}}
+}
+
+// words is the expression of a time in a tooltip.
+func (a Axis) words(expr string) string {
+	if a == WallClock {
+		return "timeFormat(" + expr + ", '%Y-%m-%d %H:%M:%S')"
+	}
+	return Elapsed(expr)
+}
+
+// Elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss.
+func Elapsed(expr string) string {
+	return fmt.Sprintf("(%[1]s >= 864e5 ? floor(%[1]s / 864e5) + 'd ' : '') + utcFormat(%[1]s, '%%H:%%M:%%S')", expr)
+}
+
+// Latency is the expression of nanoseconds in the unit that suits them, to three
+// digits: 850 ns, 12.3 µs, 4.56 ms, 1.7 s.
+func Latency(expr string) string {
+	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' µs' : "+
+		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
+}
+
+// latencyAxis is a log axis of nanoseconds, labelled at the powers of ten.
+func latencyAxis(title string) M {
+	return M{"title": title, "values": []float64{1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11}, "labelExpr": Latency("datum.value")}
+}
+
+func calculate(as, expr string) M { return M{"calculate": expr, "as": as} }
+
+func filter(expr string) M { return M{"filter": expr} }
+
+// tip is a line of a tooltip.
+func tip(field, typ, title string) M { return M{"field": field, "type": typ, "title": title} }
