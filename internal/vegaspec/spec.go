@@ -82,9 +82,14 @@ func Latency(expr string) string {
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }
 
-// latencyAxis is a log axis of nanoseconds, labelled at the powers of ten.
+// latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as
+// far as there is room.
 func latencyAxis(title string) M {
-	return M{"title": title, "values": []float64{1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11}, "labelExpr": Latency("datum.value")}
+	var at []float64
+	for decade := 1.0; decade < 1e12; decade *= 10 {
+		at = append(at, decade, 2*decade, 5*decade)
+	}
+	return M{"title": title, "values": at, "labelOverlap": true, "labelExpr": Latency("datum.value")}
 }
 
 func calculate(as, expr string) M { return M{"calculate": expr, "as": as} }

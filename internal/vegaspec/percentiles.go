@@ -1,0 +1,152 @@
+package vegaspec
+
+// palette colours percentiles from calm to alarming, also for eyes that tell red and
+// green apart badly.
+var palette = []string{"#54B399", "#6092C0", "#9170B8", "#DA8B45", "#D36086", "#A66F3A"}
+
+// Percentiles shows percentiles over time, with the 95 % confidence band of each.
+type Percentiles struct {
+	// Data has a row for each time and percentile, also where there is none, with
+	// the fields
+	//
+	//	t             ms
+	//	p             its name: p50, p99.9
+	//	v             its value, ns; null breaks the line: a gap is shown, not bridged
+	//	lower, upper  its confidence limits, ns; null where there is none
+	//	limit         the SLA's limit for it, ns; null without one
+	Data   Data
+	Names  []string // in the order of the legend
+	Axis   Axis
+	Events *Data // see events in heatmap.go; nil for none
+	Title  string
+}
+
+// Spec is the chart's specification.
+func (c Percentiles) Spec() Spec {
+	x := c.Axis.channel("t")
+	y := func(field string) M {
+		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
+	}
+	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette}, "legend": M{"title": nil}}
+	s := Spec{
+		Schema:      Schema,
+		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
+		Layer: []Spec{
+			{ // the band
+				Mark:     M{"type": "area", "opacity": 0.2},
+				Encoding: M{"x": x, "y": y("lower"), "y2": M{"field": "upper"}, "color": color},
+			},
+			{ // the percentiles
+				Mark:     M{"type": "line", "strokeWidth": 1.5},
+				Encoding: M{"x": x, "y": y("v"), "color": color},
+			},
+			{ // to hover over, and to see what stands alone between two gaps
+				Transform: []M{
+					filter("isValid(datum.v)"),
+					calculate("latency", Latency("datum.v")),
+					calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + (isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')"),
+					calculate("time", c.Axis.words("datum.t")),
+				},
+				Mark: M{"type": "point", "filled": true, "size": 12},
+				Encoding: M{"x": x, "y": y("v"), "color": color, "tooltip": []M{
+					tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
+					tip("confidence", "nominal", "95 % confidence"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
+			},
+			{ // the SLA
+				Transform: []M{filter("isValid(datum.limit)"), calculate("within", "'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
+				Mark:      M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5},
+				Encoding:  M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal", "limit")}},
+			},
+		},
+	}
+	s.Data, s.Transform = c.Data.Source, c.Data.Transform
+	if c.Title != "" {
+		s.Title = c.Title
+	}
+	if c.Events != nil {
+		s.Layer = append(s.Layer, events(*c.Events, c.Axis))
+	}
+	return s
+}
+
+// Overlay lays one percentile of several runs over each other, on the time since the
+// start of each.
+type Overlay struct {
+	// Data has a row for each run and time, with the fields
+	//
+	//	t    ms since the run's start
+	//	run  its name
+	//	p50, p99, ...  ns; null where there is none; names as in Names, with _ for the dot
+	Data  Data
+	Names []string // percentiles to choose from: p50, p99.9
+	First string   // the one that is shown first
+	Title string
+}
+
+// Spec is the overlay's specification, with a choice of the percentile.
+func (c Overlay) Spec() Spec {
+	x := SinceStart.channel("t")
+	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
+	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil}}
+	s := Spec{
+		Schema:      Schema,
+		Description: "One latency percentile of several runs over the time since the start of each",
+		Data:        c.Data.Source,
+		Params:      []M{{"name": "percentile", "value": c.First, "bind": M{"input": "select", "options": c.Names, "name": "percentile "}}},
+		Transform: append(append([]M(nil), c.Data.Transform...),
+			calculate("v", "datum[replace(percentile, '.', '_')]")),
+		Layer: []Spec{
+			{Mark: M{"type": "line", "strokeWidth": 1.5}, Encoding: M{"x": x, "y": y, "color": color}},
+			{
+				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")), calculate("time", SinceStart.words("datum.t"))},
+				Mark:      M{"type": "point", "filled": true, "size": 12},
+				Encoding: M{"x": x, "y": y, "color": color, "tooltip": []M{
+					tip("run", "nominal", "run"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
+			},
+		},
+	}
+	if c.Title != "" {
+		s.Title = c.Title
+	}
+	return s
+}
+
+// Change shows by how many percent measures of runs differ from a baseline's.
+type Change struct {
+	// Data has a row for each run and measure, with the fields
+	//
+	//	run       its name
+	//	started   ms since 1970
+	//	baseline  the name of the run it is compared with
+	//	measure   "read p99"
+	//	value     in the measure's unit; null rows are left out
+	//	base      the baseline's value
+	Data  Data
+	Title string
+}
+
+// Spec is the chart's specification.
+func (c Change) Spec() Spec {
+	s := Spec{
+		Schema:      Schema,
+		Description: "Change of runs against a baseline, in percent",
+		Data:        c.Data.Source,
+		Transform: append(append([]M(nil), c.Data.Transform...),
+			filter("isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
+			calculate("change", "datum.value / datum.base - 1"),
+			calculate("words", "format(datum.change, '+.1%')")),
+		Mark: M{"type": "bar", "tooltip": true},
+		Encoding: M{
+			"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
+			"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started"}},
+			"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
+			"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started"}, "legend": M{"title": nil}},
+			"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal", "measure"),
+				tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base", "quantitative", "baseline's")},
+		},
+	}
+	if c.Title != "" {
+		s.Title = c.Title
+	}
+	return s
+}
