@@ -24,6 +24,7 @@ var (
 	onRun      = []Kind{KindRun}
 	onProbe    = []Kind{KindProbe}
 	onEvent    = []Kind{KindEvent}
+	onSLA      = []Kind{KindRun, KindPercentiles}
 )
 
 // Fields is the one table of all fields; docs/documents.md is made from it, and a
@@ -71,6 +72,7 @@ var Fields = []Field{
 	{"run.quanta", "long", "", onRun, "number of quanta"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
 	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines: a sentence for each; see docs/engines.md"},
+	{"fio.workload", "keyword", "", onRun, "the options that say most about the load, in words; a line for each that occurs: `rw=randread bs=4k iodepth=16`"},
 	{"fio.options.*", "flattened", "", onRun, "fio's job options: all values that occur in the run"},
 	{"settings.*", "flattened", "", onRun, "settings of this generation, as the flags spell them"},
 	{"parts.name", "keyword", "", onRun, "`fiolat merge`: the parts that were added up"},
@@ -132,6 +134,11 @@ var Fields = []Field{
 	{"event.end", "date", "", onEvent, "end of what lasts"},
 	{"message", "text", "", onEvent, "in words; `message.keyword` for exact matches"},
 	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
+	{"sla.rules", "keyword", "", onSLA, "the rules that were judged, as given to `--sla`"},
+	{"sla.broken", "keyword", "", onSLA, "those that are broken"},
+	{"sla.unknown", "keyword", "", onSLA, "those on which there is too little to judge"},
+	{"sla.limit.*", "double", "ns", onPct, "the strictest limit on a percentile: `sla.limit.p99`"},
+	{"sla.state", "keyword", "", onRun, "the worst verdict: `ok`, `unknown`, `broken`"},
 }
 
 // FieldOf is the table's row for a field with that full name in documents of a

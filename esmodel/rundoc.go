@@ -86,11 +86,12 @@ type hostField struct {
 }
 
 type fioField struct {
-	Kind    string              `json:"kind"`
-	Version []string            `json:"version,omitempty"`
-	Job     []string            `json:"job,omitempty"`
-	Measure []string            `json:"measure,omitempty"`
-	Options map[string][]string `json:"options,omitempty"`
+	Kind     string              `json:"kind"`
+	Version  []string            `json:"version,omitempty"`
+	Workload []string            `json:"workload,omitempty"`
+	Job      []string            `json:"job,omitempty"`
+	Measure  []string            `json:"measure,omitempty"`
+	Options  map[string][]string `json:"options,omitempty"`
 }
 
 type intervalField struct {
@@ -161,7 +162,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
 			Status: status, Start: stamp(run.Start), StartHow: run.StartHow},
 		Labels:   run.Labels,
-		Fio:      fioField{Kind: e.kind, Version: versions(run), Job: jobNames(run), Measure: measures(run), Options: options(run)},
+		Fio:      fioField{Kind: e.kind, Version: versions(run), Workload: workloads(run), Job: jobNames(run), Measure: measures(run), Options: options(run)},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
@@ -342,6 +343,32 @@ func options(run *pipeline.Run) map[string][]string {
 		out[k] = slices.Sorted(maps.Keys(vs))
 	}
 	return out
+}
+
+// workloads are the distinct loads of the run's jobs, each in a few words.
+func workloads(run *pipeline.Run) []string {
+	seen := map[string]bool{}
+	for _, m := range run.Metas {
+		for _, en := range m.Entries {
+			var words []string
+			for _, names := range [][]string{{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"}, {"ioengine"}, {"direct"}, {"rate_iops"}} {
+				for _, name := range names {
+					v, ok := en.Options[name]
+					if !ok {
+						v, ok = m.Global[name]
+					}
+					if ok && len(v) < 100 {
+						words = append(words, names[0]+"="+v)
+						break
+					}
+				}
+			}
+			if len(words) > 0 {
+				seen[strings.Join(words, " ")] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // optionKey is the name of an option as a flattened field takes it: NUL is what
