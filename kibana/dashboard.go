@@ -1,0 +1,199 @@
+package kibana
+
+import "fmt"
+
+// columns is the width of Kibana's grid.
+const gridColumns = 48
+
+type grid struct {
+	X int    `json:"x"`
+	Y int    `json:"y"`
+	W int    `json:"w"`
+	H int    `json:"h"`
+	I string `json:"i"`
+}
+
+type panel struct {
+	Version    string      `json:"version"`
+	Type       string      `json:"type"`
+	PanelIndex string      `json:"panelIndex"`
+	Grid       grid        `json:"gridData"`
+	Config     panelConfig `json:"embeddableConfig"`
+	RefName    string      `json:"panelRefName,omitempty"`
+}
+
+type panelConfig struct {
+	Enhancements enhancements `json:"enhancements"`
+	Attributes   any          `json:"attributes,omitempty"`
+}
+
+type enhancements struct {
+	DynamicActions *dynamicActions `json:"dynamicActions,omitempty"`
+}
+
+type dynamicActions struct {
+	Events []actionEvent `json:"events"`
+}
+
+type actionEvent struct {
+	EventID  string   `json:"eventId"`
+	Triggers []string `json:"triggers"`
+	Action   action   `json:"action"`
+}
+
+type action struct {
+	FactoryID string      `json:"factoryId"`
+	Name      string      `json:"name"`
+	Config    linkOptions `json:"config"`
+}
+
+type linkOptions struct {
+	UseCurrentFilters   bool `json:"useCurrentFilters"`
+	UseCurrentDateRange bool `json:"useCurrentDateRange"`
+	OpenInNewTab        bool `json:"openInNewTab"`
+}
+
+type links struct {
+	Layout string `json:"layout"`
+	Links  []link `json:"links"`
+}
+
+type link struct {
+	Type            string      `json:"type"`
+	ID              string      `json:"id"`
+	Order           int         `json:"order"`
+	Label           string      `json:"label"`
+	DestinationName string      `json:"destinationRefName"`
+	Options         linkOptions `json:"options"`
+}
+
+// control is a choice above the panels.
+type control struct {
+	view     *view
+	field    string
+	title    string
+	single   bool
+	selected []string
+}
+
+type controlPanel struct {
+	Order int          `json:"order"`
+	Width string       `json:"width"`
+	Grow  bool         `json:"grow"`
+	Type  string       `json:"type"`
+	Input controlInput `json:"explicitInput"`
+}
+
+type controlInput struct {
+	ID           string   `json:"id"`
+	FieldName    string   `json:"fieldName"`
+	Title        string   `json:"title"`
+	SingleSelect bool     `json:"singleSelect,omitempty"`
+	Selected     []string `json:"selectedOptions"`
+	Enhancements struct{} `json:"enhancements"`
+}
+
+type controlGroup struct {
+	ControlStyle string `json:"controlStyle"`
+	Chaining     string `json:"chainingSystem"`
+	Ignore       text   `json:"ignoreParentSettingsJSON"`
+	Panels       text   `json:"panelsJSON"`
+}
+
+type refreshInterval struct {
+	Pause bool `json:"pause"`
+	Value int  `json:"value"` // ms
+}
+
+type dashboardAttributes struct {
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Version     int             `json:"version"`
+	TimeRestore bool            `json:"timeRestore"`
+	TimeFrom    string          `json:"timeFrom"`
+	TimeTo      string          `json:"timeTo"`
+	Refresh     refreshInterval `json:"refreshInterval"`
+	Options     text            `json:"optionsJSON"`
+	Panels      text            `json:"panelsJSON"`
+	Controls    controlGroup    `json:"controlGroupInput"`
+	Search      searchSource    `json:"kibanaSavedObjectMeta"`
+}
+
+// dashboard is laid out in rows: panels beside each other, of one height.
+type dashboard struct {
+	id, title, description string
+	label                  string // in the links between dashboards
+	from                   string
+	refresh                int // ms; 0 is only when asked to
+	controls               []control
+	rows                   []row
+}
+
+type row struct {
+	height int
+	charts []Object
+	open   string // dashboard that a click on a value of these charts opens, filtered by it
+}
+
+// object makes the dashboard. all are those to link to, in order; this one is among
+// them.
+func (d *dashboard) object(all []*dashboard) Object {
+	var refs []Reference
+	nav := links{Layout: "horizontal"}
+	for i, o := range all {
+		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label,
+			// Only the choice of runs goes along: a dashboard's own time range suits it.
+			Options: linkOptions{UseCurrentFilters: true}}
+		l.DestinationName = "link_" + l.ID + "_dashboard"
+		nav.Links = append(nav.Links, l)
+		refs = append(refs, Reference{typeDashboard, o.id, "nav:" + l.DestinationName})
+	}
+	panels := []panel{{Version: typeVersions[typeDashboard], Type: "links", PanelIndex: "nav", Grid: grid{0, 0, gridColumns, 3, "nav"}, Config: panelConfig{Attributes: nav}}}
+	y := 3
+	for _, r := range d.rows {
+		for i, o := range r.charts {
+			n := fmt.Sprintf("p%d", len(panels))
+			w := gridColumns / len(r.charts)
+			p := panel{Version: typeVersions[typeDashboard], Type: o.Type, PanelIndex: n, Grid: grid{i * w, y, w, r.height, n}, RefName: "panel_" + n}
+			refs = append(refs, Reference{o.Type, o.ID, n + ":" + p.RefName})
+			if r.open != "" {
+				p.Config.Enhancements.DynamicActions = &dynamicActions{[]actionEvent{{
+					EventID: "open", Triggers: []string{"FILTER_TRIGGER"},
+					Action: action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", "Open this run", linkOptions{UseCurrentFilters: true}},
+				}}}
+				refs = append(refs, Reference{typeDashboard, r.open, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:open:dashboardId"})
+			}
+			panels = append(panels, p)
+		}
+		y += r.height
+	}
+	controls := map[string]controlPanel{}
+	for i, c := range d.controls {
+		id := fmt.Sprintf("c%d", i+1)
+		selected := c.selected
+		if selected == nil {
+			selected = []string{}
+		}
+		controls[id] = controlPanel{i, "medium", true, "optionsListControl", controlInput{ID: id, FieldName: c.field, Title: c.title, SingleSelect: c.single, Selected: selected}}
+		refs = append(refs, c.view.reference("controlGroup_"+id+":optionsListDataView"))
+	}
+	return object(typeDashboard, d.id, dashboardAttributes{
+		Title: d.title, Description: d.description, Version: 1,
+		TimeRestore: true, TimeFrom: d.from, TimeTo: "now", Refresh: refreshInterval{d.refresh == 0, d.refresh},
+		Options: text{struct {
+			UseMargins      bool `json:"useMargins"`
+			SyncColors      bool `json:"syncColors"`
+			SyncCursor      bool `json:"syncCursor"`
+			SyncTooltips    bool `json:"syncTooltips"`
+			HidePanelTitles bool `json:"hidePanelTitles"`
+		}{true, true, true, false, false}},
+		Panels: text{panels},
+		Controls: controlGroup{"oneLine", "HIERARCHICAL", text{struct {
+			Filters    bool `json:"ignoreFilters"`
+			Query      bool `json:"ignoreQuery"`
+			TimeRange  bool `json:"ignoreTimerange"`
+			Validation bool `json:"ignoreValidations"`
+		}{}}, text{controls}},
+		Search: emptySearch(),
+	}, refs...)
+}

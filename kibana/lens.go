@@ -1,0 +1,259 @@
+package kibana
+
+// column is a column of a Lens layer.
+type column struct {
+	id         string
+	Label      string   `json:"label"`
+	Custom     bool     `json:"customLabel"`
+	DataType   string   `json:"dataType"`
+	Operation  string   `json:"operationType"`
+	Field      string   `json:"sourceField"`
+	IsBucketed bool     `json:"isBucketed"`
+	Scale      string   `json:"scale"`
+	Filter     *query   `json:"filter,omitempty"`
+	TimeScale  string   `json:"timeScale,omitempty"`
+	Params     any      `json:"params"`
+	References []string `json:"references,omitempty"`
+}
+
+// columnFormat is how a Lens column prints its numbers.
+type columnFormat struct {
+	ID     string       `json:"id"`
+	Params formatParams `json:"params"`
+}
+
+type formatParams struct {
+	Decimals int    `json:"decimals"`
+	FromUnit string `json:"fromUnit,omitempty"`
+	ToUnit   string `json:"toUnit,omitempty"`
+	Compact  bool   `json:"compact,omitempty"`
+	Suffix   string `json:"suffix,omitempty"`
+}
+
+var (
+	latencyFormat = columnFormat{"duration", formatParams{Decimals: 3, FromUnit: "nanoseconds", ToUnit: "asMilliseconds", Compact: true}}
+	wholeFormat   = columnFormat{"number", formatParams{Decimals: 0}}
+	timesFormat   = columnFormat{"number", formatParams{Decimals: 2, Suffix: " ×"}}
+)
+
+type format struct {
+	Format columnFormat `json:"format"`
+}
+
+// metric is a column of one number; op is Lens's name of it, which is Elasticsearch's.
+func metric(id, op, field, label string, f columnFormat) column {
+	return column{id: id, Label: label, Custom: true, DataType: "number", Operation: op, Field: field, Scale: "ratio", Params: format{f}}
+}
+
+// where keeps only some documents of a column.
+func (c column) where(q string) column {
+	k := kql(q)
+	c.Filter = &k
+	return c
+}
+
+// perSecond divides by the length of the time bucket.
+func (c column) perSecond() column {
+	c.TimeScale = "s"
+	return c
+}
+
+func percentile(id, field, label string, p float64, f columnFormat) column {
+	c := metric(id, "percentile", field, label, f)
+	c.Params = struct {
+		Percentile float64      `json:"percentile"`
+		Format     columnFormat `json:"format"`
+	}{p, f}
+	return c
+}
+
+// latest is the value of the last document by time.
+func latest(id, field, dataType, label string) column {
+	scale := "ordinal"
+	if dataType == "date" {
+		scale = "interval"
+	}
+	return column{id: id, Label: label, Custom: true, DataType: dataType, Operation: "last_value", Field: field, Scale: scale,
+		Filter: &query{`"` + field + `": *`, "kuery"},
+		Params: struct {
+			SortField       string `json:"sortField"`
+			ShowArrayValues bool   `json:"showArrayValues"`
+		}{timeField, false}}
+}
+
+// records counts documents.
+func records(id, label string) column {
+	c := metric(id, "count", "___records___", label, wholeFormat)
+	c.Params = struct {
+		EmptyAsNull bool `json:"emptyAsNull"`
+	}{true}
+	return c
+}
+
+type orderBy struct {
+	Type     string `json:"type"`
+	ColumnID string `json:"columnId,omitempty"`
+	Fallback *bool  `json:"fallback,omitempty"`
+}
+
+type termsParams struct {
+	Size           int      `json:"size"`
+	OrderBy        orderBy  `json:"orderBy"`
+	OrderDirection string   `json:"orderDirection"`
+	OtherBucket    bool     `json:"otherBucket"`
+	MissingBucket  bool     `json:"missingBucket"`
+	ParentFormat   set      `json:"parentFormat"`
+	Include        []string `json:"include"`
+	Exclude        []string `json:"exclude"`
+	IncludeIsRegex bool     `json:"includeIsRegex"`
+	ExcludeIsRegex bool     `json:"excludeIsRegex"`
+}
+
+// terms is a column of the size most values of a field by a metric's column, the
+// largest first; by name where that is "".
+func terms(id, field, label string, size int, by string) column {
+	p := termsParams{Size: size, OrderDirection: "desc", ParentFormat: set{"id": "terms"}, Include: []string{}, Exclude: []string{},
+		OrderBy: orderBy{Type: "column", ColumnID: by}}
+	if by == "" {
+		p.OrderDirection, p.OrderBy = "asc", orderBy{Type: "alphabetical", Fallback: new(bool)}
+	}
+	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "terms", Field: field, IsBucketed: true, Scale: "ordinal", Params: p}
+}
+
+// overTime is a column of time buckets, as many as Kibana finds fit. Empty ones are
+// kept, so that a gap is a gap.
+func overTime(id string) column {
+	return column{id: id, Label: timeField, DataType: "date", Operation: "date_histogram", Field: timeField, IsBucketed: true, Scale: "interval",
+		Params: struct {
+			Interval         string `json:"interval"`
+			IncludeEmptyRows bool   `json:"includeEmptyRows"`
+			DropPartials     bool   `json:"dropPartials"`
+		}{"auto", true, false}}
+}
+
+// layer is a layer of a Lens chart: a data view and columns, those that make buckets
+// first and in the order of their nesting.
+type layer struct {
+	id      string
+	view    *view
+	columns []column
+}
+
+type layerState struct {
+	ColumnOrder         []string          `json:"columnOrder"`
+	IncompleteColumns   struct{}          `json:"incompleteColumns"`
+	Sampling            int               `json:"sampling"`
+	IgnoreGlobalFilters bool              `json:"ignoreGlobalFilters"`
+	Columns             map[string]column `json:"columns"`
+}
+
+type lensState struct {
+	DatasourceStates struct {
+		FormBased struct {
+			Layers map[string]layerState `json:"layers"`
+		} `json:"formBased"`
+	} `json:"datasourceStates"`
+	Visualization      any      `json:"visualization"`
+	Query              query    `json:"query"`
+	Filters            []any    `json:"filters"`
+	InternalReferences []any    `json:"internalReferences"`
+	AdHocDataViews     struct{} `json:"adHocDataViews"`
+}
+
+// lensAttributes have no version on purpose: its absence is what makes a later
+// Kibana upgrade the older form of the state.
+type lensAttributes struct {
+	Title             string    `json:"title"`
+	Description       string    `json:"description"`
+	VisualizationType string    `json:"visualizationType"`
+	State             lensState `json:"state"`
+}
+
+// lens is a Lens chart over one layer, of the documents that q finds.
+func lens(id, title, description, kind, q string, l layer, visualization any) Object {
+	st := layerState{Sampling: 1, Columns: map[string]column{}}
+	for _, c := range l.columns {
+		st.ColumnOrder = append(st.ColumnOrder, c.id)
+		st.Columns[c.id] = c
+	}
+	s := lensState{Visualization: visualization, Query: kql(q), Filters: []any{}, InternalReferences: []any{}}
+	s.DatasourceStates.FormBased.Layers = map[string]layerState{l.id: st}
+	return object(typeLens, id, lensAttributes{title, description, kind, s}, l.view.reference("indexpattern-datasource-layer-"+l.id))
+}
+
+type xyLayer struct {
+	LayerID       string   `json:"layerId"`
+	LayerType     string   `json:"layerType"`
+	SeriesType    string   `json:"seriesType"`
+	XAccessor     string   `json:"xAccessor"`
+	SplitAccessor string   `json:"splitAccessor,omitempty"`
+	Accessors     []string `json:"accessors"`
+	Palette       set      `json:"palette"`
+}
+
+type xyVisualization struct {
+	PreferredSeriesType string    `json:"preferredSeriesType"`
+	Legend              legend    `json:"legend"`
+	ValueLabels         string    `json:"valueLabels"`
+	FittingFunction     string    `json:"fittingFunction"` // None: a gap is a gap
+	YLeftExtent         set       `json:"yLeftExtent"`
+	YLeftScale          string    `json:"yLeftScale"`
+	AxisTitles          axisFlags `json:"axisTitlesVisibilitySettings"`
+	Layers              []xyLayer `json:"layers"`
+}
+
+type legend struct {
+	IsVisible bool   `json:"isVisible"`
+	Position  string `json:"position"`
+}
+
+type axisFlags struct {
+	X      bool `json:"x"`
+	YLeft  bool `json:"yLeft"`
+	YRight bool `json:"yRight"`
+}
+
+// xy is the form of a chart with axes, y being the columns drawn.
+func xy(series, layerID, x, split string, y ...string) xyVisualization {
+	return xyVisualization{
+		PreferredSeriesType: series, Legend: legend{true, "right"}, ValueLabels: "hide", FittingFunction: "None",
+		YLeftExtent: set{"mode": "full"}, YLeftScale: "linear", AxisTitles: axisFlags{X: false, YLeft: true},
+		Layers: []xyLayer{{LayerID: layerID, LayerType: "data", SeriesType: series, XAccessor: x, SplitAccessor: split, Accessors: y,
+			Palette: set{"type": "palette", "name": "default"}}},
+	}
+}
+
+type tableVisualization struct {
+	LayerID   string        `json:"layerId"`
+	LayerType string        `json:"layerType"`
+	Columns   []tableColumn `json:"columns"`
+	Sorting   *tableSort    `json:"sorting,omitempty"`
+	Paging    struct {
+		Enabled bool `json:"enabled"`
+		Size    int  `json:"size"`
+	} `json:"paging"`
+}
+
+type tableColumn struct {
+	ColumnID  string `json:"columnId"`
+	Alignment string `json:"alignment,omitempty"`
+}
+
+type tableSort struct {
+	ColumnID  string `json:"columnId"`
+	Direction string `json:"direction"`
+}
+
+// table shows all columns of a layer, sorted by one of them, the largest first.
+func table(l layer, by string) tableVisualization {
+	v := tableVisualization{LayerID: l.id, LayerType: "data", Sorting: &tableSort{by, "desc"}}
+	v.Paging.Enabled, v.Paging.Size = true, 20
+	for _, c := range l.columns {
+		tc := tableColumn{ColumnID: c.id}
+		if c.DataType == "number" {
+			tc.Alignment = "right"
+		}
+		v.Columns = append(v.Columns, tc)
+	}
+	return v
+}
