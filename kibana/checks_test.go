@@ -1,0 +1,1105 @@
+package kibana
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel"
+)
+
+// saved is an object as it stands in the file.
+type saved struct {
+	raw   map[string]any
+	id    string
+	typ   string
+	attrs map[string]any
+	refs  []Reference
+	state map[string]any // visState, read once
+}
+
+// parsed is a bundle as Kibana reads it.
+type parsed struct {
+	objects []*saved
+	faults  []string // what the checks found, with the name of the check before it
+	check   string
+}
+
+func (b *parsed) fault(o *saved, format string, args ...any) {
+	where := ""
+	if o != nil {
+		where = o.typ + " " + o.id + ": "
+	}
+	b.faults = append(b.faults, b.check+": "+where+fmt.Sprintf(format, args...))
+}
+
+// obj, list and str are what lies at a path, also within strings of JSON, zero where
+// it is missing or something else; at does not look into the last string.
+func obj(v any, path ...string) map[string]any {
+	v = at(v, path...)
+	if s, ok := v.(string); ok {
+		v = unpack(s)
+	}
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func list(v any, path ...string) []any {
+	v = at(v, path...)
+	if s, ok := v.(string); ok {
+		v = unpack(s)
+	}
+	l, _ := v.([]any)
+	return l
+}
+
+func str(v any, path ...string) string {
+	s, _ := at(v, path...).(string)
+	return s
+}
+
+func at(v any, path ...string) any {
+	for _, p := range path {
+		if s, ok := v.(string); ok {
+			v = unpack(s)
+		}
+		m, _ := v.(map[string]any)
+		v = m[p]
+	}
+	return v
+}
+
+// unpack is the JSON within a string, nil if it is none.
+func unpack(v any) any {
+	s, _ := v.(string)
+	var out any
+	if json.Unmarshal([]byte(s), &out) != nil {
+		return nil
+	}
+	return out
+}
+
+func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (o *saved) vis() map[string]any {
+	if o.state == nil && o.typ == typeVisualization {
+		if o.state = obj(o.attrs, "visState"); str(o.state, "type") == "vega" {
+			if spec := obj(o.state, "params", "spec"); spec != nil {
+				o.state["spec"] = spec
+			}
+		}
+	}
+	return o.state
+}
+
+// spec is what a Vega panel draws.
+func (o *saved) spec() map[string]any { return obj(o.vis(), "spec") }
+
+// params of a visualization of a type, nil for all else.
+func (o *saved) params(typ string) map[string]any {
+	if o.typ != typeVisualization || str(o.vis(), "type") != typ {
+		return nil
+	}
+	return obj(o.vis(), "params")
+}
+
+func (o *saved) layers() map[string]any {
+	if o.typ != typeLens {
+		return nil
+	}
+	return obj(o.attrs, "state", "datasourceStates", "formBased", "layers")
+}
+
+func (o *saved) ref(name string) (Reference, bool) {
+	for _, r := range o.refs {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Reference{}, false
+}
+
+func (b *parsed) find(typ, id string) *saved {
+	for _, o := range b.objects {
+		if o.typ == typ && o.id == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// kindOf is the kind of documents behind a data view.
+func (b *parsed) kindOf(r Reference) (esmodel.Kind, bool) {
+	v := b.find(typeDataView, r.ID)
+	if v == nil {
+		return "", false
+	}
+	return kindOfPattern(str(v.attrs, "title"))
+}
+
+func kindOfPattern(pattern string) (esmodel.Kind, bool) {
+	for _, k := range esmodel.Kinds {
+		if esmodel.Pattern("fio", k) == pattern {
+			return k, true
+		}
+	}
+	return "", false
+}
+
+// fieldTypes are the types of the fields that the index template of a kind names one
+// by one, so that a data view has them before any document was written.
+var fieldTypes = func() map[esmodel.Kind]map[string]string {
+	all := map[esmodel.Kind]map[string]string{}
+	for _, k := range esmodel.Kinds {
+		types := map[string]string{"_index": "keyword"}
+		t, err := esmodel.Template("fio", k, true, false)
+		if err != nil {
+			panic(err)
+		}
+		var walk func(prefix string, m map[string]any)
+		walk = func(prefix string, m map[string]any) {
+			for _, part := range []string{"properties", "fields"} {
+				for name, f := range obj(m, part) {
+					if typ := str(f, "type"); typ != "" && typ != "object" {
+						types[prefix+name] = typ
+					}
+					walk(prefix+name+".", f.(map[string]any))
+				}
+			}
+		}
+		walk("", obj(t, "template", "mappings"))
+		if k == esmodel.KindHistogram { // by its dynamic templates; missing ones add up to 0
+			for n := range 40 {
+				types[fmt.Sprintf("latency.octave.e%02d", n)] = "double"
+			}
+		}
+		all[k] = types
+	}
+	return all
+}()
+
+func esType(kind esmodel.Kind, field string) string { return fieldTypes[kind][field] }
+
+// bundleCheck is one of Kibana's ways to fail: silently more often than not.
+type bundleCheck struct {
+	name string
+	run  func(b *parsed)
+}
+
+var attributeKeys = map[string][]string{
+	typeDataView:      {"title", "name", "timeFieldName", "allowNoIndex", "fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap", "runtimeFieldMap", "type", "allowHidden"},
+	typeLens:          {"title", "description", "visualizationType", "state"},
+	typeVisualization: {"title", "description", "version", "kibanaSavedObjectMeta", "uiStateJSON", "visState", "savedSearchRefName"},
+	typeDashboard:     {"title", "description", "kibanaSavedObjectMeta", "timeRestore", "timeFrom", "timeTo", "refreshInterval", "controlGroupInput", "panelsJSON", "optionsJSON", "hits", "version"},
+}
+
+// latestKnown is the newest version of each type that Kibana 8.12 takes.
+var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0", typeDashboard: "8.9.0"}
+
+var bundleChecks = []bundleCheck{
+	{"versions", func(b *parsed) {
+		for _, o := range b.objects {
+			if str(o.raw, "coreMigrationVersion") != "8.8.0" {
+				b.fault(o, "core version %v", o.raw["coreMigrationVersion"])
+			}
+			v := str(o.raw, "typeMigrationVersion")
+			if o.typ == "links" {
+				if v != "" {
+					b.fault(o, "a links object has the version %s", v)
+				}
+			} else if v == "" || !atMost(v, latestKnown[o.typ]) {
+				b.fault(o, "type version %q, want %s at most", v, latestKnown[o.typ])
+			}
+		}
+	}},
+	{"unique ids", func(b *parsed) {
+		seen := map[string]bool{}
+		for _, o := range b.objects {
+			if seen[o.typ+":"+o.id] || o.id == "" {
+				b.fault(o, "twice, or without an id")
+			}
+			seen[o.typ+":"+o.id] = true
+		}
+	}},
+	{"strings of JSON", func(b *parsed) {
+		must := func(o *saved, v any, path ...string) {
+			if s, ok := at(v, path...).(string); !ok || unpack(s) == nil {
+				b.fault(o, "%s is not a string that holds JSON", strings.Join(path, "."))
+			}
+		}
+		for _, o := range b.objects {
+			switch o.typ {
+			case typeDataView:
+				for _, k := range []string{"fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap", "runtimeFieldMap"} {
+					must(o, o.attrs, k)
+				}
+			case typeLens:
+				if _, ok := o.attrs["state"].(map[string]any); !ok || o.layers() == nil {
+					b.fault(o, "state is not an object with layers")
+				}
+			case typeVisualization:
+				must(o, o.attrs, "visState")
+				must(o, o.attrs, "uiStateJSON")
+				must(o, o.attrs, "kibanaSavedObjectMeta", "searchSourceJSON")
+				if p := o.params("vega"); p != nil {
+					must(o, p, "spec")
+				}
+			case typeDashboard:
+				must(o, o.attrs, "panelsJSON")
+				must(o, o.attrs, "optionsJSON")
+				must(o, o.attrs, "kibanaSavedObjectMeta", "searchSourceJSON")
+				must(o, o.attrs, "controlGroupInput", "panelsJSON")
+				must(o, o.attrs, "controlGroupInput", "ignoreParentSettingsJSON")
+				if _, ok := o.attrs["refreshInterval"].(map[string]any); !ok {
+					b.fault(o, "refreshInterval is not an object")
+				}
+			}
+		}
+	}},
+	{"attributes", func(b *parsed) {
+		for _, o := range b.objects {
+			for _, k := range keys(o.attrs) {
+				if !slices.Contains(attributeKeys[o.typ], k) {
+					b.fault(o, "attribute %q", k)
+				}
+			}
+			if str(o.attrs, "title") == "" {
+				b.fault(o, "no title")
+			}
+			for _, k := range keys(obj(o.attrs, "controlGroupInput")) {
+				if !slices.Contains([]string{"controlStyle", "chainingSystem", "ignoreParentSettingsJSON", "panelsJSON"}, k) {
+					b.fault(o, "controlGroupInput.%s", k)
+				}
+			}
+		}
+	}},
+	{"references resolve", func(b *parsed) {
+		for _, o := range b.objects {
+			for _, r := range o.refs {
+				if b.find(r.Type, r.ID) == nil {
+					b.fault(o, "%s %s is not in the file", r.Type, r.ID)
+				}
+			}
+		}
+	}},
+	{"reference names", func(b *parsed) {
+		for _, o := range b.objects {
+			seen := map[string]bool{}
+			for _, r := range o.refs {
+				if seen[r.Name] {
+					b.fault(o, "two references %q", r.Name)
+				}
+				seen[r.Name] = true
+				if !used(o, r) {
+					b.fault(o, "reference %q is not used", r.Name)
+				}
+			}
+		}
+	}},
+	{"layers have references", func(b *parsed) {
+		for _, o := range b.objects {
+			var have []string
+			for _, r := range o.refs {
+				if id, ok := strings.CutPrefix(r.Name, "indexpattern-datasource-layer-"); ok && r.Type == typeDataView {
+					have = append(have, id)
+				}
+			}
+			slices.Sort(have)
+			if o.typ == typeLens && !slices.Equal(have, keys(o.layers())) {
+				b.fault(o, "layers %v, references for %v", keys(o.layers()), have)
+			}
+		}
+	}},
+	{"column order", func(b *parsed) {
+		b.eachLayer(func(o *saved, _ string, l map[string]any) {
+			var order []string
+			metrics := false
+			for _, c := range list(l, "columnOrder") {
+				order = append(order, c.(string))
+				bucketed, _ := at(l, "columns", c.(string), "isBucketed").(bool)
+				if bucketed && metrics {
+					b.fault(o, "bucket %v after metrics", c)
+				}
+				metrics = metrics || !bucketed
+			}
+			slices.Sort(order)
+			if !slices.Equal(order, keys(obj(l, "columns"))) {
+				b.fault(o, "columnOrder %v, columns %v", order, keys(obj(l, "columns")))
+			}
+		})
+	}},
+	{"accessors", func(b *parsed) {
+		for _, o := range b.objects {
+			vis := obj(o.attrs, "state", "visualization")
+			layers := []any{vis}
+			if o.typ == typeLens && vis["layers"] != nil {
+				layers = list(vis, "layers")
+			}
+			for _, l := range layers {
+				if o.typ != typeLens {
+					continue
+				}
+				columns := obj(o.layers(), str(l, "layerId"), "columns")
+				if columns == nil {
+					b.fault(o, "layer %q is not there", str(l, "layerId"))
+				}
+				var names []string
+				for _, k := range []string{"xAccessor", "yAccessor", "valueAccessor", "splitAccessor", "metricAccessor", "secondaryMetricAccessor", "breakdownByAccessor"} {
+					if n := str(l, k); n != "" {
+						names = append(names, n)
+					}
+				}
+				for _, a := range list(l, "accessors") {
+					names = append(names, a.(string))
+				}
+				for _, c := range list(l, "columns") {
+					names = append(names, str(c, "columnId"))
+				}
+				for _, c := range list(l, "yConfig") {
+					names = append(names, str(c, "forAccessor"))
+				}
+				if s := str(l, "sorting", "columnId"); s != "" {
+					names = append(names, s)
+				}
+				if len(names) == 0 {
+					b.fault(o, "nothing is drawn")
+				}
+				for _, n := range names {
+					if columns[n] == nil {
+						b.fault(o, "column %q is not in layer %q", n, str(l, "layerId"))
+					}
+				}
+			}
+		}
+	}},
+	{"order of terms", func(b *parsed) {
+		b.eachColumn(func(o *saved, l, c map[string]any, _ esmodel.Kind) {
+			if str(c, "operationType") != "terms" {
+				return
+			}
+			by := obj(c, "params", "orderBy")
+			if str(by, "type") == "alphabetical" {
+				return
+			}
+			target := obj(l, "columns", str(by, "columnId"))
+			p, isP := at(target, "params", "percentile").(float64)
+			switch {
+			case target == nil, target["isBucketed"] == true:
+				b.fault(o, "ordered by %q, which is no metric", str(by, "columnId"))
+			case isP && p != float64(int(p)), str(target, "operationType") == "last_value":
+				b.fault(o, "cannot be ordered by %q", str(by, "columnId"))
+			}
+		})
+	}},
+	{"formulas have parts", func(b *parsed) {
+		b.eachColumn(func(o *saved, l, c map[string]any, _ esmodel.Kind) {
+			refs := list(c, "references")
+			op := str(c, "operationType")
+			if (op == "formula" || op == "math") && len(refs) == 0 {
+				b.fault(o, "a formula without parts")
+			}
+			for _, r := range refs {
+				if obj(l, "columns", r.(string)) == nil || !slices.Contains(list(l, "columnOrder"), r) {
+					b.fault(o, "part %v is missing", r)
+				}
+			}
+		})
+	}},
+	{"fields exist", func(b *parsed) {
+		b.eachField(func(o *saved, kind esmodel.Kind, field string) {
+			if esType(kind, field) == "" {
+				b.fault(o, "field %q is not in the template of %s", field, kind)
+			}
+		})
+	}},
+	{"types of fields", func(b *parsed) {
+		b.eachColumn(func(o *saved, _, c map[string]any, kind esmodel.Kind) {
+			op, field := str(c, "operationType"), str(c, "sourceField")
+			typ := esType(kind, field)
+			number := slices.Contains([]string{"double", "long"}, typ)
+			ok := true
+			switch op {
+			case "percentile", "min", "max", "average", "sum", "median":
+				ok = number || typ == "histogram"
+			case "standard_deviation", "range":
+				ok = number
+			case "date_histogram":
+				ok = typ == "date"
+			case "terms":
+				ok = typ == "keyword"
+			case "last_value":
+				ok = typ != "histogram" && esType(kind, str(c, "params", "sortField")) == "date"
+			case "count":
+				ok = field == "___records___"
+			case "static_value", "formula", "math":
+			default:
+				ok = false
+			}
+			if !ok {
+				b.fault(o, "%s of %q, which is %q", op, field, typ)
+			}
+			if p, is := at(c, "params", "percentile").(float64); op == "percentile" && (!is || p < 0.0001 || p > 99.9999) {
+				b.fault(o, "percentile %v", at(c, "params", "percentile"))
+			}
+		})
+	}},
+	{"static values", func(b *parsed) {
+		b.eachColumn(func(o *saved, _, c map[string]any, _ esmodel.Kind) {
+			if str(c, "operationType") != "static_value" {
+				return
+			}
+			if _, err := strconv.ParseFloat(str(c, "params", "value"), 64); err != nil {
+				b.fault(o, "static value %v", at(c, "params", "value"))
+			}
+		})
+	}},
+	{"geometry", func(b *parsed) {
+		b.eachDashboard(func(o *saved, panels []any) {
+			taken := map[[2]int]string{}
+			for _, p := range panels {
+				if str(p, "gridData", "i") != str(p, "panelIndex") || str(p, "panelIndex") == "" {
+					b.fault(o, "panel %q lies at %q", str(p, "panelIndex"), str(p, "gridData", "i"))
+				}
+				g := func(k string) int { f, _ := at(p, "gridData", k).(float64); return int(f) }
+				if g("x") < 0 || g("w") < 1 || g("h") < 1 || g("x")+g("w") > 48 {
+					b.fault(o, "panel %q is beside the grid", str(p, "panelIndex"))
+				}
+				for x := g("x"); x < g("x")+g("w"); x++ {
+					for y := g("y"); y < g("y")+g("h"); y++ {
+						if other := taken[[2]int{x, y}]; other != "" {
+							b.fault(o, "panels %q and %q overlap", other, str(p, "panelIndex"))
+							return
+						}
+						taken[[2]int{x, y}] = str(p, "panelIndex")
+					}
+				}
+			}
+		})
+	}},
+	{"panels", func(b *parsed) {
+		b.eachDashboard(func(o *saved, panels []any) {
+			for _, p := range panels {
+				if str(p, "type") == "links" {
+					continue
+				}
+				r, ok := o.ref(str(p, "panelIndex") + ":" + str(p, "panelRefName"))
+				if !ok || str(p, "panelRefName") != "panel_"+str(p, "panelIndex") || r.Type != str(p, "type") {
+					b.fault(o, "panel %q of type %q has the reference %+v", str(p, "panelIndex"), str(p, "type"), r)
+				}
+				for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
+					name := str(p, "panelIndex") + ":drilldown:" + str(e, "action", "factoryId") + ":" + str(e, "eventId") + ":dashboardId"
+					if r, ok := o.ref(name); !ok || r.Type != typeDashboard {
+						b.fault(o, "no reference %q", name)
+					}
+				}
+			}
+		})
+	}},
+	{"links", func(b *parsed) {
+		b.eachDashboard(func(o *saved, panels []any) {
+			for _, p := range panels {
+				for _, l := range list(p, "embeddableConfig", "attributes", "links") {
+					name := str(p, "panelIndex") + ":" + str(l, "destinationRefName")
+					if r, ok := o.ref(name); !ok || r.Type != typeDashboard {
+						b.fault(o, "no reference %q", name)
+					}
+				}
+			}
+		})
+	}},
+	{"controls", func(b *parsed) {
+		for _, o := range b.objects {
+			if o.typ != typeDashboard {
+				continue
+			}
+			controls := obj(o.attrs, "controlGroupInput", "panelsJSON")
+			orders := map[float64]bool{}
+			for id, c := range controls {
+				order, _ := at(c, "order").(float64)
+				orders[order] = true
+				if str(c, "explicitInput", "id") != id {
+					b.fault(o, "control %q calls itself %q", id, str(c, "explicitInput", "id"))
+				}
+				if r, ok := o.ref("controlGroup_" + id + ":optionsListDataView"); !ok || r.Type != typeDataView {
+					b.fault(o, "control %q has no data view", id)
+				}
+				if at(c, "explicitInput", "dataViewId") != nil {
+					b.fault(o, "control %q names a data view by id", id)
+				}
+			}
+			for i := range len(controls) {
+				if !orders[float64(i)] {
+					b.fault(o, "no control %d of %d", i, len(controls))
+				}
+			}
+		}
+	}},
+	{"vega", func(b *parsed) {
+		for _, o := range b.objects {
+			p := o.params("vega")
+			if p == nil {
+				continue
+			}
+			if !strings.HasPrefix(str(o.spec(), "$schema"), "https://vega.github.io/schema/vega-lite/v5") {
+				b.fault(o, "$schema %q", str(o.spec(), "$schema"))
+			}
+			n := 0
+			for _, u := range vegaURLs(o.spec()) {
+				n++
+				if (u["%context%"] != nil || u["%timefield%"] != nil) && obj(u, "body")["query"] != nil {
+					b.fault(o, "the body has a query beside the dashboard's")
+				}
+				if _, ok := kindOfPattern(str(u, "index")); !ok {
+					b.fault(o, "index %q", str(u, "index"))
+				}
+			}
+			if n == 0 {
+				b.fault(o, "asks for nothing")
+			}
+		}
+	}},
+	{"no aggregation below buckets of a histogram", func(b *parsed) {
+		b.eachAggregation(func(o *saved, typ string, agg, whole map[string]any) {
+			if field := str(agg, "field"); (typ == "range" || typ == "histogram") && field == histogram && whole["aggs"] != nil {
+				b.fault(o, "an aggregation below %s of %s", typ, field)
+			}
+		})
+	}},
+	{"one unit on an axis", func(b *parsed) {
+		for _, o := range b.objects {
+			for _, l := range list(o.attrs, "state", "visualization", "layers") {
+				units := map[string]bool{}
+				for _, a := range list(l, "accessors") {
+					c := obj(o.layers(), str(l, "layerId"), "columns", a.(string))
+					units[str(c, "params", "format", "id")+str(c, "params", "format", "params", "toUnit")+str(c, "params", "format", "params", "suffix")] = true
+				}
+				if o.typ == typeLens && len(units) > 1 {
+					b.fault(o, "units %v on one axis", units)
+				}
+			}
+		}
+	}},
+	{"tsvb references", func(b *parsed) {
+		for _, o := range b.objects {
+			p := o.params("metrics")
+			if p == nil {
+				continue
+			}
+			names := []string{str(p, "index_pattern_ref_name")}
+			for _, s := range list(p, "series") {
+				if at(s, "override_index_pattern") == 1.0 {
+					names = append(names, str(s, "series_index_pattern_ref_name"))
+				}
+			}
+			for _, a := range list(p, "annotations") {
+				names = append(names, str(a, "index_pattern_ref_name"))
+			}
+			for _, n := range names {
+				if r, ok := o.ref(n); !ok || r.Type != typeDataView {
+					b.fault(o, "reference %q", n)
+				}
+			}
+			if p["use_kibana_indexes"] != true || p["index_pattern"] != nil {
+				b.fault(o, "does not use data views")
+			}
+		}
+	}},
+	{"tsvb ids", func(b *parsed) {
+		ok := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+		b.eachSeries(func(o *saved, p, s map[string]any) {
+			ids := func(kind string, of ...any) {
+				var seen []string
+				for _, v := range of {
+					id := str(v, "id")
+					if !ok.MatchString(id) {
+						b.fault(o, "id %q of a %s", id, kind)
+					}
+					for _, other := range seen {
+						if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
+							b.fault(o, "ids %q and %q of a %s", other, id, kind)
+						}
+					}
+					seen = append(seen, id)
+				}
+			}
+			ids("panel", p)
+			ids("series", list(p, "series")...)
+			ids("annotation", list(p, "annotations")...)
+			ids("metric", list(s, "metrics")...)
+			ids("split filter", list(s, "split_filters")...)
+			for _, metric := range list(s, "metrics") {
+				ids("percentile", list(metric, "percentiles")...)
+			}
+		})
+	}},
+	{"tsvb digits", func(b *parsed) {
+		b.eachMetric(func(o *saved, p, _, metric map[string]any) {
+			if t := str(metric, "type"); t != "percentile" && t != "percentile_rank" {
+				return
+			}
+			d, _ := metric["numberOfSignificantValueDigits"].(float64)
+			if d < 1 || d > 5 || d != float64(int(d)) {
+				b.fault(o, "digits %v: T-Digest", metric["numberOfSignificantValueDigits"])
+			}
+			if t := str(p, "type"); t != "table" && t != "metric" && d > 2 {
+				b.fault(o, "%v digits over many series", d)
+			}
+		})
+	}},
+	{"tsvb percentiles", func(b *parsed) {
+		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
+			seen := map[float64]bool{}
+			for _, p := range list(metric, "percentiles") {
+				v, ok := at(p, "value").(float64)
+				if !ok || v <= 0 || v >= 100 || seen[v] {
+					b.fault(o, "percentile %#v", at(p, "value"))
+				}
+				seen[v] = true
+				if _, ok := at(p, "percentile").(float64); str(p, "mode") == "band" && !ok {
+					b.fault(o, "a band without its other end")
+				}
+			}
+			if str(metric, "type") == "percentile" && len(seen) == 0 {
+				b.fault(o, "no percentiles")
+			}
+		})
+	}},
+	{"tsvb ranks", func(b *parsed) {
+		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
+			for _, v := range list(metric, "values") {
+				s, ok := v.(string)
+				f, err := strconv.ParseFloat(s, 64)
+				if !ok || err != nil || f >= 1e7 && !strings.Contains(s, "E") {
+					b.fault(o, "rank of %#v", v)
+				}
+			}
+		})
+	}},
+	{"tsvb static values", func(b *parsed) {
+		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
+			if str(metric, "type") != "static" {
+				return
+			}
+			if _, err := strconv.ParseFloat(str(metric, "value"), 64); err != nil {
+				b.fault(o, "static value %#v", metric["value"])
+			}
+		})
+	}},
+	{"tsvb metrics of a histogram", func(b *parsed) {
+		b.eachMetric(func(o *saved, _, s, metric map[string]any) {
+			typ := str(metric, "type")
+			allowed := []string{"percentile", "percentile_rank", "avg", "sum", "min", "max", "value_count"}
+			if str(metric, "field") == histogram && !slices.Contains(allowed, typ) {
+				b.fault(o, "%s of %s", typ, histogram)
+			}
+		})
+	}},
+	{"tsvb formats", func(b *parsed) {
+		duration := regexp.MustCompile(`^(ps|ns|us|ms|s|m|h|d|w|M|Y),(humanize|ms|s|m|h|d|w|M|Y),\d+$`)
+		b.eachSeries(func(o *saved, p, s map[string]any) {
+			first := list(p, "series")[0]
+			for _, k := range []string{"formatter", "value_template"} {
+				if str(s, k) != str(first, k) {
+					b.fault(o, "%s %q and %q in one panel", k, str(first, k), str(s, k))
+				}
+			}
+			if f := str(s, "formatter"); strings.Contains(f, "ns") && !duration.MatchString(f) {
+				b.fault(o, "formatter %q", f)
+			}
+			if s["fill"] != "0" {
+				b.fault(o, "fill %#v: the axis would start at 0", s["fill"])
+			}
+		})
+	}},
+	{"tsvb intervals", func(b *parsed) {
+		ok := regexp.MustCompile(`^$|^auto$|^>=`)
+		b.eachSeries(func(o *saved, p, s map[string]any) {
+			bars, _ := p["max_bars"].(float64)
+			if !ok.MatchString(str(p, "interval")) || bars < 1 || bars > 100 {
+				b.fault(o, "interval %q of %v", str(p, "interval"), bars)
+			}
+			bars, _ = s["series_max_bars"].(float64)
+			if s["override_index_pattern"] == 1.0 && (!ok.MatchString(str(s, "series_interval")) || bars < 1 || bars > 100) {
+				b.fault(o, "interval %q of %v in a series", str(s, "series_interval"), bars)
+			}
+			if size, err := strconv.Atoi(str(s, "terms_size")); str(s, "split_mode") == "terms" && (err != nil || size > 10) {
+				b.fault(o, "%q series", str(s, "terms_size"))
+			}
+		})
+	}},
+	{"tsvb time range", func(b *parsed) {
+		b.eachSeries(func(o *saved, p, _ map[string]any) {
+			if str(p, "type") != "timeseries" && str(p, "time_range_mode") != "entire_time_range" {
+				b.fault(o, "a %s of the last bucket only", str(p, "type"))
+			}
+		})
+	}},
+	{"tsvb tables", func(b *parsed) {
+		b.eachMetric(func(o *saved, p, _, metric map[string]any) {
+			if str(p, "type") == "table" && len(list(metric, "percentiles")) > 1 {
+				b.fault(o, "several percentiles in a column")
+			}
+		})
+	}},
+	{"forms of later versions", func(b *parsed) {
+		later := map[string][]string{typeLens: {"version"}, typeDashboard: {"sections", "pinned_panels", "showApplySelections"}}
+		for _, o := range b.objects {
+			for _, k := range later[o.typ] {
+				if o.attrs[k] != nil || obj(o.attrs, "controlGroupInput")[k] != nil {
+					b.fault(o, "%s", k)
+				}
+			}
+			for _, l := range list(o.attrs, "state", "visualization", "layers") {
+				if at(l, "splitAccessors") != nil {
+					b.fault(o, "splitAccessors")
+				}
+			}
+		}
+	}},
+	{"one scope of percentile documents", func(b *parsed) {
+		scope := regexp.MustCompile(`scope: "[a-z+]+"`)
+		for _, o := range b.objects {
+			for id := range o.layers() {
+				r, _ := o.ref("indexpattern-datasource-layer-" + id)
+				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && len(scope.FindAllString(str(o.attrs, "state", "query", "query"), -1)) != 1 {
+					b.fault(o, "the query %q picks no one scope", str(o.attrs, "state", "query", "query"))
+				}
+			}
+			for _, u := range vegaURLs(o.spec()) {
+				k, _ := kindOfPattern(str(u, "index"))
+				whole, _ := json.Marshal(u["body"])
+				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole, []byte(`{"term":{"scope":"direction"}}`)) {
+					b.fault(o, "a request picks no scope")
+				}
+			}
+		}
+		b.eachSeries(func(o *saved, p, s map[string]any) {
+			if name := str(s, "series_index_pattern_ref_name"); name != "" {
+				r, _ := o.ref(name)
+				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && !scope.MatchString(str(s, "filter", "query")) {
+					b.fault(o, "a series picks no scope")
+				}
+			}
+		})
+	}},
+	{"no average of percentiles", func(b *parsed) {
+		exact := regexp.MustCompile(`^(latency|summary\.\w+)\.(p\d|ci\.)`)
+		b.eachColumn(func(o *saved, _, c map[string]any, _ esmodel.Kind) {
+			if exact.MatchString(str(c, "sourceField")) && str(c, "operationType") != "max" {
+				b.fault(o, "%s of %s", str(c, "operationType"), str(c, "sourceField"))
+			}
+		})
+		b.eachAggregation(func(o *saved, typ string, agg, _ map[string]any) {
+			if exact.MatchString(str(agg, "field")) && typ != "max" {
+				b.fault(o, "%s of %s", typ, str(agg, "field"))
+			}
+		})
+	}},
+}
+
+func atMost(v, limit string) bool {
+	var a, b [3]int
+	if n, err := fmt.Sscanf(v, "%d.%d.%d", &a[0], &a[1], &a[2]); n != 3 || err != nil {
+		return false
+	}
+	fmt.Sscanf(limit, "%d.%d.%d", &b[0], &b[1], &b[2])
+	return slices.Compare(a[:], b[:]) <= 0
+}
+
+// used says whether something in the object takes the reference.
+func used(o *saved, r Reference) bool {
+	whole, _ := json.Marshal(o.attrs)
+	switch {
+	case r.Type == "tag":
+		return true
+	case o.typ == typeLens:
+		return o.layers()[strings.TrimPrefix(r.Name, "indexpattern-datasource-layer-")] != nil
+	case o.typ == typeVisualization:
+		return strings.Contains(string(whole), `\"`+r.Name+`\"`)
+	case strings.HasPrefix(r.Name, "controlGroup_"):
+		id, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "controlGroup_"), ":")
+		return obj(o.attrs, "controlGroupInput", "panelsJSON", id) != nil
+	}
+	panel, name, _ := strings.Cut(r.Name, ":")
+	for _, p := range list(o.attrs, "panelsJSON") {
+		if str(p, "panelIndex") != panel {
+			continue
+		}
+		for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
+			if name == "drilldown:"+str(e, "action", "factoryId")+":"+str(e, "eventId")+":dashboardId" {
+				return true
+			}
+		}
+		for _, l := range list(p, "embeddableConfig", "attributes", "links") {
+			if name == str(l, "destinationRefName") {
+				return true
+			}
+		}
+		return name == str(p, "panelRefName")
+	}
+	return false
+}
+
+func (b *parsed) eachLayer(f func(o *saved, id string, l map[string]any)) {
+	for _, o := range b.objects {
+		for _, id := range keys(o.layers()) {
+			f(o, id, obj(o.layers(), id))
+		}
+	}
+}
+
+func (b *parsed) eachColumn(f func(o *saved, l, c map[string]any, kind esmodel.Kind)) {
+	b.eachLayer(func(o *saved, id string, l map[string]any) {
+		r, _ := o.ref("indexpattern-datasource-layer-" + id)
+		kind, _ := b.kindOf(r)
+		for _, c := range keys(obj(l, "columns")) {
+			f(o, l, obj(l, "columns", c), kind)
+		}
+	})
+}
+
+func (b *parsed) eachDashboard(f func(o *saved, panels []any)) {
+	for _, o := range b.objects {
+		if o.typ == typeDashboard {
+			f(o, list(o.attrs, "panelsJSON"))
+		}
+	}
+}
+
+func (b *parsed) eachSeries(f func(o *saved, p, s map[string]any)) {
+	for _, o := range b.objects {
+		p := o.params("metrics")
+		for _, s := range list(p, "series") {
+			f(o, p, s.(map[string]any))
+		}
+	}
+}
+
+func (b *parsed) eachMetric(f func(o *saved, p, s, metric map[string]any)) {
+	b.eachSeries(func(o *saved, p, s map[string]any) {
+		for _, metric := range list(s, "metrics") {
+			f(o, p, s, metric.(map[string]any))
+		}
+	})
+}
+
+// eachAggregation visits the aggregations of Vega panels.
+func (b *parsed) eachAggregation(f func(o *saved, typ string, agg, whole map[string]any)) {
+	for _, o := range b.objects {
+		for _, u := range vegaURLs(o.spec()) {
+			eachAgg(obj(u, "body"), func(typ string, agg, whole map[string]any) { f(o, typ, agg, whole) })
+		}
+	}
+}
+
+func eachAgg(body map[string]any, f func(typ string, agg, whole map[string]any)) {
+	for _, name := range keys(obj(body, "aggs")) {
+		whole := obj(body, "aggs", name)
+		for _, typ := range keys(whole) {
+			if typ != "aggs" && typ != "meta" {
+				f(typ, obj(whole, typ), whole)
+			}
+		}
+		eachAgg(whole, f)
+	}
+}
+
+// vegaURLs are all requests of a specification: Kibana takes each "data" with an
+// object as its url for one, wherever it stands.
+func vegaURLs(spec any) (out []map[string]any) {
+	switch v := spec.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, vegaURLs(e)...)
+		}
+	case map[string]any:
+		for _, k := range keys(v) {
+			if u := obj(v[k], "url"); k == "data" && u != nil {
+				out = append(out, u)
+				continue
+			}
+			out = append(out, vegaURLs(v[k])...)
+		}
+	}
+	return out
+}
+
+// eachField visits every field that the bundle names, with the kind of documents
+// that it is asked of.
+func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
+	for _, o := range b.objects {
+		if o.typ != typeDataView {
+			continue
+		}
+		kind, ok := kindOfPattern(str(o.attrs, "title"))
+		if !ok {
+			b.fault(o, "pattern %q is not one of the templates", str(o.attrs, "title"))
+		}
+		if t := str(o.attrs, "timeFieldName"); t != "" {
+			f(o, kind, t)
+		}
+		for _, k := range []string{"fieldFormatMap", "fieldAttrs"} {
+			for _, name := range keys(obj(o.attrs, k)) {
+				f(o, kind, name)
+			}
+		}
+	}
+	inKQL := regexp.MustCompile(`([\w@.]+)"?:`)
+	b.eachLayer(func(o *saved, id string, _ map[string]any) {
+		r, _ := o.ref("indexpattern-datasource-layer-" + id)
+		kind, _ := b.kindOf(r)
+		for _, hit := range inKQL.FindAllStringSubmatch(str(o.attrs, "state", "query", "query"), -1) {
+			f(o, kind, hit[1])
+		}
+	})
+	b.eachColumn(func(o *saved, _, c map[string]any, kind esmodel.Kind) {
+		if s := str(c, "sourceField"); s != "" && s != "___records___" {
+			f(o, kind, s)
+		}
+		if s := str(c, "params", "sortField"); s != "" {
+			f(o, kind, s)
+		}
+		for _, hit := range inKQL.FindAllStringSubmatch(str(c, "filter", "query"), -1) {
+			f(o, kind, hit[1])
+		}
+	})
+	for _, o := range b.objects {
+		for id, c := range obj(o.attrs, "controlGroupInput", "panelsJSON") {
+			r, _ := o.ref("controlGroup_" + id + ":optionsListDataView")
+			kind, _ := b.kindOf(r)
+			f(o, kind, str(c, "explicitInput", "fieldName"))
+		}
+		for _, u := range vegaURLs(o.spec()) {
+			kind, _ := kindOfPattern(str(u, "index"))
+			if t := str(u, "%timefield%"); t != "" {
+				f(o, kind, t)
+			}
+			for _, name := range fieldsOf(u["body"]) {
+				f(o, kind, name)
+			}
+		}
+	}
+	b.eachSeries(func(o *saved, p, s map[string]any) {
+		r, _ := o.ref(str(p, "index_pattern_ref_name"))
+		kind, _ := b.kindOf(r)
+		f(o, kind, str(p, "time_field"))
+		if pivot := str(p, "pivot_id"); pivot != "" {
+			f(o, kind, pivot)
+		}
+		for _, a := range list(p, "annotations") {
+			r, _ := o.ref(str(a, "index_pattern_ref_name"))
+			events, _ := b.kindOf(r)
+			for _, name := range append(strings.Split(str(a, "fields"), ","), str(a, "time_field")) {
+				f(o, events, name)
+			}
+		}
+		if name := str(s, "series_index_pattern_ref_name"); name != "" {
+			r, _ = o.ref(name)
+			kind, _ = b.kindOf(r)
+			f(o, kind, str(s, "series_time_field"))
+		}
+		if t := str(s, "terms_field"); t != "" {
+			f(o, kind, t)
+		}
+		for _, metric := range list(s, "metrics") {
+			if name := str(metric, "field"); name != "" {
+				f(o, kind, name)
+			}
+		}
+		for _, hit := range inKQL.FindAllStringSubmatch(str(s, "filter", "query"), -1) {
+			f(o, kind, hit[1])
+		}
+	})
+}
+
+// fieldsOf are the fields that a request's body names.
+func fieldsOf(body any) (out []string) {
+	switch v := body.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, fieldsOf(e)...)
+		}
+	case map[string]any:
+		for _, k := range keys(v) {
+			switch k {
+			case "field":
+				out = append(out, str(v, k))
+			case "term", "range":
+				out = append(out, keys(obj(v, k))...)
+			case "sort":
+				for _, e := range list(v, k) {
+					out = append(out, keys(e.(map[string]any))...)
+				}
+			case "_source":
+				for _, e := range list(v, k) {
+					out = append(out, e.(string))
+				}
+			default:
+				out = append(out, fieldsOf(v[k])...)
+			}
+		}
+	}
+	return out
+}
+
+// parse reads a bundle as Kibana's import does.
+func parse(ndjson []byte) *parsed {
+	b := &parsed{check: "lines"}
+	for i, line := range bytes.Split(bytes.TrimSuffix(ndjson, []byte("\n")), []byte("\n")) {
+		var raw map[string]any
+		if err := json.Unmarshal(line, &raw); err != nil {
+			b.fault(nil, "line %d: %v", i+1, err)
+			continue
+		}
+		if n, ok := raw["exportedCount"]; ok {
+			if n != float64(i) {
+				b.fault(nil, "the last line counts %v of %d objects", n, i)
+			}
+			continue
+		}
+		o := &saved{raw: raw, id: str(raw, "id"), typ: str(raw, "type"), attrs: obj(raw, "attributes")}
+		refs, _ := json.Marshal(raw["references"])
+		if json.Unmarshal(refs, &o.refs) != nil || o.refs == nil {
+			b.fault(o, "no references")
+		}
+		b.objects = append(b.objects, o)
+	}
+	for _, c := range bundleChecks {
+		b.check = c.name
+		c.run(b)
+	}
+	return b
+}
+
+func write(t testing.TB, prefix string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := Write(&buf, prefix); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestBundleIsValid(t *testing.T) {
+	b := parse(write(t, "fio"))
+	for _, f := range b.faults {
+		t.Error(f)
+	}
+	count := map[string]int{}
+	lenses := 0
+	for _, o := range b.objects {
+		count[o.typ]++
+		if o.typ == typeLens {
+			lenses++
+		}
+	}
+	if count[typeDataView] != 5 || count[typeDashboard] != 4 || lenses < 3 {
+		t.Errorf("%v", count)
+	}
+}

@@ -1,0 +1,287 @@
+package kibana
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// alter sets the value at a path within an object, through strings that hold JSON;
+// nil takes it away. f says what the value is to be, given what it is.
+func alter(v any, f func(any) any, path ...string) any {
+	if len(path) == 0 {
+		return f(v)
+	}
+	switch c := v.(type) {
+	case string:
+		inner := alter(unpack(c), f, path...)
+		b, err := marshal(inner)
+		if err != nil {
+			panic(err)
+		}
+		return string(b)
+	case map[string]any:
+		if e := alter(c[path[0]], f, path[1:]...); e != nil {
+			c[path[0]] = e
+		} else {
+			delete(c, path[0])
+		}
+		return c
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= len(c) {
+			panic("no element " + path[0])
+		}
+		c[i] = alter(c[i], f, path[1:]...)
+		return c
+	}
+	panic("nothing at " + strings.Join(path, "."))
+}
+
+// edit is the bundle with a value of one object changed.
+func edit(ndjson []byte, id, path string, f func(any) any) []byte {
+	var out []byte
+	found := false
+	for line := range bytes.Lines(ndjson) {
+		var o any
+		if err := json.Unmarshal(line, &o); err != nil {
+			panic(err)
+		}
+		if str(o, "id") == id {
+			found = true
+			var p []string
+			if path != "" {
+				p = strings.Split(path, "/")
+			}
+			var err error
+			if line, err = marshal(alter(o, f, p...)); err != nil {
+				panic(err)
+			}
+			line = append(line, '\n')
+		}
+		out = append(out, line...)
+	}
+	if !found {
+		panic("no object " + id)
+	}
+	return out
+}
+
+func to(v any) func(any) any { return func(any) any { return v } }
+
+var gone = to(nil)
+
+func appended(v any) func(any) any { return func(l any) any { return append(l.([]any), v) } }
+
+// Each way to break the bundle that Kibana would punish, silently more often than
+// not, and the check that must find it.
+var mutations = []struct {
+	name, check string
+	id, path    string
+	f           func(any) any
+}{
+	{"no type version", "versions", "fio-live-iops", "typeMigrationVersion", gone},
+	{"a type version of a later Kibana", "versions", "fio-live", "typeMigrationVersion", to("10.3.0")},
+	{"a core version of a later Kibana", "versions", "fio-runs", "coreMigrationVersion", to("8.9.0")},
+	{"a links object with a version", "versions", "fio-live", "type", to("links")},
+	{"two objects of one id", "unique ids", "fio-live-write", "id", to("fio-live-read")},
+	{"references are missing", "lines", "fio-live-iops", "references", gone},
+	{"visState is an object", "strings of JSON", "fio-live-read", "attributes/visState", func(v any) any { return unpack(v) }},
+	{"visState is cut short", "strings of JSON", "fio-live-read", "attributes/visState", func(v any) any { return v.(string)[1:] }},
+	{"searchSourceJSON is an object", "strings of JSON", "fio-live", "attributes/kibanaSavedObjectMeta/searchSourceJSON", func(v any) any { return unpack(v) }},
+	{"panelsJSON is a list", "strings of JSON", "fio-live", "attributes/panelsJSON", func(v any) any { return unpack(v) }},
+	{"optionsJSON is an object", "strings of JSON", "fio-live", "attributes/optionsJSON", func(v any) any { return unpack(v) }},
+	{"the controls are an object", "strings of JSON", "fio-live", "attributes/controlGroupInput/panelsJSON", func(v any) any { return unpack(v) }},
+	{"spec is an object", "strings of JSON", "fio-live-heatmap", "attributes/visState/params/spec", func(v any) any { return unpack(v) }},
+	{"the field formats are an object", "strings of JSON", "fio-percentiles", "attributes/fieldFormatMap", func(v any) any { return unpack(v) }},
+	{"the field labels are an object", "strings of JSON", "fio-runs", "attributes/fieldAttrs", func(v any) any { return unpack(v) }},
+	{"no runtime fields", "strings of JSON", "fio-runs", "attributes/runtimeFieldMap", gone},
+	{"Lens state is a string", "strings of JSON", "fio-live-iops", "attributes/state", func(v any) any { b, _ := marshal(v); return string(b) }},
+	{"an attribute that 8.x does not know", "attributes", "fio-live", "attributes/pinned_panels", to([]any{})},
+	{"a key in a visualization", "attributes", "fio-live-read", "attributes/tags", to([]any{})},
+	{"a data view that is missing", "references resolve", "fio-live-iops", "references/0/id", to("fio-hist")},
+	{"a chart that is missing", "references resolve", "fio-live", "references/4/id", to("fio-nothing")},
+	{"two references of a name", "reference names", "fio-live", "references/5/name", to("p1:panel_p1")},
+	{"a reference that nobody uses", "reference names", "fio-live-iops", "references", appended(map[string]any{"type": "index-pattern", "id": "fio-runs", "name": "spare"})},
+	{"a layer without a reference", "layers have references", "fio-live-iops", "references/0/name", to("indexpattern-datasource-layer-other")},
+	{"a column that is not in the order", "column order", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columnOrder", to([]any{"direction", "time"})},
+	{"a column in the order that is not there", "column order", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columnOrder", appended("p99")},
+	{"a metric before a bucket", "column order", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columnOrder", to([]any{"direction", "iops", "time"})},
+	{"x is no column", "accessors", "fio-live-iops", "attributes/state/visualization/layers/0/xAccessor", to("date")},
+	{"a split by no column", "accessors", "fio-live-iops", "attributes/state/visualization/layers/0/splitAccessor", to("host")},
+	{"y is no column", "accessors", "fio-live-iops", "attributes/state/visualization/layers/0/accessors/0", to("p99")},
+	{"a chart of no layer", "accessors", "fio-live-iops", "attributes/state/visualization/layers/0/layerId", to("second")},
+	{"a table of no column", "accessors", "fio-compare-runs", "attributes/state/visualization/columns/0/columnId", to("id")},
+	{"sorted by no column", "accessors", "fio-compare-runs", "attributes/state/visualization/sorting/columnId", to("id")},
+	{"terms by a column that is not there", "order of terms", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("p95")},
+	{"terms by a bucket", "order of terms", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("direction")},
+	{"terms by p99.9", "order of terms", "fio-slowdown-targets", "attributes/state/datasourceStates/formBased/layers/main/columns/target/params/orderBy/columnId", to("tail")},
+	{"a formula alone", "formulas have parts", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops/operationType", to("formula")},
+	{"a formula whose part is missing", "formulas have parts", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops/references", to([]any{"iopsX0"})},
+	{"a field that no template has", "fields exist", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("latency.p98")},
+	{"a control on a field that is not there", "fields exist", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/fieldName", to("run")},
+	{"a Vega field that is not there", "fields exist", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/aggs/t/aggs/e10/sum/field", to("octave.e10")},
+	{"a time field that is not there", "fields exist", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/%timefield%", to("time")},
+	{"a TSVB field that is not there", "fields exist", "fio-live-read", "attributes/visState/params/series/0/metrics/0/field", to("latency")},
+	{"a query for a field that is not there", "fields exist", "fio-live-read", "attributes/visState/params/series/0/filter/query", to("direction: read")},
+	{"a pattern of no template", "fields exist", "fio-events", "attributes/title", to("fio-events-*")},
+	{"terms of a number", "types of fields", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/sourceField", to("latency.p99")},
+	{"the last value of a histogram", "types of fields", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "last_value", "sourceField": "latency.histogram", "isBucketed": false, "params": map[string]any{"sortField": "@timestamp"}})},
+	{"the deviation of a histogram", "types of fields", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "standard_deviation", "sourceField": "latency.histogram", "isBucketed": false})},
+	{"the maximum of a word", "types of fields", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("host.name")},
+	{"p100", "types of fields", "fio-slowdown-targets", "attributes/state/datasourceStates/formBased/layers/main/columns/p95/params/percentile", to(100.0)},
+	{"a static value that is a number", "static values", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "static_value", "isBucketed": false, "params": map[string]any{"value": 5}})},
+	{"a panel that lies elsewhere", "geometry", "fio-live", "attributes/panelsJSON/1/gridData/i", to("p9")},
+	{"a panel beside the grid", "geometry", "fio-live", "attributes/panelsJSON/2/gridData/w", to(25)},
+	{"a panel on another", "geometry", "fio-live", "attributes/panelsJSON/2/gridData/x", to(20)},
+	{"a panel of another type", "panels", "fio-live", "attributes/panelsJSON/1/type", to("lens")},
+	{"a panel of no reference", "panels", "fio-live", "attributes/panelsJSON/1/panelRefName", to("panel_1")},
+	{"a drilldown to nowhere", "panels", "fio-compare", "attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/0/eventId", to("e1")},
+	{"a link to nowhere", "links", "fio-live", "attributes/panelsJSON/0/embeddableConfig/attributes/links/0/destinationRefName", to("link_l9_dashboard")},
+	{"a control of another name", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/id", to("c9")},
+	{"a control with a data view by id", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/dataViewId", to("fio-runs")},
+	{"a gap in the order of controls", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/order", to(9)},
+	{"a control without a data view", "controls", "fio-live", "references", func(v any) any { l := v.([]any); return l[:len(l)-1] }},
+	{"a query beside the dashboard's", "vega", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/query", to(map[string]any{"match_all": map[string]any{}})},
+	{"no schema", "vega", "fio-live-heatmap", "attributes/visState/params/spec/$schema", gone},
+	{"an index of no template", "vega", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/index", to("fio-hist-*")},
+	{"percentiles below ranges of a histogram", "no aggregation below buckets of a histogram", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/aggs/t",
+		to(map[string]any{"range": map[string]any{"field": "latency.histogram", "ranges": []any{map[string]any{"to": 1000}}}, "aggs": map[string]any{"n": map[string]any{"sum": map[string]any{"field": "samples"}}}})},
+	{"two units on one axis", "one unit on an axis", "fio-slowdown-observed", "attributes/state/datasourceStates/formBased/layers/main/columns/value/params/format/params/toUnit", to("asSeconds")},
+	{"a TSVB panel of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/index_pattern_ref_name", to("metrics_9_index_pattern")},
+	{"a TSVB series of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/series/1/series_index_pattern_ref_name", to("metrics_9_index_pattern")},
+	{"annotations of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/annotations/0/index_pattern_ref_name", to("metrics_9_index_pattern")},
+	{"a TSVB index by name", "tsvb references", "fio-live-read", "attributes/visState/params/index_pattern", to("fio-histogram-*")},
+	{"TSVB without data views", "tsvb references", "fio-live-read", "attributes/visState/params/use_kibana_indexes", to(false)},
+	{"a TSVB id that begins with another", "tsvb ids", "fio-live-read", "attributes/visState/params/series/1/id", to("latency2")},
+	{"a TSVB id of digits", "tsvb ids", "fio-live-read", "attributes/visState/params/series/0/metrics/0/id", to("99")},
+	{"a TSVB id with a dot", "tsvb ids", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/3/id", to("p99.9")},
+	{"percentiles without digits", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", gone},
+	{"digits in a string", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", to("2")},
+	{"three digits over time", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", to(3)},
+	{"a percentile in a string", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to("50")},
+	{"a percentile of 100", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to(100)},
+	{"a percentile twice", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to(99)},
+	{"a band with one end", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/mode", to("band")},
+	{"a rank of a number", "tsvb ranks", "fio-live-read", "attributes/visState/params/series/0/metrics/0", to(map[string]any{"id": "r", "type": "percentile_rank", "field": "latency.histogram", "numberOfSignificantValueDigits": 2, "values": []any{5e6}})},
+	{"a rank of ten million in digits", "tsvb ranks", "fio-live-read", "attributes/visState/params/series/0/metrics/0", to(map[string]any{"id": "r", "type": "percentile_rank", "field": "latency.histogram", "numberOfSignificantValueDigits": 2, "values": []any{"10000000"}})},
+	{"a static line of a number", "tsvb static values", "fio-live-read", "attributes/visState/params/series/1/metrics/0", to(map[string]any{"id": "s", "type": "static", "value": 1e7})},
+	{"a count of a histogram", "tsvb metrics of a histogram", "fio-live-read", "attributes/visState/params/series/0/metrics/0/type", to("cardinality")},
+	{"two formats on an axis", "tsvb formats", "fio-live-read", "attributes/visState/params/series/1/formatter", to("ns,s,3")},
+	{"two templates on an axis", "tsvb formats", "fio-live-read", "attributes/visState/params/series/1/value_template", to("{{value}}")},
+	{"a format to microseconds", "tsvb formats", "fio-live-hosts", "attributes/visState/params/series/0/formatter", to("ns,us,3")},
+	{"an axis from zero", "tsvb formats", "fio-live-read", "attributes/visState/params/series/0/fill", to(0)},
+	{"a fixed interval", "tsvb intervals", "fio-live-read", "attributes/visState/params/interval", to("1s")},
+	{"a fixed interval of a series", "tsvb intervals", "fio-live-read", "attributes/visState/params/series/1/series_interval", to("1s")},
+	{"too many buckets", "tsvb intervals", "fio-live-read", "attributes/visState/params/max_bars", to(500)},
+	{"too many series", "tsvb intervals", "fio-live-hosts", "attributes/visState/params/series/0/terms_size", to("100")},
+	{"hosts by the last bucket", "tsvb time range", "fio-live-hosts", "attributes/visState/params/time_range_mode", to("last_value")},
+	{"two percentiles in a column", "tsvb tables", "fio-run-figures", "attributes/visState/params/series/0/metrics/0/percentiles", appended(map[string]any{"id": "x", "value": 42})},
+	{"a version in Lens", "forms of later versions", "fio-live-iops", "attributes/version", to(2)},
+	{"sections", "forms of later versions", "fio-live", "attributes/sections", to([]any{})},
+	{"a key of later controls", "forms of later versions", "fio-live", "attributes/controlGroupInput/showApplySelections", to(true)},
+	{"several splits", "forms of later versions", "fio-live-iops", "attributes/state/visualization/layers/0/splitAccessors", to([]any{"direction"})},
+	{"every scope at once in Lens", "one scope of percentile documents", "fio-run-hosts", "attributes/state/query/query", to("")},
+	{"every scope at once in TSVB", "one scope of percentile documents", "fio-live-read", "attributes/visState/params/series/1/filter/query", to("fio.direction: read")},
+	{"every scope at once in Vega", "one scope of percentile documents", "fio-compare-read", "attributes/visState/params/spec/data/url/body/aggs/scope/filter", to(map[string]any{"match_all": map[string]any{}})},
+	{"an average of percentiles in Lens", "no average of percentiles", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/operationType", to("average")},
+	{"an average of percentiles in Vega", "no average of percentiles", "fio-run-read", "attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/s1/aggs/h/aggs/p99", to(map[string]any{"avg": map[string]any{"field": "latency.p99"}})},
+}
+
+func TestEachCheckFindsWhatItIsFor(t *testing.T) {
+	whole := write(t, "fio")
+	tested := map[string]bool{}
+	for _, c := range mutations {
+		t.Run(c.name, func(t *testing.T) {
+			tested[c.check] = true
+			broken := whole
+			if c.name == "terms by p99.9" { // a column to order by that Kibana cannot order by
+				broken = edit(broken, c.id, "attributes/state/datasourceStates/formBased/layers/main/columns/tail", to(map[string]any{"operationType": "percentile", "isBucketed": false, "sourceField": "probe.slowdown", "params": map[string]any{"percentile": 99.9}}))
+				broken = edit(broken, c.id, "attributes/state/datasourceStates/formBased/layers/main/columnOrder", appended("tail"))
+				if f := parse(broken).faults; len(f) > 0 {
+					t.Fatal(f)
+				}
+			}
+			broken = edit(broken, c.id, c.path, c.f)
+			if bytes.Equal(broken, whole) {
+				t.Fatal("nothing changed")
+			}
+			faults := parse(broken).faults
+			for _, f := range faults {
+				if strings.HasPrefix(f, c.check+": ") {
+					return
+				}
+			}
+			t.Errorf("%q does not find it; all: %q", c.check, faults)
+		})
+	}
+	for _, c := range bundleChecks {
+		if !tested[c.name] {
+			t.Errorf("nothing shows that the check %q finds anything", c.name)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	whole := write(t, "fio")
+	for name, broken := range map[string][]byte{
+		"pretty-printed": bytes.Replace(whole, []byte(`{"id":"fio-live-iops",`), []byte("{\n\"id\":\"fio-live-iops\","), 1),
+		"cut short":      whole[:len(whole)-30],
+		"a line less":    whole[bytes.IndexByte(whole, '\n')+1:],
+	} {
+		if f := strings.Join(parse(broken).faults, "\n"); !strings.Contains(f, "lines: ") {
+			t.Errorf("%s: %q", name, f)
+		}
+	}
+}
+
+// The bundle is the same bytes each time, and the same as it was.
+func TestGolden(t *testing.T) {
+	const golden = "testdata/fio.ndjson"
+	got := write(t, "fio")
+	if !bytes.Equal(got, write(t, "fio")) {
+		t.Error("not the same twice")
+	}
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		gl, wl := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+		for i := range min(len(gl), len(wl)) {
+			if !bytes.Equal(gl[i], wl[i]) {
+				t.Fatalf("line %d differs from %s (-update writes it anew):\n%s\n%s", i+1, golden, gl[i], wl[i])
+			}
+		}
+		t.Fatalf("%d lines, %s has %d", len(gl), golden, len(wl))
+	}
+}
+
+// Bundles of two prefixes can be in one space: no id and no index in common.
+func TestPrefix(t *testing.T) {
+	ids := map[string]bool{}
+	for _, o := range Bundle("fio") {
+		ids[o.Type+o.ID] = true
+	}
+	other := write(t, "bench_2-x")
+	for _, o := range parse(other).objects {
+		if ids[o.typ+o.id] {
+			t.Errorf("%s %s is in both", o.typ, o.id)
+		}
+	}
+	if bytes.Contains(other, []byte("fio-")) {
+		i := bytes.Index(other, []byte("fio-"))
+		t.Errorf("the other prefix: ...%s", other[max(0, i-100):i+50])
+	}
+}
