@@ -1,22 +1,39 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/kibana"
 )
+
+const catKibana = "KIBANA"
 
 func setupCommand(u *ui) *cli.Command {
 	return &cli.Command{
 		Name:  "setup",
-		Usage: "index templates and, where the cluster has it, a lifecycle policy; again changes nothing",
-		Description: "fiolat setup --es http://localhost:9200\n" +
-			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h",
+		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; again changes nothing",
+		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
+			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
+			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(),
-			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices of that age: `DURATION` (default: never)"}),
+			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices of that age: `DURATION` (default: never)"},
+			&cli.StringFlag{Name: "kibana", Category: catKibana, Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: KIBANA_URL). Whom to trust and who we are is as for Elasticsearch, unless said here"},
+			&cli.StringFlag{Name: "space", Category: catKibana, EnvVars: []string{"KIBANA_SPACE"}, Usage: "`ID` of the space to import into (default: the default space)"},
+			&cli.StringFlag{Name: "export", Category: catKibana, Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing else"},
+			&cli.StringFlag{Name: "kibana-user", Category: catKibana, EnvVars: []string{"KIBANA_USERNAME"}, Usage: "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
+			&cli.StringFlag{Name: "kibana-password-file", Category: catKibana, Usage: "`FILE` that holds the password"},
+			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana, Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
+			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, EnvVars: []string{"KIBANA_CA_CERT"}, Usage: "PEM `FILE` of the authorities to trust instead of the system's"},
+		),
 		Action: func(c *cli.Context) error { return setup(c.Context, u, c) },
 	}
 }
@@ -28,6 +45,32 @@ func setup(ctx context.Context, u *ui, c *cli.Context) error {
 	if d := c.Duration("delete-after"); d < 0 || d > 0 && d < time.Hour {
 		return usagef("--delete-after %v: want an hour or more", d)
 	}
+	if err := esmodel.CheckPrefix(c.String("index-prefix")); err != nil {
+		return err
+	}
+	if c.IsSet("export") {
+		return export(u, c)
+	}
+	at, err := kibanaURL(c)
+	if err != nil {
+		return err
+	}
+	es, err := addresses(c)
+	if err != nil {
+		return err
+	}
+	if at == "" && c.IsSet("space") {
+		return usagef("--space is about Kibana: pass --kibana URL or set KIBANA_URL")
+	}
+	if len(es) > 0 || at == "" { // without either, say so
+		if err := setupElasticsearch(ctx, u, c); err != nil || at == "" {
+			return err
+		}
+	}
+	return setupKibana(ctx, u, c, at)
+}
+
+func setupElasticsearch(ctx context.Context, u *ui, c *cli.Context) error {
 	client, err := u.client(c)
 	if err != nil {
 		return err
@@ -43,4 +86,85 @@ func setup(ctx context.Context, u *ui, c *cli.Context) error {
 		}
 	}
 	return err
+}
+
+// export writes Kibana's objects to a file.
+func export(u *ui, c *cli.Context) error {
+	for _, f := range []string{"es", "kibana"} {
+		if c.IsSet(f) {
+			return usagef("--export asks no server: not together with --%s", f)
+		}
+	}
+	name := c.String("export")
+	if name == "-" {
+		return kibana.Write(u.stdout, c.String("index-prefix"))
+	}
+	if !strings.HasSuffix(name, ".ndjson") {
+		return usagef("--export %s: Kibana imports only files whose names end in .ndjson", name)
+	}
+	var b bytes.Buffer
+	if err := kibana.Write(&b, c.String("index-prefix")); err != nil {
+		return err
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+// kibanaURL is where Kibana is, "" if nobody says.
+func kibanaURL(c *cli.Context) (string, error) {
+	given := c.String("kibana")
+	if u, err := url.Parse(given); err == nil && u.User != nil {
+		if _, secret := u.User.Password(); secret {
+			return "", usagef("--kibana: a password in an argument can be read by everybody on this host; use --kibana-user and --kibana-password-file, or KIBANA_URL")
+		}
+	}
+	if given == "" {
+		given = os.Getenv("KIBANA_URL")
+	}
+	return given, nil
+}
+
+func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
+	es, err := esConfig(c)
+	var bad faults
+	bad.add(err)
+	k := kibana.Config{URL: at, Space: c.String("space"), Username: c.String("kibana-user"),
+		Password: readSecret(c, "kibana-password-file", "KIBANA_PASSWORD", &bad), APIKey: readSecret(c, "kibana-api-key-file", "KIBANA_API_KEY", &bad)}
+	own, _ := url.Parse(at)
+	if k.Username == "" && k.APIKey == "" && (own == nil || own.User == nil) {
+		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken
+	}
+	if k.Username != "" && k.APIKey != "" {
+		bad.add(usagef("Kibana: more than one of user and password, and API key; pass one of them"))
+	}
+	if file := c.String("kibana-ca-cert"); file != "" {
+		es.Fingerprint, es.Insecure = "", false
+		if es.CACert, err = os.ReadFile(file); err != nil {
+			bad.add(usagef("--kibana-ca-cert: %v", err))
+		}
+	}
+	if err = bad.err(); err != nil {
+		return err
+	}
+	if k.HTTP, err = esmodel.HTTPClient(es); err != nil {
+		return err
+	}
+	defer k.HTTP.CloseIdleConnections()
+	if es.Insecure {
+		u.warn("--es-insecure: Kibana's certificate is not checked; whoever is in between reads and changes everything")
+	}
+	if own != nil && own.Scheme == "http" && (k.Username != "" || k.APIKey != "" || k.ServiceToken != "") && own.Hostname() != "localhost" && own.Hostname() != "127.0.0.1" {
+		u.warn("credentials for Kibana go over plain http: anybody on the way can read them; use https")
+	}
+	done, err := kibana.Import(ctx, k, c.String("index-prefix"))
+	if t := esmodel.Trust(err); t != nil {
+		return fmt.Errorf("Kibana at %s: %w", k, t)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range done.Warnings {
+		u.warn("Kibana: " + w)
+	}
+	u.say("info", "imported   %d objects into Kibana, %d of them in place of those that were there", done.Objects, done.Replaced)
+	return nil
 }

@@ -46,8 +46,21 @@ func addresses(c *cli.Context) ([]string, error) {
 	return given, nil
 }
 
-// client connects as the flags say.
-func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
+// readSecret is what the file of a flag holds, else the environment.
+func readSecret(c *cli.Context, flag, env string, bad *faults) string {
+	file := c.String(flag)
+	if file == "" {
+		return os.Getenv(env)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		bad.add(usagef("--%s: %v", flag, err))
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// esConfig is what the flags say of Elasticsearch; without an address if none does.
+func esConfig(c *cli.Context) (esmodel.Config, error) {
 	cfg := esmodel.Config{Username: c.String("es-user"), Fingerprint: c.String("es-fingerprint"), Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait")}
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = -1 // the package's 0 is its default
@@ -56,26 +69,9 @@ func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
 	var err error
 	cfg.Addresses, err = addresses(c)
 	bad.add(err)
-	if err == nil && len(cfg.Addresses) == 0 {
-		bad.add(usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL"))
-	}
-	secret := func(flag, env string) string {
-		file := ""
-		if flag != "" {
-			file = c.String(flag)
-		}
-		if file == "" {
-			return os.Getenv(env)
-		}
-		b, readErr := os.ReadFile(file)
-		if readErr != nil {
-			bad.add(usagef("--%s: %v", flag, readErr))
-		}
-		return strings.TrimSpace(string(b))
-	}
-	cfg.Password = secret("es-password-file", "ELASTICSEARCH_PASSWORD")
-	cfg.APIKey = secret("es-api-key-file", "ELASTICSEARCH_API_KEY")
-	cfg.ServiceToken = secret("es-service-token-file", "ELASTICSEARCH_SERVICE_TOKEN")
+	cfg.Password = readSecret(c, "es-password-file", "ELASTICSEARCH_PASSWORD", &bad)
+	cfg.APIKey = readSecret(c, "es-api-key-file", "ELASTICSEARCH_API_KEY", &bad)
+	cfg.ServiceToken = readSecret(c, "es-service-token-file", "ELASTICSEARCH_SERVICE_TOKEN", &bad)
 	if cfg.Username == "" {
 		cfg.Password = "" // of an environment meant for something else
 	}
@@ -84,7 +80,16 @@ func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
 			bad.add(usagef("--es-ca-cert: %v", err))
 		}
 	}
-	if err = bad.err(); err != nil {
+	return cfg, bad.err()
+}
+
+// client connects as the flags say.
+func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
+	cfg, err := esConfig(c)
+	if err == nil && len(cfg.Addresses) == 0 {
+		err = usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+	}
+	if err != nil {
 		return nil, err
 	}
 	cfg.OnWait = func(w esmodel.Wait) {

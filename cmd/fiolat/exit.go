@@ -10,6 +10,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/internal/like"
+	"fiolat/kibana"
 	"fiolat/pipeline"
 )
 
@@ -35,6 +36,7 @@ func exitCode(err error) int {
 		path       *fs.PathError
 		incomplete *esmodel.IncompleteError
 		esUsage    *esmodel.UsageError
+		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError
 	)
 	switch {
@@ -42,7 +44,7 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage):
+	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage):
 		return exitUsage
 	case errors.As(err, &incomplete):
 		return exitIncomplete

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/kibana"
+)
+
+func TestSetupExport(t *testing.T) {
+	var want bytes.Buffer
+	if err := kibana.Write(&want, "lab"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ELASTICSEARCH_URL", "http://127.0.0.1:1") // nobody: an export asks no server
+	t.Setenv("KIBANA_URL", "http://127.0.0.1:1")
+	file := filepath.Join(t.TempDir(), "k.ndjson")
+	code, stdout, stderr := fiolat(t, nil, "setup", "--index-prefix", "lab", "--export", file)
+	got, err := os.ReadFile(file)
+	if code != exitOK || err != nil || !bytes.Equal(got, want.Bytes()) || stdout != "" {
+		t.Errorf("exit %d, %v, %d bytes, want %d; %s%s", code, err, len(got), want.Len(), stdout, stderr)
+	}
+	code, stdout, _ = fiolat(t, nil, "setup", "--index-prefix", "lab", "--export", "-")
+	if code != exitOK || stdout != want.String() {
+		t.Errorf("exit %d, %d bytes on standard output, want %d", code, len(stdout), want.Len())
+	}
+	for name, args := range map[string][]string{
+		"another ending":     {"--export", filepath.Join(t.TempDir(), "k.json")},
+		"with a server":      {"--export", file, "--kibana", "http://localhost:5601"},
+		"a bad prefix":       {"--export", file, "--index-prefix", "UPPER"},
+		"a space of nothing": {"--space", "lab"},
+		"a password":         {"--kibana", "http://u:hunter2@localhost:5601"},
+		"two ways":           {"--kibana", "http://localhost:1", "--kibana-user", "u", "--kibana-api-key-file", file},
+	} {
+		t.Setenv("KIBANA_URL", "")
+		t.Setenv("ELASTICSEARCH_URL", "")
+		if code, _, stderr := fiolat(t, nil, append([]string{"setup"}, args...)...); code != exitUsage || strings.Contains(stderr, "hunter2") {
+			t.Errorf("%s: exit %d, %s", name, code, stderr)
+		}
+	}
+}
+
+func TestSetupKibana(t *testing.T) {
+	var seen []string
+	status := 200
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.Path+" "+r.Header.Get("Authorization"))
+		io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		if status == 200 {
+			io.WriteString(w, `{"success":true,"successCount":`+strconv.Itoa(len(kibana.Bundle("fio")))+`}`)
+		}
+	}))
+	defer s.Close()
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("aHVudGVyMg==\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ELASTICSEARCH_URL", "")
+
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"alone", nil, []string{"--kibana", s.URL}, "/api/saved_objects/_import "},
+		{"by environment, into a space", map[string]string{"KIBANA_URL": s.URL, "KIBANA_SPACE": "lab"}, nil, "/s/lab/api/saved_objects/_import "},
+		{"Elasticsearch's credentials", nil, []string{"--kibana", s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import ApiKey aHVudGVyMg=="},
+		{"its own credentials", map[string]string{"KIBANA_USERNAME": "u", "KIBANA_PASSWORD": "p"}, []string{"--kibana", s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import Basic dTpw"},
+		{"its own key", nil, []string{"--kibana", s.URL, "--kibana-api-key-file", key}, "/api/saved_objects/_import ApiKey aHVudGVyMg=="},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			seen = nil
+			code, _, stderr := fiolat(t, nil, append([]string{"setup"}, c.args...)...)
+			if code != exitOK || len(seen) != 1 || seen[0] != c.want || !strings.Contains(stderr, "objects into Kibana") || strings.Contains(stderr, "aHVudGVyMg") {
+				t.Errorf("exit %d, %q\n%s", code, seen, stderr)
+			}
+		})
+	}
+	t.Run("with Elasticsearch", func(t *testing.T) {
+		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+		seen = nil
+		code, _, stderr := fiolat(t, nil, "setup", "--es", es.URL, "--kibana", s.URL)
+		if code != exitOK || len(seen) != 1 || !strings.Contains(stderr, "index template fio-event") {
+			t.Errorf("exit %d, %q\n%s", code, seen, stderr)
+		}
+	})
+	t.Run("refused", func(t *testing.T) {
+		status = 401
+		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL)
+		if code != exitIncomplete || !strings.Contains(stderr, "asks who we are") {
+			t.Errorf("exit %d\n%s", code, stderr)
+		}
+	})
+}
