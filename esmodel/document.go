@@ -314,6 +314,9 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 		dst = append(dst, `,"iops":`...)
 		dst = appendFloat(dst, row.IOPS)
 	}
+	if len(row.SLA) > 0 {
+		dst = e.appendSLA(dst, row.SLA)
+	}
 	if empty {
 		return append(dst, '}'), nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -122,6 +123,17 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 			}
 		}
 	}
+	rules, err := sla.ParseAll([]string{"read p99 < 5ms", "all iops >= 10", "read p50 < 1ms for 2 intervals"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := sla.Verdict{Rule: &rules[0], Status: sla.Broken, Value: 7e6, Known: true, Stalled: true, Window: 1e9, Share: 0.5}
+	for i := range quanta[0].Rows {
+		quanta[0].Rows[i].SLA = []sla.Verdict{broken, {Rule: &rules[1], Status: sla.OK, Share: -1}, {Rule: &rules[2], Status: sla.Unknown, Share: 0.9}}
+	}
+	quanta[0].Changes = []pipeline.Change{{Scope: "direction", Dims: pipeline.Dims{Direction: "read", Host: "h"}, Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken}}}
+	watch := sla.NewWatch(&rules[0], 1)
+	watch.See(broken, 0, 1e9)
 	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{Some: true, Limits: fiohist.Limits{Max: 1, Known: true}}
 	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
@@ -140,6 +152,10 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err == nil {
 		sum := testSummary(run, quanta)
 		sum.Account.Warnings = []string{"w"}
+		sum.SLA = []pipeline.Outcome{
+			{Scope: "host", Dims: pipeline.Dims{Host: "h", Direction: "read"}, Rule: &rules[0], Watch: watch, Share: 0.5},
+			{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, Rule: &rules[1], Watch: sla.NewWatch(&rules[1], 1), Share: -1},
+		}
 		sum.Account.Interval = &pipeline.Choice{MS: 1000, Percentile: 99, Accuracy: 0.1, Met: true, Reason: "r"}
 		err = sink.End(t.Context(), sum)
 	}
@@ -164,8 +180,11 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		}
 	}
 	for _, f := range Fields {
-		for _, k := range []Kind{KindRun, KindHistogram, KindPercentiles} {
-			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == KindRun && f.Name == "fio.log") && !strings.HasPrefix(f.Name, "sla.") {
+		for _, k := range []Kind{KindRun, KindHistogram, KindPercentiles, KindEvent} {
+			if k == KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") && f.Name != "message" {
+				continue // as in other documents
+			}
+			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == KindRun && f.Name == "fio.log") {
 				t.Errorf("no document of %s has %s", k, f.Name)
 			}
 		}

@@ -66,6 +66,7 @@ type runDoc struct {
 	Files     []fileField       `json:"files,omitempty"`
 	Jobs      []jobField        `json:"jobs,omitempty"`
 	Summary   map[string]any    `json:"summary,omitempty"`
+	SLA       *slaField         `json:"sla,omitempty"`
 	Account   *accountField     `json:"account,omitempty"`
 }
 
@@ -189,6 +190,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		end := stamp(run.Start + sum.End)
 		doc.Run.End, doc.Run.Quanta = &end, &sum.Quanta
 		doc.Summary = e.summary(sum)
+		doc.SLA = outcomes(sum)
 	}
 	if docs != nil {
 		doc.Account = &accountField{Documents: *docs}
@@ -404,6 +406,9 @@ func settings(run *pipeline.Run) map[string]any {
 	m["percentiles"] = strings.ReplaceAll(strings.Join(wanted, ","), "_", ".")
 	if len(s.By) > 0 {
 		m["by"] = s.By
+	}
+	if len(s.SLA) > 0 {
+		m["sla"] = s.SLA
 	}
 	if s.Start != "" {
 		m["start"] = s.Start

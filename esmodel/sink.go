@@ -127,6 +127,15 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			return err
 		}
 	}
+	for i := range q.Changes {
+		id, doc, err := s.enc.Event(q, &q.Changes[i])
+		if err != nil {
+			return err
+		}
+		if err = s.w.Add(ctx, Index(s.prefix, KindEvent, s.run.Start+q.Changes[i].Start), []byte(id), doc); err != nil {
+			return err
+		}
+	}
 	if s.every > 0 {
 		if now := time.Now(); now.Sub(s.pushed) >= s.every {
 			s.pushed = now

@@ -210,7 +210,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 	var doc struct {
 		Interval, Grid, Align, Repair, Start, Kind, Percentiles string
 		RecordTime                                              string `json:"record_time"`
-		By                                                      []string
+		By, SLA                                                 []string
 		Coarseness                                              int
 		LogHistMsec                                             int64 `json:"log_hist_msec"`
 		Restore                                                 bool
@@ -223,7 +223,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 	run.Settings = pipeline.Settings{
 		Interval: time.Duration(run.Interval), Grid: doc.Grid, Align: doc.Align, RecordTime: doc.RecordTime, By: doc.By,
 		Coarseness: doc.Coarseness, LogHistMsec: doc.LogHistMsec, Repair: doc.Repair, Restore: doc.Restore, SkipBad: doc.SkipBad,
-		Start: doc.Start, Offsets: map[string]time.Duration{},
+		Start: doc.Start, Offsets: map[string]time.Duration{}, SLA: doc.SLA,
 	}
 	for k := range ingest.Kind(ingest.Kinds) {
 		if k.String() == doc.Kind {

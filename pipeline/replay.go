@@ -229,11 +229,15 @@ func (r *Replay) sortLogs() {
 // again. It holds the leaves of as many quanta as there are workers. On an error
 // the sink has been given nothing, or some quanta but no End.
 func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summary, error) {
+	sink, err := watch(&r.Run.Settings, sink)
+	if err != nil {
+		return nil, err
+	}
 	p, err := r.player(o, sink)
 	if err != nil {
 		return nil, err
 	}
-	if err := sink.Begin(ctx, p.merge.run); err != nil {
+	if err = sink.Begin(ctx, p.merge.run); err != nil {
 		return nil, err
 	}
 	err = r.leaves(ctx, func(leaf StoredLeaf) error { return p.add(ctx, leaf) })

@@ -21,6 +21,10 @@ const histBytes = 4 << 10
 // the round before has finished. Between the rounds nobody runs, and all is handed
 // over. So no lock is needed, and nothing depends on who was faster.
 func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
+	sink, err := watch(&p.cfg.Settings, sink)
+	if err != nil {
+		return nil, err
+	}
 	r := &rounds{Plan: p, sink: sink, merge: newMerger(p.Run, &p.grid, p.logs), done: p.grid.first}
 	quota := p.cfg.Hold / histBytes / max(len(p.logs), 1)
 	if p.cfg.Hold < 0 {

@@ -75,6 +75,8 @@ type Settings struct {
 	Kind        ingest.Kind
 	Start       string
 	Offsets     map[string]time.Duration
+	// SLA are rules in their canonical spelling: what the latencies are judged by.
+	SLA []string `json:",omitempty"`
 }
 
 // Leaf is one element of the finest split: each I/O is in exactly one.

@@ -3,11 +3,36 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 )
+
+// String says what happened, in words.
+func (c *Change) String() string {
+	where := ""
+	if c.Dims.Host != "" {
+		where = " on " + c.Dims.Host
+	}
+	v := &c.Last
+	value := fmt.Sprintf("%.4g I/Os per second", v.Value)
+	if c.Rule.Metric != "iops" {
+		value = sla.Duration(math.Round(v.Value/1e3) * 1e3)
+	}
+	switch {
+	case !v.Known:
+		value = "unknown"
+	case v.Stalled:
+		value = "at least " + value + ", for nothing completes"
+	}
+	if c.Breach {
+		return fmt.Sprintf("SLA broken%s: %s; it is %s", where, c.Rule.Text, value)
+	}
+	return fmt.Sprintf("SLA kept again%s: %s; it is %s", where, c.Rule.Text, value)
+}
 
 // Watch judges what passes through it to another sink by rules: it adds the verdicts
 // to the rows, the breaches and recoveries to the quanta, and the outcomes to the
@@ -35,6 +60,18 @@ type watched struct {
 	total   fiohist.Hist
 	limits  fiohist.Limits
 	open    bool // some I/Os have no limits
+}
+
+// watch puts a Watch before the sink, if there are rules.
+func watch(s *Settings, next Sink) (Sink, error) {
+	if len(s.SLA) == 0 {
+		return next, nil
+	}
+	rules, err := sla.ParseAll(s.SLA)
+	if err != nil {
+		return nil, err
+	}
+	return NewWatch(rules, 1, next), nil
 }
 
 // NewWatch makes a Watch before next. Patience is how many quanta in a row make a

@@ -137,7 +137,7 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 		}
 		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
 	}
-	return nil
+	return failOnSLA(c, summary)
 }
 
 // documentsText is the account's line on documents.

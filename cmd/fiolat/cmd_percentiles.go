@@ -104,7 +104,7 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	if c.Bool("dry-run") {
 		u.say("info", "dry run: %d bytes would be written to standard output", written)
 	}
-	return nil
+	return failOnSLA(c, summary)
 }
 
 // counter counts the bytes written to it.

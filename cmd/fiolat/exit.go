@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
@@ -39,6 +40,7 @@ func exitCode(err error) int {
 		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError
 	)
+	var broken *slaError
 	switch {
 	case err == nil:
 		return exitOK
@@ -48,6 +50,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &incomplete):
 		return exitIncomplete
+	case errors.As(err, &broken):
+		return exitSLA
 	case errors.As(err, &parse), errors.As(err, &line), errors.As(err, &likeInput), errors.As(err, &path), errors.Is(err, os.ErrNotExist):
 		return exitInput
 	}
@@ -68,6 +72,11 @@ func hint(err error) string {
 	}
 	return ""
 }
+
+// slaError is what --fail-on-sla makes of broken rules.
+type slaError struct{ rules []string }
+
+func (e *slaError) Error() string { return "SLA broken: " + strings.Join(e.rules, "; ") }
 
 // usageErr is a fault of the command line.
 type usageErr struct{ msg string }

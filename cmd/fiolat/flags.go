@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/ingest"
+	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -20,6 +22,7 @@ const (
 	catSplit = "WHAT TO COMPUTE"
 	catInput = "INPUT"
 	catRun   = "RUN"
+	catSLA   = "SLA"
 )
 
 // logFlags are those of all commands that read logs.
@@ -40,6 +43,10 @@ func logFlags(by string) []cli.Flag {
 		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"},
 		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
 
+		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Usage: "promise to judge by, a `RULE` like 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 intervals' or 'iops >= 10000'; may be repeated"},
+		&cli.StringFlag{Name: "sla-file", Category: catSLA, Usage: "`FILE` with a YAML list of such rules"},
+		&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if a rule is broken"},
+
 		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; may be repeated"},
 		&cli.BoolFlag{Name: "skip-bad", Category: catInput, Usage: "go on without lines and logs that cannot be read; each is counted and named"},
 		&cli.BoolFlag{Name: "repair", Category: catInput, Usage: "undo fio --client's damage in all logs, without asking for proof"},
@@ -54,6 +61,49 @@ func logFlags(by string) []cli.Flag {
 		&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
 		&cli.StringFlag{Name: "part", Category: catRun, Usage: "`NAME` of this part of the run --run-id, whose hosts are ingested apart; implies --grid epoch"},
 	}
+}
+
+// slaRules are the rules of --sla and --sla-file in their canonical spelling.
+func slaRules(c *cli.Context) (texts []string, err error) {
+	rules, err := sla.ParseAll(c.StringSlice("sla"))
+	if name := c.String("sla-file"); name != "" {
+		f, openErr := os.Open(name)
+		if openErr != nil {
+			return nil, usagef("--sla-file: %v", openErr)
+		}
+		defer f.Close()
+		more, fileErr := sla.ParseFile(f, name)
+		rules, err = append(rules, more...), errors.Join(err, fileErr)
+	}
+	if err != nil {
+		return nil, usagef("--sla: %v", err)
+	}
+	for _, r := range rules {
+		if !slices.Contains(texts, r.Text) {
+			texts = append(texts, r.Text)
+		}
+	}
+	if c.Bool("fail-on-sla") && len(texts) == 0 {
+		return nil, usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
+	}
+	return texts, nil
+}
+
+// failOnSLA is an error if a rule is broken and that was asked for.
+func failOnSLA(c *cli.Context, s *pipeline.Summary) error {
+	if !c.Bool("fail-on-sla") {
+		return nil
+	}
+	var broken []string
+	for _, o := range s.SLA {
+		if o.Status() == sla.Broken && !slices.Contains(broken, o.Rule.Text) {
+			broken = append(broken, o.Rule.Text)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return &slaError{broken}
 }
 
 // oneOf is the value of a flag that takes one of a few words.
@@ -128,6 +178,8 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	if cfg.MaxLine < 1 {
 		bad.add(usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
 	}
+	s.SLA, err = slaRules(c)
+	bad.add(err)
 	s.Repair = "auto"
 	switch {
 	case c.Bool("repair") && c.Bool("no-repair"):

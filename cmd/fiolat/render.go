@@ -14,6 +14,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -159,7 +160,47 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		}
 		b = append(b, ']')
 	}
+	if len(row.SLA) > 0 {
+		b = append(b, `,"sla":[`...)
+		for i := range row.SLA {
+			v := &row.SLA[i]
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, '{')
+			b = append(b, `"rule":`...)
+			b = strconv.AppendQuote(b, v.Rule.Text)
+			b = append(b, `,"status":"`+string(v.Status)+`","value":`...)
+			if v.Known {
+				b = number(b, v.Value)
+			} else {
+				b = append(b, "null"...)
+			}
+			b = append(b, `,"threshold":`...)
+			b = number(b, v.Rule.Threshold)
+			b = append(b, `,"share":`...)
+			if v.Share >= 0 {
+				b = number(b, v.Share)
+			} else {
+				b = append(b, "null"...)
+			}
+			b = append(b, `,"window_ms":`...)
+			b = append(number(b, float64(v.Window)/1e6), '}')
+		}
+		b = append(b, ']')
+	}
 	return append(b, '}')
+}
+
+// verdict is what the rules say of a row together, "" without any.
+func verdict(row *pipeline.Row) string {
+	worst := ""
+	for _, v := range row.SLA {
+		if worst == "" || v.Status == sla.Broken || v.Status == sla.Unknown && worst == string(sla.OK) {
+			worst = string(v.Status)
+		}
+	}
+	return worst
 }
 
 // json is one object: what the run is, and its rows.
@@ -206,6 +247,9 @@ func (r *renderer) names(unit string) []string {
 			names = append(names, p+"_lower_"+unit, p+"_upper_"+unit)
 		}
 	}
+	if len(r.run.Settings.SLA) > 0 {
+		names = append(names, "sla")
+	}
 	return names
 }
 
@@ -228,6 +272,9 @@ func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []stri
 		if r.limits {
 			out = append(out, text(s.Lower[i], ""), text(s.Upper[i], ""))
 		}
+	}
+	if len(r.run.Settings.SLA) > 0 {
+		out = append(out, verdict(row))
 	}
 	return out
 }

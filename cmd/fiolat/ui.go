@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/ingest"
+	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -163,9 +164,31 @@ func (u *ui) account(s *pipeline.Summary, documents any, text string) {
 	if i := a.Interval; i != nil {
 		u.say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
 	}
+	for _, o := range s.SLA {
+		u.say("info", "SLA        %s", outcome(&o))
+	}
 	if text != "" {
 		u.say("info", "%s", text)
 	}
+}
+
+// outcome is what a run says of a rule, in words.
+func outcome(o *pipeline.Outcome) string {
+	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %d breaches", o.Rule.Text, o.Status(), o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, o.Breaches)
+	if o.Dims.Host != "" {
+		s = ingest.Printable(o.Dims.Host) + ": " + s
+	}
+	if o.Worst.Known {
+		worst := fmt.Sprintf("%.4g", o.Worst.Value)
+		if o.Rule.Metric != "iops" {
+			worst = sla.Duration(math.Round(o.Worst.Value/1e3) * 1e3)
+		}
+		s += fmt.Sprintf("; worst %s at %s", worst, time.Duration(o.WorstAt))
+	}
+	if o.Share >= 0 {
+		s += fmt.Sprintf("; %.4f %% of all I/Os within", 100*o.Share)
+	}
+	return s
 }
 
 // whole prints a count that is a whole number but for rounding.

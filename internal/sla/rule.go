@@ -1,6 +1,7 @@
 package sla
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -129,6 +130,17 @@ func Parse(text string) (Rule, error) {
 	}
 	r.Text = r.spell()
 	return r, nil
+}
+
+// ParseAll reads several rules.
+func ParseAll(texts []string) ([]Rule, error) {
+	var rules []Rule
+	var errs []error
+	for _, text := range texts {
+		r, err := Parse(text)
+		rules, errs = append(rules, r), append(errs, err)
+	}
+	return rules, errors.Join(errs...)
 }
 
 // spell is the canonical spelling.

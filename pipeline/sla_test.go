@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
+)
+
+// watched collects what a Watch hands on.
+type watchedRun struct {
+	verdicts []string // scope direction: status
+	changes  []string
+	sum      *Summary
+}
+
+func (w *watchedRun) Begin(context.Context, *Run) error { return nil }
+func (w *watchedRun) Quantum(_ context.Context, q *Quantum) error {
+	for _, r := range q.Rows {
+		for _, v := range r.SLA {
+			w.verdicts = append(w.verdicts, fmt.Sprintf("%d %s %s%s: %s", q.Offset/1e9, r.Scope, r.Dims.Host, r.Dims.Direction, v.Status))
+		}
+	}
+	for _, c := range q.Changes {
+		w.changes = append(w.changes, fmt.Sprintf("%d %s: %s", q.Offset/1e9, c.Scope, c.String()))
+	}
+	return nil
+}
+func (w *watchedRun) End(_ context.Context, s *Summary) error { w.sum = s; return nil }
+
+// seconds hands a Watch made-up seconds: the latency in ms of 1,000 reads of host a
+// and 1,000 of host b, 0 for none.
+func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *watchedRun {
+	t.Helper()
+	parsed, err := sla.ParseAll(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(watchedRun)
+	w := NewWatch(parsed, 1, out)
+	run := &Run{Part: part, Interval: 1e9, Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
+	if err := w.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	for i, ms := range latencies {
+		q := &Quantum{Offset: int64(i) * 1e9}
+		for k, host := range []string{"a", "b"} {
+			row := Row{Scope: "host+direction", Dims: Dims{Host: host, Direction: "read"}}
+			row.cover(1e9)
+			if ms[k] > 0 {
+				h := new(fiohist.Hist)
+				h.Add(run.Geometry.Index(ms[k]*1e6), 1000)
+				q.Leaves = append(q.Leaves, Leaf{Dims: row.Dims, Hist: h, Samples: 1000})
+			}
+			q.Rows = append(q.Rows, row)
+		}
+		all := Row{Scope: "direction", Dims: Dims{Direction: "read"}}
+		all.cover(1e9)
+		q.Rows = append(q.Rows, all)
+		if err := w.Quantum(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.End(t.Context(), new(Summary)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestWatch: of a whole run the hosts together are judged, of a part each host.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	rules := []string{"read p99 < 5ms", "all iops >= 1500"}
+	load := [][2]int64{{1, 1}, {1, 20}, {1, 0}, {0, 0}, {1, 1}}
+	whole := seconds(t, "", rules, load...)
+	if got := strings.Join(whole.changes, " | "); got != "1 direction: SLA broken: read p99 < 5ms; it is 20.18ms"+
+		" | 2 run: SLA broken: all iops >= 1500; it is 1000 I/Os per second"+
+		" | 2 direction: SLA kept again: read p99 < 5ms; it is 1.008ms"+
+		" | 3 direction: SLA broken: read p99 < 5ms; it is at least 1s, for nothing completes"+
+		" | 4 run: SLA kept again: all iops >= 1500; it is 2000 I/Os per second"+
+		" | 4 direction: SLA kept again: read p99 < 5ms; it is 1.008ms" {
+		t.Errorf("whole: %s", got)
+	}
+	if got := strings.Join(whole.verdicts, " | "); got != "0 direction read: ok | 1 direction read: broken | 2 direction read: ok | 3 direction read: broken | 4 direction read: ok" {
+		t.Errorf("whole: %s", got)
+	}
+	var outcomes []string
+	for _, o := range whole.sum.SLA {
+		outcomes = append(outcomes, fmt.Sprintf("%s %s %d+%d+%d %d %.3f", o.Rule.Text, o.Status(), o.OK, o.Broken, o.Unknown, o.Breaches, o.Share))
+	}
+	if got := strings.Join(outcomes, " | "); got != "all iops >= 1500 broken 3+2+0 1 -1.000 | read p99 < 5ms broken 3+2+0 2 0.857" {
+		t.Errorf("outcomes: %s", got)
+	}
+
+	part := seconds(t, "p", rules[:1], load...)
+	if len(part.changes) == 0 || slices.ContainsFunc(part.changes, func(c string) bool { return !strings.Contains(c, " on b: ") && !strings.Contains(c, " on a: ") }) {
+		t.Errorf("part: %q", part.changes)
+	}
+	if got := strings.Join(part.verdicts[:4], " | "); got != "0 host+direction aread: ok | 0 host+direction bread: ok | 1 host+direction aread: ok | 1 host+direction bread: broken" {
+		t.Errorf("part: %s", got)
+	}
+}
+
+// TestWatchReal: through the whole pipeline the verdicts are those on the rows, with
+// one worker and with many, and where quanta leave early.
+func TestWatchReal(t *testing.T) {
+	t.Parallel()
+	var first []string
+	for _, v := range []struct{ workers, hold int }{{1, 0}, {16, -1}} {
+		s := settings()
+		s.SLA = []string{"read p50 < 1s", "write p50 < 5s"}
+		var got []string
+		c, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real, "slow"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range c.rows {
+			for _, x := range r.SLA {
+				got = append(got, fmt.Sprint(c.offsets[i], r.Dims.Direction, x.Status, x.Value, x.Share, x.Window))
+				if want := map[string]sla.Status{"read": sla.Broken, "write": sla.OK}[r.Dims.Direction]; r.Stats.Samples > 6 && x.Status != want && x.Status != sla.Unknown {
+					t.Errorf("%s at %d: %s", r.Dims.Direction, c.offsets[i], x.Status)
+				}
+			}
+		}
+		if len(c.sum.SLA) != 2 || c.sum.SLA[0].Status() != sla.Broken || c.sum.SLA[1].Status() != sla.OK {
+			t.Errorf("outcomes: %+v", c.sum.SLA)
+		}
+		if first == nil {
+			first = got
+		} else if !slices.Equal(first, got) {
+			t.Errorf("verdicts differ between 1 worker and %d", v.workers)
+		}
+	}
+	if len(first) < 20 {
+		t.Errorf("%d verdicts", len(first))
+	}
+}
