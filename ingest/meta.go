@@ -140,30 +140,68 @@ func (m *Meta) Duration(e *Entry, name string) (time.Duration, error) {
 // complete document that has jobs, whatever text stands before, between and after.
 // Of the rest nothing is held.
 func ParseMeta(r io.Reader, path string) (*Meta, error) {
-	s := newJSONScan(r)
 	var last *Meta
-	var failed error // why the latest candidate came to nothing
 	documents := 0
+	cut, err := EachMeta(r, path, func(m *Meta) error {
+		last = m
+		documents++
+		return nil
+	}, nil)
+	if last != nil && err == nil {
+		last.Path, last.Documents, last.Cut = path, documents, cut
+		return last, nil
+	}
+	return nil, err
+}
+
+// EachMeta reads a stream of documents as fio prints them with --status-interval, and
+// hands each on as soon as its closing brace is there. One that is cut or damaged is
+// passed over; lost, if it is not nil, is told of it. cut says that the last one was.
+// An error of each ends the reading and is returned as it is; without any document
+// the error says why.
+func EachMeta(r io.Reader, path string, each func(*Meta) error, lost func(error)) (cut bool, err error) {
+	const hint = "pass the whole output of fio --output-format=json+"
+	s := newJSONScan(r)
+	any := false
+	var failed error // why the latest candidate came to nothing
+	explain := func() error {
+		var syntax *syntaxError
+		switch {
+		case errors.As(failed, &syntax):
+			return &ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
+		case errors.Is(failed, errNested):
+			return &ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off: the next document begins inside of it", Hint: hint}
+		case failed != nil:
+			return &ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file", Hint: hint}
+		}
+		return &ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
+	}
 	for {
-		err := s.find()
+		err = s.find()
 		for err == nil {
-			m := new(Meta)
+			m := &Meta{Path: path}
 			err = s.document(m)
 			if err == nil {
 				if len(m.Entries) > 0 {
-					last, failed, documents = m, nil, documents+1
-				} else if last == nil && failed == nil {
+					any, failed = true, nil
+					if err = each(m); err != nil {
+						return false, err
+					}
+				} else if !any && failed == nil {
 					failed = &syntaxError{s.line, "JSON, but no jobs of fio in it"}
 				}
 				break
 			}
+			// Only a document of fio's is missed; other text may look like JSON.
+			if m.Version != "" || failed == nil && !any {
+				failed = err
+				if m.Version != "" && lost != nil {
+					lost(explain())
+				}
+			}
 			if errors.Is(err, errNested) {
 				err = nil // the document around it was cut short: this is the next one
 				continue
-			}
-			// Only a document of fio's is missed; other text may look like JSON.
-			if m.Version != "" || failed == nil && last == nil {
-				failed = err
 			}
 			var syntax *syntaxError
 			if errors.As(err, &syntax) {
@@ -171,24 +209,16 @@ func ParseMeta(r io.Reader, path string) (*Meta, error) {
 			}
 		}
 		if s.err != nil {
-			return nil, fmt.Errorf("%s: %w", Printable(path), s.err)
+			return false, fmt.Errorf("%s: %w", Printable(path), s.err)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			break
 		}
 	}
-	const hint = "pass the whole output of fio --output-format=json+"
-	var syntax *syntaxError
-	switch {
-	case last != nil:
-		last.Path, last.Documents, last.Cut = path, documents, failed != nil
-		return last, nil
-	case errors.As(failed, &syntax):
-		return nil, &ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
-	case failed != nil:
-		return nil, &ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file", Hint: hint}
+	if !any {
+		return false, explain()
 	}
-	return nil, &ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
+	return failed != nil, nil
 }
 
 const versionKey = "fio version"
