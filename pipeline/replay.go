@@ -47,10 +47,12 @@ type Leaves func(ctx context.Context, each func(StoredLeaf) error) error
 // again.
 type Replay struct {
 	// Run is what the parts make up together.
-	Run    *Run
-	parts  []*Stored
-	leaves Leaves
-	files  [][]int // by part: where its logs are among those of Run
+	Run *Run
+	// Warnings are to be added to those of the parts.
+	Warnings []string
+	parts    []*Stored
+	leaves   Leaves
+	files    [][]int // by part: where its logs are among those of Run
 }
 
 // ReplayOptions say what to make of a stored run. The zero value is everything.
@@ -185,6 +187,8 @@ func union(parts []*Stored) *Run {
 		run.Parts = append(run.Parts, Part{p.Run.Part, p.Run.Generation})
 	}
 	run.FirstQuantum = math.MaxInt64
+	// The JSON of fio --client tells of all hosts, and every part may have it.
+	told := map[string]int{}
 	for _, p := range parts {
 		shift := p.Run.Start - run.Start
 		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
@@ -194,7 +198,21 @@ func union(parts []*Stored) *Run {
 			moved.End += shift
 			run.Logs = append(run.Logs, &moved)
 		}
-		run.Metas = append(run.Metas, p.Run.Metas...)
+		here := map[string]int{}
+		for _, m := range p.Run.Metas {
+			once := *m
+			once.Entries = nil
+			for _, e := range m.Entries {
+				key := fmt.Sprintf("%+v", e)
+				if here[key]++; e.Host == "" || here[key] > told[key] {
+					once.Entries = append(once.Entries, e)
+				}
+			}
+			run.Metas = append(run.Metas, &once)
+		}
+		for key, n := range here {
+			told[key] = max(told[key], n)
+		}
 	}
 	run.Generation = digest([]any{"merge", run.Parts, formatVersion})
 	return &run
@@ -435,6 +453,7 @@ func (p *player) finish(ctx context.Context) (*Summary, error) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}
 	s.Account.Placed = out
+	s.Account.Warnings = append(s.Account.Warnings, p.Warnings...)
 	if err := p.sink.End(ctx, s); err != nil {
 		return nil, err
 	}

@@ -110,11 +110,25 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 	summary, err := plan.Process(ctx, sink)
 	err = sink.Close(ctx, err)
 	report := sink.Report()
+	if err = u.concluded(c, plan.Run, summary, report, err); err != nil {
+		return err
+	}
+	if client == nil && !c.Bool("dry-run") {
+		for _, f := range report.Files {
+			u.say("info", "  %s", f)
+		}
+		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
+	}
+	return failOnSLA(c, summary)
+}
+
+// concluded tells what became of the documents of a run, and returns err.
+func (u *ui) concluded(c *cli.Context, run *pipeline.Run, summary *pipeline.Summary, report esmodel.Report, err error) error {
 	for _, warning := range report.Warnings {
 		u.warn(warning)
 	}
 	if summary != nil {
-		u.account(summary, report, documentsText(plan.Run, report))
+		u.account(summary, report, documentsText(run, report))
 	}
 	var incomplete *esmodel.IncompleteError
 	if errors.As(err, &incomplete) {
@@ -125,19 +139,10 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 			u.say("error", "what was refused, and why, lies in %s; once that is mended: fiolat load %s", report.RefusedFile, report.RefusedFile)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Bool("dry-run"):
+	if err == nil && c.Bool("dry-run") {
 		u.say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
-	case client == nil:
-		for _, f := range report.Files {
-			u.say("info", "  %s", f)
-		}
-		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
 	}
-	return failOnSLA(c, summary)
+	return err
 }
 
 // documentsText is the account's line on documents.

@@ -50,6 +50,16 @@ func ask(t *testing.T, method, url string, body string, answer any) {
 	}
 }
 
+// wipe removes all that the prefix has.
+func wipe(t *testing.T, es, prefix string) {
+	var indices map[string]any
+	ask(t, "GET", es+"/"+prefix+"-*", "", &indices)
+	for name := range indices {
+		ask(t, "DELETE", es+"/"+name, "", nil)
+	}
+	ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
+}
+
 type document struct {
 	Timestamp string `json:"@timestamp"`
 	Scope     string
@@ -134,14 +144,7 @@ func TestElasticsearch(t *testing.T) {
 	for _, folder := range folders {
 		t.Run(folder, func(t *testing.T) {
 			prefix := fmt.Sprintf("it-%s-%d", folder, os.Getpid())
-			t.Cleanup(func() {
-				var indices map[string]any
-				ask(t, "GET", es+"/"+prefix+"-*", "", &indices)
-				for name := range indices {
-					ask(t, "DELETE", es+"/"+name, "", nil)
-				}
-				ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
-			})
+			t.Cleanup(func() { wipe(t, es, prefix) })
 			dir := real + "/" + folder
 			split := "direction,host,job"
 			made := ingestInto(t, es, prefix, "--by", split, dir)

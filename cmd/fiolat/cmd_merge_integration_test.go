@@ -1,0 +1,21 @@
+//go:build integration
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// What merge promises, of the real Elasticsearch.
+func TestElasticsearchMerge(t *testing.T) {
+	es := server(t)
+	for name, run := range partedRuns(t) {
+		t.Run(name, func(t *testing.T) {
+			prefix := fmt.Sprintf("merge-%s-%d", name, os.Getpid())
+			t.Cleanup(func() { wipe(t, es, prefix) })
+			mergeParts(t, es, prefix, run)
+		})
+	}
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/esmodeltest"
+)
+
+// stored are the documents of an index that are of a run, by id.
+func stored(t *testing.T, es, index, run string) map[string]map[string]any {
+	t.Helper()
+	c, err := esmodel.NewClient(esmodel.Config{Addresses: []string{es}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	// Documents of runs are found a second after they were written, or at once:
+	if err := c.Call(t.Context(), esmodel.Request{Op: "refresh", Method: "POST", Path: "/" + index + "/_refresh"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	docs := map[string]map[string]any{}
+	_, err = esmodel.Search(t.Context(), c, esmodel.SearchRequest{Index: index, Query: map[string]any{"term": map[string]any{"run.id": run}}}, func(h esmodel.Hit) error {
+		var doc map[string]any
+		docs[h.ID] = doc
+		err := json.Unmarshal(h.Source, &doc)
+		docs[h.ID] = doc
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs
+}
+
+func object(doc map[string]any, name string) map[string]any {
+	o, _ := doc[name].(map[string]any)
+	return o
+}
+
+// acrossHosts are the percentile documents that a merge is to make, by what they
+// are of, without what names the run.
+func acrossHosts(t *testing.T, es, prefix, run string) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for _, doc := range stored(t, es, prefix+"-percentiles-*", run) {
+		scope := fmt.Sprint(doc["scope"])
+		if strings.Contains(scope, "host") {
+			continue
+		}
+		if object(doc, "run")["part"] != nil {
+			t.Fatalf("a part has the scope %s", scope)
+		}
+		delete(doc, "run")
+		out[fmt.Sprint(doc["@timestamp"], scope, object(doc, "fio"))] = doc
+	}
+	return out
+}
+
+// ownDocument is the document of a run, without what names the run and what is
+// about documents and warnings, of which parts have their own.
+func ownDocument(t *testing.T, es, prefix, run string) map[string]any {
+	t.Helper()
+	for _, doc := range stored(t, es, prefix+"-run", run) {
+		r := object(doc, "run")
+		if r["part"] != nil {
+			continue
+		}
+		delete(r, "id")
+		delete(r, "generation")
+		delete(doc, "parts")
+		delete(object(doc, "account"), "documents")
+		delete(object(doc, "account"), "warnings")
+		return doc
+	}
+	t.Fatalf("run %s has no document", run)
+	return nil
+}
+
+func sameDocuments(t *testing.T, got, want map[string]map[string]any) {
+	t.Helper()
+	if len(got) != len(want) || len(want) == 0 {
+		t.Errorf("%d documents, want %d", len(got), len(want))
+	}
+	for key, doc := range want {
+		if !reflect.DeepEqual(got[key], doc) {
+			t.Fatalf("%s:\n%v\nwant\n%v", key, got[key], doc)
+		}
+	}
+}
+
+// parted are folders of logs for each part, and one of all of them.
+type parted struct {
+	parts map[string]string
+	whole string
+	flags []string
+}
+
+func copyFile(t *testing.T, from string, to ...string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range to {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, b, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// partedRuns are real runs in two disjoint halves: one of fio --client, damaged
+// logs and a JSON that tells of both hosts; and one of logs whose names are given
+// hosts, with their own lengths, jobs and directions.
+func partedRuns(t *testing.T) map[string]parted {
+	cluster := parted{parts: map[string]string{}, whole: real + "/cluster"}
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		dir := t.TempDir()
+		cluster.parts[host] = dir
+		copyFile(t, real+"/cluster/fio.json", dir+"/fio.json")
+		for n := 1; n <= 2; n++ {
+			name := fmt.Sprintf("cluster_clat_hist.%d.log.%s", n, host)
+			copyFile(t, real+"/cluster/"+name, dir+"/"+name)
+		}
+	}
+	renamed := parted{parts: map[string]string{}, whole: t.TempDir(), flags: []string{"--by", "direction,host,job", "--interval", "2s", "--percentiles", "1,50,99.99"}}
+	for log, host := range map[string]string{
+		"randrw/randrw_clat_hist.1.log": "n3", "randrw/randrw_clat_hist.2.log": "n1", "randrw/randrw_clat_hist.3.log": "n4",
+		"slow/slow_clat_hist.1.log": "n2", "exact/exact_clat_hist.1.log": "n1", "exact/exact_clat_hist.2.log": "n3", "trim/trim_clat_hist.1.log": "n4",
+	} {
+		part := map[string]string{"n1": "left", "n3": "left", "n2": "right", "n4": "right"}[host]
+		if renamed.parts[part] == "" {
+			renamed.parts[part] = t.TempDir()
+		}
+		name := filepath.Base(log) + "." + host
+		copyFile(t, real+"/"+log, renamed.parts[part]+"/"+name, renamed.whole+"/"+name)
+	}
+	return map[string]parted{"cluster": cluster, "renamed": renamed}
+}
+
+// must runs fiolat and wants it to succeed.
+func must(t *testing.T, args ...string) {
+	t.Helper()
+	if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+		t.Fatalf("fiolat %q: exit %d\n%s", args, code, stderr)
+	}
+}
+
+// refused runs fiolat and wants it to say why not.
+func refused(t *testing.T, code int, want []string, args ...string) {
+	t.Helper()
+	got, _, stderr := fiolat(t, nil, args...)
+	for _, w := range want {
+		if got != code || !strings.Contains(stderr, w) {
+			t.Errorf("fiolat %q: exit %d, want %d and %q in\n%s", args, got, code, w, stderr)
+		}
+	}
+}
+
+// mergeParts is what merge promises, against any Elasticsearch.
+func mergeParts(t *testing.T, es, prefix string, run parted) {
+	common := []string{"--es", es, "--index-prefix", prefix}
+	ingest := func(id, part, dir string, more ...string) []string {
+		args := append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--run-id", id, "--part", part}, run.flags...)
+		return append(append(append(args, more...), common...), dir)
+	}
+	merge := append([]string{"merge", "R"}, common...)
+	refused(t, exitInput, []string{`run "R"`, "no complete part"}, merge...)
+
+	names := slices.Sorted(maps.Keys(run.parts))
+	must(t, ingest("R", names[0], run.parts[names[0]])...)
+	refused(t, exitInput, []string{"1 complete parts", "--parts wants 2", names[0]}, append(merge, "--parts", "2")...)
+	must(t, merge...)
+	half := acrossHosts(t, es, prefix, "R")
+
+	// All of it, at the same time, and again what is there already.
+	var all sync.WaitGroup
+	jobs := [][]string{ingest("W", "", run.whole)}
+	for name, dir := range run.parts {
+		jobs = append(jobs, ingest("R", name, dir))
+	}
+	for _, args := range jobs {
+		all.Go(func() {
+			if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+				t.Errorf("fiolat %q: exit %d\n%s", args, code, stderr)
+			}
+		})
+	}
+	all.Wait()
+	must(t, append(merge, "--parts", "2")...)
+	merged := acrossHosts(t, es, prefix, "R")
+	sameDocuments(t, merged, acrossHosts(t, es, prefix, "W"))
+	if got, want := ownDocument(t, es, prefix, "R"), ownDocument(t, es, prefix, "W"); !reflect.DeepEqual(got, want) {
+		for k := range want {
+			if !reflect.DeepEqual(got[k], want[k]) {
+				t.Errorf("run: %s is\n%v\nwant\n%v", k, got[k], want[k])
+			}
+		}
+	}
+	if len(half) == 0 || reflect.DeepEqual(half, merged) {
+		t.Errorf("the first half alone is %d documents, all are %d", len(half), len(merged))
+	}
+
+	// Again: not a byte changes.
+	before := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run", "R")}
+	must(t, append(merge, "--workers", "1")...)
+	if after := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run", "R")}; !reflect.DeepEqual(before, after) {
+		t.Error("the second merge changed documents")
+	}
+
+	// Other percentiles are another generation, and only that stays.
+	must(t, append(merge, "--percentiles", "75")...)
+	other := acrossHosts(t, es, prefix, "R")
+	if len(other) != len(merged) {
+		t.Errorf("%d documents with other percentiles, want %d", len(other), len(merged))
+	}
+	for key, doc := range other {
+		if l := object(doc, "latency"); l != nil && (l["p75"] == nil || l["p50"] != nil) {
+			t.Fatalf("%s: %v", key, l)
+		}
+	}
+
+	// A part that was ingested again with other settings does not fit; merged as it
+	// was before, the rest stands.
+	must(t, ingest("R", names[1], run.parts[names[1]], "--interval", "3s")...)
+	refused(t, exitInput, []string{fmt.Sprintf("part %q", names[1]), "3000 ms", "--interval"}, merge...)
+	sameDocuments(t, acrossHosts(t, es, prefix, "R"), other)
+	must(t, ingest("R", names[1], run.parts[names[1]])...)
+	must(t, merge...)
+	sameDocuments(t, acrossHosts(t, es, prefix, "R"), merged)
+
+	// A host must not count twice.
+	must(t, ingest("R", "again", run.parts[names[1]])...)
+	refused(t, exitInput, []string{"host", "in part", "again", names[1]}, merge...)
+	refused(t, exitInput, []string{"ingested as a whole"}, append([]string{"merge", "W"}, common...)...)
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	for name, run := range partedRuns(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mergeParts(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio", run)
+		})
+	}
+}
+
+// peek is the body of a request, which stays to be read.
+func peek(r *http.Request) []byte {
+	b, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	return b
+}
+
+// A part that is not complete is left out only if that was asked for, and is named.
+func TestMergeIncomplete(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	run := partedRuns(t)["renamed"]
+	for name, dir := range run.parts {
+		if name == "right" {
+			s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
+				if strings.Contains(index, "-histogram-") {
+					return 400, "mapper_parsing_exception", "no"
+				}
+				return 0, "", ""
+			}})
+		}
+		code, _, _ := fiolat(t, nil, "ingest", "--start", "2026-10-31T23:59:50Z", "--run-id", "R", "--part", name, "--es", s.URL, "--output", t.TempDir(), dir)
+		if want := map[string]int{"left": exitOK, "right": exitIncomplete}[name]; code != want {
+			t.Fatalf("part %s: exit %d, want %d", name, code, want)
+		}
+		s.Heal()
+	}
+	refused(t, exitInput, []string{`part "right"`, "partial", "--skip-incomplete"}, "merge", "--es", s.URL, "R")
+	refused(t, exitOK, []string{`left out: part "right" is partial`}, "merge", "--skip-incomplete", "--es", s.URL, "R")
+	for _, doc := range stored(t, s.URL, "fio-run", "R") {
+		if object(doc, "run")["part"] == nil && !strings.Contains(fmt.Sprint(object(doc, "account")["warnings"]), `left out: part "right"`) {
+			t.Errorf("the run does not say what it lacks: %v", doc["account"])
+		}
+	}
+	refused(t, exitOK, []string{"dry run", "would be written"}, "merge", "--dry-run", "--skip-incomplete", "--es", s.URL, "R")
+	refused(t, exitUsage, []string{"name one run"}, "merge", "--es", s.URL)
+	refused(t, exitUsage, []string{"--percentiles", "--parts -1", "--workers -1"}, "merge", "--es", s.URL, "--percentiles", "x", "--parts", "-1", "--workers", "-1", "R")
+
+	// A part that is ingested again while it is read is noticed.
+	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
+		return r.URL.Path == "/_search" && bytes.Contains(peek(r), []byte("latency.buckets"))
+	}, Reply: func(b []byte) []byte { return []byte(`{"hits":{"hits":[]}}`) }})
+	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es", s.URL, "R")
+}
