@@ -44,7 +44,7 @@ type Hit struct {
 
 // Search calls each for every document that the request finds, in order, as they
 // were when the search began: by point in time and search_after, so that nothing is
-// seen twice or missed while others write, and no more than a page is held. It
+// seen twice or missed while others write, and no more than two pages are held. It
 // returns how many there were. What a shard could not answer, or not in time, is
 // tried again for Config.MaxWait and then an error, never a hole. An error of each
 // ends the search and is returned as it is.
@@ -113,37 +113,62 @@ func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) e
 	for k, v := range r.fields {
 		search[k] = v
 	}
+	type reply struct {
+		hits []hit
+		last bool
+		err  error
+	}
 	p := c.pace(r.op, c.maxWait)
+	next := func(ctx context.Context) (out reply) {
+		for {
+			search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
+			data, err := c.once(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/_search?allow_partial_search_results=false", Body: encode(search)})
+			var page searchPage
+			if err == nil {
+				err = page.read(data)
+			}
+			if errors.Is(err, errLongReply) && size > 1 {
+				size /= 2
+				continue
+			}
+			if err != nil {
+				if err = p.wait(ctx, err); err != nil {
+					return reply{err: err}
+				}
+				continue
+			}
+			p.progress()
+			pit.ID = cmp.Or(page.PIT, pit.ID)
+			hits := page.Hits.Hits
+			if len(hits) > 0 {
+				search["search_after"] = hits[len(hits)-1].Sort
+			}
+			return reply{hits: hits, last: len(hits) < size}
+		}
+	}
+	// While f is at one page the server is at the next: one goroutine at a time, and
+	// none is left when scan returns.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pages := make(chan reply, 1)
+	fetch := func() { pages <- next(ctx) }
+	go fetch()
 	for {
-		search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
-		data, err := c.once(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/_search?allow_partial_search_results=false", Body: encode(search)})
-		var page searchPage
-		if err == nil {
-			err = page.read(data)
+		page := <-pages
+		if page.err != nil {
+			return page.err
 		}
-		if errors.Is(err, errLongReply) && size > 1 {
-			size /= 2
-			continue
+		if !page.last {
+			go fetch()
 		}
-		if err != nil {
-			if err = p.wait(ctx, err); err != nil {
-				return err
+		if len(page.hits) > 0 {
+			err = f(page.hits)
+		}
+		if err != nil || page.last {
+			if cancel(); !page.last {
+				<-pages
 			}
-			continue
-		}
-		p.progress()
-		if page.PIT != "" {
-			pit.ID = page.PIT
-		}
-		hits := page.Hits.Hits
-		if len(hits) > 0 {
-			search["search_after"] = hits[len(hits)-1].Sort
-			if err := f(hits); err != nil {
-				return err
-			}
-		}
-		if len(hits) < size {
-			return nil
+			return err
 		}
 	}
 }

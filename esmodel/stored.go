@@ -14,10 +14,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -69,23 +72,44 @@ func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Repla
 	}
 	run := b.parts[0].Run
 	return pipeline.NewReplay(b.parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
-		_, err := Search(ctx, c, SearchRequest{
-			Index: Pattern(prefix, KindHistogram),
-			Query: map[string]any{"bool": map[string]any{"filter": []any{
+		// Whole documents: leaving out what is not needed takes Elasticsearch longer
+		// than sending it.
+		return c.scan(ctx, scanRequest{
+			op: "read histograms", indices: Pattern(prefix, KindHistogram),
+			query: map[string]any{"bool": map[string]any{"filter": []any{
 				termQuery("run.id", run.ID), termQuery("scope", leafScope), termQuery("fio.kind", run.Kind.String()),
 				map[string]any{"terms": map[string]any{"run.generation": generations}},
 			}}},
-			Sort:   []any{map[string]any{"@timestamp": "asc"}},
-			Source: []string{"@timestamp", "run.generation", "run.part", "host.name", "fio", "latency.buckets"},
-		}, func(h Hit) error {
-			leaf, err := b.leaf(h.Source)
-			if err != nil {
-				return fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
-			}
-			return each(leaf)
-		})
-		return err
+			sort: []any{map[string]any{"@timestamp": "asc"}},
+		}, func(page []hit) error { return b.page(page, each) })
 	})
+}
+
+// page hands out the leaves of a page, which it decodes on all processors.
+func (b *book) page(page []hit, each func(pipeline.StoredLeaf) error) error {
+	leaves := make([]pipeline.StoredLeaf, len(page))
+	var g errgroup.Group
+	for chunk := range slices.Chunk(leaves, len(leaves)/runtime.GOMAXPROCS(0)+1) {
+		hits := page[:len(chunk)]
+		page = page[len(chunk):]
+		g.Go(func() (err error) {
+			for i, h := range hits {
+				if chunk[i], err = b.leaf(h.Source); err != nil {
+					return fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, leaf := range leaves {
+		if err := each(leaf); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func termQuery(field, value string) map[string]any {
