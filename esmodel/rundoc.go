@@ -158,12 +158,16 @@ type accountField struct {
 // of the same logs makes the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
+	told := run.Told
+	if told == nil {
+		told = &pipeline.Told{Versions: versions(run), Workloads: workloads(run), Measures: measures(run), Options: options(run)}
+	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
 		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
 			Status: status, Start: stamp(run.Start), StartHow: run.StartHow},
 		Labels:   run.Labels,
-		Fio:      fioField{Kind: e.kind, Version: versions(run), Workload: workloads(run), Job: jobNames(run), Measure: measures(run), Options: options(run)},
+		Fio:      fioField{Kind: e.kind, Version: told.Versions, Workload: told.Workloads, Job: jobNames(run), Measure: told.Measures, Options: told.Options},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},

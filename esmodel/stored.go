@@ -222,7 +222,8 @@ func readRun(source []byte) (*StoredRun, error) {
 		}
 		run.Logs = append(run.Logs, l)
 	}
-	run.Metas = readMetas(&doc)
+	run.Metas = []*ingest.Meta{readJobs(&doc)}
+	run.Told = &pipeline.Told{Versions: doc.Fio.Version, Workloads: doc.Fio.Workload, Measures: doc.Fio.Measure, Options: doc.Fio.Options}
 	return out, nil
 }
 
@@ -275,33 +276,17 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 	return nil
 }
 
-// readMetas makes JSON documents of fio that say of the run as much as its document
-// does: versions and options are sets there, so each gets a document of its own.
-func readMetas(doc *runDoc) []*ingest.Meta {
-	n := max(len(doc.Fio.Version), 1)
-	for _, values := range doc.Fio.Options {
-		n = max(n, len(values))
-	}
-	metas := make([]*ingest.Meta, n)
-	for i := range metas {
-		metas[i] = &ingest.Meta{Global: ingest.Options{}}
-		if i < len(doc.Fio.Version) {
-			metas[i].Version = doc.Fio.Version[i]
-		}
-		for k, values := range doc.Fio.Options {
-			if i < len(values) {
-				metas[i].Global[k] = values[i]
-			}
-		}
-	}
+// readJobs reads back what jobs wrote.
+func readJobs(doc *runDoc) *ingest.Meta {
+	m := new(ingest.Meta)
 	for _, j := range doc.Jobs {
 		e := ingest.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error, Options: j.Options}
 		if j.Start != nil {
 			e.StartMS = int64(*j.Start) / 1e6
 		}
-		metas[0].Entries = append(metas[0].Entries, e)
+		m.Entries = append(m.Entries, e)
 	}
-	return metas
+	return m
 }
 
 // book finds the part that a leaf belongs to.

@@ -170,6 +170,7 @@ func union(parts []*Stored) *Run {
 	run.Part, run.Logs, run.Metas = "", nil, nil
 	run.Labels = maps.Clone(run.Labels)
 	run.Settings.Offsets = map[string]time.Duration{}
+	run.Told = &Told{Options: map[string][]string{}}
 	for _, p := range parts {
 		if p.Run.Start < run.Start {
 			run.Start, run.StartHow = p.Run.Start, p.Run.StartHow
@@ -184,6 +185,13 @@ func union(parts []*Stored) *Run {
 		run.Settings.SkipBad = run.Settings.SkipBad || p.Run.Settings.SkipBad
 		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
 		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
+		if t := p.Run.Told; t != nil {
+			run.Told.Versions, run.Told.Workloads = both(run.Told.Versions, t.Versions), both(run.Told.Workloads, t.Workloads)
+			run.Told.Measures = both(run.Told.Measures, t.Measures)
+			for k, v := range t.Options {
+				run.Told.Options[k] = both(run.Told.Options[k], v)
+			}
+		}
 		run.Parts = append(run.Parts, Part{p.Run.Part, p.Run.Generation})
 	}
 	run.FirstQuantum = math.MaxInt64
@@ -216,6 +224,13 @@ func union(parts []*Stored) *Run {
 	}
 	run.Generation = digest([]any{"merge", run.Parts, formatVersion})
 	return &run
+}
+
+// both are the values of two sets, sorted.
+func both(a, b []string) []string {
+	c := slices.Concat(a, b)
+	slices.Sort(c)
+	return slices.Compact(c)
 }
 
 // sortLogs puts the logs of all parts in the order in which a run has them.

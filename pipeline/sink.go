@@ -48,9 +48,18 @@ type Run struct {
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*ingest.Meta
+	// Told is what fio's JSON said of a run that was stored; Metas are then no more
+	// than its jobs. Else it is nil.
+	Told *Told
 	// Parts are those that the run was put together from; none where it is read
 	// from logs.
 	Parts []Part
+}
+
+// Told is what fio's JSON documents say of a run in all, each value once.
+type Told struct {
+	Versions, Workloads, Measures []string
+	Options                       map[string][]string
 }
 
 // Part names a part of a run as it was when it was read.
