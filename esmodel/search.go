@@ -97,8 +97,8 @@ func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) e
 	var pit struct {
 		ID string `json:"id"`
 	}
-	err := c.Call(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}, &pit)
-	if err != nil {
+	open := Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}
+	if err := c.Call(ctx, open, &pit); err != nil {
 		return err
 	}
 	defer func() {
@@ -161,6 +161,7 @@ func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) e
 		if !page.last {
 			go fetch()
 		}
+		var err error
 		if len(page.hits) > 0 {
 			err = f(page.hits)
 		}

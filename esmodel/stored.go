@@ -52,13 +52,13 @@ func OpenStored(ctx context.Context, c *Client, prefix, runID string) (*pipeline
 // StoredRuns are the documents of the run that has that id: the run's own, if there
 // is one, and that of each part.
 func StoredRuns(ctx context.Context, c *Client, prefix, runID string) (runs []*StoredRun, err error) {
-	if err := c.refresh(ctx, prefix, nil); err != nil {
+	if err = c.refresh(ctx, prefix, nil); err != nil {
 		return nil, err
 	}
 	_, err = Search(ctx, c, SearchRequest{Index: Index(prefix, KindRun, 0), Query: termQuery("run.id", runID), PageSize: 100}, func(h Hit) error {
-		run, err := readRun(h.Source)
+		run, e := readRun(h.Source)
 		runs = append(runs, run)
-		return err
+		return e
 	})
 	return runs, err
 }
@@ -377,9 +377,9 @@ func OpenStoredDir(dir, runID string) (*pipeline.Replay, error) {
 	ids := map[string]bool{}
 	leaves := map[pipeline.Part][]string{} // by generation, in order of time
 	for _, path := range paths {
-		f, err := openDocs(path)
-		if err != nil {
-			return nil, err
+		f, e := openDocs(path)
+		if e != nil {
+			return nil, e
 		}
 		err = f.next()
 		_ = f.Close() // it was only read

@@ -468,6 +468,9 @@ func (p *player) finish(ctx context.Context) (*Summary, error) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}
 	s.Account.Placed = out
+	if len(p.parts) == 1 {
+		s.Account.Interval = p.parts[0].Account.Interval
+	}
 	s.Account.Warnings = append(s.Account.Warnings, p.Warnings...)
 	if err := p.sink.End(ctx, s); err != nil {
 		return nil, err
