@@ -262,6 +262,9 @@ func (r *Replay) sortLogs() {
 // again. It holds the leaves of as many quanta as there are workers. On an error
 // the sink has been given nothing, or some quanta but no End.
 func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summary, error) {
+	if o.AcrossHosts {
+		sink = rowsOnly{sink}
+	}
 	sink, err := watch(&r.Run.Settings, sink)
 	if err != nil {
 		return nil, err
@@ -281,6 +284,15 @@ func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summ
 		return nil, err
 	}
 	return p.finish(ctx)
+}
+
+// rowsOnly keeps leaves from a sink.
+type rowsOnly struct{ Sink }
+
+func (s rowsOnly) Quantum(ctx context.Context, q *Quantum) error {
+	rows := *q
+	rows.Leaves = nil
+	return s.Sink.Quantum(ctx, &rows)
 }
 
 // player is the state of Process.
@@ -441,9 +453,7 @@ func (p *player) quantum(q int64, o *openQuantum) *merged {
 	}
 	cellOf := func(l *logState) *cell { return &o.cells[l.index] }
 	out := m.rows(q, o.leaves, cellOf, p.active)
-	if !p.o.AcrossHosts {
-		out.Leaves = m.leaves(o.leaves, cellOf)
-	}
+	out.Leaves = m.leaves(o.leaves, cellOf)
 	return out
 }
 

@@ -28,6 +28,7 @@ func mergeCommand(u *ui) *cli.Command {
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are still running or not all there; each is named (default: nothing is merged then)"},
 			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100 (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Usage: "quanta added up at a time (default: one per processor); changes no result"},
+			&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if a rule that the parts were ingested with is broken by the whole"},
 			&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "do everything but write: say what would be written"},
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for what could not be sent or was refused"},
 		),
@@ -86,7 +87,10 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
 	summary, err := replay.Process(ctx, o, sink)
 	err = sink.Close(ctx, err)
-	return u.concluded(c, replay.Run, summary, sink.Report(), err)
+	if err = u.concluded(c, replay.Run, summary, sink.Report(), err); err != nil {
+		return err
+	}
+	return failOnSLA(c, summary)
 }
 
 // mergeable are the parts to merge, and what is to be said about those that are not.
