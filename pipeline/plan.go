@@ -104,9 +104,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	for _, l := range logs {
 		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg})
 	}
-	slices.SortStableFunc(p.logs, func(a, b *logState) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.LogName, b.LogName))
-	})
+	sortLogs(p.logs)
 	if err := p.readHeads(ctx); err != nil {
 		return nil, err
 	}
@@ -134,6 +132,13 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	p.identify()
 	return p, nil
+}
+
+// sortLogs puts logs into the order in which they are added up.
+func sortLogs(logs []*logState) {
+	slices.SortStableFunc(logs, func(a, b *logState) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.LogName, b.LogName))
+	})
 }
 
 // Close closes what is still open.

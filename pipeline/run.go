@@ -172,17 +172,23 @@ func (r *rounds) take(mark int64, ended bool) batch {
 	for _, l := range r.logs {
 		held += l.align.cells.held
 	}
-	b := batch{from: r.done, to: r.done}
+	to := r.done
 	if ended {
 		for _, l := range r.logs {
-			b.to = max(b.to, l.align.cells.first+int64(len(l.align.cells.at)))
+			to = max(to, l.align.cells.first+int64(len(l.align.cells.at)))
 		}
 	} else if held*histBytes > r.cfg.Hold/2 {
-		b.to = max(r.done, r.grid.index(mark))
+		to = max(to, r.grid.index(mark))
 	}
-	if b.from == b.to && !ended {
-		return b
+	if to == r.done && !ended {
+		return batch{}
 	}
+	return r.cut(to)
+}
+
+// cut removes the quanta before to from the logs.
+func (r *rounds) cut(to int64) batch {
+	b := batch{from: r.done, to: to}
 	b.cells = make(map[*logState][]*cell, len(r.logs))
 	for _, l := range r.logs {
 		b.cells[l] = l.align.cells.take(b.to)

@@ -1,0 +1,341 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+)
+
+// LiveConfig is what NewLive is told. The zero value of a field is its default.
+type LiveConfig struct {
+	// Settings: the Interval must be given; Grid is always epoch, so that hosts which
+	// know nothing of each other share one grid.
+	Settings Settings
+	RunID    string
+	RunName  string
+	Part     string
+	Labels   map[string]string
+	// Host is the name of the host where fio does not say one (--client does).
+	Host string
+	// Patience is how many quanta in a row make a breach of a rule that does not say.
+	Patience int
+	Warn     func(msg string)
+}
+
+// Live makes quanta of the documents that fio prints with --status-interval
+// --output-format=json+, as they come. Their bins are cumulative: what completed
+// between two of them is the difference, in each bucket exactly, and is shared out
+// over the quanta in between in proportion to time. A quantum leaves as soon as every
+// job has been heard of past its end, also an empty one.
+//
+// Nothing is kept but the bins of the latest document, so reading the same documents
+// again makes the same quanta again.
+type Live struct {
+	cfg     LiveConfig
+	rounds  rounds
+	entries map[liveKey]*liveEntry
+	heard   int64 // time of the latest document, ns since 1970
+	step    int64 // its distance from the one before
+	// Missed counts gaps of more than one and a half steps, and Restarts counters
+	// that went back: a new fio.
+	Missed, Restarts int
+}
+
+// liveKey is an entry of fio's JSON: the nth of that job's name on that host.
+type liveKey struct {
+	host, job string
+	nth       int
+}
+
+// liveEntry is what is known of it.
+type liveEntry struct {
+	log     *logState
+	at      int64 // time of its latest counts, ns since 1970
+	runtime int64 // its runtime then, ms
+	counts  [ingest.Directions][]uint64
+}
+
+// NewLive makes a Live that hands everything to the sink.
+func NewLive(cfg LiveConfig, sink Sink) (*Live, error) {
+	if cfg.Settings.Interval <= 0 {
+		return nil, fmt.Errorf("live: the interval must be given")
+	}
+	cfg.Settings.Grid = "epoch"
+	if len(cfg.Settings.SLA) > 0 {
+		w, err := watch(&cfg.Settings, sink)
+		if err != nil {
+			return nil, err
+		}
+		w.(*Watch).patience = max(cfg.Patience, 1)
+		sink = w
+	}
+	l := &Live{cfg: cfg, entries: map[liveKey]*liveEntry{}}
+	l.rounds.sink = sink
+	l.rounds.Plan = &Plan{cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn}}
+	return l, nil
+}
+
+// Run is the run; nil before the first document.
+func (l *Live) Run() *Run { return l.rounds.Run }
+
+// Snapshot takes the next document.
+func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
+	if ingest.Major(m.Version) == 2 {
+		return &ingest.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be followed live", ingest.Printable(m.Version)), Hint: "use fio 3"}
+	}
+	if m.TimestampMS == 0 {
+		return &ingest.ParseError{File: m.Path, Msg: "a document without a time", Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
+	}
+	nth := map[liveKey]int{}
+	var fresh []*liveEntry
+	heard := int64(0)
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		k := liveKey{host: e.Host, job: e.JobName}
+		if k.host == "" {
+			k.host = l.cfg.Host
+		}
+		n := nth[k]
+		nth[k]++
+		k.nth = n
+		at := m.TimestampMS * msec
+		if m.ClientServer { // there the document's time is that of fio's start
+			at += e.LongestMS * msec
+		}
+		heard = max(heard, at)
+		le := l.entries[k]
+		if le == nil {
+			le = l.meet(m, e, k, at)
+			fresh = append(fresh, le)
+		}
+		le.log.Meta, le.log.Entry = m, e
+	}
+	if len(fresh) > 0 {
+		l.join(m)
+	}
+	l.keepTime(heard)
+	for i := range m.Entries { // in the order of the document: sums come out the same again
+		for _, le := range l.entries {
+			if le.log.Entry == &m.Entries[i] {
+				if err := l.count(m, le); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return l.emit(ctx)
+}
+
+// meet makes the log that stands for an entry seen for the first time.
+func (l *Live) meet(m *ingest.Meta, e *ingest.Entry, k liveKey, at int64) *liveEntry {
+	name := e.JobName
+	if k.nth > 0 {
+		name = fmt.Sprintf("%s.%d", name, k.nth+1)
+	}
+	le := &liveEntry{at: at - e.LongestMS*msec, log: &logState{
+		Log: &Log{Log: &ingest.Log{
+			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true, Host: e.Host}, Host: k.host},
+			Host:   k.host, Job: e.JobName, LogName: name,
+		}, Geometry: fio3Grid, StartHow: "fio's status"},
+		cfg: l.rounds.cfg, g: fio3Grid,
+	}}
+	l.entries[k] = le
+	l.rounds.logs = append(l.rounds.logs, le.log)
+	return le
+}
+
+// join begins the run, or takes entries into it that were not there before.
+func (l *Live) join(m *ingest.Meta) {
+	r := &l.rounds
+	if r.Run == nil {
+		l.begin(m)
+	}
+	for _, le := range l.entries {
+		if le.log.align == nil {
+			le.log.Start = le.at - r.Run.Start
+			le.log.align = newAligner(&r.grid, false, fio3Grid, r.Run.Geometry)
+			le.log.align.cells.first = max(r.done, r.grid.first)
+		}
+	}
+	sortLogs(r.logs)
+	r.Run.Logs = r.Run.Logs[:0:0]
+	for _, log := range r.logs {
+		r.Run.Logs = append(r.Run.Logs, log.Log)
+	}
+	before := r.merge
+	r.merge = newMerger(r.Run, &r.grid, r.logs)
+	for _, sc := range r.merge.scopes {
+		sc.rows = r.grid.first
+		if before == nil {
+			continue
+		}
+		for _, old := range before.scopes {
+			if old.name == sc.name && old.dims == sc.dims {
+				sc.rows, sc.total = old.rows, old.total
+			}
+		}
+	}
+}
+
+// begin fixes what must be known before the first quantum.
+func (l *Live) begin(m *ingest.Meta) {
+	r := &l.rounds
+	start := int64(math.MaxInt64)
+	for _, le := range l.entries {
+		start = min(start, le.at)
+	}
+	run := &Run{
+		ID: l.cfg.RunID, Name: l.cfg.RunName, Part: l.cfg.Part, Labels: l.cfg.Labels,
+		Start: start, StartKnown: true, StartHow: "fio's status: its time less the runtime",
+		Interval: int64(l.cfg.Settings.Interval), Geometry: fio3Grid, Kind: l.cfg.Settings.Kind,
+		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*ingest.Meta{m},
+	}
+	if s := l.cfg.Settings.Start; s != "" {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // as the flags made it
+			run.Start, run.StartHow = t.UnixNano(), "--start"
+		}
+	}
+	run.Geometry.Coarseness = max(l.cfg.Settings.Coarseness, 0)
+	if run.ID == "" {
+		run.ID = digest([]any{"live", m.Version, m.Global, start, l.cfg.Host})
+	}
+	run.Generation = digest([]any{"live", l.cfg.Settings, run.Start, run.ID, run.Part, run.Name, run.Labels, formatVersion})
+	r.grid = grid{interval: run.Interval, base: -(run.Start - floorDiv(run.Start, run.Interval)*run.Interval)}
+	r.grid.first = r.grid.index(start - run.Start)
+	run.FirstQuantum = r.grid.start(r.grid.first)
+	r.Run, r.done = run, r.grid.first
+}
+
+// keepTime notes gaps in the stream.
+func (l *Live) keepTime(at int64) {
+	if l.heard > 0 && at > l.heard {
+		step := at - l.heard
+		if l.step > 0 && 2*step > 3*l.step {
+			l.Missed++
+		} else {
+			l.step = step
+		}
+	}
+	l.heard = max(l.heard, at)
+}
+
+// count takes what an entry counted since its document before.
+func (l *Live) count(m *ingest.Meta, le *liveEntry) error {
+	log, e, run := le.log, le.log.Entry, l.rounds.Run
+	at := m.TimestampMS * msec
+	if m.ClientServer {
+		at += e.LongestMS * msec
+	}
+	var now [ingest.Directions][]uint64
+	back := e.LongestMS < le.runtime
+	for d := range now {
+		t := &e.Dirs[d].Kind[run.Kind]
+		if t.N > 0 && len(t.Bins) == 0 {
+			hint := "run fio with --output-format=json+"
+			if run.Kind != ingest.Clat {
+				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
+			}
+			return &ingest.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of them", e.JobName, t.N, run.Kind, ingest.Direction(d)), Hint: hint}
+		}
+		var err error
+		if now[d], err = t.Counts(fio3Grid); err != nil {
+			return &ingest.ParseError{File: m.Path, Msg: err.Error()}
+		}
+		for b, n := range le.counts[d] {
+			back = back || n > now[d][b]
+		}
+		if t.N > 0 {
+			log.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+		}
+		log.dirs[d].none = t.N == 0
+	}
+	from := le.at
+	if back { // a new fio, whose counters began at 0
+		l.Restarts++
+		log.disowned = true // the JSON's totals are of the new one alone
+		l.rounds.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added", ingest.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+		le.counts = [ingest.Directions][]uint64{}
+		from = max(from, at-e.LongestMS*msec)
+	}
+	// What comes too late for its quanta goes into the first that is still open.
+	open := run.Start + l.rounds.grid.start(l.rounds.done)
+	from = max(from, open)
+	to := max(at, from+msec)
+	for d := range now {
+		var c counts
+		for b, n := range now[d] {
+			if le.counts[d] != nil {
+				n -= le.counts[d][b]
+			}
+			if n > 0 {
+				c.add(uint16(b), float64(n))
+			}
+		}
+		if len(c.n) == 0 {
+			continue
+		}
+		dir := &log.dirs[d]
+		dir.seen, dir.some = true, true
+		dir.records++
+		dir.ios += c.sum()
+		if int(c.index[len(c.index)-1]) == fio3Grid.Last() {
+			log.lastBucket += c.n[len(c.n)-1]
+		}
+		if err := log.align.add(piece{from - run.Start, to - run.Start, &c}, ingest.Direction(d)); err != nil {
+			return log.at(0, err.Error(), "")
+		}
+		log.end = max(log.end, to-run.Start)
+	}
+	log.covers = math.MaxInt64
+	if e.LongestMS == le.runtime && at > le.at { // it has ended, or has not begun
+		log.covers = min(log.end, le.at-run.Start)
+		if le.runtime == 0 {
+			log.Start = at - run.Start
+		}
+	}
+	le.counts, le.at, le.runtime = now, at, e.LongestMS
+	return nil
+}
+
+// emit hands on the quanta that all entries have passed. An entry that has not been
+// heard of for ten steps holds nobody up any more.
+func (l *Live) emit(ctx context.Context) error {
+	r := &l.rounds
+	mark := l.heard
+	for _, le := range l.entries {
+		if l.heard-le.at < 10*max(l.step, r.grid.interval) {
+			mark = min(mark, le.at)
+		}
+	}
+	to := r.grid.index(mark - r.Run.Start)
+	if to <= r.done {
+		return nil
+	}
+	return r.emit(ctx, r.cut(to))
+}
+
+// End hands on the rest, and ends the run.
+func (l *Live) End(ctx context.Context) (*Summary, error) {
+	r := &l.rounds
+	if r.Run == nil {
+		return nil, &ingest.ParseError{File: "input", Msg: "no status document of fio in it", Hint: "run fio with --status-interval=1 --output-format=json+"}
+	}
+	to := r.done
+	for _, log := range r.logs {
+		log.eof = true
+		log.covers = min(log.covers, log.end)
+		to = max(to, log.align.cells.first+int64(len(log.align.cells.at)))
+	}
+	r.Run.Metas = []*ingest.Meta{r.logs[0].Meta}
+	if err := r.emit(ctx, r.cut(to)); err != nil {
+		return nil, err
+	}
+	if l.Missed > 0 {
+		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the one before", l.Missed)
+	}
+	return r.finish(ctx)
+}

@@ -1,0 +1,268 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+)
+
+const liveStream = real + "/live/fio-status.json"
+
+func liveSettings() Settings {
+	s := settings()
+	s.By, s.Interval = []string{"job", "direction"}, time.Second
+	return s
+}
+
+// follow hands the documents of a status stream to a Live.
+func follow(t *testing.T, cfg LiveConfig, text []byte) (*Live, *collect) {
+	t.Helper()
+	c := new(collect)
+	l, err := NewLive(cfg, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error { return l.Snapshot(t.Context(), m) }, func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = l.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l, c
+}
+
+// liveSums are the I/Os by job, direction and bucket.
+func liveSums(c *collect) map[string]float64 {
+	out := map[string]float64{}
+	for _, l := range c.leaves {
+		l.Hist.Each(func(b int, n float64) { out[fmt.Sprint(l.Dims.Job, l.Dims.Direction, b)] += n })
+	}
+	return out
+}
+
+// countedBy are fio's own, by its last document.
+func countedBy(t *testing.T, text []byte, kind ingest.Kind) map[string]float64 {
+	t.Helper()
+	m, err := ingest.ParseMeta(bytes.NewReader(text), "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, e := range m.Entries {
+		for d := range e.Dirs {
+			bins, err := e.Dirs[d].Kind[kind].Counts(fio3Grid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b, n := range bins {
+				if n > 0 {
+					out[fmt.Sprint(e.JobName, ingest.Direction(d).String(), b)] += float64(n)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func sameSums(t *testing.T, got, want map[string]float64) {
+	t.Helper()
+	if len(want) == 0 {
+		t.Fatal("nothing to compare with")
+	}
+	for k, n := range want {
+		if math.Abs(got[k]-n) > 1e-6 {
+			t.Errorf("%s: %v I/Os, fio counted %v", k, got[k], n)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d buckets of jobs and directions, fio has %d", len(got), len(want))
+	}
+}
+
+// documents splits a status stream.
+func documents(t *testing.T, text []byte) (docs []string) {
+	t.Helper()
+	for _, part := range strings.SplitAfter(string(text), "\n}\n") {
+		if strings.Contains(part, "fio version") {
+			docs = append(docs, part)
+		}
+	}
+	if len(docs) != 7 {
+		t.Fatalf("%d documents in the stream, want 7", len(docs))
+	}
+	return docs
+}
+
+// TestLive: the differences of a real stream add up to fio's last document, per job,
+// direction and bucket, whatever is missing, cut or repeated in between; and every
+// I/O is in exactly one leaf.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := documents(t, text)
+	join := func(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
+	want := countedBy(t, text, ingest.Clat)
+	for _, tc := range []struct {
+		name   string
+		text   []byte
+		missed int
+	}{
+		{"as it came", text, 0},
+		{"two documents missing", join(docs[0], docs[1], docs[4], docs[5], docs[6]), 1},
+		{"one cut in the middle", join(docs[0], docs[1], docs[2], docs[3][:len(docs[3])/2], docs[4], docs[5], docs[6]), 1},
+		{"one twice", join(docs[0], docs[1], docs[1], docs[2], docs[3], docs[4], docs[5], docs[6]), 0},
+		{"joined late", join(docs[3:]...), 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			l, c := follow(t, LiveConfig{Settings: liveSettings(), Host: "h"}, tc.text)
+			sameSums(t, liveSums(c), want)
+			if l.Missed != tc.missed || l.Restarts != 0 {
+				t.Errorf("%d missed, %d restarts; want %d, 0", l.Missed, l.Restarts, tc.missed)
+			}
+			if a := c.sum.Account; !a.CountedKnown || math.Abs(a.Missing) > 1e-6 || math.Abs(a.Placed-float64(a.Counted)) > 1e-6 {
+				t.Errorf("account: %+v", a)
+			}
+			for _, o := range c.offsets {
+				if (c.run.Start+o)%1e9 != 0 {
+					t.Fatalf("the quantum at %d ns is not on the grid that counts from 1970", o)
+				}
+			}
+		})
+	}
+}
+
+// TestLiveLeavesAtOnce: a quantum is handed on with the first document past its end,
+// also an empty one, and reading the stream again makes the same rows.
+func TestLiveLeavesAtOnce(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := documents(t, text)
+	// fio goes on reporting while nothing completes: the time moves, the counts don't.
+	first, err := ingest.ParseMeta(strings.NewReader(docs[3]), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(collect)
+	l, err := NewLive(LiveConfig{Settings: liveSettings(), Host: "h"}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(m *ingest.Meta) {
+		t.Helper()
+		if err := l.Snapshot(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		end := int64(0)
+		for _, o := range c.offsets {
+			end = max(end, c.run.Start+o+c.run.Interval)
+		}
+		if now := m.TimestampMS * msec; len(c.rows) > 0 && now-end >= 1e9 {
+			t.Errorf("at %d ms the last quantum handed on ended %d ms before", m.TimestampMS, (now-end)/msec)
+		}
+	}
+	for _, d := range docs[:4] {
+		m, err := ingest.ParseMeta(strings.NewReader(d), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		step(m)
+	}
+	before := len(c.leaves)
+	for n := range int64(3) {
+		m := *first
+		m.TimestampMS += 1000 * (n + 1)
+		m.Entries = slices.Clone(first.Entries)
+		for i := range m.Entries {
+			m.Entries[i].LongestMS += 1000 * (n + 1)
+		}
+		step(&m)
+	}
+	if grown := len(c.leaves) - before; grown > 4 {
+		t.Errorf("%d more leaves while nothing completed", grown)
+	}
+
+	_, one := follow(t, LiveConfig{Settings: liveSettings(), Host: "h"}, text)
+	_, two := follow(t, LiveConfig{Settings: liveSettings(), Host: "h"}, text)
+	if one.run.ID != two.run.ID || one.run.Generation != two.run.Generation || !reflect.DeepEqual(one.rows, two.rows) || !slices.Equal(one.offsets, two.offsets) {
+		t.Error("the same stream made other rows")
+	}
+}
+
+// TestLiveChanges: entries that come later, and a new fio whose counters begin at 0.
+func TestLiveChanges(t *testing.T) {
+	t.Parallel()
+	const zero = 1790000000000
+	doc := func(sec int64, jobs ...string) *ingest.Meta {
+		text := fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[%s]}`, zero+1000*sec, strings.Join(jobs, ","))
+		m, err := ingest.ParseMeta(strings.NewReader(text), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	job := func(name string, runtime, n int64) string {
+		return fmt.Sprintf(`{"jobname":%q,"job_runtime":%d,"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,"min":1000,"max":1000,"bins":{"1000":%d}}}}`, name, runtime*1000, n, runtime*1000, n, n)
+	}
+	s := liveSettings()
+	s.By = nil
+	c := new(collect)
+	var warnings []string
+	l, err := NewLive(LiveConfig{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*ingest.Meta{
+		doc(1, job("a", 1, 100)),
+		doc(2, job("a", 2, 200)),
+		doc(3, job("a", 3, 300), job("b", 1, 40)), // b began at 2 s
+		doc(4, job("a", 4, 400), job("b", 2, 80)),
+		doc(5, job("a", 1, 100), job("b", 2, 80)), // a began anew at 4 s; b has ended
+		doc(6, job("a", 2, 150), job("b", 2, 80)),
+	} {
+		if err = l.Snapshot(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err = l.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range c.rows {
+		got = append(got, fmt.Sprint(r.Stats.Samples))
+	}
+	if s := strings.Join(got, " "); s != "100 100 140 140 100 50" {
+		t.Errorf("I/Os by second: %s", s)
+	}
+	if l.Restarts != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], `job "a": fio's counters went back`) {
+		t.Errorf("%d restarts, %q", l.Restarts, warnings)
+	}
+	if c.rows[5].IOPS != 50 || c.rows[2].IOPS != 140 {
+		t.Errorf("IOPS %v, %v", c.rows[2].IOPS, c.rows[5].IOPS)
+	}
+
+	noBins, err := ingest.ParseMeta(strings.NewReader(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"a","read":{"total_ios":5,"runtime":1000,"clat_ns":{"N":5,"min":1,"max":2}}}]}`), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = NewLive(LiveConfig{Settings: s}, new(collect)); err != nil {
+		t.Fatal(err)
+	}
+	if err = l.Snapshot(t.Context(), noBins); err == nil || !strings.Contains(err.Error(), "json+") {
+		t.Errorf("plain json: %v", err)
+	}
+}
