@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	elasticsearch "github.com/elastic/go-elasticsearch/v8"
@@ -94,7 +96,8 @@ type Client struct {
 	onWait  func(Wait)
 	first   time.Duration // pause before the second attempt
 	local   bool          // all nodes are on this machine
-	secrets []string
+	secrets *strings.Replacer
+	spoken  atomic.Bool // a node has answered as Elasticsearch does
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
 }
@@ -112,21 +115,14 @@ func NewClient(cfg Config) (*Client, error) {
 	if c.maxWait == 0 {
 		c.maxWait = DefaultMaxWait
 	}
-	for _, s := range []string{cfg.Password, cfg.APIKey, cfg.ServiceToken} {
-		if s != "" {
-			c.secrets = append(c.secrets, s, url.QueryEscape(s), url.PathEscape(s))
-		}
-	}
-	if cfg.Username != "" {
-		c.secrets = append(c.secrets, base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password)))
-	}
+	c.secrets = cfg.secrets()
 	secure := nodes[0].Scheme == "https"
 	c.local = loopback(nodes)
 	if !secure && (cfg.Username != "" || cfg.APIKey != "" || cfg.ServiceToken != "") && !c.local {
 		c.Warnings = append(c.Warnings, "credentials go over plain http: anybody on the way can read them; use https")
 	}
 	if cfg.Insecure {
-		c.Warnings = append(c.Warnings, "the server's certificate is not checked: whoever answers gets the credentials and the data")
+		c.Warnings = append(c.Warnings, "--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the credentials and reads and changes the data; --es-fingerprint is as easy, and safe")
 	}
 	if c.tr, err = newTransport(cfg); err != nil {
 		return nil, err
@@ -196,6 +192,31 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		return nil, &UsageError{Msg: "more than one of user and password, API key, and service token", Hint: "pass one of them"}
 	}
 	return out, nil
+}
+
+// secrets replaces each secret, as it is and as it may be written down by whoever
+// got it: in a header, a URL, JSON, a page of HTML.
+func (c *Config) secrets() *strings.Replacer {
+	var out []string
+	add := func(s string) {
+		if s != "" {
+			quoted := encode(s)
+			for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1 : len(quoted)-1]), html.EscapeString(s)} {
+				out = append(out, form, "***")
+			}
+		}
+	}
+	if c.Username != "" {
+		add(base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)))
+	}
+	add(c.Password)
+	add(c.APIKey)
+	if key, err := base64.StdEncoding.DecodeString(c.APIKey); err == nil {
+		_, secret, _ := strings.Cut(string(key), ":")
+		add(secret)
+	}
+	add(c.ServiceToken)
+	return strings.NewReplacer(out...)
 }
 
 func loopback(nodes []*url.URL) bool {
@@ -287,31 +308,41 @@ func (c *Client) perform(ctx context.Context, r Request, body io.Reader, content
 	}
 	res, err := c.es.Perform(req)
 	if err != nil {
-		return nil, c.transportError(ctx, one, r.Op, err)
+		return nil, c.transportError(ctx, one, r.Op, req.URL, err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
-		return nil, c.transportError(ctx, one, r.Op, fmt.Errorf("the reply ends early: %w", err))
+		return nil, c.transportError(ctx, one, r.Op, req.URL, fmt.Errorf("the reply ends early: %w", err))
 	}
 	if int64(len(data)) > limit {
 		return nil, &temporaryError{err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
 	}
-	if res.StatusCode >= 300 {
-		return nil, c.hide(statusError(r.Op, res.StatusCode, res.Header, data))
+	if res.StatusCode < 300 {
+		c.spoken.Store(true)
+		return data, nil
 	}
-	return data, nil
+	if err := c.speaksTLS(ctx, req.URL); err != nil {
+		return nil, err
+	}
+	return nil, c.statusError(r.Op, req.URL, res.StatusCode, res.Header, data)
 }
 
 // transportError types what went wrong before there was a reply.
-func (c *Client) transportError(outer, one context.Context, op string, err error) error {
+func (c *Client) transportError(outer, one context.Context, op string, node *url.URL, err error) error {
 	if cause := context.Cause(outer); cause != nil {
 		return cause
 	}
 	if cause := context.Cause(one); cause != nil {
 		err = cause // the time-out in our own words
 	}
-	if t := trustError(err); t != nil {
+	if t := trustError(node.Host, err); t != nil {
+		return t
+	}
+	if errors.Is(err, errProxy) {
+		return errProxy
+	}
+	if t := c.speaksTLS(outer, node); t != nil {
 		return t
 	}
 	// The client's check of the product has no error value of its own.
@@ -321,25 +352,21 @@ func (c *Client) transportError(outer, one context.Context, op string, err error
 	return &temporaryError{err: c.hide(err)}
 }
 
-// hide replaces an error whose text holds a secret. Nothing is known to put one
-// there; this is the last line of defence, at the one place where errors of the
+// hide replaces an error whose text holds a secret, and clean the text: proxies
+// say back what they were sent. These are at the places where the words of the
 // network and of the server enter.
 func (c *Client) hide(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	for _, s := range c.secrets {
-		if strings.Contains(text, s) {
-			text = strings.ReplaceAll(text, s, "***")
-		}
+	if text := c.secrets.Replace(err.Error()); text != err.Error() {
+		return errors.New(text)
 	}
-	if text == err.Error() {
-		return err
+	return err
+}
+
+func (c *Client) clean(why *cause) {
+	for ; why != nil; why = why.CausedBy {
+		why.Type, why.Reason = c.secrets.Replace(why.Type), c.secrets.Replace(why.Reason)
 	}
-	var f *ForbiddenError
-	if errors.As(err, &f) {
-		return &ForbiddenError{Op: f.Op, Status: f.Status}
-	}
-	return errors.New(text)
 }

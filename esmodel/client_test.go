@@ -215,11 +215,10 @@ func TestTrust(t *testing.T) {
 	ca, caKey := (*authority)(nil).issue(t, true, "ca", now.Add(-time.Hour), now.Add(time.Hour))
 	other, otherKey := (*authority)(nil).issue(t, true, "other", now.Add(-time.Hour), now.Add(time.Hour))
 	a, b := &authority{ca, caKey}, &authority{other, otherKey}
-	serve := func(issuer *authority, host string, from, to time.Time, extra ...*x509.Certificate) string {
-		cert, key := issuer.issue(t, false, host, from, to)
-		chain := [][]byte{cert.Raw, issuer.cert.Raw}
-		for _, e := range extra {
-			chain = append(chain, e.Raw)
+	start := func(key *ecdsa.PrivateKey, certs ...*x509.Certificate) string {
+		var chain [][]byte
+		for _, c := range certs {
+			chain = append(chain, c.Raw)
 		}
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Elastic-Product", "Elasticsearch")
@@ -231,6 +230,12 @@ func TestTrust(t *testing.T) {
 		t.Cleanup(srv.Close)
 		return srv.URL
 	}
+	serve := func(issuer *authority, host string, from, to time.Time, extra ...*x509.Certificate) string {
+		cert, key := issuer.issue(t, false, host, from, to)
+		return start(key, append([]*x509.Certificate{cert, issuer.cert}, extra...)...)
+	}
+	self, selfKey := (*authority)(nil).issue(t, false, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
+	alone := start(selfKey, self)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	good := serve(a, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
@@ -250,7 +255,7 @@ func TestTrust(t *testing.T) {
 		want string
 	}{
 		{"right CA", Config{Addresses: []string{good}, CACert: pemOf(ca)}, ""},
-		{"wrong CA", Config{Addresses: []string{good}, CACert: pemOf(other)}, "authority that is not trusted; pass --es-ca-cert"},
+		{"wrong CA", Config{Addresses: []string{good}, CACert: pemOf(other)}, "authority that is not trusted; somebody may be in between; if not, pass --es-ca-cert"},
 		{"system roots", Config{Addresses: []string{good}}, "authority that is not trusted"},
 		{"expired", Config{Addresses: []string{old}, CACert: pemOf(ca)}, "not valid at this time"},
 		{"wrong host", Config{Addresses: []string{wrong}, CACert: pemOf(ca)}, "not for this host"},
@@ -260,7 +265,10 @@ func TestTrust(t *testing.T) {
 		{"fingerprint mismatch", Config{Addresses: []string{good}, Fingerprint: print(other)}, "has the fingerprint"},
 		{"fingerprint of a certificate merely shown", Config{Addresses: []string{forged}, Fingerprint: print(ca)}, "authority that is not trusted"},
 		{"insecure", Config{Addresses: []string{wrong}, Insecure: true}, ""},
-		{"no TLS", Config{Addresses: []string{strings.Replace(plain.URL, "http:", "https:", 1)}}, "does not speak TLS"},
+		{"self-signed", Config{Addresses: []string{alone}}, "authority that is not trusted"},
+		{"self-signed, its fingerprint", Config{Addresses: []string{alone}, Fingerprint: print(self)}, ""},
+		{"no TLS", Config{Addresses: []string{strings.Replace(plain.URL, "http:", "https:", 1)}}, "does not speak TLS; use http:// in the address"},
+		{"TLS", Config{Addresses: []string{strings.Replace(good, "https:", "http:", 1)}, Username: "u", Password: "p"}, "the server speaks TLS; use https:// in the address"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -272,7 +280,7 @@ func TestTrust(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			} else if !errors.As(err, &trust) || !strings.Contains(err.Error(), tt.want) {
+			} else if !errors.As(err, &trust) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), strings.SplitN(tt.cfg.Addresses[0], "/", 3)[2]+": ") {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 			if time.Since(started) > 5*time.Second {

@@ -277,7 +277,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	if err != nil {
 		return todo, err
 	}
-	s.items, err = parseReply(reply, s.items[:0])
+	s.items, err = w.c.parseReply(reply, s.items[:0])
 	if err == nil && len(s.items) != len(todo) {
 		err = fmt.Errorf("the reply is about %d documents, %d were sent", len(s.items), len(todo))
 	}
@@ -288,7 +288,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	}
 	if err != nil {
 		// What became of the documents is not known; ids make sending them again safe.
-		return todo, &temporaryError{err: err}
+		return todo, &temporaryError{err: w.c.hide(err)}
 	}
 	left := todo[:0]
 	var again, fatal error

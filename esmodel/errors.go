@@ -48,6 +48,8 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 type ForbiddenError struct {
 	Op     string
 	Status int
+	// Node is who said so, HOST:PORT; "" where it was said of a single document.
+	Node string
 	// User is whom Elasticsearch took us for; "" where it does not say.
 	User string
 	// Privilege is the narrowest privilege that would do, Level is cluster or index;
@@ -62,7 +64,7 @@ func (e *ForbiddenError) Error() string {
 	b.WriteString(": ")
 	switch {
 	case e.Status == 401:
-		b.WriteString("Elasticsearch does not accept the credentials")
+		fmt.Fprintf(&b, "Elasticsearch at %s does not accept the credentials", e.Node)
 	case e.Privilege != "":
 		fmt.Fprintf(&b, "user %q lacks the %s privilege %q", e.User, e.Level, e.Privilege)
 	default:
@@ -89,12 +91,13 @@ func (e *RefusedError) Error() string {
 // TrustError is a TLS connection that must not be used: the certificate is not
 // what was asked for. Waiting does not help, so nothing is tried again.
 type TrustError struct {
+	Node string // HOST:PORT
 	Msg  string
 	Hint string
 	Err  error
 }
 
-func (e *TrustError) Error() string { return withHint(ingest.Printable(e.Msg), e.Hint) }
+func (e *TrustError) Error() string { return withHint(ingest.Printable(e.Node+": "+e.Msg), e.Hint) }
 func (e *TrustError) Unwrap() error { return e.Err }
 
 // IncompleteError says that not every document arrived; the report says which, and

@@ -21,6 +21,15 @@ type replyItem struct {
 	cause  cause
 }
 
+// parseReply is the function of that name, without secrets in what it returns.
+func (c *Client) parseReply(data []byte, dst []replyItem) ([]replyItem, error) {
+	items, err := parseReply(data, dst)
+	for i := len(dst); i < len(items); i++ {
+		c.clean(&items[i].cause)
+	}
+	return items, c.hide(err)
+}
+
 // parseReply reads the reply to a bulk request, appending to dst an item for each
 // document. It believes only what it understands completely.
 func parseReply(data []byte, dst []replyItem) ([]replyItem, error) {

@@ -195,7 +195,7 @@ func (c *Client) deleteHits(ctx context.Context, todo []hit, deleted map[string]
 		data, err := c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: bulkPath}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(len(todo)))
 		var items []replyItem
 		if err == nil {
-			if items, err = parseReply(data, nil); err == nil && len(items) != len(todo) {
+			if items, err = c.parseReply(data, nil); err == nil && len(items) != len(todo) {
 				err = fmt.Errorf("the reply is about %d documents, %d were sent", len(items), len(todo))
 			}
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -66,30 +67,34 @@ func readCause(raw json.RawMessage) cause {
 	return c
 }
 
-// statusError types a reply that is not a success.
-func statusError(op string, status int, header http.Header, body []byte) error {
+// statusError types a node's reply that is not a success.
+func (c *Client) statusError(op string, node *url.URL, status int, header http.Header, body []byte) error {
 	var reply struct {
 		Error json.RawMessage `json:"error"`
 	}
-	var c cause
+	var why cause
 	if json.Unmarshal(body, &reply) == nil && len(reply.Error) > 0 {
-		c = readCause(reply.Error)
+		why = readCause(reply.Error)
 	} else {
-		c = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(string(body[:min(len(body), 200)]))}
+		text := c.secrets.Replace(string(body)) // before it is cut: half a secret is one, too
+		why = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(text[:min(len(text), 200)])}
 	}
+	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, c.Type):
+	case transient(status) || blocked(status, why.Type):
 		return &temporaryError{
-			err:   fmt.Errorf("%d %s: %s", status, c.Type, c.text()),
+			err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			after: retryAfter(header.Get("Retry-After"), time.Now()),
 		}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return forbidden(op, status, c.text())
+		e := forbidden(op, status, why.text())
+		e.Node = node.Host
+		return e
 	case status < 400:
 		return &RefusedError{Op: op, Status: status, Type: "redirect",
 			Reason: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	}
-	return &RefusedError{Op: op, Status: status, Type: c.Type, Reason: c.text()}
+	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text()}
 }
 
 var (
@@ -99,7 +104,8 @@ var (
 
 // forbidden reads from Elasticsearch's reason who lacks what: "action [...] is
 // unauthorized for user [x] ..., this action is granted by the index privileges
-// [create_index,manage,all]". The first is the narrowest, but for reading.
+// [create_index,manage,all]". The first is the narrowest, but for those that our
+// roles are made of: see docs/security.md.
 func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
 	if m := reUser.FindStringSubmatch(reason); m != nil {
@@ -109,8 +115,11 @@ func forbidden(op string, status int, reason string) *ForbiddenError {
 		e.Level = m[1]
 		names := strings.Split(m[2], ",")
 		e.Privilege = names[0]
-		if slices.Contains(names, "read") {
-			e.Privilege = "read"
+		for _, ours := range []string{"read", "index", "create_index"} {
+			if slices.Contains(names, ours) {
+				e.Privilege = ours
+				break
+			}
 		}
 	}
 	return e

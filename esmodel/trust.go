@@ -2,6 +2,7 @@ package esmodel
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -42,7 +44,13 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		return nil, &UsageError{Msg: "more than one of CA certificate, fingerprint, and no check of the certificate", Hint: "pass one of them"}
 	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			u, err := http.ProxyFromEnvironment(r)
+			if err != nil { // its text quotes the address, password and all
+				err = errProxy
+			}
+			return u, err
+		},
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       conf,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -51,6 +59,8 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		ExpectContinueTimeout: time.Second,
 	}, nil
 }
+
+var errProxy = &UsageError{Msg: "the proxy for Elasticsearch is not a URL", Hint: "see HTTPS_PROXY and HTTP_PROXY in the environment"}
 
 // errFingerprint is a server whose certificates do not have the fingerprint.
 var errFingerprint = errors.New("no certificate of the server has the fingerprint given")
@@ -78,9 +88,30 @@ func pinned(chain []*x509.Certificate, want []byte, now time.Time) error {
 	return errFingerprint
 }
 
+// speaksTLS finds out whether a node that was addressed with http and did not
+// answer as Elasticsearch does speaks TLS: Elasticsearch then only ends the
+// connection. Nothing is sent beyond the handshake; the error says what to do.
+func (c *Client) speaksTLS(ctx context.Context, node *url.URL) error {
+	if node.Scheme != "http" || c.spoken.Load() || ctx.Err() != nil {
+		return nil
+	}
+	address := node.Host
+	if node.Port() == "" {
+		address = net.JoinHostPort(node.Hostname(), "80")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil //nolint:nilerr // it does not
+	}
+	_ = conn.Close() // nothing was sent
+	return &TrustError{Node: node.Host, Msg: "the server speaks TLS", Hint: "use https:// in the address"}
+}
+
 // trustError names what is wrong with a TLS connection; nil if it is not that.
-func trustError(err error) *TrustError {
-	t := &TrustError{Err: err}
+func trustError(node string, err error) *TrustError {
+	t := &TrustError{Node: node, Err: err}
 	var (
 		unknown x509.UnknownAuthorityError
 		host    x509.HostnameError
@@ -90,17 +121,17 @@ func trustError(err error) *TrustError {
 	)
 	switch {
 	case errors.Is(err, errFingerprint):
-		t.Msg, t.Hint = errFingerprint.Error(), "compare with: openssl x509 -fingerprint -sha256 -noout -in http_ca.crt"
+		t.Msg, t.Hint = errFingerprint.Error(), "somebody may be in between; compare with: openssl x509 -fingerprint -sha256 -noout -in http_ca.crt"
 	case errors.As(err, &host):
 		t.Msg = fmt.Sprintf("the server's certificate is not for this host: %v", host)
-		t.Hint = "use a name that is in the certificate, or pass --es-fingerprint"
+		t.Hint = "somebody may be in between; use a name that is in the certificate, or pass --es-fingerprint"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		t.Msg = fmt.Sprintf("the server's certificate is not valid at this time: it is for %v to %v",
 			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
-		t.Hint = "renew it, or set the clock"
+		t.Hint = "renew it, or set this machine's clock"
 	case errors.As(err, &unknown):
 		t.Msg = "the server's certificate is signed by an authority that is not trusted"
-		t.Hint = "pass --es-ca-cert FILE with the cluster's http_ca.crt, or --es-fingerprint"
+		t.Hint = "somebody may be in between; if not, pass --es-ca-cert FILE with the cluster's http_ca.crt, or --es-fingerprint"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		t.Msg = fmt.Sprintf("the server's certificate cannot be trusted: %v", err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

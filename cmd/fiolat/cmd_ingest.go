@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 
@@ -73,6 +74,11 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		}
 		if err != nil { // one bad run must not keep the others from being seen
 			errs = append(errs, err)
+		}
+		var trust *esmodel.TrustError
+		var no *esmodel.ForbiddenError
+		if errors.As(err, &trust) || errors.As(err, &no) && no.Status == http.StatusUnauthorized {
+			break // all others would hear the same
 		}
 	}
 	return errors.Join(errs...)

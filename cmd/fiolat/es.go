@@ -99,9 +99,6 @@ func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Insecure {
-		u.warn("--es-insecure: the server's certificate is not checked; whoever is in between reads and changes everything")
-	}
 	for _, w := range client.Warnings {
 		u.warn(w)
 	}
