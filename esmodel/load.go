@@ -186,7 +186,7 @@ func (l *loader) file(ctx context.Context, name string) error {
 		var a actionLine
 		dec := json.NewDecoder(bytes.NewReader(action))
 		dec.DisallowUnknownFields()
-		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" {
+		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" || dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
 			if !whole {
 				l.torn(in)
 				break

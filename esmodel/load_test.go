@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,9 @@ func TestLoadLines(t *testing.T) {
 		{"not a document", eventLine + "a\"}}\n[]\n", 0, "", "2: this is not a document"},
 		{"two documents", eventLine + "a\"}}\n{} {}\n", 0, "", "2: this is not a document"},
 		{"other index", `{"index":{"_index":"secrets","_id":"a"}}` + "\n{}\n", 0, "", `1: index "secrets" is none of prefix "fio"`},
+		{"two actions", eventLine + "a\"}} {}\n{}\n", 0, "", "1: this is not an action line"},
+		{"more than an action", eventLine + "a\"}}]\n{}\n", 0, "", "1: this is not an action line"},
+		{"nested 10,000 deep", eventLine + "a\"}}\n" + strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001) + "\n", 0, "", "2: this is not a document"},
 		{"no id", `{"index":{"_index":"fio-event-2026.08"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
 		{"binary", "\x00\x01\x02\n\x03\n", 0, "", "1: this is not an action line"},
 		{"empty", "", 0, "", ""},
@@ -188,6 +193,83 @@ func FuzzLines(f *testing.F) {
 		}
 		if want := int64(bytes.Count(data, []byte("\n"))); in.n < want || in.n > want+1 {
 			t.Fatalf("%d lines in %q", in.n, data)
+		}
+	})
+}
+
+// Any bytes as a file to load: no panic; what is sent stands in the file, each
+// document after its action line; and every line is sent or named.
+func FuzzLoad(f *testing.F) {
+	run := `{"index":{"_index":"fio-run","_id":"` + RunDocID("r", "") + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"}}` + "\n"
+	for _, s := range []string{
+		eventLine + "a\"}}\n{}\n", eventLine + "a\"},\"_error\":{\"status\":400}}\n{\"a\":[1,2]}", "\n\n{", run, run + eventLine + "b\"}}\n{\"x\":",
+		strings.Replace(run, "partial", "complete", 1), eventLine + "a\"}} \r\n {} \r\n", eventLine + "\\u0000\"}}\n{\"\xff\":1e999}\n", `{"index":{"_index":"fio-event-2026.13","_id":"x"}}` + "\n{}",
+	} {
+		f.Add([]byte(s))
+	}
+	var sent [][2][]byte // Load ends before it is looked at
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		body, _ := io.ReadAll(r.Body)
+		if !strings.HasSuffix(r.URL.Path, "_bulk") {
+			io.WriteString(w, `{"id":"x","count":0,"hits":{"hits":[]}}`)
+			return
+		}
+		lines := bytes.Split(bytes.TrimSuffix(body, []byte("\n")), []byte("\n"))
+		var items []string
+		for i := 0; i < len(lines); i += 2 {
+			sent = append(sent, [2][]byte(lines[i:i+2]))
+			var a actionLine
+			if err := json.Unmarshal(lines[i], &a); err != nil {
+				panic(err)
+			}
+			items = append(items, `{"index":{"status":200,"_id":`+string(encode(a.Index.ID))+`}}`)
+		}
+		io.WriteString(w, `{"items":[`+strings.Join(items, ",")+`]}`)
+	}))
+	f.Cleanup(srv.Close)
+	c, err := NewClient(Config{Addresses: []string{srv.URL}, MaxWait: -1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	file := filepath.Join(f.TempDir(), "f.ndjson")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sent = nil
+		r, err := Load(t.Context(), c, []string{file}, LoadOptions{Bulk: BulkConfig{NoTemplates: true, InFlight: 1}})
+		var lines [][]byte
+		for line := range bytes.Lines(data) {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				lines = append(lines, line)
+			}
+		}
+		runs := 0
+		for _, s := range sent {
+			var got, want actionLine
+			if err := json.Unmarshal(s[0], &got); err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for i := 0; i+1 < len(lines) && !found; i++ {
+				found = json.Unmarshal(lines[i], &want) == nil && want.Index != nil && *want.Index == *got.Index && (bytes.Equal(s[1], lines[i+1]) || got.Index.Index == "fio-run")
+			}
+			if !found {
+				t.Fatalf("sent, and not in the file: %q", s)
+			}
+			if got.Index.Index == "fio-run" {
+				runs++
+			}
+		}
+		if n := r.Total(); n.Made != n.Indexed || n.Made != int64(len(sent)) {
+			t.Fatalf("%+v, %d were sent", n, len(sent))
+		}
+		var torn *TornError
+		switch {
+		case runs > 0: // of several documents of a run the last is sent
+		case err == nil && len(lines) != 2*len(sent), errors.As(err, &torn) && (len(lines)-1)/2 != len(sent):
+			t.Fatalf("%v, but of %d lines %d documents were sent", err, len(lines), len(sent))
 		}
 	})
 }

@@ -2,6 +2,9 @@ package esmodel
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -42,6 +45,71 @@ func FuzzParseReply(f *testing.F) {
 				t.Fatalf("%q has status %d", data, it.status)
 			}
 			_ = it.cause.text()
+		}
+	})
+}
+
+// Whatever comes as a reply to a bulk request, whole, cut or of somebody else: each
+// document has one outcome, and is counted as stored only if the reply says so of it.
+func FuzzBulkReply(f *testing.F) {
+	ids := []string{"one", "two", "three"}
+	ok := `{"items":[{"index":{"_id":"one","status":201}},{"index":{"_id":"two","status":200}},{"index":{"_id":"three","status":201}}]}`
+	for _, s := range []string{
+		ok, ok[:60], strings.Replace(ok, "200", "429", 1), strings.Replace(ok, `200`, `400,"error":{"type":"t","reason":"r"}`, 1), strings.Replace(ok, "two", "one", 1),
+		strings.Replace(ok, "201", `403,"error":{"type":"cluster_block_exception"}`, 1), strings.Replace(ok, "200", "401", 1), `{"items":[]}`, `{"error":"x","status":429}`, `<html>`, "null", ok + ok,
+	} {
+		f.Add([]byte(s), uint16(200))
+		f.Add([]byte(s), uint16(413))
+	}
+	var reply []byte
+	var status int
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		w.WriteHeader(status)
+		w.Write(reply)
+	}))
+	f.Cleanup(srv.Close)
+	c, err := NewClient(Config{Addresses: []string{srv.URL}, MaxWait: -1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, code uint16) {
+		reply, status = data, 200+int(code)%400
+		if status == 204 || status == 304 {
+			return // these have no body
+		}
+		w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, InFlight: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close(t.Context(), false)
+		for _, id := range ids {
+			if err := w.Add(t.Context(), "fio-event-2026.08", []byte(id), []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = w.Flush(t.Context())
+		n := w.Report().Total()
+		if n.Made != 3 || n.Indexed+n.Refused+n.Lost != 3 || n.Lost > 0 && err == nil {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		if n.Indexed == 0 {
+			return
+		}
+		var said struct{ Items []map[string]replyAction }
+		if err := json.Unmarshal(data, &said); err != nil || status > 299 || len(said.Items) != 3 {
+			t.Fatalf("%d indexed by status %d: %v", n.Indexed, status, err)
+		}
+		stored := int64(0)
+		for i, it := range said.Items {
+			for _, a := range it {
+				if a.ID == ids[i] && a.Status/100 == 2 {
+					stored++
+				}
+			}
+		}
+		if n.Indexed > stored {
+			t.Fatalf("%d indexed, the reply says %d", n.Indexed, stored)
 		}
 	})
 }
