@@ -11,7 +11,7 @@ FUZZTIME     ?= 10s# for each fuzz target
 BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
 ORACLE_CASES ?= 500
-ES_SERVERS   ?= 8.19.0 9.1.0# for integration; 8.19.0+security runs one with TLS and a password
+ES_SERVERS   ?= 8.19.0 9.1.0 8.19.0+security# for integration; +security is one with TLS, users and roles
 
 .PHONY: help
 help: ## list the targets
