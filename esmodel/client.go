@@ -339,9 +339,6 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	if t := trustError(node.Host, err); t != nil {
 		return t
 	}
-	if errors.Is(err, errProxy) {
-		return errProxy
-	}
 	if t := c.speaksTLS(outer, node); t != nil {
 		return t
 	}

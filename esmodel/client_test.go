@@ -100,8 +100,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}, Username: "u", Password: "p"})
-	var refused *RefusedError
-	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &refused) || refused.Type != "redirect" {
+	var trust *TrustError
+	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &trust) || !strings.Contains(err.Error(), "redirect (307)") {
 		t.Errorf("%v", err)
 	}
 }

@@ -283,12 +283,12 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	}
 	for n := 0; err == nil && n < len(todo); n++ {
 		if !bytes.Equal(s.items[n].id, b.idOf(todo[n])) {
-			err = fmt.Errorf("the reply is about document %q where %q was sent", s.items[n].id, b.idOf(todo[n]))
+			err = fmt.Errorf("the reply is about document %q where %q was sent", w.c.secrets.Replace(string(s.items[n].id)), b.idOf(todo[n]))
 		}
 	}
 	if err != nil {
 		// What became of the documents is not known; ids make sending them again safe.
-		return todo, &temporaryError{err: w.c.hide(err)}
+		return todo, &temporaryError{err: err}
 	}
 	left := todo[:0]
 	var again, fatal error

@@ -73,6 +73,9 @@ func (e *ForbiddenError) Error() string {
 	if e.Reason != "" {
 		fmt.Fprintf(&b, " (%d: %s)", e.Status, ingest.Printable(e.Reason))
 	}
+	if e.Status == 401 {
+		b.WriteString("; check the user and the password, the API key or the service token")
+	}
 	return b.String()
 }
 
@@ -88,8 +91,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, ingest.Printable(e.Type), ingest.Printable(e.Reason))
 }
 
-// TrustError is a TLS connection that must not be used: the certificate is not
-// what was asked for. Waiting does not help, so nothing is tried again.
+// TrustError is a connection that must not be used: the certificate is not what was
+// asked for, only one side speaks TLS, or the server sends us elsewhere. Waiting
+// does not help, so nothing is tried again.
 type TrustError struct {
 	Node string // HOST:PORT
 	Msg  string

@@ -91,8 +91,8 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 		e.Node = node.Host
 		return e
 	case status < 400:
-		return &RefusedError{Op: op, Status: status, Type: "redirect",
-			Reason: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
+		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
+			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	}
 	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text()}
 }

@@ -44,13 +44,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		return nil, &UsageError{Msg: "more than one of CA certificate, fingerprint, and no check of the certificate", Hint: "pass one of them"}
 	}
 	return &http.Transport{
-		Proxy: func(r *http.Request) (*url.URL, error) {
-			u, err := http.ProxyFromEnvironment(r)
-			if err != nil { // its text quotes the address, password and all
-				err = errProxy
-			}
-			return u, err
-		},
+		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSClientConfig:       conf,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -59,8 +53,6 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		ExpectContinueTimeout: time.Second,
 	}, nil
 }
-
-var errProxy = &UsageError{Msg: "the proxy for Elasticsearch is not a URL", Hint: "see HTTPS_PROXY and HTTP_PROXY in the environment"}
 
 // errFingerprint is a server whose certificates do not have the fingerprint.
 var errFingerprint = errors.New("no certificate of the server has the fingerprint given")

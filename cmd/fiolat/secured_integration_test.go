@@ -263,4 +263,3 @@ func TestSecuredTLS(t *testing.T) {
 		})
 	}
 }
-
