@@ -34,8 +34,9 @@ type Section struct {
 }
 
 const (
-	maxInclude = 16      // files deep
-	maxJobLine = 1 << 20 // bytes
+	maxInclude = 16       // files deep
+	maxJobSize = 16 << 20 // bytes, with all that it includes, as often as it does, and a copy of [global] for each section
+	maxJobLine = 1 << 20  // bytes
 	maxThreads = 1 << 20
 )
 
@@ -66,6 +67,7 @@ type jobParser struct {
 	current Options // those of the open section
 	open    *Section
 	threads int
+	size    int
 }
 
 func (p *jobParser) read(r io.Reader, path string, depth int) error {
@@ -78,6 +80,9 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 	for lines.Scan() {
 		line++
 		text := lines.Text()
+		if p.size += len(text) + 1; p.size > maxJobSize {
+			return bad(fmt.Sprintf("more than %d MiB with what it includes", maxJobSize>>20), "is this a fio job file?")
+		}
 		if i := strings.IndexAny(text, ";#"); i >= 0 { // fio takes them for comments anywhere
 			text = text[:i]
 		}
@@ -152,6 +157,7 @@ func (p *jobParser) section(name string, line int64) {
 	}
 	p.open = &Section{Name: name, Line: line}
 	p.current = maps.Clone(p.global)
+	p.size += 100 * (1 + len(p.global))
 }
 
 func (p *jobParser) set(name, value string) {

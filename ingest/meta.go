@@ -235,6 +235,7 @@ func IsMeta(prefix []byte) bool {
 // document's first key was the start.
 func (s *jsonScan) document(m *Meta) error {
 	var seconds, millis int64
+	s.held = 0
 	err := s.object(func(key string) (err error) {
 		switch key {
 		case versionKey:
@@ -308,7 +309,7 @@ func (s *jsonScan) options(take func(host string, o Options)) error {
 			default:
 				o[key] = v
 			}
-			return err
+			return errors.Join(err, s.hold(100+len(key)+len(v)))
 		})
 		if name, ok := o["name"]; ok && listed && len(o) == 2 {
 			if v, ok := o["value"]; ok {
@@ -332,7 +333,7 @@ func (s *jsonScan) options(take func(host string, o Options)) error {
 				v, err := s.text()
 				name, value, _ := strings.Cut(v, "=")
 				take("", Options{strings.TrimSpace(name): strings.TrimSpace(value)})
-				return err
+				return errors.Join(err, s.hold(100+len(v)))
 			}
 			return s.skip()
 		})
@@ -368,6 +369,7 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 			err = s.options(func(_ string, o Options) { e.Options = merged(e.Options, o) })
 		case "read", "write", "trim":
 			err = s.direction(&e.Dirs[slices.Index(directionNames[:], key)], func(msg string) { errs = append(errs, key+" "+msg) })
+			err = errors.Join(err, s.hold(200)) // for the message
 		case "mixed":
 			var d DirTotals // which directions' it was cannot be told
 			err = s.direction(&d, func(string) {})
@@ -390,7 +392,7 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}
 	m.Entries = append(m.Entries, e)
-	return nil
+	return s.hold(1000 + len(e.JobName) + len(e.Host))
 }
 
 func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
@@ -455,6 +457,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
 					if n > 0 {
 						bins = append(bins, Bin{ns, n})
+						failed = errors.Join(failed, s.hold(32))
 					}
 				} else if strings.HasPrefix(key, "FIO_IO_U_PLAT_") {
 					indexed = true

@@ -306,6 +306,47 @@ func TestParseMetaMemory(t *testing.T) {
 	}
 }
 
+// TestParseMetaHolds: what is fio's JSON is held up to a bound.
+func TestParseMetaHolds(t *testing.T) {
+	defer func(n int) { maxHeld = n }(maxHeld)
+	maxHeld = 1 << 20
+	const head = `{"fio version": "x", "jobs": [`
+	for name, r := range map[string]io.Reader{
+		"jobs":             io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a"},`)),
+		"options":          io.MultiReader(strings.NewReader(head+`{"job options": {`), &counted{format: `"k%d": "v",`}),
+		"listed options":   io.MultiReader(strings.NewReader(`{"fio version": "x", "global options": [`), &counted{format: `"k%d=v",`}),
+		"bins":             io.MultiReader(strings.NewReader(head+`{"jobname": "a", "read": {"clat_ns": {"N": 1, "bins": {`), &counted{format: `"%d": 1,`}),
+		"bad totals":       io.MultiReader(strings.NewReader(head+`{"jobname": "a", `), repeated(`"read": {"clat_ns": {"N": 18446744073709551615}},`)),
+		"several long":     io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "`+strings.Repeat("x", 50000)+`"},`)),
+		"options, in full": io.MultiReader(strings.NewReader(head+`{"job options": {`), repeated(`"same": "`+strings.Repeat("x", 1000)+`",`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseMeta(io.LimitReader(r, 8<<20), "x.json")
+			var bad *ParseError
+			if !errors.As(err, &bad) || !strings.Contains(bad.Msg, "more than 1 MiB of jobs, options and bins") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// counted reads as a text with a number in it that grows, without end.
+type counted struct {
+	format string
+	n      int
+	rest   []byte
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		c.rest = fmt.Appendf(nil, c.format, c.n)
+		c.n++
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
 // repeated reads as s without end.
 type repeated string
 

@@ -62,7 +62,7 @@ type Reader struct {
 
 	err      error // what the input ended with
 	cut      bool  // buf[pos:end] is the last line and has no newline
-	skipping bool  // inside a line longer than MaxLine, whose start is gone
+	skipping bool  // inside a line longer than MaxLine, which has been refused
 
 	line     int64
 	geometry fiohist.Geometry
@@ -209,7 +209,7 @@ func (r *Reader) parse(line []byte) *lineError {
 // fill reads until buf holds a line, or says why there is none. Up to then it has
 // pos == end.
 func (r *Reader) fill() error {
-	if r.err == nil {
+	for r.err == nil {
 		if err := r.read(); err != nil {
 			return err
 		}
@@ -223,11 +223,7 @@ func (r *Reader) fill() error {
 	var damage *ParseError
 	switch {
 	case errors.Is(r.err, io.EOF):
-		if r.skipping {
-			r.skipping = false
-			return r.endLongLine()
-		}
-		if left > 0 {
+		if left > 0 && !r.skipping {
 			r.pos -= left
 			r.cut = true
 			return nil
@@ -235,7 +231,6 @@ func (r *Reader) fill() error {
 		return io.EOF
 	case errors.As(r.err, &damage):
 		r.err = io.EOF
-		r.skipping = false
 		d := *damage
 		if r.line > 0 {
 			d.Msg += fmt.Sprintf(" (after line %d)", r.line)
@@ -246,8 +241,10 @@ func (r *Reader) fill() error {
 }
 
 // read fills the block from the input until there is a newline in it, the input
-// ends, or a line turns out to be too long. A block that holds a newline is not
-// topped up, so that what comes slowly through a pipe is not held back.
+// ends, or a line turns out to be too long. That is an error at once, since its end
+// may be terabytes away in a file of megabytes; the next call passes over the rest.
+// A block that holds a newline is not topped up, so that what comes slowly through
+// a pipe is not held back.
 func (r *Reader) read() error {
 	if r.block == nil {
 		r.block = make([]byte, r.opt.Block+slack)
@@ -256,8 +253,11 @@ func (r *Reader) read() error {
 	r.pos, r.end = 0, 0
 	for idle := 0; ; {
 		room := len(r.block) - slack
-		if r.have == room && r.have > r.opt.MaxLine {
+		if r.have == room && r.have > r.opt.MaxLine && !r.skipping {
 			r.skipping = true
+			r.line++
+			bad := longLine(r.opt.MaxLine)
+			return &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
 		}
 		if r.skipping {
 			r.have = 0
@@ -279,7 +279,6 @@ func (r *Reader) read() error {
 			if r.skipping {
 				r.skipping = false
 				r.pos = from + bytes.IndexByte(got, '\n') + 1
-				return r.endLongLine()
 			}
 		}
 		if r.end > 0 || err != nil {
@@ -307,11 +306,4 @@ func (r *Reader) inputError(err error) error {
 		return fmt.Errorf("%s: after line %d: %s: %w", Printable(r.name), r.line, file.Op, file.Err)
 	}
 	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
-}
-
-// endLongLine is the error for a line longer than MaxLine, at whose end r stands.
-func (r *Reader) endLongLine() error {
-	r.line++
-	bad := longLine(r.opt.MaxLine)
-	return &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
 }

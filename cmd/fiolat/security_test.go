@@ -482,14 +482,14 @@ func TestNodeThatRefuses(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	if runs := s.Docs("fio-run"); len(runs) != 1 || strings.Contains(string(runs[0].Source), `"complete"`) {
-		t.Errorf("%s", runs)
+		t.Errorf("%+v", runs)
 	}
 	s.Heal()
 	if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}
 	if runs := s.Docs("fio-run"); len(runs) != 1 || !strings.Contains(string(runs[0].Source), `"complete"`) || len(s.Docs("*")) != 106 {
-		t.Errorf("%d documents, %s", len(s.Docs("*")), runs)
+		t.Errorf("%d documents, %+v", len(s.Docs("*")), runs)
 	}
 	if left, _ := os.ReadDir(out); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
