@@ -374,7 +374,9 @@ func (d *discovery) search(root, dir string) {
 		case err != nil:
 		case info.IsDir():
 			d.links = append(d.links, path)
-		case ok && info.Mode().IsRegular():
+		case ok && !info.Mode().IsRegular():
+			d.warnings = append(d.warnings, Printable(path)+": not a file; a pipe or a device is read where it is named, and not where it is found")
+		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(), ModTime: info.ModTime(), Host: name.Host}, dir: dir}
 			// Above the path given, a folder that happens to be named clients means nothing.
 			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group, "clients") == root || filepath.Join(group, "clients", host) == root) {

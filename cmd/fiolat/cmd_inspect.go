@@ -128,15 +128,18 @@ func inspectJSON(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summa
 		}
 		logs = append(logs, l)
 	}
-	e := json.NewEncoder(u.stdout)
-	e.SetIndent("", "  ")
 	var measured []string
 	var totals []kindTotals
 	for _, m := range plan.Run.Metas {
 		measured = append(measured, m.Explain()...)
 		totals = append(totals, kindsOf(m)...)
 	}
-	return e.Encode(map[string]any{"measured": measured, "totals": totals, "root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account})
+	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = u.stdout.Write(append(printableJSON(b), '\n'))
+	return err
 }
 
 func startText(run *pipeline.Run) any {

@@ -94,7 +94,7 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if err != nil {
 			panic(err) // strings always marshal
 		}
-		b = append(b, quoted...)
+		b = append(b, printableJSON(quoted)...)
 	}
 	s := &row.Stats
 	value := func(name string, v float64) {
@@ -215,7 +215,7 @@ func (r *renderer) json() {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(r.out, "{\"run\":%s,\n\"rows\":[", b)
+		_, err = fmt.Fprintf(r.out, "{\"run\":%s,\n\"rows\":[", printableJSON(b))
 		return err
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -232,7 +232,7 @@ func (r *renderer) json() {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s}\n", b)
+		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s}\n", printableJSON(b))
 		return err
 	}
 }
@@ -291,8 +291,8 @@ func (r *renderer) csv(unit string, divisor float64) {
 		if row.IOPSKnown {
 			iops = plain(row.IOPS)
 		}
-		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction, row.Dims.Host, row.Dims.Job, row.Dims.Log,
-			r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
+		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
+			ingest.Printable(row.Dims.Host), ingest.Printable(row.Dims.Job), ingest.Printable(row.Dims.Log), r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
 		return w.Write(append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...))
 	}
 	r.end = func(*pipeline.Summary) error {

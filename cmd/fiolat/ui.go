@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/urfave/cli/v2"
@@ -52,7 +56,9 @@ func (u *ui) configure(c *cli.Context) error {
 }
 
 // say writes one line to standard error. Names from files must come through
-// ingest.Printable first.
+// ingest.Printable first, or a newline in one makes a line of its own; all else that
+// moves a terminal's cursor is escaped here, errors of the system quote paths as
+// they are.
 func (u *ui) say(level, format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,6 +70,11 @@ func (u *ui) say(level, format string, args ...any) {
 		u.line(map[string]any{"level": level, "msg": msg})
 		return
 	}
+	lines := strings.Split(msg, "\n")
+	for i := range lines {
+		lines[i] = ingest.Printable(lines[i])
+	}
+	msg = strings.Join(lines, "\n")
 	if level != "info" {
 		msg = "fiolat: " + level + ": " + msg
 	}
@@ -77,8 +88,29 @@ func (u *ui) line(v map[string]any) {
 	if err != nil {
 		b = []byte(strconv.Quote(err.Error()))
 	}
-	u.stderr.Write(append(b, '\n')) //nolint:errcheck // nobody is left to be told
+	u.stderr.Write(append(printableJSON(b), '\n')) //nolint:errcheck // nobody is left to be told
 }
+
+// printableJSON escapes in JSON what encoding/json leaves as it is and a terminal
+// does not: DEL, the control characters above it, those that turn text around.
+func printableJSON(b []byte) []byte {
+	if !bytes.ContainsFunc(b, hidden) {
+		return b
+	}
+	var out []byte
+	for _, r := range string(b) {
+		if !hidden(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
+}
+
+func hidden(r rune) bool { return r >= 0x7f && !strconv.IsPrint(r) }
 
 func (u *ui) warn(msg string) { u.say("warning", "%s", msg) }
 

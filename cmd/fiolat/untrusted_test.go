@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+// hostile is a name with all that moves a terminal's cursor, forges a line, turns
+// text around, is no UTF-8, or does something in a page.
+const hostile = "e\x1b[31m\x1b]0;t\x07\x08\r\n\tfiolat: error: forged\x7f\u009b2J\u202e\u2028\xff<img src=x onerror=alert(1)>\"'&`=cmd|x"
+
+// tame fails if a text has a character that is not printable, but for newlines.
+func tame(t *testing.T, what, text string) {
+	t.Helper()
+	for i, r := range text {
+		if r != '\n' && !strconv.IsPrint(r) {
+			t.Errorf("%s has %q:\n%.300q", what, r, text[max(0, i-100):])
+			return
+		}
+	}
+	if strings.Contains(text, "\nfiolat: error: forged") || !utf8.ValidString(text) {
+		t.Errorf("%s has a forged line, or is no text:\n%q", what, text)
+	}
+}
+
+// TestHostileNames: names of files, folders, hosts, jobs and options, and what is
+// in bad logs, are never printed as they are. Documents hold them as data.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	good := goodLog(t)
+	meta, err := os.ReadFile(real + "/gaps/fio.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Raw bytes where fio writes them raw.
+	inJSON := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(hostile)
+	meta = []byte(strings.NewReplacer(`"jobname" : "gaps"`, `"jobname" : "`+inJSON+`", "hostname": "`+inJSON+`"`, `"ioengine" : "null"`, `"`+inJSON+`" : "`+inJSON+`"`, `"fio-3.33"`, `"fio-3.33`+inJSON+`"`).Replace(string(meta)))
+	write := func(dir, name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	fine := filepath.Join(t.TempDir(), hostile)
+	write(fine, hostile+"_clat_hist.1.log."+hostile, good)
+	write(fine, hostile+".json", meta)
+	write(fine, hostile+"_bw.1.log", []byte("x"))
+	write(fine, hostile+".fio", []byte("["+strings.NewReplacer("\n", "", "\r", "").Replace(hostile)+"]\nwrite_hist_log=x\n"))
+	broken := filepath.Join(t.TempDir(), hostile)
+	write(broken, hostile+"_clat_hist.1.log", []byte(hostile+"\n"))
+	write(broken, hostile+"_clat_hist.2.log", []byte("1, 0, 4096, "+hostile+"\n"))
+	write(broken, hostile+"_clat_hist.3.log.gz", gzipped(good)[:300])
+	write(broken, hostile+".json", []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "`+inJSON+`", "read": {"clat_ns": {"N": 18446744073709551615}}}`+hostile))
+	bad := write(broken, hostile+".ndjson", []byte(hostile+"\n"))
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/other-") }, Status: 400, Type: hostile, Reason: hostile})
+	s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
+		if strings.HasPrefix(index, "refused-histogram") {
+			return 400, hostile, hostile
+		}
+		return 0, "", ""
+	}})
+	out := filepath.Join(t.TempDir(), hostile)
+	mine := []string{"--run-name", hostile, "--run-id", strings.ReplaceAll(hostile, "\xff", ""), "--by", "direction,host,job,log"}
+	for _, args := range [][]string{
+		append([]string{"percentiles", fine}, mine...),
+		append([]string{"percentiles", "--format", "csv", fine}, mine...),
+		append([]string{"percentiles", "--format", "json", fine}, mine...),
+		append([]string{"percentiles", "--format", "ndjson", fine}, mine...),
+		append([]string{"inspect", fine}, mine...),
+		append([]string{"inspect", "--format", "json", fine}, mine...),
+		append([]string{"ingest", "--dry-run", fine}, mine...),
+		append([]string{"ingest", "--output", out, fine}, mine...),
+		{"load", "--es", s.URL, out},
+		append([]string{"ingest", "--es", s.URL, "--output", out, fine}, mine...),
+		append([]string{"ingest", "--es", s.URL, "--output", out, "--index-prefix", "refused", fine}, mine...),
+		{"setup", "--es", s.URL, "--index-prefix", "other"},
+		{"setup", "--es", hostile},
+		{"ingest", "--es", s.URL, "--index-prefix", hostile, fine},
+		{"ingest", "--label", hostile + "=" + hostile, fine},
+		{"ingest", "--output", bad, fine},
+		{"inspect", broken},
+		{"inspect", "--format", "json", broken},
+		{"percentiles", broken},
+		{"percentiles", "--skip-bad", broken, fine},
+		{"percentiles", filepath.Join(broken, "none"+hostile)},
+		{"percentiles", filepath.Join(broken, "*"+hostile+"*[")},
+		{"percentiles", "--fio-json", bad, fine},
+		{"percentiles", "--start", hostile, fine},
+		{"percentiles", "--like", "fio-histo-log-pctiles", filepath.Join(broken, hostile)},
+		{"load", "--es", s.URL, bad},
+		{"load", "--es", s.URL, filepath.Join(broken, hostile)},
+		{hostile}, {"ingest", "--" + hostile}, {"ingest", "--es-password-file", hostile, "--es-user", hostile, "--es", s.URL, fine},
+	} {
+		for _, format := range []string{"text", "json"} {
+			if args[0] == hostile && format == "json" || slices.Contains(args, "--like") && format == "json" {
+				continue
+			}
+			full := slices.Clone(args)
+			if format == "json" {
+				full = append(full, "--log-format", "json")
+			}
+			code, stdout, stderr := fiolat(t, nil, full...)
+			what := format + " " + strings.Join(args, " ")
+			what = strconv.Quote(strings.ReplaceAll(what, hostile, "*"))
+			tame(t, what+" (standard output)", stdout)
+			tame(t, what+" (standard error)", stderr)
+			if code != exitOK && stderr == "" {
+				t.Errorf("%s: exit %d without a word", what, code)
+			}
+			if wantsOK := slices.Contains(args, fine) && !slices.ContainsFunc(args, func(a string) bool {
+				return a == "refused" || a == broken || a == bad || a == "--label" || a == "--start" || a == "--es-user" || a == hostile && slices.Contains(args, "--index-prefix") && !slices.Contains(args, "--run-name")
+			}); wantsOK && code != exitOK {
+				t.Errorf("%s: exit %d\n%s", what, code, stderr)
+			}
+		}
+	}
+	runs := s.Docs("fio-run")
+	if len(runs) != 1 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	var doc struct{ Run struct{ Name string } }
+	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != strings.ToValidUTF8(hostile, "\uFFFD") {
+		t.Errorf("the name in the document is %q, %v", doc.Run.Name, err)
+	}
+}
+
+// TestOddFiles: what is no file is never opened where it is merely found, loops
+// end, and links to folders are searched once.
+func TestOddFiles(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for _, d := range []string{dir, elsewhere} {
+		if err := os.WriteFile(filepath.Join(d, "a_clat_hist.1.log"), goodLog(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, want, stderr := fiolat(t, nil, "percentiles", "--format", "csv", dir)
+	if code != exitOK {
+		t.Fatal(stderr)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	must(syscall.Mkfifo(in("pipe_clat_hist.1.log"), 0o600))
+	must(syscall.Mkfifo(in("fio.json"), 0o600))
+	must(syscall.Mkfifo(in("job.fio"), 0o600))
+	must(os.Symlink("/dev/zero", in("zero_clat_hist.1.log")))
+	must(os.Symlink("/dev/zero", in("zero.json")))
+	must(os.Symlink("pipe_clat_hist.1.log", in("link_clat_hist.1.log")))
+	must(os.Symlink("self_clat_hist.1.log", in("self_clat_hist.1.log")))
+	must(os.Symlink(".", in("here")))
+	must(os.Symlink("..", in("up")))
+	must(os.Mkdir(in("sub"), 0o700))
+	must(os.Symlink("../sub", in("sub/again")))
+	must(os.Symlink("/", in("root")))
+	listener, err := net.Listen("unix", in("socket_clat_hist.1.log"))
+	must(err)
+	defer listener.Close()
+	cmd, stdout, errs := program(t, nil, "percentiles", "--format", "csv", dir)
+	cmd.WaitDelay = time.Second
+	stuck := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
+	if err := cmd.Run(); err != nil || stdout.String() != want {
+		t.Errorf("%v\n%s\n%s", err, stdout, errs)
+	}
+	for _, name := range []string{"pipe", "zero", "link", "socket"} {
+		if !strings.Contains(errs.String(), name+"_clat_hist.1.log: not a file") {
+			t.Errorf("%s is left out in silence:\n%s", name, errs)
+		}
+	}
+	if !strings.Contains(errs.String(), "self_clat_hist.1.log: too many levels of symbolic links") {
+		t.Errorf("the loop is left out in silence:\n%s", errs)
+	}
+	// A link to a folder and to a file elsewhere are followed: the user may read them.
+	must(os.Symlink(elsewhere, in("elsewhere")))
+	if code, _, stderr := fiolat(t, nil, "inspect", in("elsewhere")); code != exitOK || !strings.Contains(stderr, "1 read") {
+		t.Error(stderr)
+	}
+}
+
+// TestGzipBomb: 10 GB in a few MB are refused in bounded memory.
+func TestGzipBomb(t *testing.T) {
+	t.Parallel()
+	var member bytes.Buffer
+	z, err := gzip.NewWriterLevel(&member, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, 1<<20)
+	for range 100 {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bomb := filepath.Join(t.TempDir(), "bomb_clat_hist.1.log.gz")
+	if err := os.WriteFile(bomb, bytes.Repeat(member.Bytes(), 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, stdout, stderr := program(t, nil, "percentiles", bomb)
+	cmd.Run() // the code is looked at
+	if cmd.ProcessState.ExitCode() != exitInput || stdout.Len() > 0 || !strings.Contains(stderr.String(), "bomb_clat_hist.1.log.gz:1: a line of more than 1048576 bytes") || !strings.Contains(stderr.String(), "--max-line") {
+		t.Errorf("%v\n%s", cmd.ProcessState, stderr)
+	}
+	if kb := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; kb > 128<<10 {
+		t.Errorf("%d MB of memory", kb>>10)
+	}
+}
+
+// TestOutputIsOurs: files that lie where ours go are replaced by new ones of ours,
+// and never written into.
+func TestOutputIsOurs(t *testing.T) {
+	t.Parallel()
+	out, kept := filepath.Join(t.TempDir(), "out"), t.TempDir()
+	ingest := func() []string {
+		if code, _, stderr := fiolat(t, nil, "ingest", "--output", out, real+"/gaps"); code != exitOK {
+			t.Fatal(stderr)
+		}
+		files, _ := filepath.Glob(filepath.Join(out, "*"))
+		return files
+	}
+	files := ingest()
+	if len(files) != 3 {
+		t.Fatal(files)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(f, []byte("theirs"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(f, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if os.Getuid() == 0 {
+			if err := os.Chown(f, 65534, 65534); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Link(f, filepath.Join(kept, filepath.Base(f))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range ingest() {
+		st, err := os.Stat(f)
+		if err != nil || st.Mode().Perm() != 0o600 || st.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			t.Errorf("%s: %v, %v", f, st.Mode(), err)
+		}
+		if b, err := os.ReadFile(filepath.Join(kept, filepath.Base(f))); err != nil || string(b) != "theirs" {
+			t.Errorf("written into: %.100s, %v", b, err)
+		}
+	}
+}
