@@ -70,14 +70,24 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
 		go test -count=1 -timeout 1h -tags oracle ./internal/like
 
+.PHONY: sbom
+sbom: build ## list what is in ./fiolat, as CycloneDX, into fiolat.cdx.json
+	scripts/sbom fiolat >fiolat.cdx.json
+
+.PHONY: verify
+verify: ## all modules, those of the tools too, are what go.sum says, and go.mod gives a reason for each
+	@awk '/^\t/ && !/\/\/ ./ { print "go.mod: " $$1 " has no comment that says what it is for"; bad = 1 } END { exit bad }' go.mod
+	go mod verify
+	go mod verify -modfile=tools/go.mod
+
 .PHONY: demo
 demo: ## show fiolat at work on sample logs
 	scripts/demo
 
 .PHONY: check
-check: ci-deps ## what CI runs: lint, race, integration, oracle, docs-check, and that they left the tree as it was
+check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that they left the tree as it was
 	@before=$$(git status --porcelain); \
-	for target in lint race integration oracle docs-check; do \
+	for target in verify lint race integration oracle docs-check; do \
 		echo "== make $$target"; $(MAKE) --no-print-directory $$target ORACLE_CASES=30; \
 	done; \
 	if [ "$$before" != "$$(git status --porcelain)" ]; then git status --short; \

@@ -3,15 +3,15 @@ module fiolat
 go 1.26.0
 
 require (
-	github.com/cenkalti/backoff/v5 v5.0.3
-	github.com/elastic/go-elasticsearch/v8 v8.19.7
-	github.com/klauspost/compress v1.20.3
-	github.com/schollz/progressbar/v3 v3.19.1
-	github.com/ulikunitz/xz v0.5.17
-	github.com/urfave/cli/v2 v2.27.7
-	go.yaml.in/yaml/v3 v3.0.5
-	golang.org/x/sync v0.24.0
-	golang.org/x/term v0.47.0
+	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
+	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
+	github.com/klauspost/compress v1.20.3 // zstd, and gzip at twice the speed of the standard library
+	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
+	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
+	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
+	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules
+	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
+	golang.org/x/term v0.47.0 // is standard error a terminal?
 )
 
 require (
