@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
 	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
-	github.com/klauspost/compress v1.20.3 // zstd, and gzip at twice the speed of the standard library
+	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
 	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
