@@ -215,6 +215,7 @@ func TestTrust(t *testing.T) {
 	ca, caKey := (*authority)(nil).issue(t, true, "ca", now.Add(-time.Hour), now.Add(time.Hour))
 	other, otherKey := (*authority)(nil).issue(t, true, "other", now.Add(-time.Hour), now.Add(time.Hour))
 	a, b := &authority{ca, caKey}, &authority{other, otherKey}
+	var conf tls.Config // of servers to come
 	start := func(key *ecdsa.PrivateKey, certs ...*x509.Certificate) string {
 		var chain [][]byte
 		for _, c := range certs {
@@ -225,7 +226,8 @@ func TestTrust(t *testing.T) {
 			fmt.Fprint(w, `{}`)
 		}))
 		srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-		srv.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: chain, PrivateKey: key}}}
+		srv.TLS = conf.Clone()
+		srv.TLS.Certificates = []tls.Certificate{{Certificate: chain, PrivateKey: key}}
 		srv.StartTLS()
 		t.Cleanup(srv.Close)
 		return srv.URL
@@ -242,6 +244,10 @@ func TestTrust(t *testing.T) {
 	old := serve(a, "127.0.0.1", now.Add(-2*time.Hour), now.Add(-time.Hour))
 	wrong := serve(a, "example.org", now.Add(-time.Hour), now.Add(time.Hour))
 	forged := serve(b, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour), ca) // shows our public certificate
+	conf.MinVersion, conf.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+	outdated := serve(a, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
+	conf = tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	asking := serve(a, "127.0.0.1", now.Add(-time.Hour), now.Add(time.Hour))
 	pemOf := func(c *x509.Certificate) []byte {
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 	}
@@ -265,6 +271,8 @@ func TestTrust(t *testing.T) {
 		{"fingerprint mismatch", Config{Addresses: []string{good}, Fingerprint: print(other)}, "has the fingerprint"},
 		{"fingerprint of a certificate merely shown", Config{Addresses: []string{forged}, Fingerprint: print(ca)}, "authority that is not trusted"},
 		{"insecure", Config{Addresses: []string{wrong}, Insecure: true}, ""},
+		{"TLS 1.1", Config{Addresses: []string{outdated}, CACert: pemOf(ca)}, "no TLS connection: remote error: tls: protocol version not supported; fiolat speaks TLS 1.2 and 1.3"},
+		{"client certificate wanted", Config{Addresses: []string{asking}, CACert: pemOf(ca)}, "no TLS connection: remote error: tls: certificate required"},
 		{"self-signed", Config{Addresses: []string{alone}}, "authority that is not trusted"},
 		{"self-signed, its fingerprint", Config{Addresses: []string{alone}, Fingerprint: print(self)}, ""},
 		{"no TLS", Config{Addresses: []string{strings.Replace(plain.URL, "http:", "https:", 1)}}, "does not speak TLS; use http:// in the address"},

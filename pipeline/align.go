@@ -32,7 +32,12 @@ func floorDiv(a, b int64) int64 {
 }
 
 // maxSpan is how many quanta a run may span: more means clocks that are years apart.
-const maxSpan = 50_000_000
+// maxRecord is how many one record may cover: a stamp that is years late must not fill
+// the memory before it is found out.
+const (
+	maxSpan   = 50_000_000
+	maxRecord = 1_000_000
+)
 
 // cell is one quantum of one log: a histogram per direction, nil without I/O.
 type cell [ingest.Directions]*fiohist.Hist
@@ -88,6 +93,7 @@ func (c *cells) take(end int64) []*cell {
 
 var (
 	errClosed = fmt.Errorf("its I/Os belong to a time that is already finished: the log is out of order by more than %d windows", headRecords)
+	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is", maxRecord)
 	errSpan   = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, or use a longer --interval", maxSpan)
 )
 
@@ -122,6 +128,12 @@ func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner 
 func (a *aligner) add(p piece, d ingest.Direction) error {
 	if len(p.counts.n) == 0 {
 		return nil
+	}
+	switch last := a.grid.last(p.end); {
+	case last-a.cells.first >= maxSpan:
+		return errSpan
+	case last-a.grid.index(p.start) >= maxRecord:
+		return errRecord
 	}
 	if a.inflight {
 		return a.addInflight(p, d)

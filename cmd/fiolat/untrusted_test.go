@@ -283,3 +283,45 @@ func TestOutputIsOurs(t *testing.T) {
 		}
 	}
 }
+
+// TestHugeNumbers: numbers at the ends of what fits are refused, or counted right to
+// twelve digits.
+func TestHugeNumbers(t *testing.T) {
+	t.Parallel()
+	row := func(stamp, count string) string {
+		return stamp + ", 0, 4096, " + count + strings.Repeat(", "+count, 28) + "\n"
+	}
+	var seconds strings.Builder
+	for s := range 40 {
+		seconds.WriteString(row(fmt.Sprint(s, "000"), "1"))
+	}
+	for _, tt := range []struct {
+		name, log string
+		args      []string
+		code      int
+		want      string
+	}{
+		{"a count of 2^64", row("1000", "0") + row("2000", "18446744073709551616"), nil, exitInput, ".log:2: "},
+		{"a count of 2^63", row("1000", "0") + row("2000", "9223372036854775808"), nil, exitInput, ".log:2: "},
+		{"a count of 2^44", row("1000", "0") + row("2000", "17592186044416"), nil, exitInput, ".log:2: "},
+		{"a stamp of 2^63", row("1000", "0") + row("9223372036854775808", "1"), nil, exitInput, ".log:2: "},
+		{"a stamp of the year 2201", row("1000", "0") + row("7289654400000", "1"), nil, exitInput, "beyond the year 2200"},
+		{"a million columns", row("1000", "1") + "2000, 0, 4096" + strings.Repeat(", 1", 300_000) + "\n", nil, exitInput, ".log:2: "},
+		{"years in one record", row("1000", "1") + row("7000000000", "1"), []string{"--interval", "1s"}, exitInput, "it covers more than 1000000 intervals"},
+		{"years between records", seconds.String() + row("60000000000", "1"), nil, exitInput, "more than 50000000 intervals from the run's start"},
+		// 29 x 40,000 of the largest count are more than 2^64.
+		{"a sum of more than 2^64", strings.Repeat(row("1000", "17592186044415"), 40_000), nil, exitOK, "I/Os       2040693581152"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a_clat_hist.1.log")
+			if err := os.WriteFile(path, []byte(tt.log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := fiolat(t, nil, append([]string{"percentiles", path}, tt.args...)...)
+			if code != tt.code || !strings.Contains(stderr, tt.want) || (code != exitOK) != (stdout == "") {
+				t.Errorf("exit %d, want %d and %q:\n%.1000s%s", code, tt.code, tt.want, stdout, stderr)
+			}
+		})
+	}
+}
