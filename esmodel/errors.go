@@ -95,13 +95,20 @@ func (e *RefusedError) Error() string {
 // asked for, only one side speaks TLS, or the server sends us elsewhere. Waiting
 // does not help, so nothing is tried again.
 type TrustError struct {
-	Node string // HOST:PORT
+	Node string // HOST:PORT, "" where it is said elsewhere
 	Msg  string
 	Hint string
 	Err  error
 }
 
-func (e *TrustError) Error() string { return withHint(ingest.Printable(e.Node+": "+e.Msg), e.Hint) }
+func (e *TrustError) Error() string {
+	msg := e.Msg
+	if e.Node != "" {
+		msg = e.Node + ": " + msg
+	}
+	return withHint(ingest.Printable(msg), e.Hint)
+}
+
 func (e *TrustError) Unwrap() error { return e.Err }
 
 // IncompleteError says that not every document arrived; the report says which, and

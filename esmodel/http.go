@@ -18,4 +18,4 @@ func HTTPClient(cfg Config) (*http.Client, error) {
 }
 
 // Trust is what is wrong with a TLS connection; nil if err is not about that.
-func Trust(err error) *TrustError { return trustError(err) }
+func Trust(err error) *TrustError { return trustError("", err) }
