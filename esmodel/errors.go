@@ -64,7 +64,11 @@ func (e *ForbiddenError) Error() string {
 	b.WriteString(": ")
 	switch {
 	case e.Status == 401:
-		fmt.Fprintf(&b, "Elasticsearch at %s does not accept the credentials", e.Node)
+		b.WriteString("Elasticsearch ")
+		if e.Node != "" {
+			b.WriteString("at " + e.Node + " ")
+		}
+		b.WriteString("does not accept the credentials")
 	case e.Privilege != "":
 		fmt.Fprintf(&b, "user %q lacks the %s privilege %q", e.User, e.Level, e.Privilege)
 	default:
