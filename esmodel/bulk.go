@@ -41,7 +41,7 @@ type Writer interface {
 // Defaults of BulkConfig.
 const (
 	DefaultFlushBytes = 4 << 20
-	DefaultInFlight   = 3
+	DefaultInFlight   = 8
 	defaultGzipLevel  = 1
 	probeEvery        = 30 * time.Second
 )
@@ -53,9 +53,10 @@ type BulkConfig struct {
 	// FlushBytes is the size of a request before compression; 0 is 4 MiB. One
 	// document may be larger and then goes alone.
 	FlushBytes int
-	// InFlight is the number of requests under way at once; 0 is 3. The writer holds
-	// at most (InFlight + 1) x FlushBytes of documents, and InFlight x FlushBytes of
-	// compressed requests if they do not compress at all; real ones take an eighth.
+	// InFlight is the most requests under way at once; 0 is 8. How many there are is
+	// found out from what the server takes. The writer holds at most
+	// (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x FlushBytes
+	// of compressed requests if they do not compress at all; real ones take an eighth.
 	InFlight int
 	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network
 	// and none to this very machine, where compression only takes the server's
@@ -88,7 +89,7 @@ type BulkWriter struct {
 	adding chan struct{} // a lock that can be waited for with a context
 	cur    *batch        // being filled; owned by who holds adding
 	closed bool          // owned by who holds adding
-	free   chan *batch   // InFlight + 1 of them in all
+	free   chan *batch   // flow.limit + 1 of them in all, but for those under way when it fell
 	queue  chan *batch
 	ctx    context.Context // of the deliveries
 	cancel context.CancelCauseFunc
@@ -101,6 +102,8 @@ type BulkWriter struct {
 	counts  []*Counts // by batch item's index
 	names   []string
 	number  map[string]int32
+	flow    flow
+	batches int // how many there are
 	pending int
 	idle    chan struct{} // closed while pending is 0
 	fatal   error         // nothing more can be done: Add fails
@@ -148,9 +151,8 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 	}
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
-	for range cap(w.free) {
-		w.free <- new(batch)
-	}
+	w.flow = newFlow(cfg.InFlight)
+	w.supply()
 	w.name(nil)
 	w.put = w.newSender()
 	for range cfg.InFlight {
@@ -159,9 +161,9 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 			defer w.wg.Done()
 			s := w.newSender()
 			for b := range w.queue {
+				b.again = false
 				w.deliver(s, b, b.all())
-				b.reset(w.cfg.FlushBytes)
-				w.free <- b
+				w.recycle(b)
 				w.done()
 			}
 		}()
@@ -267,6 +269,28 @@ func (w *BulkWriter) dispatch(ctx context.Context) error {
 	case <-ctx.Done():
 		w.done()
 		return context.Cause(ctx)
+	}
+}
+
+// recycle makes a batch whose documents have their outcomes ready for others, or
+// lets it go where fewer requests at once are better.
+func (w *BulkWriter) recycle(b *batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flow.done(time.Now(), len(b.raw), len(w.free) == 0, b.again)
+	if w.batches > w.flow.limit+1 {
+		w.batches--
+		return
+	}
+	b.reset(w.cfg.FlushBytes)
+	w.free <- b
+	w.supply()
+}
+
+// supply makes as many batches as requests may be under way, and one to be filled.
+func (w *BulkWriter) supply() {
+	for ; w.batches < w.flow.limit+1; w.batches++ {
+		w.free <- new(batch)
 	}
 }
 

@@ -280,6 +280,56 @@ func TestManyGoroutinesAdd(t *testing.T) {
 	}
 }
 
+// However slow the server is, the writer holds no more than BulkConfig says, and it
+// keeps its promise without leaving anything behind.
+func TestMemoryIsBoundedWhileTheServerIsSlow(t *testing.T) {
+	const flush, inFlight, docs = 16 << 10, 4, 2000
+	doc := fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("y", 1000))
+	for _, tt := range []struct {
+		name  string
+		level int
+		fault esmodeltest.Fault
+	}{
+		{"slow", -1, esmodeltest.Fault{Times: -1, Delay: 3 * time.Millisecond}},
+		{"slow, compressed", 1, esmodeltest.Fault{Times: -1, Delay: 3 * time.Millisecond}},
+		{"slow and full", -1, esmodeltest.Fault{Times: 12, Delay: 3 * time.Millisecond, Status: 429}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			s.Inject(tt.fault)
+			w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: flush, InFlight: inFlight, GzipLevel: tt.level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := int64(0)
+			for i := range docs {
+				if err := w.Add(t.Context(), "fio-event-2026.08", fmt.Appendf(nil, "id%05d", i), doc); err != nil {
+					t.Fatal(err)
+				}
+				n := w.Report().Total()
+				most = max(most, (n.Made-n.Indexed)*n.Bytes/n.Made) // all are of one size
+			}
+			if most > (inFlight+1)*flush {
+				t.Errorf("held %d bytes, want at most %d", most, (inFlight+1)*flush)
+			}
+			if most < 2*flush {
+				t.Errorf("held %d bytes: was the server slow?", most)
+			}
+			if err := w.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantCounts(t, w.Report(), Counts{Made: docs, Indexed: docs})
+			for w.batches > 0 {
+				if b := <-w.free; cap(b.raw) > 2*flush {
+					t.Errorf("a batch kept %d bytes", cap(b.raw))
+				}
+				w.batches--
+			}
+			w.Close(t.Context(), false)
+		})
+	}
+}
+
 func TestRetryAfterIsHonoured(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	var next time.Duration

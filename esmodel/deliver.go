@@ -20,6 +20,7 @@ type batch struct {
 	ids   []byte
 	items []item
 	todo  []int32 // scratch of all
+	again bool    // something had to be sent again
 }
 
 // item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the
@@ -104,6 +105,7 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			w.mu.Lock()
 			w.report.Retried += int64(len(todo))
 			w.mu.Unlock()
+			b.again = true
 		case errors.As(err, &away):
 			w.setDown(err)
 			w.setAside(b, todo)
@@ -253,11 +255,11 @@ var errTooLarge = errors.New("the request is too large")
 // left and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
 	w := s.w
-	encoding := s.encode(b, todo)
+	data, encoding := s.encode(b, todo)
 	// The transport may go on reading a body after the reply, or the failure, is
 	// there, and closes it when it is done. So it reads from something that can be
-	// cut off from our buffer, which is filled anew for the next request.
-	body := &detachable{data: s.buf.Bytes()}
+	// cut off from our memory, which is filled anew for the next request.
+	body := &detachable{data: data}
 	defer body.Close()
 	w.mu.Lock()
 	w.report.Requests++
@@ -276,6 +278,12 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	}
 	if err != nil {
 		return todo, err
+	}
+	if allStored(reply, b, todo) {
+		for _, i := range todo {
+			w.acknowledge(b.items[i].index)
+		}
+		return todo[:0], nil
 	}
 	s.items, err = w.c.parseReply(reply, s.items[:0])
 	if err == nil && len(s.items) != len(todo) {
@@ -317,27 +325,30 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	return left, again
 }
 
-// encode puts the request for todo into s.buf.
-func (s *sender) encode(b *batch, todo []int32) (encoding string) {
+// encode makes the request for todo: in s.buf, or where it is not compressed and
+// about neighbours, mostly all of the batch, the batch's own memory.
+func (s *sender) encode(b *batch, todo []int32) (data []byte, encoding string) {
 	s.buf.Reset()
 	var dst io.Writer = &s.buf
 	if s.gz != nil {
 		s.gz.Reset(&s.buf)
 		dst, encoding = s.gz, "gzip"
 	}
-	// Neighbours are written in one go: mostly it is the whole batch.
 	for n := 0; n < len(todo); {
-		from := b.items[todo[n]].at
-		to := b.items[todo[n]].end
+		first := n
+		from, to := b.items[todo[n]].at, b.items[todo[n]].end
 		for n++; n < len(todo) && b.items[todo[n]].at == to; n++ {
 			to = b.items[todo[n]].end
+		}
+		if s.gz == nil && first == 0 && n == len(todo) {
+			return b.raw[from:to], ""
 		}
 		_, _ = dst.Write(b.raw[from:to]) // into memory: cannot fail
 	}
 	if s.gz != nil {
 		_ = s.gz.Close() // into memory as well
 	}
-	return encoding
+	return s.buf.Bytes(), encoding
 }
 
 func (w *BulkWriter) acknowledge(index int32) {

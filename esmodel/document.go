@@ -39,7 +39,8 @@ type Encoder struct {
 	common string // run, labels and the start of interval
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
-	middle []string // by bucket, as JSON
+	middle []string // by bucket, as JSON and with a comma
+	number []string // the same of its index
 	octave []uint8  // by bucket
 	key    []byte   // scratch of ID
 	id     [sha256.Size]byte
@@ -54,6 +55,7 @@ type Encoder struct {
 	// scratch of Histogram, one buffer for each array
 	values, counts, index, exact []byte
 	weights                      [octaves]float64
+	weight                       floats
 }
 
 // NewEncoder prepares for the documents of a run in indices of a prefix.
@@ -75,10 +77,12 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	}
 	if g := run.Geometry; g.Groups > 0 {
 		e.middle = make([]string, g.Columns())
+		e.number = make([]string, g.Columns())
 		e.octave = make([]uint8, g.Columns())
 		for i := range e.middle {
 			m := g.Middle(i)
-			e.middle[i] = string(appendFloat(nil, m))
+			e.middle[i] = string(append(appendFloat(nil, m), ','))
+			e.number[i] = strconv.Itoa(i) + ","
 			e.octave[i] = uint8(max(bits.Len64(uint64(m))-1, 0))
 		}
 	}
@@ -219,12 +223,12 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	leaf.Hist.Each(func(i int, w float64) {
 		sum += w
 		if r := math.Floor(sum + 0.5); r > before {
-			e.values = append(append(e.values, e.middle[i]...), ',')
-			e.counts = append(appendFloat(e.counts, r-before), ',')
+			e.values = append(e.values, e.middle[i]...)
+			e.counts = append(strconv.AppendInt(e.counts, int64(r-before), 10), ',') // below 2^63, or refused below
 			before = r
 		}
-		e.index = append(strconv.AppendInt(e.index, int64(i), 10), ',')
-		e.exact = append(appendFloat(e.exact, w), ',')
+		e.index = append(e.index, e.number[i]...)
+		e.exact = append(e.weight.append(e.exact, w), ',')
 		e.weights[e.octave[i]] += w
 	})
 	if !(sum >= 0 && sum < math.MaxInt64/2) {

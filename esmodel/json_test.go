@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -40,6 +41,22 @@ func FuzzString(f *testing.F) {
 // brokenRun: ToValidUTF8 makes one U+FFFD of several broken bytes in a row, where
 // encoding/json and this package make one of each.
 func brokenRun(s string) bool { return !utf8.ValidString(s) }
+
+// floats writes what appendFloat writes, whatever it has written before.
+func TestFloats(t *testing.T) {
+	var f floats
+	r := rand.New(rand.NewPCG(1, 2))
+	special := []float64{0, math.Copysign(0, -1), 1, -math.MaxFloat64, -1.2345678901234567e-300, 1.2345678901234567e-6, math.NaN(), math.Inf(1), 1 << 60}
+	for range 20000 {
+		v := float64(r.IntN(300)) * 0.999000999000999
+		if n := r.IntN(40); n < len(special) {
+			v = special[n]
+		}
+		if got, want := string(f.append([]byte("x"), v)), "x"+string(appendFloat(nil, v)); got != want {
+			t.Fatalf("%v became %s, want %s", v, got, want)
+		}
+	}
+}
 
 func FuzzFloat(f *testing.F) {
 	for _, v := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {

@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -13,6 +14,31 @@ const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
 // replyLimit is the longest reply that is read about n documents. A reason quotes
 // parts of its document; it does not get longer than this.
 func replyLimit(n int) int64 { return min(1<<20+int64(n)*8<<10, 256<<20) }
+
+// allStored says whether a reply is, byte for byte, that all documents of todo were
+// stored. Nearly all replies are. Decoding one takes 2 us a document, a tenth of what
+// it takes to make the document; this takes a hundredth of that.
+func allStored(reply []byte, b *batch, todo []int32) bool {
+	rest, ok := bytes.CutPrefix(reply, []byte(`{"items":[`))
+	for n := 0; ok && n < len(todo); n++ {
+		if n > 0 {
+			rest, ok = bytes.CutPrefix(rest, []byte(","))
+		}
+		if ok {
+			rest, ok = bytes.CutPrefix(rest, []byte(`{"index":{"_id":"`))
+		}
+		if ok {
+			rest, ok = bytes.CutPrefix(rest, b.idOf(todo[n]))
+		}
+		if ok {
+			rest, ok = bytes.CutPrefix(rest, []byte(`","status":20`))
+		}
+		if ok = ok && (bytes.HasPrefix(rest, []byte("0}}")) || bytes.HasPrefix(rest, []byte("1}}"))); ok {
+			rest = rest[3:]
+		}
+	}
+	return ok && string(rest) == "]}"
+}
 
 // replyItem is what Elasticsearch says of one document. id is part of the reply.
 type replyItem struct {

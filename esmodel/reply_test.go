@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -112,4 +113,49 @@ func FuzzBulkReply(f *testing.F) {
 			t.Fatalf("%d indexed, the reply says %d", n.Indexed, stored)
 		}
 	})
+}
+
+// allStored says yes only where reading the reply says the same of each document.
+func FuzzAllStored(f *testing.F) {
+	for _, s := range []string{
+		`{"items":[]}`,
+		`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`,
+		`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]} `,
+		`{"items":[{"index":{"_id":"a","status":201}}]}`,
+		`{"items":[{"index":{"_id":"b","status":201}},{"index":{"_id":"a","status":200}}]}`,
+		`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":202}}]}`,
+		`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":429}}]}`,
+		`{"items":[{"index":{"_id":"a","status":201}}{"index":{"_id":"b","status":200}}]}`,
+		`{"items":[{"create":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`,
+		`{"error":"x","items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`,
+	} {
+		f.Add(s)
+	}
+	var b batch
+	for _, id := range []string{"a", "b"} {
+		b.add(0, "fio-run", []byte(id), []byte("{}"))
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		if !allStored([]byte(reply), &b, b.all()) {
+			return
+		}
+		items, err := new(Client).parseReply([]byte(reply), nil)
+		if err != nil || len(items) != 2 {
+			t.Fatalf("%q is read as %v, %v", reply, items, err)
+		}
+		for n, it := range items {
+			if !bytes.Equal(it.id, b.idOf(int32(n))) || it.status/100 != 2 {
+				t.Errorf("%q: %+v", reply, it)
+			}
+		}
+	})
+}
+
+func TestAllStored(t *testing.T) {
+	var b batch
+	b.add(0, "fio-run", []byte("a"), []byte("{}"))
+	b.add(0, "fio-run", []byte("b"), []byte("{}"))
+	if !allStored([]byte(`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`), &b, b.all()) {
+		t.Error("an ordinary reply is not taken for what it is")
+	}
 }

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	pythonClient = "elasticsearch==8.19.1"
+	esPort       = "BENCH_ES_PORT" // where the server listens; default 9290
+)
+
+//go:embed parallel_bulk.py
+var parallelBulk []byte
+
+// posting is a real Elasticsearch, and documents ready to be posted to it.
+type posting struct {
+	b     *bench
+	url   string
+	files []string // *.ndjson
+	bytes int64
+	docs  int64
+	run   []string // arguments of fiolat ingest that make these documents
+}
+
+// newPosting starts a server and makes documents; down must be called.
+func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err error) {
+	set, err := b.set()
+	if err != nil {
+		return nil, nil, err
+	}
+	port := os.Getenv(esPort)
+	if port == "" {
+		port = "9290"
+	}
+	// Whatever has happened to the context, the server goes.
+	down = func() {
+		_, _ = output(context.WithoutCancel(ctx), "scripts/elasticsearch", "down", "--port", port)
+	}
+	defer func() {
+		if err != nil {
+			down()
+		}
+	}()
+	p = &posting{b: b, url: "http://127.0.0.1:" + port}
+	if _, err = output(ctx, "scripts/elasticsearch", "up", "--port", port); err != nil {
+		return nil, nil, err
+	}
+	p.run = append([]string{"--run-id", "bench", "--start", "2026-03-01T12:00:00Z", "--by", "direction,log", "--interval", "1s", "--log-format", "json"}, set.plain...)
+	dir := filepath.Join(b.dir, "documents")
+	if _, err = output(ctx, append([]string{b.fiolat, "ingest", "--output", dir}, p.run...)...); err != nil {
+		return nil, nil, err
+	}
+	if p.files, err = filepath.Glob(filepath.Join(dir, "*.ndjson")); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range p.files {
+		n, err := lines(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.docs += int64(n / 2)
+	}
+	p.bytes = size(p.files)
+	fmt.Fprintf(os.Stderr, "%d documents, %d MB\n", p.docs, p.bytes>>20)
+	_, err = output(ctx, b.fiolat, "setup", "--es", p.url)
+	return p, down, err
+}
+
+// sends is a contender that fills an empty server with the documents.
+func (p *posting) sends(name string, args ...string) contender {
+	return contender{name: name, args: args, docs: p.docs, before: p.empty, after: p.arrived, env: []string{"ELASTICSEARCH_URL=" + p.url}}
+}
+
+// posts is the bare poster.
+func (p *posting) posts(name string, senders, size, gzip int) contender {
+	return p.sends(name, append([]string{p.b.self, "post", "-url", p.url, "-senders", strconv.Itoa(senders),
+		"-bytes", strconv.Itoa(size), "-gzip", strconv.Itoa(gzip)}, p.files...)...)
+}
+
+// index compares fiolat with plain senders of the same documents to the same
+// server. fiolat reads the logs and makes the documents meanwhile, makes sure of
+// each one, and of the run in the end; the others find them made.
+func index(ctx context.Context, b *bench) ([]result, error) {
+	p, down, err := newPosting(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer down()
+	python, err := venv(ctx)
+	if err != nil {
+		return nil, err
+	}
+	script := filepath.Join(b.dir, "parallel_bulk.py")
+	if err = os.WriteFile(script, parallelBulk, 0o600); err != nil {
+		return nil, err
+	}
+	if err = p.warm(ctx); err != nil {
+		return nil, err
+	}
+	bare := p.posts("bare _bulk poster in Go, 4 x 4 MiB", 4, 4<<20, 0)
+	bare.want = timesAs(0.9)
+	helper := p.sends("Python's helpers.parallel_bulk", append([]string{python, script, p.url}, p.files...)...)
+	helper.want = func(r result, _ []result) (string, bool) { return "more than 1 times", r.ratio > 1 }
+	return b.race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare, helper)
+}
+
+// requests shows what the size of a request, compression and their number do.
+func requests(ctx context.Context, b *bench) ([]result, error) {
+	p, down, err := newPosting(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer down()
+	if err = p.warm(ctx); err != nil {
+		return nil, err
+	}
+	var all []contender
+	for _, s := range []struct{ senders, mb, gzip int }{
+		{3, 4, 0}, {3, 1, 0}, {3, 2, 0}, {3, 8, 0}, {3, 15, 0},
+		{1, 4, 0}, {2, 4, 0}, {6, 4, 0}, {3, 4, 1}, {3, 4, 6},
+	} {
+		name := fmt.Sprintf("%d at once of %d MiB", s.senders, s.mb)
+		if s.gzip > 0 {
+			name += fmt.Sprintf(", gzip level %d", s.gzip)
+		}
+		all = append(all, p.posts(name, s.senders, s.mb<<20, s.gzip))
+	}
+	return b.race(ctx, all...)
+}
+
+// warm lets the server's compiler see the work before anybody is timed.
+func (p *posting) warm(ctx context.Context) error {
+	for range 3 {
+		c := p.posts("warm up", 4, 4<<20, 0)
+		if _, err := p.b.time(ctx, &c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty removes all documents and leaves the templates.
+func (p *posting) empty(ctx context.Context) error {
+	var indices []struct{ Index string }
+	if err := p.call(ctx, http.MethodGet, "/_cat/indices/fio-*?format=json", &indices); err != nil {
+		return err
+	}
+	for _, ix := range indices {
+		if err := p.call(ctx, http.MethodDelete, "/"+ix.Index, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrived says whether each document is there.
+func (p *posting) arrived(string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var count struct{ Count int64 }
+	err := errors.Join(p.call(ctx, http.MethodPost, "/fio-*/_refresh", nil), p.call(ctx, http.MethodGet, "/fio-*/_count", &count))
+	if err == nil && count.Count != p.docs {
+		err = fmt.Errorf("%d documents are in Elasticsearch, want %d", count.Count, p.docs)
+	}
+	return err
+}
+
+func (p *posting) call(ctx context.Context, method, path string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, method, p.url+path, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s: %s", method, path, res.Status, bytes.TrimSpace(data))
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(data, out)
+}
+
+// venv is the interpreter of a virtual environment with Elasticsearch's client,
+// which is made if it is not there.
+func venv(ctx context.Context) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "fiolat", "bench-venv")
+	python, stamp := filepath.Join(dir, "bin", "python"), filepath.Join(dir, "fiolat-pins")
+	if made, err := os.ReadFile(stamp); err == nil && string(made) == pythonClient {
+		return python, nil
+	}
+	base := os.Getenv("PYTHON")
+	if base == "" {
+		base = "python3"
+	}
+	for _, args := range [][]string{{base, "-m", "venv", "--clear", dir}, {python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", pythonClient}} {
+		if _, err = output(ctx, args...); err != nil {
+			return "", err
+		}
+	}
+	// Written last, so that an installation that was cut short is done again.
+	return python, os.WriteFile(stamp, []byte(pythonClient), 0o600)
+}
+
+var _ = exec.ErrNotFound
+var _ = strings.Cut

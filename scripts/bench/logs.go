@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest"
+	"fiolat/internal/testlog"
+)
+
+// real are the records of which all logs are made.
+const real = "testdata/fio/randrw/randrw_clat_hist.*.log"
+
+// The set: as many logs and seconds as in the issue that names the targets.
+const (
+	setLogs    = 32
+	setRecords = 600 // in each direction, one a second
+)
+
+// logSet are the logs on disk.
+type logSet struct {
+	dir   string // of the plain logs
+	plain []string
+	// mixed are as many records, no two the same: real ones repeated are learned
+	// by heart by the processor's branch prediction, which flatters every parser.
+	mixed   []string
+	gz, zst []string
+	bytes   int64 // of plain
+	sparse  int64 // of mixed
+}
+
+// makeSet writes the set, once in a run.
+func makeSet(ctx context.Context, b *bench) (s logSet, err error) {
+	fmt.Fprintln(os.Stderr, "making the set of logs")
+	s.dir = filepath.Join(b.dir, "plain")
+	if _, err = output(ctx, b.self, "make-set", b.dir); err != nil {
+		return s, err
+	}
+	for _, f := range []struct {
+		files *[]string
+		glob  string
+	}{{&s.plain, "plain/*"}, {&s.mixed, "mixed/*"}, {&s.gz, "gz/*"}, {&s.zst, "zst/*"}} {
+		if *f.files, err = filepath.Glob(filepath.Join(b.dir, f.glob)); err != nil || len(*f.files) != setLogs {
+			return s, fmt.Errorf("%d files %s, want %d: %v", len(*f.files), f.glob, setLogs, err)
+		}
+	}
+	s.bytes = size(s.plain)
+	s.sparse = size(s.mixed)
+	return s, nil
+}
+
+func size(files []string) (n int64) {
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+func realLogs() (logs [][]byte, err error) {
+	names, err := filepath.Glob(real)
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("no logs %s: run this at the top of the project", real)
+	}
+	for _, name := range names {
+		log, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		logs = append(logs, log)
+	}
+	return logs, nil
+}
+
+// makeSetTool is the subcommand that writes the set.
+func makeSetTool(_ context.Context, args []string) error {
+	source, err := realLogs()
+	if err != nil {
+		return err
+	}
+	template, err := testlog.NewTemplate(bytes.Join(source, nil))
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for n := range setLogs {
+		g.Go(func() error {
+			plain := template.Log(uint64(n), time.Second, setRecords)
+			mixed, err := testlog.Resample(source[n%len(source)], uint64(n), time.Second, setRecords)
+			if err != nil {
+				return err
+			}
+			// The levels are the ones that gzip and zstd choose themselves.
+			var gz, zst bytes.Buffer
+			zw, _ := gzip.NewWriterLevel(&gz, 6) // 6 is a level
+			zw.Write(mixed)                      //nolint:errcheck // into memory
+			zw.Close()                           //nolint:errcheck // into memory
+			sw, err := zstd.NewWriter(&zst, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(3)))
+			if err != nil {
+				return err
+			}
+			sw.Write(mixed) //nolint:errcheck // into memory
+			sw.Close()      //nolint:errcheck // into memory
+			for _, f := range []struct {
+				dir, ending string
+				data        []byte
+			}{{"plain", "", plain}, {"mixed", "", mixed}, {"gz", ".gz", gz.Bytes()}, {"zst", ".zst", zst.Bytes()}} {
+				dir := filepath.Join(args[0], f.dir)
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					return err
+				}
+				if err := writeSynced(filepath.Join(dir, logName(n)+f.ending), f.data); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func logName(n int) string { return fmt.Sprintf("bench_clat_hist.%d.log", n+1) }
+
+// writeSynced writes a file to the disk, so that no writing back disturbs what is
+// measured later; it stays in the page cache.
+func writeSynced(name string, data []byte) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// streams are logs that are made while they are read from named pipes, at the
+// speed of memory.
+type streams struct {
+	logs, seconds, coarseness int
+	bytes                     int64 // per pipe and whole second; 0 is not known
+}
+
+// contender is fiolat, or whatever reads the pipes, over such logs: args get the
+// names of the pipes appended.
+func (s streams) contender(b *bench, name string, args ...string) contender {
+	c := contender{name: name, runs: 1, docs: 0}
+	dir := filepath.Join(b.dir, fmt.Sprintf("pipes-%d-%d", s.logs, s.seconds))
+	for n := range s.logs {
+		args = append(args, filepath.Join(dir, logName(n)))
+	}
+	c.args = args
+	var maker *exec.Cmd
+	c.before = func(ctx context.Context) error {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		for n := range s.logs {
+			if err := syscall.Mkfifo(filepath.Join(dir, logName(n)), 0o600); err != nil {
+				return err
+			}
+		}
+		maker = exec.CommandContext(ctx, b.self, "make-logs", "-logs", strconv.Itoa(s.logs), "-seconds", strconv.Itoa(s.seconds),
+			"-coarseness", strconv.Itoa(s.coarseness), dir)
+		maker.Stderr = os.Stderr
+		gently(maker)
+		return maker.Start()
+	}
+	c.after = func(string) error {
+		return maker.Wait() // it fails if not everything was read
+	}
+	return c
+}
+
+// makeLogsTool is the subcommand that writes logs into named pipes.
+func makeLogsTool(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("make-logs", flag.ContinueOnError)
+	logs := flags.Int("logs", 1, "how many")
+	seconds := flags.Int("seconds", 600, "records in each direction, one a second")
+	coarseness := flags.Int("coarseness", 0, "log_hist_coarseness")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	source, err := realLogs()
+	if err != nil {
+		return err
+	}
+	for n := range source {
+		if source[n], err = coarser(source[n], *coarseness); err != nil {
+			return err
+		}
+	}
+	template, err := testlog.NewTemplate(bytes.Join(source, nil))
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	for n := range *logs {
+		g.Go(func() error {
+			pipe, err := openPipe(ctx, filepath.Join(flags.Arg(0), logName(n)))
+			if err != nil {
+				return err
+			}
+			block := make([]byte, 1<<20/min(*logs, 16))
+			// Not through io.CopyBuffer, which would prefer the file's own ReadFrom
+			// and with it a buffer of 32 KiB.
+			_, err = io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds), block)
+			return errors.Join(err, pipe.Close())
+		})
+	}
+	return g.Wait()
+}
+
+// openPipe waits for a reader without a thread that waits.
+func openPipe(ctx context.Context, name string) (*os.File, error) {
+	for {
+		pipe, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return pipe, err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// coarser is a log as fio writes it with a log_hist_coarseness.
+func coarser(log []byte, coarseness int) (out []byte, err error) {
+	r := ingest.NewBytesReader(log, "real", ingest.ReaderOptions{})
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		g, _ := r.Geometry()
+		var c ingest.Record
+		c.Time, c.Dir = rec.Time, rec.Dir
+		for k, i := range rec.Index {
+			i >>= coarseness
+			if n := len(c.Index); n > 0 && c.Index[n-1] == i {
+				c.Count[n-1] += rec.Count[k]
+				continue
+			}
+			c.Index, c.Count = append(c.Index, i), append(c.Count, rec.Count[k])
+		}
+		out = ingest.AppendRecord(out, &c, g.Columns()>>coarseness)
+	}
+}
+
+// decompressTool is the subcommand that decompresses files with the library that
+// fiolat uses, and does nothing with what comes out: as many at a time as there
+// are cores.
+func decompressTool(_ context.Context, args []string) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, name := range args {
+		g.Go(func() error {
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			var src io.Reader
+			if filepath.Ext(name) == ".gz" {
+				src, err = gzip.NewReader(f)
+			} else {
+				var d *zstd.Decoder
+				if d, err = zstd.NewReader(f, zstd.WithDecoderConcurrency(1)); err == nil {
+					defer d.Close()
+				}
+				src = d
+			}
+			if err != nil {
+				return err
+			}
+			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, src, make([]byte, 1<<18))
+			return err
+		})
+	}
+	return g.Wait()
+}

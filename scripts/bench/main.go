@@ -1,0 +1,133 @@
+// Command bench measures what fiolat promises about speed and memory, each as a
+// ratio to another program that does the same work in the same run on the same
+// machine, and writes one table into docs/benchmarks.md. `make bench` runs it.
+//
+// It claims nothing that it did not see: each program's output is checked, and
+// a program that fails, or that leaves work undone, fails the benchmark. A part is
+// a function in the list below; it names its contenders and what is wanted of
+// them. It is no test: a target that is missed is written down as missed, and the
+// exit code is 0.
+//
+// What a contender needs of this program (making logs, posting documents) runs in
+// processes of its own, as hidden subcommands: on Linux a child's peak memory is
+// at least that of the process that started it, so this one must stay small.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// part is one section of the table.
+type part struct {
+	name, title string
+	run         func(context.Context, *bench) ([]result, error)
+}
+
+// parts are measured in this order.
+var parts = []part{
+	{"percentiles", "percentiles --interval 10s of 32 logs x 600 s x 2 directions", percentiles},
+	{"compressed", "the same, compressed, and decompressing alone", compressed},
+	{"parser", "parsing on one core, in memory", parser},
+	{"memory", "peak memory of logs that are made while they are read", memory},
+	{"index", "documents into Elasticsearch", index},
+	{"requests", "bulk requests of the bare poster: size, compression and number", requests},
+}
+
+// bench is what all parts share.
+type bench struct {
+	self, fiolat string // programs
+	dir          string // for everything that is made; goes in the end
+	rounds       int
+	set          func() (logSet, error)
+}
+
+func main() {
+	err := run(os.Args[1:])
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &exit) || err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if len(args) > 0 && tools[args[0]] != nil {
+		return tools[args[0]](ctx, args[1:])
+	}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := flags.String("parts", "", "measure only these parts, a list of "+strings.Join(names, ",")+", and print the table without writing it")
+	out := flags.String("o", "docs/benchmarks.md", "the file whose table is to be replaced")
+	b := &bench{}
+	flags.IntVar(&b.rounds, "rounds", 5, "how often each program runs")
+	flags.StringVar(&b.fiolat, "fiolat", "./fiolat", "the program to measure")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted := parts
+	if *only != "" {
+		wanted = nil
+		for _, name := range strings.Split(*only, ",") {
+			i := slices.Index(names, name)
+			if i < 0 {
+				return fmt.Errorf("there is no part %q: parts are %s", name, strings.Join(names, ", "))
+			}
+			wanted = append(wanted, parts[i])
+		}
+	}
+	var err error
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.fiolat, err = filepath.Abs(b.fiolat); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "fiolat-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	b.set = sync.OnceValues(func() (logSet, error) { return makeSet(ctx, b) })
+	doc := newDocument(ctx)
+	for _, p := range wanted {
+		fmt.Fprintln(os.Stderr, "==", p.title)
+		results, err := p.run(ctx, b)
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		doc.add(p, results)
+	}
+	fmt.Print(doc.table())
+	if *only != "" {
+		return nil
+	}
+	return doc.write(*out)
+}
+
+// tools are the subcommands that parts start as processes of their own.
+var tools = map[string]func(context.Context, []string) error{
+	"make-set":   makeSetTool,
+	"make-logs":  makeLogsTool,
+	"decompress": decompressTool,
+	"post":       postTool,
+}

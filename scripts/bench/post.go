@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/errgroup"
+)
+
+// postTool is the subcommand that is the bare poster: it sends *.ndjson files in
+// requests of so many bytes, so many at once, and looks at nothing but whether
+// Elasticsearch says that all went well. It asks for the shortest reply there is.
+func postTool(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("post", flag.ContinueOnError)
+	url := flags.String("url", "", "of Elasticsearch")
+	size := flags.Int("bytes", 4<<20, "of a request")
+	senders := flags.Int("senders", 4, "requests at once")
+	path := flags.String("path", "/_bulk?filter_path=errors", "of the requests")
+	level := flags.Int("gzip", 0, "level, 0 is none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *senders}}
+	requests := make(chan []byte)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(requests)
+		for _, name := range flags.Args() {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			for len(data) > 0 {
+				n := cut(data, *size)
+				select {
+				case requests <- data[:n]:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+				data = data[n:]
+			}
+		}
+		return nil
+	})
+	for range *senders {
+		g.Go(func() error {
+			var buf bytes.Buffer
+			var zw *gzip.Writer
+			if *level > 0 {
+				var err error
+				if zw, err = gzip.NewWriterLevel(io.Discard, *level); err != nil {
+					return err
+				}
+			}
+			for body := range requests {
+				if zw != nil {
+					buf.Reset()
+					zw.Reset(&buf)
+					_, err := zw.Write(body)
+					if err = errors.Join(err, zw.Close()); err != nil {
+						return err
+					}
+					body = buf.Bytes()
+				}
+				if err := post(ctx, client, *url+*path, body, zw != nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func post(ctx context.Context, client *http.Client, url string, body []byte, zipped bool) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	if zipped {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var reply struct{ Errors *bool }
+	if err = json.NewDecoder(res.Body).Decode(&reply); err != nil || res.StatusCode != http.StatusOK || (reply.Errors != nil && *reply.Errors) {
+		return fmt.Errorf("reply %s, errors %v: %w", res.Status, reply.Errors, err)
+	}
+	_, err = io.Copy(io.Discard, res.Body) // to the end, so that the connection is used again
+	return err
+}
+
+// cut is the length of a request: whole pairs of lines up to the size, but one at least.
+func cut(data []byte, size int) (n int) {
+	for n < len(data) {
+		pair := n
+		for range 2 {
+			pair += bytes.IndexByte(data[pair:], '\n') + 1
+		}
+		if n > 0 && pair > size {
+			return n
+		}
+		n = pair
+	}
+	return n
+}

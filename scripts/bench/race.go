@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// contender is one of the programs that do the same work. The first of a race is
+// what the others are compared with.
+type contender struct {
+	name string
+	args []string
+	env  []string
+	// runs is in how many of the rounds it takes part, 0 is all: what takes minutes
+	// runs once.
+	runs int
+	// before and after are not timed. after looks at whether the work was done; it
+	// is told where standard output is.
+	before func(context.Context) error
+	after  func(stdout string) error
+	// bytes and docs are what it gets through, 0 if that is of no interest.
+	bytes, docs int64
+	want        want
+}
+
+// want is a target: what a result should be, in words, and whether it is. The
+// results are those of the race so far, this one included.
+type want func(r result, of []result) (string, bool)
+
+// timesAs wants the contender to take at least so many times as long as the first.
+func timesAs(least float64) want {
+	return func(r result, _ []result) (string, bool) {
+		return fmt.Sprintf("at least %g times", least), r.ratio >= least
+	}
+}
+
+// memoryOf wants a peak of at most so many MB.
+func memoryOf(most float64) want {
+	return func(r result, _ []result) (string, bool) {
+		return fmt.Sprintf("at most %g MB", most), r.memory <= most
+	}
+}
+
+// sample is one run.
+type sample struct {
+	wall, cpu time.Duration
+	memory    float64 // peak, in MB of 2^20 bytes
+}
+
+// result is what became of a contender.
+type result struct {
+	*contender
+	samples []sample
+	wall    time.Duration // median
+	cpu     time.Duration // median, user and system
+	memory  float64       // highest
+	ratio   float64       // of wall time to the first contender's: median of those of the rounds
+	wanted  string
+	met     bool
+	note    string // instead of times, where there are none
+}
+
+// race runs the contenders in turn, round after round, so that whatever else the
+// machine does falls on all of them; in every other round in opposite order. It
+// compares runs of one round only.
+func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, error) {
+	results := make([]result, len(contenders))
+	for i := range contenders {
+		results[i].contender = &contenders[i]
+	}
+	for round := range b.rounds {
+		for k := range results {
+			i := k
+			if round%2 == 1 {
+				i = len(results) - 1 - k
+			}
+			r := &results[i]
+			if r.runs > 0 && round >= r.runs {
+				continue
+			}
+			s, err := b.time(ctx, r.contender)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", r.name, err)
+			}
+			r.samples = append(r.samples, s)
+			fmt.Fprintf(os.Stderr, "%d/%d %-40s %8.3f s %8.3f s cpu %8.1f MB\n", round+1, b.rounds, r.name, s.wall.Seconds(), s.cpu.Seconds(), s.memory)
+		}
+	}
+	for i := range results {
+		r := &results[i]
+		var wall, cpu, ratio []float64
+		for n, s := range r.samples {
+			wall, cpu = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds())
+			r.memory = max(r.memory, s.memory)
+			if n < len(results[0].samples) {
+				ratio = append(ratio, s.wall.Seconds()/results[0].samples[n].wall.Seconds())
+			}
+		}
+		r.wall, r.cpu = seconds(median(wall)), seconds(median(cpu))
+		r.ratio = median(ratio)
+		if r.want != nil {
+			r.wanted, r.met = r.want(*r, results[:i+1])
+		}
+	}
+	return results, nil
+}
+
+// time runs a contender once.
+func (b *bench) time(ctx context.Context, c *contender) (s sample, err error) {
+	if c.before != nil {
+		if err = c.before(ctx); err != nil {
+			return s, err
+		}
+	}
+	stdout, err := os.Create(filepath.Join(b.dir, "stdout"))
+	if err != nil {
+		return s, err
+	}
+	defer stdout.Close()
+	var stderr tail
+	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
+	gently(cmd)
+	start := time.Now()
+	err = cmd.Run()
+	s.wall = time.Since(start)
+	if err != nil {
+		return s, fmt.Errorf("%w: %s", err, stderr.text)
+	}
+	s.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	s.memory = float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
+	if c.after != nil {
+		err = c.after(stdout.Name())
+	}
+	return s, err
+}
+
+// gently ends a command with SIGTERM first when its context ends.
+func gently(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	t.text = t.text[max(len(t.text)-2000, 0):]
+	return len(p), nil
+}
+
+// output runs a command that nobody times and returns what it prints.
+func output(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	gently(cmd)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%s: %w: %s", args[0], err, exit.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}

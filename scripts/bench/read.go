@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// interval of the percentiles over the set.
+const interval = 10
+
+// percentiles compares fiolat with fio's own programs, and with reading alone.
+func percentiles(ctx context.Context, b *bench) ([]result, error) {
+	set, err := b.set()
+	if err != nil {
+		return nil, err
+	}
+	python, err := output(ctx, "scripts/oracle-python")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"fio-histo-log-pctiles", "fiologparser_hist"} {
+		if err = b.fioProgram(name); err != nil {
+			return nil, err
+		}
+	}
+	program := func(name string) string { return filepath.Join(b.dir, name+".py") }
+	plain, err := b.race(ctx,
+		contender{name: "fiolat", args: b.percentiles(set.plain), after: quanta, bytes: set.bytes},
+		contender{name: "cat > /dev/null", args: cat(set.plain), bytes: set.bytes, want: timesAs(1 / 2.5)},
+		contender{name: "fio-histo-log-pctiles", args: append([]string{python, program("fio-histo-log-pctiles"), "--time-quantum", strconv.Itoa(interval)}, set.plain...),
+			runs: 1, after: atLeastLines(setRecords / interval), bytes: set.bytes, want: timesAs(300)},
+		contender{name: "fiologparser_hist", args: append([]string{python, program("fiologparser_hist"), "--interval", strconv.Itoa(interval * 1000)}, set.plain...),
+			runs: 1, after: atLeastLines(setRecords / interval), bytes: set.bytes, want: timesAs(1400)},
+	)
+	if err != nil {
+		return nil, err
+	}
+	mixed, err := b.race(ctx,
+		contender{name: "fiolat, no two records the same", args: b.percentiles(set.mixed), after: quanta, bytes: set.sparse},
+		contender{name: "cat > /dev/null", args: cat(set.mixed), bytes: set.sparse, want: timesAs(1 / 2.5)},
+	)
+	return append(plain, mixed...), err
+}
+
+// percentiles is fiolat's command line over logs.
+func (b *bench) percentiles(logs []string) []string {
+	return append([]string{b.fiolat, "percentiles", "--format", "csv", "--interval", strconv.Itoa(interval) + "s"}, logs...)
+}
+
+// cat is a shell's `cat FILES > /dev/null`.
+func cat(files []string) []string {
+	return append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, files...)
+}
+
+// quanta says whether fiolat's table has a row for each quantum of the set: 600 s
+// begin with the first I/O and end some ms after a whole number of quanta.
+func quanta(stdout string) error {
+	n, err := lines(stdout)
+	if rows := n - 1; err == nil && rows != setRecords/interval && rows != setRecords/interval+1 {
+		err = fmt.Errorf("%d rows, want %d or one more", rows, setRecords/interval)
+	}
+	return err
+}
+
+func atLeastLines(least int) func(string) error {
+	return func(stdout string) error {
+		n, err := lines(stdout)
+		if err == nil && n < least {
+			err = fmt.Errorf("%d lines, want at least %d", n, least)
+		}
+		return err
+	}
+}
+
+func lines(name string) (n int, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		n++
+	}
+	return n, s.Err()
+}
+
+// fioProgram unpacks a program that comes with fio: from FIOLAT_TEST_FIO_HIST_DIR,
+// fio's tools/hist, or from where Debian puts it.
+func (b *bench) fioProgram(name string) error {
+	var text []byte
+	dir := os.Getenv("FIOLAT_TEST_FIO_HIST_DIR")
+	if dir != "" {
+		var err error
+		if text, err = os.ReadFile(filepath.Join(dir, name+".py")); err != nil {
+			return err
+		}
+	} else {
+		packed, err := os.ReadFile("/usr/share/doc/fio/" + name + ".py.gz")
+		if err != nil {
+			return fmt.Errorf("%w: install Debian's package fio, or set FIOLAT_TEST_FIO_HIST_DIR to fio's tools/hist", err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return err
+		}
+		if text, err = io.ReadAll(z); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(b.dir, name+".py"), text, 0o600)
+}
+
+// compressed compares reading compressed logs with decompressing them and nothing
+// else, on as many cores: with the library that fiolat uses, and with the programs
+// gzip and zstd.
+func compressed(ctx context.Context, b *bench) ([]result, error) {
+	set, err := b.set()
+	if err != nil {
+		return nil, err
+	}
+	var all []result
+	for _, f := range []struct {
+		program string
+		files   []string
+	}{{"gzip", set.gz}, {"zstd", set.zst}} {
+		contenders := []contender{
+			{name: "fiolat, " + f.program, args: b.percentiles(f.files), after: quanta, bytes: set.bytes},
+			{name: "the same library alone", args: append([]string{b.self, "decompress"}, f.files...), bytes: set.bytes, want: timesAs(1 / 1.3)},
+		}
+		if _, err = exec.LookPath(f.program); err == nil {
+			contenders = append(contenders, contender{name: f.program + " -dc, a process a core", bytes: set.bytes,
+				args: []string{"sh", "-c", fmt.Sprintf(`printf '%%s\n' "$@" | xargs -P %d -n %d %s -dc > /dev/null`,
+					runtime.GOMAXPROCS(0), (len(f.files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), f.program), "sh"}})
+			contenders[len(contenders)-1].args = append(contenders[len(contenders)-1].args, f.files...)
+		}
+		results, err := b.race(ctx, contenders...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, results...)
+	}
+	return all, nil
+}
+
+// parser is the reader's own benchmark: it has no program to be compared with, but
+// bytes and allocations.
+func parser(ctx context.Context, b *bench) ([]result, error) {
+	out, err := output(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkReader$", "-benchmem", "-cpu", "1", "-count", strconv.Itoa(b.rounds), "./ingest")
+	if err != nil {
+		return nil, err
+	}
+	type figures struct{ rate, allocs []float64 }
+	found := map[string]*figures{}
+	var order []string
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line)
+		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {
+			continue
+		}
+		name := strings.TrimPrefix(f[0], "BenchmarkReader/")
+		if found[name] == nil {
+			found[name] = new(figures)
+			order = append(order, name)
+		}
+		for i := 2; i+1 < len(f); i += 2 {
+			v, err := strconv.ParseFloat(f[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %w", line, err)
+			}
+			switch f[i+1] {
+			case "MB/s":
+				found[name].rate = append(found[name].rate, v)
+			case "allocs/op":
+				found[name].allocs = append(found[name].allocs, v)
+			}
+		}
+	}
+	if len(order) == 0 {
+		return nil, fmt.Errorf("no benchmark ran: %s", out)
+	}
+	var all []result
+	for _, name := range order {
+		rate, allocs := median(found[name].rate)/1000, median(found[name].allocs)
+		r := result{contender: &contender{name: name}, note: fmt.Sprintf("%.2f GB/s, %g allocations in 1200 records", rate, allocs)}
+		if strings.HasPrefix(name, "randrw") {
+			r.wanted, r.met = "over 1.8 GB/s, no allocation per record", rate > 1.8 && allocs < 100
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
