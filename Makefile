@@ -10,6 +10,8 @@ TOOL := go tool -modfile=tools/go.mod
 FUZZTIME     ?= 10s# for each fuzz target
 BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
+BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists them
+BENCH_ROUNDS ?= 5# of bench
 ORACLE_CASES ?= 500
 ES_SERVERS   ?= 8.19.0 9.1.0 8.19.0+security# for integration; +security is one with TLS, users and roles
 
@@ -40,6 +42,10 @@ fuzz: ## every fuzz target for FUZZTIME (10s)
 lint: ## golangci-lint over the code, shellcheck over the scripts
 	$(TOOL) golangci-lint run --allow-serial-runners ./...
 	shellcheck .ci/run $$(grep -lE '^#!.*bash' scripts/*)
+
+.PHONY: bench
+bench: build ## fiolat against fio's programs, cat, decompressors and plain senders, into docs/benchmarks.md; BENCH_PARTS=index,memory only prints these
+	go run ./scripts/bench -parts '$(BENCH_PARTS)' -rounds '$(BENCH_ROUNDS)'
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks matching BENCH (all), BENCHCOUNT (10) runs, into bench/COMMIT.txt

@@ -16,8 +16,8 @@ const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
 func replyLimit(n int) int64 { return min(1<<20+int64(n)*8<<10, 256<<20) }
 
 // allStored says whether a reply is, byte for byte, that all documents of todo were
-// stored. Nearly all replies are. Decoding one takes 2 us a document, a tenth of what
-// it takes to make the document; this takes a hundredth of that.
+// stored. Nearly all replies are, and decoding one takes 0.7 us and four allocations
+// a document, this a twentieth of it (BenchmarkReply).
 func allStored(reply []byte, b *batch, todo []int32) bool {
 	rest, ok := bytes.CutPrefix(reply, []byte(`{"items":[`))
 	for n := 0; ok && n < len(todo); n++ {

@@ -3,6 +3,7 @@ package esmodel
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -158,4 +159,37 @@ func TestAllStored(t *testing.T) {
 	if !allStored([]byte(`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`), &b, b.all()) {
 		t.Error("an ordinary reply is not taken for what it is")
 	}
+}
+
+// BenchmarkReply reads the ordinary reply to a request of 700 documents.
+//
+//	go test -run '^$' -bench BenchmarkReply ./esmodel
+func BenchmarkReply(b *testing.B) {
+	var batch batch
+	var items []string
+	for i := range 700 {
+		id := fmt.Sprintf("%022d", i)
+		batch.add(0, "fio-run", []byte(id), []byte("{}"))
+		items = append(items, `{"index":{"_id":"`+id+`","status":201}}`)
+	}
+	reply := []byte(`{"items":[` + strings.Join(items, ",") + `]}`)
+	todo := batch.all()
+	b.Run("how=compared", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if !allStored(reply, &batch, todo) {
+				b.Fatal("not taken for what it is")
+			}
+		}
+	})
+	b.Run("how=decoded", func(b *testing.B) {
+		b.ReportAllocs()
+		var dst []replyItem
+		for b.Loop() {
+			var err error
+			if dst, err = parseReply(reply, dst[:0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

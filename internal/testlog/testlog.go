@@ -7,7 +7,7 @@
 // the thousand that never touch a disk. It writes well-formed logs only; tests of
 // damage do their own damage.
 //
-// Only tests import it.
+// Only tests and scripts/bench import it.
 package testlog
 
 import (

@@ -10,10 +10,8 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -225,6 +223,3 @@ func venv(ctx context.Context) (string, error) {
 	// Written last, so that an installation that was cut short is done again.
 	return python, os.WriteFile(stamp, []byte(pythonClient), 0o600)
 }
-
-var _ = exec.ErrNotFound
-var _ = strings.Cut

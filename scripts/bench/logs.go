@@ -153,13 +153,12 @@ func writeSynced(name string, data []byte) error {
 // speed of memory.
 type streams struct {
 	logs, seconds, coarseness int
-	bytes                     int64 // per pipe and whole second; 0 is not known
 }
 
 // contender is fiolat, or whatever reads the pipes, over such logs: args get the
 // names of the pipes appended.
 func (s streams) contender(b *bench, name string, args ...string) contender {
-	c := contender{name: name, runs: 1, docs: 0}
+	c := contender{name: name, runs: 1}
 	dir := filepath.Join(b.dir, fmt.Sprintf("pipes-%d-%d", s.logs, s.seconds))
 	for n := range s.logs {
 		args = append(args, filepath.Join(dir, logName(n)))

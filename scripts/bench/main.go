@@ -19,7 +19,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -53,11 +52,7 @@ type bench struct {
 }
 
 func main() {
-	err := run(os.Args[1:])
-	var exit *exec.ExitError
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case errors.As(err, &exit) || err != nil:
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

@@ -38,7 +38,7 @@ type want func(r result, of []result) (string, bool)
 // timesAs wants the contender to take at least so many times as long as the first.
 func timesAs(least float64) want {
 	return func(r result, _ []result) (string, bool) {
-		return fmt.Sprintf("at least %g times", least), r.ratio >= least
+		return "at least " + times(least) + " times", r.ratio >= least
 	}
 }
 
