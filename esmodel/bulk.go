@@ -56,7 +56,7 @@ type BulkConfig struct {
 	// InFlight is the most requests under way at once; 0 is 8. How many there are is
 	// found out from what the server takes. The writer holds at most
 	// (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x FlushBytes
-	// of compressed requests if they do not compress at all; real ones take an eighth.
+	// of compressed requests if they do not compress at all; real ones take a quarter.
 	InFlight int
 	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network
 	// and none to this very machine, where compression only takes the server's

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -153,6 +155,7 @@ func writeSynced(name string, data []byte) error {
 // speed of memory.
 type streams struct {
 	logs, seconds, coarseness int
+	least                     int64 // bytes that must have been read
 }
 
 // contender is fiolat, or whatever reads the pipes, over such logs: args get the
@@ -165,6 +168,7 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 	}
 	c.args = args
 	var maker *exec.Cmd
+	var written *bytes.Buffer
 	c.before = func(ctx context.Context) error {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
@@ -179,17 +183,26 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 		}
 		maker = exec.CommandContext(ctx, b.self, "make-logs", "-logs", strconv.Itoa(s.logs), "-seconds", strconv.Itoa(s.seconds),
 			"-coarseness", strconv.Itoa(s.coarseness), dir)
-		maker.Stderr = os.Stderr
+		written = new(bytes.Buffer)
+		maker.Stdout, maker.Stderr = written, os.Stderr
 		gently(maker)
 		return maker.Start()
 	}
 	c.after = func(string) error {
-		return maker.Wait() // it fails if not everything was read
+		if err := maker.Wait(); err != nil {
+			return err // not everything was read
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(written.String()), 10, 64)
+		if err == nil && n < s.least {
+			err = fmt.Errorf("%d bytes were read, want %d", n, s.least)
+		}
+		return err
 	}
 	return c
 }
 
-// makeLogsTool is the subcommand that writes logs into named pipes.
+// makeLogsTool is the subcommand that writes logs into named pipes, and prints how
+// many bytes that were.
 func makeLogsTool(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("make-logs", flag.ContinueOnError)
 	logs := flags.Int("logs", 1, "how many")
@@ -212,6 +225,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 		return err
 	}
 	var g errgroup.Group
+	var written atomic.Int64
 	for n := range *logs {
 		g.Go(func() error {
 			pipe, err := openPipe(ctx, filepath.Join(flags.Arg(0), logName(n)))
@@ -221,11 +235,14 @@ func makeLogsTool(ctx context.Context, args []string) error {
 			block := make([]byte, 1<<20/min(*logs, 16))
 			// Not through io.CopyBuffer, which would prefer the file's own ReadFrom
 			// and with it a buffer of 32 KiB.
-			_, err = io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds), block)
+			sum, err := io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds), block)
+			written.Add(sum)
 			return errors.Join(err, pipe.Close())
 		})
 	}
-	return g.Wait()
+	err = g.Wait()
+	fmt.Println(written.Load())
+	return err
 }
 
 // openPipe waits for a reader without a thread that waits.
