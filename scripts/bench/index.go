@@ -65,8 +65,8 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 		return nil, nil, err
 	}
 	for _, name := range p.files {
-		n, err := lines(name)
-		if err != nil {
+		var n int
+		if n, err = lines(name); err != nil {
 			return nil, nil, err
 		}
 		p.docs += int64(n / 2)
@@ -210,7 +210,7 @@ func venv(ctx context.Context) (string, error) {
 	}
 	dir := filepath.Join(cache, "fiolat", "bench-venv")
 	python, stamp := filepath.Join(dir, "bin", "python"), filepath.Join(dir, "fiolat-pins")
-	if made, err := os.ReadFile(stamp); err == nil && string(made) == pythonClient {
+	if made, readErr := os.ReadFile(stamp); readErr == nil && string(made) == pythonClient {
 		return python, nil
 	}
 	base := os.Getenv("PYTHON")

@@ -98,7 +98,7 @@ func run(args []string) error {
 	if b.dir, err = os.MkdirTemp("", "fiolat-bench-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
+	defer func() { _ = os.RemoveAll(b.dir) }() // only room would be lost
 	b.set = sync.OnceValues(func() (logSet, error) { return makeSet(ctx, b) })
 	doc := newDocument(ctx)
 	for _, p := range wanted {
