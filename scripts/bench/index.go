@@ -136,7 +136,9 @@ func requests(ctx context.Context, b *bench) ([]result, error) {
 		if s.gzip > 0 {
 			name += fmt.Sprintf(", gzip level %d", s.gzip)
 		}
-		all = append(all, p.posts(name, s.senders, s.mb<<20, s.gzip))
+		c := p.posts(name, s.senders, s.mb<<20, s.gzip)
+		c.runs = 3
+		all = append(all, c)
 	}
 	return b.race(ctx, all...)
 }
