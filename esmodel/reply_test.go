@@ -140,7 +140,7 @@ func FuzzAllStored(f *testing.F) {
 		if !allStored([]byte(reply), &b, b.all()) {
 			return
 		}
-		items, err := new(Client).parseReply([]byte(reply), nil)
+		items, err := parseReply([]byte(reply), nil)
 		if err != nil || len(items) != 2 {
 			t.Fatalf("%q is read as %v, %v", reply, items, err)
 		}
