@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 
 	"fiolat/internal/fiohist"
 )
@@ -17,7 +18,23 @@ const (
 	// slack is how far scanLine may look beyond the end of a line. Blocks have it
 	// beyond their end, so that even their last line goes the fast way.
 	slack = 64
+
+	// The first blocks are small: of many logs, the start is read a good while
+	// before the rest.
+	smallBlock = 32 << 10
+	smallReads = 16
 )
+
+// blocks are those that no Reader holds, as *[]byte: memory that was in use before
+// is cheaper than new one, which the system has to clear.
+var blocks sync.Pool
+
+func newBlock(size int) []byte {
+	if b, ok := blocks.Get().(*[]byte); ok && len(*b) >= size {
+		return *b
+	}
+	return make([]byte, size)
+}
 
 // ReaderOptions are the bounds of a Reader. The zero value is good for a file.
 type ReaderOptions struct {
@@ -59,8 +76,9 @@ type Reader struct {
 	buf            []byte
 	pos, end, have int
 	block          []byte // memory for buf, where this Reader is the one to read
+	reads          int    // into small blocks
 
-	err      error // what the input ended with
+	err      error // what the input ended with, as the input said it
 	cut      bool  // buf[pos:end] is the last line and has no newline
 	skipping bool  // inside a line longer than MaxLine, which has been refused
 
@@ -69,6 +87,9 @@ type Reader struct {
 	columns  int
 	rec      Record
 	single   singles
+
+	parsers int    // how many may parse ahead
+	ahead   *ahead // they do
 }
 
 // NewReader reads a log that is a stream, decompressed. The name is for errors.
@@ -142,10 +163,17 @@ func (r *Reader) Next() (*Record, error) {
 	if r.opt.Single != nil {
 		return r.nextSingle()
 	}
+	if r.ahead != nil {
+		return r.ahead.next(r)
+	}
 	for {
 		if r.pos == r.end {
+			if r.parsers > 0 && r.columns != 0 && r.err == nil {
+				r.ahead = startAhead(r)
+				return r.ahead.next(r)
+			}
 			if err := r.fill(); err != nil {
-				return nil, err
+				return nil, r.explain(err)
 			}
 		}
 		if r.columns != 0 && !r.cut {
@@ -166,6 +194,25 @@ func (r *Reader) Next() (*Record, error) {
 		}
 		return &r.rec, nil
 	}
+}
+
+// Drained says that Next will have to read before it can return another record.
+func (r *Reader) Drained() bool {
+	if a := r.ahead; a != nil {
+		return a.now == nil || a.now.next == len(a.now.out)
+	}
+	return r.pos == r.end
+}
+
+// Park gives the memory for a block away until it is needed again, if r is Drained:
+// of many logs that take turns, each holds no more than the start of a line.
+func (r *Reader) Park() {
+	if r.block == nil || !r.Drained() || r.ahead != nil {
+		return
+	}
+	block, rest := r.block, bytes.Clone(r.buf[r.pos:r.have])
+	r.buf, r.block, r.pos, r.end, r.have = rest, nil, 0, 0, len(rest)
+	blocks.Put(&block)
 }
 
 // takeLine is the next line of buf without its end.
@@ -206,8 +253,12 @@ func (r *Reader) parse(line []byte) *lineError {
 	return nil
 }
 
+// errLongLine is fill's for a line longer than MaxLine; the next call passes over
+// the rest of it.
+var errLongLine = errors.New("long line")
+
 // fill reads until buf holds a line, or says why there is none. Up to then it has
-// pos == end.
+// pos == end. It knows no line numbers: explain adds them to its errors.
 func (r *Reader) fill() error {
 	for r.err == nil {
 		if err := r.read(); err != nil {
@@ -228,16 +279,37 @@ func (r *Reader) fill() error {
 			r.cut = true
 			return nil
 		}
+		r.Park()
 		return io.EOF
 	case errors.As(r.err, &damage):
 		r.err = io.EOF
+		return damage
+	}
+	return r.err
+}
+
+// explain makes an error of fill one for the caller: it names the log, once, for
+// errors of files do so already, and the line.
+func (r *Reader) explain(err error) error {
+	var file *fs.PathError
+	var damage *ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, errLongLine):
+		r.line++
+		bad := longLine(r.opt.MaxLine)
+		return &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+	case errors.As(err, &damage):
 		d := *damage
 		if r.line > 0 {
 			d.Msg += fmt.Sprintf(" (after line %d)", r.line)
 		}
 		return &d
+	case errors.As(err, &file):
+		return fmt.Errorf("%s: after line %d: %s: %w", Printable(r.name), r.line, file.Op, file.Err)
 	}
-	return r.err
+	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
 }
 
 // read fills the block from the input until there is a newline in it, the input
@@ -246,18 +318,24 @@ func (r *Reader) fill() error {
 // A block that holds a newline is not topped up, so that what comes slowly through
 // a pipe is not held back.
 func (r *Reader) read() error {
-	if r.block == nil {
-		r.block = make([]byte, r.opt.Block+slack)
+	left, size := r.buf[r.pos:r.have], r.opt.Block
+	if r.skipping {
+		left = nil
 	}
-	r.have = copy(r.block, r.buf[r.pos:r.have])
+	if r.reads < smallReads {
+		r.reads++
+		size = min(size, smallBlock)
+	}
+	if need := max(size, len(left)) + slack; len(r.block) < need {
+		r.block = newBlock(need)
+	}
+	r.have = copy(r.block, left)
 	r.pos, r.end = 0, 0
 	for idle := 0; ; {
 		room := len(r.block) - slack
 		if r.have == room && r.have > r.opt.MaxLine && !r.skipping {
 			r.skipping = true
-			r.line++
-			bad := longLine(r.opt.MaxLine)
-			return &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+			return errLongLine
 		}
 		if r.skipping {
 			r.have = 0
@@ -271,7 +349,7 @@ func (r *Reader) read() error {
 		from := r.have
 		r.have += n
 		if err != nil {
-			r.err = r.inputError(err)
+			r.err = err
 		}
 		got := r.block[from:r.have]
 		if last := bytes.LastIndexByte(got, '\n'); last >= 0 {
@@ -287,23 +365,8 @@ func (r *Reader) read() error {
 		if n > 0 {
 			idle = 0
 		} else if idle++; idle > 100 {
-			r.err = r.inputError(io.ErrNoProgress)
+			r.err = io.ErrNoProgress
 			return nil
 		}
 	}
-}
-
-// inputError names the log once: errors of files do so already.
-func (r *Reader) inputError(err error) error {
-	var file *fs.PathError
-	var damage *ParseError
-	switch {
-	case errors.Is(err, io.EOF):
-		return io.EOF
-	case errors.As(err, &damage):
-		return damage
-	case errors.As(err, &file):
-		return fmt.Errorf("%s: after line %d: %s: %w", Printable(r.name), r.line, file.Op, file.Err)
-	}
-	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
 }

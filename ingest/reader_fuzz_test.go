@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,11 @@ func FuzzReader(f *testing.F) {
 		r := NewBytesReader([]byte(text), "fuzz", ReaderOptions{MaxLine: limit})
 		sameItems(t, "bytes", readAll(t, r), want)
 		sameItems(t, "stream", readAll(t, NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block), MaxLine: limit})), want)
+		for _, parsers := range []int{1, 2, 16} {
+			ahead := NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block), MaxLine: limit})
+			ahead.ReadAhead(parsers)
+			sameItems(t, fmt.Sprintf("%d parsers ahead", parsers), readAll(t, ahead), want)
+		}
 
 		g, ok := r.Geometry()
 		if !ok {

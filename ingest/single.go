@@ -84,6 +84,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 		}
 		if r.pos == r.end {
 			if err := r.fill(); err != nil {
+				err = r.explain(err)
 				var bad *ParseError
 				if s.next = 0; errors.As(err, &bad) || !s.take(&r.rec) {
 					s.next = Directions

@@ -47,6 +47,7 @@ type cells struct {
 	first int64 // index of at[0]
 	at    []*cell
 	held  int // histograms held, for the memory bound
+	spare []*fiohist.Hist
 }
 
 // hist is the histogram to add to, or an error if the quantum is closed.
@@ -66,7 +67,11 @@ func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
 	}
 	h := c.at[i][d]
 	if h == nil {
-		h = new(fiohist.Hist)
+		if n := len(c.spare) - 1; n >= 0 {
+			h, c.spare = c.spare[n], c.spare[:n]
+		} else {
+			h = new(fiohist.Hist)
+		}
 		c.at[i][d] = h
 		c.held++
 	}
@@ -89,6 +94,21 @@ func (c *cells) take(end int64) []*cell {
 	c.at = append([]*cell(nil), c.at[n:]...)
 	c.first = max(end, c.first)
 	return out
+}
+
+// reuse takes back what take returned.
+func (c *cells) reuse(taken []*cell) {
+	for _, cl := range taken {
+		if cl == nil {
+			continue
+		}
+		for _, h := range cl {
+			if h != nil {
+				h.Reset()
+				c.spare = append(c.spare, h)
+			}
+		}
+	}
 }
 
 var (
@@ -158,9 +178,7 @@ func (a *aligner) add(p piece, d ingest.Direction) error {
 		if err != nil {
 			return err
 		}
-		for i, b := range p.counts.index {
-			h.Add(int(b)>>a.shift, p.counts.n[i]*share)
-		}
+		h.AddAll(p.counts.index, p.counts.n, a.shift, share)
 	}
 	return nil
 }

@@ -24,13 +24,22 @@ type lag2 struct {
 	// running sums) and never at lag 2.
 	ones  int64 // buckets that held one I/O two records before: the likeliest to fall
 	mixed int64 // steps in which buckets fell and others rose
+
+	diff, step counts // scratch
 }
 
 // see takes the next raw record and returns what truly completed in it, if the
-// log is damaged; the result has a negative count if it is not.
+// log is damaged; the result has a negative count if it is not. It is overwritten
+// by the next call. After a fall nothing else is of interest, and nothing is
+// returned.
 func (l *lag2) see(c *counts) counts {
-	d := combine(c, &l.raw[1], -1)
-	if l.records >= 2 {
+	l.records++
+	if l.fell {
+		return counts{}
+	}
+	d := &l.diff
+	d.combine(c, &l.raw[1], -1)
+	if l.records > 2 {
 		for _, n := range d.n {
 			l.fell = l.fell || n < 0
 		}
@@ -40,8 +49,8 @@ func (l *lag2) see(c *counts) counts {
 			}
 		}
 		falls, rises := 0, 0
-		step := combine(c, &l.raw[0], -1)
-		for _, n := range step.n {
+		l.step.combine(c, &l.raw[0], -1)
+		for _, n := range l.step.n {
 			if n < 0 {
 				falls++
 			} else {
@@ -52,10 +61,9 @@ func (l *lag2) see(c *counts) counts {
 			l.mixed++
 		}
 	}
-	l.raw[1] = l.raw[0]
-	l.raw[0] = c.clone()
-	l.records++
-	return d
+	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
+	l.raw[0].copy(c)
+	return *d
 }
 
 // suspect says that the direction could be damaged: there is a third record, and
@@ -89,7 +97,7 @@ type verdict struct {
 // --no-repair it takes proof: with fio's totals, that the logs hold more than fio
 // counted and fit it once repaired; without, the certainty of lag2 in a log that
 // has a host in its name, as all logs of fio --client have.
-func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(string)) {
+func judge(logs []*logState, mode string, warn func(string)) {
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l *logState) bool { return l.single() != nil }) // fio --client spoils histograms only
 	switch mode {
 	case "no":
@@ -126,7 +134,7 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 	fits := map[key]bool{}
 	garbage := map[key]map[*logState][]uint16{}
 	for _, k := range order {
-		before, after, junk, ok := weigh(groups[k], k.dir, k.entry, scans)
+		before, after, junk, ok := weigh(groups[k], k.dir, k.entry)
 		if !ok {
 			continue
 		}
@@ -142,11 +150,11 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 		}
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
-			if scans[l].dirs[k.dir].lag.suspect() {
+			if l.scan.dirs[k.dir].lag.suspect() {
 				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits fio's totals once repaired"
 			}
 			if junk := garbage[k][l]; len(junk) > 0 {
-				v.garbage, v.garbled = junk, scans[l].lastLine
+				v.garbage, v.garbled = junk, l.scan.lastLine
 				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio counted no I/O; they were emptied",
 					ingest.Printable(l.Source.Path), v.garbled, junk))
 			}
@@ -158,14 +166,14 @@ func judge(logs []*logState, mode string, scans map[*logState]*scan, warn func(s
 // are, and once repaired, but for buckets of a file's last record in which fio
 // counted nothing at all: garbage. ok is false if one of the logs is proven healthy
 // or none has a third record.
-func weigh(logs []*logState, d int, entry *ingest.Entry, scans map[*logState]*scan) (before, after bool, garbage map[*logState][]uint16, ok bool) {
+func weigh(logs []*logState, d int, entry *ingest.Entry) (before, after bool, garbage map[*logState][]uint16, ok bool) {
 	totals := &entry.Dirs[d].Kind[ingest.Clat]
 	bins, err := totals.Counts(logs[0].g)
 	counted := err == nil && len(totals.Bins) > 0
 	garbage = map[*logState][]uint16{}
 	var raw, repaired fiohist.Hist
 	for _, l := range logs {
-		s := scans[l]
+		s := l.scan
 		if s == nil || s.dirs[d].lag.fell {
 			return false, false, nil, false
 		}

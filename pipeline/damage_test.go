@@ -91,7 +91,8 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 			}
 		}
 	}
-	judge([]*logState{l}, "auto", map[*logState]*scan{l: s}, func(string) {})
+	l.scan = s
+	judge([]*logState{l}, "auto", func(string) {})
 	return l.dirs[0].verdict.repair
 }
 

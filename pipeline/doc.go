@@ -18,6 +18,7 @@
 // on proof; what fio counted and no log holds is restored only if it fits the
 // logs bucket by bucket; and the Account says where every I/O went.
 //
-// It starts goroutines only in run.go. It is called by the commands and imports
-// ingest and internal/fiohist.
+// It starts goroutines only in run.go and in Plan.start; a single log that would
+// leave cores idle is read and parsed ahead by ingest's. It is called by the
+// commands and imports ingest and internal/fiohist.
 package pipeline

@@ -18,11 +18,11 @@ const maxHead = 1024
 // quantum: its geometry, whether its stamps are absolute, and for each direction
 // that shows up early where its windows lie and whether it looks damaged.
 func readHead(l *logState) error {
-	in, err := openLog(l.Log, l.cfg)
+	in, err := openLog(l)
 	if err != nil {
 		return err
 	}
-	l.in, l.Hash = in, in.hash
+	l.in = in
 	if l.single() != nil {
 		return l.readFirst()
 	}
@@ -56,7 +56,9 @@ func readHead(l *logState) error {
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		l.head = append(l.head, r.Clone())
 	}
-	if ended {
+	l.more = !ended
+	again := l.more && !l.pipe && in.stream.Compressed()
+	if ended || again {
 		if err = l.close(); err != nil {
 			return err
 		}
@@ -64,11 +66,16 @@ func readHead(l *logState) error {
 	if len(l.head) > 0 {
 		l.Geometry, _ = in.reader.Geometry()
 		l.g = l.Geometry
-		if v, _ := l.option("clat_percentiles"); l.in == nil && v == 0 && l.headSum() == 0 {
+		if v, _ := l.option("clat_percentiles"); !l.more && v == 0 && l.headSum() == 0 {
 			return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
 		}
 	} else if err := l.bare(); err != nil {
 		return err
+	}
+	if again {
+		// To decompress the head a second time is cheaper than to hold the windows of
+		// all logs before the first of them is read.
+		l.again, l.head, l.tally = true, nil, tally{}
 	}
 	return nil
 }
@@ -88,7 +95,7 @@ func (l *logState) readFirst() error {
 	if err != nil {
 		return err
 	}
-	l.Geometry = l.g
+	l.Geometry, l.more = l.g, true
 	l.Absolute = r.Time > absoluteFrom
 	l.head = append(l.head, r.Clone())
 	return nil
@@ -195,6 +202,10 @@ func (l *logState) begin() (first int64, ok bool) {
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
+		if w := &d.win; w.decided(l.now) { // then no record has to wait again
+			w.waits = w.waits[:min(len(w.waits), headRecords)]
+			w.settle(0)
+		}
 		d.win.waits, d.lag, d.last = nil, lag2{}, 0
 	}
 	l.now = farPast

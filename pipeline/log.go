@@ -1,13 +1,12 @@
 package pipeline
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"fiolat/ingest"
@@ -58,12 +57,26 @@ const absoluteFrom = 1e11
 // opened is an open log.
 type opened struct {
 	reader *ingest.Reader
-	closer io.Closer
-	hash   string
-	repeat bool // it can be opened again
+	stream *ingest.Stream
+	file   *ingest.File // nil: standard input
 }
 
-func (o *opened) Close() error { return o.closer.Close() }
+// repeat says that the log can be opened again: it is no pipe.
+func (o *opened) repeat() bool { return o.file != nil && o.file.Regular() }
+
+// Close closes the log. A read of standard input that is under way goes on.
+func (o *opened) Close() error {
+	switch {
+	case o.file == nil:
+		return nil
+	case o.repeat():
+		o.reader.Stop()
+		return errors.Join(o.stream.Close(), o.file.Close())
+	}
+	err := o.file.Close() // ends a read that waits for data
+	o.reader.Stop()
+	return errors.Join(err, o.stream.Close())
+}
 
 // single is the grid on which the I/Os of a log of single I/Os are counted; nil for
 // one of histograms. It is that of the fio that wrote it, so that the sums are those
@@ -84,60 +97,55 @@ var (
 )
 
 // openLog opens a log for reading from its start. Standard input and pipes can be
-// opened only once.
-func openLog(l *Log, cfg *Config) (*opened, error) {
-	o := new(opened)
-	raw := cfg.Stdin
-	var size int64
-	path := l.Source.Path
-	var file *os.File
+// opened only once; a file must be the same each time.
+func openLog(l *logState) (_ *opened, err error) {
+	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
 	if path != "-" {
-		info, err := os.Stat(path)
-		if err != nil {
+		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
 			return nil, err
 		}
-		if file, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		raw = file
-		if o.repeat = info.Mode().IsRegular(); o.repeat {
-			size = info.Size()
-		}
+		l.file, raw = o.file, o.file
 	}
-	head := bufio.NewReaderSize(raw, hashed)
-	start, err := head.Peek(hashed)
-	if err != nil && !errors.Is(err, io.EOF) {
-		_ = closers{nil, file}.Close()
-		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
+	if l.Hash == "" {
+		raw, err = l.hash(raw, o)
 	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n", size)
-	sum.Write(start)
-	o.hash = fmt.Sprintf("%x", sum.Sum(nil))
-	stream, err := ingest.Decompress(progress(head, cfg.Progress), path, nil)
+	if err == nil {
+		o.stream, err = ingest.Decompress(progress(raw, l.cfg.Progress), path, nil)
+	}
 	if err != nil {
-		_ = closers{nil, file}.Close()
-		return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
+		if o.file != nil {
+			_ = o.file.Close() // it was only read
+		}
+		return nil, err
 	}
-	o.closer = closers{stream, file}
-	o.reader = ingest.NewReader(stream, path, ingest.ReaderOptions{MaxLine: cfg.MaxLine, Block: cfg.block, Single: l.single()})
+	block := l.cfg.block
+	if !l.pipe {
+		block = max(block, minBlock)
+	}
+	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Single: l.single()})
 	return o, nil
 }
 
-type closers struct {
-	stream io.Closer
-	file   *os.File
-}
-
-func (c closers) Close() error {
-	var errs [2]error
-	if c.stream != nil {
-		errs[0] = c.stream.Close()
+// hash computes the log's Hash, and returns raw with its start put back.
+func (l *logState) hash(raw io.Reader, o *opened) (io.Reader, error) {
+	sum := sha256.New()
+	if o.repeat() {
+		fmt.Fprintf(sum, "%d\n", o.file.Size())
+		if _, err := io.Copy(sum, io.NewSectionReader(o.file, 0, hashed)); err != nil {
+			return nil, err
+		}
+	} else {
+		fmt.Fprintf(sum, "%d\n", 0)
+		start := make([]byte, hashed)
+		n, err := io.ReadFull(raw, start)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("%s: %w", ingest.Printable(l.Source.Path), err)
+		}
+		sum.Write(start[:n])
+		raw = io.MultiReader(bytes.NewReader(start[:n]), raw)
 	}
-	if c.file != nil {
-		errs[1] = c.file.Close()
-	}
-	return errors.Join(errs[:]...)
+	l.Hash = fmt.Sprintf("%x", sum.Sum(nil))
+	return raw, nil
 }
 
 // progress counts the bytes read from r, as stored.
@@ -166,7 +174,13 @@ type logState struct {
 	index int              // in Run.Logs
 	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in    *opened
+	pipe  bool             // reading may wait for whoever writes
+	file  *ingest.File     // as it was opened first; nil: standard input
+	scan  *scan            // of the whole log, where damage was suspected
 	head  []*ingest.Record // read to learn about the log, not yet placed
+	again bool             // it was closed after its head, and starts over
+	more  bool             // there is more in the log than the head
+	ahead int              // parsers that may read ahead
 	eof   bool
 
 	dirs  [ingest.Directions]direction
@@ -201,6 +215,7 @@ type direction struct {
 	seen    bool // it has had a record
 	some    bool // it has had I/O
 	records int64
+	since   int64         // the log's records before the first that waits
 	equal   int64         // records with the stamp of the one before
 	ios     float64       // as logged, after repair
 	first   int64         // stamp of the first record, ms
@@ -247,8 +262,18 @@ const namedSkips = 3
 // advance reads on until nothing before target (ns on the run's clock) can come
 // any more, and further as long as fewer than quota histograms are held.
 func (l *logState) advance(target int64, quota int) error {
+	if l.again {
+		in, err := openLog(l)
+		if err != nil {
+			return err
+		}
+		l.in, l.again = in, false
+	}
+	if l.in != nil {
+		l.in.reader.ReadAhead(l.ahead)
+	}
 	for !l.eof {
-		if l.align.cells.held >= quota && l.watermark() >= target {
+		if l.align.cells.held >= quota && l.watermark() >= target && l.rests() {
 			return nil
 		}
 		r, err := l.next()
@@ -263,6 +288,17 @@ func (l *logState) advance(target int64, quota int) error {
 		}
 	}
 	return nil
+}
+
+// rests says that the log can be left alone for a while without holding a block
+// of memory. A pipe keeps its own, which is small: how much it hands out at a time
+// depends on who writes, and the rounds must not.
+func (l *logState) rests() bool {
+	if len(l.head) > 0 || l.pipe || l.in == nil {
+		return true
+	}
+	l.in.reader.Park()
+	return l.in.reader.Drained()
 }
 
 // feed takes one record.
@@ -281,10 +317,11 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.last = r.Time
 	d.records++
 	l.now = r.Time * msec
-	c := &d.counts
+	c, sum := &d.counts, float64(r.Sum())
 	c.load(r)
 	if r.Line == d.verdict.garbled {
 		c.drop(d.verdict.garbage)
+		sum = c.sum()
 	}
 	if d.verdict.repair {
 		fixed := d.lag.see(c)
@@ -292,7 +329,8 @@ func (l *logState) feed(r *ingest.Record) error {
 			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all", "pass --no-repair")
 		}
 		if d.lag.records > 2 {
-			*c = fixed
+			c.copy(&fixed)
+			sum = c.sum()
 			l.repaired++
 		}
 	}
@@ -304,7 +342,6 @@ func (l *logState) feed(r *ingest.Record) error {
 			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows", "give the JSON of this very run with --fio-json")
 		}
 	}
-	sum := c.sum()
 	d.ios += sum
 	d.some = d.some || sum > 0
 	if d.sums != nil {
@@ -326,16 +363,37 @@ func (l *logState) feed(r *ingest.Record) error {
 			return err
 		}
 	default:
+		if len(d.win.waits) == 0 {
+			d.since, _ = l.sums()
+		}
 		d.win.waits = append(d.win.waits, stamped{stamp, skipped, c.clone()})
 	}
 	for i := range l.dirs {
-		if l.dirs[i].win.decided(l.now) {
+		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
 			if err := l.settle(ingest.Direction(i), r.Line); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// hurry gives a direction that has a record now and then the windows of another
+// one: fio has one log_hist_msec for all, and waiting for 32 records to tell would
+// hold up all quanta.
+func (l *logState) hurry(d *direction) {
+	if len(d.win.waits) == 0 || d.win.h > 0 {
+		return
+	}
+	if records, _ := l.sums(); records-d.since < maxHead {
+		return
+	}
+	for i := range l.dirs {
+		if w := &l.dirs[i].win; w.known {
+			d.win.h = w.h
+			return
+		}
+	}
 }
 
 // settle fixes where the windows of a direction lie and places what waited.

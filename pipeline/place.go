@@ -50,6 +50,10 @@ func (c *counts) drop(buckets []uint16) {
 	c.index, c.n = c.index[:kept], c.n[:kept]
 }
 
+func (c *counts) copy(o *counts) {
+	c.index, c.n = append(c.index[:0], o.index...), append(c.n[:0], o.n...)
+}
+
 func (c *counts) clone() counts {
 	return counts{slices.Clone(c.index), slices.Clone(c.n)}
 }
@@ -237,8 +241,14 @@ func addCounts(a, b *counts) counts {
 }
 
 // combine is a + f b, with buckets that come to 0 left out.
-func combine(a, b *counts, f float64) counts {
-	var out counts
+func combine(a, b *counts, f float64) (out counts) {
+	out.combine(a, b, f)
+	return out
+}
+
+// combine makes out a + f b.
+func (out *counts) combine(a, b *counts, f float64) {
+	out.reset()
 	i, j := 0, 0
 	for i < len(a.index) || j < len(b.index) {
 		switch {
@@ -256,14 +266,13 @@ func combine(a, b *counts, f float64) counts {
 			j++
 		}
 	}
-	return out
 }
 
 // load makes c the counts of a record.
 func (c *counts) load(r *ingest.Record) {
-	c.reset()
-	c.index = append(c.index, r.Index...)
-	for _, n := range r.Count {
-		c.n = append(c.n, float64(n))
+	c.index = append(c.index[:0], r.Index...)
+	c.n = slices.Grow(c.n[:0], len(r.Count))[:len(r.Count)]
+	for i, n := range r.Count {
+		c.n[i] = float64(int64(n)) // cheaper than of a uint64, and it is below 2^44
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -39,6 +40,8 @@ type Config struct {
 	// first of them leave; default 16 MiB. Logs that are out of order within it
 	// do no harm. -1: none.
 	Hold int
+	// OpenFiles is how many files are kept open; default 256.
+	OpenFiles int
 	// MaxLine is the longest line in bytes that a log may have.
 	MaxLine int
 	// Stdin is what the path "-" stands for.
@@ -48,12 +51,14 @@ type Config struct {
 	// Warn is told what the user should know; one goroutine at a time.
 	Warn func(msg string)
 
-	block int // read buffer per log
+	block int // read at a time from a pipe; from a file no less than minBlock
+	files *ingest.Files
 }
 
 const (
 	defaultHold = 16 << 20
-	allBuffers  = 32 << 20 // of all logs together
+	allBuffers  = 16 << 20 // of all pipes together
+	minBlock    = 64 << 10 // for a file: smaller ones are slower to read
 )
 
 // Plan is a run whose logs' heads have been read.
@@ -81,6 +86,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		}
 		cfg.Settings.Interval = chosen.Interval
 	}
+	cfg.files = &ingest.Files{Max: cfg.OpenFiles}
 	if cfg.Workers <= 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -102,7 +108,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	cfg.block = min(max(allBuffers/max(len(logs), 1), 16<<10), 256<<10)
 	for _, l := range logs {
-		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg})
+		info, err := os.Stat(l.Source.Path)
+		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
+		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg, pipe: pipe})
 	}
 	sortLogs(p.logs)
 	if err := p.readHeads(ctx); err != nil {
@@ -156,23 +164,49 @@ func (p *Plan) warn(format string, args ...any) {
 	}
 }
 
-// eachLog calls f for every log from a pool of workers and returns the errors by
-// log, or the context's cause.
+// eachLog calls f for every log and returns the errors by log, or the context's
+// cause.
 func (p *Plan) eachLog(ctx context.Context, f func(*logState) error) ([]error, error) {
-	errs := make([]error, len(p.logs))
-	var g errgroup.Group
-	g.SetLimit(p.cfg.Workers)
-	for i, l := range p.logs {
-		g.Go(func() error {
-			if ctx.Err() == nil {
-				errs[i] = f(l)
-			}
-			return nil
-		})
-	}
-	g.Wait() //nolint:errcheck // the workers return nil; their errors are in errs
+	errs := p.start(ctx, p.logs, f)()
 	return errs, context.Cause(ctx)
 }
+
+// start calls f for each of the logs; what it returns waits for that and returns
+// the errors by log. Files share the workers. A pipe has a goroutine of its own:
+// whoever writes to several may not go on with one before another is read, or even
+// opened. Fewer logs than workers read ahead with those that are left.
+func (p *Plan) start(ctx context.Context, logs []*logState, f func(*logState) error) (wait func() []error) {
+	errs := make([]error, len(logs))
+	var wg sync.WaitGroup
+	var files []int
+	for i, l := range logs {
+		if l.ahead = 0; len(logs) < p.cfg.Workers {
+			l.ahead = min(p.cfg.Workers/len(logs), maxAhead)
+		}
+		if l.pipe {
+			wg.Go(func() { errs[i] = f(l) })
+		} else {
+			files = append(files, i)
+		}
+	}
+	var next atomic.Int64
+	for range min(p.cfg.Workers, len(files)) {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(len(files)) && ctx.Err() == nil; n = next.Add(1) {
+				i := files[n-1]
+				errs[i] = f(logs[i])
+			}
+		})
+	}
+	return func() []error {
+		wg.Wait()
+		return errs
+	}
+}
+
+// maxAhead is how many goroutines may parse one log ahead: no more than keep the
+// one busy that places its records.
+const maxAhead = 3
 
 // dropBad removes the logs that have an error, with a warning, if bad input is to
 // be skipped; else it returns all the errors.
@@ -205,10 +239,10 @@ func (p *Plan) readHeads(ctx context.Context) error {
 		if err := readHead(l); err != nil {
 			return err
 		}
-		if p.cfg.Settings.SkipBad && l.in != nil && l.in.repeat {
+		if p.cfg.Settings.SkipBad && l.more && !l.pipe {
 			// What is wrong with the log as a whole must be known before its first
 			// records are counted.
-			_, err := scanLog(ctx, l, p.cfg)
+			_, err := scanLog(ctx, l)
 			return err
 		}
 		return nil
@@ -228,7 +262,6 @@ func (p *Plan) readHeads(ctx context.Context) error {
 // findDamage decides which logs were damaged by fio --client. A log whose head
 // leaves it open is read as a whole, if fio's JSON has the sums to compare with.
 func (p *Plan) findDamage(ctx context.Context) error {
-	scans := map[*logState]*scan{}
 	if p.cfg.Settings.Repair == "auto" {
 		suspicious := map[*ingest.Meta]bool{}
 		for _, l := range p.logs {
@@ -238,34 +271,20 @@ func (p *Plan) findDamage(ctx context.Context) error {
 				}
 			}
 		}
-		for _, l := range p.logs {
-			if l.Entry != nil && suspicious[l.Meta] {
-				scans[l] = nil
-			}
-		}
-		found := make([]*scan, len(p.logs))
-		index := map[*logState]int{}
-		for i, l := range p.logs {
-			index[l] = i
-		}
 		errs, err := p.eachLog(ctx, func(l *logState) (scanErr error) {
-			if _, wanted := scans[l]; wanted {
-				found[index[l]], scanErr = p.wholeScan(ctx, l)
+			if l.Entry != nil && suspicious[l.Meta] {
+				l.scan, scanErr = p.wholeScan(ctx, l)
 			}
 			return scanErr
 		})
 		if err = errors.Join(append(errs, err)...); err != nil {
 			return err
 		}
-		for i, l := range p.logs {
-			if found[i] != nil {
-				scans[l] = found[i]
-			}
-		}
 	}
-	judge(p.logs, p.cfg.Settings.Repair, scans, func(w string) { p.warn("%s", w) })
+	judge(p.logs, p.cfg.Settings.Repair, func(w string) { p.warn("%s", w) })
 	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
 	for _, l := range p.logs {
+		l.scan = nil
 		for d := range l.dirs {
 			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
 				l.Repaired[d] = true
@@ -293,11 +312,11 @@ func some(names []string) string {
 
 // wholeScan is the scan of a whole log: from its head if that is all of it.
 func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
-	if l.in != nil {
-		if !l.in.repeat {
+	if l.more {
+		if l.pipe {
 			return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once", "pass --repair or --no-repair")
 		}
-		return scanLog(ctx, l, p.cfg)
+		return scanLog(ctx, l)
 	}
 	s := new(scan)
 	var c counts

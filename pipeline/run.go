@@ -10,8 +10,8 @@ import (
 	"fiolat/ingest"
 )
 
-// histBytes is what an open histogram of a real log takes, roughly: eight pages of 64.
-const histBytes = 4 << 10
+// histBytes is what an open histogram of a real log takes, roughly: eleven pages of 64.
+const histBytes = 6 << 10
 
 // Process reads the logs to their ends and hands everything to the sink. On an
 // error the sink has been given nothing, or some quanta but no End.
@@ -26,32 +26,32 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 		return nil, err
 	}
 	r := &rounds{Plan: p, sink: sink, merge: newMerger(p.Run, &p.grid, p.logs), done: p.grid.first}
-	quota := p.cfg.Hold / histBytes / max(len(p.logs), 1)
-	if p.cfg.Hold < 0 {
-		quota = 0
-	}
+	// Half is for what is being read, half for what is being added up.
+	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
 	var ready batch
 	for target := p.grid.start(p.grid.first + 1); ; {
-		var g errgroup.Group
-		g.SetLimit(p.cfg.Workers)
+		var going []*logState
 		for _, l := range p.logs {
-			if l.eof {
-				continue
+			if !l.eof {
+				going = append(going, l)
 			}
-			g.Go(func() error {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				return l.advance(target, quota)
-			})
 		}
+		wait := p.start(ctx, going, func(l *logState) error { return l.advance(target, quota) })
 		emitErr := r.emit(ctx, ready)
 		// An error of the input tells more than the error of a sink that was cancelled.
-		if err := g.Wait(); err != nil {
-			return nil, err
+		for _, err := range wait() {
+			if err != nil {
+				return nil, err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		if emitErr != nil {
 			return nil, emitErr
+		}
+		for l, cells := range ready.cells {
+			l.align.cells.reuse(cells)
 		}
 		ended, err := r.harvest(ctx)
 		if err != nil {
@@ -177,7 +177,7 @@ func (r *rounds) take(mark int64, ended bool) batch {
 		for _, l := range r.logs {
 			to = max(to, l.align.cells.first+int64(len(l.align.cells.at)))
 		}
-	} else if held*histBytes > r.cfg.Hold/2 {
+	} else if held*histBytes >= r.cfg.Hold/2 {
 		to = max(to, r.grid.index(mark))
 	}
 	if to == r.done && !ended {

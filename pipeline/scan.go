@@ -36,12 +36,13 @@ func (s *scan) feed(r *ingest.Record, c *counts) {
 }
 
 // scanLog reads the whole of a log that can be read again.
-func scanLog(ctx context.Context, l *logState, cfg *Config) (*scan, error) {
-	in, err := openLog(l.Log, cfg)
+func scanLog(ctx context.Context, l *logState) (*scan, error) {
+	in, err := openLog(l)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	in.reader.ReadAhead(l.ahead)
 	s := new(scan)
 	var c counts
 	for n := 0; ; n++ {
@@ -53,7 +54,7 @@ func scanLog(ctx context.Context, l *logState, cfg *Config) (*scan, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil
-		case errors.As(err, &bad) && bad.Line > 0 && cfg.Settings.SkipBad:
+		case errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad:
 			continue // counted when the log is read for good
 		case err != nil:
 			return nil, err

@@ -160,7 +160,7 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 		if err != nil || l.Absolute || !info.Mode().IsRegular() {
 			continue
 		}
-		s, err := scanLog(ctx, l, p.cfg)
+		s, err := scanLog(ctx, l)
 		if err != nil {
 			return 0, err
 		}

@@ -19,16 +19,55 @@ type page [pageSize]float64
 // slower to add to). A Hist must not be copied after first use.
 type Hist struct {
 	pages [maxPages]*page
+	spare []*page // of 0, from before Reset
+}
+
+// Reset makes h empty and keeps its memory.
+func (h *Hist) Reset() {
+	for n, p := range h.pages {
+		if p != nil {
+			clear(p[:])
+			h.spare = append(h.spare, p)
+			h.pages[n] = nil
+		}
+	}
+}
+
+// open makes page n, which is not there.
+func (h *Hist) open(n int) *page {
+	var p *page
+	if last := len(h.spare) - 1; last >= 0 {
+		p, h.spare = h.spare[last], h.spare[:last]
+	} else {
+		p = new(page)
+	}
+	h.pages[n] = p
+	return p
 }
 
 // Add adds w I/Os to bucket i.
 func (h *Hist) Add(i int, w float64) {
 	p := h.pages[i>>pageBits]
 	if p == nil {
-		p = new(page)
-		h.pages[i>>pageBits] = p
+		p = h.open(i >> pageBits)
 	}
 	p[i&(pageSize-1)] += w
+}
+
+// AddAll adds n[k] times share to bucket index[k] >> shift, for all k.
+func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
+	at := -1
+	var p *page
+	for k, w := range n[:len(index)] {
+		i := int(index[k]) >> shift
+		if i>>pageBits != at {
+			at = i >> pageBits
+			if p = h.pages[at]; p == nil {
+				p = h.open(at)
+			}
+		}
+		p[i&(pageSize-1)] += w * share
+	}
 }
 
 // AddHist adds all of o, which stays as it is. A nil o is empty.
@@ -42,8 +81,7 @@ func (h *Hist) AddHist(o *Hist) {
 		}
 		p := h.pages[n]
 		if p == nil {
-			h.pages[n] = new(page)
-			*h.pages[n] = *q
+			*h.open(n) = *q
 			continue
 		}
 		for i, w := range q {
