@@ -246,21 +246,21 @@ func combine(a, b *counts, f float64) (out counts) {
 	return out
 }
 
-// combine makes out a + f b.
-func (out *counts) combine(a, b *counts, f float64) {
-	out.reset()
+// combine makes c a + f b.
+func (c *counts) combine(a, b *counts, f float64) {
+	c.reset()
 	i, j := 0, 0
 	for i < len(a.index) || j < len(b.index) {
 		switch {
 		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
-			out.add(a.index[i], a.n[i])
+			c.add(a.index[i], a.n[i])
 			i++
 		case i == len(a.index) || b.index[j] < a.index[i]:
-			out.add(b.index[j], f*b.n[j])
+			c.add(b.index[j], f*b.n[j])
 			j++
 		default:
 			if n := a.n[i] + f*b.n[j]; n != 0 {
-				out.add(a.index[i], n)
+				c.add(a.index[i], n)
 			}
 			i++
 			j++

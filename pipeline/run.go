@@ -16,8 +16,7 @@ const histBytes = 6 << 10
 // Process reads the logs to their ends and hands everything to the sink. On an
 // error the sink has been given nothing, or some quanta but no End.
 //
-// Goroutines: in each round the workers (an errgroup bounded by Workers) own the
-// logs, one worker a log; meanwhile this goroutine and as many helpers add up what
+// Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as many helpers add up what
 // the round before has finished. Between the rounds nobody runs, and all is handed
 // over. So no lock is needed, and nothing depends on who was faster.
 func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
