@@ -2,6 +2,430 @@
 
 package kibana
 
-import "testing"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"math/bits"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
 
-func testBrowser(t *testing.T, s *stored) {}
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/vegaspec"
+)
+
+// mark is something that a chart has drawn, with its place in the chart.
+type mark struct {
+	Name, Type   string
+	X, Y, X2, Y2 float64
+	Tooltip      map[string]any
+	Left, Top    float64 // of the chart on the page
+}
+
+// number is one of a tooltip's, which are words.
+func (k mark) number(name string) float64 {
+	s := strings.NewReplacer(",", "", "−", "-").Replace(fmt.Sprint(k.Tooltip[name]))
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}
+
+// page plays Kibana's part: it serves a panel's specification, fills and runs its
+// searches, and draws.
+type page struct {
+	s      *stored
+	ctx    context.Context
+	url    string
+	chosen []m
+}
+
+func (p *page) serve(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/":
+		http.ServeFile(w, r, "testdata/page.html")
+	case strings.HasPrefix(r.URL.Path, "/js/"):
+		name := strings.TrimPrefix(r.URL.Path, "/js/")
+		w.Header().Set("Content-Type", "text/javascript")
+		if strings.Contains(r.Header.Get("Referer"), "vega=6") {
+			if !strings.Contains(name, "interpreter") { // made for Vega 5
+				http.ServeFile(w, r, "testdata/vega6/"+name)
+			}
+			return
+		}
+		b, err := fs.ReadFile(vegaspec.JS, "js/"+name)
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Write(b)
+	case strings.HasPrefix(r.URL.Path, "/panel/"):
+		o := p.s.bundle.find(typeVisualization, strings.TrimPrefix(r.URL.Path, "/panel/"))
+		json.NewEncoder(w).Encode(m{"title": o.attrs["title"], "spec": o.spec()})
+	case r.URL.Path == "/search":
+		var url map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&url); err != nil {
+			http.Error(w, err.Error(), 400)
+			return
+		}
+		req := p.s.fill(url, p.chosen...)
+		body, _ := json.Marshal(req.body)
+		res, err := http.Post(p.s.es+"/"+req.index+"/_search", "application/json", strings.NewReader(string(body)))
+		if err != nil {
+			http.Error(w, err.Error(), 502)
+			return
+		}
+		defer res.Body.Close()
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(res.StatusCode)
+		io.Copy(w, res.Body)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func evaluate[T any](t *testing.T, p *page, expression string) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// draw draws a panel with the choice made in the controls; nothing may be said to
+// the console.
+func (p *page) draw(t *testing.T, version, id string, chosen ...m) {
+	t.Helper()
+	p.chosen = chosen
+	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.url+"/?vega="+version)); err != nil {
+		t.Fatal(err)
+	}
+	if v := evaluate[string](t, p, "vega.version + ' ' + vegaLite.version"); !strings.HasPrefix(v, version+".") || !strings.Contains(v, " "+version+".") {
+		t.Fatalf("drawn with %s", v)
+	}
+	evaluate[bool](t, p, fmt.Sprintf("fetch('/panel/%s-%s').then(r => r.json()).then(draw)", p.s.prefix, id))
+	if said := evaluate[[]string](t, p, "window.said"); len(said) > 0 {
+		t.Errorf("the console says %q", said)
+	}
+}
+
+func (p *page) marks(t *testing.T, name string) (out []mark) {
+	t.Helper()
+	for _, k := range evaluate[[]mark](t, p, "marks()") {
+		if k.Name == name {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// places are where values of a scale lie.
+func (p *page) places(t *testing.T, scale string, values []float64) map[float64]float64 {
+	t.Helper()
+	list, _ := json.Marshal(values)
+	out := map[float64]float64{}
+	for i, at := range evaluate[[]float64](t, p, fmt.Sprintf("%s.map(v => +place('%s', v))", list, scale)) {
+		out[values[i]] = at
+	}
+	return out
+}
+
+// hover moves the mouse to a place and returns what the tooltip shows.
+func (p *page) hover(t *testing.T, x, y float64) (shown map[string]any) {
+	t.Helper()
+	for _, dx := range []float64{-3, 0} { // from beside it, as a mouse comes
+		if err := chromedp.Do(p.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x+dx, y)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		text := evaluate[string](t, p, "document.getElementById('tip').textContent")
+		if json.Unmarshal([]byte(text), &shown) == nil {
+			return shown
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil
+}
+
+const pixel = 0.6
+
+func testBrowser(t *testing.T, s *stored) {
+	p := &page{s: s}
+	server := httptest.NewServer(http.HandlerFunc(p.serve))
+	defer server.Close()
+	p.url = server.URL
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	defer cancel()
+	ctx, cancel := chromedp.NewContext(allocator)
+	defer cancel()
+	p.ctx = ctx
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1000, 520)); err != nil {
+		t.Fatalf("Chromium (Debian package chromium): %v", err)
+	}
+
+	panels := map[string]func(t *testing.T, draw func(chosen ...m)){
+		"live-heatmap": func(t *testing.T, draw func(...m)) {
+			draw(chosenRun("cluster"))
+			p.sameCells(t, p.s.octaves(t, "cluster", func(start time.Time, _ float64) float64 { return float64(bucketStart(start)) }), float64(bucketOf.Milliseconds()))
+			if rules := p.marks(t, "layer_1_marks"); len(rules) != 3 {
+				t.Errorf("%d events are marked, want those of all runs", len(rules))
+			}
+		},
+		"run-heatmap": func(t *testing.T, draw func(...m)) {
+			draw(chosenRun("cluster"))
+			p.sameCells(t, p.s.octaves(t, "cluster", func(_ time.Time, offset float64) float64 { return offset }), 1000)
+			p.sameEvents(t, "layer_1_marks")
+		},
+		"run-read":  func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "read") },
+		"run-write": func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "write") },
+		"compare-read": func(t *testing.T, draw func(...m)) {
+			draw()
+			p.sameOverlay(t, "read")
+			evaluate[bool](t, p, "view.signal('percentile', 'p50').runAsync().then(() => true)")
+			p.sameOverlay(t, "read", "50")
+		},
+		"compare-write":  func(t *testing.T, draw func(...m)) { draw(); p.sameOverlay(t, "write") },
+		"compare-change": func(t *testing.T, draw func(...m)) { draw(); p.sameChange(t) },
+	}
+	for _, version := range []string{"5", "6"} {
+		for _, o := range s.bundle.objects {
+			if o.spec() == nil {
+				continue
+			}
+			id := strings.TrimPrefix(o.id, s.prefix+"-")
+			t.Run("Vega "+version+" "+id, func(t *testing.T) {
+				check := panels[id]
+				if check == nil {
+					t.Fatal("nothing compares this panel's marks with our numbers")
+				}
+				check(t, func(chosen ...m) { p.draw(t, version, id, chosen...) })
+				if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" && version == "5" {
+					b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+					if err == nil {
+						err = os.WriteFile(filepath.Join(dir, "kibana-"+id+".png"), b, 0o644)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func chosenRun(name string) m { return m{"term": m{"run.id": "run-" + name}} }
+
+// octaves are the I/Os by time and octave of a run, added up from the exact buckets
+// of its documents and fio's own grid.
+func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64) map[[2]float64]float64 {
+	t.Helper()
+	out := map[[2]float64]float64{}
+	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000, "query": chosenRun(run)})
+	for _, h := range list(found, "hits", "hits") {
+		src := obj(h, "_source")
+		start, err := time.Parse(time.RFC3339Nano, str(src, "@timestamp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := obj(src, "latency", "buckets")
+		g := fiohist.Geometry{Groups: int(b["groups"].(float64)), Coarseness: int(b["coarseness"].(float64)), Unit: int64(b["unit_ns"].(float64))}
+		for i, n := range list(b, "index") {
+			octave := max(bits.Len64(uint64(g.Middle(int(n.(float64)))))-1, 0)
+			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(b, "count")[i].(float64)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("no cells")
+	}
+	return out
+}
+
+// sameCells finds each cell where its time and its octave are, with its I/Os, and no
+// other.
+func (p *page) sameCells(t *testing.T, want map[[2]float64]float64, width float64) {
+	t.Helper()
+	var times, latencies []float64
+	for c := range want {
+		times = append(times, c[0], c[0]+width)
+		latencies = append(latencies, math.Exp2(c[1]), math.Exp2(c[1]+1))
+	}
+	x, y := p.places(t, "x", times), p.places(t, "y", latencies)
+	cells := p.marks(t, "layer_0_marks")
+	if len(cells) != len(want) {
+		t.Errorf("%d cells, want %d", len(cells), len(want))
+	}
+	var hovered *mark
+	for c, n := range want {
+		i := slices.IndexFunc(cells, func(k mark) bool {
+			return math.Abs(min(k.X, k.X2)-x[c[0]]) < pixel && math.Abs(max(k.X, k.X2)-x[c[0]+width]) < pixel &&
+				math.Abs(min(k.Y, k.Y2)-y[math.Exp2(c[1]+1)]) < pixel && math.Abs(max(k.Y, k.Y2)-y[math.Exp2(c[1])]) < pixel
+		})
+		if i < 0 || math.Abs(cells[i].number("I/Os")-n) > 1e-6*n {
+			t.Fatalf("no cell of %v I/Os at %v: %v", n, c, cells)
+		}
+		if hovered == nil || n > hovered.number("I/Os") {
+			hovered = &cells[i]
+		}
+	}
+	shown := p.hover(t, hovered.Left+(hovered.X+hovered.X2)/2, hovered.Top+(hovered.Y+hovered.Y2)/2)
+	if shown["I/Os"] != hovered.Tooltip["I/Os"] || shown["latency"] != hovered.Tooltip["latency"] {
+		t.Errorf("hovering shows %v, want %v", shown, hovered.Tooltip)
+	}
+}
+
+// sameEvents finds the events of the run cluster and none of another's.
+func (p *page) sameEvents(t *testing.T, name string) {
+	t.Helper()
+	x := p.places(t, "x", []float64{3500, 4000})
+	rules := p.marks(t, name)
+	if len(rules) != 2 {
+		t.Fatalf("%d events are marked, want 2: %v", len(rules), rules)
+	}
+	for at, text := range map[float64]string{3500: "osd.12 down", 4000: "read p99 < 5ms is broken"} {
+		if !slices.ContainsFunc(rules, func(k mark) bool { return math.Abs(k.X-x[at]) < pixel && k.Tooltip["event"] == text }) {
+			t.Errorf("%q is not marked at %v ms: %v", text, at, rules)
+		}
+	}
+}
+
+// point is a number that a chart must show: at a time, with words in its tooltip.
+type point struct {
+	t, v float64
+	what string
+}
+
+// samePoints finds each number where it is, and no other mark.
+func (p *page) samePoints(t *testing.T, name, word string, want []point) {
+	t.Helper()
+	var times, values []float64
+	for _, w := range want {
+		times, values = append(times, w.t), append(values, w.v)
+	}
+	x, y := p.places(t, "x", times), p.places(t, "y", values)
+	points := p.marks(t, name)
+	if len(points) != len(want) || len(want) == 0 {
+		t.Errorf("%d points, want %d", len(points), len(want))
+	}
+	var hovered *mark
+	for _, w := range want {
+		i := slices.IndexFunc(points, func(k mark) bool {
+			return math.Abs(k.X-x[w.t]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip[word] == w.what && math.Abs(k.number("ns")-w.v) <= 1e-6*w.v
+		})
+		if i < 0 {
+			t.Fatalf("no point at %+v: %v", w, points)
+		}
+		if hovered == nil || points[i].Y < hovered.Y {
+			hovered = &points[i]
+		}
+	}
+	if shown := p.hover(t, hovered.Left+hovered.X, hovered.Top+hovered.Y); shown["ns"] != hovered.Tooltip["ns"] {
+		t.Errorf("hovering shows %v, want %v", shown, hovered.Tooltip)
+	}
+}
+
+func (p *page) samePercentiles(t *testing.T, direction string) {
+	t.Helper()
+	var want []point
+	for _, r := range p.s.rows("cluster", func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+		for _, name := range shownPercentiles {
+			if v := r.Percentiles[strings.TrimPrefix(name, "p")]; v != nil {
+				want = append(want, point{r.OffsetMS, *v, name})
+			}
+		}
+	}
+	p.samePoints(t, "layer_2_marks", "percentile", want)
+	p.sameEvents(t, "layer_4_marks")
+	limit := p.marks(t, "layer_3_marks")
+	if direction == "write" {
+		if len(limit) != 0 {
+			t.Errorf("a limit of writes: %v", limit)
+		}
+		return
+	}
+	y := p.places(t, "y", []float64{slaLimit})[slaLimit]
+	if len(limit) == 0 || slices.ContainsFunc(limit, func(k mark) bool { return math.Abs(k.Y-y) > pixel }) {
+		t.Errorf("the SLA's line is not at %v: %v", y, limit)
+	}
+}
+
+func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string) {
+	t.Helper()
+	of := append(percentile, "99")[0]
+	var want []point
+	for _, name := range realRuns {
+		for _, r := range p.s.rows(name, func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+			if v := r.Percentiles[of]; v != nil {
+				want = append(want, point{r.OffsetMS, *v, name + " " + ("run-" + name)[:8]})
+			}
+		}
+	}
+	p.samePoints(t, "layer_1_marks", "run", want)
+}
+
+// sameChange compares each bar with percentiles of the whole runs.
+func (p *page) sameChange(t *testing.T) {
+	t.Helper()
+	type key struct{ run, measure string }
+	want := map[key]float64{}
+	order := slices.Clone(realRuns)
+	slices.SortFunc(order, func(a, b string) int { return p.s.runs[a][0].Timestamp.Compare(p.s.runs[b][0].Timestamp) })
+	for _, name := range order {
+		out, _ := p.s.command(t, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h", name)
+		for line := range strings.Lines(string(out)) {
+			r := parseQuantum(t, line)
+			if r.Scope != "direction" || r.Mean == nil {
+				continue
+			}
+			for _, p := range []string{"50", "99", "99.9"} {
+				want[key{name, r.Direction + " p" + p}] = *r.Percentiles[p]
+			}
+			want[key{name, r.Direction + " mean"}] = *r.Mean
+		}
+	}
+	seen := map[key]bool{}
+	for _, k := range p.marks(t, "marks") {
+		name, _, _ := strings.Cut(fmt.Sprint(k.Tooltip["run"]), " ")
+		measure := fmt.Sprint(k.Tooltip["measure"])
+		if strings.HasSuffix(measure, " iops") {
+			continue
+		}
+		v, base := want[key{name, measure}], want[key{order[0], measure}]
+		if v == 0 || base == 0 || math.Abs(k.number("value")-v) > 1e-6*v || math.Abs(k.number("baseline's")-base) > 1e-6*base || !strings.HasPrefix(fmt.Sprint(k.Tooltip["baseline"]), order[0]) {
+			t.Errorf("%v; the value is %v, the baseline's %v", k.Tooltip, v, base)
+			continue
+		}
+		x := p.places(t, "x", []float64{0, v/base - 1})
+		if math.Abs(math.Abs(k.X2-k.X)-math.Abs(x[v/base-1]-x[0])) > pixel {
+			t.Errorf("%v is %v long, want %v", k.Tooltip, k.X2-k.X, x[v/base-1]-x[0])
+		}
+		seen[key{name, measure}] = true
+	}
+	for k := range maps.Keys(want) {
+		if want[key{order[0], k.measure}] != 0 && !seen[k] {
+			t.Errorf("no bar of %v", k)
+		}
+	}
+}

@@ -32,9 +32,10 @@ func (c Percentiles) Spec() Spec {
 		Schema:      Schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
 		Layer: []Spec{
-			{ // the band
-				Mark:     M{"type": "area", "opacity": 0.2},
-				Encoding: M{"x": x, "y": y("lower"), "y2": M{"field": "upper"}, "color": color},
+			{ // the band, where both of its ends are known
+				Transform: []M{calculate("low", "isValid(datum.upper) ? datum.lower : null")},
+				Mark:      M{"type": "area", "opacity": 0.2},
+				Encoding:  M{"x": x, "y": y("low"), "y2": M{"field": "upper"}, "color": color},
 			},
 			{ // the percentiles
 				Mark:     M{"type": "line", "strokeWidth": 1.5},
@@ -138,9 +139,9 @@ func (c Change) Spec() Spec {
 		Mark: M{"type": "bar", "tooltip": true},
 		Encoding: M{
 			"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
-			"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started"}},
+			"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
 			"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
-			"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started"}, "legend": M{"title": nil}},
+			"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}},
 			"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal", "measure"),
 				tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base", "quantitative", "baseline's")},
 		},
