@@ -13,6 +13,7 @@ BENCHCOUNT   ?= 10
 BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists them
 BENCH_ROUNDS ?= 5# of bench
 ORACLE_CASES ?= 500
+SCREENSHOTS  ?= screenshots# folder for screenshots
 ES_SERVERS   ?= 8.19.0 9.1.0 8.19.0+security# for integration; +security is one with TLS, users and roles
 
 .PHONY: help
@@ -70,6 +71,13 @@ docs-check: ## fail if the generated pages are not what the code generates
 .PHONY: integration
 integration: ## tests with fio, and against real Elasticsearch servers of the versions ES_SERVERS
 	scripts/integration $(ES_SERVERS)
+
+.PHONY: screenshots
+screenshots: ## draw Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)
+	@mkdir -p $(SCREENSHOTS)
+	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
+	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana
 
 .PHONY: oracle
 oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs

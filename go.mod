@@ -4,6 +4,8 @@ go 1.26.0
 
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // pauses between attempts: exponential, with jitter
+	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
+	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
 	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
 	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
@@ -15,8 +17,6 @@ require (
 )
 
 require (
-	github.com/chromedp/cdproto v0.159.0 // indirect
-	github.com/chromedp/chromedp v0.22.1 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
