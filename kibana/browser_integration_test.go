@@ -80,14 +80,14 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/search":
 		var url map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&url); err != nil {
-			http.Error(w, err.Error(), 400)
+			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		req := p.s.fill(url, p.chosen...)
 		body, _ := json.Marshal(req.body)
 		res, err := http.Post(p.s.es+"/"+req.index+"/_search", "application/json", strings.NewReader(string(body)))
 		if err != nil {
-			http.Error(w, err.Error(), 502)
+			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		defer res.Body.Close()

@@ -147,13 +147,13 @@ func TestImport(t *testing.T) {
 		},
 			fault: []string{"not as Kibana's import does"}},
 		{name: "not ready", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
-			http.Error(w, "Kibana server is not ready yet", 503)
+			http.Error(w, "Kibana server is not ready yet", http.StatusServiceUnavailable)
 		},
 			fault: []string{"not ready (503)"}},
 		{name: "a newer object", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 422, map[string]any{"statusCode": 422, "message": "belongs to a more recent version of Kibana"})
 		}, fault: []string{"refuses the import with 422: belongs to a more recent version", "8.12"}},
-		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) { http.Error(w, "<html>", 502) },
+		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) { http.Error(w, "<html>", http.StatusBadGateway) },
 			fault: []string{"answers 502, and not as Kibana does"}},
 		{name: "cut off", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			w.Header().Set("Content-Length", "1000")

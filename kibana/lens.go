@@ -45,13 +45,6 @@ func metric(id, op, field, label string, f columnFormat) column {
 	return column{id: id, Label: label, Custom: true, DataType: "number", Operation: op, Field: field, Scale: "ratio", Params: format{f}}
 }
 
-// where keeps only some documents of a column.
-func (c column) where(q string) column {
-	k := kql(q)
-	c.Filter = &k
-	return c
-}
-
 // perSecond divides by the length of the time bucket.
 func (c column) perSecond() column {
 	c.TimeScale = "s"

@@ -342,7 +342,8 @@ func (s *stored) tsvb(t *testing.T, o *saved, series map[string]any, chosen ...m
 		ref = str(series, "series_index_pattern_ref_name")
 	}
 	metric := list(series, "metrics")[0]
-	agg, order := m{}, "order"
+	var agg m
+	order := "order"
 	field := str(metric, "field")
 	switch typ := str(metric, "type"); {
 	case typ == "percentile" && field == histogram && !s.full:

@@ -157,7 +157,7 @@ func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
 	}
 	done, err := kibana.Import(ctx, k, c.String("index-prefix"))
 	if t := esmodel.Trust(err); t != nil {
-		return fmt.Errorf("Kibana at %s: %w", k, t)
+		return fmt.Errorf("import into Kibana at %s: %w", k, t)
 	}
 	if err != nil {
 		return err
