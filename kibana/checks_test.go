@@ -735,8 +735,8 @@ var bundleChecks = []bundleCheck{
 	}},
 	{"tsvb time range", func(b *parsed) {
 		b.eachSeries(func(o *saved, p, _ map[string]any) {
-			if str(p, "type") != "timeseries" && str(p, "time_range_mode") != "entire_time_range" {
-				b.fault(o, "a %s of the last bucket only", str(p, "type"))
+			if whole := str(p, "time_range_mode") == "entire_time_range"; whole == (str(p, "type") == "timeseries") {
+				b.fault(o, "a %s with the time range mode %q", str(p, "type"), str(p, "time_range_mode"))
 			}
 		})
 	}},

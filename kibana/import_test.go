@@ -3,6 +3,7 @@ package kibana
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +154,9 @@ func TestImport(t *testing.T) {
 		{name: "a newer object", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 422, map[string]any{"statusCode": 422, "message": "belongs to a more recent version of Kibana"})
 		}, fault: []string{"refuses the import with 422: belongs to a more recent version", "8.12"}},
-		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) { http.Error(w, "<html>", http.StatusBadGateway) },
+		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
+			http.Error(w, "<html>", http.StatusBadGateway)
+		},
 			fault: []string{"answers 502, and not as Kibana does"}},
 		{name: "cut off", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			w.Header().Set("Content-Length", "1000")
@@ -261,5 +264,12 @@ func TestImportTrouble(t *testing.T) {
 	defer tls.Close()
 	if _, err := imported(t, Config{URL: tls.URL}); esmodel.Trust(err) == nil {
 		t.Errorf("a certificate of nobody we know: %v", err)
+	}
+	trusting, err := esmodel.HTTPClient(esmodel.Config{CACert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := imported(t, Config{URL: tls.URL, HTTP: trusting}); err == nil || !strings.Contains(err.Error(), "no Kibana at https://") {
+		t.Errorf("its authority is trusted: %v", err)
 	}
 }

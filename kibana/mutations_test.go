@@ -182,6 +182,7 @@ var mutations = []struct {
 	{"too many buckets", "tsvb intervals", "fio-live-read", "attributes/visState/params/max_bars", to(500)},
 	{"too many series", "tsvb intervals", "fio-live-hosts", "attributes/visState/params/series/0/terms_size", to("100")},
 	{"hosts by the last bucket", "tsvb time range", "fio-live-hosts", "attributes/visState/params/time_range_mode", to("last_value")},
+	{"a chart over time of a single bucket", "tsvb time range", "fio-live-read", "attributes/visState/params/time_range_mode", to("entire_time_range")},
 	{"two percentiles in a column", "tsvb tables", "fio-run-figures", "attributes/visState/params/series/0/metrics/0/percentiles", appended(map[string]any{"id": "x", "value": 42})},
 	{"a version in Lens", "forms of later versions", "fio-live-iops", "attributes/version", to(2)},
 	{"sections", "forms of later versions", "fio-live", "attributes/sections", to([]any{})},

@@ -196,7 +196,7 @@ func testLens(t *testing.T, s *stored) {
 			}
 			for _, name := range realRuns {
 				row := got["run-"+name]
-				if row["name"] != name || fmt.Sprint(row["fio"]) != "[fio-3.33]" && row["fio"] != "fio-3.33" || !strings.Contains(fmt.Sprint(row["workload"]), "bs=4k") || row["started"] == nil {
+				if row["name"] != name || fmt.Sprint(row["fio"]) != "[fio-3.33]" && row["fio"] != "fio-3.33" || !strings.Contains(fmt.Sprint(row["workload"]), "bs=4k") || row["started"] == nil || (row["sla"] == "ok") != (name == "cluster") {
 					t.Errorf("%s: %v", name, row)
 				}
 				// Of the whole run: one quantum that holds all of it.

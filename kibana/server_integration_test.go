@@ -110,8 +110,8 @@ var realRuns = []string{"cluster", "gaps", "randrw"}
 
 const split = "direction,host,job"
 
-// store ingests real logs and adds by hand what later commands write: events, limits
-// of an SLA, a probe.
+// store ingests real logs and adds by hand what other commands write: events and what
+// a probe saw.
 func store(t *testing.T) *stored {
 	t.Helper()
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()), runs: map[string][]quantum{}, fiolat: filepath.Join(t.TempDir(), "fiolat")}
@@ -132,7 +132,11 @@ func store(t *testing.T) *stored {
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
 	for _, name := range realRuns {
-		s.command(t, "ingest", "--es", s.es, "--index-prefix", s.prefix, "--by", split, "--run-id", "run-"+name, "--run-name", name, name)
+		args := []string{"ingest", "--es", s.es, "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
+		if name == "cluster" {
+			args = append(args, "--sla", "read p99 < 5ms")
+		}
+		s.command(t, append(args, name)...)
 		out, _ := s.command(t, "percentiles", "--format", "ndjson", "--by", split, name)
 		for line := range bytes.Lines(out) {
 			r := parseQuantum(t, string(line))
@@ -168,23 +172,17 @@ const expected = 200e3 // ns
 func (s *stored) byHand(t *testing.T) {
 	t.Helper()
 	var bulk bytes.Buffer
-	put := func(action, index, id string, doc any) {
-		a, _ := json.Marshal(m{action: m{"_index": index, "_id": id}})
+	put := func(index, id string, doc any) {
+		a, _ := json.Marshal(m{"index": m{"_index": index, "_id": id}})
 		d, _ := json.Marshal(doc)
 		fmt.Fprintf(&bulk, "%s\n%s\n", a, d)
-	}
-	s.ask(t, "POST", "/"+s.prefix+"-*/_refresh", nil)
-	found := s.ask(t, "POST", "/"+s.prefix+"-percentiles-*/_search", m{"size": 1000, "_source": false, "query": m{"bool": m{"filter": []m{
-		{"term": m{"run.id": "run-cluster"}}, {"term": m{"scope": "direction"}}, {"term": m{"fio.direction": "read"}}}}}})
-	for _, h := range list(found, "hits", "hits") {
-		put("update", str(h, "_index"), str(h, "_id"), m{"doc": m{"sla": m{"rules": "read p99 < 5ms", "limit": m{"p99": slaLimit}}}})
 	}
 	start := s.runs["cluster"][0].Timestamp
 	month := func(kind string, at time.Time) string {
 		return s.prefix + "-" + kind + "-" + at.UTC().Format("2006.01")
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
-		put("index", month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
+		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
 			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
 	}
 	event("run-cluster", "note", "osd.12 down", start.Add(3500*time.Millisecond), 3500)
@@ -192,7 +190,7 @@ func (s *stored) byHand(t *testing.T) {
 	event("run-gaps", "note", "of another run", s.runs["gaps"][0].Timestamp.Add(time.Second), 1000)
 	for i, p := range probed {
 		at := start.Add(time.Duration(p.at) * time.Second)
-		put("index", month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": "run-probe"}, "host": m{"name": "client1"}, "fio": m{"kind": "probe"},
+		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": "run-probe"}, "host": m{"name": "client1"}, "fio": m{"kind": "probe"},
 			"scope": "operation", "probe": m{"operation": p.operation, "target": p.target, "slowdown": p.slowdown}, "latency": m{"value": expected * p.slowdown, "expected": expected}})
 	}
 	if answer := s.ask(t, "POST", "/_bulk?refresh=true", bulk.Bytes()); answer["errors"] != false {

@@ -77,7 +77,7 @@ type tsvbPanel struct {
 	TimeField       string           `json:"time_field"`
 	Interval        string           `json:"interval"`
 	MaxBars         int              `json:"max_bars"`
-	TimeRange       string           `json:"time_range_mode"`
+	TimeRange       string           `json:"time_range_mode,omitempty"` // of all but time series, which else show the last bucket
 	DropLastBucket  int              `json:"drop_last_bucket"`
 	IsModelInvalid  bool             `json:"isModelInvalid"`
 	AxisPosition    string           `json:"axis_position"`
@@ -136,11 +136,15 @@ const (
 
 // tsvb is a panel of a type over a data view.
 func tsvb(id, typ string, v *view, series ...tsvbSeries) tsvbPanel {
-	return tsvbPanel{
+	p := tsvbPanel{
 		ID: id, Type: typ, UseKibana: true, view: v, TimeField: timeField, Interval: ">=1s", MaxBars: maxBars,
-		TimeRange: "entire_time_range", AxisPosition: "left", AxisFormatter: "number", AxisScale: "normal",
+		AxisPosition: "left", AxisFormatter: "number", AxisScale: "normal",
 		ShowLegend: 1, LegendPosition: "right", TruncateLegend: 1, MaxLinesLegend: 1, ShowGrid: 1, TooltipMode: "show_all", Series: series,
 	}
+	if typ != "timeseries" {
+		p.TimeRange = "entire_time_range"
+	}
+	return p
 }
 
 // line is a series of a chart in milliseconds.
