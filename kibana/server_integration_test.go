@@ -53,6 +53,7 @@ func (s *stored) command(t *testing.T, args ...string) (stdout, stderr []byte) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), s.fiolat, args...)
 	cmd.Dir = "../testdata/fio"
+	cmd.Env = append(os.Environ(), "ELASTICSEARCH_URL="+s.es) // which may hold a password
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -132,7 +133,7 @@ func store(t *testing.T) *stored {
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
 	for _, name := range realRuns {
-		args := []string{"ingest", "--es", s.es, "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
+		args := []string{"ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
 		if name == "cluster" {
 			args = append(args, "--sla", "read p99 < 5ms")
 		}
