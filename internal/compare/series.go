@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"context"
+	"slices"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// maxQuanta is how many quanta a Series keeps: neighbours are added up in pairs
+// when there are more, so that a day of seconds takes no more time and memory than
+// ten minutes.
+const maxQuanta = 512
+
+// Directions are those compared: the sum of all, and each.
+var Directions = []string{pipeline.All, ingest.Read.String(), ingest.Write.String(), ingest.Trim.String()}
+
+// Series is what Compare must know of a run: the histogram of every quantum by
+// direction. It is a pipeline.Sink; any split of leaves will do.
+type Series struct {
+	// Name is what the run is called in results.
+	Name string
+
+	geometry fiohist.Geometry
+	interval int64
+	first    int64
+	fold     int64 // quanta of the run in one of at
+	seen     int64 // quanta of the run so far
+	at       []quantum
+}
+
+// quantum is one step of a series.
+type quantum struct {
+	hists   [4]sparse // parallel to Directions
+	covered float64   // seconds that the logs cover
+}
+
+// sparse is a histogram as it is read again and again: buckets and their counts.
+type sparse struct {
+	index []uint16
+	count []float64
+}
+
+func sparseOf(h *fiohist.Hist) (s sparse) {
+	h.Each(func(i int, w float64) {
+		s.index = append(s.index, uint16(i))
+		s.count = append(s.count, w)
+	})
+	return s
+}
+
+func (s sparse) addTo(h *fiohist.Hist, shift int) {
+	for i, b := range s.index {
+		h.Add(int(b)>>shift, s.count[i])
+	}
+}
+
+func (s sparse) sum() (n float64) {
+	for _, c := range s.count {
+		n += c
+	}
+	return n
+}
+
+var _ pipeline.Sink = (*Series)(nil)
+
+// Begin takes the run.
+func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
+	s.geometry, s.interval, s.first, s.fold = run.Geometry, run.Interval, run.FirstQuantum, 1
+	if s.Name == "" {
+		s.Name = run.ID
+	}
+	return nil
+}
+
+// Quantum takes a quantum.
+func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	n := (q.Offset - s.first) / s.interval
+	if n < s.seen { // rows of a scope that showed up late, without I/O
+		return nil
+	}
+	for ; s.seen <= n; s.seen++ {
+		if int(s.seen/s.fold) == len(s.at) {
+			if len(s.at) == maxQuanta {
+				s.halve()
+			}
+			s.at = append(s.at, quantum{})
+		}
+	}
+	to := &s.at[n/s.fold]
+	var hists [4]fiohist.Hist
+	for i := range to.hists {
+		to.hists[i].addTo(&hists[i], 0)
+	}
+	for _, l := range q.Leaves {
+		hists[0].AddHist(l.Hist)
+		hists[slices.Index(Directions, l.Dims.Direction)].AddHist(l.Hist)
+	}
+	for i := range to.hists {
+		to.hists[i] = sparseOf(&hists[i])
+	}
+	for _, r := range q.Rows {
+		if r.Scope == "run" && r.IOPSKnown {
+			if r.IOPS > 0 {
+				to.covered += r.Stats.Samples / r.IOPS
+			} else {
+				to.covered += float64(s.interval) / 1e9
+			}
+		}
+	}
+	return nil
+}
+
+// halve adds up neighbours in pairs.
+func (s *Series) halve() {
+	for i := range s.at[:len(s.at)/2] {
+		a, b := &s.at[2*i], &s.at[2*i+1]
+		sum := quantum{covered: a.covered + b.covered}
+		for d := range sum.hists {
+			var h fiohist.Hist
+			a.hists[d].addTo(&h, 0)
+			b.hists[d].addTo(&h, 0)
+			sum.hists[d] = sparseOf(&h)
+		}
+		s.at[i] = sum
+	}
+	s.at = slices.Clip(s.at[:len(s.at)/2])
+	s.fold *= 2
+}
+
+// End takes the end.
+func (s *Series) End(context.Context, *pipeline.Summary) error { return nil }
