@@ -9,6 +9,7 @@
 //	dir.go load.go          the same documents as files, and files sent again
 //	sink.go retire.go       a run from its first document to its last clean-up
 //	search.go stored.go     documents, and whole runs, read back
+//	manage.go               runs listed, noted on, and deleted
 //
 // Indices are PREFIX-run, PREFIX-histogram-YYYY.MM, PREFIX-percentiles-YYYY.MM,
 // PREFIX-probe-YYYY.MM and PREFIX-event-YYYY.MM; the month is that of @timestamp in

@@ -163,21 +163,24 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 // in which index.
 func (c *Client) retire(ctx context.Context, prefix string, g generation) (map[string]int64, error) {
 	deleted := map[string]int64{}
-	err := c.scan(ctx, scanRequest{
-		op: "find documents of other generations", indices: patterns(prefix), query: g.query(false),
+	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), deleted)
+}
+
+// deleteFound deletes the documents that a query finds, and counts them by index.
+func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, deleted map[string]int64) error {
+	return c.scan(ctx, scanRequest{
+		op: op, indices: indices, query: query,
 		fields: map[string]any{"_source": false, "seq_no_primary_term": true},
 	}, func(page []hit) error {
-		return c.deleteHits(ctx, page, deleted)
+		return c.deleteHits(ctx, op, page, deleted)
 	})
-	return deleted, err
 }
 
 // deleteHits deletes documents as they were found, and no others: the point in time
 // may show one that has been overwritten since, by this generation or by another
 // ingest at work. Sequence number and term say which version is meant; a conflict
 // means that somebody has overwritten or deleted it, and nothing is to be done.
-func (c *Client) deleteHits(ctx context.Context, todo []hit, deleted map[string]int64) error {
-	const op = "delete documents of other generations"
+func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, deleted map[string]int64) error {
 	p := c.pace(op, c.maxWait)
 	for len(todo) > 0 {
 		var body []byte

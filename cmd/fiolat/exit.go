@@ -46,6 +46,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.Is(err, errCompare):
+		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage):
 		return exitUsage
 	case errors.As(err, &incomplete):

@@ -198,6 +198,9 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	bad.add(err)
 	if cfg.Part != "" {
 		s.Grid = "epoch"
+		if cfg.Accuracy != 0 {
+			bad.add(usagef("--interval auto: the parts of a run need one interval, and none knows the others; name it"))
+		}
 		if cfg.RunID == "" {
 			bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
 		}

@@ -110,6 +110,7 @@ func newApp(u *ui) *cli.App {
 		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
 		Commands: []*cli.Command{
 			ingestCommand(u), percentilesCommand(u), inspectCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
+			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), completionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {

@@ -30,9 +30,12 @@ type renderer struct {
 	buf   []byte
 }
 
+// divisors turn ns into the units of tables.
+var divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+
 func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer {
 	r := &renderer{out: out, limits: limits, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
-	divisor := map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}[unit]
+	divisor := divisors[unit]
 	switch format {
 	case "ndjson":
 		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {

@@ -20,9 +20,10 @@ const (
 	resamples = 1000
 	// seed makes them the same each time.
 	seed = 0xf10
-	// fewest is how many quanta with I/O, and blocks how many blocks of them, a run
-	// must have for its noise to be known.
-	fewest, fewestBlocks = 10, 4
+	// fewest is how many quanta with I/O a run must have for its noise to be known.
+	fewest = 10
+	// fewestBlocks bounds how long blocks can be: from fewer nothing can be drawn.
+	fewestBlocks = 5
 )
 
 // Verdict says what is known of a change.
@@ -294,9 +295,6 @@ func (s *sample) few() string {
 	if n < fewest {
 		return fmt.Sprintf("has I/O in %d intervals of %g s, and it takes %d to know its noise", n, float64(s.of.interval*s.of.fold)/1e9, fewest)
 	}
-	if blocks := len(s.of.at) / s.block; blocks < fewestBlocks {
-		return fmt.Sprintf("has %d intervals that hang together in %d, which is %d blocks, and it takes %d to know its noise", len(s.of.at), s.block, blocks, fewestBlocks)
-	}
 	return ""
 }
 
@@ -373,7 +371,8 @@ func (c *compact) percentile(counts []float64, n, p float64) (bucket int, value 
 }
 
 // memory is the length of the blocks that the sample must be drawn in: the longest
-// that one of its values asks for. What a quantum adds to a value is, to first
+// that one of its values asks for, but a fifth of the sample at most: Student's t
+// with as many degrees of freedom as there are blocks makes up for that. What a quantum adds to a value is, to first
 // order, the series whose memory matters: to IOPS its completions less those expected
 // of it, to the mean the sum of its latencies less the mean, to a percentile its I/Os
 // above that less the share expected.
@@ -412,7 +411,7 @@ func (s *sample) memory() int {
 			}, c)
 		}
 	}
-	return int(math.Ceil(longest - 1e-9))
+	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.of.at)/fewestBlocks))))
 }
 
 // resample computes the values of so many runs put together anew from blocks of

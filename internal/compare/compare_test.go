@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,10 +122,14 @@ func TestSteadyRuns(t *testing.T) {
 			return func(i int) bool { return p[i/20] < len(p)/2 }
 		}},
 	}
-	for _, memory := range []float64{0, 0.7} {
-		t.Run(fmt.Sprintf("memory %g", memory), func(t *testing.T) {
+	for _, tt := range []struct {
+		quanta int
+		memory float64
+	}{{240, 0}, {240, 0.7}, {40, 0.5}} {
+		t.Run(fmt.Sprintf("%d of memory %g", tt.quanta, tt.memory), func(t *testing.T) {
 			t.Parallel()
-			const splits, quanta, times = 100, 240, 300 // fewer resamples than Compare makes, to be done sooner
+			const splits, times = 100, 300 // fewer resamples than Compare makes, to be done sooner
+			quanta, memory := tt.quanta, tt.memory
 			same := make([]found, len(halves))
 			var slower found
 			for n := range splits {
@@ -154,7 +159,7 @@ func TestSteadyRuns(t *testing.T) {
 				}
 			}
 			t.Logf("a tenth slower: found in %d of %d, %v", slower.any, splits, slower.by)
-			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 {
+			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 && quanta > 100 {
 				t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
 			}
 		})
@@ -242,5 +247,126 @@ func TestBlockLength(t *testing.T) {
 	}
 	if b := blockLength(slope); b < 10 {
 		t.Errorf("a slope: blocks of %v, want long ones", b)
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	change := func(direction, metric string, change float64, v Verdict) Row {
+		return Row{Direction: direction, Metric: metric, Change: &change, Verdict: v}
+	}
+	result := &Result{Rows: []Row{
+		change(pipeline.All, "p99", 0.2, Higher),
+		change("read", "p99", 0.3, Higher), change("read", "p99.9", 0.5, None), change("read", "mean", 0.4, Unknown), change("read", "iops", -0.2, Lower),
+		change("write", "p99", 0.04, Higher), {Direction: "write", Metric: "p99.9", AtLeast: true, Verdict: Unknown}, {Direction: "write", Metric: "mean", Verdict: Unknown}, change("write", "iops", 0.3, Higher),
+	}}
+	for text, want := range map[string]string{
+		"read p99 +10%":    "read",
+		"read p99 +30%":    "", // not beyond it
+		"p99 +3.5%":        "read,write",
+		"p99 +0%":          "read,write",
+		"p99 -0%":          "",
+		"all  p99 +10%":    "all",
+		"write p99 +10%":   "",
+		"read p99.9 +10%":  "",     // chance
+		"read mean +10%":   "read", // the change alone decides
+		"iops -5%":         "read",
+		"iops +5%":         "write",
+		"write p99.9 +1%":  "", // nothing is known
+		"read p99.90 +10%": "",
+		"write mean +1%":   "nothing to check",
+		"trim p99 +1%":     "nothing to check",
+		"read p50 +1%":     "nothing to check",
+	} {
+		r, err := ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken, checked := r.Broken(result)
+		var got []string
+		for _, b := range broken {
+			got = append(got, b.Direction)
+		}
+		if !checked {
+			got = []string{"nothing to check"}
+		}
+		if strings.Join(got, ",") != want {
+			t.Errorf("%s is broken by %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "read p99", "read p99 10%", "read p99 +10", "reads p99 +10%", "read p0 +1%", "p100 +1%", "p99 +1e3%", "median +3%", "read read p99 +1%", "p99 +99999999999%"} {
+		if r, err := ParseRule(text); err == nil {
+			t.Errorf("%q is %+v, want an error", text, r)
+		}
+	}
+	if got := Percentiles([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got, []float64{50, 99, 99.9}) {
+		t.Errorf("percentiles %v", got)
+	}
+}
+
+// Rows of scopes that show up late, pauses, and runs longer than a Series keeps: all
+// I/Os and all the time covered are there.
+func TestSeries(t *testing.T) {
+	t.Parallel()
+	s := new(Series)
+	run := &pipeline.Run{ID: "r", Geometry: fio3, Interval: 1e9, FirstQuantum: -250e6}
+	if err := s.Begin(t.Context(), run); err != nil || s.Name != "r" {
+		t.Fatal(s.Name, err)
+	}
+	ios, covered := 0.0, 0.0
+	feed := func(n int64, leaves int) {
+		q := &pipeline.Quantum{Offset: run.FirstQuantum + n*run.Interval}
+		row := pipeline.Row{Scope: "run", IOPSKnown: true}
+		for i := range leaves {
+			var h fiohist.Hist
+			h.Add(100+i, float64(n+1))
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: Directions[1+i%3]}, Hist: &h})
+			row.Stats.Samples += h.Sum()
+		}
+		row.IOPS = row.Stats.Samples / 0.5 // logs cover half of it
+		ios += row.Stats.Samples
+		covered += 0.5
+		if leaves == 0 {
+			covered += 0.5
+		}
+		q.Rows = []pipeline.Row{row, {Scope: "host", IOPSKnown: true}}
+		if err := s.Quantum(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range int64(3000) {
+		switch {
+		case n%7 == 3:
+			feed(n, 0)
+		case n%100 != 50:
+			feed(n, 1+int(n%5))
+		}
+		if n%100 == 0 && n > 0 { // a row of a host for a quantum that has been
+			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum, Rows: []pipeline.Row{{Scope: "run", IOPSKnown: true}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got, gotCovered := 0.0, 0.0
+	for _, q := range s.at {
+		got += q.hists[0].sum()
+		gotCovered += q.covered
+		if each := q.hists[1].sum() + q.hists[2].sum() + q.hists[3].sum(); each != q.hists[0].sum() {
+			t.Fatalf("%v in the directions, %v in all", each, q.hists[0].sum())
+		}
+	}
+	if got != ios || math.Abs(gotCovered-covered) > 1e-6 || s.fold != 8 || len(s.at) != 375 {
+		t.Errorf("%v I/Os in %v s, want %v in %v; %d quanta of %d", got, gotCovered, ios, covered, len(s.at), s.fold)
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	x := steady{seed: 1, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "a")
+	y := steady{seed: 2, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "b")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Compare(x, y, wanted); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

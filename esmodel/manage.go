@@ -1,0 +1,249 @@
+package esmodel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// RunFilter says which runs are meant; the zero value is all of them.
+type RunFilter struct {
+	// Labels and Options (fio's job options) must have these values.
+	Labels, Options map[string]string
+	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or
+	// Elasticsearch's date math such as now-7d; "" does not.
+	Since, Until string
+}
+
+// RunSummary is what the list of runs says of one, or of a part of one.
+type RunSummary struct {
+	Run struct {
+		ID     string  `json:"id"`
+		Name   string  `json:"name,omitempty"`
+		Part   string  `json:"part,omitempty"`
+		Status Status  `json:"status"`
+		Start  string  `json:"start"`
+		End    *string `json:"end,omitempty"`
+		Quanta *int    `json:"quanta,omitempty"`
+	} `json:"run"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Host   struct {
+		Name []string `json:"name,omitempty"`
+	} `json:"host"`
+	Fio struct {
+		Kind    string              `json:"kind"`
+		Version []string            `json:"version,omitempty"`
+		Job     []string            `json:"job,omitempty"`
+		Options map[string][]string `json:"options,omitempty"`
+	} `json:"fio"`
+	Interval struct {
+		MS float64 `json:"ms"`
+	} `json:"interval"`
+	Logs struct {
+		Count int `json:"count"`
+	} `json:"logs"`
+	// Summary is by direction: samples, iops, min, max, mean, p50, p99_9, ... in ns;
+	// at_least names percentiles.
+	Summary map[string]map[string]any `json:"summary,omitempty"`
+}
+
+// ListRuns are the runs that the filter lets through, the latest first. Of a run
+// that was ingested in parts and merged, the parts are left out.
+func ListRuns(ctx context.Context, c *Client, prefix string, f RunFilter) ([]RunSummary, error) {
+	filter := []any{}
+	for _, by := range []struct {
+		field  string
+		values map[string]string
+	}{{"labels.", f.Labels}, {"fio.options.", f.Options}} {
+		for _, k := range slices.Sorted(maps.Keys(by.values)) {
+			filter = append(filter, termQuery(by.field+k, by.values[k]))
+		}
+	}
+	span := map[string]any{}
+	if f.Since != "" {
+		span["gte"] = f.Since
+	}
+	if f.Until != "" {
+		span["lt"] = f.Until
+	}
+	if len(span) > 0 {
+		filter = append(filter, map[string]any{"range": map[string]any{"run.start": span}})
+	}
+	return c.runs(ctx, prefix, map[string]any{"bool": map[string]any{"filter": filter}})
+}
+
+func (c *Client) runs(ctx context.Context, prefix string, query any) (runs []RunSummary, err error) {
+	_, err = Search(ctx, c, SearchRequest{
+		Index: Pattern(prefix, KindRun), Query: query,
+		Sort:   []any{map[string]any{"@timestamp": "desc"}, map[string]any{"run.id": "asc"}},
+		Source: []string{"run", "labels", "host", "fio", "interval", "logs", "summary"},
+	}, func(h Hit) error {
+		var r RunSummary
+		if err := json.Unmarshal(h.Source, &r); err != nil {
+			return fmt.Errorf("the document of a run cannot be read: %w", err)
+		}
+		runs = append(runs, r)
+		return nil
+	})
+	whole := map[string]bool{}
+	for _, r := range runs {
+		whole[r.Run.ID] = whole[r.Run.ID] || r.Run.Part == ""
+	}
+	return slices.DeleteFunc(runs, func(r RunSummary) bool { return r.Run.Part != "" && whole[r.Run.ID] }), err
+}
+
+// FindRun is the run with that id or, if there is none, the only one of that name.
+// Several of that name, or none, are an error.
+func FindRun(ctx context.Context, c *Client, prefix, idOrName string) (*RunSummary, error) {
+	for _, field := range []string{"run.id", "run.name"} {
+		runs, err := c.runs(ctx, prefix, termQuery(field, idOrName))
+		if err != nil {
+			return nil, err
+		}
+		var ids []string
+		for _, r := range runs {
+			if !slices.Contains(ids, r.Run.ID) {
+				ids = append(ids, r.Run.ID)
+			}
+		}
+		switch len(ids) {
+		case 0:
+			continue
+		case 1:
+			return &runs[0], nil
+		}
+		return nil, &UsageError{Msg: fmt.Sprintf("%d runs have the name %q", len(ids), idOrName), Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
+	}
+	return nil, fault(idOrName, "", "see fiolat runs", "there is no such run")
+}
+
+// Note is what somebody wants to be seen beside a run's latency.
+type Note struct {
+	Run *RunSummary
+	// At is the time in ns since 1970, Offset the same from the run's start.
+	At, Offset int64
+	Text       string
+}
+
+type eventDoc struct {
+	Timestamp stamp             `json:"@timestamp"`
+	Run       map[string]string `json:"run"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Interval  map[string]number `json:"interval"`
+	Event     eventField        `json:"event"`
+	Message   string            `json:"message"`
+}
+
+type eventField struct {
+	Action string `json:"action"`
+	Start  stamp  `json:"start"`
+}
+
+// Annotate stores a note and says whether it is new: the same note at the same time
+// is the same document. It is there for searches when Annotate returns.
+func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bool, err error) {
+	if _, err := EnsureTemplates(ctx, c, prefix); err != nil {
+		return false, err
+	}
+	doc := eventDoc{
+		Timestamp: stamp(n.At), Run: map[string]string{"id": n.Run.Run.ID}, Labels: n.Run.Labels,
+		Interval: map[string]number{"offset_ms": number(float64(n.Offset) / 1e6)},
+		Event:    eventField{Action: "note", Start: stamp(n.At)}, Message: n.Text,
+	}
+	if n.Run.Run.Name != "" {
+		doc.Run["name"] = n.Run.Run.Name
+	}
+	key := append([]byte(nil), "fiolat note 1"...)
+	for _, s := range [...]string{n.Run.Run.ID, n.Text} {
+		key = binary.AppendUvarint(key, uint64(len(s)))
+		key = append(key, s...)
+	}
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(key, uint64(n.At)))
+	id := base64.RawURLEncoding.EncodeToString(sum[:16])
+	var reply struct {
+		ID     string `json:"_id"`
+		Result string `json:"result"`
+	}
+	err = c.Call(ctx, Request{Op: "store the note", Method: http.MethodPut,
+		Path: path(Index(prefix, KindEvent, n.At)) + "/_doc" + path(id) + "?refresh=wait_for", Body: encode(doc)}, &reply)
+	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
+		err = fmt.Errorf("store the note: the reply says %q of document %q", reply.Result, reply.ID)
+	}
+	return reply.Result == "created", err
+}
+
+// KindCounts are numbers of documents by kind; kinds without any are left out.
+type KindCounts map[Kind]int64
+
+func (k KindCounts) String() string {
+	var words []string
+	for _, kind := range Kinds {
+		if n := k[kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d of %s", n, kind))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// CountRun is how many documents there are of a run, those of its parts and of all
+// generations together.
+func CountRun(ctx context.Context, c *Client, prefix, runID string) (KindCounts, error) {
+	return c.countRun(ctx, prefix, runID, nil)
+}
+
+func (c *Client) countRun(ctx context.Context, prefix, runID string, touched []string) (KindCounts, error) {
+	if err := c.refresh(ctx, prefix, touched); err != nil {
+		return nil, err
+	}
+	out := KindCounts{}
+	for _, kind := range Kinds {
+		var reply struct {
+			Count int64 `json:"count"`
+		}
+		err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + Pattern(prefix, kind) + "/_count?" + lenient,
+			Body: encode(map[string]any{"query": termQuery("run.id", runID)})}, &reply)
+		if err != nil {
+			return nil, err
+		}
+		if reply.Count > 0 {
+			out[kind] = reply.Count
+		}
+	}
+	return out, nil
+}
+
+// DeleteRun deletes all documents of a run, notes and all, and says how many of each
+// kind. The run's own come first, so that a run which is half gone does not look
+// complete; deleting it again, by its id, then finishes the job. If documents of it
+// are left somebody is ingesting the run, which is an error.
+func DeleteRun(ctx context.Context, c *Client, prefix, runID string) (KindCounts, error) {
+	out, deleted := KindCounts{}, map[string]int64{}
+	err := c.refresh(ctx, prefix, nil)
+	for _, kind := range Kinds { // KindRun is the first
+		if err == nil {
+			err = c.deleteFound(ctx, "delete documents of the run", Pattern(prefix, kind), termQuery("run.id", runID), deleted)
+		}
+	}
+	for index, n := range deleted {
+		kind, _ := KindOf(prefix, index)
+		out[kind] += n
+	}
+	if err != nil {
+		return out, err
+	}
+	left, err := c.countRun(ctx, prefix, runID, slices.Sorted(maps.Keys(deleted)))
+	if err == nil && len(left) > 0 {
+		err = fault(runID, "", "wait until that is through, and delete it again", "%v are left: it is being ingested", left)
+	}
+	return out, err
+}
