@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"fiolat/ingest"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 )
 
@@ -247,6 +251,71 @@ func TestBlockLength(t *testing.T) {
 	}
 	if b := blockLength(slope); b < 10 {
 		t.Errorf("a slope: blocks of %v, want long ones", b)
+	}
+}
+
+// The same with runs drawn from the records of a real log, through the pipeline.
+func TestRealRuns(t *testing.T) {
+	t.Parallel()
+	log, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const splits, quanta = 100, 120
+	var same, slower found
+	for n := range splits {
+		drawn, err := testlog.Resample(log, uint64(n), time.Second, quanta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(t.TempDir(), "a_clat_hist.1.log")
+		if err := os.WriteFile(name, drawn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		in, err := ingest.Discover([]string{name}, ingest.DiscoverOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run", Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := new(Series)
+		if _, err := plan.Process(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.at))
+		in1 := func(i int) bool { return p[i] < len(p)/2 }
+		a, b := pick(s, "a", in1), pick(s, "b", func(i int) bool { return !in1(i) })
+		r, err := compare(a, b, wanted, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same.add(r)
+		for i := range b.at { // a tenth slower, shared out over the buckets that it falls into
+			for d := range b.at[i].hists {
+				var h fiohist.Hist
+				for k, bucket := range b.at[i].hists[d].index {
+					w := b.at[i].hists[d].count[k]
+					from, to := 1.1*float64(fio3.Lower(int(bucket))), 1.1*float64(fio3.Upper(int(bucket)))
+					for at := fio3.Index(int64(from)); float64(fio3.Lower(at)) < to; at++ {
+						h.Add(at, w*(min(to, float64(fio3.Upper(at)))-max(from, float64(fio3.Lower(at))))/(to-from))
+					}
+				}
+				b.at[i].hists[d] = sparseOf(&h)
+			}
+		}
+		if r, err = compare(a, b, wanted, 300); err != nil {
+			t.Fatal(err)
+		}
+		slower.add(r)
+	}
+	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
+	if same.any > splits/10 {
+		t.Errorf("%d of %d halves are called different: %v", same.any, splits, same.by)
+	}
+	if n := min(slower.any, slower.by["read mean"], slower.by["read p95"]); n < 90 {
+		t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
 	}
 }
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/testlog"
+)
+
+// madeRun is a folder with the log of a made-up run of two minutes.
+func madeRun(t *testing.T, seed uint64, median time.Duration) string {
+	t.Helper()
+	dir := t.TempDir()
+	log := testlog.Config{Seed: seed, Dirs: []ingest.Direction{ingest.Read, ingest.Write}, Duration: 120 * time.Second, Rate: 400,
+		Latency: testlog.Mixture(testlog.LogNormal(median, 0.4), testlog.LogNormal(20*median, 0.4), 0.03)}.Log()
+	if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+type compared struct {
+	Confidence  float64
+	Comparisons []struct {
+		Baseline, Other struct {
+			Name       string
+			Quanta     int
+			IntervalMS float64 `json:"interval_ms"`
+		}
+		Rows []struct {
+			Direction, Metric, Verdict         string
+			Baseline, Other, Change, Low, High *float64
+		}
+		Note string
+	}
+	FailIf []struct {
+		Rule, Run string
+		Failed    bool
+	} `json:"fail_if"`
+}
+
+func compareJSON(t *testing.T, want int, args ...string) (c compared) {
+	t.Helper()
+	code, stdout, stderr := fiolat(t, nil, append([]string{"compare", "--format", "json"}, args...)...)
+	if code != want {
+		t.Fatalf("exit %d, want %d\n%s", code, want, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	base, again, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 100*time.Microsecond), madeRun(t, 3, 110*time.Microsecond)
+	docs := filepath.Join(t.TempDir(), "docs")
+	if code, _, stderr := fiolat(t, nil, "ingest", "--start", "2026-01-01T00:00:00Z", "--output", docs, again); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	c := compareJSON(t, exitCompare, "--fail-if", "read p50 +5%", "--fail-if", "p90 +50%", base, docs, slower)
+	if len(c.Comparisons) != 2 || c.Confidence != 0.95 {
+		t.Fatalf("%+v", c)
+	}
+	for i, want := range []string{"no difference", "higher"} {
+		for _, row := range c.Comparisons[i].Rows {
+			if row.Metric == "p50" && row.Verdict != want || row.Metric == "iops" && row.Verdict != "no difference" {
+				t.Errorf("%s: %+v, want %s", c.Comparisons[i].Other.Name, row, want)
+			}
+			if row.Low == nil || *row.Low > *row.Change || *row.High < *row.Change {
+				t.Errorf("the limits do not enclose the change: %+v", row)
+			}
+		}
+		if n := len(c.Comparisons[i].Rows); n != 3*7 {
+			t.Errorf("%d rows, want p50, p90, p95, p99, p99.9, mean and iops of all, read and write", n)
+		}
+	}
+	var failed []bool
+	for _, f := range c.FailIf {
+		failed = append(failed, f.Failed)
+	}
+	if want := []bool{false, false, true, false}; len(failed) != 4 || failed[0] != want[0] || failed[1] != want[1] || failed[2] != want[2] || failed[3] != want[3] {
+		t.Errorf("rules failed: %+v", c.FailIf)
+	}
+
+	// The same from the logs and from their documents, to the last bit.
+	a, b := compareJSON(t, exitOK, base, again), compareJSON(t, exitOK, base, docs)
+	a.Comparisons[0].Other.Name, b.Comparisons[0].Other.Name = "", ""
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if !bytes.Equal(x, y) {
+		t.Errorf("from logs\n%s\nfrom documents\n%s", x, y)
+	}
+
+	for _, format := range []string{"table", "markdown"} {
+		code, stdout, stderr := fiolat(t, nil, "compare", "--format", format, "--fail-if", "read p50 +5%", base, slower)
+		if code != exitCompare || !strings.Contains(stderr, "--fail-if") || !strings.Contains(stdout, "FAILED: read p50 +") || !strings.Contains(stdout, "higher") {
+			t.Errorf("%s: exit %d\n%s\n%s", format, code, stdout, stderr)
+		}
+		if rows := strings.Count(stdout, "\n| "); (rows == 23) != (format == "markdown") {
+			t.Errorf("%s has %d rows of Markdown:\n%s", format, rows, stdout)
+		}
+	}
+	if c := compareJSON(t, exitOK, real+"/gaps", real+"/gaps", "--interval", "5s"); !strings.Contains(c.Comparisons[0].Note, "4 intervals of 5 s") || c.Comparisons[0].Rows[0].Low != nil {
+		t.Errorf("limits from four intervals: %+v", c.Comparisons[0])
+	}
+}
+
+// TestManageUsage: what is wrong with the command line is said before anything is
+// asked of Elasticsearch, which is not there.
+func TestManageUsage(t *testing.T) {
+	t.Setenv("ELASTICSEARCH_URL", "")
+	gaps := real + "/gaps"
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"compare", gaps}, "at least one other run"},
+		{[]string{"compare", "--fail-if", "read p99", gaps, gaps}, "[DIRECTION] METRIC CHANGE%"},
+		{[]string{"compare", "--fail-if", "trim p99 +1%", gaps, gaps}, "do not both have such I/O"},
+		{[]string{"compare", "--percentiles", "50,100", gaps, gaps}, "100"},
+		{[]string{"compare", gaps, "no-such-run"}, "pass --es URL"},
+		{[]string{"compare", gaps, real}, "name one of"},
+		{[]string{"runs"}, "no Elasticsearch"},
+		{[]string{"runs", "--since", "yesterday"}, "such as 12h or 7d"},
+		{[]string{"runs", "--label", "x"}, "KEY=VALUE"},
+		{[]string{"annotate", "r", "text"}, "--at +90s"},
+		{[]string{"annotate", "--at", "noon", "r", "text"}, "offset from the run"},
+		{[]string{"annotate", "--at", "+1x", "r", "text"}, "duration"},
+		{[]string{"annotate", "--at", "+1s", "r", " "}, "what happened"},
+		{[]string{"delete"}, "name one run"},
+		{[]string{"delete", "r"}, "--yes"},
+		{[]string{"delete", "--yes", "r"}, "no Elasticsearch"},
+	} {
+		code, stdout, stderr := fiolat(t, nil, tt.args...)
+		if code != exitUsage || !strings.Contains(stderr, tt.want) || stdout != "" {
+			t.Errorf("%v: exit %d, want %d and %q in:\n%s%s", tt.args, code, exitUsage, tt.want, stdout, stderr)
+		}
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "yes": true, "\n": false, "": false, "n\n": false, "yep\n": false} {
+		var out bytes.Buffer
+		if got := confirm(strings.NewReader(answer), &out, "sure? "); got != want || out.String() != "sure? " {
+			t.Errorf("%q is %v, want %v (asked %q)", answer, got, want, out.String())
+		}
+	}
+}

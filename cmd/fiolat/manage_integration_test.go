@@ -1,0 +1,173 @@
+//go:build integration
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// withPrefix is a prefix of its own on the real server, whose indices go at the end.
+func withPrefix(t *testing.T, name string) (es, prefix string) {
+	es, prefix = server(t), fmt.Sprintf("it-%s-%d", name, os.Getpid())
+	t.Cleanup(func() {
+		var indices map[string]any
+		ask(t, "GET", es+"/"+prefix+"-*", "", &indices)
+		for name := range indices {
+			ask(t, "DELETE", es+"/"+name, "", nil)
+		}
+		ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
+	})
+	return es, prefix
+}
+
+// TestManage lists, compares, notes on and deletes runs in the real Elasticsearch.
+func TestManage(t *testing.T) {
+	es, prefix := withPrefix(t, "manage")
+	on := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		code, stdout, stderr := fiolat(t, nil, append([]string{args[0], "--es", es, "--index-prefix", prefix}, args[1:]...)...)
+		if code != want {
+			t.Fatalf("%v: exit %d, want %d\n%s", args, code, want, stderr)
+		}
+		return stdout, stderr
+	}
+	base, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 120*time.Microsecond)
+	on(exitOK, "ingest", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name", "nightly", "--label", "cluster=b7", base)
+	on(exitOK, "ingest", "--start", "2026-02-02T00:00:00Z", "--run-id", "r2", "--run-name", "weekly", "--label", "cluster=b7", slower)
+	on(exitOK, "ingest", "--run-id", "r3", "--run-name", "weekly", "--label", "cluster=c1", real+"/randrw")
+
+	list := func(args ...string) string {
+		t.Helper()
+		stdout, _ := on(exitOK, append([]string{"runs", "--format", "json"}, args...)...)
+		var runs []struct {
+			Run struct{ ID, Status string }
+			Fio struct{ Version []string }
+		}
+		if err := json.Unmarshal([]byte(stdout), &runs); err != nil {
+			t.Fatal(err)
+		}
+		ids := []string{}
+		for _, r := range runs {
+			if r.Run.Status != "complete" {
+				t.Errorf("%+v", r)
+			}
+			ids = append(ids, r.Run.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"r3 r2 r1", nil},
+		{"r2 r1", []string{"--label", "cluster=b7"}},
+		{"r2", []string{"--label", "cluster=b7", "--since", "2026-02-01"}},
+		{"r1", []string{"--until", "2026-02-01"}},
+		{"r3", []string{"--option", "rw=randrw"}},
+		{"", []string{"--option", "rw=read"}},
+		{"", []string{"--label", "cluster=none"}},
+		{"", []string{"--since", "2126-01-01"}},
+	} {
+		if got := list(tt.args...); got != tt.want {
+			t.Errorf("runs %v: %q, want %q", tt.args, got, tt.want)
+		}
+	}
+	table, _ := on(exitOK, "runs", "--label", "cluster=b7")
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 1+2*3 || !strings.Contains(lines[1], "weekly") || !strings.Contains(lines[1], "cluster=b7") {
+		t.Errorf("two runs with reads and writes in a table:\n%s", table)
+	}
+
+	// Comparing what is stored is comparing the logs.
+	ids := compareJSON(t, exitCompare, "--es", es, "--index-prefix", prefix, "--fail-if", "read p50 +10%", "nightly", "r2")
+	logs := compareJSON(t, exitCompare, "--fail-if", "read p50 +10%", base, slower)
+	if !reflect.DeepEqual(ids.Comparisons[0].Rows, logs.Comparisons[0].Rows) {
+		t.Errorf("stored\n%+v\nlogs\n%+v", ids.Comparisons[0].Rows, logs.Comparisons[0].Rows)
+	}
+	if _, stderr := on(exitUsage, "compare", "nightly", "weekly"); !strings.Contains(stderr, "r2") || !strings.Contains(stderr, "r3") {
+		t.Errorf("two runs of one name: %s", stderr)
+	}
+	on(exitInput, "compare", "nightly", "nobody")
+
+	// Notes: one document however often it is noted, with its place in the run.
+	on(exitOK, "annotate", "--at", "+90s", "nightly", `osd.12 "down"`)
+	on(exitOK, "annotate", "--at", "2026-02-01T00:00:30Z", "r1", `osd.12 "down"`)
+	if _, stderr := on(exitOK, "annotate", "--at", "-5s", "r1", "before it began"); !strings.Contains(stderr, "not within the run") {
+		t.Errorf("a note outside the run: %s", stderr)
+	}
+	on(exitInput, "annotate", "--at", "+1s", "nobody", "x")
+	notes := func() map[string]json.RawMessage { return documents(t, es, prefix+"-event-*") }
+	found := false
+	for _, n := range notes() {
+		var d struct {
+			Timestamp string `json:"@timestamp"`
+			Run       map[string]string
+			Labels    map[string]string
+			Interval  map[string]float64
+			Event     map[string]string
+			Message   string
+		}
+		if err := json.Unmarshal(n, &d); err != nil {
+			t.Fatal(err)
+		}
+		found = found || d.Timestamp == "2026-02-01T00:00:30.000Z" && d.Run["id"] == "r1" && d.Run["name"] == "nightly" && d.Labels["cluster"] == "b7" &&
+			d.Interval["offset_ms"] == 90e3 && d.Event["action"] == "note" && d.Message == `osd.12 "down"`
+	}
+	if n := len(notes()); n != 2 || !found {
+		t.Errorf("%d notes, want 2: %s", n, notes())
+	}
+	// They outlive another ingest, which replaces all else.
+	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name", "nightly", "--label", "cluster=b7", base)
+	if n := len(notes()); n != 2 {
+		t.Errorf("%d notes are left after another ingest, want 2", n)
+	}
+
+	// Delete: all of that run and nothing else, over two months.
+	kinds := []string{"-run", "-histogram-*", "-percentiles-*", "-event-*"}
+	count := func() (of map[string]int) {
+		of = map[string]int{}
+		for _, kind := range kinds {
+			for _, source := range documents(t, es, prefix+kind) {
+				var d struct{ Run struct{ ID string } }
+				if err := json.Unmarshal(source, &d); err != nil {
+					t.Fatal(err)
+				}
+				of[kind+" "+d.Run.ID]++
+			}
+		}
+		return of
+	}
+	before := count()
+	on(exitUsage, "delete", "nightly") // nobody to ask
+	on(exitInput, "delete", "--yes", "nobody")
+	on(exitUsage, "delete", "--yes", "weekly") // two of them
+	if !reflect.DeepEqual(count(), before) {
+		t.Fatal("something was deleted")
+	}
+	// As an interrupted delete leaves it: without the run's own document.
+	for id, source := range documents(t, es, prefix+"-run") {
+		if strings.Contains(string(source), `"id":"r2"`) {
+			ask(t, "DELETE", es+"/"+prefix+"-run/_doc/"+id+"?refresh=true", "", nil)
+		}
+	}
+	on(exitOK, "delete", "--yes", "r2")
+	_, stderr := on(exitOK, "delete", "--yes", "nightly")
+	want := fmt.Sprintf("1 of run, %d of histogram, %d of percentiles, 2 of event", before["-histogram-* r1"], before["-percentiles-* r1"])
+	if !strings.Contains(stderr, want) {
+		t.Errorf("want %q in %s", want, stderr)
+	}
+	for key := range before {
+		if !strings.HasSuffix(key, " r3") {
+			delete(before, key)
+		}
+	}
+	if after := count(); !reflect.DeepEqual(after, before) {
+		t.Errorf("left are %v, want %v", after, before)
+	}
+	on(exitInput, "delete", "--yes", "nightly")
+}

@@ -1,0 +1,398 @@
+//go:build integration
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// page are the requests of docs/queries.md by heading.
+type request struct{ method, path, body string }
+
+func queriesOf(t *testing.T) map[string]request {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/queries.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]request{}
+	for _, section := range strings.Split(string(b), "\n## ")[1:] {
+		heading, rest, _ := strings.Cut(section, "\n")
+		_, block, ok := strings.Cut(rest, "```")
+		block, _, closed := strings.Cut(block, "\n```")
+		language, block, _ := strings.Cut(block, "\n")
+		r := request{body: block}
+		if language == "json" {
+			var first string
+			first, r.body, _ = strings.Cut(block, "\n")
+			r.method, r.path, _ = strings.Cut(first, " ")
+		}
+		if !ok || !closed || r.method == "" && language != "esql" {
+			t.Fatalf("%q has no request", heading)
+		}
+		out[heading] = r
+	}
+	return out
+}
+
+// answer is a reply to a search.
+type answer struct {
+	Hits struct {
+		Total struct{ Value int }
+		Hits  []struct {
+			Source source `json:"_source"`
+		}
+	}
+	Aggregations map[string]struct {
+		Buckets json.RawMessage
+		Values  map[string]float64
+	}
+}
+
+type source struct {
+	Timestamp string `json:"@timestamp"`
+	Run       struct{ ID string }
+	Latency   map[string]float64
+	Summary   map[string]map[string]any
+	Account   struct {
+		LogsRepaired int `json:"logs_repaired"`
+		Interval     struct {
+			Met bool
+			MS  float64
+		}
+	}
+	Message string
+}
+
+// bucket is one of an aggregation, with the single numbers in it.
+type bucket struct {
+	Key      any
+	DocCount int `json:"doc_count"`
+	numbers  map[string]float64
+}
+
+func (b *bucket) UnmarshalJSON(data []byte) error {
+	var raw map[string]any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return err
+	}
+	b.Key, b.numbers = raw["key"], map[string]float64{}
+	for k, v := range raw {
+		switch v := v.(type) {
+		case float64:
+			if k == "doc_count" {
+				b.DocCount = int(v)
+			}
+		case map[string]any:
+			for _, of := range []string{"value", "doc_count"} {
+				if n, ok := v[of].(float64); ok {
+					b.numbers[k] = n
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// row is a row of percentiles --format ndjson, fiolat's own numbers.
+type row struct {
+	OffsetMS         float64 `json:"offset_ms"`
+	Timestamp        string
+	Scope, Direction string
+	Host             *string
+	Samples          float64
+	Percentiles      map[string]*float64
+	CI               map[string]struct{ Lower, Upper *float64 }
+}
+
+// TestQueries runs every request of docs/queries.md as it stands there, but for the
+// prefix of the indices, and compares the answers with what percentiles prints.
+func TestQueries(t *testing.T) {
+	es, prefix := withPrefix(t, "queries")
+	full := os.Getenv("FIOLAT_TEST_ES_URL") != ""
+	if full {
+		es = os.Getenv("FIOLAT_TEST_ES_URL")
+	}
+	runs := []struct{ id, dir, start, cluster string }{
+		{"nightly-1", real + "/cluster", "2026-01-30T10:00:00Z", "b7"},
+		{"nightly-2", real + "/randrw", "2026-01-31T10:00:00Z", "b7"},
+		{"nightly-3", real + "/exact", "2026-01-31T23:59:55Z", "c1"},
+	}
+	own := map[string][]row{}
+	for _, r := range runs {
+		interval := "1s"
+		if r.id == "nightly-3" {
+			interval = "auto"
+		}
+		ingestInto(t, es, prefix, "--run-id", r.id, "--start", r.start, "--label", "cluster="+r.cluster, "--interval", interval, r.dir)
+		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start", r.start, "--interval", interval, r.dir)
+		if code != exitOK {
+			t.Fatal(stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			var one row
+			if err := json.Unmarshal([]byte(line), &one); err != nil {
+				t.Fatal(err)
+			}
+			own[r.id] = append(own[r.id], one)
+		}
+	}
+	if code, _, stderr := fiolat(t, nil, "annotate", "--es", es, "--index-prefix", prefix, "--at", "+7s", "nightly-2", "a disk was pulled"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	// whole is a percentile of a whole run.
+	whole := func(id, direction, p string) float64 {
+		t.Helper()
+		i := slices.IndexFunc(runs, func(r struct{ id, dir, start, cluster string }) bool { return r.id == id })
+		code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h", "--percentiles", p, runs[i].dir)
+		for line := range strings.Lines(stdout) {
+			var one row
+			if err := json.Unmarshal([]byte(line), &one); err == nil && code == exitOK && one.Direction == direction {
+				return *one.Percentiles[p]
+			}
+		}
+		t.Fatalf("no p%s of %s of %s", p, direction, id)
+		return 0
+	}
+	near := func(what string, got, want, within float64) {
+		t.Helper()
+		if !(math.Abs(got-want) <= within*math.Abs(want)) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	const exact = 1e-9
+	page := queriesOf(t)
+	ran := map[string]bool{}
+	search := func(heading string) (a answer, buckets []bucket) {
+		t.Helper()
+		r, ok := page[heading]
+		if !ok {
+			t.Fatalf("docs/queries.md has no section %q", heading)
+		}
+		ran[heading] = true
+		ask(t, r.method, es+strings.ReplaceAll(r.path, "/fio-", "/"+prefix+"-"), r.body, &a)
+		for _, agg := range a.Aggregations {
+			if len(agg.Buckets) > 0 && agg.Buckets[0] == '[' {
+				if err := json.Unmarshal(agg.Buckets, &buckets); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return a, buckets
+	}
+	ids := func(a answer) (out []string) {
+		for _, h := range a.Hits.Hits {
+			out = append(out, h.Source.Run.ID)
+		}
+		return out
+	}
+	ask(t, "POST", es+"/"+prefix+"-*/_refresh", "", nil)
+
+	p99s := []float64{whole("nightly-1", "read", "99"), whole("nightly-2", "read", "99"), whole("nightly-3", "read", "99")}
+	_, b := search("p99 by fio version")
+	if len(b) != 1 || b[0].Key != "fio-3.33" || b[0].DocCount != 3 {
+		t.Errorf("versions: %+v", b)
+	} else {
+		near("best p99", b[0].numbers["best"], slices.Min(p99s), exact)
+		near("worst p99", b[0].numbers["worst"], slices.Max(p99s), exact)
+	}
+
+	// The worst quanta of January, of all runs.
+	type quantum struct {
+		at  string
+		p99 float64
+	}
+	var worst []quantum
+	for _, rows := range own {
+		for _, r := range rows {
+			if r.Scope == "direction" && r.Direction == "read" && r.Percentiles["99"] != nil && strings.HasPrefix(r.Timestamp, "2026-01") {
+				worst = append(worst, quantum{r.Timestamp, *r.Percentiles["99"]})
+			}
+		}
+	}
+	slices.SortFunc(worst, func(a, b quantum) int { return int(math.Copysign(1, b.p99-a.p99)) })
+	a, _ := search("The worst quanta of the month")
+	if len(a.Hits.Hits) != 10 {
+		t.Fatalf("%d quanta", len(a.Hits.Hits))
+	}
+	for i, h := range a.Hits.Hits {
+		near("p99 of a quantum", h.Source.Latency["p99"], worst[i].p99, exact)
+		if h.Source.Timestamp != worst[i].at {
+			t.Errorf("quantum %d is of %s, want %s", i, h.Source.Timestamp, worst[i].at)
+		}
+	}
+
+	var want []string
+	for _, id := range []string{"nightly-1", "nightly-2"} {
+		if whole(id, "read", "99.9") > 1e6 {
+			want = append(want, id)
+		}
+	}
+	slices.SortFunc(want, func(a, b string) int { return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read", "99.9"))) })
+	a, _ = search("Runs of a cluster whose p99.9 is above 1 ms")
+	if got := ids(a); !slices.Equal(got, want) || len(want) == 0 {
+		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
+	}
+
+	a, _ = search("Runs by what fio was told")
+	if got := ids(a); !slices.Equal(got, []string{"nightly-2", "nightly-1", "nightly-3"}) { // 18,000, 4,800 and 2,400 a second
+		t.Errorf("runs of randrw in 4k: %v", got)
+	} else {
+		near("p99 of all", a.Hits.Hits[0].Source.Summary["all"]["p99"].(float64), whole("nightly-2", "all", "99"), exact)
+	}
+
+	hosts, slow := map[string]float64{}, map[string]int{}
+	for _, r := range own["nightly-1"] {
+		if r.Scope == "host+direction" && r.Direction == "read" && r.Percentiles["99"] != nil {
+			hosts[*r.Host] = max(hosts[*r.Host], *r.Percentiles["99"])
+			if *r.Percentiles["99"] > 1e6 {
+				slow[*r.Host]++
+			}
+		}
+	}
+	_, b = search("Hosts ranked by their worst second")
+	if len(b) != 2 || len(hosts) != 2 {
+		t.Fatalf("hosts %+v, want %v", b, hosts)
+	}
+	for i, h := range b {
+		host := h.Key.(string)
+		near(host, h.numbers["worst"], hosts[host], exact)
+		if int(h.numbers["slow"]) != slow[host] || i > 0 && h.numbers["worst"] > b[i-1].numbers["worst"] {
+			t.Errorf("%+v, want %d slow quanta", b, slow[host])
+		}
+	}
+
+	// The heat map has every I/O between 2^15 and 2^21 ns, in its five seconds.
+	_, b = search("A heat map")
+	sum, perTime := 0.0, map[string]float64{}
+	for _, r := range own["nightly-2"] {
+		if r.Scope == "direction" && r.Direction == "read" {
+			at, err := time.Parse(time.RFC3339Nano, r.Timestamp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			perTime[fmt.Sprint(at.Truncate(5*time.Second).UnixMilli())] += r.Samples
+			sum += r.Samples
+		}
+	}
+	if len(b) != len(perTime) {
+		t.Errorf("%d columns, want %d", len(b), len(perTime))
+	}
+	shown := 0.0
+	for _, column := range b {
+		n := 0.0
+		for _, v := range column.numbers {
+			n += v
+		}
+		shown += n
+		if all := perTime[fmt.Sprintf("%.0f", column.Key)]; n > all*(1+exact) || n < 0.98*all {
+			t.Errorf("column %v has %v I/Os of %v", column.Key, n, all)
+		}
+	}
+	if shown > sum || shown < 0.99*sum {
+		t.Errorf("%v I/Os shown of %v", shown, sum)
+	}
+
+	// p99 by load: IOPS are the document's own; each quantum is in one column.
+	_, b = search("p99 by load")
+	n, low, high := 0, math.Inf(1), 0.0
+	for _, column := range b {
+		n += column.DocCount
+		low, high = min(low, column.numbers["best"]), max(high, column.numbers["worst"])
+	}
+	quanta, least, most := 0, math.Inf(1), 0.0
+	kept, broken, unknown := 0, 0, 0
+	for _, r := range own["nightly-2"] {
+		p := r.Percentiles["99"]
+		if p == nil {
+			continue
+		}
+		switch {
+		case r.Scope == "run":
+			quanta++
+			least, most = min(least, *p), max(most, *p)
+		case r.Scope == "direction" && r.Direction == "read":
+			switch ci := r.CI["99"]; {
+			case ci.Upper != nil && *ci.Upper < 400000:
+				kept++
+			case ci.Lower != nil && *ci.Lower >= 400000:
+				broken++
+			default:
+				unknown++
+			}
+		}
+	}
+	if n != quanta {
+		t.Errorf("%d quanta by load, want %d", n, quanta)
+	}
+	near("best p99", low, least, exact)
+	near("worst p99", high, most, exact)
+
+	a, _ = search("Was a promise kept")
+	var verdict map[string]struct {
+		DocCount int `json:"doc_count"`
+	}
+	if err := json.Unmarshal(a.Aggregations["verdict"].Buckets, &verdict); err != nil {
+		t.Fatal(err)
+	}
+	if verdict["kept"].DocCount != kept || verdict["broken"].DocCount != broken || verdict["unknown"].DocCount != unknown || kept*broken == 0 {
+		t.Errorf("%+v, want %d kept, %d broken, %d unknown", verdict, kept, broken, unknown)
+	}
+
+	a, _ = search("Runs whose logs were repaired, or lack I/Os")
+	if got := ids(a); !slices.Equal(got, []string{"nightly-1"}) || a.Hits.Hits[0].Source.Account.LogsRepaired != 4 {
+		t.Errorf("repaired: %+v", a.Hits)
+	}
+	a, _ = search("Runs too short for the accuracy wanted")
+	if got := ids(a); !slices.Equal(got, []string{"nightly-3"}) || a.Hits.Hits[0].Source.Account.Interval.MS != 600e3 {
+		t.Errorf("not met: %+v", a.Hits)
+	}
+	a, _ = search("What happened in a run")
+	if len(a.Hits.Hits) != 1 || a.Hits.Hits[0].Source.Message != "a disk was pulled" || a.Hits.Hits[0].Source.Timestamp != "2026-01-31T10:00:07.000Z" {
+		t.Errorf("events: %+v", a.Hits)
+	}
+
+	// What needs the field type histogram, or ES|QL, needs a full cluster.
+	const set, esql = "Percentiles of any set of I/Os", "The same in ES|QL"
+	if full {
+		a, _ = search(set)
+		for p, v := range a.Aggregations["latency"].Values {
+			near("p"+p+" with HDR", v, whole("nightly-1", "read", strings.TrimSuffix(p, ".0")), 0.01)
+		}
+		var table struct{ Values [][]any }
+		ran[esql] = true
+		body, _ := json.Marshal(map[string]string{"query": strings.ReplaceAll(page[esql].body, "fio-percentiles", prefix+"-percentiles")})
+		ask(t, "POST", es+"/_query", string(body), &table)
+		if len(table.Values) != 2 {
+			t.Fatalf("ES|QL: %+v", table)
+		}
+		for _, line := range table.Values {
+			worst, ios := 0.0, 0.0
+			for _, r := range own["nightly-2"] {
+				if r.Scope == "direction" && r.Direction == line[2] {
+					ios += r.Samples
+					if p := r.Percentiles["99"]; p != nil {
+						worst = max(worst, *p)
+					}
+				}
+			}
+			near("worst p99 in ES|QL", line[0].(float64), worst, exact)
+			near("I/Os in ES|QL", line[1].(float64), ios, exact)
+		}
+	} else {
+		ran[set], ran[esql] = json.Valid([]byte(page[set].body)), strings.Contains(page[esql].body, "FROM fio-percentiles-*")
+	}
+	for heading := range maps.Keys(page) {
+		if !ran[heading] {
+			t.Errorf("%q is not tested", heading)
+		}
+	}
+}
