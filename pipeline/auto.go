@@ -226,7 +226,8 @@ func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*Choi
 		}
 	}
 	config.Accuracy, config.Warn = 0, nil
-	config.Settings.Interval, config.Settings.By, config.Settings.Percentiles = time.Second, nil, []float64{c.Percentile}
+	s := &config.Settings
+	s.Interval, s.By, s.Percentiles, s.SLA = time.Second, nil, []float64{c.Percentile}, nil
 	plan, err := Prepare(ctx, in, config)
 	if err != nil {
 		return nil, err

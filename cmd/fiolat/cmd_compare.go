@@ -27,7 +27,7 @@ var errCompare = errors.New("a change is beyond what --fail-if allows")
 func compareCommand(u *ui) *cli.Command {
 	// What says which run it is, or writes, has no meaning here.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
-		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part"}, f.Names()[0])
+		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla", "sla-file", "fail-on-sla"}, f.Names()[0])
 	})
 	return &cli.Command{
 		Name:      "compare",

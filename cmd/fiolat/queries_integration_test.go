@@ -70,6 +70,12 @@ type source struct {
 		}
 	}
 	Message string
+	SLA     struct {
+		Outcomes []struct {
+			Rule, Status string
+			Broken       int
+		}
+	}
 }
 
 // bucket is one of an aggregation, with the single numbers in it.
@@ -132,7 +138,13 @@ func TestQueries(t *testing.T) {
 		if r.id == "nightly-3" {
 			interval = "auto"
 		}
-		ingestInto(t, es, prefix, "--run-id", r.id, "--start", r.start, "--label", "cluster="+r.cluster, "--interval", interval, r.dir)
+		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id, "--start", r.start, "--label", "cluster=" + r.cluster, "--interval", interval, r.dir}
+		if r.id == "nightly-3" {
+			args = append(args, "--sla", "read p99 < 400us")
+		}
+		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+			t.Fatal(stderr)
+		}
 		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start", r.start, "--interval", interval, r.dir)
 		if code != exitOK {
 			t.Fatal(stderr)
@@ -345,6 +357,13 @@ func TestQueries(t *testing.T) {
 	}
 	if verdict["kept"].DocCount != kept || verdict["broken"].DocCount != broken || verdict["unknown"].DocCount != unknown || kept*broken == 0 {
 		t.Errorf("%+v, want %d kept, %d broken, %d unknown", verdict, kept, broken, unknown)
+	}
+
+	a, _ = search("Runs that broke their SLA")
+	if got := ids(a); !slices.Equal(got, []string{"nightly-3"}) || len(a.Hits.Hits[0].Source.SLA.Outcomes) != 1 {
+		t.Errorf("broken: %+v", a.Hits)
+	} else if o := a.Hits.Hits[0].Source.SLA.Outcomes[0]; o.Rule != "read p99 < 400us" || o.Status != "broken" || o.Broken != 1 {
+		t.Errorf("outcome %+v, want its only interval broken", o)
 	}
 
 	a, _ = search("Runs whose logs were repaired, or lack I/Os")

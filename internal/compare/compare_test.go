@@ -116,53 +116,39 @@ var wanted = []float64{50, 90, 95, 99, 99.9}
 // slower by a tenth is found.
 func TestSteadyRuns(t *testing.T) {
 	t.Parallel()
-	halves := []struct {
-		name string
-		in   func(rng *rand.Rand, n int) func(i int) bool
-	}{
-		{"before and after", func(_ *rand.Rand, n int) func(int) bool { return func(i int) bool { return i < n/2 } }},
-		{"blocks of 20 seconds", func(rng *rand.Rand, n int) func(int) bool {
-			p := rng.Perm(n / 20)
-			return func(i int) bool { return p[i/20] < len(p)/2 }
-		}},
-	}
 	for _, tt := range []struct {
 		quanta int
 		memory float64
 	}{{240, 0}, {240, 0.7}, {40, 0.5}} {
 		t.Run(fmt.Sprintf("%d of memory %g", tt.quanta, tt.memory), func(t *testing.T) {
 			t.Parallel()
-			const splits, times = 100, 300 // fewer resamples than Compare makes, to be done sooner
+			const splits, times = 100, 200 // fewer resamples than Compare makes, to be done sooner
 			quanta, memory := tt.quanta, tt.memory
-			same := make([]found, len(halves))
-			var slower found
+			var same, slower found
 			for n := range splits {
-				rng := rand.New(rand.NewPCG(uint64(n), 1))
+				p := rand.New(rand.NewPCG(uint64(n), 1)).Perm(quanta / 20)
+				first := func(i int) bool { return p[i/20] < len(p)/2 } // blocks of 20 seconds
+				if n%2 == 0 {
+					first = func(i int) bool { return i < quanta/2 } // before and after
+				}
+				second := func(i int) bool { return !first(i) }
 				run := steady{seed: uint64(n), quanta: quanta, rate: 120, memory: memory, drift: 0.05, latency: 1}
 				s := run.series(t, "a")
-				for k, h := range halves {
-					in := h.in(rng, quanta)
-					r, err := compare(pick(s, "a", in), pick(s, "b", func(i int) bool { return !in(i) }), wanted, times)
-					if err != nil {
-						t.Fatal(err)
-					}
-					same[k].add(r)
-				}
-				run.seed, run.latency = run.seed+1000, 1.1
-				other := run.series(t, "b")
-				r, err := compare(pick(s, "a", halves[0].in(rng, quanta)), pick(other, "b", halves[0].in(rng, quanta)), wanted, times)
+				r, err := compare(pick(s, "a", first), pick(s, "b", second), wanted, times)
 				if err != nil {
+					t.Fatal(err)
+				}
+				same.add(r)
+				run.seed, run.latency = run.seed+1000, 1.1
+				if r, err = compare(pick(s, "a", first), pick(run.series(t, "b"), "b", second), wanted, times); err != nil {
 					t.Fatal(err)
 				}
 				slower.add(r)
 			}
-			for k, h := range halves {
-				t.Logf("%s: %d of %d called different %v", h.name, same[k].any, splits, same[k].by)
-				if same[k].any > splits/10 {
-					t.Errorf("%s: %d of %d halves of a steady run are called different: %v", h.name, same[k].any, splits, same[k].by)
-				}
+			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
+			if same.any > splits/10 {
+				t.Errorf("%d of %d halves of a steady run are called different: %v", same.any, splits, same.by)
 			}
-			t.Logf("a tenth slower: found in %d of %d, %v", slower.any, splits, slower.by)
 			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 && quanta > 100 {
 				t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
 			}
@@ -287,7 +273,7 @@ func TestRealRuns(t *testing.T) {
 		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.at))
 		in1 := func(i int) bool { return p[i] < len(p)/2 }
 		a, b := pick(s, "a", in1), pick(s, "b", func(i int) bool { return !in1(i) })
-		r, err := compare(a, b, wanted, 300)
+		r, err := compare(a, b, wanted, 200)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +291,7 @@ func TestRealRuns(t *testing.T) {
 				b.at[i].hists[d] = sparseOf(&h)
 			}
 		}
-		if r, err = compare(a, b, wanted, 300); err != nil {
+		if r, err = compare(a, b, wanted, 200); err != nil {
 			t.Fatal(err)
 		}
 		slower.add(r)
