@@ -36,7 +36,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 					return err
 				}
 			}
-			return c.deleteHits(t.Context(), page, deleted)
+			return c.deleteHits(t.Context(), "delete", page, deleted)
 		})
 		if err != nil {
 			t.Fatal(err)

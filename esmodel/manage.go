@@ -86,8 +86,8 @@ func (c *Client) runs(ctx context.Context, prefix string, query any) (runs []Run
 		Source: []string{"run", "labels", "host", "fio", "interval", "logs", "summary"},
 	}, func(h Hit) error {
 		var r RunSummary
-		if err := json.Unmarshal(h.Source, &r); err != nil {
-			return fmt.Errorf("the document of a run cannot be read: %w", err)
+		if bad := json.Unmarshal(h.Source, &r); bad != nil {
+			return fmt.Errorf("the document of a run cannot be read: %w", bad)
 		}
 		runs = append(runs, r)
 		return nil
@@ -149,7 +149,7 @@ type eventField struct {
 // Annotate stores a note and says whether it is new: the same note at the same time
 // is the same document. It is there for searches when Annotate returns.
 func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bool, err error) {
-	if _, err := EnsureTemplates(ctx, c, prefix); err != nil {
+	if _, err = EnsureTemplates(ctx, c, prefix); err != nil {
 		return false, err
 	}
 	doc := eventDoc{

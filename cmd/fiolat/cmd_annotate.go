@@ -70,7 +70,7 @@ func annotate(ctx context.Context, u *ui, c *cli.Context) error {
 		}
 	}
 	if run.Run.End != nil {
-		if end, err := time.Parse(time.RFC3339Nano, *run.Run.End); err == nil && (when.Before(start) || when.After(end)) {
+		if end, bad := time.Parse(time.RFC3339Nano, *run.Run.End); bad == nil && (when.Before(start) || when.After(end)) {
 			u.warn("that is not within the run, which lasted from " + run.Run.Start + " to " + *run.Run.End)
 		}
 	}

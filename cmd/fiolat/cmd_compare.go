@@ -60,9 +60,9 @@ func compareRuns(ctx context.Context, u *ui, c *cli.Context) error {
 	}
 	var rules []compare.Rule
 	for _, text := range c.StringSlice("fail-if") {
-		rule, err := compare.ParseRule(text)
-		if err != nil {
-			bad.add(usagef("--fail-if %v", err))
+		rule, wrong := compare.ParseRule(text)
+		if wrong != nil {
+			bad.add(usagef("--fail-if %v", wrong))
 		}
 		rules = append(rules, rule)
 	}
@@ -79,19 +79,19 @@ func compareRuns(ctx context.Context, u *ui, c *cli.Context) error {
 	series := make([]*compare.Series, c.NArg())
 	for i, name := range c.Args().Slice() {
 		series[i] = &compare.Series{Name: name}
-		if err := u.replay(ctx, c, cfg, name, series[i]); err != nil {
+		if err = u.replay(ctx, c, cfg, name, series[i]); err != nil {
 			return err
 		}
 	}
 	report := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	for _, other := range series[1:] {
-		r, err := compare.Compare(series[0], other, wanted)
-		if err != nil {
-			return usagef("%v", err)
+		r, unlike := compare.Compare(series[0], other, wanted)
+		if unlike != nil {
+			return usagef("%v", unlike)
 		}
 		report.Comparisons = append(report.Comparisons, r)
 	}
-	if err := report.judge(rules); err != nil {
+	if err = report.judge(rules); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(u.stdout)

@@ -56,9 +56,9 @@ func deleteRun(ctx context.Context, u *ui, c *cli.Context) error {
 		return err
 	}
 	if len(there) == 0 {
-		run, err := esmodel.FindRun(ctx, client, prefix, id)
-		if err != nil {
-			return err
+		run, none := esmodel.FindRun(ctx, client, prefix, id)
+		if none != nil {
+			return none
 		}
 		id = run.Run.ID
 		if there, err = esmodel.CountRun(ctx, client, prefix, id); err != nil {

@@ -332,6 +332,15 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		}
 		s.make(last)
 		return 200, object{"acknowledged": true, "index": last}
+	case is("PUT", "*", "_doc", "*"):
+		status, typ, reason := s.store("index", p[0], last, body, nil, nil)
+		if status >= 300 {
+			return status, failure(status, typ, reason)
+		}
+		if strings.Contains(r.URL.RawQuery, "refresh=") {
+			s.refresh(p[0])
+		}
+		return status, object{"_index": p[0], "_id": last, "result": map[int]string{200: "updated", 201: "created"}[status]}
 	case is("GET", "*", "_doc", "*"):
 		if ix := s.indices[p[0]]; ix != nil && ix.docs[last] != nil {
 			d := ix.docs[last]

@@ -1,0 +1,111 @@
+package esmodel
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/ingest"
+)
+
+// TestManageRuns: runs are found by what the filter says, or by id or name; a note is
+// one document; a run is deleted with all that is of it, through refusals that pass,
+// and nothing else is.
+func TestManageRuns(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}})
+	for _, r := range []struct{ id, name, part, env string }{
+		{"a", "one", "", "x"}, {"b", "two", "", "y"}, {"c", "two", "", "y"}, {"p", "parts", "h1", "x"}, {"p", "parts", "h2", "x"},
+	} {
+		run := testRun()
+		run.ID, run.Name, run.Part, run.Labels = r.id, r.name, r.part, map[string]string{"env": r.env}
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.refresh(t.Context(), "fio", nil); err != nil {
+		t.Fatal(err)
+	}
+	ids := func(f RunFilter) string {
+		t.Helper()
+		runs, err := ListRuns(t.Context(), c, "fio", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, r := range runs {
+			out = append(out, r.Run.ID+r.Run.Part)
+		}
+		return strings.Join(out, " ")
+	}
+	for want, f := range map[string]RunFilter{
+		"a b c ph1 ph2": {},
+		"a ph1 ph2":     {Labels: map[string]string{"env": "x"}},
+		"":              {Labels: map[string]string{"env": "z"}},
+	} {
+		if got := ids(f); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+	if ids(RunFilter{Since: "2026-09-01"}) != "" || ids(RunFilter{Until: "2026-09-01", Since: "2026-08-31"}) == "" {
+		t.Error("the runs are not found by when they began")
+	}
+
+	var usage *UsageError
+	var fault *ingest.ParseError
+	if _, err := FindRun(t.Context(), c, "fio", "two"); !errors.As(err, &usage) || !strings.Contains(usage.Hint, "b, c") {
+		t.Errorf("two runs of one name: %v", err)
+	}
+	if _, err := FindRun(t.Context(), c, "fio", "nobody"); !errors.As(err, &fault) {
+		t.Errorf("no such run: %v", err)
+	}
+	run, err := FindRun(t.Context(), c, "fio", "one")
+	if err != nil || run.Run.ID != "a" {
+		t.Fatal(run, err)
+	}
+	for i, want := range []bool{true, false} {
+		if created, err := Annotate(t.Context(), c, "fio", Note{Run: run, At: at + 1e9, Offset: 1e9, Text: "n"}); err != nil || created != want {
+			t.Errorf("note %d is new: %v, want %v (%v)", i, created, want, err)
+		}
+	}
+	notes := s.Docs("fio-event-*")
+	if len(notes) != 1 || notes[0].Index != "fio-event-2026.08" {
+		t.Fatalf("%d notes, want 1 in August", len(notes))
+	}
+	for _, name := range leaves(notes[0].Source) {
+		if _, ok := FieldOf(KindEvent, name); !ok {
+			t.Errorf("a note has %s, which is not in the table", name)
+		}
+	}
+
+	others := len(s.Docs("*")) - len(documentsOf(s, "a"))
+	there, err := CountRun(t.Context(), c, "fio", "a")
+	if err != nil || there[KindRun] != 1 || there[KindEvent] != 1 || there[KindHistogram] == 0 || there[KindPercentiles] == 0 {
+		t.Fatalf("%v %v", there, err)
+	}
+	s.Inject(esmodeltest.Fault{Status: 429, Times: 2})
+	deleted, err := DeleteRun(t.Context(), c, "fio", "a")
+	if err != nil || deleted.String() != there.String() {
+		t.Errorf("deleted %v, want %v (%v)", deleted, there, err)
+	}
+	if n := len(documentsOf(s, "a")); n != 0 || len(s.Docs("*")) != others {
+		t.Errorf("%d documents are left of it, %d of others where %d were", n, len(s.Docs("*")), others)
+	}
+	if left, err := CountRun(t.Context(), c, "fio", "a"); err != nil || left.String() != "none" {
+		t.Error(left, err)
+	}
+	if deleted, err = DeleteRun(t.Context(), c, "fio", "p"); err != nil || deleted[KindRun] != 2 {
+		t.Errorf("the parts of a run: deleted %v, %v", deleted, err)
+	}
+}
+
+func documentsOf(s *esmodeltest.Server, run string) (out []esmodeltest.Doc) {
+	for _, d := range s.Docs("*") {
+		if strings.Contains(string(d.Source), fmt.Sprintf(`"id":%q`, run)) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
