@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +55,7 @@ func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	root, err := openDir(d.path)
 	if err != nil {
-		return err
+		return d.fault(err)
 	}
 	d.root, d.tail = root, fileTail(run.ID, run.Part)
 	removeStale(root, d.tail)
@@ -75,7 +74,7 @@ func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error
 	if o == nil {
 		f, temp, err := createTemp(d.root, index+d.tail+ndjson)
 		if err != nil {
-			return err
+			return d.fault(err)
 		}
 		o = &outFile{f: f, temp: temp, w: bufio.NewWriterSize(f, 64<<10)}
 		d.files[index] = o
@@ -86,10 +85,13 @@ func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error
 	o.n.Made++
 	o.n.Bytes += int64(size)
 	if _, err := o.w.Write(b.raw); err != nil {
-		return fmt.Errorf("write documents: %w", err)
+		return d.fault(err)
 	}
 	return nil
 }
+
+// fault is about the directory: the names of temporary files say nothing.
+func (d *DirWriter) fault(err error) error { return outputError(d.path, err) }
 
 // Close publishes the files if the run is complete, and otherwise removes them:
 // files of an earlier, complete attempt are worth more than half of a new one.
@@ -132,14 +134,14 @@ func (d *DirWriter) publish() error {
 	for _, index := range order { // all must be on disk before the first is seen
 		o := d.files[index]
 		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
-			return fmt.Errorf("write documents: %w", err)
+			return d.fault(err)
 		}
 	}
 	keep := map[string]bool{}
 	for _, index := range order {
 		o, name := d.files[index], index+d.tail+ndjson
 		if err := d.root.Rename(o.temp, name); err != nil {
-			return err
+			return d.fault(err)
 		}
 		err := o.f.Close()
 		o.f, o.n.Written = nil, o.n.Made

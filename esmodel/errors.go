@@ -3,6 +3,7 @@ package esmodel
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -114,6 +115,28 @@ func (e *TrustError) Error() string {
 }
 
 func (e *TrustError) Unwrap() error { return e.Err }
+
+// OutputError is a file of ours that cannot be written: a full disk, a directory
+// that takes no files.
+type OutputError struct {
+	Path string
+	Err  error
+}
+
+// outputError leaves out of err which file it is about.
+func outputError(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &OutputError{Path: path, Err: err}
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("write %s: %v", ingest.Printable(e.Path), e.Err)
+}
+
+func (e *OutputError) Unwrap() error { return e.Err }
 
 // IncompleteError says that not every document arrived; the report says which, and
 // where the rest is.

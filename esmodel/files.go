@@ -84,7 +84,7 @@ func createTemp(root *os.Root, name string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		lockFile(f)
+		_ = lockFile(f) // without locks, what a dead writer left behind stays
 		return f, temp, nil
 	}
 	return nil, "", fmt.Errorf("no free name for a temporary file beside %s", name)
@@ -104,7 +104,7 @@ func removeStale(root *os.Root, tail string) {
 		if err != nil {
 			continue
 		}
-		if lockFile(f) {
+		if lockFile(f) == nil {
 			_ = root.Remove(name) // whatever stays behind is ignored by load
 		}
 		_ = f.Close() // nothing was written
@@ -135,6 +135,9 @@ func syncDir(root *os.Root) {
 // spoolFile takes documents in the form of a bulk request, for "fiolat load". It is
 // made when the first one comes; a file of an earlier attempt is never touched,
 // but for removeOld. A file ends in the middle of a line only if its writer died.
+// Its writer holds a lock on it: until then it is not whole. It is flushed to the
+// disk when it is closed: a killed writer's documents are there, those of a machine
+// that loses its power before that may not be; the logs are.
 type spoolFile struct {
 	dir, base string // dir "": there is no spool
 	root      *os.Root
@@ -170,18 +173,26 @@ func (s *spoolFile) append(docs [][]byte) (stored int, err error) {
 	}
 	if s.f == nil {
 		if err := s.create(); err != nil {
-			return 0, err
+			return 0, s.fault(err)
 		}
 	}
 	for _, d := range docs {
 		if _, err := s.f.Write(d); err != nil {
 			// The disk is full, perhaps: leave no half document behind.
-			return stored, errors.Join(err, s.f.Truncate(s.good), seekTo(s.f, s.good))
+			return stored, s.fault(errors.Join(err, s.f.Truncate(s.good), seekTo(s.f, s.good)))
 		}
 		s.good += int64(len(d))
 		stored++
 	}
 	return stored, nil
+}
+
+// fault names what could not be written.
+func (s *spoolFile) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outputError(filepath.Join(s.dir, s.nth(1)), err)
 }
 
 func seekTo(f *os.File, at int64) error {
@@ -199,6 +210,7 @@ func (s *spoolFile) create() (err error) {
 		s.f, err = s.root.OpenFile(s.nth(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			s.name = s.nth(n)
+			_ = lockFile(s.f) // load and removeOld keep away while we live
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -220,11 +232,11 @@ func (s *spoolFile) close() error {
 		err = errors.Join(err, s.root.Close())
 		s.root = nil
 	}
-	return err
+	return s.fault(err)
 }
 
 // removeOld removes what earlier attempts at the same run left: all of it has
-// arrived now.
+// arrived now. What another ingest of the run still writes to is that one's.
 func (s *spoolFile) removeOld() error {
 	if s.dir == "" {
 		return nil
@@ -239,10 +251,19 @@ func (s *spoolFile) removeOld() error {
 	defer root.Close()
 	for _, name := range names(root) {
 		part, ok := strings.CutPrefix(name, s.base)
-		if rest, ok2 := strings.CutSuffix(part, ndjson); ok && ok2 && (rest == "" || rest[0] == '~') {
-			if err := root.Remove(name); err != nil {
-				return err
-			}
+		if rest, ok2 := strings.CutSuffix(part, ndjson); !ok || !ok2 || rest != "" && rest[0] != '~' {
+			continue
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		if !errors.Is(lockFile(f), errLocked) {
+			err = root.Remove(name)
+		}
+		_ = f.Close() // nothing was written
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	return nil

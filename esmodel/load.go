@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,8 @@ type LoadReport struct {
 	Torn []string `json:"torn,omitempty"`
 	// Complete are the runs whose documents are now all there.
 	Complete []string `json:"complete,omitempty"`
+	// Removed are the spool and refused files of which every document has arrived.
+	Removed []string `json:"removed,omitempty"`
 }
 
 // LineError is a line of a file that is not what it should be.
@@ -50,6 +53,13 @@ type LineError struct {
 
 func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s; what fiolat writes is an action line, then its document", ingest.Printable(e.File), e.Line, ingest.Printable(e.Msg))
+}
+
+// BusyError is a file that a running fiolat writes to, or loads.
+type BusyError struct{ File string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended", ingest.Printable(e.File))
 }
 
 // TornError says that files end in the middle of a document. The rest was loaded.
@@ -66,6 +76,8 @@ func (e *TornError) Error() string {
 // "complete" is checked first: as many documents of its generation must be there as
 // it counts. Then the run's other generations go, as at the end of an ingest. If
 // documents are missing, because not all files were given, it is stored as partial.
+// Files of a spool, and of what was refused, are removed when every document of all
+// files was acknowledged, and not before; those of an output directory stay.
 // Documents of runs are held in memory, a few KiB and the names of the logs each.
 func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadReport, error) {
 	if o.Prefix == "" {
@@ -105,7 +117,25 @@ func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadR
 	if err == nil && len(l.report.Torn) > 0 {
 		err = &TornError{At: l.report.Torn}
 	}
+	if err == nil {
+		err = l.remove()
+	}
 	return &l.report, err
+}
+
+// remove removes the files that only wait to be loaded.
+func (l *loader) remove() error {
+	for _, name := range l.report.Loaded {
+		base := filepath.Base(name)
+		if !strings.HasPrefix(base, l.prefix+"-spool.") && !strings.HasPrefix(base, l.prefix+"-refused.") {
+			continue
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return outputError(name, err)
+		}
+		l.report.Removed = append(l.report.Removed, name)
+	}
+	return nil
 }
 
 // loadFiles are the files that paths stand for, in order.
@@ -171,6 +201,9 @@ func (l *loader) file(ctx context.Context, name string) error {
 		return err
 	}
 	defer f.Close()
+	if errors.Is(lockFile(f), errLocked) {
+		return &BusyError{File: name}
+	}
 	in := &lines{r: bufio.NewReaderSize(f, 1<<20), file: name}
 	for {
 		action, whole, err := in.next()

@@ -7,7 +7,11 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file until it is closed, and says whether that worked.
-func lockFile(f *os.File) bool {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+// errLocked says that another process has locked a file, and lives.
+const errLocked = syscall.EWOULDBLOCK
+
+// lockFile locks a file until it is closed. Any other error than errLocked says
+// that the file system has no locks.
+func lockFile(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -2,8 +2,13 @@
 
 package esmodel
 
-import "os"
+import (
+	"errors"
+	"os"
+)
+
+var errLocked = errors.New("locked by another process")
 
 // lockFile cannot lock here. Temporary files of the dead then stay: they could be
 // those of the living.
-func lockFile(*os.File) bool { return false }
+func lockFile(*os.File) error { return errors.ErrUnsupported }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fiolat/pipeline"
 )
@@ -44,6 +45,7 @@ func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
 	if r.Total().Incomplete() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		w.probe = time.Now() // the document of the run is worth another try: it says that it is partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
 	made := map[Kind]int64{KindHistogram: 0, KindPercentiles: 0}

@@ -138,12 +138,7 @@ func (u *ui) concluded(c *cli.Context, run *pipeline.Run, summary *pipeline.Summ
 	}
 	var incomplete *esmodel.IncompleteError
 	if errors.As(err, &incomplete) {
-		if report.SpoolFile != "" {
-			u.say("error", "what could not be sent lies in a file; to finish: fiolat load %s", report.SpoolFile)
-		}
-		if report.RefusedFile != "" {
-			u.say("error", "what was refused, and why, lies in %s; once that is mended: fiolat load %s", report.RefusedFile, report.RefusedFile)
-		}
+		u.unfinished(c, report)
 	}
 	if err == nil && c.Bool("dry-run") {
 		u.say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,11 +18,60 @@ func loadCommand(u *ui) *cli.Command {
 		Usage:     "send documents again: of a directory, spooled, or refused",
 		ArgsUsage: "FILE|DIR...",
 		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
-			"Sending a document twice does no harm: its id says what it is about. Files stay where they are.",
+			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was refused, the files are removed when everything has arrived; those that ingest --output made stay.",
 		Flags:  esFlags(),
 		Action: func(c *cli.Context) error { return load(c.Context, u, c) },
 	}
 }
+
+// unfinished says where the rest of a run's documents is, and the one command that
+// sends it.
+func (u *ui) unfinished(c *cli.Context, r esmodel.Report) {
+	var files []string
+	for _, f := range []struct{ name, what string }{
+		{r.SpoolFile, "what could not be sent lies in %s"},
+		{r.RefusedFile, "what was refused, and why, lies in %s: mend that first"},
+	} {
+		if f.name != "" {
+			u.say("error", f.what, ingest.Printable(f.name))
+			files = append(files, f.name)
+		}
+	}
+	if len(files) > 0 && r.Total().Lost == 0 {
+		u.say("error", "to finish: %s", ingest.Printable(loadLine(c, files)))
+	}
+}
+
+// loadLine is a command for the shell: it loads files with what the present one was
+// told of Elasticsearch by flags. Secrets are none of those.
+func loadLine(c *cli.Context, files []string) string {
+	words := []string{"fiolat", "load"}
+	for _, f := range esFlags() {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			words = append(words, "--"+name+"="+strconv.FormatBool(c.Bool(name)))
+		case *cli.StringFlag:
+			words = append(words, "--"+name, c.String(name))
+		case *cli.StringSliceFlag:
+			for _, v := range c.StringSlice(name) {
+				words = append(words, "--"+name, v)
+			}
+		}
+	}
+	words = append(words, files...)
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 func load(ctx context.Context, u *ui, c *cli.Context) error {
 	if c.NArg() == 0 {
@@ -44,6 +95,9 @@ func load(ctx context.Context, u *ui, c *cli.Context) error {
 		u.line(map[string]any{"level": "info", "msg": "account", "documents": report})
 		u.mu.Unlock()
 	} else {
+		for _, name := range report.Removed {
+			u.say("info", "removed    %s: all of it has arrived", ingest.Printable(name))
+		}
 		u.say("info", "documents  %d read from %d files, %d indexed, %d refused, %d not sent; %d of other generations deleted", t.Made, len(report.Loaded), t.Indexed, t.Refused, t.Spooled+t.Lost, t.Deleted)
 		for _, r := range report.Refusals {
 			u.say("info", "refused    %d: %s", r.Count, r)

@@ -36,6 +36,7 @@ func exitCode(err error) int {
 		parse      *ingest.ParseError
 		path       *fs.PathError
 		incomplete *esmodel.IncompleteError
+		output     *esmodel.OutputError
 		esUsage    *esmodel.UsageError
 		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError
@@ -50,7 +51,7 @@ func exitCode(err error) int {
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage):
 		return exitUsage
-	case errors.As(err, &incomplete):
+	case errors.As(err, &incomplete), errors.As(err, &output):
 		return exitIncomplete
 	case errors.As(err, &broken):
 		return exitSLA

@@ -1,0 +1,441 @@
+//go:build integration
+
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// either is a figure of the full run, or of the short one for CI.
+func either[T any](r *rig, full, short T) T {
+	if r.full {
+		return full
+	}
+	return short
+}
+
+// every deals the same blow to every other request that carries documents of
+// quanta, some times.
+func every(times int, b blow) func(int) blow {
+	return func(n int) blow {
+		if n >= 2 && n%2 == 0 && n/2 <= times {
+			return b
+		}
+		return blow{}
+	}
+}
+
+// once does something when the n-th bulk request comes, before it goes on.
+func once(at int, do func()) func(int) blow {
+	return func(n int) blow {
+		if n == at {
+			return blow{do: do}
+		}
+		return blow{}
+	}
+}
+
+type chaos struct {
+	name string // as the page has it
+	only bool   // in the full run only
+	run  func(t *testing.T, c *trial)
+}
+
+var all = []chaos{
+	{name: "connection reset in the middle of a request", run: func(t *testing.T, c *trial) {
+		c.blows(t, every(5, blow{cut: true}))
+	}},
+	{name: "reply lost after the server stored the documents", run: func(t *testing.T, c *trial) {
+		c.blows(t, every(5, blow{lose: true}))
+	}},
+	{name: "no answer for 10 s, then connection reset", run: func(t *testing.T, c *trial) {
+		c.blows(t, every(2, blow{lose: true, wait: either(c.rig, 10*time.Second, time.Second)}))
+	}},
+	{name: "no answer within the 90 s that a request may take", only: true, run: func(t *testing.T, c *trial) {
+		c.blows(t, every(1, blow{lose: true, wait: time.Hour}))
+	}},
+	{name: "429: `thread_pool.write.queue_size: 1`, one write thread", run: tinyQueue},
+	{name: "documents refused by the mapping", run: refused},
+	{name: "index read-only, writable again within `--max-wait`", run: func(t *testing.T, c *trial) {
+		c.px.inject(once(3, func() {
+			c.readOnly(t, true)
+			time.AfterFunc(either(c.rig, 10*time.Second, time.Second), func() { c.readOnly(t, false) })
+		}))
+		c.ingest(t).wait(t, 0, "trying again")
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "index read-only for longer than `--max-wait`", run: func(t *testing.T, c *trial) {
+		c.px.inject(once(3, func() { c.readOnly(t, true) }))
+		p := c.ingest(t, "--max-wait", "2s")
+		p.wait(t, 1, "index write (api)", "spooled")
+		if got := c.status(t); got != "partial" {
+			t.Errorf("the run says %q", got)
+		}
+		c.readOnly(t, false)
+		c.printed(t, p).wait(t, 0, "complete")
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "server killed (`kill -9`) and started again", run: func(t *testing.T, c *trial) {
+		c.px.inject(once(3, func() {
+			c.es.kill(t)
+			go c.es.up(t)
+		}))
+		c.ingest(t).wait(t, 0, "trying again")
+		c.times = 1
+		c.es.up(t) // waits for the other one
+		c.check(t)
+	}},
+	{name: "server away for 60 s", run: func(t *testing.T, c *trial) {
+		c.px.inject(once(3, func() {
+			go func() {
+				c.px.stop()
+				time.Sleep(either(c.rig, 60*time.Second, 3*time.Second))
+				c.px.start(t)
+			}()
+		}))
+		c.ingest(t).wait(t, 0, "trying again")
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "server goes away for longer than `--max-wait`", run: func(t *testing.T, c *trial) {
+		c.px.inject(once(3, func() { go c.px.stop() }))
+		p := c.ingest(t, "--max-wait", "2s")
+		p.wait(t, 1, "gave up", "spooled")
+		c.px.start(t)
+		c.honest(t)
+		c.printed(t, p).wait(t, 0, "complete")
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "server never there", run: func(t *testing.T, c *trial) {
+		c.px.inject(nil)
+		c.px.stop()
+		p := c.ingest(t, "--max-wait", "2s")
+		p.wait(t, 1, "gave up", "0 indexed", "0 lost")
+		c.px.start(t)
+		if got := c.status(t); got != "" {
+			t.Errorf("the run says %q", got)
+		}
+		c.printed(t, p).wait(t, 0, "complete")
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "server never there, and the disk of the spool full", run: diskFull},
+	{name: "fiolat killed (`kill -9`) at a random moment", run: func(t *testing.T, c *trial) {
+		for range either(c.rig, 20, 4) {
+			c.px.inject(nil)
+			p := c.ingest(t)
+			time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
+			p.cmd.Process.Kill()
+			<-p.ended
+			c.times++
+			c.honest(t)
+			c.again(t)
+			c.check(t)
+		}
+	}},
+	{name: "fiolat killed (`kill -9`) while it spools, half of the time the last document cut", run: killedSpooling},
+	{name: "SIGINT or SIGTERM at a random moment", run: func(t *testing.T, c *trial) {
+		for i := range either(c.rig, 10, 2) {
+			c.px.inject(nil)
+			p := c.ingest(t)
+			time.Sleep(c.took/5 + time.Duration(rand.Int64N(int64(c.took)/3)))
+			p.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], 7*time.Second)
+			p.wait(t, 130, "interrupted", "run the same command again")
+			if got := c.status(t); got == "running" || got == "complete" {
+				t.Errorf("the run says %q", got)
+			}
+			c.times++
+			c.again(t)
+			c.check(t)
+		}
+	}},
+	{name: "SIGINT or SIGTERM while the server does not answer", run: func(t *testing.T, c *trial) {
+		for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			hangs := make(chan bool)
+			c.px.inject(hang(3, hangs))
+			p := c.ingest(t)
+			<-hangs
+			p.signal(t, s, 7*time.Second)
+			p.wait(t, 130, "interrupted", "run the same command again")
+			c.times++
+			c.px.heal()
+			c.honest(t)
+			c.again(t)
+			c.check(t)
+		}
+	}},
+	{name: "a second SIGINT while the first one drains", run: func(t *testing.T, c *trial) {
+		hangs := make(chan bool)
+		c.px.inject(hang(3, hangs))
+		p := c.ingest(t)
+		<-hangs
+		p.cmd.Process.Signal(syscall.SIGINT)
+		time.Sleep(500 * time.Millisecond)
+		p.signal(t, syscall.SIGINT, time.Second)
+		p.wait(t, -1) // by the signal; a shell calls it 130
+		c.times++
+		c.px.heal()
+		c.honest(t)
+		c.again(t)
+		c.check(t)
+	}},
+	{name: "`fiolat load` killed (`kill -9`) or interrupted", run: loadInterrupted},
+	{name: "two ingests of the run at once", run: func(t *testing.T, c *trial) {
+		c.px.inject(nil)
+		a, b := c.ingest(t), c.ingest(t)
+		a.wait(t, 0)
+		b.wait(t, 0)
+		c.times = 1
+		c.check(t)
+	}},
+	{name: "two ingests of the run at once, with different settings", run: func(t *testing.T, c *trial) {
+		c.px.inject(nil)
+		a, b := c.ingest(t), c.ingest(t, "--interval", "200ms")
+		<-a.ended
+		<-b.ended
+		for _, p := range []*program{a, b} {
+			if p.code != 0 && !strings.Contains(p.said(), "another ingest of this run") {
+				t.Errorf("exit %d\n%s", p.code, p.said())
+			}
+		}
+		c.times = 1
+		c.again(t)
+		c.check(t)
+	}},
+}
+
+// blows is an ingest that gets over all blows by itself.
+func (c *trial) blows(t *testing.T, fault func(int) blow) {
+	c.px.inject(fault)
+	c.ingest(t).wait(t, 0, "trying again")
+	c.times, _, _ = c.px.counts()
+	c.check(t)
+}
+
+// hang answers no bulk request from the n-th on, and says so.
+func hang(from int, hangs chan bool) func(int) blow {
+	return func(n int) blow {
+		if n < from {
+			return blow{}
+		}
+		return blow{lose: true, wait: time.Hour, do: func() {
+			if n == from {
+				close(hangs)
+			}
+		}}
+	}
+}
+
+// readOnly blocks an index for writing, as soon as it is there.
+func (c *trial) readOnly(t *testing.T, on bool) {
+	const index = "-percentiles-2026.08"
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var there map[string]any
+		if c.es.ask(t, "GET", "/"+c.prefix+index+"*/_alias", "", &there); len(there) > 0 {
+			break
+		}
+	}
+	c.es.ask(t, "PUT", "/"+c.prefix+index+"/_settings", fmt.Sprintf(`{"index.blocks.write":%v}`, on), nil)
+}
+
+func tinyQueue(t *testing.T, c *trial) {
+	es := newServer(t, port+1, "thread_pool.write.queue_size=1", "thread_pool.write.size=1")
+	r := *c.rig
+	r.es, r.px = es, newProxy(t, es.url)
+	c.rig = &r
+	c.ingest(t).wait(t, 0, "trying again", "429")
+	_, _, c.times = c.px.counts()
+	c.check(t)
+}
+
+// refused: a field that is too small for some documents, and is mended.
+func refused(t *testing.T, c *trial) {
+	c.px.inject(nil)
+	c.start(t, c.bin, "setup", "--es", c.es.url, "--index-prefix", c.prefix).wait(t, 0)
+	c.es.ask(t, "PUT", "/"+c.prefix+"-percentiles-2026.09", `{"mappings":{"properties":{"samples":{"type":"byte"}}}}`, nil)
+	p := c.ingest(t)
+	p.wait(t, 1, "refused", "document_parsing_exception", "out of range")
+	if got := c.status(t); got != "partial" {
+		t.Errorf("the run says %q", got)
+	}
+	c.times = len(c.want) - len(c.es.documents(t, c.prefix))
+	c.printed(t, p).wait(t, 1, "refused") // not yet mended: nothing changes
+	c.honest(t)
+	c.es.ask(t, "PUT", "/"+c.prefix+"-percentiles-2026.09/_mapping", `{"properties":{"samples":{"type":"byte","ignore_malformed":true}}}`, nil)
+	c.printed(t, p).wait(t, 0, "complete")
+	c.check(t)
+}
+
+// diskFull spools onto a file system of 2 MB, in a mount namespace, which needs no
+// root, and looks at what is there then.
+func diskFull(t *testing.T, c *trial) {
+	c.px.inject(nil)
+	c.px.stop()
+	if err := os.Mkdir(c.out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	left := t.TempDir()
+	const script = `mount -t tmpfs -o size=2m none "$0" && to=$1 && shift && { "$@"; code=$?; cp "$0"/* "$to" && exit $code; }`
+	args := append([]string{"--map-root-user", "--mount", "sh", "-c", script, c.out, left, c.bin}, c.ingestArgs("--max-wait", "0")...)
+	c.start(t, "unshare", args...).wait(t, 1, "no space left on device", c.out)
+	c.times = 1
+	c.px.start(t)
+	if got := c.status(t); got != "" {
+		t.Errorf("the run says %q", got)
+	}
+	// What the spool took is whole.
+	c.start(t, c.bin, "load", "--es", c.es.url, "--index-prefix", c.prefix, left).wait(t, 0)
+	if n := len(c.es.documents(t, c.prefix)); n < 100 {
+		t.Errorf("%d documents came out of the full spool", n)
+	}
+	c.honest(t)
+	c.again(t)
+	c.check(t)
+}
+
+func killedSpooling(t *testing.T, c *trial) {
+	for i := range either(c.rig, 6, 2) {
+		c.px.inject(nil)
+		c.px.stop()
+		p := c.ingest(t, "--max-wait", "0")
+		var spool []string
+		for len(spool) == 0 {
+			time.Sleep(time.Millisecond)
+			spool, _ = filepath.Glob(filepath.Join(c.out, "*-spool.*.ndjson"))
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(c.took / 4))))
+		p.cmd.Process.Kill()
+		<-p.ended
+		c.times++
+		c.px.start(t)
+		load := []string{"load", "--es", c.es.url, "--index-prefix", c.prefix, c.out}
+		if i%2 == 1 {
+			st, err := os.Stat(spool[0])
+			if err == nil {
+				err = os.Truncate(spool[0], max(st.Size()-10, 0))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.start(t, c.bin, load...).wait(t, 1, "cut off", spool[0])
+		} else {
+			p := c.start(t, c.bin, load...)
+			if <-p.ended; p.code != 0 && !strings.Contains(p.said(), "cut off") {
+				t.Errorf("exit %d\n%s", p.code, p.said())
+			}
+		}
+		if got := c.status(t); got != "" {
+			t.Errorf("the run says %q", got)
+		}
+		c.again(t)
+		c.check(t)
+	}
+}
+
+// loadInterrupted sends the documents of a directory, with difficulty.
+func loadInterrupted(t *testing.T, c *trial) {
+	dir := filepath.Join(t.TempDir(), "documents")
+	c.start(t, c.bin, append(append([]string{"ingest", "--index-prefix", c.prefix, "--output", dir}, c.args...), c.logs)...).wait(t, 0)
+	load := []string{"load", "--es", "http://" + c.px.addr, "--index-prefix", c.prefix, dir}
+	for _, s := range []os.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
+		hangs := make(chan bool)
+		c.px.inject(hang(2, hangs))
+		p := c.start(t, c.bin, load...)
+		<-hangs
+		p.signal(t, s, 7*time.Second)
+		if s != syscall.SIGKILL {
+			p.wait(t, 130)
+		}
+		c.times++
+		c.honest(t)
+	}
+	c.px.inject(nil)
+	c.then = "the same command again"
+	c.start(t, c.bin, load...).wait(t, 0, "complete")
+	c.check(t)
+}
+
+// port is for the servers, and the next one; else they are chosen as in
+// scripts/integration.
+var port = func() int {
+	if p, err := strconv.Atoi(os.Getenv("FIOLAT_CHAOS_PORT")); err == nil {
+		return p
+	}
+	return 10000 + os.Getpid()%20000
+}()
+
+// TestChaos breaks everything in turn. With FIOLAT_CHAOS_PAGE, the file to write
+// the table into, it takes its time.
+func TestChaos(t *testing.T) {
+	page := os.Getenv("FIOLAT_CHAOS_PAGE")
+	r := &rig{full: page != "", bin: filepath.Join(t.TempDir(), "fiolat"), logs: root + "/testdata/fio/randrw"}
+	if out, err := exec.Command("go", "build", "-o", r.bin, root+"/cmd/fiolat").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	r.args = []string{"--start", "2026-08-31T23:59:50Z", "--by", "direction,host,job,log", "--interval", either(r, "20ms", "50ms")}
+	r.es = newServer(t, port)
+	r.px = newProxy(t, r.es.url)
+
+	calm := &trial{rig: r, prefix: "calm", out: filepath.Join(t.TempDir(), "out")}
+	calm.ingest(t).wait(t, 0)
+	if r.want = r.es.documents(t, calm.prefix); len(r.want) < 10000 {
+		t.Fatalf("%d documents are too few to be disturbed", len(r.want))
+	}
+	calm.check(t)
+	began := time.Now() // of a server that is warm
+	calm.ingest(t).wait(t, 0)
+	r.took = time.Since(began)
+	calm.check(t)
+	t.Logf("undisturbed: %d documents in %v", len(r.want), r.took)
+
+	var rows []string
+	for i, k := range all {
+		if k.only && !r.full {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			c := &trial{rig: r, prefix: fmt.Sprintf("chaos%d", i), out: filepath.Join(t.TempDir(), "out"), then: "the run itself"}
+			k.run(t, c)
+			if c.times == 0 {
+				t.Error("no fault struck")
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s |",
+				k.name, c.times, c.made, c.sent, c.found, c.foreign, c.lost, c.then))
+			t.Log(rows[len(rows)-1])
+		})
+	}
+	if r.full && len(rows) == len(all) {
+		r.write(t, page, rows)
+	}
+}
+
+// write puts the table into a page, between two marks.
+func (r *rig) write(t *testing.T, page string, rows []string) {
+	const begin, end = "<!-- table of make chaos: begin -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	table := "| fault | times | documents | sent | found | duplicates | lost | finished by |\n|---|---:|---:|---:|---:|---:|---:|---|\n" +
+		strings.Join(rows, "\n") + "\n"
+	if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

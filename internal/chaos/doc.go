@@ -1,0 +1,7 @@
+// Package chaos holds no code but tests: the whole program against a real
+// Elasticsearch that is broken on purpose, and every document compared with those of
+// an undisturbed run. docs/reliability.md shows what they measured.
+//
+//	go test -tags integration ./internal/chaos   short waits, for CI
+//	make chaos                                   the full ones, and the page
+package chaos

@@ -1,0 +1,185 @@
+//go:build integration
+
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// blow is what a proxy does to one bulk request. The zero value does nothing.
+type blow struct {
+	do   func()        // first of all
+	cut  bool          // half of the request goes on to the server, then both connections are reset
+	lose bool          // the server's reply is waited for; then the client's connection is reset
+	wait time.Duration // before the reply is handed on, or lost
+}
+
+// proxy stands before an Elasticsearch and does damage. It looks at bulk requests
+// only, which are numbered from 1; the first of a run is its own document, "running".
+type proxy struct {
+	addr, to string
+	up       http.Transport
+
+	mu       sync.Mutex // guards what follows
+	srv      *http.Server
+	fault    func(n int) blow
+	requests int
+	struck   int // blows dealt
+	sent     int // documents in requests that came whole
+	rejected int // documents and requests that the server answered with 429
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{addr: l.Addr().String(), to: to}
+	l.Close()
+	p.start(t)
+	t.Cleanup(func() {
+		p.stop()
+		p.up.CloseIdleConnections()
+	})
+	return p
+}
+
+// start listens (again); stop closes the port and all connections.
+func (p *proxy) start(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", p.addr)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	srv := &http.Server{Handler: p}
+	p.mu.Lock()
+	p.srv = srv
+	p.mu.Unlock()
+	go srv.Serve(l)
+}
+
+func (p *proxy) stop() {
+	p.mu.Lock()
+	srv := p.srv
+	p.mu.Unlock()
+	srv.Close()
+}
+
+// inject forgets what was counted and deals the blows that fault says.
+func (p *proxy) inject(fault func(n int) blow) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault, p.requests, p.struck, p.sent, p.rejected = fault, 0, 0, 0, 0
+}
+
+func (p *proxy) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = nil
+}
+
+func (p *proxy) counts() (struck, sent, rejected int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.struck, p.sent, p.rejected
+}
+
+func (p *proxy) blow(r *http.Request) (b blow) {
+	if !strings.HasSuffix(r.URL.Path, "/_bulk") {
+		return b
+	}
+	p.mu.Lock()
+	p.requests++
+	n, fault := p.requests, p.fault
+	p.mu.Unlock()
+	if fault != nil {
+		b = fault(n)
+	}
+	if b.do != nil || b.cut || b.lose || b.wait > 0 {
+		p.mu.Lock()
+		p.struck++
+		p.mu.Unlock()
+	}
+	return b
+}
+
+var errCut = errors.New("cut")
+
+type cutter struct{}
+
+func (cutter) Read([]byte) (int, error) { return 0, errCut }
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b := p.blow(r)
+	if b.do != nil {
+		b.do()
+	}
+	whole := r.ContentLength
+	if b.cut {
+		whole /= 2
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, whole))
+	if err != nil {
+		reset(w)
+		return
+	}
+	// What goes to the server does not depend on whether the client is still there.
+	up, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.to+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	up.Header = r.Header.Clone()
+	up.Header.Del("Accept-Encoding") // the reply is looked into
+	if b.cut {
+		up.Body, up.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(body), cutter{})), r.ContentLength
+	} else {
+		p.mu.Lock()
+		p.sent += bytes.Count(body, []byte(`{"index":{`))
+		p.mu.Unlock()
+	}
+	res, err := p.up.RoundTrip(up)
+	if err != nil {
+		reset(w)
+		return
+	}
+	defer res.Body.Close()
+	reply, err := io.ReadAll(res.Body)
+	if b.wait > 0 {
+		select {
+		case <-time.After(b.wait):
+		case <-r.Context().Done():
+		}
+	}
+	if err != nil || b.cut || b.lose {
+		reset(w)
+		return
+	}
+	p.mu.Lock()
+	p.rejected += bytes.Count(reply, []byte(`"status":429`))
+	p.mu.Unlock()
+	for k, v := range res.Header {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(res.StatusCode)
+	w.Write(reply)
+}
+
+// reset ends a client's connection as a crashed machine does.
+func reset(w http.ResponseWriter) {
+	c, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	c.(*net.TCPConn).SetLinger(0)
+	c.Close()
+}
