@@ -16,6 +16,8 @@ require (
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 )
 
+require go.uber.org/goleak v1.3.0
+
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect

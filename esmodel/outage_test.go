@@ -154,8 +154,8 @@ func TestInterruptDrains(t *testing.T) {
 				s.Inject(esmodeltest.Fault{Times: -1, Reset: true})
 			}
 			stop := errors.New("interrupted by the user")
-			time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
 			quanta := testQuanta(run, 2000)
+			time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
 			for _, q := range quanta {
 				if err = sink.Quantum(ctx, q); err != nil {
 					break

@@ -88,13 +88,18 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		return err
 	}
 	s.status, s.begun = StatusRunning, true
-	err = s.w.Put(ctx, Index(s.prefix, KindRun, run.Start), RunDocID(run.ID, run.Part), doc)
+	err = s.put(ctx, doc)
 	var away *UnavailableError
 	if errors.As(err, &away) {
 		return nil // with a spool the run goes on into it; without, the first Add says so
 	}
 	s.begun = err == nil
 	return err
+}
+
+// put stores the document of the run outside of the account.
+func (s *Sink) put(ctx context.Context, doc []byte) error {
+	return s.w.Put(ctx, Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), doc)
 }
 
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
@@ -225,12 +230,13 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
 	defer cancel()
 	if s.begun && !s.ended {
-		// Leave a second for the document of the run.
+		// Leave a second for the document of the run. What matters is err.
 		drain, stop := context.WithTimeout(ctx, DrainTime-time.Second)
-		if s.w.Flush(drain) == nil {
-			_ = s.last(ctx, StatusPartial, nil) // what matters is err
-		}
+		_ = s.w.Flush(drain)
 		stop()
+		if doc, e := s.enc.AppendRun(nil, StatusPartial, nil, s.documents(false)); e == nil && s.put(ctx, doc) == nil {
+			s.status = StatusPartial
+		}
 	}
 	complete := s.ended && s.err == nil
 	e := s.w.Close(ctx, complete)

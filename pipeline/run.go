@@ -14,7 +14,8 @@ import (
 const histBytes = 6 << 10
 
 // Process reads the logs to their ends and hands everything to the sink. On an
-// error the sink has been given nothing, or some quanta but no End.
+// error the sink has been given nothing, or some quanta but no End; if it was End
+// that failed, the summary comes with its error.
 //
 // Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as many helpers add up what
 // the round before has finished. Between the rounds nobody runs, and all is handed
@@ -318,10 +319,7 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 		return nil, fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
 	s.Account = *a
-	if err := r.sink.End(ctx, s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, r.sink.End(ctx, s)
 }
 
 // add adds what became of one log.

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/testlog"
+)
+
+// No command, however it ended, leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// longLog is a real log made longer.
+func longLog(t *testing.T, name string, records int) []byte {
+	t.Helper()
+	b, err := os.ReadFile(real + "/" + name)
+	if err == nil {
+		b, err = testlog.Resample(b, 1, time.Second, records)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// first does something before the first byte is read.
+type first struct {
+	io.Reader
+	do func()
+	sync.Once
+}
+
+func (f *first) Read(p []byte) (int, error) {
+	f.Do(f.do)
+	return f.Reader.Read(p)
+}
+
+// begunToRead waits until this process has read from a file and has it open still.
+func begunToRead(path string) bool {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		fds, _ := filepath.Glob("/proc/self/fd/*")
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err != nil || to != path {
+				continue
+			}
+			info, err := os.ReadFile("/proc/self/fdinfo/" + filepath.Base(fd))
+			if err == nil && !bytes.HasPrefix(info, []byte("pos:\t0\n")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unfinished fails if a run is called complete, or if nothing is said of it although
+// documents are there.
+func unfinished(t *testing.T, s *esmodeltest.Server, want string) {
+	t.Helper()
+	status := ""
+	for _, d := range s.Docs("fio-run") {
+		status = fmt.Sprint(d.Fields["run.status"])
+	}
+	if status != want {
+		t.Errorf("the run says %q, want %q", status, want)
+	}
+	if n := len(s.Docs("*")); (want == "") != (n == 0) {
+		t.Errorf("%d documents of a run that says %q", n, want)
+	}
+}
+
+// A log that changes while it is read is named, and nothing of it is indexed. The
+// second log is standard input: when it is asked for its first byte, the first log
+// has been opened and its head read.
+func TestLogChangesWhileItIsRead(t *testing.T) {
+	long := longLog(t, "gaps/gaps_clat_hist.1.log", 400)
+	good := goodLog(t)
+	tests := []struct {
+		name string
+		do   func(path string) error
+		want string
+	}{
+		{"grows", func(path string) error {
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = f.Write(long[:100])
+				f.Close()
+			}
+			return err
+		}, "grew from"},
+		{"cut between two records", func(path string) error {
+			return os.Truncate(path, int64(bytes.LastIndexByte(long[:len(long)-1], '\n')+1))
+		}, "was cut from"},
+		{"cut inside a record", func(path string) error { return os.Truncate(path, int64(len(long)-1000)) }, "was cut from"},
+		{"cut to nothing", func(path string) error { return os.Truncate(path, 0) }, "was cut from"},
+		{"written anew", func(path string) error {
+			time.Sleep(20 * time.Millisecond) // file systems' clocks tick every 4 ms
+			return os.WriteFile(path, long, 0o600)
+		}, "was written to"},
+		{"deleted", os.Remove, "was deleted"},
+		{"replaced", func(path string) error {
+			err := os.WriteFile(path+".new", long, 0o600)
+			if err == nil {
+				err = os.Rename(path+".new", path)
+			}
+			return err
+		}, "was replaced"},
+		{"directory gone", func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old") }, "was deleted"},
+	}
+	for _, skip := range []bool{false, true} {
+		for _, tt := range tests {
+			t.Run(fmt.Sprintf("%s, --skip-bad=%v", tt.name, skip), func(t *testing.T) {
+				s := esmodeltest.New(t, esmodeltest.Options{})
+				defer s.Close()
+				path := filepath.Join(t.TempDir(), "logs", "long_clat_hist.1.log")
+				if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, long, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				in := &first{Reader: bytes.NewReader(good), do: func() {
+					if !begunToRead(path) {
+						t.Error("the log was never read")
+					}
+					if err := tt.do(path); err != nil {
+						t.Error(err)
+					}
+				}}
+				var out, errs bytes.Buffer
+				code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(), "--workers", "2",
+					"--start", "2026-01-01T00:00:00Z", fmt.Sprintf("--skip-bad=%v", skip), path, "-"}, in, &out, &errs)
+				if skip && code == exitOK && strings.Contains(errs.String(), "warning: skipped: ") && strings.Contains(errs.String(), path) {
+					return // its change was seen early enough to leave it out, by name
+				}
+				if code != exitInput || !strings.Contains(errs.String(), path+": it "+tt.want) {
+					t.Errorf("exit %d, want %d and %q\n%s", code, exitInput, tt.want, &errs)
+				}
+				unfinished(t, s, "")
+			})
+		}
+	}
+}
+
+// Input that fails after documents of it were sent: the run is partial.
+func TestInputFailsMidway(t *testing.T) {
+	long := longLog(t, "epoch/epoch_clat_hist.1.log", 2600)
+	cut := long[:len(long)-100]
+	tests := []struct {
+		name  string
+		stdin io.Reader
+		want  string
+	}{
+		{"a read error", io.MultiReader(bytes.NewReader(cut), failing{&fs.PathError{Op: "read", Path: "/dev/stdin", Err: syscall.EIO}}), "input/output error"},
+		{"the writer of a pipe dies", bytes.NewReader(cut), "cut"},
+		{"gz that ends early", bytes.NewReader(gzipped(long)[:len(gzipped(long))-1000]), "unexpected end of gzip data"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := esmodeltest.New(t, esmodeltest.Options{})
+			defer s.Close()
+			var out, errs bytes.Buffer
+			code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z", "--by", "direction", "-"}, tt.stdin, &out, &errs)
+			if code != exitInput || !strings.Contains(errs.String(), tt.want) {
+				t.Errorf("exit %d, want %d and %q\n%s", code, exitInput, tt.want, &errs)
+			}
+			unfinished(t, s, "partial")
+		})
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// A file that cannot be read at all, and a pipe that ends in the middle of a line.
+func TestUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x_clat_hist.1.log")
+	if err := os.Symlink("/proc/self/mem", name); err != nil { // its first page is not there: EIO
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, "y_clat_hist.1.log")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if w, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			w.Write(goodLog(t)[:10000])
+			w.Close()
+		}
+	}()
+	for path, want := range map[string]string{name: "input/output error", pipe: "cut"} {
+		s := esmodeltest.New(t, esmodeltest.Options{})
+		code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z", path)
+		if code != exitInput || !strings.Contains(stderr, path) || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, want %d and %q\n%s", code, exitInput, want, stderr)
+		}
+		unfinished(t, s, "")
+		s.Close()
+	}
+}
+
+// A directory for the documents that cannot be written to is no fault of the input.
+func TestOutputCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	if code, _, stderr := fiolat(t, nil, "ingest", "--output", "/proc/self/fdinfo/out", real+"/gaps"); code != exitIncomplete || !strings.Contains(stderr, "/proc/self/fdinfo/out") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
+	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--max-wait", "0", "--output", "/proc/self/fdinfo/out", real+"/gaps")
+	if code != exitIncomplete || !strings.Contains(stderr, "cannot be spooled") || strings.Contains(stderr, "to finish") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// The command that finishes a job is one for the shell, says what it was told by
+// flags, and holds no secret.
+func TestPrintedCommand(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	defer s.Close()
+	t.Setenv("ELASTICSEARCH_PASSWORD", "s3cret")
+	s.Inject(esmodeltest.Fault{Times: 2, Item: func(index, id string) (int, string, string) {
+		if !strings.HasSuffix(index, "-run") && id[0] < 'C' {
+			return 400, "document_parsing_exception", "too small"
+		}
+		return 0, "", ""
+	}})
+	dir := filepath.Join(t.TempDir(), "it's here")
+	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--es-user", "bob smith", "--index-prefix", "perf", "--output", dir, "--run-id", "r", real+"/gaps")
+	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`)
+	want := "fiolat: error: to finish: fiolat load --es " + s.URL + " --index-prefix perf --es-user 'bob smith' " + quoted + "/perf-spool.r.ndjson' " + quoted + "/perf-refused.r.ndjson'\n"
+	if code != exitIncomplete || !strings.Contains(stderr, want) || strings.Contains(stderr, "s3cret") {
+		t.Errorf("exit %d, want %s\n%s", code, want, stderr)
+	}
+	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, "--index-prefix", "perf", dir+"/perf-spool.r.ndjson", dir+"/perf-refused.r.ndjson"); code != exitOK || !strings.Contains(stderr, "complete   r") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("all has arrived, and these are left: %v", left)
+	}
+}
