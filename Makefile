@@ -79,6 +79,10 @@ screenshots: ## draw Kibana's Vega panels in Chromium over real runs, into SCREE
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana
 
+.PHONY: chaos
+chaos: ## break a real Elasticsearch, and fiolat, in every way of docs/reliability.md, and write its table (half an hour)
+	FIOLAT_CHAOS_PAGE=$(CURDIR)/docs/reliability.md go test -count=1 -timeout 2h -v -tags integration ./internal/chaos
+
 .PHONY: oracle
 oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
