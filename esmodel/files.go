@@ -254,6 +254,9 @@ func (s *spoolFile) removeOld() error {
 		if rest, ok2 := strings.CutSuffix(part, ndjson); !ok || !ok2 || rest != "" && rest[0] != '~' {
 			continue
 		}
+		if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {
+			continue
+		}
 		f, err := root.Open(name)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func (u *ui) unfinished(c *cli.Context, r esmodel.Report) {
 			files = append(files, f.name)
 		}
 	}
-	if len(files) > 0 && r.Total().Lost == 0 {
+	if len(files) > 0 {
 		u.say("error", "to finish: %s", ingest.Printable(loadLine(c, files)))
 	}
 }
