@@ -34,7 +34,7 @@ type proxy struct {
 	fault    func(n int) blow
 	requests int
 	struck   int // blows dealt
-	sent     int // documents in requests that came whole
+	sent     int // documents in requests that came whole, whatever became of them
 	rejected int // documents and requests that the server answered with 429
 }
 
