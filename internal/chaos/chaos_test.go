@@ -146,11 +146,16 @@ var all = []chaos{
 		}
 	}},
 	{name: "fiolat killed (`kill -9`) while it spools, half of the time the last document cut", run: killedSpooling},
-	{name: "SIGINT or SIGTERM at a random moment", run: func(t *testing.T, c *trial) {
+	{name: "SIGINT or SIGTERM at a random moment while it sends", run: func(t *testing.T, c *trial) {
 		for i := range either(c.rig, 6, 2) {
-			c.px.inject(nil)
+			sends := make(chan bool)
+			c.px.inject(once(2+rand.IntN(3), func() { // of five: the run cannot have ended
+				close(sends)
+				time.Sleep(200 * time.Millisecond)
+			}))
 			p := c.ingest(t)
-			time.Sleep(c.took/5 + time.Duration(rand.Int64N(int64(c.took)/3)))
+			<-sends
+			time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
 			p.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], 7*time.Second)
 			p.wait(t, 130, "interrupted", "run the same command again")
 			if got := c.status(t); got == "running" || got == "complete" {
