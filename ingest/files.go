@@ -158,6 +158,9 @@ func (f *File) acquire() error {
 	}
 	if err != nil {
 		f.f = nil
+		if errors.Is(err, fs.ErrNotExist) {
+			err = f.changed("deleted")
+		}
 		return err
 	}
 	s.open++
@@ -184,15 +187,22 @@ func (f *File) release() {
 	f.idle = f.files.idle.PushBack(f)
 }
 
-// unchanged says how the open file differs from what it was at first.
+// unchanged says how the open file, and what its path stands for, differ from what
+// they were at first.
 func (f *File) unchanged() error {
 	now, err := f.f.Stat()
 	if err != nil {
 		return err
 	}
+	there, err := os.Stat(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	how := ""
 	switch was := f.info; {
-	case !os.SameFile(was, now):
+	case err != nil:
+		how = "deleted"
+	case !os.SameFile(was, now) || !os.SameFile(was, there):
 		how = "replaced by another file"
 	case now.Size() < was.Size():
 		how = fmt.Sprintf("cut from %d to %d bytes", was.Size(), now.Size())
@@ -203,6 +213,10 @@ func (f *File) unchanged() error {
 	default:
 		return nil
 	}
+	return f.changed(how)
+}
+
+func (f *File) changed(how string) error {
 	return &ParseError{File: f.path, Msg: "the file was " + how + " while it was read", Hint: "run again when nobody writes to it any more"}
 }
 

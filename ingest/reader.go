@@ -307,7 +307,7 @@ func (r *Reader) explain(err error) error {
 		}
 		return &d
 	case errors.As(err, &file):
-		return fmt.Errorf("%s: after line %d: %s: %w", Printable(r.name), r.line, file.Op, file.Err)
+		return &fs.PathError{Op: fmt.Sprintf("after line %d: %s", r.line, file.Op), Path: Printable(r.name), Err: file.Err}
 	}
 	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
 }
