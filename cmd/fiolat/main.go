@@ -109,7 +109,7 @@ func newApp(u *ui) *cli.App {
 		OnUsageError:              usage,
 		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
 		Commands: []*cli.Command{
-			ingestCommand(u), percentilesCommand(u), inspectCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
+			ingestCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), completionCommand(u), docsCommand(u),
 		},

@@ -10,7 +10,10 @@ type HeatMap struct {
 	//	t, t2   start and end of the time, ms
 	//	octave  N of [2^N, 2^(N+1)) ns; 0 is [0, 2)
 	//	n       I/Os, above 0
-	Data   Data
+	Data Data
+	// Finer says that there are rows of any height: with lo and hi, ns above 0,
+	// instead of octave.
+	Finer  bool
 	Axis   Axis
 	Events *Data // see Events; nil for none
 	Title  string
@@ -19,15 +22,20 @@ type HeatMap struct {
 // Spec is the heat map's specification. The colour is on a symmetric log scale, for
 // a single slow I/O is what people look for among thousands of fast ones.
 func (h HeatMap) Spec() Spec {
+	heights := []M{
+		calculate("lo", "datum.octave == 0 ? 1 : pow(2, datum.octave)"),
+		calculate("hi", "pow(2, datum.octave + 1)"),
+	}
+	if h.Finer {
+		heights = nil
+	}
 	s := Spec{
 		Schema:      Schema,
-		Description: "Heat map: I/Os by time and latency, octaves of nanoseconds",
+		Description: "Heat map: I/Os by time and latency",
 		Layer: []Spec{{
 			Data: h.Data.Source,
-			Transform: append(append([]M(nil), h.Data.Transform...),
+			Transform: append(append(append([]M(nil), h.Data.Transform...), heights...),
 				filter("datum.n > 0"),
-				calculate("lo", "datum.octave == 0 ? 1 : pow(2, datum.octave)"),
-				calculate("hi", "pow(2, datum.octave + 1)"),
 				calculate("latency", Latency("datum.lo")+" + ' to ' + "+Latency("datum.hi")),
 				calculate("time", h.Axis.words("datum.t")),
 			),

@@ -1,0 +1,286 @@
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// head is what the page knows of the run as plain JSON.
+type head struct {
+	Percentiles []string `json:"percentiles"`
+	// Start is in ms since 1970, null if it is not known; all other times are ms
+	// counted from it.
+	Start *float64 `json:"start"`
+	// Columns are Column ms long, the first begins at First, the last ends at End.
+	// Interval is a quantum's length, and Quanta how many of them make a column.
+	First    float64 `json:"first"`
+	Column   float64 `json:"column"`
+	Columns  int     `json:"columns"`
+	End      float64 `json:"end"`
+	Interval float64 `json:"interval"`
+	Quanta   int64   `json:"quanta"`
+	Logs     int     `json:"logs"`
+	Kind     string  `json:"kind"`
+	Scopes   []dims  `json:"scopes"`
+	Leaves   []dims  `json:"leaves"`
+	SLA      []SLA   `json:"sla"`
+	// Ladder are the percentiles of the spectrum.
+	Ladder []float64 `json:"ladder"`
+	// Edges are the edges in ns of the heat map's rows.
+	Edges []int64 `json:"edges"`
+}
+
+// scopeData are the statistics of a scope value, by column, in ns.
+type scopeData struct {
+	P    []latencies `json:"p"`  // by percentile
+	CI   []limits    `json:"ci"` // parallel to P
+	Min  latencies   `json:"min"`
+	Max  latencies   `json:"max"`
+	Mean latencies   `json:"mean"`
+	N    counts      `json:"n"`
+	Rate counts      `json:"rate"` // I/Os per second
+	Logs []int32     `json:"logs"`
+	// Total is the whole run, in the order p..., min, max, mean, stddev.
+	Total  latencies `json:"total"`
+	TotalN counts    `json:"totalN"` // I/Os, I/Os per second
+	// Curve is the spectrum: the percentiles of the head's ladder as far as it goes,
+	// and the 100th.
+	Curve latencies `json:"curve"`
+}
+
+// limits are 95 % confidence limits by column, below 0 where there is none.
+type limits struct {
+	Lower latencies `json:"lower"`
+	Upper latencies `json:"upper"`
+}
+
+// leafData is the heat map of a leaf: from row From on, each row's counts by column.
+type leafData struct {
+	From int      `json:"from"`
+	Rows []counts `json:"rows"`
+}
+
+// latencies are ns with five digits, which is finer than any bucket; below 0 where
+// the percentile is at least that much.
+type latencies []float64
+
+// MarshalJSON writes them without fractions.
+func (l latencies) MarshalJSON() ([]byte, error) {
+	return numbers(l, func(v float64) float64 {
+		unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Abs(v)))-4))
+		return math.Round(v/unit) * unit
+	}), nil
+}
+
+// counts are I/Os, or such per second: whole, or where they are few with two places.
+type counts []float64
+
+// MarshalJSON writes what is not 0 as not 0.
+func (c counts) MarshalJSON() ([]byte, error) {
+	return numbers(c, func(v float64) float64 {
+		if v < 10 && v > 0 {
+			return math.Max(0.01, math.Round(v*100)/100)
+		}
+		return math.Round(v)
+	}), nil
+}
+
+func numbers(values []float64, round func(float64) float64) []byte {
+	b := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if v == 0 {
+			b = append(b, '0')
+			continue
+		}
+		b = strconv.AppendFloat(b, round(v), 'f', -1, 64)
+	}
+	return append(b, ']')
+}
+
+// heatGrid is the grid of the heat map's rows: four to an octave.
+func (s *Sink) heatGrid() fiohist.Geometry {
+	return s.run.Geometry.Coarsen(max(4, s.run.Geometry.Coarseness))
+}
+
+// head describes the numbers that pack packs.
+func (s *Sink) head(sum *pipeline.Summary) head {
+	h := head{
+		First: float64(s.run.FirstQuantum) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col, End: float64(sum.End) / 1e6,
+		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(), SLA: s.o.SLA,
+	}
+	if s.run.StartKnown {
+		start := float64(s.run.Start) / 1e6
+		h.Start = &start
+	}
+	for _, p := range s.run.Percentiles {
+		h.Percentiles = append(h.Percentiles, percentileName(p))
+	}
+	for _, sc := range s.scopes {
+		h.Scopes = append(h.Scopes, sc.dims)
+	}
+	for _, l := range s.leaves {
+		h.Leaves = append(h.Leaves, l.dims)
+	}
+	most := 0.0
+	for _, r := range sum.Total {
+		most = max(most, r.Stats.Samples)
+	}
+	h.Ladder = ladder(most)
+	g := s.heatGrid()
+	for i := 0; i <= g.Columns(); i++ {
+		h.Edges = append(h.Edges, g.Lower(i))
+	}
+	return h
+}
+
+func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+
+// pack computes the numbers and compresses them.
+func (s *Sink) pack() ([]byte, error) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	enc := json.NewEncoder(z)
+	z.Write([]byte(`{"scopes":[`)) //nolint:errcheck // to a buffer
+	for i, sc := range s.scopes {
+		if i > 0 {
+			z.Write([]byte{','}) //nolint:errcheck // to a buffer
+		}
+		if err := enc.Encode(s.scopeData(sc)); err != nil {
+			return nil, err
+		}
+	}
+	z.Write([]byte(`],"leaves":[`)) //nolint:errcheck // to a buffer
+	for i, l := range s.leaves {
+		if i > 0 {
+			z.Write([]byte{','}) //nolint:errcheck // to a buffer
+		}
+		if err := enc.Encode(s.leafData(l)); err != nil {
+			return nil, err
+		}
+	}
+	z.Write([]byte(`]}`)) //nolint:errcheck // to a buffer
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// members are the leaves of a scope value, and the limits of their latencies:
+// none if one of them may have had any.
+func (s *Sink) members(sc *scope) (of []*leaf, lim fiohist.Limits) {
+	known := true
+	for _, l := range s.leaves {
+		if sc.dims.has(l.dims) {
+			of, lim, known = append(of, l), lim.Widen(l.limits), known && l.limits.Known
+		}
+	}
+	if !known {
+		lim = fiohist.Limits{}
+	}
+	return of, lim
+}
+
+func (s *Sink) scopeData(sc *scope) scopeData {
+	leaves, lim := s.members(sc)
+	d := scopeData{P: make([]latencies, len(s.run.Percentiles)), CI: make([]limits, len(s.run.Percentiles))}
+	for k := range s.col {
+		var sum fiohist.Hist
+		for _, l := range leaves {
+			if k < len(l.cols) {
+				l.cols[k].addTo(&sum)
+			}
+		}
+		st := sum.Stats(s.run.Geometry, s.run.Percentiles, lim)
+		for i, v := range signed(&st) {
+			d.P[i] = append(d.P[i], v)
+			d.CI[i].Lower, d.CI[i].Upper = append(d.CI[i].Lower, st.Lower[i]), append(d.CI[i].Upper, st.Upper[i])
+		}
+		d.Min, d.Max, d.Mean = append(d.Min, st.Min), append(d.Max, st.Max), append(d.Mean, st.Mean)
+		var at stretch
+		if k < len(sc.cols) {
+			at = sc.cols[k]
+		}
+		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
+	}
+	total, st, perSecond := s.whole(sc)
+	d.Total = append(signed(&st), st.Min, st.Max, st.Mean, st.StdDev)
+	d.TotalN = counts{samples(&st), perSecond}
+	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), lim)
+	d.Curve = signed(&curve)
+	return d
+}
+
+// rate is I/Os per second of the time in which a log was running.
+func (s stretch) rate(st *fiohist.Stats) float64 {
+	if s.covered == 0 || st.Empty() {
+		return 0
+	}
+	return st.Samples / s.covered
+}
+
+// samples is what is shown as 0 only where there is no I/O.
+func samples(st *fiohist.Stats) float64 {
+	if st.Empty() {
+		return 0
+	}
+	return st.Samples
+}
+
+// signed are the percentiles, those that are "at least" below 0.
+func signed(st *fiohist.Stats) latencies {
+	out := append(latencies(nil), st.Percentiles...)
+	for _, i := range st.AtLeast {
+		out[i] = -out[i]
+	}
+	return out
+}
+
+// ladder are the percentiles of the spectrum of n I/Os, below 100: ten to each
+// halving of what is left above, until less than one I/O is, as HdrHistogram steps
+// (its "percentile ticks per half distance"). Fewer I/Os have the beginning of it.
+func ladder(n float64) []float64 {
+	const perHalf = 10
+	out := []float64{0}
+	for half := 1.0; half < n; half *= 2 {
+		for tick := 1; tick <= perHalf; tick++ {
+			left := (1 - float64(tick)/(2*perHalf)) / half // of 1
+			if left*n < 1 {
+				break
+			}
+			out = append(out, 100*(1-left))
+		}
+	}
+	return out
+}
+
+func (s *Sink) leafData(l *leaf) leafData {
+	g := s.run.Geometry
+	shift := s.heatGrid().Coarseness - g.Coarseness
+	rows := map[int]counts{}
+	first, last := math.MaxInt, 0
+	for k, b := range l.cols {
+		for i, at := range b.at {
+			r := int(at) >> shift
+			if rows[r] == nil {
+				rows[r] = make(counts, s.col)
+			}
+			rows[r][k] += b.n[i]
+			first, last = min(first, r), max(last, r)
+		}
+	}
+	var d leafData
+	for r := first; r <= last; r++ {
+		d.From = first
+		d.Rows = append(d.Rows, rows[r]) // a row without I/O is empty
+	}
+	return d
+}

@@ -1,0 +1,394 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the page's own parts
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/vegaspec"
+	"fiolat/pipeline"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+
+	page = template.Must(template.New("page").Parse(pageHTML))
+)
+
+type pageData struct {
+	Title, Kind, Generator, CSP string
+	Style                       template.CSS
+	Scripts                     []template.JS
+	Facts, Account              []pair
+	Notes                       []note
+	Summary                     struct {
+		Head []string
+		Rows [][]cell
+	}
+	Origin []block
+	Head   head
+	Specs  map[string]vegaspec.Spec
+	Packed template.HTML // base64
+	// Libraries are their versions and licences.
+	Libraries string
+}
+
+type pair struct{ Name, Value string }
+
+type note struct {
+	Text    string
+	Warning bool
+}
+
+type cell struct {
+	Text   string
+	Value  string // in ns or I/Os, for sorting and for machines
+	Header bool
+}
+
+// block is a table of provenance; without a Head its rows are pairs.
+type block struct {
+	Title string
+	Open  bool
+	Head  []string
+	Rows  [][]string
+}
+
+// write writes the page.
+func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
+	axis := vegaspec.SinceStart
+	d := pageData{
+		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), //nolint:gosec // our own file
+		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), Origin: s.origin(), Head: s.head(sum),
+		Specs: map[string]vegaspec.Spec{
+			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
+			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
+			"heat":        vegaspec.HeatMap{Data: vegaspec.Named("cells"), Finer: true, Axis: axis}.Spec(),
+			"spectrum":    vegaspec.Spectrum{Data: vegaspec.Named("points")}.Spec(),
+		},
+		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), //nolint:gosec // nothing but base64
+	}
+	s.summary(&d)
+	for _, name := range []string{"VERSIONS", "LICENSES"} {
+		text, err := vegaspec.JS.ReadFile("js/" + name)
+		if err != nil {
+			return err
+		}
+		d.Libraries += string(text) + "\n"
+	}
+	hashes := ""
+	for _, name := range []string{"vega.min.js", "vega-lite.min.js", "vega-interpreter.min.js"} {
+		js, err := vegaspec.JS.ReadFile("js/" + name)
+		if err != nil {
+			return err
+		}
+		d.Scripts = append(d.Scripts, template.JS(js)) //nolint:gosec // embedded
+	}
+	d.Scripts = append(d.Scripts, template.JS(pageJS)) //nolint:gosec // our own file
+	for _, js := range d.Scripts {
+		hashes += " " + hash(string(js))
+	}
+	// Nothing may be loaded or sent, and only these scripts run, none made of text.
+	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
+	var b bytes.Buffer
+	if err := page.Execute(&b, d); err != nil {
+		return fmt.Errorf("report page: %w", err)
+	}
+	_, err := s.w.Write(b.Bytes())
+	return err
+}
+
+// hash is the source expression by which a Content-Security-Policy allows text.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func (s *Sink) title() string {
+	if s.run.Name != "" {
+		return s.run.Name
+	}
+	if len(s.run.ID) > 16 {
+		return "Run " + s.run.ID[:12]
+	}
+	return "Run " + s.run.ID
+}
+
+func at(ns int64) string {
+	return strings.TrimSuffix(time.Unix(0, ns).UTC().Format("2006-01-02 15:04:05.000"), ".000") + " UTC"
+}
+
+func (s *Sink) facts(sum *pipeline.Summary) []pair {
+	run := s.run
+	f := []pair{{"Started", "not known"}}
+	if run.StartKnown {
+		f[0].Value = at(run.Start) + " (" + how(run.StartHow) + ")"
+	}
+	f = append(f, pair{"Length", time.Duration(sum.End - run.FirstQuantum).String()}, pair{"Logs", strconv.Itoa(len(run.Logs))})
+	versions := map[string]bool{}
+	for _, m := range run.Metas {
+		versions[m.Version] = m.Version != ""
+	}
+	for _, d := range []struct {
+		name   string
+		values map[string]bool
+	}{
+		{"Host", s.distinct(func(l *pipeline.Log) string { return l.Host })},
+		{"Job", s.distinct(func(l *pipeline.Log) string { return l.Job })},
+		{"fio", versions},
+	} {
+		delete(d.values, "")
+		if n := len(d.values); n > 0 {
+			names := slices.Sorted(maps.Keys(d.values))
+			if n > 1 && d.name != "fio" {
+				d.name += "s"
+			}
+			if n > 4 {
+				names = append(names[:3], fmt.Sprintf("and %d more", n-3))
+			}
+			f = append(f, pair{d.name, strings.Join(names, ", ")})
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
+		f = append(f, pair{k, run.Labels[k]})
+	}
+	return append(f, pair{"Run", run.ID})
+}
+
+func how(s string) string {
+	if s == "" {
+		return "no word of how that was found"
+	}
+	return s
+}
+
+func (s *Sink) distinct(of func(*pipeline.Log) string) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range s.run.Logs {
+		out[of(l)] = true
+	}
+	return out
+}
+
+// notes are what a reader must know before believing a number.
+func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
+	a := &sum.Account
+	for _, w := range a.Warnings {
+		out = append(out, note{w, true})
+	}
+	say := func(format string, args ...any) { out = append(out, note{Text: fmt.Sprintf(format, args...)}) }
+	if !a.CountedKnown {
+		say("fio's own totals are not known for all logs, so what the logs lack cannot be told: each job's last, partial window is never written.")
+	}
+	if a.Restored > 0 {
+		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from fio's JSON and lie between the last record and the job's end.", whole(a.Restored))
+	} else if a.CountedKnown && a.Missing >= 0.5 {
+		say("%s I/Os that fio counted are in no log and not on this page.", whole(a.Missing))
+	}
+	if a.LogsRepaired > 0 {
+		say("%d logs were damaged by fio --client, which writes each interval less the one before, and were repaired, exactly: %d records.", a.LogsRepaired, a.RecordsRepaired)
+	}
+	if a.LastBucket > 0 {
+		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.", whole(a.LastBucket))
+	}
+	if skipped := int64(a.LogsSkipped) + a.LinesSkipped; skipped > 0 {
+		say("%d logs and %d lines could not be read and were skipped, as was asked for.", a.LogsSkipped, a.LinesSkipped)
+	}
+	if !s.run.StartKnown {
+		say("When the run started is not known: times count from its start.")
+	}
+	return out
+}
+
+// whole prints a count that is a whole number but for rounding.
+func whole(f float64) string { return strconv.FormatFloat(math.Round(f*1e3)/1e3, 'f', -1, 64) }
+
+func account(a *pipeline.Account) []pair {
+	counted, missing := "not known", "not known"
+	if a.Counted > 0 {
+		counted, missing = strconv.FormatUint(a.Counted, 10), whole(a.Missing)
+		if !a.CountedKnown {
+			counted += " (of some of the logs)"
+		}
+	}
+	return []pair{
+		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty, a.LogsRepaired, a.LogsSkipped)},
+		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with the stamp of the one before", a.Records, a.RecordsRepaired, a.RecordsEqual)},
+		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
+		{"I/Os logged", whole(a.Logged)},
+		{"I/Os in fio's totals", counted},
+		{"I/Os missing from the logs", missing},
+		{"I/Os restored from fio's JSON", whole(a.Restored)},
+		{"I/Os on this page (logged + restored)", whole(a.Placed)},
+		{"I/Os in fio's last bucket", whole(a.LastBucket)},
+	}
+}
+
+// latency writes ns as people read them, at least that much if it is below 0.
+func latency(ns float64) string {
+	prefix := ""
+	if ns < 0 {
+		ns, prefix = -ns, "≥ "
+	}
+	for _, u := range []struct {
+		ns   float64
+		name string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
+		if ns >= u.ns {
+			return prefix + strconv.FormatFloat(roundTo(ns/u.ns, 4), 'f', -1, 64) + " " + u.name
+		}
+	}
+	return prefix + strconv.FormatFloat(roundTo(ns, 4), 'f', -1, 64) + " ns"
+}
+
+// roundTo keeps n significant digits.
+func roundTo(v float64, n int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// summary is the table of the whole run: a row for each scope value.
+func (s *Sink) summary(d *pageData) {
+	var split []string
+	for _, dim := range []string{"host", "job", "log", "direction"} {
+		if s.by[dim] && (dim == "direction" || slices.Contains(s.run.Settings.By, dim)) {
+			split = append(split, dim)
+		}
+	}
+	d.Summary.Head = append(split, "I/Os", "I/Os per second", "mean")
+	for _, p := range d.Head.Percentiles {
+		d.Summary.Head = append(d.Summary.Head, "p"+p)
+	}
+	d.Summary.Head = append(d.Summary.Head, "max")
+	for _, sc := range s.scopes {
+		_, st, perSecond := s.whole(sc)
+		var row []cell
+		for _, dim := range split {
+			v := map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log, "direction": sc.dims.Direction}[dim]
+			if v == "" {
+				v = pipeline.All
+			}
+			row = append(row, cell{Text: v, Header: true})
+		}
+		number := func(v float64, text string) {
+			row = append(row, cell{Text: text, Value: strconv.FormatFloat(math.Abs(v), 'f', -1, 64)})
+		}
+		number(st.Samples, whole(st.Samples))
+		number(perSecond, strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64))
+		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
+			number(v, latency(v))
+		}
+		d.Summary.Rows = append(d.Summary.Rows, row)
+	}
+}
+
+// whole is the whole run of a scope value: its I/Os, their statistics, and how many
+// there were per second.
+func (s *Sink) whole(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
+	leaves, lim := s.members(sc)
+	total = new(fiohist.Hist)
+	for _, l := range leaves {
+		total.AddHist(&l.total)
+	}
+	var all stretch
+	for _, c := range sc.cols {
+		all.add(c)
+	}
+	st = total.Stats(s.run.Geometry, s.run.Percentiles, lim)
+	return total, st, all.rate(&st)
+}
+
+// origin is where the numbers come from: files, options, settings.
+func (s *Sink) origin() []block {
+	run := s.run
+	settings := block{Title: "Settings"}
+	set := func(name string, value any) {
+		settings.Rows = append(settings.Rows, []string{name, fmt.Sprint(value)})
+	}
+	st := run.Settings
+	set("quantum", time.Duration(run.Interval))
+	set("grid", st.Grid)
+	set("alignment", st.Align)
+	set("record time", st.RecordTime)
+	set("split by", strings.Join(st.By, ", "))
+	set("buckets", run.Geometry)
+	set("repair", st.Repair)
+	set("restore tails", st.Restore)
+	set("skip bad input", st.SkipBad)
+	for _, host := range slices.Sorted(maps.Keys(st.Offsets)) {
+		set("offset of "+host, st.Offsets[host])
+	}
+	set("run", run.ID)
+	set("generation", run.Generation)
+	if run.Part != "" {
+		set("part", run.Part)
+	}
+	blocks := []block{settings}
+
+	files := block{Title: fmt.Sprintf("Log files (%d)", len(run.Logs)), Head: []string{"file", "host", "job", "bytes", "SHA-256 of size and first 64 KiB", "log interval", "start", "state"}}
+	for _, l := range run.Logs {
+		state := "as logged"
+		switch {
+		case slices.Contains(l.Repaired[:], true):
+			state = "repaired"
+		case l.Empty:
+			state = "empty"
+		}
+		start := time.Duration(l.Start).String()
+		if l.StartHow != "" {
+			start += " (" + l.StartHow + ")"
+		}
+		interval := l.Interval.String()
+		if l.IntervalHow != "" {
+			interval += " (" + l.IntervalHow + ")"
+		}
+		files.Rows = append(files.Rows, []string{l.Source.Base, l.Host, l.Job, strconv.FormatInt(l.Source.Size, 10), l.Hash, interval, start, state})
+	}
+	blocks = append(blocks, files)
+
+	// An option that all jobs share is said once.
+	values := map[string]map[string]int{}
+	add := func(options map[string]string) {
+		for k, v := range options {
+			if values[k] == nil {
+				values[k] = map[string]int{}
+			}
+			values[k][v]++
+		}
+	}
+	for _, m := range run.Metas {
+		add(m.Global)
+		for _, host := range slices.Sorted(maps.Keys(m.HostGlobal)) {
+			add(m.HostGlobal[host])
+		}
+		for _, en := range m.Entries {
+			add(en.Options)
+		}
+	}
+	if len(values) > 0 {
+		options := block{Title: "Job options, as fio's JSON has them"}
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			options.Rows = append(options.Rows, []string{k, strings.Join(slices.Sorted(maps.Keys(values[k])), "; ")})
+		}
+		blocks = append(blocks, options)
+	}
+	return blocks
+}

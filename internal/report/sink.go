@@ -1,0 +1,235 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+const (
+	// MaxColumns is how many points a line has at most: what a wide screen can show.
+	MaxColumns = 600
+	// maxCells bounds the histograms and statistics that are held: columns times
+	// what the run is split into.
+	maxCells = 1 << 17
+	// MaxBytes is what the data of a page may take, of a file of 10 MB.
+	MaxBytes = 9 << 20
+)
+
+// SLA is a promise, drawn as a line.
+type SLA struct {
+	// Direction is read, write, trim or all.
+	Direction string `json:"direction"`
+	// Percentile is what the promise is about, Limit the latency in ns it must not exceed.
+	Percentile float64 `json:"percentile"`
+	Limit      float64 `json:"limit"`
+	// Text is the promise in words.
+	Text string `json:"text"`
+}
+
+// Options say what a page shows that the run does not.
+type Options struct {
+	// Generator is the program and its version.
+	Generator string
+	SLA       []SLA
+	// MaxColumns and MaxBytes are smaller in tests; 0 is the constants'.
+	MaxColumns, MaxBytes int
+}
+
+// Sink makes the page of one run.
+type Sink struct {
+	w       io.Writer
+	o       Options
+	run     *pipeline.Run
+	by      map[string]bool // the dimensions that tell anything apart
+	fixed   dims            // what all logs have in common
+	step    int64           // quanta in a column
+	col     int             // the column under way
+	quanta  int64           // seen so far
+	leaves  []*leaf
+	scopes  []*scope
+	leafAt  map[pipeline.Dims]*leaf
+	scopeAt map[dims]*scope
+}
+
+var _ pipeline.Sink = (*Sink)(nil)
+
+// dims are the dimensions of a leaf or scope value; "" is not split by.
+type dims struct {
+	Host      string `json:"host,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Log       string `json:"log,omitempty"`
+	Direction string `json:"direction"`
+}
+
+// has says that an I/O of the leaf l is of the scope value d.
+func (d dims) has(l dims) bool {
+	return (d.Host == "" || d.Host == l.Host) && (d.Job == "" || d.Job == l.Job) && (d.Log == "" || d.Log == l.Log) &&
+		(d.Direction == pipeline.All || d.Direction == l.Direction)
+}
+
+// New makes a Sink that writes the page to w when the run has come to its end.
+func New(w io.Writer, o Options) *Sink {
+	if o.MaxColumns == 0 {
+		o.MaxColumns = MaxColumns
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = MaxBytes
+	}
+	return &Sink{w: w, o: o, step: 1, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}}
+}
+
+// Begin takes note of the run.
+func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
+	s.run = run
+	s.by = map[string]bool{"direction": true}
+	for _, dim := range run.Settings.By {
+		values := map[string]bool{}
+		for _, l := range run.Logs {
+			values[map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[dim]] = true
+		}
+		// A dimension with one value is no choice, and would double all that is kept.
+		s.by[dim] = len(values) != 1
+	}
+	if len(run.Logs) > 0 {
+		s.fixed = dims{Host: run.Logs[0].Host, Job: run.Logs[0].Job}
+		for _, l := range run.Logs {
+			if l.Host != s.fixed.Host {
+				s.fixed.Host = ""
+			}
+			if l.Job != s.fixed.Job {
+				s.fixed.Job = ""
+			}
+		}
+	}
+	return nil
+}
+
+// reduce leaves the dimensions out that tell nothing apart.
+func (s *Sink) reduce(d pipeline.Dims) dims {
+	out := dims{Direction: d.Direction}
+	if s.by["host"] {
+		out.Host = d.Host
+	}
+	if s.by["job"] {
+		out.Job = d.Job
+	}
+	if s.by["log"] {
+		out.Log = d.Log
+	}
+	return out
+}
+
+// Quantum adds one quantum. Quanta that come late, with rows of a scope that had no
+// I/O so far, have no leaves.
+func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	n := (q.Offset - s.run.FirstQuantum) / s.run.Interval
+	s.quanta = max(s.quanta, n+1)
+	for int(n/s.step) > s.col {
+		s.finish()
+	}
+	for i := range q.Leaves {
+		s.add(&q.Leaves[i])
+	}
+	for i := range q.Rows {
+		r := &q.Rows[i]
+		d := s.reduce(r.Dims)
+		if names := strings.Count(r.Scope, "+") + 1; r.Scope != "run" && names != d.count() {
+			continue // the same as a scope with fewer dimensions
+		}
+		sc := s.scopeAt[d]
+		if sc == nil {
+			sc = &scope{dims: d}
+			s.scopeAt[d] = sc
+			s.scopes = append(s.scopes, sc)
+		}
+		// The rows say how fast; that and how much is how long. Where nothing
+		// completed a log may have run for a part of the quantum only, at either end
+		// of the run; that part is taken for the whole.
+		st := stretch{quanta: 1, logs: int32(r.Logs)}
+		switch {
+		case r.IOPS > 0:
+			st.covered = r.Stats.Samples / r.IOPS
+		case r.IOPSKnown:
+			st.covered = float64(s.run.Interval) / 1e9
+		}
+		sc.add(int(n/s.step), st)
+	}
+	return nil
+}
+
+// count is the number of dimensions that d is split by.
+func (d dims) count() (n int) {
+	for _, split := range []bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != pipeline.All} {
+		if split {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Sink) add(from *pipeline.Leaf) {
+	l := s.leafAt[from.Dims]
+	if l == nil {
+		l = &leaf{dims: s.reduce(from.Dims)}
+		s.leafAt[from.Dims] = l
+		s.leaves = append(s.leaves, l)
+	}
+	l.limits = from.Limits
+	l.total.AddHist(from.Hist)
+	if l.open == nil {
+		l.open = new(fiohist.Hist)
+	}
+	l.open.AddHist(from.Hist)
+}
+
+// finish closes the column under way, and halves the columns if they have become
+// too many. It does so after an even number of them, so that each is whole.
+func (s *Sink) finish() {
+	for _, l := range s.leaves {
+		l.finish(s.col)
+	}
+	s.col++
+	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col*(len(s.leaves)+len(s.scopes)) > maxCells) {
+		s.halve()
+	}
+}
+
+func (s *Sink) halve() {
+	for _, l := range s.leaves {
+		l.halve()
+	}
+	for _, sc := range s.scopes {
+		sc.halve()
+	}
+	s.step *= 2
+	s.col = (s.col + 1) / 2
+}
+
+// End makes the page and writes it.
+func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
+	for _, l := range s.leaves {
+		l.finish(s.col)
+	}
+	s.col++
+	if s.col > s.o.MaxColumns {
+		s.halve()
+	}
+	for {
+		packed, err := s.pack()
+		if err != nil {
+			return err
+		}
+		if len(packed) <= s.o.MaxBytes {
+			return s.write(sum, packed)
+		}
+		if s.col == 1 {
+			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", s.o.MaxBytes)
+		}
+		s.halve()
+	}
+}
