@@ -68,7 +68,7 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		if len(runs) > 1 {
 			u.say("info", "run in %s:", ingest.Printable(in.Root))
 		}
-		err := ingestRun(ctx, u, c, client, in, cfg)
+		err := ingestRun(ctx, u, c, client, in, cfg, len(runs) == 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -92,8 +92,9 @@ func roots(runs []*ingest.Input) string {
 	return strings.Join(names, ", ")
 }
 
-// ingestRun takes one run from its logs to its last document.
-func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, in *ingest.Input, cfg pipeline.Config) error {
+// ingestRun takes one run from its logs to its last document, and where documents
+// are files to a page beside them. alone says that no other run is ingested.
+func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, in *ingest.Input, cfg pipeline.Config, alone bool) error {
 	plan, err := pipeline.Prepare(ctx, in, cfg)
 	if err != nil {
 		return err
@@ -113,14 +114,26 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 		return err
 	}
 	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
-	summary, err := plan.Process(ctx, sink)
-	err = sink.Close(ctx, err)
+	sinks, file := tee{sink}, (*page)(nil)
+	if client == nil && !c.Bool("dry-run") {
+		name := "report.html"
+		if !alone { // the id of a run that has others beside it is a hash
+			name = "report." + plan.Run.ID + ".html"
+		}
+		file = newPage(filepath.Join(output, name), false)
+		defer file.discard()
+		sinks = append(sinks, file)
+	}
+	summary, err := plan.Process(ctx, sinks)
+	if err = sink.Close(ctx, err); err == nil && file != nil {
+		err = file.publish()
+	}
 	report := sink.Report()
 	if err = u.concluded(c, plan.Run, summary, report, err); err != nil {
 		return err
 	}
-	if client == nil && !c.Bool("dry-run") {
-		for _, f := range report.Files {
+	if file != nil {
+		for _, f := range append(report.Files, file.path) {
 			u.say("info", "  %s", f)
 		}
 		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))

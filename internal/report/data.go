@@ -78,14 +78,14 @@ func (l latencies) MarshalJSON() ([]byte, error) {
 	}), nil
 }
 
-// counts are I/Os, or such per second: whole, or where they are few with two places.
+// counts are I/Os, or such per second: whole, or with two places where they are few.
 type counts []float64
 
-// MarshalJSON writes what is not 0 as not 0.
+// MarshalJSON writes them.
 func (c counts) MarshalJSON() ([]byte, error) {
 	return numbers(c, func(v float64) float64 {
-		if v < 10 && v > 0 {
-			return math.Max(0.01, math.Round(v*100)/100)
+		if v < 10 {
+			return math.Round(v*100) / 100
 		}
 		return math.Round(v)
 	}), nil
@@ -227,12 +227,12 @@ func (s stretch) rate(st *fiohist.Stats) float64 {
 	return st.Samples / s.covered
 }
 
-// samples is what is shown as 0 only where there is no I/O.
+// samples is 0 only where there is no I/O, for that is where a line breaks.
 func samples(st *fiohist.Stats) float64 {
 	if st.Empty() {
 		return 0
 	}
-	return st.Samples
+	return max(st.Samples, 0.01)
 }
 
 // signed are the percentiles, those that are "at least" below 0.
