@@ -7,7 +7,8 @@ import (
 )
 
 // bins is a histogram of which only what is not 0 is kept: a tenth of a dense one.
-// The zero value is empty.
+// The zero value is empty. Counts keep all their bits: with fewer, a rank that falls
+// between two buckets can change sides.
 type bins struct {
 	at []uint16 // buckets, ascending
 	n  []float64

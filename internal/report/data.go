@@ -44,11 +44,12 @@ type scopeData struct {
 	Max  latencies   `json:"max"`
 	Mean latencies   `json:"mean"`
 	N    counts      `json:"n"`
-	Rate counts      `json:"rate"` // I/Os per second
+	Rate rates       `json:"rate"` // I/Os per second
 	Logs []int32     `json:"logs"`
 	// Total is the whole run, in the order p..., min, max, mean, stddev.
-	Total  latencies `json:"total"`
-	TotalN counts    `json:"totalN"` // I/Os, I/Os per second
+	Total     latencies `json:"total"`
+	TotalN    counts    `json:"totalN"`
+	TotalRate rates     `json:"totalRate"`
 	// Curve is the spectrum: the percentiles of the head's ladder as far as it goes,
 	// and the 100th.
 	Curve latencies `json:"curve"`
@@ -66,19 +67,24 @@ type leafData struct {
 	Rows []counts `json:"rows"`
 }
 
-// latencies are ns with five digits, which is finer than any bucket; below 0 where
-// the percentile is at least that much.
+// latencies are ns with five digits, which is finer than any bucket, and no fractions;
+// below 0 where the percentile is at least that much.
 type latencies []float64
 
-// MarshalJSON writes them without fractions.
+// MarshalJSON writes them.
 func (l latencies) MarshalJSON() ([]byte, error) {
-	return numbers(l, func(v float64) float64 {
-		unit := math.Pow(10, math.Max(0, math.Floor(math.Log10(math.Abs(v)))-4))
-		return math.Round(v/unit) * unit
-	}), nil
+	return numbers(l, func(v float64) float64 { return math.Round(roundTo(v, 5)) }), nil
 }
 
-// counts are I/Os, or such per second: whole, or with two places where they are few.
+// rates are per second, with five digits.
+type rates []float64
+
+// MarshalJSON writes them.
+func (r rates) MarshalJSON() ([]byte, error) {
+	return numbers(r, func(v float64) float64 { return roundTo(v, 5) }), nil
+}
+
+// counts are I/Os: whole, or with two places where they are few.
 type counts []float64
 
 // MarshalJSON writes them.
@@ -89,6 +95,15 @@ func (c counts) MarshalJSON() ([]byte, error) {
 		}
 		return math.Round(v)
 	}), nil
+}
+
+// roundTo keeps n significant digits.
+func roundTo(v float64, n int) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(n-1))
+	if v == 0 || unit >= 1 {
+		return math.Round(v/max(unit, 1)) * max(unit, 1)
+	}
+	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is whole, unit is not exact
 }
 
 func numbers(values []float64, round func(float64) float64) []byte {
@@ -130,11 +145,11 @@ func (s *Sink) head(sum *pipeline.Summary) head {
 	for _, l := range s.leaves {
 		h.Leaves = append(h.Leaves, l.dims)
 	}
-	most := 0.0
-	for _, r := range sum.Total {
-		most = max(most, r.Stats.Samples)
+	all := 0.0
+	for _, l := range s.leaves {
+		all += l.total.Sum()
 	}
-	h.Ladder = ladder(most)
+	h.Ladder = ladder(all)
 	g := s.heatGrid()
 	for i := 0; i <= g.Columns(); i++ {
 		h.Edges = append(h.Edges, g.Lower(i))
@@ -213,7 +228,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 	}
 	total, st, perSecond := s.whole(sc)
 	d.Total = append(signed(&st), st.Min, st.Max, st.Mean, st.StdDev)
-	d.TotalN = counts{samples(&st), perSecond}
+	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
 	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), lim)
 	d.Curve = signed(&curve)
 	return d

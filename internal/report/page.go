@@ -256,15 +256,6 @@ func latency(ns float64) string {
 	return prefix + strconv.FormatFloat(roundTo(ns, 4), 'f', -1, 64) + " ns"
 }
 
-// roundTo keeps n significant digits.
-func roundTo(v float64, n int) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
-}
-
 // summary is the table of the whole run: a row for each scope value.
 func (s *Sink) summary(d *pageData) {
 	var split []string

@@ -136,7 +136,9 @@ function around(lo, hi) {
 
 const css = name => getComputedStyle(root).getPropertyValue(name).trim();
 const palette = () => Array.from({length: most}, (_, i) => css('--s' + i));
-const dashes = [[1, 0], [7, 3], [2, 2], [1, 0], [7, 3], [2, 2], [1, 0], [7, 3]];
+// Dashes tell lines apart where colors cannot, but not in a line that goes up and down
+// at every pixel.
+const dashes = head.columns > 150 ? Array.from({length: 8}, () => [1, 0]) : [[1, 0], [7, 3], [2, 2], [1, 0], [7, 3], [2, 2], [1, 0], [7, 3]];
 
 function config() {
   const font = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
@@ -187,6 +189,8 @@ function steer(vg, chart) {
     scale('color').domain = {signal: 'heat'};
     scale('color').range = {signal: 'colors'};
     scale('color').interpolate = 'lab';
+    const cells = vg.marks.find(m => m.type === 'rect').encode.update;
+    cells.x2.offset = cells.y.offset = 0.7; // no seams between cells
     vg.signals.push({name: 'heat', value: [0, 1]}, {name: 'cursorY', value: null, on: [
       {events: 'mousemove', update: "y() >= 0 && y() <= height ? invert('y', y()) : null"}, {events: 'mouseout', update: 'null'}]});
     delete vg.legends;
@@ -295,7 +299,7 @@ function fill() {
   const visible = lines.filter(l => !l.hidden), colors = palette();
   const looks = (view, of) => view.signal('names', of.map(l => l.name)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.name, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, l.measure.ci && l.measure.ci(data.scopes[l.scope]), promised(l)));
+  const rows = visible.flatMap(l => points(l.name, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), promised(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   looks(views.percentiles.data('points', rows), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
@@ -309,7 +313,7 @@ function fill() {
   spectra = [];
   if (scope !== undefined) {
     const of = state.compare ? others(state.compare) : [{name: scopeName(state), scope}];
-    if (!state.compare && state.direction === all.direction) of.push(...others('direction'));
+    if (!state.compare && state.direction === all.direction && values.direction.length > 1) of.push(...others('direction'));
     spectra = (state.compare ? lines.map(l => ({name: l.name, scope: l.scope})) : of).slice(0, most).map((o, i) => ({...o, look: i}));
   }
   const curves = spectra.flatMap(l => curve(data.scopes[l.scope]).map(c => ({p: l.name, x: c.x, v: Math.max(1, Math.abs(c.v))})));
@@ -397,7 +401,7 @@ function legend() {
 function cards() {
   const scope = chosen(), s = data.scopes[scope];
   const card = (name, value) => make('div', null, make('dt', {textContent: name}), make('dd', {textContent: value}));
-  $('cards').replaceChildren(...(s ? [card('I/Os', count(s.totalN[0])), card('I/Os per second', count(Math.round(s.totalN[1]))), card('mean', latency(s.total[n + 2])),
+  $('cards').replaceChildren(...(s ? [card('I/Os', count(s.totalN[0])), card('I/Os / s', count(s.totalRate[0])), card('mean', latency(s.total[n + 2])),
     ...named.map(m => card(m.name, latency(m.total(s)))), card('max', latency(s.total[n + 1]))] : []));
 }
 
@@ -415,7 +419,7 @@ function covers() {
   let text = `${scopeName(state)[0].toUpperCase() + scopeName(state).slice(1)}. Each point covers ${length(head.column)}`;
   text += head.quanta > 1 ? `: the histograms of ${head.quanta} quanta of ${length(head.interval)} are added up, and the percentiles taken from the sum.` : ': one quantum.';
   text += ' Where nothing completed there is no line.';
-  if (data.scopes[0] && data.scopes[0].ci) text += ' Bands are 95 % confidence limits.';
+  if (!state.compare) text += ' Bands are 95 % confidence limits.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
@@ -553,10 +557,10 @@ function sortable(t) {
 function controls() {
   const form = $('controls');
   for (const dim of dimensions) {
-    if (values[dim].length < 1) continue;
+    if (values[dim].length < 2) continue; // no choice
     form[dim].append(make('option', {value: all[dim], textContent: 'all'}), ...values[dim].map(v => make('option', {value: v, textContent: v})));
     $('c-' + dim).hidden = false;
-    if (values[dim].length > 1) form.compare.append(make('option', {value: dim, textContent: plural[dim]}));
+    form.compare.append(make('option', {value: dim, textContent: plural[dim]}));
   }
   if (form.compare.length) {
     form.compare.prepend(make('option', {value: '', textContent: '–'}));

@@ -1,0 +1,466 @@
+//go:build integration
+
+package report_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// program is fiolat itself: what the page shows is compared with what it prints.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "fiolat-page")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir, "../../cmd/fiolat").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return filepath.Join(dir, "fiolat"), nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := program(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+func fiolat(t testing.TB, args ...string) []byte {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("fiolat %s: %v\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.Bytes()
+}
+
+// row is a line of percentiles --format ndjson.
+type row struct {
+	OffsetMS                float64 `json:"offset_ms"`
+	Scope                   string
+	Host, Job, Log          string
+	Direction               string
+	Samples, Min, Max, Mean float64
+	Logs                    int
+	Percentiles             map[string]float64
+	CI                      map[string]struct{ Lower, Upper *float64 }
+}
+
+func (r row) measure(name string) float64 {
+	switch name {
+	case "min":
+		return r.Min
+	case "max":
+		return r.Max
+	case "mean":
+		return r.Mean
+	}
+	return r.Percentiles[strings.TrimPrefix(name, "p")]
+}
+
+// percentiles are the rows that fiolat prints, by scope value.
+func percentiles(t *testing.T, args ...string) map[[4]string][]row {
+	t.Helper()
+	out := map[[4]string][]row{}
+	lines := bufio.NewScanner(bytes.NewReader(fiolat(t, append([]string{"percentiles", "--format", "ndjson"}, args...)...)))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r row
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		k := [4]string{r.Host, r.Job, r.Log, r.Direction}
+		out[k] = append(out[k], r)
+	}
+	return out
+}
+
+// near says that a is b with five digits, or the next ns.
+func near(a, b float64) bool { return math.Abs(a-b) <= math.Max(0.51, 1e-4*math.Abs(b)) }
+
+// choose sets the controls as a person does, and waits until the charts have followed.
+func (b *tab) choose(values map[string]string) {
+	b.t.Helper()
+	set, err := json.Marshal(values)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eval[any](b, `(async () => {
+		const form = document.querySelector('#controls');
+		for (const [name, v] of Object.entries(`+string(set)+`)) {
+			if (![...form[name].options].some(o => o.value === v)) { if (v === '' || v === 'all') continue; throw new Error('no ' + name + ' ' + v); }
+			form[name].value = v;
+			form[name].dispatchEvent(new Event('change', {bubbles: true}));
+		}
+		for (const v of Object.values(fiolat.views)) await v.runAsync();
+		return 1;
+	})()`)
+}
+
+// drawn is what a chart shows: the rows behind it, where its marks are, and its axes.
+type drawn struct {
+	Points []struct {
+		P            string
+		T            float64
+		V            *float64
+		K            *int
+		Lower, Upper *float64
+	}
+	Lines [][]mark
+	X, Y  struct{ Domain, Range []float64 }
+}
+
+// mark is a point of a line as it is drawn.
+type mark struct {
+	P       string
+	T       float64 // in a spectrum 1/(1-p)
+	V       *float64
+	X, Y    float64
+	Defined bool
+}
+
+func (b *tab) drawn(chart string) drawn {
+	b.t.Helper()
+	return eval[drawn](b, `(() => {
+		const view = fiolat.views['`+chart+`'], axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()});
+		const lines = [];
+		(function walk(items) {
+			for (const i of items) {
+				if (i.marktype === 'line') lines.push(i.items.map(m => ({p: m.datum.p, t: m.datum.t ?? m.datum.x, v: m.datum.v, x: m.x, y: m.y, defined: m.defined !== false})));
+				else if (i.items) walk(i.items);
+			}
+		})([view.scenegraph().root]);
+		return {points: view.data('points'), lines, x: axis('x'), y: axis('y')};
+	})()`)
+}
+
+// place is where a value belongs on an axis.
+func place(v float64, axis struct{ Domain, Range []float64 }, f func(float64) float64) float64 {
+	share := (f(v) - f(axis.Domain[0])) / (f(axis.Domain[1]) - f(axis.Domain[0]))
+	return axis.Range[0] + share*(axis.Range[1]-axis.Range[0])
+}
+
+func linear(v float64) float64 { return v }
+
+// TestPageInChromium opens pages of real logs from their files, and compares all that
+// is drawn, said and listed, for each choice, with what fiolat prints.
+func TestPageInChromium(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"randrw", "cluster", "gaps", "slow"} {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			logs, err := filepath.Abs("../../testdata/fio/" + folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "report.html")
+			fiolat(t, "report", "-o", file, logs)
+			rows := percentiles(t, "--by", "direction,host,job", logs)
+			whole := percentiles(t, "--by", "direction,host,job", "--interval", "1h", "--percentiles", "0,50,75,87.5,90,93.75,95,99,99.21875,99.9", logs)
+			b := openTab(t, 1200, 900, "light")
+			b.open(file)
+			b.clean()
+			scopes := eval[[]struct{ Host, Job, Log, Direction string }](b, "fiolat.head.scopes")
+			if len(scopes) < 2 {
+				t.Fatalf("%d scopes on the page", len(scopes))
+			}
+			for _, s := range scopes {
+				want, total := rows[[4]string{s.Host, s.Job, s.Log, s.Direction}], whole[[4]string{s.Host, s.Job, s.Log, s.Direction}]
+				if len(want) == 0 || len(total) != 1 {
+					t.Fatalf("%+v: %d rows printed, %d for the whole run", s, len(want), len(total))
+				}
+				if eval[int](b, "document.querySelector('#controls').direction.options.length") == 0 && s.Direction != "all" {
+					continue // one direction only, and no choice
+				}
+				b.choose(map[string]string{"host": s.Host, "job": s.Job, "log": s.Log, "direction": s.Direction})
+				b.checkTime(want)
+				b.checkHeat(want)
+				b.checkSpectrum(total[0])
+				b.checkTable(want)
+				b.checkHover(want, total[0])
+			}
+			b.checkKeyboard()
+			b.clean()
+		})
+	}
+}
+
+func (b *tab) checkTime(want []row) {
+	b.t.Helper()
+	d := b.drawn("percentiles")
+	names := eval[[]string](b, "[...document.querySelectorAll('#legend input:checked')].map(i => i.dataset.series)")
+	if !slices.Equal(names, []string{"p50", "p90", "p95", "p99", "p99.9"}) {
+		b.t.Errorf("lines switched on: %v", names)
+	}
+	seen, banded := 0, 0
+	for _, p := range d.Points {
+		if p.K == nil {
+			continue
+		}
+		seen++
+		r := want[*p.K]
+		if r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
+			b.t.Errorf("%s from %v ms: %v drawn, %v printed from %v", p.P, p.T, *p.V, r.measure(p.P), r.OffsetMS)
+		}
+		if ci := r.CI[strings.TrimPrefix(p.P, "p")]; (p.Lower != nil) != (ci.Lower != nil && ci.Upper != nil) {
+			b.t.Errorf("%s from %v ms: a band is drawn: %v; limits printed: %+v", p.P, p.T, p.Lower != nil, ci)
+		} else if p.Lower != nil {
+			banded++
+			if !near(*p.Lower, math.Max(1, *ci.Lower)) || !near(*p.Upper, *ci.Upper) {
+				b.t.Errorf("%s from %v ms: band %v to %v, want %v to %v", p.P, p.T, *p.Lower, *p.Upper, *ci.Lower, *ci.Upper)
+			}
+		}
+	}
+	filled := 0
+	for _, r := range want {
+		if r.Samples > 1e-9 {
+			filled += len(names)
+		}
+	}
+	if seen != filled || banded == 0 {
+		b.t.Errorf("%d points drawn, %d of them with bands; want %d", seen, banded, filled)
+	}
+	marks := 0
+	for _, line := range d.Lines {
+		for _, m := range line {
+			if m.V == nil {
+				if m.Defined {
+					b.t.Errorf("%s: drawn through %v ms, where nothing is known", m.P, m.T)
+				}
+				continue
+			}
+			marks++
+			if x, y := place(m.T, d.X, linear), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 || math.Abs(m.Y-y) > 0.5 {
+				b.t.Errorf("%s at %v ms: mark at %v, %v; its number belongs at %v, %v", m.P, m.T, m.X, m.Y, x, y)
+			}
+		}
+	}
+	if marks < filled {
+		b.t.Errorf("%d marks for %d numbers", marks, filled)
+	}
+	rates := map[float64]float64{}
+	for _, p := range b.drawn("rate").Points {
+		if p.K != nil {
+			rates[p.T] = *p.V
+		}
+	}
+	for _, r := range want {
+		if rate, ok := rates[r.OffsetMS]; ok != (r.Samples > 1e-9) || ok && rate < 0.99*r.Samples {
+			b.t.Errorf("%v ms: %v I/Os per second drawn of %v I/Os in a second", r.OffsetMS, rate, r.Samples)
+		}
+	}
+}
+
+// checkHeat adds the heat map up again: each column has its I/Os, and its percentiles
+// lie in the cells where the running sum gets there.
+func (b *tab) checkHeat(want []row) {
+	b.t.Helper()
+	got := eval[struct {
+		Cells []struct {
+			T, Lo, Hi, N        float64
+			K                   int
+			X, Y, Width, Height float64
+		}
+		X, Y struct{ Domain, Range []float64 }
+	}](b, `(() => {
+		const view = fiolat.views.heat, axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()}), cells = [];
+		(function walk(items) {
+			for (const i of items) {
+				if (i.marktype === 'rect' && i.items.length && i.items[0].datum.hi) cells.push(...i.items.map(m => ({...m.datum, x: m.x, y: m.y, width: m.width, height: m.height})));
+				else if (i.items) walk(i.items);
+			}
+		})([view.scenegraph().root]);
+		return {cells, x: axis('x'), y: axis('y')};
+	})()`)
+	sums := make([]float64, len(want))
+	for _, c := range got.Cells {
+		sums[c.K] += c.N
+		if x, y := place(c.T, got.X, linear), place(c.Hi, got.Y, math.Log); math.Abs(c.X-x) > 0.5 || math.Abs(c.Y-y) > 0.5 {
+			b.t.Errorf("cell from %v ms up to %v ns is at %v, %v; it belongs at %v, %v", c.T, c.Hi, c.X, c.Y, x, y)
+		}
+	}
+	cells := got.Cells
+	for k, r := range want {
+		if math.Abs(sums[k]-r.Samples) > 1+0.01*r.Samples {
+			b.t.Errorf("heat map: %v I/Os in column %d, %v printed", sums[k], k, r.Samples)
+		}
+		if r.Samples < 50 {
+			continue
+		}
+		slices.SortFunc(cells, func(a, b struct {
+			T, Lo, Hi, N        float64
+			K                   int
+			X, Y, Width, Height float64
+		}) int {
+			return int(math.Copysign(1, a.Lo-b.Lo))
+		})
+		below := 0.0
+		for _, c := range cells {
+			if c.K != k {
+				continue
+			}
+			if p := r.Percentiles["50"]; below < 0.49*sums[k] && c.Lo > p*1.001 || below+c.N > 0.51*sums[k] && below < 0.49*sums[k] && c.Hi < p*0.999 {
+				b.t.Errorf("column %d: half of the I/Os are reached at %v to %v ns, and p50 is %v", k, c.Lo, c.Hi, p)
+			}
+			below += c.N
+		}
+	}
+}
+
+func (b *tab) checkSpectrum(total row) {
+	b.t.Helper()
+	d := b.drawn("spectrum")
+	type point struct{ x, v float64 }
+	at := map[float64]point{}
+	name := eval[string](b, "document.querySelector('#legend-spectrum span').textContent")
+	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == name })]
+	for _, m := range line {
+		at[math.Round(1e6*(100-100/m.T))/1e6] = point{m.T, *m.V}
+		if x, y := place(m.T, d.X, math.Log), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 || math.Abs(m.Y-y) > 0.5 {
+			b.t.Errorf("spectrum at %v: mark at %v, %v; its number belongs at %v, %v", m.T, m.X, m.Y, x, y)
+		}
+	}
+	for _, p := range []float64{50, 75, 87.5, 93.75, 99.21875} {
+		got, ok := at[p]
+		if want := total.Percentiles[strconv.FormatFloat(p, 'f', -1, 64)]; !ok || !near(got.v, math.Max(1, want)) {
+			b.t.Errorf("spectrum: p%v is %v, want %v", p, got.v, want)
+		}
+	}
+	if last := line[len(line)-1]; !near(*last.V, total.Max) || math.Abs(last.T-total.Samples) > 1 {
+		b.t.Errorf("spectrum: ends with %v at %v, want the maximum %v at %v", *last.V, last.T, total.Max, total.Samples)
+	}
+}
+
+func (b *tab) checkTable(want []row) {
+	b.t.Helper()
+	got := eval[struct {
+		Head []string
+		Rows [][]*float64
+	}](b, `(async () => {
+		const d = document.querySelector('details[data-table=percentiles]');
+		d.open = true;
+		await new Promise(done => setTimeout(done, 50));
+		return {head: [...d.querySelectorAll('thead th')].map(c => c.textContent),
+			rows: [...d.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.querySelector('data') ? +c.querySelector('data').value : null))};
+	})()`)
+	if len(got.Rows) != len(want) {
+		b.t.Fatalf("table of %d rows, want %d", len(got.Rows), len(want))
+	}
+	for k, r := range want {
+		for c, name := range got.Head {
+			v := got.Rows[k][c]
+			switch {
+			case name == "from" || name == "to" || name == "I/Os per second" || name == "logs":
+			case name == "I/Os":
+				if v == nil || math.Abs(*v-r.Samples) > 0.51 {
+					b.t.Errorf("table, row %d: %v I/Os, want %v", k, v, r.Samples)
+				}
+			case r.Samples <= 1e-9:
+				if v != nil {
+					b.t.Errorf("table, row %d: %s is %v where nothing completed", k, name, *v)
+				}
+			case v == nil || !near(*v, r.measure(name)):
+				b.t.Errorf("table, row %d: %s is %v, want %v", k, name, v, r.measure(name))
+			}
+		}
+	}
+}
+
+// ns reads a latency as people do.
+func ns(t testing.TB, text string) float64 {
+	t.Helper()
+	number, unit, _ := strings.Cut(strings.TrimPrefix(text, "≥ "), " ")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		t.Fatalf("%q is no latency", text)
+	}
+	return v * map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+}
+
+// checkHover points at each column with the mouse and reads the legend.
+func (b *tab) checkHover(want []row, total row) {
+	b.t.Helper()
+	legend := func() map[string]string {
+		return eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('#legend label')].map(l => [l.children[2].textContent, l.querySelector('output').textContent]))`)
+	}
+	check := func(where string, r row) {
+		for name, text := range legend() {
+			if want := r.measure(name); math.Abs(ns(b.t, text)-want) > 1e-3*want+0.6 {
+				b.t.Errorf("%s: %s is said to be %s, want %v ns", where, name, text, want)
+			}
+		}
+	}
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
+	check("the whole run", total)
+	eval[any](b, `document.querySelector('#percentiles').scrollIntoView({block: 'center'}) ?? 1`)
+	for k, r := range want {
+		if k%3 != 1 {
+			continue
+		}
+		at := eval[[2]float64](b, fmt.Sprintf(`(() => {
+			const view = fiolat.views.percentiles, box = document.querySelector('#percentiles svg').getBoundingClientRect(), [left, top] = view.origin(), pad = view.padding();
+			return [box.left + left + (pad.left ?? pad) + view.scale('x')(%v), box.top + top + (pad.top ?? pad) + 100];
+		})()`, r.OffsetMS+want[1].OffsetMS/2-want[0].OffsetMS/2))
+		b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]), chromedp.Sleep(30*time.Millisecond))
+		if r.Samples <= 1e-9 {
+			if text := eval[string](b, `document.querySelector('#at-time').textContent`); !strings.Contains(text, "no I/O") {
+				b.t.Errorf("column %d: %q where nothing completed", k, text)
+			}
+			continue
+		}
+		check(fmt.Sprintf("column %d", k), r)
+	}
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
+}
+
+// checkKeyboard goes through the page with the tabulator, and along the time with
+// the arrow keys.
+func (b *tab) checkKeyboard() {
+	b.t.Helper()
+	eval[any](b, `(document.activeElement.blur(), scrollTo(0, 0), 1)`)
+	reached := map[string]bool{}
+	for range 200 {
+		b.do(chromedp.KeyEvent(kb.Tab))
+		e := eval[string](b, `(() => { const e = document.activeElement; return e.id || e.name || e.dataset.zoom || e.dataset.series || e.parentElement.dataset.table || e.tagName; })()`)
+		if e == "BODY" {
+			break
+		}
+		reached[e] = true
+	}
+	for _, want := range []string{"theme", "in", "out", "left", "right", "all", "p50", "p99.9", "max", "time", "percentiles", "heat", "percentile", "spectrum"} {
+		if !reached[want] {
+			b.t.Errorf("the keyboard does not get to %q, only to %v", want, reached)
+		}
+	}
+	eval[any](b, `(document.querySelector('#time').focus(), 1)`)
+	b.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	slider := eval[struct{ Value, Text, Said string }](b, `(() => { const s = document.querySelector('#time'); return {value: s.value, text: s.getAttribute('aria-valuetext'), said: document.querySelector('#at-time').textContent}; })()`)
+	if slider.Value != "2" || !strings.HasPrefix(slider.Text, slider.Said) || !strings.Contains(slider.Text, "p50 ") {
+		b.t.Errorf("after two steps to the right the slider says %+v", slider)
+	}
+}
