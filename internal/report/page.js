@@ -81,29 +81,32 @@ function others(dim) {
   return values[dim].map(v => ({...state, [dim]: v})).filter(d => scopeAt.has(key(d))).map(d => ({name: d[dim], scope: scopeAt.get(key(d))}));
 }
 
+// keyed is what a line is called in a chart: names from outside must not be keys of objects.
+const keyed = (name, i) => ({name, key: 'line ' + i});
+
 // series are the lines over time: measures of one scope, or one measure of several.
 function series() {
   const scope = chosen();
   if (!state.compare) {
-    return measures.map((m, i) => ({name: m.name, scope, measure: m, look: i, hidden: state.hidden.has(m.name)}));
+    return measures.map((m, i) => ({name: m.name, key: m.name, scope, measure: m, look: i, hidden: state.hidden.has(m.name)}));
   }
   const m = measures[+state.percentile];
   return others(state.compare)
     .sort((a, b) => Math.abs(m.total(data.scopes[b.scope])) - Math.abs(m.total(data.scopes[a.scope])))
     .slice(0, most)
-    .map((o, i) => ({name: o.name, scope: o.scope, measure: m, look: i, hidden: state.hidden.has(o.name)}));
+    .map((o, i) => ({...keyed(o.name, i), scope: o.scope, measure: m, look: i, hidden: state.hidden.has(o.name)}));
 }
 
 // points are a series as steps: (t, v) holds from t on; null ends a stretch.
-function points(name, at, n, ci, limit = null) {
+function points(key, at, n, ci, limit = null) {
   const out = [];
   for (let k = 0; k < head.columns; k++) {
     if (!n[k]) continue;
     const v = Math.max(1, Math.abs(at[k]));
-    const p = {p: name, t: from(k), v, lower: null, upper: null, limit, k};
+    const p = {p: key, t: from(k), v, lower: null, upper: null, limit, k};
     if (ci && ci.lower[k] >= 0 && ci.upper[k] >= 0) [p.lower, p.upper] = [Math.max(1, ci.lower[k]), Math.max(1, ci.upper[k])];
     out.push(p);
-    if (k + 1 === head.columns || !n[k + 1]) out.push({...p, t: to(k), k: null}, {p: name, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
+    if (k + 1 === head.columns || !n[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
   }
   return out;
 }
@@ -297,15 +300,15 @@ function fill() {
   }
   lines = scope === undefined ? [] : series();
   const visible = lines.filter(l => !l.hidden), colors = palette();
-  const looks = (view, of) => view.signal('names', of.map(l => l.name)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
+  const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.name, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), promised(l)));
+  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), promised(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   looks(views.percentiles.data('points', rows), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
-  const rated = state.compare ? visible : lines.length ? [{name: 'I/Os per second', scope, look: 0}] : [];
-  const rates = rated.flatMap(l => points(l.name, data.scopes[l.scope].rate, data.scopes[l.scope].n));
+  const rated = state.compare ? visible : lines.length ? [{key: 'rate', scope, look: 0}] : [];
+  const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope].n));
   looks(views.rate.data('points', rates), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
 
   fillHeat(scope);
@@ -314,9 +317,9 @@ function fill() {
   if (scope !== undefined) {
     const of = state.compare ? others(state.compare) : [{name: scopeName(state), scope}];
     if (!state.compare && state.direction === all.direction && values.direction.length > 1) of.push(...others('direction'));
-    spectra = (state.compare ? lines.map(l => ({name: l.name, scope: l.scope})) : of).slice(0, most).map((o, i) => ({...o, look: i}));
+    spectra = (state.compare ? lines : of).slice(0, most).map((o, i) => ({...keyed(o.name, i), scope: o.scope, look: i}));
   }
-  const curves = spectra.flatMap(l => curve(data.scopes[l.scope]).map(c => ({p: l.name, x: c.x, v: Math.max(1, Math.abs(c.v))})));
+  const curves = spectra.flatMap(l => curve(data.scopes[l.scope]).map(c => ({p: l.key, x: c.x, v: Math.max(1, Math.abs(c.v))})));
   const high = curves.reduce((a, c) => Math.max(a, c.v), 0), low = curves.reduce((a, c) => Math.min(a, c.v), Infinity), reach = around(low, high);
   looks(views.spectrum.data('points', curves), spectra).signal('extent', reach).signal('extentTicks', ticks(...reach))
     .signal('extentX', [1, curves.reduce((a, c) => Math.max(a, c.x), 10)]);
@@ -433,7 +436,7 @@ function setCursor(k, force) {
   const t = k === null ? null : (from(k) + to(k)) / 2;
   for (const c of ['percentiles', 'rate', 'heat']) {
     const dots = k === null || c === 'heat' ? [] : lines.filter(l => !l.hidden && data.scopes[l.scope].n[k])
-      .map(l => ({p: l.name, x: t, v: Math.max(1, Math.abs(l.measure.of(data.scopes[l.scope])[k]))}));
+      .map(l => ({p: l.key, x: t, v: Math.max(1, Math.abs(l.measure.of(data.scopes[l.scope])[k]))}));
     if (c === 'rate') views[c].data('pointed', []); else views[c].data('pointed', dots);
     views[c].signal('at', t).runAsync();
   }
@@ -451,7 +454,7 @@ function setCursor(k, force) {
   $('at-time').textContent = text;
   const slider = $('time');
   if (k !== null) slider.value = k;
-  slider.setAttribute('aria-valuetext', text + ', ' + lines.filter(l => !l.hidden).map((l, i) => l.name + ' ' + labels[lines.indexOf(l)].querySelector('output').textContent).join(', '));
+  slider.setAttribute('aria-valuetext', text + ', ' + lines.filter(l => !l.hidden).map(l => l.name + ' ' + labels[lines.indexOf(l)].querySelector('output').textContent).join(', '));
   heatText();
 }
 
@@ -492,7 +495,7 @@ function setSpectrumCursor(i, force) {
     if (at) {
       const own = curve(data.scopes[l.scope]), found = at.p === 100 ? own.at(-1) : own.find(o => o.p === at.p);
       v = found ? found.v : null;
-      if (found) dots.push({p: l.name, x: found.x, v: Math.max(1, Math.abs(found.v))});
+      if (found) dots.push({p: l.key, x: found.x, v: Math.max(1, Math.abs(found.v))});
     }
     outputs[j].textContent = at ? latency(v) : '';
   });

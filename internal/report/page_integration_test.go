@@ -337,8 +337,7 @@ func (b *tab) checkSpectrum(total row) {
 	d := b.drawn("spectrum")
 	type point struct{ x, v float64 }
 	at := map[float64]point{}
-	name := eval[string](b, "document.querySelector('#legend-spectrum span').textContent")
-	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == name })]
+	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == "line 0" })] // what is chosen
 	for _, m := range line {
 		at[math.Round(1e6*(100-100/m.T))/1e6] = point{m.T, *m.V}
 		if x, y := place(m.T, d.X, math.Log), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 || math.Abs(m.Y-y) > 0.5 {
@@ -463,4 +462,93 @@ func (b *tab) checkKeyboard() {
 	if slider.Value != "2" || !strings.HasPrefix(slider.Text, slider.Said) || !strings.Contains(slider.Text, "p50 ") {
 		b.t.Errorf("after two steps to the right the slider says %+v", slider)
 	}
+}
+
+// Names that want to be markup or script are names and nothing else.
+func TestHostileNamesInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "hostile.html")
+	if err := os.WriteFile(file, hostilePage(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	b.choose(map[string]string{"compare": "host"})
+	for _, table := range []string{"percentiles", "heat", "spectrum"} {
+		eval[any](b, `(document.querySelector('details[data-table=`+table+`]').open = true, 1)`)
+	}
+	b.do(chromedp.Sleep(50 * time.Millisecond))
+	for _, name := range hostile {
+		b.choose(map[string]string{"compare": "", "host": name})
+		if text := eval[string](b, "document.querySelector('#covers').textContent"); !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
+			t.Errorf("%q is chosen, and the page says %q", name, text)
+		}
+		if n := len(b.drawn("percentiles").Points); n == 0 {
+			t.Errorf("%q: nothing is drawn", name)
+		}
+	}
+	if pwned := eval[any](b, "window.pwned ?? null"); pwned != nil {
+		t.Errorf("a name was run as script: %v", pwned)
+	}
+	b.clean()
+}
+
+// TestViews looks at the page as it is on a phone, in print, in the dark, zoomed, and
+// compared by host.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "-o", file, "../../testdata/fio/cluster")
+	b := openTab(t, 390, 800, "dark")
+	b.open(file)
+	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
+	b.do(chromedp.Sleep(50 * time.Millisecond))
+	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
+		t.Errorf("on a phone of %v pixels the page is %v wide", wide[1], wide[0])
+	}
+	if dark := eval[string](b, "document.documentElement.dataset.theme"); dark != "dark" {
+		t.Errorf("theme %q in the dark", dark)
+	}
+	// The switch: as the system, light, dark.
+	for _, want := range []string{"light", "dark", "dark"} {
+		eval[any](b, "(document.querySelector('#theme').click(), 1)")
+		if got := eval[string](b, "document.documentElement.dataset.theme"); got != want {
+			t.Errorf("theme %q, want %q", got, want)
+		}
+	}
+	// The worst hosts side by side.
+	b.choose(map[string]string{"compare": "host"})
+	names := map[string]bool{}
+	for _, p := range b.drawn("percentiles").Points {
+		names[p.P] = true
+	}
+	if len(names) != 2 || !names["line 0"] || !names["line 1"] {
+		t.Errorf("hosts compared: %v", names)
+	}
+	if text := eval[string](b, "document.querySelector('#legend').textContent"); !strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "127.0.0.2") {
+		t.Errorf("hosts compared: %q", text)
+	}
+	b.choose(map[string]string{"compare": ""})
+	// Zoom by dragging over the heat map: all charts over time follow.
+	eval[any](b, `(document.querySelector('#heat').scrollIntoView({block: 'center'}), 1)`)
+	at := eval[[3]float64](b, `(() => { const v = fiolat.views.heat, box = document.querySelector('#heat canvas').getBoundingClientRect(), x = v.scale('x'), left = box.left + v.origin()[0] + 3; return [left + x(2000), left + x(6000), box.top + 100]; })()`)
+	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[2], chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[1], at[2], chromedp.ButtonLeft),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[1], at[2], chromedp.ButtonLeft), chromedp.Sleep(100*time.Millisecond))
+	for _, chart := range []string{"percentiles", "rate", "heat"} {
+		if d := eval[[]float64](b, "fiolat.views."+chart+".scale('x').domain()"); math.Abs(d[0]-2000) > 60 || math.Abs(d[1]-6000) > 60 {
+			t.Errorf("%s shows %v ms after dragging from 2 s to 6 s", chart, d)
+		}
+	}
+	eval[any](b, `(document.querySelector('[data-zoom=all]').click(), 1)`)
+	if d := eval[[]float64](b, "fiolat.views.heat.scale('x').domain()"); d[0] != 0 || d[1] != 11000 {
+		t.Errorf("after zooming out all of it is %v ms", d)
+	}
+	// In print it is light and nothing is cut off.
+	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+	if err != nil || len(pdf) < 10_000 {
+		t.Errorf("print: %d bytes, %v", len(pdf), err)
+	}
+	b.clean()
 }

@@ -46,7 +46,6 @@ type Sink struct {
 	o       Options
 	run     *pipeline.Run
 	by      map[string]bool // the dimensions that tell anything apart
-	fixed   dims            // what all logs have in common
 	step    int64           // quanta in a column
 	col     int             // the column under way
 	quanta  int64           // seen so far
@@ -88,23 +87,15 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
 	s.by = map[string]bool{"direction": true}
 	for _, dim := range run.Settings.By {
+		if dim == "direction" {
+			continue
+		}
 		values := map[string]bool{}
 		for _, l := range run.Logs {
 			values[map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[dim]] = true
 		}
 		// A dimension with one value is no choice, and would double all that is kept.
 		s.by[dim] = len(values) != 1
-	}
-	if len(run.Logs) > 0 {
-		s.fixed = dims{Host: run.Logs[0].Host, Job: run.Logs[0].Job}
-		for _, l := range run.Logs {
-			if l.Host != s.fixed.Host {
-				s.fixed.Host = ""
-			}
-			if l.Job != s.fixed.Job {
-				s.fixed.Job = ""
-			}
-		}
 	}
 	return nil
 }

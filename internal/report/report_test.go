@@ -1,0 +1,316 @@
+package report_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/report"
+	"fiolat/pipeline"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// content is what a page holds for its script.
+type content struct {
+	Head struct {
+		Percentiles        []string
+		First, Column, End float64
+		Columns, Quanta    int
+		Ladder             []float64
+		Edges              []float64
+		Scopes, Leaves     []struct{ Host, Job, Log, Direction string }
+	}
+	Scopes []struct {
+		P              [][]float64
+		CI             []struct{ Lower, Upper []float64 }
+		Min, Max, Mean []float64
+		N, Rate        []float64
+		Logs           []int
+		Total          []float64
+		TotalN         []float64
+		Curve          []float64
+	}
+	Leaves []struct {
+		From int
+		Rows [][]float64
+	}
+}
+
+func script(t testing.TB, page []byte, id string) []byte {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)<script type="[a-z/]+" id="` + id + `">(.*?)</script>`).FindSubmatch(page)
+	if m == nil {
+		t.Fatalf("no script %q", id)
+	}
+	return m[1]
+}
+
+func read(t testing.TB, page []byte) (c content) {
+	t.Helper()
+	if err := json.Unmarshal(script(t, page, "head"), &c.Head); err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(script(t, page, "packed"))))
+	if err == nil {
+		err = json.NewDecoder(z).Decode(&c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// What a point says is true of all I/Os in the time that it covers: the slow twin
+// adds the quanta of each column up in one go and asks the sum.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name             string
+		quanta, columns  int // at most
+		wantQ, wantCount int
+	}{
+		{"as they are", 10, 16, 1, 10},
+		{"as many as fit", 16, 16, 1, 16},
+		{"one too many", 17, 16, 2, 9},
+		{"halved again and again", 1000, 16, 64, 16},
+		{"an odd limit", 100, 15, 8, 13},
+		{"one quantum", 1, 16, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMade(tt.quanta, 2, 200)
+			c := read(t, m.page(t, report.Options{MaxColumns: tt.columns}, nil))
+			if c.Head.Quanta != tt.wantQ || c.Head.Columns != tt.wantCount {
+				t.Fatalf("%d columns of %d quanta, want %d of %d", c.Head.Columns, c.Head.Quanta, tt.wantCount, tt.wantQ)
+			}
+			for i, sc := range c.Head.Scopes {
+				got := c.Scopes[i]
+				for k := range c.Head.Columns {
+					var sum fiohist.Hist
+					last := min((k+1)*tt.wantQ, tt.quanta)
+					for n := k * tt.wantQ; n < last; n++ {
+						for _, l := range m.leaves(n) {
+							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == pipeline.All || sc.Direction == l.Dims.Direction) {
+								sum.AddHist(l.Hist)
+							}
+						}
+					}
+					want := sum.Stats(m.run.Geometry, m.run.Percentiles, fiohist.Limits{})
+					if got.N[k] != want.Samples {
+						t.Fatalf("%+v, column %d: %v I/Os, want %v", sc, k, got.N[k], want.Samples)
+					}
+					if perSecond := want.Samples / float64(last-k*tt.wantQ); math.Abs(got.Rate[k]-perSecond) > 1e-4*perSecond {
+						t.Fatalf("%+v, column %d: %v I/Os per second, want %v", sc, k, got.Rate[k], perSecond)
+					}
+					same := func(what string, got, want float64) {
+						if math.Abs(got-want) > max(0.5, 1e-4*want) && got != want {
+							t.Errorf("%+v, column %d: %s is %v, want %v", sc, k, what, got, want)
+						}
+					}
+					for p, v := range want.Percentiles {
+						same("p"+c.Head.Percentiles[p], got.P[p][k], v)
+						same("lower limit", got.CI[p].Lower[k], want.Lower[p])
+						same("upper limit", got.CI[p].Upper[k], want.Upper[p])
+					}
+					same("min", got.Min[k], want.Min)
+					same("max", got.Max[k], want.Max)
+					same("mean", got.Mean[k], want.Mean)
+				}
+			}
+			// The heat map has the I/Os of its leaf.
+			for i := range c.Leaves {
+				for k := range c.Head.Columns {
+					sum := 0.0
+					for _, row := range c.Leaves[i].Rows {
+						if len(row) > 0 {
+							sum += row[k]
+						}
+					}
+					if want := float64(200 * (min((k+1)*tt.wantQ, tt.quanta) - k*tt.wantQ)); sum != want {
+						t.Fatalf("heat map of leaf %d, column %d: %v I/Os, want %v", i, k, sum, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A page that would be too large has fewer columns, and not worse numbers.
+func TestMaxBytes(t *testing.T) {
+	t.Parallel()
+	m := newMade(64, 3, 300)
+	whole := read(t, m.page(t, report.Options{}, nil))
+	const limit = 20_000
+	page := m.page(t, report.Options{MaxBytes: limit}, nil)
+	if n := base64.StdEncoding.DecodedLen(len(script(t, page, "packed"))); n > limit+2 {
+		t.Errorf("%d bytes of data, want at most %d", n, limit)
+	}
+	c := read(t, page)
+	if c.Head.Columns >= whole.Head.Columns || c.Head.Columns*c.Head.Quanta != 64 {
+		t.Errorf("%d columns of %d quanta, of 64 quanta", c.Head.Columns, c.Head.Quanta)
+	}
+	for i := range c.Scopes {
+		if fmt.Sprint(c.Scopes[i].Total, c.Scopes[i].Curve) != fmt.Sprint(whole.Scopes[i].Total, whole.Scopes[i].Curve) {
+			t.Errorf("scope %d: the whole run depends on the number of columns", i)
+		}
+	}
+	var b bytes.Buffer
+	s := report.New(&b, report.Options{MaxBytes: 100})
+	ctx := context.Background()
+	s.Begin(ctx, m.run)
+	s.Quantum(ctx, &pipeline.Quantum{Leaves: m.leaves(0), Rows: m.rows()})
+	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err == nil || !strings.Contains(err.Error(), "--by") || b.Len() > 0 {
+		t.Errorf("a page that cannot be small enough: error %v, %d bytes written", err, b.Len())
+	}
+}
+
+// A quantum without I/O is a gap, in a column of many it shows in the fewest logs,
+// and rows that come late change nothing but how long a log ran.
+func TestGaps(t *testing.T) {
+	t.Parallel()
+	m := newMade(8, 1, 100)
+	var b bytes.Buffer
+	s := report.New(&b, report.Options{MaxColumns: 4})
+	ctx := context.Background()
+	s.Begin(ctx, m.run)
+	for n := range 8 {
+		q := &pipeline.Quantum{Offset: int64(n) * 1e9}
+		switch n {
+		case 1, 4, 5: // silent, but running
+			q.Rows = []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPSKnown: true}}
+		default:
+			q.Leaves, q.Rows = m.leaves(n), m.rows()
+		}
+		if err := s.Quantum(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.End(ctx, &pipeline.Summary{Quanta: 8, End: 8e9}); err != nil {
+		t.Fatal(err)
+	}
+	run := read(t, b.Bytes()).Scopes[0]
+	if got, want := fmt.Sprint(run.N, run.Rate, run.Logs), "[200 400 0 400] [100 200 0 200] [0 1 0 1]"; got != want {
+		t.Errorf("I/Os, per second, logs: %s, want %s", got, want)
+	}
+	if run.P[0][2] != 0 || run.P[0][1] == 0 {
+		t.Errorf("p50 by column: %v, want none in the third", run.P[0])
+	}
+}
+
+// The last bucket has no upper edge: what falls there is said to be at least that.
+func TestAtLeast(t *testing.T) {
+	t.Parallel()
+	m := newMade(1, 1, 1)
+	hist := new(fiohist.Hist)
+	hist.Add(10, 50)
+	hist.Add(m.run.Geometry.Last(), 50)
+	var b bytes.Buffer
+	s := report.New(&b, report.Options{})
+	ctx := context.Background()
+	s.Begin(ctx, m.run)
+	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: hist, Samples: 100, Logs: 1}},
+		Rows: []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPS: 100, IOPSKnown: true, Stats: fiohist.Stats{Samples: 100}}}})
+	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err != nil {
+		t.Fatal(err)
+	}
+	run := read(t, b.Bytes()).Scopes[0]
+	if got := fmt.Sprint(run.P[0], run.P[3]); got != "[11] [-1.7046e+10]" {
+		t.Errorf("p50 and p99: %s, want 11 ns and at least 17.046 s", got)
+	}
+	if !bytes.Contains(b.Bytes(), []byte("≥ 17.05 s")) {
+		t.Error("the table of the whole run does not say that p99 is at least 17.05 s")
+	}
+}
+
+// hostile are names that want to be markup, script, or something else.
+var hostile = []string{
+	`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=2>`, `"><svg onload=window.pwned=3>`,
+	"a\u2028b\u2029c", `{{.Head}} ${window.pwned=4}`, `datum.x']; window.pwned=5; ['`, `__proto__`, `<!--`, "\\u003cb\\u003e",
+}
+
+func hostilePage(t testing.TB) []byte {
+	m := newMade(4, len(hostile), 50)
+	m.run.ID, m.run.Name = hostile[0], hostile[1]
+	m.run.Labels = map[string]string{hostile[2]: hostile[0]}
+	m.run.StartHow = hostile[1]
+	m.run.Metas = []*ingest.Meta{{Version: hostile[1], Global: ingest.Options{hostile[0]: hostile[2]}}}
+	copy(m.hosts, hostile)
+	for i, l := range m.run.Logs {
+		l.Host, l.Job, l.Source.Base, l.Hash = hostile[i], hostile[i], hostile[i], hostile[0]
+	}
+	return m.page(t, report.Options{Generator: hostile[0]}, nil)
+}
+
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	page := hostilePage(t)
+	if n := bytes.Count(page, []byte("</script>")); n != 7 {
+		t.Errorf("%d scripts end, want 7", n)
+	}
+	for _, bad := range []string{"<script>window", "<img", "<svg onload"} {
+		if at := bytes.Index(page, []byte(bad)); at >= 0 {
+			t.Errorf("%q stands in the page: ...%s", bad, page[max(0, at-60):at+60])
+		}
+	}
+	if head := script(t, page, "head"); bytes.ContainsAny(head, "<>\u2028\u2029") {
+		t.Errorf("what ends a script or a line stands in one: %s", head)
+	}
+	seen := map[string]bool{}
+	for _, s := range read(t, page).Head.Scopes {
+		seen[s.Host] = true
+	}
+	for _, name := range hostile {
+		if !seen[name] {
+			t.Errorf("%q is not among the hosts for the script", name)
+		}
+		if !bytes.Contains(page, []byte(html.EscapeString(name))) {
+			t.Errorf("%q is not in a table", name)
+		}
+	}
+}
+
+// The page but for its libraries and numbers.
+func TestSkeleton(t *testing.T) {
+	t.Parallel()
+	m := newMade(3, 2, 100)
+	m.run.Name, m.run.Labels = "two nodes", map[string]string{"ceph": "19.2"}
+	page := m.page(t, report.Options{Generator: "fiolat test", SLA: []report.SLA{{Direction: "read", Percentile: 99, Limit: 5e6, Text: "p99 of reads within 5 ms"}}}, nil)
+	for _, cut := range []string{`(<style>)(?s:.*?)(</style>)`, `(<script>)(?s:.*?)(</script>)`, `(<pre [^>]*>)(?s:.*?)(</pre>)`, `(sha256-)(?:[A-Za-z0-9/=]|&#43;)*()`,
+		`(id="packed">).*?(</script>)`, `("edges":\[)[^]]*(])`, `("ladder":\[)[^]]*(])`, `(id="specs">)(?s:.*?)(</script>)`} {
+		page = regexp.MustCompile(cut).ReplaceAll(page, []byte("$1$2"))
+	}
+	const golden = "testdata/skeleton.html"
+	if *update {
+		if err := os.WriteFile(golden, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(page, want) {
+		t.Errorf("the page is not that of %s any more: look at it, and run the test with -update", golden)
+	}
+}
+
+func TestSamePage(t *testing.T) {
+	t.Parallel()
+	m := newMade(40, 3, 100)
+	if !bytes.Equal(m.page(t, report.Options{MaxColumns: 16}, nil), m.page(t, report.Options{MaxColumns: 16}, nil)) {
+		t.Error("the same run makes different pages")
+	}
+}
