@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/esmodel"
+	"fiolat/ingest"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
 )
@@ -15,12 +20,14 @@ func reportCommand(u *ui) *cli.Command {
 	return &cli.Command{
 		Name:      "report",
 		Usage:     "one self-contained HTML page of a run",
-		ArgsUsage: "PATH...",
+		ArgsUsage: "PATH...|DIR|RUN",
 		Description: "fiolat report -o today.html runs/today\n" +
-			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. The page has percentiles over time, a heat map, " +
-			"the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
-		Flags: append(logFlags("direction,host,job"),
+			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
+			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of several runs --run-id says which\n" +
+			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch, by its run.id\n\n" +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles can be chosen anew. " +
+			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
+		Flags: append(append(logFlags("direction,host,job"), esFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 		),
 		Action: func(c *cli.Context) error { return reportRun(c.Context, u, c) },
@@ -33,39 +40,95 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	bad.add(err)
 	args, err := paths(c)
 	bad.add(err)
+	_, err = addresses(c)
+	bad.add(err)
+	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
+	es, docs, err := whence(c, args)
+	bad.add(err)
 	if err = bad.err(); err != nil {
 		return err
 	}
-	runs, err := discover(ctx, u, c, args, &cfg)
+	file := newPage(c.String("output"), c.Bool("dry-run"))
+	defer file.discard()
+	var summary *pipeline.Summary
+	var replay *pipeline.Replay
+	switch {
+	case es:
+		var client *esmodel.Client
+		if client, err = u.client(c); err != nil {
+			return err
+		}
+		defer client.Close() //nolint:errcheck // it was only read
+		replay, err = esmodel.OpenStored(ctx, client, c.String("index-prefix"), args[0])
+	case docs:
+		replay, err = esmodel.OpenStoredDir(args[0], c.String("run-id"))
+	default:
+		summary, err = u.logs(ctx, c, args, cfg, file)
+	}
+	if replay != nil {
+		o := pipeline.ReplayOptions{Workers: cfg.Workers}
+		if c.IsSet("percentiles") {
+			o.Percentiles = cfg.Settings.Percentiles
+		}
+		summary, err = replay.Process(ctx, o, file)
+	}
+	if err == nil {
+		err = file.publish()
+	}
 	if err != nil {
-		return err
-	}
-	if len(runs) > 1 {
-		return usagef("these are %d runs, and a page is of one: name one of %s", len(runs), roots(runs))
-	}
-	cfg.Progress = u.progress(size(runs), "reading")
-	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
-	if err != nil {
-		return err
-	}
-	defer plan.Close()
-	page := newPage(c.String("output"), c.Bool("dry-run"))
-	defer page.discard()
-	summary, err := plan.Process(ctx, page)
-	u.progressDone()
-	if err != nil {
-		return err
-	}
-	if err = page.publish(); err != nil {
 		return err
 	}
 	u.account(summary, nil, "")
 	if c.Bool("dry-run") {
-		u.say("info", "dry run: %d bytes would be written", page.size)
+		u.say("info", "dry run: %d bytes would be written", file.size)
 	} else {
-		u.say("info", "page       %s, %d bytes", page.path, page.size)
+		u.say("info", "page       %s, %d bytes", ingest.Printable(file.path), file.size)
 	}
 	return nil
+}
+
+// logs takes the one run below the paths from its logs to the sink.
+func (u *ui) logs(ctx context.Context, c *cli.Context, args []string, cfg pipeline.Config, sink pipeline.Sink) (*pipeline.Summary, error) {
+	runs, err := discover(ctx, u, c, args, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) > 1 {
+		return nil, usagef("these are %d runs, and a page is of one: name one of %s", len(runs), roots(runs))
+	}
+	cfg.Progress = u.progress(size(runs), "reading")
+	defer u.progressDone()
+	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	return plan.Process(ctx, sink)
+}
+
+// whence is where the run is stored that the arguments name: in Elasticsearch, if --es
+// is given or nothing of that name is here; in a directory of documents; or nowhere.
+func whence(c *cli.Context, args []string) (es, docs bool, err error) {
+	es = c.IsSet("es")
+	if !es && len(args) == 1 {
+		_, statErr := os.Stat(args[0])
+		es = errors.Is(statErr, fs.ErrNotExist) && args[0] != "-" && !strings.ContainsAny(args[0], "*?[/") && os.Getenv("ELASTICSEARCH_URL") != ""
+		files, globErr := filepath.Glob(filepath.Join(args[0], "*-run.*.ndjson"))
+		docs = globErr == nil && len(files) > 0
+	}
+	if es && len(args) != 1 {
+		return false, false, usagef("fiolat report --es: name one run, its run.id")
+	}
+	for _, f := range logFlags("") {
+		name := f.Names()[0]
+		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "run-id" && docs {
+			continue
+		}
+		if (es || docs) && c.IsSet(name) {
+			return false, false, usagef("--%s: this run is stored already, and was made with settings of its own", name)
+		}
+	}
+	return es, docs, nil
 }
 
 // page is a report on its way to a file, which appears only when it is whole.
@@ -83,15 +146,20 @@ func newPage(path string, dry bool) *page {
 	return p
 }
 
-// Write makes the file at the first byte, for that is when the run has come to its end.
+// Begin makes the file, for a long run must not end with the news that it cannot be.
+func (p *page) Begin(ctx context.Context, run *pipeline.Run) (err error) {
+	if !p.dry {
+		name := filepath.Join(filepath.Dir(p.path), "."+filepath.Base(p.path)+".part")
+		if p.temp, err = os.Create(name); err != nil {
+			return usagef("--output %s: %v", ingest.Printable(p.path), err)
+		}
+	}
+	return p.Sink.Begin(ctx, run)
+}
+
 func (p *page) Write(b []byte) (n int, err error) {
 	if n, err = p.size.Write(b); p.dry {
 		return n, err
-	}
-	if p.temp == nil {
-		if p.temp, err = os.CreateTemp(filepath.Dir(p.path), ".fiolat-report-*"); err != nil {
-			return 0, err
-		}
 	}
 	return p.temp.Write(b)
 }
@@ -100,9 +168,6 @@ func (p *page) Write(b []byte) (n int, err error) {
 func (p *page) publish() error {
 	if p.temp == nil {
 		return nil
-	}
-	if err := p.temp.Chmod(0o644); err != nil {
-		return err
 	}
 	if err := p.temp.Close(); err != nil {
 		return err

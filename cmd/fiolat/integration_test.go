@@ -330,3 +330,15 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 		}
 	}
 }
+
+// A page of a run in Elasticsearch is that of its logs.
+func TestReportOfRealElasticsearch(t *testing.T) {
+	es := server(t)
+	testReportStored(t, func(t *testing.T, folder string) []string {
+		prefix, run := "report-"+folder, "page of "+folder
+		if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--index-prefix", prefix, "--run-id", run, real+"/"+folder); code != exitOK {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		return []string{"--es", es, "--index-prefix", prefix, run}
+	})
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+// numbers are all numbers of a page that its script draws.
+func numbers(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?s)id="head">.*?</script>|id="packed">.*?</script>`).FindAllString(string(b), -1)
+	if len(m) != 2 || len(m[1]) < 300 {
+		t.Fatalf("%s: %d blocks of numbers", file, len(m))
+	}
+	return m[0] + m[1]
+}
+
+// stores are where a run can be stored: each takes logs and returns the arguments
+// for report.
+func testReportStored(t *testing.T, store func(t *testing.T, folder string) []string) {
+	for _, folder := range []string{"randrw", "cluster", "gaps", "slow"} {
+		t.Run(folder, func(t *testing.T) {
+			dir := t.TempDir()
+			logs, stored := filepath.Join(dir, "logs.html"), filepath.Join(dir, "stored.html")
+			if code, _, stderr := fiolat(t, nil, "report", "-o", logs, "--by", "host,direction", real+"/"+folder); code != exitOK {
+				t.Fatalf("exit %d\n%s", code, stderr)
+			}
+			code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", stored}, store(t, folder)...)...)
+			if code != exitOK || !strings.Contains(stderr, stored) {
+				t.Fatalf("exit %d\n%s", code, stderr)
+			}
+			if numbers(t, logs) != numbers(t, stored) {
+				t.Error("the page of the stored run has other numbers than that of its logs")
+			}
+		})
+	}
+}
+
+// A page of stored documents is that of the logs they were made of, and so is the
+// one that ingest leaves beside them.
+func TestReportOfDirectory(t *testing.T) {
+	t.Parallel()
+	testReportStored(t, func(t *testing.T, folder string) []string {
+		docs := filepath.Join(t.TempDir(), "docs")
+		if code, _, stderr := fiolat(t, nil, "ingest", "--output", docs, real+"/"+folder); code != exitOK || !strings.Contains(stderr, "report.html") {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		beside := filepath.Join(t.TempDir(), "again.html")
+		if code, _, stderr := fiolat(t, nil, "report", "-o", beside, docs); code != exitOK {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		if numbers(t, filepath.Join(docs, "report.html")) != numbers(t, beside) {
+			t.Error("the page beside the documents has other numbers")
+		}
+		return []string{docs}
+	})
+}
+
+func TestReportOfElasticsearch(t *testing.T) {
+	t.Parallel()
+	testReportStored(t, func(t *testing.T, folder string) []string {
+		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL
+		if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--run-id", "r", real+"/"+folder); code != exitOK {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		return []string{"--es", es, "r"}
+	})
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	docs := at("docs")
+	if code, _, stderr := fiolat(t, nil, "ingest", "--output", docs, real+"/gaps", real+"/slow"); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	if pages, err := filepath.Glob(docs + "/report.*.html"); err != nil || len(pages) != 2 {
+		t.Errorf("pages beside two runs: %v, %v", pages, err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+		file bool // one is there afterwards
+	}{
+		{"a page", []string{"-o", at("a.html"), real + "/gaps"}, exitOK, "1200 in 16 quanta", true},
+		{"its name and percentiles", []string{"-o", at("b.html"), "--run-name", "the one", "--percentiles", "50,99.99", real + "/gaps"}, exitOK, "page", true},
+		{"dry run", []string{"-o", at("c.html"), "--dry-run", real + "/gaps"}, exitOK, "bytes would be written", false},
+		{"no logs named", []string{"-o", at("d.html")}, exitUsage, "name the logs", false},
+		{"several runs", []string{"-o", at("e.html"), real + "/gaps", real + "/slow"}, exitUsage, "2 runs", false},
+		{"nowhere to write", []string{"-o", at("no/f.html"), real + "/gaps"}, exitUsage, "--output", false},
+		{"several stored runs", []string{"-o", at("g.html"), docs}, exitUsage, "say which", false},
+		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605", docs}, exitOK, "1200 in 16 quanta", true},
+		{"settings of a stored run", []string{"-o", at("h.html"), "--interval", "5s", docs}, exitUsage, "--interval", false},
+		{"two runs in Elasticsearch", []string{"-o", at("i.html"), "--es", "http://127.0.0.1:1", "a", "b"}, exitUsage, "one run", false},
+		{"bad logs", []string{"-o", at("j.html"), "../../ingest/testdata/logs/fio-3.33-log_compression"}, exitInput, "log_compression", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := fiolat(t, nil, append([]string{"report"}, tt.args...)...)
+			if code != tt.code || !strings.Contains(stderr, tt.want) || stdout != "" {
+				t.Errorf("exit %d, want %d and %q\n%s%s", code, tt.code, tt.want, stdout, stderr)
+			}
+			if tt.args[0] != "-o" {
+				return
+			}
+			if _, err := os.Stat(tt.args[1]); (err == nil) != tt.file {
+				t.Errorf("the page: %v", err)
+			}
+			if left, _ := filepath.Glob(filepath.Dir(tt.args[1]) + "/.*" + filepath.Base(tt.args[1]) + "*"); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
