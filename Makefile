@@ -102,6 +102,11 @@ verify: ## all modules, those of the tools too, are what go.sum says, and go.mod
 demo: ## show fiolat at work on sample logs
 	scripts/demo
 
+.PHONY: screenshots
+screenshots: ## draw the report page in Chromium over real runs, into SCREENSHOTS (screenshots)
+	@mkdir -p $(SCREENSHOTS)
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run TestScreenshots ./internal/report
+
 .PHONY: check
 check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that they left the tree as it was
 	@before=$$(git status --porcelain); \

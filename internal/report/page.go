@@ -200,14 +200,8 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	} else if a.CountedKnown && a.Missing >= 0.5 {
 		say("%s I/Os that fio counted are in no log and not on this page.", whole(a.Missing))
 	}
-	if a.LogsRepaired > 0 {
-		say("%d logs were damaged by fio --client, which writes each interval less the one before, and were repaired, exactly: %d records.", a.LogsRepaired, a.RecordsRepaired)
-	}
 	if a.LastBucket > 0 {
 		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.", whole(a.LastBucket))
-	}
-	if skipped := int64(a.LogsSkipped) + a.LinesSkipped; skipped > 0 {
-		say("%d logs and %d lines could not be read and were skipped, as was asked for.", a.LogsSkipped, a.LinesSkipped)
 	}
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")

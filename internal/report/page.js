@@ -117,7 +117,9 @@ function ticks(lo, hi) {
     const v = m * 10 ** d;
     if (v >= lo * 0.999 && v <= hi * 1.001) out.push(v);
   }
-  return out;
+  if (out.length > 2) return out;
+  const rough = (hi - lo) / 5, unit = 10 ** Math.floor(Math.log10(rough)), step = unit * [1, 2, 5, 10].find(m => m * unit >= rough);
+  return Array.from({length: Math.floor(hi / step) - Math.ceil(lo / step) + 1}, (_, i) => (Math.ceil(lo / step) + i) * step);
 }
 
 function timeTicks([a, b], width) {
