@@ -222,16 +222,16 @@ function steer(vg, chart) {
       if (m.type === 'line' && !u.strokeDash) u.strokeDash = {scale: 'strokeDash', field: 'p'};
       delete m.sort; // a stretch ends where the next may begin: rows come in order
       m.clip = m.type !== 'group';
-      m.interactive = false;
+      m.interactive = m.aria = false;
       if (m.marks) strip(m.marks);
     }
   })(vg.marks);
-  vg.marks.push({type: 'rule', name: 'cursorRule', clip: true, interactive: false, encode: {update: {
+  vg.marks.push({type: 'rule', name: 'cursorRule', aria: false, clip: true, interactive: false, encode: {update: {
     x: {scale: 'x', signal: 'at || 0'}, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, opacity: {signal: 'at === null ? 0 : 0.45'}}}});
-  if (chart !== 'heat') vg.marks.push({type: 'symbol', name: 'dots', clip: true, interactive: false, from: {data: 'pointed'}, encode: {update: {
+  if (chart !== 'heat') vg.marks.push({type: 'symbol', name: 'dots', aria: false, clip: true, interactive: false, from: {data: 'pointed'}, encode: {update: {
     x: {scale: 'x', field: 'x'}, y: {scale: 'y', field: 'v'}, size: {value: 44}, fill: {scale: 'color', field: 'p'},
     stroke: {signal: 'paper'}, strokeWidth: {value: 1.5}}}});
-  if (time) vg.marks.push({type: 'rect', name: 'dragged', clip: true, interactive: false, encode: {update: {
+  if (time) vg.marks.push({type: 'rect', name: 'dragged', aria: false, clip: true, interactive: false, encode: {update: {
     x: {signal: 'drag ? min(drag[0], drag[1]) : 0'}, x2: {signal: 'drag ? max(drag[0], drag[1]) : 0'},
     y: {value: 0}, y2: {signal: 'height'}, fill: {signal: 'ink'}, opacity: {value: 0.12}}}});
   return vg;
@@ -426,6 +426,8 @@ function covers() {
   text += ' Where nothing completed there is no line.';
   if (!state.compare) text += ' Bands are 95 % confidence limits.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
+  const promises = (head.sla || []).filter(p => lines.some(l => promised(l) === p.limit)).map(p => p.text);
+  if (promises.length) text += ` Promised, and drawn as a line of long dashes: ${promises.join('; ')}.`;
   if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
 }
@@ -651,6 +653,7 @@ new ResizeObserver(() => {
   }
 }).observe($('percentiles'));
 window.fiolat = {views, head, data, state};
+performance.mark('drawn');
 root.dataset.ready = 'true';
 })().catch(err => {
   const trouble = document.getElementById('trouble');

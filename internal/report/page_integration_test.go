@@ -5,8 +5,10 @@ package report_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -21,6 +23,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"fiolat/internal/report"
 )
 
 // program is fiolat itself: what the page shows is compared with what it prints.
@@ -489,6 +493,78 @@ func TestHostileNamesInChromium(t *testing.T) {
 	}
 	if pwned := eval[any](b, "window.pwned ?? null"); pwned != nil {
 		t.Errorf("a name was run as script: %v", pwned)
+	}
+	b.clean()
+}
+
+// axe-core, the accessibility checker, finds nothing, with all tables open, in either
+// theme.
+func TestAccessibility(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open("testdata/axe/axe.min.js.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	axe, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "-o", file, "../../testdata/fio/cluster")
+	for _, scheme := range []string{"light", "dark"} {
+		b := openTab(t, 1200, 900, scheme)
+		b.open(file)
+		b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+		eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
+		b.do(chromedp.Sleep(100 * time.Millisecond))
+		for _, v := range eval[[]struct {
+			ID, Help string
+			Nodes    []struct{ HTML, FailureSummary string }
+		}](b, "axe.run().then(r => r.violations)") {
+			t.Errorf("%s: %s: %s: %d times, such as %.200s: %s", scheme, v.ID, v.Help, len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
+		}
+	}
+}
+
+// A promise is a line at its limit, where what it is about is shown.
+func TestPromiseInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "promise.html")
+	page := newMade(10, 1, 100).page(t, report.Options{SLA: []report.SLA{{Direction: "read", Percentile: 99, Limit: 5e6, Text: "p99 of reads within 5 ms"}}}, nil)
+	if err := os.WriteFile(file, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	for _, direction := range []string{"read", "write"} {
+		b.choose(map[string]string{"direction": direction})
+		got := eval[struct {
+			Marks []struct{ Y, Limit float64 }
+			Y     float64
+			Text  string
+		}](b, `(() => {
+			const marks = [], view = fiolat.views.percentiles;
+			(function walk(items) {
+				for (const i of items) {
+					if (i.marktype === 'line') for (const m of i.items) if (m.datum.limit && m.strokeDash && m.strokeDash[0] === 6) marks.push({y: m.y, limit: m.datum.limit});
+					if (i.items) walk(i.items);
+				}
+			})([view.scenegraph().root]);
+			return {marks, y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
+		})()`)
+		if shown := len(got.Marks) > 0; shown != (direction == "read") || strings.Contains(got.Text, "p99 of reads within 5 ms") != shown {
+			t.Errorf("%s: %d marks of the promise; %q", direction, len(got.Marks), got.Text)
+		}
+		for _, m := range got.Marks {
+			if m.Limit != 5e6 || math.Abs(m.Y-got.Y) > 0.5 || m.Y < 0 || m.Y > 330 {
+				t.Errorf("a mark of the promise of %v ns is at %v, it belongs at %v", m.Limit, m.Y, got.Y)
+			}
+		}
 	}
 	b.clean()
 }

@@ -148,6 +148,16 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// The more a run is split, the fewer columns are held: memory does not grow with both.
+func TestMaxCells(t *testing.T) {
+	t.Parallel()
+	m := newMade(300, 200, 2)
+	c := read(t, m.page(t, report.Options{}, nil))
+	if cells := c.Head.Columns * (len(c.Head.Leaves) + len(c.Head.Scopes)); cells > 1<<17 || c.Head.Columns < 60 || c.Head.Columns*c.Head.Quanta < 300 {
+		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes", c.Head.Columns, c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
+	}
+}
+
 // A page that would be too large has fewer columns, and not worse numbers.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
