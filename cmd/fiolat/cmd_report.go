@@ -84,7 +84,7 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	} else {
 		u.say("info", "page       %s, %d bytes", ingest.Printable(file.path), file.size)
 	}
-	return nil
+	return failOnSLA(c, summary)
 }
 
 // logs takes the one run below the paths from its logs to the sink.
@@ -121,7 +121,7 @@ func whence(c *cli.Context, args []string) (es, docs bool, err error) {
 	}
 	for _, f := range logFlags("") {
 		name := f.Names()[0]
-		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "run-id" && docs {
+		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "run-id" && docs {
 			continue
 		}
 		if (es || docs) && c.IsSet(name) {

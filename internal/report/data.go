@@ -19,21 +19,30 @@ type head struct {
 	Start *float64 `json:"start"`
 	// Columns are Column ms long, the first begins at First, the last ends at End.
 	// Interval is a quantum's length, and Quanta how many of them make a column.
-	First    float64 `json:"first"`
-	Column   float64 `json:"column"`
-	Columns  int     `json:"columns"`
-	End      float64 `json:"end"`
-	Interval float64 `json:"interval"`
-	Quanta   int64   `json:"quanta"`
-	Logs     int     `json:"logs"`
-	Kind     string  `json:"kind"`
-	Scopes   []dims  `json:"scopes"`
-	Leaves   []dims  `json:"leaves"`
-	SLA      []SLA   `json:"sla"`
+	First    float64   `json:"first"`
+	Column   float64   `json:"column"`
+	Columns  int       `json:"columns"`
+	End      float64   `json:"end"`
+	Interval float64   `json:"interval"`
+	Quanta   int64     `json:"quanta"`
+	Logs     int       `json:"logs"`
+	Kind     string    `json:"kind"`
+	Scopes   []dims    `json:"scopes"`
+	Leaves   []dims    `json:"leaves"`
+	SLA      []promise `json:"sla"`
 	// Ladder are the percentiles of the spectrum.
 	Ladder []float64 `json:"ladder"`
 	// Edges are the edges in ns of the heat map's rows.
 	Edges []int64 `json:"edges"`
+}
+
+// promise is a rule that is a line in a chart of latencies: Measure must not be above
+// Limit ns.
+type promise struct {
+	Direction string  `json:"direction"`
+	Measure   string  `json:"measure"`
+	Limit     float64 `json:"limit"`
+	Text      string  `json:"text"`
 }
 
 // scopeData are the statistics of a scope value, by column, in ns.
@@ -130,7 +139,7 @@ func (s *Sink) heatGrid() fiohist.Geometry {
 func (s *Sink) head(sum *pipeline.Summary) head {
 	h := head{
 		First: float64(s.run.FirstQuantum) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col, End: float64(sum.End) / 1e6,
-		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(), SLA: s.o.SLA,
+		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
 	}
 	if s.run.StartKnown {
 		start := float64(s.run.Start) / 1e6
@@ -138,6 +147,11 @@ func (s *Sink) head(sum *pipeline.Summary) head {
 	}
 	for _, p := range s.run.Percentiles {
 		h.Percentiles = append(h.Percentiles, percentileName(p))
+	}
+	for _, r := range s.rules {
+		if r.Metric != "iops" && !r.Above {
+			h.SLA = append(h.SLA, promise{r.Direction, r.Name(), r.Threshold, r.Text})
+		}
 	}
 	for _, sc := range s.scopes {
 		h.Scopes = append(h.Scopes, sc.dims)

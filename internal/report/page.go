@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 )
@@ -40,10 +41,10 @@ type pageData struct {
 		Head []string
 		Rows [][]cell
 	}
-	Origin []block
-	Head   head
-	Specs  map[string]vegaspec.Spec
-	Packed template.HTML // base64
+	SLA, Origin []block
+	Head        head
+	Specs       map[string]vegaspec.Spec
+	Packed      template.HTML // base64
 	// Libraries are their versions and licences.
 	Libraries string
 }
@@ -74,7 +75,7 @@ func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 	axis := vegaspec.SinceStart
 	d := pageData{
 		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), //nolint:gosec // our own file
-		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), Origin: s.origin(), Head: s.head(sum),
+		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(sum),
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -299,6 +300,56 @@ func (s *Sink) whole(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecon
 	}
 	st = total.Stats(s.run.Geometry, s.run.Percentiles, lim)
 	return total, st, all.rate(&st)
+}
+
+// verdicts are what became of the promises.
+func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
+	if len(sum.SLA) == 0 {
+		return nil
+	}
+	all := block{Title: "Verdicts", Open: true, Head: []string{"promise", "host", "verdict", "I/Os within", "breaches", "quanta kept", "broken", "not known", "worst", "at"}}
+	for _, o := range sum.SLA {
+		host, share, worst, when := o.Dims.Host, "–", "–", "–"
+		if host == "" {
+			host = pipeline.All
+		}
+		if o.Share >= 0 {
+			share = strconv.FormatFloat(roundTo(100*o.Share, 6), 'f', -1, 64) + " %"
+		}
+		if o.Worst.Known {
+			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
+		}
+		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches), strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
+	}
+	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "promise", "host", "what", "value"}}
+	if s.changed > len(s.changes) {
+		changes.Title += fmt.Sprintf(", the first %d of %d", len(s.changes), s.changed)
+	}
+	for i := range s.changes {
+		c := &s.changes[i]
+		what, host := "kept again", c.Dims.Host
+		if c.Breach {
+			what = "broken"
+		}
+		if host == "" {
+			host = pipeline.All
+		}
+		changes.Rows = append(changes.Rows, []string{time.Duration(c.at).String(), c.Rule.Text, host, what, measured(&c.Last)})
+	}
+	return []block{all, changes}
+}
+
+// measured is the value of a verdict.
+func measured(v *sla.Verdict) string {
+	switch {
+	case !v.Known:
+		return "–"
+	case v.Rule.Metric == "iops":
+		return strconv.FormatFloat(roundTo(v.Value, 4), 'f', -1, 64) + " I/Os per second"
+	case v.Stalled:
+		return "≥ " + latency(v.Value) + ", for nothing completed"
+	}
+	return latency(v.Value)
 }
 
 // origin is where the numbers come from: files, options, settings.

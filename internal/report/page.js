@@ -341,7 +341,7 @@ function fill() {
 // promised is the limit in ns that a line should keep below, or null.
 function promised(line) {
   const direction = head.scopes[line.scope].direction;
-  const limits = (head.sla || []).filter(s => s.direction === direction && 'p' + s.percentile === line.measure.name).map(s => s.limit);
+  const limits = (head.sla || []).filter(s => s.direction === direction && s.measure === line.measure.name).map(s => s.limit);
   return limits.length ? Math.min(...limits) : null;
 }
 

@@ -297,7 +297,8 @@ func TestSkeleton(t *testing.T) {
 	t.Parallel()
 	m := newMade(3, 2, 100)
 	m.run.Name, m.run.Labels = "two nodes", map[string]string{"ceph": "19.2"}
-	page := m.page(t, report.Options{Generator: "fiolat test", SLA: []report.SLA{{Direction: "read", Percentile: 99, Limit: 5e6, Text: "p99 of reads within 5 ms"}}}, nil)
+	m.run.Settings.SLA = []string{"read p99 < 300us", "all iops >= 100"}
+	page := m.page(t, report.Options{Generator: "fiolat test"}, nil)
 	for _, cut := range []string{`(<style>)(?s:.*?)(</style>)`, `(<script>)(?s:.*?)(</script>)`, `(<pre [^>]*>)(?s:.*?)(</pre>)`, `(sha256-)(?:[A-Za-z0-9/=]|&#43;)*()`,
 		`(id="packed">).*?(</script>)`, `("edges":\[)[^]]*(])`, `("ladder":\[)[^]]*(])`, `(id="specs">)(?s:.*?)(</script>)`} {
 		page = regexp.MustCompile(cut).ReplaceAll(page, []byte("$1$2"))

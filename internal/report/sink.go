@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
 
@@ -16,26 +17,16 @@ const (
 	// maxCells bounds the histograms and statistics that are held: columns times
 	// what the run is split into.
 	maxCells = 1 << 17
+	// maxChanges is how many breaches and recoveries are listed.
+	maxChanges = 200
 	// MaxBytes is what the data of a page may take, of a file of 10 MB.
 	MaxBytes = 9 << 20
 )
-
-// SLA is a promise, drawn as a line.
-type SLA struct {
-	// Direction is read, write, trim or all.
-	Direction string `json:"direction"`
-	// Percentile is what the promise is about, Limit the latency in ns it must not exceed.
-	Percentile float64 `json:"percentile"`
-	Limit      float64 `json:"limit"`
-	// Text is the promise in words.
-	Text string `json:"text"`
-}
 
 // Options say what a page shows that the run does not.
 type Options struct {
 	// Generator is the program and its version.
 	Generator string
-	SLA       []SLA
 	// MaxColumns and MaxBytes are smaller in tests; 0 is the constants'.
 	MaxColumns, MaxBytes int
 }
@@ -53,6 +44,15 @@ type Sink struct {
 	scopes  []*scope
 	leafAt  map[pipeline.Dims]*leaf
 	scopeAt map[dims]*scope
+	rules   []sla.Rule
+	changes []change // the first maxChanges
+	changed int      // how many there were
+}
+
+// change is a breach of a rule, or a recovery, and the start of its quantum.
+type change struct {
+	pipeline.Change
+	at int64
 }
 
 var _ pipeline.Sink = (*Sink)(nil)
@@ -85,6 +85,10 @@ func New(w io.Writer, o Options) *Sink {
 // Begin takes note of the run.
 func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
+	var err error
+	if s.rules, err = sla.ParseAll(run.Settings.SLA); err != nil {
+		return err
+	}
 	s.by = map[string]bool{"direction": true}
 	for _, dim := range run.Settings.By {
 		if dim == "direction" {
@@ -125,6 +129,11 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	for i := range q.Leaves {
 		s.add(&q.Leaves[i])
+	}
+	for _, c := range q.Changes {
+		if s.changed++; s.changed <= maxChanges {
+			s.changes = append(s.changes, change{c, q.Offset})
+		}
 	}
 	for i := range q.Rows {
 		r := &q.Rows[i]
