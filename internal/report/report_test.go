@@ -153,8 +153,8 @@ func TestMaxCells(t *testing.T) {
 	t.Parallel()
 	m := newMade(300, 200, 2)
 	c := read(t, m.page(t, report.Options{}, nil))
-	if cells := c.Head.Columns * (len(c.Head.Leaves) + len(c.Head.Scopes)); cells > 1<<17 || c.Head.Columns < 60 || c.Head.Columns*c.Head.Quanta < 300 {
-		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes", c.Head.Columns, c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
+	if c.Head.Columns != 75 || c.Head.Quanta != 4 {
+		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes; want 75 of 4", c.Head.Columns, c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
 	}
 }
 

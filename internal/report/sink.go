@@ -15,8 +15,11 @@ const (
 	// MaxColumns is how many points a line has at most: what a wide screen can show.
 	MaxColumns = 600
 	// maxCells bounds the histograms and statistics that are held: columns times
-	// what the run is split into.
-	maxCells = 1 << 17
+	// what the run is split into. The heap is 100 MB then, if each histogram fills 300
+	// buckets.
+	maxCells = 1 << 16
+	// minColumns are kept for that reason all the same: fewer show nothing.
+	minColumns = 64
 	// maxChanges is how many breaches and recoveries are listed.
 	maxChanges = 200
 	// MaxBytes is what the data of a page may take, of a file of 10 MB.
@@ -194,7 +197,7 @@ func (s *Sink) finish() {
 		l.finish(s.col)
 	}
 	s.col++
-	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col*(len(s.leaves)+len(s.scopes)) > maxCells) {
+	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && s.col*(len(s.leaves)+len(s.scopes)) > maxCells) {
 		s.halve()
 	}
 }
