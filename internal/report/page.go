@@ -38,7 +38,7 @@ type pageData struct {
 	Facts, Account              []pair
 	Notes                       []note
 	Summary                     struct {
-		Head []string
+		Head []cell
 		Rows [][]cell
 	}
 	SLA, Origin []block
@@ -259,11 +259,16 @@ func (s *Sink) summary(d *pageData) {
 			split = append(split, dim)
 		}
 	}
-	d.Summary.Head = append(split, "I/Os", "I/Os per second", "mean")
-	for _, p := range d.Head.Percentiles {
-		d.Summary.Head = append(d.Summary.Head, "p"+p)
+	for _, dim := range split {
+		d.Summary.Head = append(d.Summary.Head, cell{Text: dim, Header: true})
 	}
-	d.Summary.Head = append(d.Summary.Head, "max")
+	for _, name := range []string{"I/Os", "I/Os per second", "mean"} {
+		d.Summary.Head = append(d.Summary.Head, cell{Text: name})
+	}
+	for _, p := range d.Head.Percentiles {
+		d.Summary.Head = append(d.Summary.Head, cell{Text: "p" + p})
+	}
+	d.Summary.Head = append(d.Summary.Head, cell{Text: "max"})
 	for _, sc := range s.scopes {
 		_, st, perSecond := s.whole(sc)
 		var row []cell
