@@ -1,5 +1,7 @@
 package vegaspec
 
+import "slices"
+
 // Octaves is how many octave counts a histogram document can have: e00 to e39.
 const Octaves = 40
 
@@ -31,14 +33,13 @@ func (h HeatMap) Spec() Spec {
 	}
 	s := Spec{
 		Schema:      Schema,
-		Description: "Heat map: I/Os by time and latency",
+		Description: "Heat map: I/Os by time and latency, octaves of nanoseconds",
 		Layer: []Spec{{
 			Data: h.Data.Source,
-			Transform: append(append(append([]M(nil), h.Data.Transform...), heights...),
-				filter("datum.n > 0"),
+			Transform: slices.Concat(h.Data.Transform, []M{filter("datum.n > 0")}, heights, []M{
 				calculate("latency", Latency("datum.lo")+" + ' to ' + "+Latency("datum.hi")),
 				calculate("time", h.Axis.words("datum.t")),
-			),
+			}),
 			Mark: M{"type": "rect", "clip": true},
 			Encoding: M{
 				"x":  h.Axis.channel("t"),
