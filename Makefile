@@ -73,8 +73,9 @@ integration: ## tests with fio, and against real Elasticsearch servers of the ve
 	scripts/integration $(ES_SERVERS)
 
 .PHONY: screenshots
-screenshots: ## draw Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)
+screenshots: ## draw the report page and Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run TestScreenshots ./internal/report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana
@@ -101,11 +102,6 @@ verify: ## all modules, those of the tools too, are what go.sum says, and go.mod
 .PHONY: demo
 demo: ## show fiolat at work on sample logs
 	scripts/demo
-
-.PHONY: screenshots
-screenshots: ## draw the report page in Chromium over real runs, into SCREENSHOTS (screenshots)
-	@mkdir -p $(SCREENSHOTS)
-	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run TestScreenshots ./internal/report
 
 .PHONY: check
 check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that they left the tree as it was
