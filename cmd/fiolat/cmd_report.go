@@ -146,13 +146,17 @@ func newPage(path string, dry bool) *page {
 	return p
 }
 
-// Begin makes the file, for a long run must not end with the news that it cannot be.
+// Begin makes a new file beside the one that it will replace, for us alone: a long run
+// must not end with the news that it cannot be written.
 func (p *page) Begin(ctx context.Context, run *pipeline.Run) (err error) {
-	if !p.dry {
-		name := filepath.Join(filepath.Dir(p.path), "."+filepath.Base(p.path)+".part")
-		if p.temp, err = os.Create(name); err != nil {
-			return usagef("--output %s: %v", ingest.Printable(p.path), err)
-		}
+	if p.dry {
+		return p.Sink.Begin(ctx, run)
+	}
+	if st, statErr := os.Lstat(p.path); statErr == nil && !st.Mode().IsRegular() {
+		return usagef("--output %s: there is something that is not a file", ingest.Printable(p.path))
+	}
+	if p.temp, err = os.CreateTemp(filepath.Dir(p.path), "."+filepath.Base(p.path)+".*.tmp"); err != nil {
+		return usagef("--output %s: %v", ingest.Printable(p.path), err)
 	}
 	return p.Sink.Begin(ctx, run)
 }

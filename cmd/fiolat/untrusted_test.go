@@ -254,7 +254,7 @@ func TestOutputIsOurs(t *testing.T) {
 		return files
 	}
 	files := ingest()
-	if len(files) != 3 {
+	if len(files) != 4 { // three of documents, and the page
 		t.Fatal(files)
 	}
 	for _, f := range files {
