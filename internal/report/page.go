@@ -74,7 +74,7 @@ type block struct {
 func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 	axis := vegaspec.SinceStart
 	d := pageData{
-		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), //nolint:gosec // our own file
+		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), // our own file
 		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(sum),
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -82,7 +82,7 @@ func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 			"heat":        vegaspec.HeatMap{Data: vegaspec.Named("cells"), Finer: true, Axis: axis}.Spec(),
 			"spectrum":    vegaspec.Spectrum{Data: vegaspec.Named("points")}.Spec(),
 		},
-		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), //nolint:gosec // nothing but base64
+		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // nothing but base64
 	}
 	s.summary(&d)
 	for _, name := range []string{"VERSIONS", "LICENSES"} {
@@ -98,9 +98,9 @@ func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 		if err != nil {
 			return err
 		}
-		d.Scripts = append(d.Scripts, template.JS(js)) //nolint:gosec // embedded
+		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
 	}
-	d.Scripts = append(d.Scripts, template.JS(pageJS)) //nolint:gosec // our own file
+	d.Scripts = append(d.Scripts, template.JS(pageJS)) // our own file
 	for _, js := range d.Scripts {
 		hashes += " " + hash(string(js))
 	}
