@@ -11,12 +11,11 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
 	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
+	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 )
-
-require go.uber.org/goleak v1.3.0
 
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect

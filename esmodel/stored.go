@@ -390,7 +390,7 @@ func OpenStoredDir(dir, runID string) (*pipeline.Replay, error) {
 			return nil, err
 		}
 		var head struct{ Run storedID }
-		if err := json.Unmarshal(f.doc, &head); err != nil {
+		if err = json.Unmarshal(f.doc, &head); err != nil {
 			return nil, &LineError{File: path, Line: 2, Msg: err.Error()}
 		}
 		if runID != "" && head.Run.ID != runID {
@@ -398,9 +398,9 @@ func OpenStoredDir(dir, runID string) (*pipeline.Replay, error) {
 		}
 		switch {
 		case strings.HasSuffix(f.index, "-"+string(KindRun)):
-			run, err := readRun(f.doc)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", ingest.Printable(path), err)
+			run, e := readRun(f.doc)
+			if e != nil {
+				return nil, fmt.Errorf("%s: %w", ingest.Printable(path), e)
 			}
 			runs = append(runs, run)
 			ids[run.Run.ID] = true
