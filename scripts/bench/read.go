@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -153,48 +154,80 @@ func compressed(ctx context.Context, b *bench) ([]result, error) {
 	return all, nil
 }
 
-// parser is the reader's own benchmark: it has no program to be compared with, but
-// bytes and allocations.
-func parser(ctx context.Context, b *bench) ([]result, error) {
-	out, err := output(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkReader$", "-benchmem", "-cpu", "1", "-count", strconv.Itoa(b.rounds), "./ingest")
+// figures are what benchmarks of Go reported, by the benchmark's name and the unit.
+type figures struct {
+	names []string // in the order in which they came
+	by    map[string]map[string][]float64
+}
+
+// goBench runs benchmarks of one package and reads what they report.
+func goBench(ctx context.Context, pattern, pkg string, args ...string) (*figures, error) {
+	out, err := output(ctx, slices.Concat([]string{"go", "test", "-run", "^$", "-bench", "^" + pattern + "$"}, args, []string{pkg})...)
 	if err != nil {
 		return nil, err
 	}
-	type figures struct{ rate, allocs []float64 }
-	found := map[string]*figures{}
-	var order []string
+	found := &figures{by: map[string]map[string][]float64{}}
 	for line := range strings.Lines(out) {
 		f := strings.Fields(line)
-		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {
+		if len(f) < 4 || !strings.HasPrefix(f[0], pattern+"/") {
 			continue
 		}
-		name := strings.TrimPrefix(f[0], "BenchmarkReader/")
-		if found[name] == nil {
-			found[name] = new(figures)
-			order = append(order, name)
+		name := strings.TrimPrefix(f[0], pattern+"/")
+		if found.by[name] == nil {
+			found.by[name] = map[string][]float64{}
+			found.names = append(found.names, name)
 		}
 		for i := 2; i+1 < len(f); i += 2 {
 			v, err := strconv.ParseFloat(f[i], 64)
 			if err != nil {
 				return nil, fmt.Errorf("%q: %w", line, err)
 			}
-			switch f[i+1] {
-			case "MB/s":
-				found[name].rate = append(found[name].rate, v)
-			case "allocs/op":
-				found[name].allocs = append(found[name].allocs, v)
-			}
+			found.by[name][f[i+1]] = append(found.by[name][f[i+1]], v)
 		}
 	}
-	if len(order) == 0 {
+	if len(found.names) == 0 {
 		return nil, fmt.Errorf("no benchmark ran: %s", out)
 	}
+	return found, nil
+}
+
+// of is the median of a figure.
+func (f *figures) of(name, unit string) float64 { return median(f.by[name][unit]) }
+
+// parser is the reader's own benchmark: it has no program to be compared with, but
+// bytes and allocations.
+func parser(ctx context.Context, b *bench) ([]result, error) {
+	found, err := goBench(ctx, "BenchmarkReader", "./ingest", "-benchmem", "-cpu", "1", "-count", strconv.Itoa(b.rounds))
+	if err != nil {
+		return nil, err
+	}
 	var all []result
-	for _, name := range order {
-		rate, allocs := median(found[name].rate)/1000, median(found[name].allocs)
+	for _, name := range found.names {
+		rate, allocs := found.of(name, "MB/s")/1000, found.of(name, "allocs/op")
 		r := result{contender: &contender{name: name}, note: fmt.Sprintf("%.2f GB/s, %g allocations in 1200 records", rate, allocs)}
 		if strings.HasPrefix(name, "randrw") {
 			r.wanted, r.met = "over 1.8 GB/s, no allocation per record", rate > 1.8 && allocs < 100
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// page makes the report page of a small and of a large run from their documents, and
+// opens both in Chromium.
+func page(ctx context.Context, _ *bench) ([]result, error) {
+	found, err := goBench(ctx, "BenchmarkReport", "./internal/report", "-tags", "integration", "-benchtime", "1x", "-timeout", "30m")
+	if err != nil {
+		return nil, err
+	}
+	var all []result
+	for i, name := range found.names {
+		size, memory, draw := found.of(name, "MB-page"), found.of(name, "MB-rss"), found.of(name, "ms-draw")
+		r := result{contender: &contender{name: "fiolat report, " + name}, note: fmt.Sprintf("page of %.2f MB, made in %.0f MB, drawn in %.0f ms", size, memory, draw)}
+		if i > 0 {
+			ratio := draw / found.of(found.names[0], "ms-draw")
+			r.note += fmt.Sprintf(", %.2f times the small one's", ratio)
+			r.wanted, r.met = "below 10 MB, drawn in less than 10 times the time of the small one", size < 10 && ratio < 10
 		}
 		all = append(all, r)
 	}
