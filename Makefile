@@ -29,8 +29,9 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 	go test ./...
 
 .PHONY: race
-race: ## the same tests with the race detector
+race: ## the same tests with the race detector, and those that it makes too slow without
 	go test -race ./...
+	go test ./internal/compare
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
