@@ -30,6 +30,9 @@ type Source struct {
 	Host string
 }
 
+// Compressed says that the log's name ends like that of a compressed file.
+func (s *Source) Compressed() bool { return uncompressed(s.Base) != s.Base }
+
 // Name is what the name of a log says.
 type Name struct {
 	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.

@@ -37,7 +37,7 @@ type Config struct {
 	// Workers is the number of logs read at a time; default: one per processor.
 	Workers int
 	// Hold is how many bytes of finished quanta may wait in memory before the
-	// first of them leave; default 16 MiB. Logs that are out of order within it
+	// first of them leave; default 16 MiB, 64 MiB if logs are compressed. Logs that are out of order within it
 	// do no harm. -1: none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
@@ -57,8 +57,13 @@ type Config struct {
 
 const (
 	defaultHold = 16 << 20
-	allBuffers  = 16 << 20 // of all pipes together
-	minBlock    = 64 << 10 // for a file: smaller ones are slower to read
+	// holdPacked is the same where logs are compressed. Each that waits for the others
+	// keeps a decompressor, of zstd some 8 MiB; one that is read to its end at once does
+	// not: 32 logs of 600 s took 245 MB and 0.34 s of processor time, and take 51 MB and
+	// 0.20 s.
+	holdPacked = 64 << 20
+	allBuffers = 16 << 20 // of all pipes together
+	minBlock   = 64 << 10 // for a file: smaller ones are slower to read
 )
 
 // Plan is a run whose logs' heads have been read.
@@ -92,6 +97,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = defaultHold
+		if slices.ContainsFunc(in.Logs, (*ingest.Source).Compressed) {
+			cfg.Hold = holdPacked
+		}
 	}
 	p := &Plan{cfg: cfg, Account: Account{Interval: chosen}}
 	defer func() {
