@@ -69,6 +69,9 @@ type BulkConfig struct {
 	// SpoolDir, what Elasticsearch refused. Without them such documents are only
 	// counted.
 	SpoolDir, RefusedDir string
+	// Refresh makes documents visible to searches before they are acknowledged, for
+	// runs that are watched while they go on.
+	Refresh bool
 	// NoTemplates leaves index templates alone: no check, no installation.
 	NoTemplates bool
 }
@@ -175,7 +178,7 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 func (w *BulkWriter) name(run *pipeline.Run) {
 	tail := ".load"
 	if run != nil {
-		tail = fileTail(run.ID, run.Part)
+		tail = fileTail(run)
 	}
 	w.spool = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-spool"+tail)
 	w.refused = newSpoolFile(w.cfg.RefusedDir, w.cfg.Prefix+"-refused"+tail)

@@ -264,7 +264,11 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	w.mu.Lock()
 	w.report.Requests++
 	w.mu.Unlock()
-	reply, err := w.c.perform(ctx, Request{Op: "send documents", Method: http.MethodPost, Path: bulkPath}, body, "application/x-ndjson", encoding, replyLimit(len(todo)))
+	path := bulkPath
+	if w.cfg.Refresh {
+		path += "&refresh=true"
+	}
+	reply, err := w.c.perform(ctx, Request{Op: "send documents", Method: http.MethodPost, Path: path}, body, "application/x-ndjson", encoding, replyLimit(len(todo)))
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
 		if len(todo) > 1 {

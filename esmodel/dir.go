@@ -57,7 +57,7 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return d.fault(err)
 	}
-	d.root, d.tail = root, fileTail(run.ID, run.Part)
+	d.root, d.tail = root, fileTail(run)
 	removeStale(root, d.tail)
 	return nil
 }

@@ -181,13 +181,15 @@ func TestStaleFilesGo(t *testing.T) {
 func TestFileNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"a", "a.b", "a/b", "a%2Fb", "..", ".", "", "~", "a~2", strings.Repeat("x", 300), strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
-		for _, part := range []string{"", "b", "p/q"} {
-			tail := fileTail(id, part)
-			key := fmt.Sprintf("%q %q", id, part)
-			if other, ok := seen[tail]; ok || strings.ContainsAny(tail, "/\\\x00 ") || len(tail) > 200 {
-				t.Errorf("%s is %q, like %s", key, tail, other)
+		for _, part := range []string{"", "b", "p/q", "slat"} {
+			for kind := range ingest.Kind(ingest.Kinds) {
+				tail := fileTail(&pipeline.Run{ID: id, Part: part, Kind: kind})
+				key := fmt.Sprintf("%q %q %v", id, part, kind)
+				if other, ok := seen[tail]; ok || strings.ContainsAny(tail, "/\\\x00 ") || len(tail) > 200 {
+					t.Errorf("%s is %q, like %s", key, tail, other)
+				}
+				seen[tail] = key
 			}
-			seen[tail] = key
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/ingest"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -162,10 +163,16 @@ func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte 
 	return e.text[:]
 }
 
-// RunDocID is the _id of the document of a run, or of one part of it.
-func RunDocID(run, part string) string {
+// RunDocID is the _id of the document of a run, or of one part of it: one for each
+// kind of latency, for these are ingested one by one and none may overwrite another.
+// That of clat is made as before there were others.
+func RunDocID(run, part, kind string) string {
 	k := append([]byte(nil), "fiolat run 1"...)
-	for _, s := range [...]string{run, part} {
+	parts := []string{run, part}
+	if kind != ingest.Clat.String() {
+		parts = append(parts, kind)
+	}
+	for _, s := range parts {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)
 	}

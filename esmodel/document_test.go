@@ -400,7 +400,7 @@ func TestIDs(t *testing.T) {
 	if id := NewEncoder("y", &later).ID("leaf", base, new(pipeline.Quantum)); seen[string(id)] != "base" {
 		t.Error("prefix, generation, or how the start is split are part of the identity")
 	}
-	if a, b := RunDocID("a", "b"), RunDocID("ab", ""); a == b || a == RunDocID("a", "") {
+	if a, b := RunDocID("a", "b", "clat"), RunDocID("ab", "", "clat"); a == b || a == RunDocID("a", "", "clat") || a == RunDocID("a", "b", "slat") || a == RunDocID("a", "b", "lat") {
 		t.Error("ids of runs clash")
 	}
 }

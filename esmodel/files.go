@@ -11,17 +11,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
 )
 
 const ndjson = ".ndjson"
 
-// fileTail is what file names say of a run: .RUN or .RUN.PART. Whatever is not a
+// fileTail is what file names say of a run: .RUN or .RUN.PART, and the kind of
+// latency where it is not clat. Whatever is not a
 // letter, a digit, '-' or '_' is escaped: names come from whoever started the run,
 // and dots separate.
-func fileTail(run, part string) string {
-	tail := "." + fileWord(run)
-	if part != "" {
-		tail += "." + fileWord(part)
+func fileTail(run *pipeline.Run) string {
+	tail := "." + fileWord(run.ID)
+	if run.Part != "" {
+		tail += "." + fileWord(run.Part)
+	}
+	if run.Kind != ingest.Clat {
+		tail += ".kind=" + run.Kind.String()
 	}
 	return tail
 }

@@ -24,7 +24,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 		before := len(stored(t, c, prefix))
 		var first hit
 		deleted := map[string]int64{}
-		g := generation{run.ID, "", "another"}
+		g := generation{run.ID, "", "clat", "another"}
 		err := c.scan(t.Context(), scanRequest{
 			op: "test", indices: patterns(prefix), query: g.query(false), size: 7,
 			fields: map[string]any{"_source": false, "seq_no_primary_term": true},

@@ -313,7 +313,7 @@ func TestIntegrationRefused(t *testing.T) {
 			t.Fatalf("%+v, %v", l, err)
 		}
 		docs := stored(t, c, prefix)
-		if got := string(docs[prefix+"-run/"+RunDocID(run.ID, "")]); !strings.Contains(got, `"status":"complete"`) || len(docs) != 7*4+8*5+1 {
+		if got := string(docs[prefix+"-run/"+RunDocID(run.ID, "", "clat")]); !strings.Contains(got, `"status":"complete"`) || len(docs) != 7*4+8*5+1 {
 			t.Errorf("%d documents, run %s", len(docs), got)
 		}
 	})

@@ -288,16 +288,17 @@ func (l *loader) run(ctx context.Context, id string, r runLine) error {
 			ID, Generation, Part string
 			Status               Status
 		} `json:"run"`
+		Fio struct{ Kind string }
 		Account struct {
 			Documents Documents `json:"documents"`
 		} `json:"account"`
 	}
-	if err := json.Unmarshal(r.doc, &doc); err != nil || doc.Run.ID == "" || RunDocID(doc.Run.ID, doc.Run.Part) != id {
+	if err := json.Unmarshal(r.doc, &doc); err != nil || doc.Run.ID == "" || RunDocID(doc.Run.ID, doc.Run.Part, doc.Fio.Kind) != id {
 		return fmt.Errorf("the document %s of a run is none of fiolat's: %w", ingest.Printable(id), errors.Join(errNoRun, err))
 	}
 	var missing error
 	if doc.Run.Status == StatusComplete {
-		g := generation{doc.Run.ID, doc.Run.Part, doc.Run.Generation}
+		g := generation{doc.Run.ID, doc.Run.Part, doc.Fio.Kind, doc.Run.Generation}
 		made := map[Kind]int64{KindHistogram: doc.Account.Documents.Histogram, KindPercentiles: doc.Account.Documents.Percentiles}
 		deleted, err := l.c.conclude(ctx, l.prefix, g, made, l.w.Report().Names())
 		l.w.noteDeleted(deleted)

@@ -200,7 +200,7 @@ func FuzzLines(f *testing.F) {
 // Any bytes as a file to load: no panic; what is sent stands in the file, each
 // document after its action line; and every line is sent or named.
 func FuzzLoad(f *testing.F) {
-	run := `{"index":{"_index":"fio-run","_id":"` + RunDocID("r", "") + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"}}` + "\n"
+	run := `{"index":{"_index":"fio-run","_id":"` + RunDocID("r", "", "clat") + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"},"fio":{"kind":"clat"}}` + "\n"
 	for _, s := range []string{
 		eventLine + "a\"}}\n{}\n", eventLine + "a\"},\"_error\":{\"status\":400}}\n{\"a\":[1,2]}", "\n\n{", run, run + eventLine + "b\"}}\n{\"x\":",
 		strings.Replace(run, "partial", "complete", 1), eventLine + "a\"}} \r\n {} \r\n", eventLine + "\\u0000\"}}\n{\"\xff\":1e999}\n", `{"index":{"_index":"fio-event-2026.13","_id":"x"}}` + "\n{}",

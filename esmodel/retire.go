@@ -33,8 +33,13 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
 }
 
-// generation names the documents of one generation of a run, or of a part of it.
-type generation struct{ run, part, generation string }
+// generation names the documents of one generation of a run, or of a part of it, of
+// one kind of latency.
+type generation struct{ run, part, kind, generation string }
+
+func generationOf(run *pipeline.Run) generation {
+	return generation{run.ID, run.Part, run.Kind.String(), run.Generation}
+}
 
 // concluded are the kinds whose documents belong to a generation.
 var concluded = []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}
@@ -50,11 +55,15 @@ func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
 	}
 	made := map[Kind]int64{KindHistogram: 0, KindPercentiles: 0}
 	for index, c := range r.Indices {
-		if kind, ok := KindOf(w.cfg.Prefix, index); ok && kind != KindRun {
+		kind, ok := KindOf(w.cfg.Prefix, index)
+		if kind == KindEvent && run.Live {
+			continue // they belong to no generation
+		}
+		if ok && kind != KindRun {
 			made[kind] += c.Made
 		}
 	}
-	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generation{run.ID, run.Part, run.Generation}, made, r.Names())
+	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generationOf(run), made, r.Names())
 	w.noteDeleted(deleted)
 	return err
 }
@@ -106,7 +115,7 @@ func encode(v any) []byte {
 }
 
 // query finds the documents of the generation, or those of all others of the same
-// run and part. What people note on a run has no generation and is never found.
+// run, part and kind. What people note on a run has no generation and is never found.
 func (g generation) query(own bool) map[string]any {
 	term := func(field, value string) map[string]any {
 		return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
@@ -114,7 +123,7 @@ func (g generation) query(own bool) map[string]any {
 	exists := func(field string) map[string]any {
 		return map[string]any{"exists": map[string]any{"field": field}}
 	}
-	filter := []any{term("run.id", g.run)}
+	filter := []any{term("run.id", g.run), term("fio.kind", g.kind)}
 	not := []any{}
 	if g.part == "" {
 		not = append(not, exists("run.part"))

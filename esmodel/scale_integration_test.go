@@ -115,7 +115,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	runtime.GC()
 	peak, stop := peakHeap()
 	start = time.Now()
-	runs, err := StoredRuns(b.Context(), c, prefix, "S")
+	runs, err := StoredRuns(b.Context(), c, prefix, "S", ingest.Clat)
 	if err != nil {
 		b.Fatal(err)
 	}

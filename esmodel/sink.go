@@ -99,7 +99,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 
 // put stores the document of the run outside of the account.
 func (s *Sink) put(ctx context.Context, doc []byte) error {
-	return s.w.Put(ctx, Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), doc)
+	return s.w.Put(ctx, Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part, s.run.Kind.String()), doc)
 }
 
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
@@ -180,7 +180,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if missing {
 			// Whoever loads what is set aside finishes the run with this; it must be
 			// the last that the spool says of the run.
-			err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part), whole))
+			err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part, s.run.Kind.String()), whole))
 		}
 	}
 	s.err = err
@@ -193,7 +193,7 @@ func (s *Sink) last(ctx context.Context, status Status, sum *pipeline.Summary) e
 	if err != nil {
 		return err
 	}
-	if err = s.w.Add(ctx, Index(s.prefix, KindRun, s.run.Start), []byte(RunDocID(s.run.ID, s.run.Part)), doc); err != nil {
+	if err = s.w.Add(ctx, Index(s.prefix, KindRun, s.run.Start), []byte(RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())), doc); err != nil {
 		return err
 	}
 	if err = s.w.Flush(ctx); err == nil {

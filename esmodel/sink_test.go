@@ -246,7 +246,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 30)); err != nil {
 		t.Fatal(err)
 	}
-	g := generation{run.ID, "", "other"}
+	g := generation{run.ID, "", "clat", "other"}
 	n := 0
 	s.Inject(
 		esmodeltest.Fault{LoseReply: true},

@@ -197,11 +197,15 @@ type changeSLA struct {
 
 // Event makes the document of a breach or a recovery, and its id. It starts with the
 // first quantum that broke the rule, or kept it again, and ends with the quantum q in
-// which that became certain.
+// which that became certain. Those of a live run are of no generation.
 func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
 	start := stamp(e.run.Start + c.Start)
+	family, generation := "fiolat event 1", e.run.Generation
+	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
+		family, generation = "fiolat live event 1", ""
+	}
 	d := changeDoc{
-		Timestamp: start, Run: changeRun{e.run.ID, e.run.Name, e.run.Generation, e.run.Part}, Labels: e.run.Labels,
+		Timestamp: start, Run: changeRun{e.run.ID, e.run.Name, generation, e.run.Part}, Labels: e.run.Labels,
 		Fio:      changeFio{e.kind, c.Dims.Direction},
 		Interval: intervalField{number(float64(e.run.Interval) / 1e6), number(float64(c.Start) / 1e6)},
 		Scope:    c.Scope,
@@ -226,7 +230,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
-	k := []byte("fiolat event 1")
+	k := []byte(family)
 	for _, s := range []string{e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host} {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)

@@ -33,12 +33,12 @@ type StoredRun struct {
 	Status Status
 }
 
-// OpenStored reads back the run that has that id from Elasticsearch, all parts
-// together: the generation that is complete there now. A run that is not there, is
+// OpenStored reads back the run that has that id from Elasticsearch, one kind of
+// latency, all parts together: the generation that is complete there now. A run that is not there, is
 // not complete or does not fit together is an *ingest.ParseError. Whoever reads it
 // while it is ingested again is told so by Process, and gets no wrong number.
-func OpenStored(ctx context.Context, c *Client, prefix, runID string) (*pipeline.Replay, error) {
-	runs, err := StoredRuns(ctx, c, prefix, runID)
+func OpenStored(ctx context.Context, c *Client, prefix, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
+	runs, err := StoredRuns(ctx, c, prefix, runID, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +49,14 @@ func OpenStored(ctx context.Context, c *Client, prefix, runID string) (*pipeline
 	return ReplayStored(c, prefix, parts)
 }
 
-// StoredRuns are the documents of the run that has that id: the run's own, if there
-// is one, and that of each part.
-func StoredRuns(ctx context.Context, c *Client, prefix, runID string) (runs []*StoredRun, err error) {
+// StoredRuns are the documents of the run that has that id, of one kind of latency:
+// the run's own, if there is one, and that of each part.
+func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind ingest.Kind) (runs []*StoredRun, err error) {
 	if err = c.refresh(ctx, prefix, nil); err != nil {
 		return nil, err
 	}
-	_, err = Search(ctx, c, SearchRequest{Index: Index(prefix, KindRun, 0), Query: termQuery("run.id", runID), PageSize: 100}, func(h Hit) error {
+	_, err = Search(ctx, c, SearchRequest{Index: Index(prefix, KindRun, 0), Query: map[string]any{"bool": map[string]any{"filter": []any{
+		termQuery("run.id", runID), termQuery("fio.kind", kind.String())}}}, PageSize: 100}, func(h Hit) error {
 		run, e := readRun(h.Source)
 		runs = append(runs, run)
 		return e
@@ -367,8 +368,9 @@ func (b *book) leaf(source []byte) (out pipeline.StoredLeaf, err error) {
 }
 
 // OpenStoredDir reads back a run from the documents that an ingest has written into
-// a directory; "" is the only run there. The files are read again by Process.
-func OpenStoredDir(dir, runID string) (*pipeline.Replay, error) {
+// a directory, one kind of latency; "" is the only run there. The files are read
+// again by Process.
+func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
 	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+ndjson))
 	if err != nil {
 		return nil, err
@@ -389,11 +391,14 @@ func OpenStoredDir(dir, runID string) (*pipeline.Replay, error) {
 		if err != nil {
 			return nil, err
 		}
-		var head struct{ Run storedID }
+		var head struct {
+			Run storedID
+			Fio struct{ Kind string }
+		}
 		if err = json.Unmarshal(f.doc, &head); err != nil {
 			return nil, &LineError{File: path, Line: 2, Msg: err.Error()}
 		}
-		if runID != "" && head.Run.ID != runID {
+		if runID != "" && head.Run.ID != runID || head.Fio.Kind != kind.String() {
 			continue
 		}
 		switch {

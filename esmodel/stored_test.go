@@ -135,7 +135,7 @@ func TestStoredDirIsTheRun(t *testing.T) {
 			t.Parallel()
 			dir, again := t.TempDir(), t.TempDir()
 			fresh := ingestReal(t, dirWriter(t, dir), []string{realLogs + "/" + folder}, realConfig(""))
-			stored, err := OpenStoredDir(dir, "")
+			stored, err := OpenStoredDir(dir, "", ingest.Clat)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 		ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig("part of "+host))
 	}
 	want := ingestReal(t, dirWriter(t, whole), []string{realLogs + "/cluster"}, realConfig(""))
-	stored, err := OpenStoredDir(dir, "R")
+	stored, err := OpenStoredDir(dir, "R", ingest.Clat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestStoredRefuses(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(t, dir)
 			}
-			stored, err := OpenStoredDir(dir, "R")
+			stored, err := OpenStoredDir(dir, "R", ingest.Clat)
 			if err == nil {
 				_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, new(recorder))
 			}
@@ -298,7 +298,7 @@ func TestStoredRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := OpenStoredDir(t.TempDir(), "R"); err == nil || !strings.Contains(err.Error(), "no document of a run") {
+	if _, err := OpenStoredDir(t.TempDir(), "R", ingest.Clat); err == nil || !strings.Contains(err.Error(), "no document of a run") {
 		t.Error(err)
 	}
 }

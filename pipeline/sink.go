@@ -51,6 +51,8 @@ type Run struct {
 	// Told is what fio's JSON said of a run that was stored; Metas are then no more
 	// than its jobs. Else it is nil.
 	Told *Told
+	// Live says that it was followed while it went on.
+	Live bool
 	// Parts are those that the run was put together from; none where it is read
 	// from logs.
 	Parts []Part

@@ -26,6 +26,7 @@ func mergeCommand(u *ui) *cli.Command {
 		Flags: append(esFlags(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "`N` parts must be there, or nothing is merged (default: as many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are still running or not all there; each is named (default: nothing is merged then)"},
+			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency that the parts were ingested with: clat, slat or lat"},
 			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100 (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Usage: "quanta added up at a time (default: one per processor); changes no result"},
 			&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if a rule that the parts were ingested with is broken by the whole"},
@@ -52,6 +53,8 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 			bad.add(usagef("--%s %d: want 1 or more", flag, c.Int(flag)))
 		}
 	}
+	kind, err := latency(c.String("kind"))
+	bad.add(err)
 	prefix := c.String("index-prefix")
 	bad.add(esmodel.CheckPrefix(prefix))
 	if err = bad.err(); err != nil {
@@ -62,7 +65,7 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	runs, err := esmodel.StoredRuns(ctx, client, prefix, c.Args().First())
+	runs, err := esmodel.StoredRuns(ctx, client, prefix, c.Args().First(), kind)
 	if err != nil {
 		return err
 	}

@@ -146,9 +146,8 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	bad.add(err)
 	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
 	bad.add(err)
-	kind, err := oneOf(c, "kind", "clat", "slat", "lat")
+	s.Kind, err = latency(c.String("kind"))
 	bad.add(err)
-	s.Kind = map[string]ingest.Kind{"slat": ingest.Slat, "lat": ingest.Lat}[kind]
 	switch v := c.String("interval"); {
 	case v == "auto":
 		cfg.Accuracy, err = accuracy(c.String("accuracy"))
@@ -206,6 +205,16 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 		}
 	}
 	return cfg, bad.err()
+}
+
+// latency reads a kind of latency.
+func latency(v string) (ingest.Kind, error) {
+	for k := range ingest.Kind(ingest.Kinds) {
+		if k.String() == v {
+			return k, nil
+		}
+	}
+	return 0, usagef("--kind %q: want clat, slat or lat", v)
 }
 
 // accuracy reads 10%.
