@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/ingest"
+	"fiolat/pipeline"
 )
 
 func dirRun(t *testing.T, dir string, id, part, gen string, n int, fail error) (*Sink, error) {

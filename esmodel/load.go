@@ -288,7 +288,7 @@ func (l *loader) run(ctx context.Context, id string, r runLine) error {
 			ID, Generation, Part string
 			Status               Status
 		} `json:"run"`
-		Fio struct{ Kind string }
+		Fio     struct{ Kind string }
 		Account struct {
 			Documents Documents `json:"documents"`
 		} `json:"account"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"fiolat/ingest"
@@ -23,7 +24,9 @@ type LiveConfig struct {
 	Host string
 	// Patience is how many quanta in a row make a breach of a rule that does not say.
 	Patience int
-	Warn     func(msg string)
+	// Choice is why the interval is what it is, for the account.
+	Choice *Choice
+	Warn   func(msg string)
 }
 
 // Live makes quanta of the documents that fio prints with --status-interval
@@ -32,14 +35,21 @@ type LiveConfig struct {
 // over the quanta in between in proportion to time. A quantum leaves as soon as every
 // job has been heard of past its end, also an empty one.
 //
+// fio asks each job for its numbers, and prints nothing until all have answered: a job
+// that waits for an I/O does not. After a stall of the device the document shows when
+// fio asked, by the jobs' runtimes, and what completed until then lies before it, if it
+// is about as much as was to be expected: so the seconds of the stall are empty, as they
+// were. Silent is for whoever cannot wait for that document.
+//
 // Nothing is kept but the bins of the latest document, so reading the same documents
 // again makes the same quanta again.
 type Live struct {
 	cfg     LiveConfig
 	rounds  rounds
 	entries map[liveKey]*liveEntry
-	heard   int64 // time of the latest document, ns since 1970
-	step    int64 // its distance from the one before
+	watch   *Watch
+	heard   int64   // time of the latest document, ns since 1970
+	steps   []int64 // the latest distances between documents
 	// Missed counts gaps of more than one and a half steps, and Restarts counters
 	// that went back: a new fio.
 	Missed, Restarts int
@@ -54,8 +64,9 @@ type liveKey struct {
 // liveEntry is what is known of it.
 type liveEntry struct {
 	log     *logState
-	at      int64 // time of its latest counts, ns since 1970
-	runtime int64 // its runtime then, ms
+	at      int64   // time of its latest counts, ns since 1970
+	runtime int64   // its runtime then, ms
+	rate    float64 // I/Os per ns of late
 	counts  [ingest.Directions][]uint64
 }
 
@@ -65,18 +76,48 @@ func NewLive(cfg LiveConfig, sink Sink) (*Live, error) {
 		return nil, fmt.Errorf("live: the interval must be given")
 	}
 	cfg.Settings.Grid = "epoch"
+	l := &Live{cfg: cfg, entries: map[liveKey]*liveEntry{}}
 	if len(cfg.Settings.SLA) > 0 {
 		w, err := watch(&cfg.Settings, sink)
 		if err != nil {
 			return nil, err
 		}
-		w.(*Watch).patience = max(cfg.Patience, 1)
+		l.watch = w.(*Watch)
+		l.watch.patience = max(cfg.Patience, 1)
 		sink = w
 	}
-	l := &Live{cfg: cfg, entries: map[liveKey]*liveEntry{}}
 	l.rounds.sink = sink
-	l.rounds.Plan = &Plan{cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn}}
+	l.rounds.Plan = &Plan{cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn}, Account: Account{Interval: cfg.Choice}}
 	return l, nil
+}
+
+// Step is the usual distance between two documents; 0 before the second one.
+func (l *Live) Step() time.Duration {
+	sorted := slices.Sorted(slices.Values(l.steps))
+	if len(sorted) == 0 {
+		return 0
+	}
+	return time.Duration(sorted[len(sorted)/2])
+}
+
+// overdue is how many steps may pass without a document, in quarters, before fio is
+// taken to wait for a job that is stalled.
+const overdue = 7
+
+// Silent tells that no document has come for so long since the latest one. It says
+// whether fio is overdue; then what it waits for takes at least as long as it is late,
+// and rules that this breaks are broken, once, without waiting for the document that
+// will say so. The quanta are left to that document.
+func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
+	step := l.Step()
+	if step == 0 || 4*since < overdue*step {
+		return false, nil
+	}
+	if l.watch == nil || !l.rounds.begun {
+		return true, nil
+	}
+	asked := l.heard + int64(step) - l.rounds.Run.Start
+	return true, l.watch.silent(ctx, asked, asked+int64(since-step))
 }
 
 // Run is the run; nil before the first document.
@@ -117,11 +158,11 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 	if len(fresh) > 0 {
 		l.join(m)
 	}
-	l.keepTime(heard)
+	gap := l.keepTime(heard)
 	for i := range m.Entries { // in the order of the document: sums come out the same again
 		for _, le := range l.entries {
 			if le.log.Entry == &m.Entries[i] {
-				if err := l.count(m, le); err != nil {
+				if err := l.count(m, le, gap); err != nil {
 					return err
 				}
 			}
@@ -192,7 +233,7 @@ func (l *Live) begin(m *ingest.Meta) {
 		ID: l.cfg.RunID, Name: l.cfg.RunName, Part: l.cfg.Part, Labels: l.cfg.Labels,
 		Start: start, StartKnown: true, StartHow: "fio's status: its time less the runtime",
 		Interval: int64(l.cfg.Settings.Interval), Geometry: fio3Grid, Kind: l.cfg.Settings.Kind,
-		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*ingest.Meta{m},
+		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*ingest.Meta{m}, Live: true,
 	}
 	if s := l.cfg.Settings.Start; s != "" {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // as the flags made it
@@ -210,21 +251,23 @@ func (l *Live) begin(m *ingest.Meta) {
 	r.Run, r.done = run, r.grid.first
 }
 
-// keepTime notes gaps in the stream.
-func (l *Live) keepTime(at int64) {
+// keepTime notes gaps in the stream: documents more than one and a half steps apart.
+func (l *Live) keepTime(at int64) (gap bool) {
 	if l.heard > 0 && at > l.heard {
 		step := at - l.heard
-		if l.step > 0 && 2*step > 3*l.step {
+		if gap = len(l.steps) > 0 && 2*step > 3*int64(l.Step()); gap {
 			l.Missed++
 		} else {
-			l.step = step
+			l.steps = append(l.steps, step)
+			l.steps = l.steps[max(len(l.steps)-5, 0):]
 		}
 	}
 	l.heard = max(l.heard, at)
+	return gap
 }
 
 // count takes what an entry counted since its document before.
-func (l *Live) count(m *ingest.Meta, le *liveEntry) error {
+func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 	log, e, run := le.log, le.log.Entry, l.rounds.Run
 	at := m.TimestampMS * msec
 	if m.ClientServer {
@@ -261,10 +304,16 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry) error {
 		le.counts = [ingest.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
 	}
+	to := at
+	if gap && !back {
+		if asked := le.at + (e.LongestMS-le.runtime)*msec; le.stalled(&now, asked) && 2*(at-asked) > int64(l.Step()) {
+			to = asked
+		}
+	}
 	// What comes too late for its quanta goes into the first that is still open.
 	open := run.Start + l.rounds.grid.start(l.rounds.done)
 	from = max(from, open)
-	to := max(at, from+msec)
+	to = max(to, from+msec)
 	for d := range now {
 		var c counts
 		for b, n := range now[d] {
@@ -297,8 +346,25 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry) error {
 			log.Start = at - run.Start
 		}
 	}
+	if at > le.at {
+		le.rate = (sum(&now) - sum(&le.counts)) / float64(at-le.at)
+	}
 	le.counts, le.at, le.runtime = now, at, e.LongestMS
 	return nil
+}
+
+// stalled says that no more was counted than was to be expected until fio asked.
+func (le *liveEntry) stalled(now *[ingest.Directions][]uint64, asked int64) bool {
+	return le.rate > 0 && asked > le.at && sum(now)-sum(&le.counts) <= 1.5*le.rate*float64(asked-le.at)
+}
+
+func sum(counts *[ingest.Directions][]uint64) (n float64) {
+	for _, bins := range counts {
+		for _, b := range bins {
+			n += float64(b)
+		}
+	}
+	return n
 }
 
 // emit hands on the quanta that all entries have passed. An entry that has not been
@@ -307,7 +373,7 @@ func (l *Live) emit(ctx context.Context) error {
 	r := &l.rounds
 	mark := l.heard
 	for _, le := range l.entries {
-		if l.heard-le.at < 10*max(l.step, r.grid.interval) {
+		if l.heard-le.at < 10*max(int64(l.Step()), r.grid.interval) {
 			mark = min(mark, le.at)
 		}
 	}
@@ -335,7 +401,7 @@ func (l *Live) End(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	if l.Missed > 0 {
-		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the one before", l.Missed)
+		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the one before, or until fio asked a job that was stalled", l.Missed)
 	}
 	return r.finish(ctx)
 }

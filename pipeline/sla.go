@@ -193,6 +193,34 @@ func (w *Watch) sorted() []Dims {
 	return order
 }
 
+// silent tells the rules that nothing has been heard since `from`, until `at`, both in
+// ns from the run's start: see Live.Silent. A breach begins with the quantum with which
+// it will begin when the quanta come.
+func (w *Watch) silent(ctx context.Context, from, at int64) error {
+	interval := w.run.Interval
+	first := w.done + (from-w.done+interval-1)/interval*interval
+	for _, d := range w.sorted() {
+		s := w.scopes[d]
+		q := Quantum{Offset: first}
+		for i, v := range s.judge.Silent(at-from, interval) {
+			start := first + v.Window - interval
+			if v.Status != sla.Broken || at < start {
+				continue
+			}
+			if c, changed := s.watches[i].Stall(v, start, start+interval); changed {
+				q.Offset = start
+				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c})
+			}
+		}
+		if len(q.Changes) > 0 {
+			if err := w.next.Quantum(ctx, &q); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // End adds the outcomes.
 func (w *Watch) End(ctx context.Context, sum *Summary) error {
 	for _, d := range w.sorted() {

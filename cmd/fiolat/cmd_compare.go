@@ -246,7 +246,7 @@ func (u *ui) replay(ctx context.Context, c *cli.Context, cfg pipeline.Config, na
 	}
 	prefix := c.String("index-prefix")
 	if docs, _ := filepath.Glob(filepath.Join(name, prefix+"-run.*.ndjson")); len(docs) > 0 {
-		return stored(esmodel.OpenStoredDir(name, ""))
+		return stored(esmodel.OpenStoredDir(name, "", cfg.Settings.Kind))
 	}
 	_, statErr := os.Stat(name)
 	if matches, _ := filepath.Glob(name); statErr != nil && len(matches) == 0 && name != "-" {
@@ -266,7 +266,7 @@ func (u *ui) replay(ctx context.Context, c *cli.Context, cfg pipeline.Config, na
 		if err != nil {
 			return err
 		}
-		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID))
+		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
 	}
 	runs, err := discover(ctx, u, c, []string{name}, &cfg)
 	if err != nil {

@@ -107,6 +107,25 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	return out
 }
 
+// Silent gives the verdict on each rule, in their order, if nothing has been heard for
+// so long, in ns: broken where a latency is at least that and enough completions are
+// missing, else unknown. Window is how long it is, in quanta of a length, until an empty
+// one is broken.
+func (j *Judge) Silent(long, length int64) []Verdict {
+	out := make([]Verdict, 0, len(j.rules))
+	for _, r := range j.rules {
+		v := Verdict{Rule: r, Status: Unknown, Window: length, Share: -1, Value: float64(long), Known: true, Stalled: true}
+		if r.Metric != "iops" && !r.Above && !r.kept(v.Value) && j.rate*v.Value >= stallProof {
+			v.Status = Broken
+			for r.kept(float64(v.Window)) {
+				v.Window += length
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
 // remember adds the quantum to the past and forgets what no window reaches.
 func (j *Judge) remember(q *Quantum) {
 	s := sparse{length: q.Length}

@@ -80,6 +80,17 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	return w.since, true
 }
 
+// Stall takes a verdict that rests on nothing having been heard, before the quanta that
+// will say so: a breach at once, unless the rule says how many quanta it takes.
+func (w *Watch) Stall(v Verdict, start, end int64) (c Change, changed bool) {
+	if w.broken || w.need > 1 && v.Rule.For > 0 {
+		return c, false
+	}
+	w.broken, w.row = true, 0
+	w.Breaches++
+	return Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}, true
+}
+
 func (w *Watch) count(v Verdict, start int64) {
 	switch v.Status {
 	case OK:
