@@ -1,0 +1,152 @@
+package alert
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hook is a webhook that refuses the first requests, and remembers what it took.
+type hook struct {
+	sync.Mutex
+	refuse   []int // statuses to answer first
+	attempts int
+	bodies   []string
+	headers  []http.Header
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.Lock()
+	defer h.Unlock()
+	h.attempts++
+	if len(h.refuse) > 0 {
+		w.WriteHeader(h.refuse[0])
+		h.refuse = h.refuse[1:]
+		return
+	}
+	b, _ := io.ReadAll(r.Body)
+	h.bodies, h.headers = append(h.bodies, string(b)), append(h.headers, r.Header)
+}
+
+func event(n int) Event {
+	return Event{ID: fmt.Sprint("id", n), Text: fmt.Sprint("event ", n), Body: fmt.Appendf(nil, `{"n":%d}`, n)}
+}
+
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		refuse   []int
+		attempts int
+		told     int
+		lost     string
+	}{
+		{"at once", nil, 2, 2, ""},
+		{"fails twice first", []int{500, 503}, 4, 2, ""},
+		{"too many requests", []int{429}, 3, 2, ""},
+		{"refused for good", []int{403}, 2, 1, "event 1: 403"},
+		{"sent elsewhere", []int{302}, 2, 1, "event 1: 302"},
+		{"never", []int{500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500}, 0, 0, "event 1: 500"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := &hook{refuse: tc.refuse}
+			s := httptest.NewServer(h)
+			defer s.Close()
+			d, err := New(Config{Webhook: s.URL + "/secret-path", Secret: []byte("key"), MaxWait: 200 * time.Millisecond, first: 10 * time.Millisecond,
+				Warn: func(msg string) {
+					if strings.Contains(msg, "secret") {
+						t.Errorf("the URL is told: %s", msg)
+					}
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Raise(event(1))
+			d.Raise(event(2))
+			told, lost := d.Close(t.Context())
+			if tc.attempts > 0 && (h.attempts != tc.attempts || told != tc.told) || len(h.bodies) != told {
+				t.Errorf("%d attempts, %d told, %q", h.attempts, told, h.bodies)
+			}
+			if (len(lost) > 0) != (tc.lost != "") || len(lost) > 0 && (!strings.Contains(lost[0].String(), tc.lost) || strings.Contains(lost[0].String(), "secret")) {
+				t.Errorf("lost %v, want %q", lost, tc.lost)
+			}
+			for i, b := range h.bodies {
+				if got := h.headers[i].Get(SignatureHeader); got != Sign([]byte("key"), []byte(b)) || h.headers[i].Get(IDHeader) == "" {
+					t.Errorf("headers %v", h.headers[i])
+				}
+			}
+			if tc.told == 2 && strings.Join(h.bodies, " ") != `{"n":1} {"n":2}` {
+				t.Errorf("order: %q", h.bodies)
+			}
+		})
+	}
+}
+
+// TestSign: by hand, printf '{"n":1}' | openssl dgst -sha256 -hmac key.
+func TestSign(t *testing.T) {
+	t.Parallel()
+	if got, want := Sign([]byte("key"), []byte(`{"n":1}`)), "sha256=105f53bf3b432ed2e10c1a2f4f0cdc165d1ecdcf1412664224a905f19651c2b2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestNeverBlocks: whoever raises events does not wait for a target that hangs, and
+// hears at the end which ones it was not told.
+func TestNeverBlocks(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	defer s.Close()
+	defer close(hang)
+	d, err := New(Config{Webhook: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range queued + 10 {
+		d.Raise(event(n))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if told, lost := d.Close(ctx); told != 0 || len(lost) != queued+10 {
+		t.Errorf("%d told, %d lost of %d", told, len(lost), queued+10)
+	}
+}
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "out")
+	var said bytes.Buffer
+	d, err := New(Config{Command: "cat >>" + file + "; echo $FIOLAT_EVENT_ID; test $FIOLAT_EVENT_ID = id1", Output: &said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Raise(event(1))
+	d.Raise(event(2))
+	told, lost := d.Close(t.Context())
+	if told != 1 || len(lost) != 1 || lost[0].String() != "the command was not told: event 2: exit status 1" {
+		t.Errorf("%d told, lost %v", told, lost)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || string(got) != "{\"n\":1}\n{\"n\":2}\n" || said.String() != "id1\nid2\n" {
+		t.Errorf("%q %q %v", got, said.String(), err)
+	}
+}
+
+func TestBadURL(t *testing.T) {
+	t.Parallel()
+	for _, u := range []string{"example.org", "ftp://example.org", "http://", "http://%zz"} {
+		if _, err := New(Config{Webhook: u}); err == nil || strings.Contains(err.Error(), u) {
+			t.Errorf("%q: %v", u, err)
+		}
+	}
+}
