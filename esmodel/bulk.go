@@ -245,9 +245,13 @@ func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) erro
 	return nil
 }
 
-// Push sends what is held on its way.
+// Push sends what is held on its way, unless as many requests as may be are under way
+// already: then it goes with what comes next.
 func (w *BulkWriter) Push(ctx context.Context) error {
-	if err := w.lock(ctx); err != nil {
+	if err := w.lock(ctx); err != nil || len(w.free) == 0 {
+		if err == nil {
+			w.unlock()
+		}
 		return err
 	}
 	defer w.unlock()
@@ -309,7 +313,12 @@ func (w *BulkWriter) done() {
 // Flush waits for all outcomes. It fails with the context, or if nothing more can
 // be done with any document.
 func (w *BulkWriter) Flush(ctx context.Context) error {
-	if err := w.Push(ctx); err != nil {
+	if err := w.lock(ctx); err != nil {
+		return err
+	}
+	err := w.dispatch(ctx)
+	w.unlock()
+	if err != nil {
 		return err
 	}
 	w.mu.Lock()

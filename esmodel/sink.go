@@ -150,6 +150,10 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
+// Push sends what is held on its way, without waiting for it: for whoever knows better
+// than PushEvery when nothing more will come for a while.
+func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
+
 // End waits for all documents, removes those of other generations, and stores the
 // document of the run as complete. If anything is missing the run is partial, other
 // generations stay, and the error is an *IncompleteError, a *MismatchError, or why
