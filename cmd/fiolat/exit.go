@@ -42,9 +42,12 @@ func exitCode(err error) int {
 		line       *esmodel.LineError
 	)
 	var broken *slaError
+	var fio *fioError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &fio): // live -- fio ...
+		return fio.code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, errCompare):

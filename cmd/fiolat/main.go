@@ -118,7 +118,7 @@ func newApp(u *ui) *cli.App {
 		OnUsageError:              usage,
 		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
 		Commands: []*cli.Command{
-			ingestCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
+			ingestCommand(u), liveCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), completionCommand(u), docsCommand(u),
 		},
@@ -163,6 +163,9 @@ func permute(app *cli.App, args []string) []string {
 	for i := 2; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
+			if cmd.Name == "live" { // behind it is a command, before it a file
+				i--
+			}
 			rest = append(rest, args[i+1:]...)
 			break
 		}

@@ -38,6 +38,8 @@ type ui struct {
 
 	mu  sync.Mutex // guards bar and stderr: workers report progress
 	bar *progressbar.ProgressBar
+	// painted is how many lines stand on the terminal only until the next ones.
+	painted int
 }
 
 func newUI(stdin io.Reader, stdout, stderr io.Writer) *ui {
@@ -65,6 +67,7 @@ func (u *ui) say(level, format string, args ...any) {
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
 	}
+	u.erase()
 	msg := fmt.Sprintf(format, args...)
 	if u.json {
 		u.line(map[string]any{"level": level, "msg": msg})
@@ -79,6 +82,41 @@ func (u *ui) say(level, format string, args ...any) {
 		msg = "fiolat: " + level + ": " + msg
 	}
 	fmt.Fprintln(u.stderr, msg)
+}
+
+// paint shows lines until the next ones, or until something is said.
+func (u *ui) paint(lines []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.erase()
+	width := 80
+	if f, ok := u.stderr.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			width = w
+		}
+	}
+	for _, l := range lines { // one that is wrapped would not be erased
+		if r := []rune(l); len(r) >= width {
+			l = string(r[:width-1])
+		}
+		fmt.Fprintln(u.stderr, l)
+	}
+	u.painted = len(lines)
+}
+
+// unpaint removes them.
+func (u *ui) unpaint() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.erase()
+}
+
+// erase is unpaint for whoever holds the lock.
+func (u *ui) erase() {
+	if u.painted > 0 {
+		fmt.Fprintf(u.stderr, "\x1b[%dA\x1b[J", u.painted)
+		u.painted = 0
+	}
 }
 
 // line writes v as a line of JSON to standard error.

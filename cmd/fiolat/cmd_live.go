@@ -1,0 +1,570 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/alert"
+	"fiolat/pipeline"
+)
+
+const catAlert = "ALERTS"
+
+func liveCommand(u *ui) *cli.Command {
+	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"}
+	flags := slices.DeleteFunc(logFlags("direction,host"), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
+	return &cli.Command{
+		Name:      "live",
+		Usage:     "percentiles and alerts while fio runs, from its status documents",
+		ArgsUsage: "[FILE|-] | -- fio ARGS...",
+		Description: "fiolat live --es http://localhost:9200 -- fio job.fio\n" +
+			"fio --status-interval=1 --output-format=json+ job.fio | fiolat live --sla 'read p99 < 5ms' -\n" +
+			"fiolat live --follow --run-id R --part $(hostname) --es http://es:9200 fio.json\n\n" +
+			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes each interval as soon as it is complete. " +
+			"Its exit code is fio's, if that is not 0.",
+		Flags: append(append(flags, esFlags()...),
+			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the first minute, as for logs, and nothing is shown before (default: the status interval, in whole seconds)"},
+			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "a `LIST` of clat, slat, lat, side by side; rules and the terminal are about the first (fio has slat and lat with slat_percentiles=1 and lat_percentiles=1)"},
+			&cli.StringFlag{Name: "format", Category: catSplit, Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
+			&cli.BoolFlag{Name: "follow", Category: catInput, Usage: "wait for FILE to appear and to grow, until nobody has it open for writing"},
+			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
+			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
+			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
+			&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"}, Usage: "`URL` to POST breaches and recoveries to, as JSON; tried again for 10 minutes"},
+			&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
+			&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input"},
+			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
+		),
+		Action: func(c *cli.Context) error { return live(c.Context, u, c) },
+	}
+}
+
+// session follows one stream.
+type session struct {
+	u      *ui
+	c      *cli.Context
+	cfg    pipeline.LiveConfig
+	kinds  []ingest.Kind
+	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
+	client *esmodel.Client
+	alerts *alert.Dispatcher
+
+	held  []*ingest.Meta // before the interval is known
+	runs  []*liveRun     // by kind; none before that
+	since time.Time      // when the latest document came
+	said  bool           // that the next one is overdue
+}
+
+// liveRun is one kind of latency.
+type liveRun struct {
+	*pipeline.Live
+	sink *esmodel.Sink
+	end  *pipeline.Summary
+}
+
+func live(ctx context.Context, u *ui, c *cli.Context) (err error) {
+	s, command, err := u.session(c)
+	if err != nil {
+		return err
+	}
+	es, err := addresses(c)
+	if err != nil {
+		return err
+	}
+	if len(es) > 0 {
+		if s.client, err = u.client(c); err != nil {
+			return err
+		}
+		defer s.client.Close()
+	}
+	// An interrupt ends the reading. What was read is brought to its end.
+	work := context.WithoutCancel(ctx)
+	src, err := s.source(ctx, command)
+	if err != nil {
+		return err
+	}
+	err = s.follow(ctx, work, src)
+	err = errors.Join(s.conclude(work, err), src.close())
+	return errors.Join(err, s.tellLost(work))
+}
+
+// session reads the flags; command is that of fio, if it is to be started.
+func (u *ui) session(c *cli.Context) (s *session, command []string, err error) {
+	s = &session{u: u, c: c}
+	set := &s.cfg.Settings
+	// As ingest has them, so that parts of both kinds can be merged.
+	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}
+	s.cfg.RunID, s.cfg.RunName, s.cfg.Part, s.cfg.Host, s.cfg.Patience, s.cfg.Warn = c.String("run-id"), c.String("run-name"), c.String("part"), c.String("host"), 2, u.warn
+	var bad faults
+	args := c.Args().Slice()
+	if len(args) > 0 && args[0] == "--" {
+		if command = args[1:]; len(command) == 0 {
+			bad.add(usagef("fiolat live --: name fio and its arguments"))
+		}
+		args = nil
+	}
+	if len(args) > 1 {
+		bad.add(usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
+	}
+	if in, terminal := u.stdin.(*os.File); command == nil && (len(args) == 0 || args[0] == "-") && terminal && term.IsTerminal(int(in.Fd())) {
+		bad.add(usagef("fiolat live: nothing to read; name a FILE, or start fio: fiolat live [flags] -- fio ARGS..."))
+	}
+	if c.Bool("follow") && (len(args) == 0 || args[0] == "-") {
+		bad.add(usagef("--follow: name the FILE that fio writes"))
+	}
+	switch v := c.String("interval"); {
+	case v == "auto":
+		s.auto, err = accuracy(c.String("accuracy"))
+		bad.add(err)
+	case c.IsSet("accuracy"):
+		bad.add(usagef("--accuracy is for --interval auto"))
+	case v != "":
+		set.Interval, err = duration("--interval", v)
+		bad.add(err)
+		if err == nil && set.Interval < 100*time.Millisecond {
+			bad.add(usagef("--interval %s: want at least 100ms", v))
+		}
+	}
+	for _, name := range strings.Split(c.String("kind"), ",") {
+		k, e := latency(strings.TrimSpace(name))
+		bad.add(e)
+		if !slices.Contains(s.kinds, k) {
+			s.kinds = append(s.kinds, k)
+		}
+	}
+	set.Percentiles, err = percentileList(c.String("percentiles"))
+	bad.add(err)
+	set.By, err = byList(c.String("by"))
+	bad.add(err)
+	if set.Coarseness = c.Int("coarseness"); set.Coarseness < -1 || set.Coarseness > 6 {
+		bad.add(usagef("--coarseness %d: want 0 to 6", set.Coarseness))
+	}
+	set.SLA, err = slaRules(c)
+	bad.add(err)
+	s.cfg.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.add(err)
+	if s.cfg.Part != "" && s.cfg.RunID == "" {
+		bad.add(usagef("--part %q: say with --run-id which run it is a part of", s.cfg.Part))
+	}
+	if f := c.String("format"); f != "" && f != "ndjson" {
+		bad.add(usagef("--format %q: want ndjson", f))
+	}
+	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
+	bad.add(esmodel.CheckLabels(s.cfg.Labels))
+	if s.cfg.Host == "" && command != nil {
+		s.cfg.Host, err = os.Hostname()
+		bad.add(err)
+	}
+	if command != nil {
+		var step time.Duration
+		command, step, err = fioCommand(command, set.Interval)
+		bad.add(err)
+		if set.Interval == 0 && s.auto == 0 {
+			set.Interval = wholeSeconds(step)
+		}
+	}
+	s.alerts, err = u.alerts(c, len(set.SLA) > 0)
+	bad.add(err)
+	return s, command, bad.err()
+}
+
+// alerts starts telling whom the flags name; nil if nobody.
+func (u *ui) alerts(c *cli.Context, rules bool) (*alert.Dispatcher, error) {
+	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Output: u.stderr, Warn: u.warn}
+	if cfg.Webhook == "" && cfg.Command == "" {
+		return nil, nil
+	}
+	if !rules {
+		return nil, usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with --sla or --sla-file")
+	}
+	if parsed, err := url.Parse(cfg.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil && os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
+		return nil, usagef("--alert-webhook: a password in an argument can be read by everybody on this host; use FIOLAT_ALERT_WEBHOOK")
+	}
+	if file := c.String("alert-secret-file"); file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usagef("--alert-secret-file: %v", err)
+		}
+		if cfg.Secret = []byte(strings.TrimSpace(string(b))); len(cfg.Secret) == 0 {
+			return nil, usagef("--alert-secret-file %s: there is no secret in it", file)
+		}
+	}
+	d, err := alert.New(cfg)
+	if err != nil {
+		return nil, usagef("--alert-webhook: %v", err)
+	}
+	return d, nil
+}
+
+// wholeSeconds is the interval that a status interval makes, at least a second.
+func wholeSeconds(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }
+
+// tick is how often is looked whether a document is overdue.
+const tick = 20 * time.Millisecond
+
+// grace is how long an interrupted fio may take to print its last document.
+const grace = 4 * time.Second
+
+// follow reads the source to its end. The error says why that is not the run's.
+func (s *session) follow(ctx, work context.Context, src *source) error {
+	metas := make(chan *ingest.Meta, 4)
+	quit := make(chan struct{})
+	defer close(quit)
+	var read error // of the reader; good once metas is closed
+	go func() {
+		defer close(metas)
+		_, read = ingest.EachMeta(src, src.name, func(m *ingest.Meta) error {
+			select {
+			case metas <- m:
+				return nil
+			case <-quit:
+				return errInterrupted
+			}
+		}, func(err error) { s.u.say("warning", "a status document is lost: %v", err) })
+	}()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	stop := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case m, more := <-metas:
+			if !more {
+				if err := s.begin(work); err != nil {
+					return err
+				}
+				switch {
+				case ctx.Err() != nil && !src.ended():
+					return context.Cause(ctx)
+				case len(s.runs) == 0:
+					return read
+				}
+				var nothing *ingest.ParseError // a cut document was told of already
+				if read != nil && !errors.As(read, &nothing) {
+					return read
+				}
+				return nil
+			}
+			if err := s.take(work, m); err != nil {
+				return err
+			}
+			if len(metas) == 0 {
+				for _, r := range s.runs {
+					if err := r.sink.Push(work); err != nil {
+						return err
+					}
+				}
+			}
+		case <-ticker.C:
+			if src.live && len(metas) == 0 {
+				if err := s.silent(work); err != nil {
+					return err
+				}
+			}
+		case <-stop:
+			stop = nil
+			late = time.After(grace)
+			src.interrupt()
+		case <-late:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take takes the next document.
+func (s *session) take(ctx context.Context, m *ingest.Meta) error {
+	s.since, s.said = time.Now(), false
+	if len(s.runs) > 0 {
+		return s.snapshot(ctx, m)
+	}
+	s.held = append(s.held, m)
+	first := s.held[0]
+	enough := s.cfg.Settings.Interval > 0 || len(s.held) > 1 && stampMS(m) > stampMS(first)
+	if s.auto > 0 {
+		enough = stampMS(m)-stampMS(first) >= time.Minute.Milliseconds()
+	}
+	if !enough {
+		return nil
+	}
+	return s.begin(ctx)
+}
+
+// stampMS is the time of a document in ms.
+func stampMS(m *ingest.Meta) int64 {
+	at := m.TimestampMS
+	if m.ClientServer { // where that is the time of the start
+		longest := int64(0)
+		for i := range m.Entries {
+			longest = max(longest, m.Entries[i].LongestMS)
+		}
+		at += longest
+	}
+	return at
+}
+
+func (s *session) snapshot(ctx context.Context, m *ingest.Meta) error {
+	for _, r := range s.runs {
+		if err := r.Snapshot(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin decides the interval, and hands on what was held for that.
+func (s *session) begin(ctx context.Context) error {
+	if len(s.runs) > 0 || len(s.held) == 0 {
+		return nil
+	}
+	set := &s.cfg.Settings
+	switch {
+	case s.auto > 0:
+		if err := s.choose(ctx); err != nil {
+			return err
+		}
+	case set.Interval == 0:
+		set.Interval = wholeSeconds(time.Duration(stampMS(s.held[len(s.held)-1])-stampMS(s.held[0])) * time.Millisecond)
+	}
+	for i, k := range s.kinds {
+		r, err := s.run(k, i == 0)
+		if err != nil {
+			return err
+		}
+		s.runs = append(s.runs, r)
+	}
+	held := s.held
+	s.held = nil
+	for _, m := range held {
+		if err := s.snapshot(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose chooses the interval from what was held.
+func (s *session) choose(ctx context.Context) error {
+	cfg := s.cfg
+	chooser := &pipeline.Chooser{Accuracy: s.auto, ByDirection: slices.Contains(cfg.Settings.By, "direction"), Percentile: math.Inf(-1)}
+	for _, p := range cfg.Settings.Percentiles {
+		if p > chooser.Percentile && p > 0 && p < 100 {
+			chooser.Percentile = p
+		}
+	}
+	if math.IsInf(chooser.Percentile, -1) {
+		return pipeline.Usage("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between them")
+	}
+	if len(s.held) > 1 {
+		chooser.Shortest = time.Duration(stampMS(s.held[1])-stampMS(s.held[0])) * time.Millisecond
+	}
+	cfg.Settings.Interval, cfg.Settings.By, cfg.Settings.SLA, cfg.Settings.Percentiles, cfg.Settings.Kind = time.Second, nil, nil, []float64{chooser.Percentile}, s.kinds[0]
+	cfg.Warn = nil
+	l, err := pipeline.NewLive(cfg, chooser)
+	for _, m := range s.held {
+		if err == nil {
+			err = l.Snapshot(ctx, m)
+		}
+	}
+	if err == nil {
+		_, err = l.End(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	choice := chooser.Choose()
+	choice.Reason += fmt.Sprintf("; by the first %v", (time.Duration(stampMS(s.held[len(s.held)-1])-stampMS(s.held[0])) * time.Millisecond).Round(time.Second))
+	s.cfg.Choice, s.cfg.Settings.Interval = choice, choice.Interval
+	s.u.say("info", "interval %v chosen: %s", choice.Interval, choice.Reason)
+	return nil
+}
+
+// run makes what takes one kind of latency.
+func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
+	prefix, output := s.c.String("index-prefix"), s.c.String("output")
+	cfg := s.cfg
+	cfg.Settings.Kind = kind
+	var w esmodel.Writer
+	var err error
+	if s.client != nil {
+		w, err = esmodel.NewBulkWriter(s.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: true})
+	} else {
+		w, err = esmodel.NewDirWriter(output, prefix)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &liveRun{sink: esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})}
+	var sinks tee
+	if first {
+		if s.alerts != nil {
+			sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
+		}
+		sinks = append(sinks, newLiveView(s.u, s.c.Bool("quiet")))
+	} else {
+		cfg.Settings.SLA, cfg.Warn = nil, nil // once is enough
+	}
+	if s.c.String("format") == "ndjson" {
+		sinks = append(sinks, &flushed{renderer: newRenderer("ndjson", "ns", false, bufio.NewWriter(s.u.stdout))})
+	}
+	r.Live, err = pipeline.NewLive(cfg, append(sinks, r.sink))
+	return r, err
+}
+
+// silent says so if no document has come for too long.
+func (s *session) silent(ctx context.Context) error {
+	for i, r := range s.runs {
+		long := time.Since(s.since)
+		overdue, err := r.Silent(ctx, long)
+		if err != nil {
+			return err
+		}
+		if i == 0 && overdue && !s.said {
+			s.said = true
+			s.u.say("warning", "no status document of fio for %v: a job waits for an I/O, or fio itself is stopped", long.Round(100*time.Millisecond))
+			if err = r.sink.Push(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// conclude ends all runs; err is why the stream was not read to its end.
+func (s *session) conclude(ctx context.Context, err error) error {
+	for i, r := range s.runs {
+		e := err
+		if e == nil {
+			r.end, e = r.End(ctx)
+		}
+		e = r.sink.Close(ctx, e)
+		s.u.unpaint()
+		report := r.sink.Report()
+		if run := r.Run(); run != nil {
+			e = s.u.concluded(s.c, run, r.end, report, e)
+		}
+		if i == 0 && e == nil && r.end != nil {
+			err = failOnSLA(s.c, r.end)
+		}
+		if e != nil && !errors.Is(err, e) {
+			err = errors.Join(err, e)
+		}
+		for _, f := range report.Files {
+			s.u.say("info", "  %s", f)
+		}
+	}
+	return err
+}
+
+// alertWait is how long is waited at the end for alerts that are on their way.
+const alertWait = 30 * time.Second
+
+// tellLost waits for the alerts, and names those that nobody was told.
+func (s *session) tellLost(ctx context.Context) error {
+	if s.alerts == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, alertWait)
+	defer cancel()
+	told, lost := s.alerts.Close(ctx)
+	s.u.say("info", "alerts     %d delivered, %d not", told, len(lost))
+	for _, l := range lost {
+		s.u.say("error", "%s", l.String())
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("%d alerts were not delivered", len(lost))
+	}
+	return nil
+}
+
+// tee is several sinks, one after the other.
+type tee []pipeline.Sink
+
+func (t tee) Begin(ctx context.Context, run *pipeline.Run) error {
+	for _, s := range t {
+		if err := s.Begin(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t tee) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	for _, s := range t {
+		if err := s.Quantum(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t tee) End(ctx context.Context, sum *pipeline.Summary) error {
+	for _, s := range t {
+		if err := s.End(ctx, sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushed is a renderer whose rows are seen at once.
+type flushed struct{ *renderer }
+
+func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if err := f.renderer.Quantum(ctx, q); err != nil {
+		return err
+	}
+	return f.out.Flush()
+}
+
+// alertSink raises breaches and recoveries. Those that are over since long, for a
+// stream is read again, are history and not told.
+type alertSink struct {
+	u      *ui
+	prefix string
+	to     *alert.Dispatcher
+	run    *pipeline.Run
+	enc    *esmodel.Encoder
+	past   int
+}
+
+func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
+	a.run, a.enc = run, esmodel.NewEncoder(a.prefix, run)
+	return nil
+}
+
+func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
+	for i := range q.Changes {
+		if age > max(time.Minute, 10*time.Duration(a.run.Interval)) {
+			if a.past++; a.past == 1 {
+				a.u.say("info", "breaches and recoveries that are over for a minute and more are not alerted")
+			}
+			continue
+		}
+		id, doc, err := a.enc.Event(q, &q.Changes[i])
+		if err != nil {
+			return err
+		}
+		body := append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)
+		a.to.Raise(alert.Event{ID: id, Text: q.Changes[i].String(), Body: body})
+	}
+	return nil
+}
+
+func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
+
+var _ io.Reader = (*source)(nil)

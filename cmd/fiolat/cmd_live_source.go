@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"fiolat/ingest"
+)
+
+// source is where status documents come from.
+type source struct {
+	io.Reader
+	name string
+	// live says that it waits for a fio that runs: silence means something.
+	live bool
+	eof  atomic.Bool
+	// interrupt is called once, when a signal has come.
+	interrupt func()
+	// close ends it; the error is fio's.
+	close func() error
+	fio   bool
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		s.eof.Store(true)
+	}
+	return n, err
+}
+
+// ended says that the run has come to its end, also if that was because of a signal: fio
+// prints its last document then.
+func (s *source) ended() bool { return s.fio && s.eof.Load() }
+
+// source opens what the arguments name.
+func (s *session) source(ctx context.Context, command []string) (*source, error) {
+	if command != nil {
+		return s.u.startFio(command)
+	}
+	name := s.c.Args().First()
+	none := &source{name: name, interrupt: func() {}, close: func() error { return nil }}
+	if name == "" || name == "-" {
+		// Whoever writes into the pipe had the same signal, mostly.
+		in, file := s.u.stdin.(*os.File)
+		none.Reader, none.name, none.fio = s.u.stdin, "standard input", true
+		none.live = file && !regular(in)
+		return none, nil
+	}
+	if s.c.Bool("follow") {
+		f := ingest.Follow(ctx, name, s.c.Duration("idle"))
+		none.Reader, none.live, none.close = f, true, f.Close
+		return none, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	none.Reader, none.live, none.close = f, !regular(f), f.Close
+	return none, nil
+}
+
+func regular(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+// fioCommand adds to a command line of fio what live needs, and refuses what it cannot
+// do with. step is the status interval.
+func fioCommand(args []string, interval time.Duration) (command []string, step time.Duration, err error) {
+	given := map[string]string{}
+	for i, a := range args[1:] {
+		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if !strings.HasPrefix(a, "-") {
+			continue
+		}
+		if !has && i+2 < len(args) {
+			value = args[i+2]
+		}
+		given[name] = value
+	}
+	for _, no := range []struct{ option, hint string }{
+		{"output", "fiolat live reads what fio prints; to keep it as well, let fio write it and pass fiolat live --follow FILE"},
+		{"o", "see fiolat live --follow FILE"}, {"minimal", ""}, {"m", ""}, {"daemonize", ""}, {"server", "start it apart"},
+		{"client", "fio --client prints nothing before its end: run fiolat live on each host, with --run-id and --part"},
+	} {
+		if _, ok := given[no.option]; ok {
+			hint := no.hint
+			if hint != "" {
+				hint = "; " + hint
+			}
+			return nil, 0, usagef("fio's option %s does not go with fiolat live%s", no.option, hint)
+		}
+	}
+	add := []string{"--output-format=normal,json+"}
+	if f, ok := given["output-format"]; ok {
+		if !slices.Contains(strings.Split(f, ","), "json+") {
+			return nil, 0, usagef("fio's --output-format=%s: fiolat live needs json+; leave it out", f)
+		}
+		add = nil
+	}
+	if v, ok := given["status-interval"]; ok {
+		if step, err = ingest.ParseDuration(v); err != nil || step <= 0 {
+			return nil, 0, usagef("fio's --status-interval=%s: want a time", v)
+		}
+	} else {
+		if step = time.Second; interval > 0 && interval < step {
+			step = interval
+		}
+		add = append(add, fmt.Sprintf("--status-interval=%dms", step.Milliseconds()))
+	}
+	return slices.Concat(args[:1], add, args[1:]), step, nil
+}
+
+// fioError is a fio that failed; its exit code is ours.
+type fioError struct{ code int }
+
+func (e *fioError) Error() string { return fmt.Sprintf("fio ended with exit code %d", e.code) }
+
+// startFio starts fio. Signals go to it, and what it prints beside its documents goes
+// to standard error.
+func (u *ui) startFio(args []string) (*source, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	// Of a group of its own: signals of the terminal would reach it twice.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdin = u.stdin
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err = cmd.Start(); err != nil {
+		return nil, usagef("%v", err)
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	var signalled atomic.Bool
+	go func() {
+		for sig := range signals {
+			signalled.Store(true)
+			_ = cmd.Process.Signal(sig) // it may be gone
+		}
+	}()
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
+			u.say("info", "%s", lines.Text())
+		}
+	}()
+	documents, pipe := io.Pipe()
+	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.say("info", "%s", line) })) }()
+	return &source{Reader: documents, name: "fio", live: true, fio: true,
+		interrupt: func() {
+			if !signalled.Load() { // not by a signal to this process
+				_ = cmd.Process.Signal(os.Interrupt)
+			}
+		},
+		close: func() error {
+			documents.Close()
+			<-said
+			err := cmd.Wait()
+			signal.Stop(signals)
+			close(signals)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) {
+				return err
+			}
+			if code := exit.ExitCode(); code > 0 {
+				return &fioError{code}
+			}
+			return &fioError{128 + int(exit.Sys().(syscall.WaitStatus).Signal())} //nolint:errcheck,forcetypeassert // of Unix
+		},
+	}, nil
+}
+
+// split takes fio's JSON documents out of what it prints: they go to documents, the
+// rest to say. fio's own report follows each document: only the last one is passed on.
+func split(r io.Reader, documents io.Writer, say func(line string)) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var report []string // since the last document
+	inside, any, reporting, lost := false, false, false, error(nil)
+	for {
+		line, err := in.ReadBytes('\n')
+		text := strings.TrimRight(string(line), "\r\n")
+		switch {
+		case len(line) == 0:
+		case inside || text == "{":
+			inside, any, reporting, report = text != "}", true, false, nil
+			if lost == nil {
+				_, lost = documents.Write(line)
+			}
+		case any && (reporting || text == "" || strings.Contains(text, ": (groupid=")):
+			reporting = reporting || text != ""
+			if report = append(report, text); !ofReport(text) {
+				say(text)
+				report = report[:len(report)-1]
+			}
+		default:
+			say(text)
+		}
+		if err != nil {
+			for _, l := range bytes.Split([]byte(strings.Trim(strings.Join(report, "\n"), "\n")), []byte("\n")) {
+				if len(report) > 0 {
+					say(string(l))
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return lost
+			}
+			return err
+		}
+	}
+}
+
+// ofReport tells a line of fio's report from what else it prints.
+func ofReport(line string) bool {
+	return line == "" || line[0] == ' ' || strings.Contains(line, ": (groupid=") ||
+		strings.HasPrefix(line, "Run status group") || strings.HasPrefix(line, "Disk stats")
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"fiolat/ingest"
+	"fiolat/internal/sla"
+	"fiolat/pipeline"
+)
+
+// liveView shows a run while it goes on: on a terminal a picture that is painted anew,
+// else a line per interval.
+type liveView struct {
+	u       *ui
+	screen  bool
+	run     *pipeline.Run
+	spark   int                  // of the percentiles, the one that is drawn
+	past    map[string][]float64 // by direction, the latest last; NaN without I/O
+	changes []string             // the latest breaches and recoveries
+}
+
+const (
+	sparkWidth  = 40
+	changesKept = 3
+)
+
+func newLiveView(u *ui, quiet bool) *liveView {
+	f, ok := u.stderr.(*os.File)
+	return &liveView{u: u, screen: ok && !quiet && !u.json && term.IsTerminal(int(f.Fd())), past: map[string][]float64{}}
+}
+
+func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
+	v.run = run
+	for i, p := range run.Percentiles { // the highest one that is not about single I/Os
+		if best := run.Percentiles[v.spark]; p <= 99 && (p > best || best > 99) {
+			v.spark = i
+		}
+	}
+	v.u.say("info", "run %s, %v intervals", ingest.Printable(run.ID), time.Duration(run.Interval))
+	return nil
+}
+
+func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	for i := range q.Changes {
+		text := q.Changes[i].String()
+		v.u.say("warning", "%s", text)
+		v.changes = append(v.changes, v.at(q.Changes[i].Start)+" "+text)
+		v.changes = v.changes[max(len(v.changes)-changesKept, 0):]
+	}
+	if len(q.Rows) == 0 || len(q.Leaves) == 0 && slices.ContainsFunc(q.Rows, func(r pipeline.Row) bool { return r.Scope == "run" && r.Covered == 0 }) {
+		return nil
+	}
+	var parts, lines []string
+	for i := range q.Rows {
+		row := &q.Rows[i]
+		whole := row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
+		if row.Scope != "direction" && !whole {
+			continue
+		}
+		d := row.Dims.Direction
+		value := math.NaN()
+		if !row.Stats.Empty() {
+			value = row.Stats.Percentiles[v.spark]
+		}
+		v.past[d] = append(v.past[d], value)
+		v.past[d] = v.past[d][max(len(v.past[d])-sparkWidth, 0):]
+		parts = append(parts, d+" "+v.numbers(row))
+		lines = append(lines, fmt.Sprintf("%-5s %*s %s", d, sparkWidth, sparkline(v.past[d]), v.numbers(row)))
+	}
+	state := v.state(q)
+	if !v.screen {
+		v.u.say("info", "%s  %s%s", v.at(q.Offset), strings.Join(parts, " | "), state)
+		return nil
+	}
+	name := "p" + percentileName(v.run.Percentiles[v.spark])
+	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), ingest.Printable(v.run.ID), name, sparkWidth, time.Duration(v.run.Interval))
+	lines = slices.Concat([]string{head}, lines, v.changes)
+	if state != "" {
+		lines = append(lines, strings.TrimSpace(state))
+	}
+	v.u.paint(lines)
+	return nil
+}
+
+func (v *liveView) End(context.Context, *pipeline.Summary) error {
+	v.u.unpaint()
+	return nil
+}
+
+// at is the time of day of an offset, UTC.
+func (v *liveView) at(offset int64) string {
+	return time.Unix(0, v.run.Start+offset).UTC().Format("15:04:05Z")
+}
+
+// numbers are a row's statistics in one line.
+func (v *liveView) numbers(row *pipeline.Row) string {
+	s := &row.Stats
+	if s.Empty() {
+		return "nothing"
+	}
+	text := strconv.FormatFloat(row.IOPS, 'f', 0, 64) + "/s"
+	for i, p := range s.Percentiles {
+		sign := " "
+		if slices.Contains(s.AtLeast, i) {
+			sign = " >="
+		}
+		text += " p" + percentileName(v.run.Percentiles[i]) + sign + brief(p)
+	}
+	return text
+}
+
+// state is what the rules say, the worst of all.
+func (v *liveView) state(q *pipeline.Quantum) string {
+	if len(v.run.Settings.SLA) == 0 {
+		return ""
+	}
+	worst, bad := sla.OK, []string{}
+	for i := range q.Rows {
+		for _, verdict := range q.Rows[i].SLA {
+			switch {
+			case verdict.Status == sla.OK:
+				continue
+			case verdict.Status == sla.Broken, worst == sla.OK:
+				worst = verdict.Status
+			}
+			text := fmt.Sprintf("%s %s", verdict.Rule.Text, verdict.Status)
+			if verdict.Stalled {
+				text += ", stalled"
+			}
+			if !slices.Contains(bad, text) {
+				bad = append(bad, text)
+			}
+		}
+	}
+	if worst == sla.OK {
+		return "  SLA ok"
+	}
+	return fmt.Sprintf("  SLA %s (%s)", worst, strings.Join(bad, "; "))
+}
+
+// brief is a latency in three digits.
+func brief(ns float64) string {
+	for _, unit := range []struct {
+		ns   float64
+		name string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
+		if ns >= unit.ns {
+			return strconv.FormatFloat(ns/unit.ns, 'g', 3, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(ns, 'f', 0, 64) + "ns"
+}
+
+// sparkline draws values in eight heights, from the lowest of them to the highest on a
+// logarithmic scale, at least a factor of two apart; a dot is where there is none.
+func sparkline(values []float64) string {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			v = math.Log2(max(v, 1))
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	span := max(hi-lo, 1)
+	var b strings.Builder
+	for _, v := range values {
+		if math.IsNaN(v) {
+			b.WriteRune('·')
+			continue
+		}
+		b.WriteRune([]rune("▁▂▃▄▅▆▇█")[int((math.Log2(max(v, 1))-lo)/span*7.999)])
+	}
+	return b.String()
+}
