@@ -304,16 +304,14 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		le.counts = [ingest.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
 	}
-	to := at
-	if gap && !back {
-		if asked := le.at + (e.LongestMS-le.runtime)*msec; le.stalled(&now, asked) && 2*(at-asked) > int64(l.Step()) {
-			to = asked
-		}
+	var s stall
+	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.Step()) {
+		s = le.stalled(&now, asked, at-asked)
 	}
 	// What comes too late for its quanta goes into the first that is still open.
 	open := run.Start + l.rounds.grid.start(l.rounds.done)
 	from = max(from, open)
-	to = max(to, from+msec)
+	to := max(at, from+msec)
 	for d := range now {
 		var c counts
 		for b, n := range now[d] {
@@ -334,8 +332,15 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		if int(c.index[len(c.index)-1]) == fio3Grid.Last() {
 			log.lastBucket += c.n[len(c.n)-1]
 		}
-		if err := log.align.add(piece{from - run.Start, to - run.Start, &c}, ingest.Direction(d)); err != nil {
-			return log.at(0, err.Error(), "")
+		pieces := []piece{{from - run.Start, to - run.Start, &c}}
+		if s.share > 0 && s.asked > from {
+			before, after := s.split(&c)
+			pieces = []piece{{from - run.Start, s.asked - run.Start, before}, {to - msec - run.Start, to - run.Start, after}}
+		}
+		for _, p := range pieces {
+			if err := log.align.add(p, ingest.Direction(d)); err != nil {
+				return log.at(0, err.Error(), "")
+			}
 		}
 		log.end = max(log.end, to-run.Start)
 	}
@@ -346,16 +351,60 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 			log.Start = at - run.Start
 		}
 	}
-	if at > le.at {
+	if at > le.at && !gap {
 		le.rate = (sum(&now) - sum(&le.counts)) / float64(at-le.at)
 	}
 	le.counts, le.at, le.runtime = now, at, e.LongestMS
 	return nil
 }
 
-// stalled says that no more was counted than was to be expected until fio asked.
-func (le *liveEntry) stalled(now *[ingest.Directions][]uint64, asked int64) bool {
-	return le.rate > 0 && asked > le.at && sum(now)-sum(&le.counts) <= 1.5*le.rate*float64(asked-le.at)
+// stall says where to put what a stalled job completed: a share of what took less than
+// long until fio asked, ns since 1970, and all the rest when the stall was over.
+type stall struct {
+	asked, long int64
+	share       float64 // 0: it was not stalled
+}
+
+// stalled finds out whether a job was, when fio waited for it or for another one: it has
+// I/Os that took as long, or no more of them than was to be expected until fio asked.
+func (le *liveEntry) stalled(now *[ingest.Directions][]uint64, asked, long int64) (s stall) {
+	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
+	for d, bins := range now {
+		for b, n := range bins {
+			if le.counts[d] != nil {
+				n -= le.counts[d][b]
+			}
+			switch {
+			case n == 0:
+			case fio3Grid.Upper(b) <= long:
+				short += float64(n)
+			default:
+				waited = true
+			}
+		}
+	}
+	if expected <= 0 || !waited && short > 1.5*expected {
+		return s
+	}
+	return stall{asked, long, min(expected/max(short, 1), 1)}
+}
+
+// split splits the I/Os of a direction.
+func (s stall) split(c *counts) (before, after *counts) {
+	before, after = new(counts), new(counts)
+	for i, b := range c.index {
+		share := s.share
+		if fio3Grid.Upper(int(b)) > s.long {
+			share = 0
+		}
+		if share > 0 {
+			before.add(b, c.n[i]*share)
+		}
+		if share < 1 {
+			after.add(b, c.n[i]*(1-share))
+		}
+	}
+	return before, after
 }
 
 func sum(counts *[ingest.Directions][]uint64) (n float64) {

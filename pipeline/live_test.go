@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"reflect"
@@ -264,5 +266,80 @@ func TestLiveChanges(t *testing.T) {
 	}
 	if err = l.Snapshot(t.Context(), noBins); err == nil || !strings.Contains(err.Error(), "json+") {
 		t.Errorf("plain json: %v", err)
+	}
+}
+
+// TestLiveStall: a stream of a real fio on a device that stood still for 3 s, from
+// 08:16:47.6 on: fio printed nothing for 3.3 s. The second that lies wholly within is
+// empty, as it was, and the rule is broken once, whether it was told before the document
+// came that shows it or not.
+func TestLiveStall(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open("testdata/stall/fio-status.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metas []*ingest.Meta
+	if _, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error { metas = append(metas, m); return nil }, nil); err != nil {
+		t.Fatal(err)
+	}
+	const before = 4 // documents before the gap
+	if gap := metas[before].TimestampMS - metas[before-1].TimestampMS; gap != 3270 {
+		t.Fatalf("the gap is %d ms", gap)
+	}
+	settings := liveSettings()
+	settings.SLA = []string{"read p99 < 500ms"}
+	told := map[bool][]string{}
+	for _, asIfLive := range []bool{false, true} {
+		c := new(collect)
+		l, err := NewLive(LiveConfig{Settings: settings, Host: "h", Patience: 2}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range metas {
+			if asIfLive && i == before {
+				for _, long := range []struct {
+					ms      int64
+					overdue bool
+					changes int
+				}{{1000, false, 0}, {1700, false, 0}, {1800, true, 1}, {1900, true, 1}, {3200, true, 1}} {
+					overdue, err := l.Silent(t.Context(), time.Duration(long.ms*msec))
+					if err != nil || overdue != long.overdue || len(c.changes) != long.changes {
+						t.Errorf("silent for %d ms: overdue %v, %v (%v)", long.ms, overdue, c.changes, err)
+					}
+				}
+			}
+			if err = l.Snapshot(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err = l.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sameSums(t, liveSums(c), countedBy(t, text, ingest.Clat))
+		for _, ch := range c.changes {
+			told[asIfLive] = append(told[asIfLive], fmt.Sprint(ch.Breach, (c.run.Start+ch.Start)/1e9%60))
+		}
+		var empty []int64
+		for i, r := range c.rows {
+			if r.Scope == "run" && r.Stats.Empty() {
+				empty = append(empty, (c.run.Start+c.offsets[i])/1e9%60)
+			}
+		}
+		if !slices.Equal(empty, []int64{49}) {
+			t.Errorf("the seconds %v are empty", empty)
+		}
+	}
+	if want := []string{"true 49", "false 50"}; !slices.Equal(told[false], want) || !slices.Equal(told[true], want) {
+		t.Errorf("told from the stream alone %v, live %v", told[false], told[true])
 	}
 }

@@ -26,6 +26,7 @@ type collect struct {
 	rows    []Row
 	offsets []int64
 	leaves  []Leaf
+	changes []Change
 	sum     *Summary
 }
 
@@ -36,6 +37,7 @@ func (c *collect) Quantum(_ context.Context, q *Quantum) error {
 		c.offsets = append(c.offsets, q.Offset)
 	}
 	c.leaves = append(c.leaves, q.Leaves...)
+	c.changes = append(c.changes, q.Changes...)
 	return nil
 }
 func (c *collect) End(_ context.Context, s *Summary) error { c.sum = s; return nil }

@@ -220,7 +220,7 @@ const tick = 20 * time.Millisecond
 const grace = 4 * time.Second
 
 // follow reads the source to its end. The error says why that is not the run's.
-func (s *session) follow(ctx, work context.Context, src *source) error {
+func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 	metas := make(chan *ingest.Meta, 4)
 	quit := make(chan struct{})
 	defer close(quit)
@@ -567,4 +567,4 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 
 func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
 
-var _ io.Reader = (*source)(nil)
+var _ io.Reader = (*liveSource)(nil)

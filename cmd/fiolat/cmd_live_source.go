@@ -19,8 +19,8 @@ import (
 	"fiolat/ingest"
 )
 
-// source is where status documents come from.
-type source struct {
+// liveSource is where status documents come from.
+type liveSource struct {
 	io.Reader
 	name string
 	// live says that it waits for a fio that runs: silence means something.
@@ -33,7 +33,7 @@ type source struct {
 	fio   bool
 }
 
-func (s *source) Read(p []byte) (int, error) {
+func (s *liveSource) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if errors.Is(err, io.EOF) {
 		s.eof.Store(true)
@@ -43,15 +43,15 @@ func (s *source) Read(p []byte) (int, error) {
 
 // ended says that the run has come to its end, also if that was because of a signal: fio
 // prints its last document then.
-func (s *source) ended() bool { return s.fio && s.eof.Load() }
+func (s *liveSource) ended() bool { return s.fio && s.eof.Load() }
 
 // source opens what the arguments name.
-func (s *session) source(ctx context.Context, command []string) (*source, error) {
+func (s *session) source(ctx context.Context, command []string) (*liveSource, error) {
 	if command != nil {
 		return s.u.startFio(command)
 	}
 	name := s.c.Args().First()
-	none := &source{name: name, interrupt: func() {}, close: func() error { return nil }}
+	none := &liveSource{name: name, interrupt: func() {}, close: func() error { return nil }}
 	if name == "" || name == "-" {
 		// Whoever writes into the pipe had the same signal, mostly.
 		in, file := s.u.stdin.(*os.File)
@@ -131,7 +131,7 @@ func (e *fioError) Error() string { return fmt.Sprintf("fio ended with exit code
 
 // startFio starts fio. Signals go to it, and what it prints beside its documents goes
 // to standard error.
-func (u *ui) startFio(args []string) (*source, error) {
+func (u *ui) startFio(args []string) (*liveSource, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	// Of a group of its own: signals of the terminal would reach it twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -165,7 +165,7 @@ func (u *ui) startFio(args []string) (*source, error) {
 	}()
 	documents, pipe := io.Pipe()
 	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.say("info", "%s", line) })) }()
-	return &source{Reader: documents, name: "fio", live: true, fio: true,
+	return &liveSource{Reader: documents, name: "fio", live: true, fio: true,
 		interrupt: func() {
 			if !signalled.Load() { // not by a signal to this process
 				_ = cmd.Process.Signal(os.Interrupt)

@@ -17,7 +17,8 @@ type Change struct {
 type Watch struct {
 	need   int
 	broken bool
-	row    int // verdicts in a row that speak against the present state
+	row    int   // verdicts in a row that speak against the present state
+	told   int64 // when the breach began: what lies before is no recovery from it
 	since  Change
 
 	// Counts of quanta by status, of breaches, and the worst value with its quantum.
@@ -60,6 +61,9 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	case Unknown:
 		return c, false
 	case against:
+		if w.broken && start < w.told {
+			return c, false
+		}
 	default:
 		w.row = 0
 		return c, false
@@ -75,6 +79,7 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	w.broken = !w.broken
 	if w.broken {
 		w.Breaches++
+		w.told = w.since.Start
 	}
 	w.since.Last = v
 	return w.since, true
@@ -86,7 +91,7 @@ func (w *Watch) Stall(v Verdict, start, end int64) (c Change, changed bool) {
 	if w.broken || w.need > 1 && v.Rule.For > 0 {
 		return c, false
 	}
-	w.broken, w.row = true, 0
+	w.broken, w.row, w.told = true, 0, start
 	w.Breaches++
 	return Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}, true
 }
