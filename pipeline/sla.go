@@ -195,7 +195,7 @@ func (w *Watch) sorted() []Dims {
 
 // silent tells the rules that nothing has been heard since `from`, until `at`, both in
 // ns from the run's start: see Live.Silent. A breach begins with the quantum with which
-// it will begin when the quanta come.
+// it will begin when the quanta come, if that is not too far ahead.
 func (w *Watch) silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval
@@ -204,8 +204,11 @@ func (w *Watch) silent(ctx context.Context, from, at int64) error {
 		q := Quantum{Offset: first}
 		for i, v := range s.judge.Silent(at-from, interval) {
 			start := first + v.Window - interval
-			if v.Status != sla.Broken || at < start {
+			if v.Status != sla.Broken || at < start && start-at <= (at-from)/3 {
 				continue
+			}
+			for start > at { // nobody should wait for a long quantum
+				start -= interval
 			}
 			if c, changed := s.watches[i].Stall(v, start, start+interval); changed {
 				q.Offset = start
