@@ -155,7 +155,8 @@ func ParseMeta(r io.Reader, path string) (*Meta, error) {
 }
 
 // EachMeta reads a stream of documents as fio prints them with --status-interval, and
-// hands each on as soon as its closing brace is there. One that is cut or damaged is
+// hands each on as soon as its closing brace is there. fio --client makes one document
+// of all that its servers have reported, which is handed on as several. One that is cut or damaged is
 // passed over; lost, if it is not nil, is told of it. cut says that the last one was.
 // An error of each ends the reading and is returned as it is; without any document
 // the error says why.
@@ -184,8 +185,10 @@ func EachMeta(r io.Reader, path string, each func(*Meta) error, lost func(error)
 			if err == nil {
 				if len(m.Entries) > 0 {
 					any, failed = true, nil
-					if err = each(m); err != nil {
-						return false, err
+					for _, round := range m.rounds() {
+						if err = each(round); err != nil {
+							return false, err
+						}
 					}
 				} else if !any && failed == nil {
 					failed = &syntaxError{s.line, "JSON, but no jobs of fio in it"}

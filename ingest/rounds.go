@@ -1,0 +1,96 @@
+package ingest
+
+// rounds takes apart what fio --client --status-interval makes one document of: each
+// server's reports, one after the other, every one of which has all of its jobs with
+// cumulative counts. Each round has the latest entry of every job. A document without
+// repetitions is its own only round.
+func (m *Meta) rounds() []*Meta {
+	if !m.ClientServer {
+		return []*Meta{m}
+	}
+	var hosts []string
+	entries := map[string][]Entry{}
+	for _, e := range m.Entries {
+		if entries[e.Host] == nil {
+			hosts = append(hosts, e.Host)
+		}
+		entries[e.Host] = append(entries[e.Host], e)
+	}
+	most := 1
+	jobs := map[string]int{}
+	for _, h := range hosts {
+		jobs[h] = period(entries[h])
+		most = max(most, len(entries[h])/jobs[h])
+	}
+	if most == 1 {
+		return []*Meta{m}
+	}
+	var out []*Meta
+	for round := range most {
+		r := *m
+		r.Entries = nil
+		for _, h := range hosts {
+			all, n := entries[h], jobs[h]
+			at := min(round*n, len(all)-n)
+			r.Entries = append(r.Entries, all[at:at+n]...)
+		}
+		out = append(out, &r)
+	}
+	return out
+}
+
+// apart is how many ms of runtime lie between two status reports at least; two jobs of
+// one name that run side by side differ by less.
+const apart = 100
+
+// period is the number of jobs of a host whose entries these are: the smallest after
+// which they repeat with counts that never fall.
+func period(all []Entry) int {
+	for n := 1; n <= len(all)/2; n++ {
+		if len(all)%n == 0 && repeats(all, n) {
+			return n
+		}
+	}
+	return len(all)
+}
+
+func repeats(all []Entry, n int) bool {
+	for at := n; at < len(all); at += n {
+		moved := at > n && at+n == len(all) // the last report follows the one before at any time
+		for i := at; i < at+n; i++ {
+			before, e := &all[i-n], &all[i]
+			if before.JobName != e.JobName || before.GroupID != e.GroupID || e.LongestMS < before.LongestMS {
+				return false
+			}
+			moved = moved || e.LongestMS-before.LongestMS >= apart
+			for d := range e.Dirs {
+				for k := range e.Dirs[d].Kind {
+					if falls(&before.Dirs[d].Kind[k], &e.Dirs[d].Kind[k]) {
+						return false
+					}
+				}
+			}
+		}
+		if !moved {
+			return false
+		}
+	}
+	return true
+}
+
+// falls says that a later count is smaller in all, or in a bucket.
+func falls(before, t *Totals) bool {
+	if t.N < before.N {
+		return true
+	}
+	i := 0
+	for _, b := range before.Bins {
+		for i < len(t.Bins) && t.Bins[i].NS < b.NS {
+			i++
+		}
+		if i == len(t.Bins) || t.Bins[i].NS != b.NS || t.Bins[i].Count < b.Count {
+			return true
+		}
+	}
+	return false
+}
