@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"os"
@@ -112,10 +111,10 @@ func (u *ui) session(c *cli.Context) (s *session, command []string, err error) {
 	var bad faults
 	args := c.Args().Slice()
 	if len(args) > 0 && args[0] == "--" {
-		if command = args[1:]; len(command) == 0 {
-			bad.add(usagef("fiolat live --: name fio and its arguments"))
+		if len(args) == 1 {
+			return nil, nil, usagef("fiolat live --: name fio and its arguments")
 		}
-		args = nil
+		command, args = args[1:], nil
 	}
 	if len(args) > 1 {
 		bad.add(usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
@@ -182,9 +181,17 @@ func (u *ui) session(c *cli.Context) (s *session, command []string, err error) {
 	return s, command, bad.err()
 }
 
+// sayer says what is written to it.
+type sayer struct{ u *ui }
+
+func (s sayer) Write(p []byte) (int, error) {
+	s.u.say("info", "%s", strings.TrimRight(string(p), "\n"))
+	return len(p), nil
+}
+
 // alerts starts telling whom the flags name; nil if nobody.
 func (u *ui) alerts(c *cli.Context, rules bool) (*alert.Dispatcher, error) {
-	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Output: u.stderr, Warn: u.warn}
+	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Output: sayer{u}, Warn: u.warn}
 	if cfg.Webhook == "" && cfg.Command == "" {
 		return nil, nil
 	}
@@ -443,30 +450,37 @@ func (s *session) silent(ctx context.Context) error {
 	return nil
 }
 
-// conclude ends all runs; err is why the stream was not read to its end.
-func (s *session) conclude(ctx context.Context, err error) error {
+// conclude ends all runs; why is why the stream was not read to its end.
+func (s *session) conclude(ctx context.Context, why error) error {
+	var errs []error
+	s.u.unpaint()
 	for i, r := range s.runs {
-		e := err
-		if e == nil {
-			r.end, e = r.End(ctx)
+		err := why
+		if err == nil {
+			r.end, err = r.End(ctx)
 		}
-		e = r.sink.Close(ctx, e)
-		s.u.unpaint()
+		err = r.sink.Close(ctx, err)
 		report := r.sink.Report()
 		if run := r.Run(); run != nil {
-			e = s.u.concluded(s.c, run, r.end, report, e)
-		}
-		if i == 0 && e == nil && r.end != nil {
-			err = failOnSLA(s.c, r.end)
-		}
-		if e != nil && !errors.Is(err, e) {
-			err = errors.Join(err, e)
+			err = s.u.concluded(s.c, run, r.end, report, err)
 		}
 		for _, f := range report.Files {
 			s.u.say("info", "  %s", f)
 		}
+		if err == nil && r.end.Account.Placed == 0 {
+			s.u.say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
+		}
+		if err == nil && i == 0 {
+			err = failOnSLA(s.c, r.end)
+		}
+		if why == nil || i == 0 { // of several kinds it is the same
+			errs = append(errs, err)
+		}
 	}
-	return err
+	if len(s.runs) == 0 {
+		return why
+	}
+	return errors.Join(errs...)
 }
 
 // alertWait is how long is waited at the end for alerts that are on their way.
@@ -566,5 +580,3 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
-
-var _ io.Reader = (*liveSource)(nil)

@@ -10,7 +10,7 @@ import (
 
 // TestDocExamples runs the commands of pages whose examples run as they stand.
 func TestDocExamples(t *testing.T) {
-	for _, page := range []string{"sla"} {
+	for _, page := range []string{"sla", "live"} {
 		text, err := os.ReadFile("../../docs/" + page + ".md")
 		if err != nil {
 			t.Fatal(err)

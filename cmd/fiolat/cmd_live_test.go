@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/alert"
+)
+
+func TestFioCommand(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		line     string
+		interval time.Duration
+		want     string
+		step     time.Duration
+		err      string
+	}{
+		{"fio job.fio", 0, "fio --output-format=normal,json+ --status-interval=1000ms job.fio", time.Second, ""},
+		{"fio job.fio", 200 * time.Millisecond, "fio --output-format=normal,json+ --status-interval=200ms job.fio", 200 * time.Millisecond, ""},
+		{"fio job.fio", 10 * time.Second, "fio --output-format=normal,json+ --status-interval=1000ms job.fio", time.Second, ""},
+		{"/opt/fio --status-interval=5 job.fio", 0, "/opt/fio --output-format=normal,json+ --status-interval=5 job.fio", 5 * time.Second, ""},
+		{"fio --status-interval 2s job.fio", 0, "fio --output-format=normal,json+ --status-interval 2s job.fio", 2 * time.Second, ""},
+		{"fio --output-format=json+ job.fio", 0, "fio --status-interval=1000ms --output-format=json+ job.fio", time.Second, ""},
+		{"fio --output-format json,terse job.fio", 0, "", 0, "needs json+"},
+		{"fio --output=f job.fio", 0, "", 0, "--follow FILE"},
+		{"fio -o f job.fio", 0, "", 0, "--follow FILE"},
+		{"fio --minimal job.fio", 0, "", 0, "minimal"},
+		{"fio --client=h job.fio", 0, "", 0, "nothing before its end"},
+		{"fio --status-interval=often job.fio", 0, "", 0, "want a time"},
+	} {
+		got, step, err := fioCommand(strings.Fields(tc.line), tc.interval)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) || exitCode(err) != exitUsage {
+				t.Errorf("%s: %v, want %q", tc.line, err, tc.err)
+			}
+			continue
+		}
+		if err != nil || strings.Join(got, " ") != tc.want || step != tc.step {
+			t.Errorf("%s: %q, %v, %v", tc.line, got, step, err)
+		}
+	}
+}
+
+// TestSplit: of what fio prints the documents go one way, and the other way all else,
+// of its reports the last one.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	report := func(n int) string {
+		return fmt.Sprintf("\nx: (groupid=0, jobs=1): err= 0: pid=%d\n  read: IOPS=1\n\nRun status group 0 (all jobs):\n   READ: %d\n", n, n)
+	}
+	text := "x: (g=0): rw=read\nfio-3.33\nStarting 1 process\n\n{\n  \"a\" : {\n  }\n}\n" + report(1) + "{\n1\n}\nfio: warned\n" + report(2) + "fio: terminating on signal 2\n{\n2\n}\n" + report(3)
+	var documents, said strings.Builder
+	if err := split(strings.NewReader(text), &documents, func(l string) { said.WriteString(l + "\n") }); err != nil {
+		t.Fatal(err)
+	}
+	if want := "{\n  \"a\" : {\n  }\n}\n{\n1\n}\n{\n2\n}\n"; documents.String() != want {
+		t.Errorf("documents %q", documents.String())
+	}
+	if want := "x: (g=0): rw=read\nfio-3.33\nStarting 1 process\n\nfio: warned\nfio: terminating on signal 2\n" + strings.TrimPrefix(report(3), "\n"); said.String() != want {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+func TestSparkline(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]float64{
+		"":         nil,
+		"▁▁▁":      {1000, 1000, 1000},
+		"▁·█":      {1000, math.NaN(), 1e6},
+		"▁▂▃▄▅▆▇█": {1, 2, 4, 8, 16, 32, 64, 128},
+		"▁▅":       {1000, 1415}, // half of the factor of two that is the least
+	} {
+		if got := sparkline(values); got != want {
+			t.Errorf("%v: %s, want %s", values, got, want)
+		}
+	}
+}
+
+// status is a stream of documents of one job that completes so many reads in each
+// second, the last of them now.
+func status(start time.Time, reads ...int) []byte {
+	var b bytes.Buffer
+	n := 0
+	for i, r := range reads {
+		n += r
+		fmt.Fprintf(&b, `{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","job_runtime":%d,"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,"min":1000,"max":100096,"bins":{"1004":%d,"100096":%d}}}}]}`+"\n",
+			start.Add(time.Duration(i+1)*time.Second).UnixMilli(), 1000*(i+1), n, 1000*(i+1), n, n-n/10, n/10)
+	}
+	return b.Bytes()
+}
+
+func repeat(n, times int) []int { return slices.Repeat([]int{n}, times) }
+
+// TestLiveDocuments: the same documents from a file, from a growing one and from
+// standard input; several kinds side by side.
+func TestLiveDocuments(t *testing.T) {
+	t.Parallel()
+	stream := real + "/live/fio-status.json"
+	text, err := os.ReadFile(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []esmodeltest.Doc
+	for _, from := range [][]string{{stream}, {"--follow", stream}, {"-"}, nil} {
+		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+		code, stdout, stderr := fiolat(t, text, append([]string{"live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--format", "ndjson"}, from...)...)
+		if code != exitOK || strings.Count(stdout, `"scope":"run"`) != 7 || !strings.Contains(stderr, "72001 logged") {
+			t.Fatalf("%v: exit %d\n%s\n%s", from, code, stderr, stdout)
+		}
+		docs := append(s.Docs("fio-histogram-*"), s.Docs("fio-percentiles-*")...)
+		if want == nil {
+			want = docs
+		}
+		if len(docs) == 0 || len(docs) != len(want) {
+			t.Fatalf("%v: %d documents, want %d", from, len(docs), len(want))
+		}
+		for i := range docs {
+			if docs[i].ID != want[i].ID || !bytes.Equal(docs[i].Source, want[i].Source) {
+				t.Fatalf("%v: %s, want %s", from, docs[i].Source, want[i].Source)
+			}
+		}
+		if run := s.Docs("fio-run"); len(run) != 1 || !strings.Contains(string(run[0].Source), `"status":"complete"`) {
+			t.Errorf("%v: %v", from, run)
+		}
+	}
+
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	kinds := regexp.MustCompile(`"clat_ns":({.*?}})`).ReplaceAll(status(time.Now().Add(-time.Minute), 100, 200, 300), []byte(`"slat_ns":$1,"clat_ns":$1,"lat_ns":$1`))
+	if code, _, stderr := fiolat(t, kinds, "live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--kind", "clat,slat,lat"); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	sums := map[string]float64{}
+	for _, d := range s.Docs("fio-histogram-*") {
+		var doc struct {
+			Samples float64
+			Fio     struct{ Kind string }
+		}
+		if err := json.Unmarshal(d.Source, &doc); err != nil {
+			t.Fatal(err)
+		}
+		sums[doc.Fio.Kind] += doc.Samples
+	}
+	if len(sums) != 3 || math.Abs(sums["clat"]-600) > 1e-6 || math.Abs(sums["slat"]-sums["clat"]) > 1e-6 || math.Abs(sums["lat"]-sums["clat"]) > 1e-6 || len(s.Docs("fio-run")) != 3 {
+		t.Errorf("I/Os by kind: %v; %d documents of runs", sums, len(s.Docs("fio-run")))
+	}
+}
+
+// TestLiveAuto: the interval is chosen from the first minute, on the ladder of logs.
+func TestLiveAuto(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	start := time.Now().Truncate(time.Minute).Add(-2 * time.Minute)
+	code, _, stderr := fiolat(t, status(start, repeat(300, 90)...), "live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--interval", "auto", "--percentiles", "50,99")
+	if code != exitOK || !strings.Contains(stderr, "2s chosen: p99 is known to within 10 % of itself") || !strings.Contains(stderr, "by the first 1m0s") {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	if run := string(s.Docs("fio-run")[0].Source); !strings.Contains(run, `"interval":{"ms":2000`) || !strings.Contains(run, "by the first 1m0s") {
+		t.Errorf("the document of the run does not say so: %s", run)
+	}
+	if code, _, stderr := fiolat(t, status(start, 100, 100, 100), "live", "--output", t.TempDir(), "--interval", "auto"); code != exitOK || !strings.Contains(stderr, "chosen: ") {
+		t.Errorf("less than a minute: exit %d\n%s", code, stderr)
+	}
+}
+
+// TestLiveAlerts: what is broken now is told, what is over since long is not, and who
+// could not be told is named.
+func TestLiveAlerts(t *testing.T) {
+	t.Parallel()
+	var told []map[string]any
+	answer := http.StatusOK
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var event map[string]any
+		body := new(bytes.Buffer)
+		if _, err := body.ReadFrom(r.Body); err != nil || r.Header.Get(alert.SignatureHeader) != alert.Sign([]byte("key"), body.Bytes()) || json.Unmarshal(body.Bytes(), &event) != nil || event["id"] != r.Header.Get(alert.IDHeader) {
+			t.Errorf("%v %s", r.Header, body)
+		}
+		told = append(told, event)
+		w.WriteHeader(answer)
+	}))
+	defer hook.Close()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reads := []int{500, 500, 500, 10, 500, 10, 10, 500, 10, 500, 500} // broken from the 6th second on, kept from the 10th
+	live := func(start time.Time) (int, string) {
+		told = nil
+		code, _, stderr := fiolat(t, status(start, reads...), "live", "--output", t.TempDir(), "--run-id", "R", "--sla", "iops >= 100", "--alert-webhook", hook.URL+"/token", "--alert-secret-file", secret, "--interval", "1s")
+		if strings.Contains(stderr, "token") {
+			t.Errorf("the URL is told:\n%s", stderr)
+		}
+		return code, stderr
+	}
+	now := time.Now().Truncate(time.Second)
+	start := now.Add(-15 * time.Second)
+	code, stderr := live(start)
+	if code != exitOK || len(told) != 2 || told[0]["event"].(map[string]any)["action"] != "sla-breach" || told[1]["event"].(map[string]any)["action"] != "sla-recovery" {
+		t.Fatalf("exit %d, %v\n%s", code, told, stderr)
+	}
+	for i, second := range []int{5, 9} {
+		if at := told[i]["@timestamp"]; at != start.Add(time.Duration(second)*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") {
+			t.Errorf("event %d is at %v; the run began at %v", i, at, start)
+		}
+	}
+	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(told) != 0 || !strings.Contains(stderr, "are not alerted") {
+		t.Errorf("exit %d, %d told of an hour ago\n%s", code, len(told), stderr)
+	}
+	answer = http.StatusGone
+	if code, stderr = live(start); code != exitIncomplete || !strings.Contains(stderr, "was not told: SLA broken: all iops >= 100; it is 10 I/Os per second: 410 Gone") || !strings.Contains(stderr, "0 delivered, 2 not") {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+func TestLiveUsage(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stream := real + "/live/fio-status.json"
+	for _, tc := range []struct {
+		name, args string
+		code       int
+		want       string
+	}{
+		{"two files", "a b", exitUsage, "to start fio"},
+		{"no command", "--", exitUsage, "name fio"},
+		{"a command that is not there", "-- /nonexistent/fio x", exitUsage, "/nonexistent/fio"},
+		{"a file that is not there", "/nonexistent/f", exitInput, "/nonexistent/f"},
+		{"follow nothing", "--follow", exitUsage, "name the FILE"},
+		{"alerts without rules", "--alert-command true -", exitUsage, "--sla"},
+		{"no URL", "--sla iops>=1 --alert-webhook example.org -", exitUsage, "--alert-webhook"},
+		{"a password", "--sla iops>=1 --alert-webhook http://u:pw@example.org -", exitUsage, "FIOLAT_ALERT_WEBHOOK"},
+		{"no secret", "--sla iops>=1 --alert-webhook http://127.0.0.1:1 --alert-secret-file " + empty + " -", exitUsage, "no secret"},
+		{"a kind", "--kind clat,plat -", exitUsage, "plat"},
+		{"a format", "--format xml -", exitUsage, "ndjson"},
+		{"accuracy", "--accuracy 5% -", exitUsage, "--interval auto"},
+		{"a part of nothing", "--part a -", exitUsage, "--run-id"},
+		{"not live", real + "/gaps/gaps_clat_hist.1.log", exitInput, "no JSON of fio"},
+		{"a kind that is not there", "--kind slat --output " + t.TempDir() + " " + stream, exitOK, "slat_percentiles=1"},
+		{"an SLA", "--output " + t.TempDir() + " --fail-on-sla --sla iops>=1000000 " + stream, exitSLA, "SLA broken"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			code, _, stderr := fiolat(t, nil, append([]string{"live"}, strings.Fields(tc.args)...)...)
+			if code != tc.code || !strings.Contains(stderr, tc.want) || strings.Contains(stderr, "u:pw") {
+				t.Errorf("exit %d, want %d and %q in:\n%s", code, tc.code, tc.want, stderr)
+			}
+		})
+	}
+}
