@@ -130,7 +130,7 @@ type fioError struct{ code int }
 func (e *fioError) Error() string { return fmt.Sprintf("fio ended with exit code %d", e.code) }
 
 // startAt is the part of a second at which fio is started.
-const startAt = 750 * time.Millisecond
+const startAt = 900 * time.Millisecond
 
 // startFio starts fio. Signals go to it, and what it prints beside its documents goes
 // to standard error.
@@ -147,7 +147,7 @@ func (u *ui) startFio(args []string) (*liveSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The quanta end with whole seconds. fio needs 0.3 s and more until its clock for the
+	// The quanta end with whole seconds. fio needs 0.2 s and more until its clock for the
 	// documents runs: started now they come soon after the ends, and not just before.
 	time.Sleep((startAt - time.Duration(time.Now().Nanosecond()) + time.Second) % time.Second)
 	if err = cmd.Start(); err != nil {

@@ -175,10 +175,15 @@ func poll(t *testing.T, url, body string, answer any) bool {
 
 // TestLiveInTime: through fiolat live -- fio ... each interval can be found soon after
 // its end, the sums are fio's, and they stay so when the logs are ingested afterwards.
+//
+// It runs before the parallel tests: what is measured is fiolat and not how busy they
+// keep the server. As docs/live.md says, setup comes first.
 func TestLiveInTime(t *testing.T) {
-	t.Parallel()
 	es := server(t)
 	prefix := livePrefix(t, es, "time")
+	if code, _, stderr := fiolat(t, nil, "setup", "--es", es, "--index-prefix", prefix); code != exitOK {
+		t.Fatalf("setup: exit %d\n%s", code, stderr)
+	}
 	dir := t.TempDir()
 	// What fio prints, kept to compare with.
 	script := "#!/bin/bash\nset -o pipefail\nfio \"$@\" | tee " + dir + "/fio.json\n"
