@@ -230,7 +230,7 @@ func TestSpoolOfTheLivingStays(t *testing.T) {
 	c.maxWait = -1
 	dir := t.TempDir()
 	run := testRun()
-	dead := filepath.Join(dir, "fio-spool"+fileTail(run.ID, "")+ndjson)
+	dead := filepath.Join(dir, "fio-spool"+fileTail(run)+ndjson)
 	if err := os.WriteFile(dead, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -504,36 +504,6 @@ func (s *session) tellLost(ctx context.Context) error {
 	return nil
 }
 
-// tee is several sinks, one after the other.
-type tee []pipeline.Sink
-
-func (t tee) Begin(ctx context.Context, run *pipeline.Run) error {
-	for _, s := range t {
-		if err := s.Begin(ctx, run); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t tee) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	for _, s := range t {
-		if err := s.Quantum(ctx, q); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t tee) End(ctx context.Context, sum *pipeline.Summary) error {
-	for _, s := range t {
-		if err := s.End(ctx, sum); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // flushed is a renderer whose rows are seen at once.
 type flushed struct{ *renderer }
 

@@ -59,9 +59,9 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 			return err
 		}
 		defer client.Close() //nolint:errcheck // it was only read
-		replay, err = esmodel.OpenStored(ctx, client, c.String("index-prefix"), args[0])
+		replay, err = esmodel.OpenStored(ctx, client, c.String("index-prefix"), args[0], cfg.Settings.Kind)
 	case docs:
-		replay, err = esmodel.OpenStoredDir(args[0], c.String("run-id"))
+		replay, err = esmodel.OpenStoredDir(args[0], c.String("run-id"), cfg.Settings.Kind)
 	default:
 		summary, err = u.logs(ctx, c, args, cfg, file)
 	}
