@@ -262,3 +262,42 @@ func TestLiveUsage(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveKindsBesideLogs: an ingest of one kind leaves the documents of another alone.
+func TestLiveKindsBesideLogs(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	count := func() map[string]int {
+		n := map[string]int{}
+		for _, index := range []string{"fio-histogram-*", "fio-percentiles-*", "fio-run"} {
+			for _, d := range s.Docs(index) {
+				var doc struct{ Fio struct{ Kind string } }
+				if err := json.Unmarshal(d.Source, &doc); err != nil {
+					t.Fatal(err)
+				}
+				n[doc.Fio.Kind]++
+			}
+		}
+		return n
+	}
+	var want map[string]int
+	for i, flags := range [][]string{{"--kind", "clat"}, {"--kind", "slat"}, {"--kind", "clat", "--interval", "3s"}, {"--kind", "clat"}} {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", real + "/latkinds"}, flags...)...); code != exitOK {
+			t.Fatalf("%v: exit %d\n%s", flags, code, stderr)
+		}
+		switch n := count(); i {
+		case 1:
+			if want = n; n["clat"] == 0 || n["slat"] == 0 {
+				t.Fatalf("documents by kind: %v", n)
+			}
+		case 2:
+			if n["slat"] != want["slat"] || n["clat"] >= want["clat"] {
+				t.Errorf("documents by kind: %v, before %v", n, want)
+			}
+		case 3:
+			if n["slat"] != want["slat"] || n["clat"] != want["clat"] {
+				t.Errorf("documents by kind: %v, before %v", n, want)
+			}
+		}
+	}
+}

@@ -298,7 +298,7 @@ func TestMergeIncomplete(t *testing.T) {
 
 	// A part that is ingested again while it is read is noticed.
 	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
-		return r.URL.Path == "/_search" && bytes.Contains(peek(r), []byte("fio.kind"))
+		return r.URL.Path == "/_search" && bytes.Contains(peek(r), []byte(`"scope"`))
 	}, Reply: func(b []byte) []byte { return []byte(`{"hits":{"hits":[]}}`) }})
 	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es", s.URL, "R")
 }
