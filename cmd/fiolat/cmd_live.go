@@ -97,6 +97,9 @@ func live(ctx context.Context, u *ui, c *cli.Context) (err error) {
 		return err
 	}
 	err = s.follow(ctx, work, src)
+	if err != nil && command != nil && ctx.Err() == nil {
+		u.say("warning", "%v; fio goes on alone", err)
+	}
 	err = errors.Join(s.conclude(work, err), src.close())
 	return errors.Join(err, s.tellLost(work))
 }

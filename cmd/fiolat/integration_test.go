@@ -23,6 +23,7 @@ func server(t *testing.T) string {
 	if url == "" {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections) // else they are goroutines left behind
 	return url
 }
 
