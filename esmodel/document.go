@@ -224,33 +224,54 @@ func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline
 // three. Buckets that get none are left out. latency.buckets keeps the weights, to
 // the last bit.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
+	sum, whole, err := e.count(leaf.Hist)
+	if err != nil {
+		return dst, err
+	}
+	dst = e.head(dst, q, leafScope, leaf.Dims, leaf.Logs, sum)
+	dst = e.docCount(dst, whole)
+	dst = append(dst, `,"latency":{`...)
+	dst = e.histogram(dst, leaf.Limits, leaf.Members)
+	return append(dst, '}', '}'), nil
+}
+
+// count prepares what histogram appends, and returns the I/Os in h, exact and rounded.
+func (e *Encoder) count(h *fiohist.Hist) (sum, whole float64, err error) {
 	e.values, e.counts, e.index, e.exact = e.values[:0], e.counts[:0], e.index[:0], e.exact[:0]
 	e.weights = [octaves]float64{}
-	sum, before := 0.0, 0.0 // the running sum, and as it was rounded last
-	leaf.Hist.Each(func(i int, w float64) {
+	h.Each(func(i int, w float64) {
 		sum += w
-		if r := math.Floor(sum + 0.5); r > before {
+		if r := math.Floor(sum + 0.5); r > whole {
 			e.values = append(e.values, e.middle[i]...)
-			e.counts = append(strconv.AppendInt(e.counts, int64(r-before), 10), ',') // below 2^63, or refused below
-			before = r
+			e.counts = append(strconv.AppendInt(e.counts, int64(r-whole), 10), ',') // below 2^63, or refused by count
+			whole = r
 		}
 		e.index = append(e.index, e.number[i]...)
 		e.exact = append(e.weight.append(e.exact, w), ',')
 		e.weights[e.octave[i]] += w
 	})
 	if !(sum >= 0 && sum < math.MaxInt64/2) {
-		return dst, fmt.Errorf("%w: %v", ErrNotFinite, sum)
+		return sum, whole, fmt.Errorf("%w: %v", ErrNotFinite, sum)
 	}
-	dst = e.head(dst, q, leafScope, leaf.Dims, leaf.Logs, sum)
-	if before > 0 {
-		if before > maxDocCount {
-			before = maxDocCount
-			e.Clamped++
-		}
-		dst = append(dst, `,"_doc_count":`...)
-		dst = strconv.AppendInt(dst, int64(before), 10)
+	return sum, whole, nil
+}
+
+// docCount appends _doc_count, if there is one.
+func (e *Encoder) docCount(dst []byte, whole float64) []byte {
+	if whole == 0 {
+		return dst
 	}
-	dst = append(dst, `,"latency":{"histogram":{"values":[`...)
+	if whole > maxDocCount {
+		whole = maxDocCount
+		e.Clamped++
+	}
+	dst = append(dst, `,"_doc_count":`...)
+	return strconv.AppendInt(dst, int64(whole), 10)
+}
+
+// histogram appends the fields of latency that are of the histogram counted last.
+func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
+	dst = append(dst, `"histogram":{"values":[`...)
 	dst = append(dst, trim(e.values)...)
 	dst = append(dst, `],"counts":[`...)
 	dst = append(dst, trim(e.counts)...)
@@ -268,11 +289,11 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 		dst = appendFloat(dst, w)
 	}
 	dst = append(dst, '}')
-	if leaf.Limits.Known {
+	if limits.Known {
 		dst = append(dst, `,"limits":{"min":`...)
-		dst = strconv.AppendInt(dst, leaf.Limits.Min, 10)
+		dst = strconv.AppendInt(dst, limits.Min, 10)
 		dst = append(dst, `,"max":`...)
-		dst = strconv.AppendInt(dst, leaf.Limits.Max, 10)
+		dst = strconv.AppendInt(dst, limits.Max, 10)
 		dst = append(dst, '}')
 	}
 	g := e.run.Geometry
@@ -283,12 +304,12 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	dst = append(dst, `,"unit_ns":`...)
 	dst = strconv.AppendInt(dst, g.Unit, 10)
 	dst = append(dst, `,"logs":[`...)
-	dst = append(dst, trim(e.members(leaf.Members))...)
+	dst = append(dst, trim(e.members(members))...)
 	dst = append(dst, `],"index":[`...)
 	dst = append(dst, trim(e.index)...)
 	dst = append(dst, `],"count":[`...)
 	dst = append(dst, trim(e.exact)...)
-	return append(dst, `]}}}`...), nil
+	return append(dst, `]}`...)
 }
 
 // members are the logs that a leaf is of, as the first and the last of each stretch
@@ -331,26 +352,27 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if empty {
 		return append(dst, '}'), nil
 	}
-	if len(s.AtLeast) > 0 {
-		dst = append(dst, `,"at_least":[`...)
-		for i, n := range s.AtLeast {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(dst, '"')
-			dst = append(dst, e.names[n]...)
-			dst = append(dst, '"')
-		}
-		dst = append(dst, ']')
-	}
-	dst = append(dst, `,"latency":`...)
+	dst = e.appendAtLeast(dst, s)
+	dst = append(dst, `,"latency":{`...)
 	dst = e.stats(dst, s)
-	return append(dst, '}'), nil
+	return append(dst, '}', '}'), nil
 }
 
-// stats appends the latency object of statistics that are not empty.
+// appendAtLeast appends which percentiles may be longer than they are said to be.
+func (e *Encoder) appendAtLeast(dst []byte, s *fiohist.Stats) []byte {
+	for i, name := range e.atLeast(s) {
+		dst = append(dst, [2]string{`,"at_least":["`, `","`}[min(i, 1)]...)
+		dst = append(dst, name...)
+	}
+	if len(s.AtLeast) > 0 {
+		dst = append(dst, `"]`...)
+	}
+	return dst
+}
+
+// stats appends the fields of latency that are of statistics that are not empty.
 func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
-	dst = append(dst, `{"min":`...)
+	dst = append(dst, `"min":`...)
 	dst = appendFloat(dst, s.Min)
 	dst = append(dst, `,"max":`...)
 	dst = appendFloat(dst, s.Max)
@@ -377,7 +399,7 @@ func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
 		dst = appendLimit(dst, s.Upper[i])
 		dst = append(dst, '}')
 	}
-	return append(dst, '}', '}')
+	return append(dst, '}')
 }
 
 // appendLimit appends a confidence limit, null if there is none.

@@ -16,7 +16,7 @@ import (
 
 // TemplateVersion is in the _meta of templates and indices; raise it with each
 // change of mappings.
-const TemplateVersion = 2
+const TemplateVersion = 3
 
 // priority lies above what Elastic ships and below what people tend to take to
 // override others.
@@ -256,7 +256,7 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	m["_meta"] = meta
 	// The meta of a field is what one sees who may read an index and nothing else.
 	within(m, "run", "id")["meta"] = map[string]any{"fiolat": strconv.Itoa(TemplateVersion)}
-	if kind == KindHistogram && !histogram {
+	if (kind == KindHistogram || kind == KindProbe) && !histogram {
 		latency := within(m, "latency")["properties"].(map[string]any)
 		latency["histogram"] = map[string]any{"type": "object", "enabled": false}
 	}

@@ -11,6 +11,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/internal/like"
+	"fiolat/internal/probe"
 	"fiolat/kibana"
 	"fiolat/pipeline"
 )
@@ -40,6 +41,7 @@ func exitCode(err error) int {
 		esUsage    *esmodel.UsageError
 		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError
+		probeUsage *probe.UsageError
 	)
 	var broken *slaError
 	var fio *fioError
@@ -52,7 +54,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, errCompare):
 		return exitCompare
-	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage):
+	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage), errors.As(err, &probeUsage):
 		return exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &output):
 		return exitIncomplete

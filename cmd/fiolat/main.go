@@ -120,7 +120,7 @@ func newApp(u *ui) *cli.App {
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
-			explainCommand(u), completionCommand(u), docsCommand(u),
+			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {

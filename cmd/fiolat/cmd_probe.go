@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/probe"
+	"fiolat/pipeline"
+)
+
+const (
+	catProbe    = "WHAT TO DO"
+	catPace     = "PACE"
+	catSlowdown = "SLOWDOWN"
+	catFiles    = "FILES"
+)
+
+func probeCommand(u *ui) *cli.Command {
+	return &cli.Command{
+		Name:      "probe",
+		Usage:     "probe file systems once a second, and say how much slower than usual they are",
+		ArgsUsage: "DIR...",
+		Description: "fiolat probe --es http://localhost:9200 /scratch /home\n" +
+			"fiolat probe --prepare --size 100g /scratch\n" +
+			"fiolat probe --status /scratch\n" +
+			"fiolat probe --cleanup /scratch\n\n" +
+			"Once a second and directory it reads and writes 1 MiB of a large file, and creates, stats, reads and deletes a small one, each timed by itself. " +
+			"The slowdown is the time observed by the time expected, the median of all that was observed before. " +
+			"All files lie in DIR/.fiolat-probe.HOST, which is made, and filled, the first time. " +
+			"It goes on until it is interrupted, which is a good end (exit 0) unless --duration is not over. See docs/probe.md.",
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "prepare", Category: catProbe, Usage: "make the files, and end"},
+			&cli.BoolFlag{Name: "cleanup", Category: catProbe, Usage: "remove what was made, and nothing else"},
+			&cli.BoolFlag{Name: "status", Category: catProbe, Usage: "say how the directories do, as the probes at work there see it"},
+			&cli.BoolFlag{Name: "quiet", Category: catProbe, Usage: "print no line per interval"},
+
+			&cli.DurationFlag{Name: "every", Category: catPace, Value: time.Second, Usage: "`DURATION` from one round of operations to the next"},
+			&cli.DurationFlag{Name: "deadline", Category: catPace, Value: 10 * time.Second, Usage: "`DURATION` after which a directory whose operation has not ended counts as hung"},
+			&cli.DurationFlag{Name: "interval", Category: catPace, Value: 10 * time.Second, Usage: "`DURATION` that a line, and documents of intervals, are of"},
+			&cli.DurationFlag{Name: "duration", Category: catPace, Usage: "end after `DURATION` (default: when interrupted)"},
+
+			&cli.DurationFlag{Name: "window", Category: catSlowdown, Usage: "expect the median of the last `DURATION` (default: of all that was observed, also by probes before)"},
+			&cli.StringFlag{Name: "baseline", Category: catSlowdown, Usage: "expect the times of a `FILE` of --save-baseline"},
+			&cli.StringFlag{Name: "save-baseline", Category: catSlowdown, Usage: "write what is usual into `FILE`, every 10 minutes and at the end"},
+			&cli.Float64Flag{Name: "slow", Category: catSlowdown, Value: 2, Usage: "slow is an operation whose median of the last minute is `N` times the usual"},
+			&cli.Float64Flag{Name: "very-slow", Category: catSlowdown, Value: 5, Usage: "very slow is one at `N` times"},
+
+			&cli.StringFlag{Name: "block", Category: catFiles, Value: "1m", Usage: "`BYTES` of a read and of a write; k, m, g and t are powers of 1024"},
+			&cli.StringFlag{Name: "size", Category: catFiles, Usage: "`BYTES` of the large file (default: twice the memory, but at most a quarter of the space left)"},
+			&cli.StringFlag{Name: "file", Category: catFiles, Usage: "`BYTES` of a small file (default: 3901)"},
+			&cli.IntFlag{Name: "pool", Category: catFiles, Usage: "`N` small files that are there at a time (default: 3000)"},
+			&cli.BoolFlag{Name: "direct", Category: catFiles, Usage: "read and write the large file with O_DIRECT, past the cache"},
+			&cli.Uint64Flag{Name: "seed", Category: catFiles, Usage: "`N` that decides on the places in the large file (default: chance)"},
+			&cli.StringFlag{Name: "host", Category: catFiles, Usage: "`NAME` of this prober: in documents, and of its directory (default: the host's)"},
+
+			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
+			&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
+			&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
+			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
+		}, esFlags()...),
+		Action: func(c *cli.Context) error { return probeDirs(c.Context, u, c) },
+	}
+}
+
+// probeSettings are what the flags say.
+type probeSettings struct {
+	cfg    probe.Config
+	dir    probe.DirConfig
+	dirs   []string
+	run    *pipeline.Run
+	labels map[string]string
+}
+
+func probeDirs(ctx context.Context, u *ui, c *cli.Context) error {
+	s, err := u.probeSettings(c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Bool("status"):
+		return probeStatus(u, s)
+	case c.Bool("cleanup"):
+		var errs []error
+		for _, dir := range s.dirs {
+			foreign, err := probe.Cleanup(dir, s.dir.Name)
+			errs = append(errs, err)
+			if len(foreign) > 0 {
+				u.warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir), ingest.Printable(strings.Join(foreign, ", "))))
+			} else if err == nil {
+				u.say("info", "%s: removed", ingest.Printable(dir))
+			}
+		}
+		return errors.Join(errs...)
+	case c.Bool("prepare"):
+		var errs []error
+		for _, dir := range s.dirs {
+			d, err := u.openProbe(ctx, dir, s.dir)
+			if err == nil {
+				err = d.Close()
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+	return u.probe(ctx, c, s)
+}
+
+func (u *ui) probeSettings(c *cli.Context) (*probeSettings, error) {
+	var bad faults
+	s := &probeSettings{cfg: probe.Config{
+		Every: c.Duration("every"), Deadline: c.Duration("deadline"), Interval: c.Duration("interval"),
+		Window: c.Duration("window"), Slow: c.Float64("slow"), VerySlow: c.Float64("very-slow"),
+	}}
+	if c.NArg() == 0 {
+		bad.add(usagef("fiolat probe: name the directories to probe"))
+	}
+	for _, dir := range c.Args().Slice() {
+		abs, err := filepath.Abs(dir)
+		if err == nil && slices.Contains(s.dirs, abs) {
+			err = usagef("%s is named twice", ingest.Printable(abs))
+		}
+		bad.add(err)
+		s.dirs = append(s.dirs, abs)
+	}
+	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond, "interval": time.Second} {
+		if d := c.Duration(name); d < least {
+			bad.add(usagef("--%s %v: want at least %v", name, d, least))
+		}
+	}
+	if s.cfg.Window != 0 && s.cfg.Window < time.Minute {
+		bad.add(usagef("--window %v: want at least 1m", s.cfg.Window))
+	}
+	if c.Duration("duration") < 0 {
+		bad.add(usagef("--duration %v: want more than nothing", c.Duration("duration")))
+	}
+	if !(s.cfg.Slow > 1 && s.cfg.VerySlow >= s.cfg.Slow) {
+		bad.add(usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first", s.cfg.Slow, s.cfg.VerySlow))
+	}
+	if (c.Bool("status") && c.Bool("cleanup")) || (c.Bool("prepare") && (c.Bool("status") || c.Bool("cleanup"))) {
+		bad.add(usagef("--prepare, --cleanup and --status exclude each other"))
+	}
+	s.dir = probe.DirConfig{Name: c.String("host"), Seed: c.Uint64("seed"), Warn: u.warn}
+	if s.dir.Name == "" {
+		name, err := os.Hostname()
+		bad.add(err)
+		s.dir.Name = name
+	}
+	if !c.IsSet("seed") {
+		var b [8]byte
+		rand.Read(b[:])
+		s.dir.Seed = binary.NativeEndian.Uint64(b[:])
+	}
+	for flag, to := range map[string]*int64{"block": &s.dir.Layout.Block, "size": &s.dir.Layout.Data, "file": &s.dir.Layout.File} {
+		if v := c.String(flag); v != "" {
+			n, err := byteSize(v)
+			if err != nil {
+				bad.add(usagef("--%s %q: want a number of bytes such as 4096, 64k or 100g", flag, v))
+			}
+			*to = n
+		}
+	}
+	if s.dir.Layout.Block > 1<<30 || s.dir.Layout.File > 1<<26 {
+		bad.add(usagef("--block takes 1g at most, --file 64m: they are held in memory"))
+	}
+	if s.dir.Layout.Pool = c.Int("pool"); c.IsSet("pool") && (s.dir.Layout.Pool < 1 || s.dir.Layout.Pool > 10e6) {
+		bad.add(usagef("--pool %d: want 1 to 10,000,000", s.dir.Layout.Pool))
+	}
+	s.dir.Layout.Direct = c.Bool("direct")
+	if name := c.String("baseline"); name != "" {
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(b, &s.cfg.Baseline)
+		}
+		if err != nil {
+			bad.add(usagef("--baseline: %s: %v", ingest.Printable(name), err))
+		}
+		if s.cfg.Window > 0 {
+			bad.add(usagef("--baseline and --window exclude each other"))
+		}
+		for _, dir := range s.dirs {
+			if err == nil && len(s.cfg.Baseline[dir]) == 0 {
+				bad.add(usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
+			}
+		}
+	}
+	var err error
+	s.labels, err = pairs("--label", c.StringSlice("label"))
+	bad.add(err)
+	bad.add(esmodel.CheckLabels(s.labels))
+	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
+	s.run = &pipeline.Run{
+		ID: c.String("run-id"), Name: c.String("run-name"), Labels: s.labels,
+		Start: time.Now().UnixNano(), StartKnown: true, Interval: int64(s.cfg.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
+		Generation: probeGeneration(s),
+	}
+	if s.run.ID == "" {
+		s.run.ID = "probe-" + s.dir.Name
+	}
+	return s, bad.err()
+}
+
+// probeGeneration is a hash of the settings that change what is measured.
+func probeGeneration(s *probeSettings) string {
+	l := s.dir.Layout
+	sum := sha256.Sum256(fmt.Appendf(nil, "probe 1 %v %v %v %d %t %d %d %d", s.cfg.Every, s.cfg.Interval, s.cfg.Window, l.Block, l.Direct, l.File, l.Pool, l.Data))
+	return hex.EncodeToString(sum[:8])
+}
+
+// byteSize reads 4096, 64k, 1m, 100g, with or without iB.
+func byteSize(v string) (int64, error) {
+	digits := strings.TrimRight(strings.ToLower(v), "kmgtib")
+	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(v[len(digits):])]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || n < 1 || n > 1<<62>>shift {
+		return 0, errors.New("not a number of bytes")
+	}
+	return n << shift, nil
+}
+
+// openProbe opens a directory, and says so if that takes its time.
+func (u *ui) openProbe(ctx context.Context, path string, cfg probe.DirConfig) (*probe.Dir, error) {
+	said, made := time.Now(), false
+	cfg.Progress = func(what string, done, total int64) {
+		if !made {
+			u.say("info", "%s: making files in .fiolat-probe.%s", ingest.Printable(path), cfg.Name)
+		}
+		made = true
+		if time.Since(said) > 10*time.Second {
+			said = time.Now()
+			u.say("info", "%s: %d of %d %s", ingest.Printable(path), done, total, what)
+		}
+	}
+	d, err := probe.OpenDir(ctx, path, cfg)
+	if err == nil && made {
+		l := d.Layout()
+		u.say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", ingest.Printable(path), l.Data>>20, l.Pool, l.File)
+	}
+	return d, err
+}
+
+// statusWait is how long --status waits for a file system.
+const statusWait = 10 * time.Second
+
+func probeStatus(u *ui, s *probeSettings) error {
+	var errs []error
+	for _, dir := range s.dirs {
+		type answer struct {
+			all map[string]*probe.Status
+			err error
+		}
+		got := make(chan answer, 1)
+		go func() {
+			all, err := probe.ReadStatus(dir)
+			got <- answer{all, err}
+		}()
+		select {
+		case a := <-got:
+			errs = append(errs, a.err)
+			for _, host := range slices.Sorted(maps.Keys(a.all)) {
+				fmt.Fprintf(u.stdout, "%s, seen from %s: %s\n", ingest.Printable(dir), ingest.Printable(host), a.all[host].Text(time.Now()))
+			}
+		case <-time.After(statusWait):
+			fmt.Fprintf(u.stdout, "%s: this file system hangs: not even the status could be read within %v\n", ingest.Printable(dir), statusWait)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// probe probes until ctx ends, or --duration is over.
+func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) error {
+	es, err := addresses(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(parent)
+	defer cancel()
+	if d := c.Duration("duration"); d > 0 {
+		ctx, cancel = context.WithTimeout(parent, d)
+		defer cancel()
+	}
+	docs, err := u.openProbeDocs(ctx, c, s, len(es) > 0)
+	if err != nil {
+		return err
+	}
+	var targets []*probe.Target
+	for i, dir := range s.dirs {
+		cfg := s.dir
+		cfg.Seed += uint64(i)
+		targets = append(targets, &probe.Target{Path: dir, Open: func(ctx context.Context) (probe.Files, error) {
+			return u.openProbe(ctx, dir, cfg)
+		}})
+	}
+	baseline, saved := c.String("save-baseline"), time.Now()
+	s.cfg.OnSample = docs.sample
+	s.cfg.OnChange = func(t *probe.Target, text string) {
+		u.warn(ingest.Printable(t.Path) + ": " + ingest.Printable(text))
+	}
+	s.cfg.OnReport = func(r *probe.Report) {
+		docs.report(r)
+		if !c.Bool("quiet") {
+			fmt.Fprintln(u.stdout, probeLine(r))
+		}
+		if baseline != "" && time.Since(saved) > 10*time.Minute {
+			saved = time.Now()
+			if err := saveBaseline(baseline, targets); err != nil {
+				u.warn(err.Error())
+			}
+		}
+	}
+	err = probe.Run(ctx, s.cfg, targets)
+	if baseline != "" {
+		err = errors.Join(err, saveBaseline(baseline, targets))
+	}
+	err = errors.Join(err, docs.close())
+	if err == nil && parent.Err() != nil && c.Duration("duration") > 0 {
+		return context.Cause(parent)
+	}
+	return err
+}
+
+// probeLine is what a terminal shows of an interval.
+func probeLine(r *probe.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), ingest.Printable(r.Target.Path), r.State)
+	if r.Hung != nil {
+		fmt.Fprintf(&b, " (%s at least %v)", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(100*time.Millisecond))
+	}
+	if r.Slowdown > 0 {
+		fmt.Fprintf(&b, " %.1fx ", r.Slowdown)
+	}
+	for op := range r.Ops {
+		o := &r.Ops[op]
+		fmt.Fprintf(&b, "  %s ", probe.Operation(op))
+		switch {
+		case len(o.Errors) > 0:
+			b.WriteString(strings.Join(o.ErrorNames(), "+"))
+		case o.Last[0].Samples == 0:
+			b.WriteString("-")
+		case o.Expected == 0:
+			b.WriteString(probe.Text(o.Last[0].Median))
+		default:
+			fmt.Fprintf(&b, "%.1fx", o.Slowdown(o.Last[0].Median))
+		}
+	}
+	if r.Late+r.Missed > 0 {
+		fmt.Fprintf(&b, "  late %d missed %d", r.Late, r.Missed)
+	}
+	return b.String()
+}
+
+// saveBaseline writes what is usual, with what else the file says of other
+// directories.
+func saveBaseline(name string, targets []*probe.Target) error {
+	all := probe.Baseline{}
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("--save-baseline: %s: %w", name, err)
+	}
+	for path, times := range probe.Usual(targets) {
+		all[path] = times
+	}
+	if b, err = json.MarshalIndent(all, "", "  "); err != nil {
+		return err
+	}
+	if err = os.WriteFile(name+".tmp", append(b, '\n'), 0o644); err == nil {
+		err = os.Rename(name+".tmp", name)
+	}
+	return err
+}

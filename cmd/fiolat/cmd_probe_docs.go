@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/esmodel"
+	"fiolat/internal/probe"
+)
+
+const (
+	// probeQueue is how many samples and reports may wait for their documents.
+	probeQueue = 8192
+	// patience is how long a document may wait for the writer before it is spooled,
+	// and spooling how long from then on all are.
+	patience = 50 * time.Millisecond
+	spooling = 5 * time.Second
+	// probeDrain is how long the end waits for acknowledgements; with probe.Grace it
+	// must be less than graceful.
+	probeDrain = 3 * time.Second
+)
+
+// probeDocs takes what a probe sees to where its documents go. Probing never waits
+// for it: what Elasticsearch does not take in time goes to the spool, and what a disk
+// does not take either is counted.
+type probeDocs struct {
+	u       *ui
+	prefix  string
+	queue   chan probeItem
+	dropped atomic.Int64
+	done    chan struct{}
+	enc     *esmodel.ProbeEncoder
+	run     string
+
+	// one of the two
+	bulk  *esmodel.BulkWriter
+	files *esmodel.ProbeFiles
+
+	client  *esmodel.Client
+	stalled time.Time // until then all is spooled
+	spooled int64
+	made    int64
+	err     error // the first of the writer
+	failed  int64 // documents that it is of
+}
+
+type probeItem struct {
+	target *probe.Target
+	sample probe.Sample
+	report *probe.Report
+}
+
+func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings, es bool) (d *probeDocs, err error) {
+	prefix, output := c.String("index-prefix"), c.String("output")
+	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}), run: s.run.ID,
+		enc: esmodel.NewProbeEncoder(prefix, s.run, s.dir.Name)}
+	if es {
+		if d.client, err = u.client(c); err != nil {
+			return nil, err
+		}
+		// Small requests, and few of them: a probe must not need much memory.
+		d.bulk, err = esmodel.NewBulkWriter(d.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, FlushBytes: 512 << 10, InFlight: 2})
+		if err == nil {
+			err = d.bulk.Open(ctx, s.run)
+		}
+		if err != nil {
+			d.client.Close()
+			return nil, err
+		}
+		for _, w := range d.bulk.Report().Warnings {
+			u.warn(w)
+		}
+	} else {
+		d.files = esmodel.NewProbeFiles(output, s.run.ID)
+		u.say("info", "no Elasticsearch given: documents go into %s", output)
+	}
+	go d.write()
+	return d, nil
+}
+
+func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{target: t, sample: *s}) }
+
+func (d *probeDocs) report(r *probe.Report) { d.put(probeItem{report: r}) }
+
+func (d *probeDocs) put(i probeItem) {
+	select {
+	case d.queue <- i:
+	default:
+		if d.dropped.Add(1) == 1 {
+			d.u.warn("documents cannot be written as fast as they are made: some are lost; their number follows at the end")
+		}
+	}
+}
+
+func (d *probeDocs) write() {
+	defer close(d.done)
+	for i := range d.queue {
+		if i.report == nil {
+			if index, id, doc, ok := d.enc.Sample(i.target, &i.sample); ok {
+				d.add(index, id, doc)
+			}
+			continue
+		}
+		if err := d.enc.Report(i.report, d.add); err != nil {
+			d.fail(err)
+		}
+		if d.bulk != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			_ = d.bulk.Push(ctx) // what is held now goes with the next
+			cancel()
+		}
+	}
+}
+
+func (d *probeDocs) add(index, id string, doc []byte) {
+	d.made++
+	var err error
+	switch {
+	case d.files != nil:
+		err = d.files.Add(index, id, doc)
+	case time.Now().Before(d.stalled):
+		err = d.spool(index, id, doc)
+	default:
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		err = d.bulk.Add(ctx, index, []byte(id), doc)
+		cancel()
+		if err != nil {
+			d.stalled = time.Now().Add(spooling)
+			err = d.spool(index, id, doc)
+		}
+	}
+	if err != nil {
+		d.fail(err)
+	}
+}
+
+func (d *probeDocs) spool(index, id string, doc []byte) error {
+	err := d.bulk.Spool(index, id, doc)
+	if err == nil {
+		d.spooled++
+	}
+	return err
+}
+
+// fail says what keeps documents from being written, once.
+func (d *probeDocs) fail(err error) {
+	d.failed++
+	if d.err == nil {
+		d.err = err
+		d.u.warn(fmt.Sprintf("documents are lost: %v", err))
+	}
+}
+
+// close waits for what is under way, says what became of it, and fails if not all
+// arrived.
+func (d *probeDocs) close() error {
+	close(d.queue)
+	<-d.done
+	lost := d.failed + d.dropped.Load()
+	if d.files != nil {
+		err := d.files.Close()
+		d.u.say("info", "documents  %d made, %d written, %d lost (run %s)", d.made+d.dropped.Load(), d.made-d.failed, lost, d.run)
+		if lost > 0 {
+			err = errors.Join(err, fmt.Errorf("%d documents are lost: %w", lost, d.err))
+		}
+		return err
+	}
+	defer d.client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), probeDrain)
+	defer cancel()
+	err := d.bulk.Close(ctx, false)
+	r := d.bulk.Report()
+	t := r.Total()
+	spooled, lost := t.Spooled+d.spooled, lost+t.Lost
+	d.u.say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", d.made+d.dropped.Load(), t.Indexed, t.Refused, spooled, lost, d.run)
+	for _, refusal := range r.Refusals {
+		d.u.say("error", "refused    %d: %s", refusal.Count, refusal)
+	}
+	if r.SpoolFile != "" {
+		d.u.say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
+	}
+	if err == nil && t.Refused+spooled+lost > 0 {
+		err = &esmodel.IncompleteError{Report: r, Err: d.err}
+	}
+	return err
+}

@@ -1,0 +1,731 @@
+package probe
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	pageSize = 4096
+	// dirFlags open a directory, and never through a symlink.
+	dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	newFlags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+)
+
+// Dir is a probe's directory; it is Files. Every name is looked up in a directory
+// that is held open, with O_NOFOLLOW, so nothing outside of it is ever reached.
+//
+// System calls are made as such: the descriptors of package os are registered with
+// the runtime's poller, which would be timed as well.
+type Dir struct {
+	path   string // DIR
+	cfg    DirConfig
+	layout Layout
+	rng    *rand.Rand
+
+	dir, pool, lock int // descriptors, -1 if not open
+	doubt           bool
+	small           []uint64 // the pool, oldest first
+	next            uint64
+	block, content  []byte
+}
+
+// OpenDir opens the probe's directory below path, and makes in it what is missing:
+// all of it the first time, what a kill left undone later. It fails with a
+// *UsageError if somebody else works there, or if what is there was made otherwise.
+func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error) {
+	d := &Dir{path: path, cfg: cfg, layout: cfg.Layout, dir: -1, pool: -1, lock: -1,
+		rng: rand.New(rand.NewPCG(cfg.Seed, 1))}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if !goodName.MatchString(cfg.Name) {
+		return nil, &UsageError{fmt.Sprintf("%q cannot be part of a directory's name", cfg.Name), "choose one of letters, digits, '.', '-' and '_' with --host"}
+	}
+	if err = d.open(true); err != nil {
+		return nil, err
+	}
+	if err = d.settle(); err != nil {
+		return nil, err
+	}
+	if err = d.makeData(ctx); err != nil {
+		return nil, err
+	}
+	if err = d.makePool(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Layout is what was settled on.
+func (d *Dir) Layout() Layout { return d.layout }
+
+// at names a path in an error.
+func (d *Dir) at(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: filepath.Join(d.path, dirPrefix+d.cfg.Name, name), Err: err}
+}
+
+// open opens and locks the directory, made if that is wanted.
+func (d *Dir) open(create bool) error {
+	top, err := unix.Open(d.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: d.path, Err: err}
+	}
+	defer unix.Close(top) //nolint:errcheck // read only
+	name := dirPrefix + d.cfg.Name
+	if create {
+		if err = unix.Mkdirat(top, name, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+			return d.at("mkdir", "", err)
+		}
+	}
+	if d.dir, err = unix.Openat(top, name, dirFlags, 0); err != nil {
+		return d.at("open", "", err)
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(d.dir, &st); err != nil {
+		return d.at("stat", "", err)
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return &UsageError{fmt.Sprintf("%s belongs to user %d", filepath.Join(d.path, name), st.Uid), "probe as that user, or under another name with --host"}
+	}
+	if create {
+		if err = d.ours(); err != nil {
+			return err
+		}
+	}
+	if err = d.takeLock(create); err != nil {
+		return err
+	}
+	if create {
+		if err = unix.Mkdirat(d.dir, poolName, 0o700); err != nil && !errors.Is(err, unix.EEXIST) {
+			return d.at("mkdir", poolName, err)
+		}
+	}
+	d.pool, err = unix.Openat(d.dir, poolName, dirFlags, 0)
+	return d.at("open", poolName, err)
+}
+
+// ours fails if there is something in the directory and no manifest: we did not
+// make it. What comes before the manifest may be there.
+func (d *Dir) ours() error {
+	if _, err := d.read(manifestName); !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	names, err := list(d.dir)
+	if err != nil {
+		return d.at("read", "", err)
+	}
+	for _, n := range names {
+		if n == manifestName+tempSuffix || n == lockName {
+			continue
+		}
+		if n == poolName {
+			if fd, err := unix.Openat(d.dir, poolName, dirFlags, 0); err == nil {
+				files, err := list(fd)
+				unix.Close(fd) //nolint:errcheck // read only
+				if err == nil && len(files) == 0 {
+					continue
+				}
+			}
+		}
+		return &UsageError{fmt.Sprintf("%s holds %q and no manifest: it is not ours", filepath.Join(d.path, dirPrefix+d.cfg.Name), n), "choose another name with --host, or look who made it"}
+	}
+	return nil
+}
+
+// takeLock keeps other probes out for as long as we live. Over NFS an exclusive lock
+// needs a file open for writing; elsewhere that would be in the way of a read-only
+// remount.
+func (d *Dir) takeLock(create bool) error {
+	for _, flags := range []int{unix.O_RDONLY, unix.O_RDWR} {
+		fd, err := unix.Openat(d.dir, lockName, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) && create {
+			fd, err = unix.Openat(d.dir, lockName, flags|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		}
+		if err != nil {
+			return d.at("open", lockName, err)
+		}
+		switch err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); {
+		case err == nil:
+			d.lock = fd
+			return nil
+		case errors.Is(err, unix.EWOULDBLOCK):
+			unix.Close(fd) //nolint:errcheck // nothing was written
+			return &UsageError{fmt.Sprintf("%s is being probed already", filepath.Join(d.path, dirPrefix+d.cfg.Name)), "end the other probe, or choose another name with --host"}
+		case errors.Is(err, unix.EBADF):
+			unix.Close(fd) //nolint:errcheck // nothing was written
+			continue
+		default: // a file system without locks
+			d.lock = fd
+			d.cfg.Warn(fmt.Sprintf("%s: this file system has no locks (%v): see to it that nobody else probes there under the name %s", d.path, err, d.cfg.Name))
+			return nil
+		}
+	}
+	return d.at("lock", lockName, unix.EBADF)
+}
+
+// settle compares what is wanted with the manifest, or makes that.
+func (d *Dir) settle() error {
+	l := &d.layout
+	if l.Block == 0 {
+		l.Block = DefaultBlock
+	}
+	l.Data -= l.Data % l.Block
+	var m manifest
+	b, err := d.read(manifestName)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		if l.File == 0 {
+			l.File = DefaultFile
+		}
+		if l.Pool == 0 {
+			l.Pool = DefaultPool
+		}
+		if err = d.sizeData(); err != nil {
+			return err
+		}
+		m = manifest{manifestVersion, d.cfg.Name, l.File, l.Pool, l.Data}
+		if b, err = json.Marshal(m); err == nil {
+			err = d.replace(manifestName, append(b, '\n'))
+		}
+		if err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	default:
+		if err = json.Unmarshal(b, &m); err != nil || m.Version != manifestVersion || m.File < 1 || m.Pool < 1 || m.Data < 1 {
+			return &UsageError{fmt.Sprintf("%s is not a manifest of this version", filepath.Join(d.path, dirPrefix+d.cfg.Name, manifestName)), "remove what was made, with --cleanup of the version that made it"}
+		}
+		for _, c := range []struct {
+			what      string
+			want, has int64
+		}{{"small files of bytes", l.File, m.File}, {"small files", int64(l.Pool), int64(m.Pool)}, {"bytes in the large file", l.Data, m.Data}} {
+			if c.want != 0 && c.want != c.has {
+				return &UsageError{fmt.Sprintf("%s was prepared otherwise: %s: %d, not %d", filepath.Join(d.path, dirPrefix+d.cfg.Name), c.what, c.has, c.want), "leave that flag out, or --cleanup first"}
+			}
+		}
+		l.File, l.Pool, l.Data = m.File, m.Pool, m.Data
+	}
+	if l.Block > l.Data {
+		return &UsageError{fmt.Sprintf("blocks of %d bytes do not fit into a file of %d", l.Block, l.Data), "choose a smaller --block or a larger --size"}
+	}
+	if l.Direct && l.Block%pageSize != 0 {
+		return &UsageError{fmt.Sprintf("--direct with blocks of %d bytes", l.Block), fmt.Sprintf("choose a multiple of %d", pageSize)}
+	}
+	if memory := memorySize(); l.Data < 2*memory && !l.Direct {
+		d.cfg.Warn(fmt.Sprintf("%s: the large file has %d MiB, less than twice the memory (%d MiB): reads are mostly of the cache, and say little of the file system; give --size, or --direct",
+			d.path, l.Data>>20, memory>>20))
+	}
+	if d.block, err = unix.Mmap(-1, 0, int(l.Block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
+		return fmt.Errorf("a block of %d bytes: %w", l.Block, err) // mapped, for O_DIRECT needs whole pages
+	}
+	d.fill(d.block)
+	d.content = make([]byte, l.File)
+	d.fill(d.content)
+	return nil
+}
+
+// sizeData decides on the size of the large file.
+func (d *Dir) sizeData() error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(d.dir, &st); err != nil {
+		return d.at("statfs", "", err)
+	}
+	free := int64(st.Bavail) * st.Bsize
+	l := &d.layout
+	if l.Data == 0 {
+		l.Data = min(2*memorySize(), free/4)
+	}
+	l.Data -= l.Data % l.Block
+	if l.Data < l.Block || l.Data+int64(l.Pool)*max(l.File, pageSize) > free {
+		return &UsageError{fmt.Sprintf("%s: %d MiB are free: not enough for a large file of %d MiB and %d small ones", d.path, free>>20, l.Data>>20, l.Pool), "choose a smaller --size or --pool, or make room"}
+	}
+	return nil
+}
+
+// makeData writes what is missing of the large file, and drops it from the cache.
+func (d *Dir) makeData(ctx context.Context) error {
+	fd, err := unix.Openat(d.dir, dataName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return d.at("open", dataName, err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // synced
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = unix.EINVAL
+	}
+	if err != nil {
+		return d.at("stat", dataName, err)
+	}
+	if st.Size < d.layout.Data {
+		const step = 1 << 20
+		buf := make([]byte, step)
+		for at := st.Size - st.Size%step; at < d.layout.Data; at += step {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			d.fill(buf)
+			if err = writeAll(fd, buf[:min(step, d.layout.Data-at)], at); err != nil {
+				return d.at("write", dataName, err)
+			}
+			d.progress("bytes of the large file", min(at+step, d.layout.Data), d.layout.Data)
+		}
+		if err = unix.Fsync(fd); err != nil {
+			return d.at("sync", dataName, err)
+		}
+	}
+	_ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) // advice
+	if d.layout.Direct {
+		fd, err := unix.Openat(d.dir, dataName, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.EINVAL) {
+			return &UsageError{d.path + ": this file system has no direct I/O", "leave --direct out"}
+		} else if err != nil {
+			return d.at("open", dataName, err)
+		}
+		unix.Close(fd) //nolint:errcheck // nothing was written
+	}
+	return nil
+}
+
+// makePool takes the small files that are there into the pool, and fills it up. The
+// last one may be half written, if we were killed.
+func (d *Dir) makePool(ctx context.Context) error {
+	names, err := list(d.pool)
+	if err != nil {
+		return d.at("read", poolName, err)
+	}
+	for _, name := range names {
+		if n, err := strconv.ParseUint(name, 10, 64); err == nil && smallName(n) == name {
+			d.small = append(d.small, n)
+		} else {
+			d.cfg.Warn(fmt.Sprintf("%s: %q is not ours, and is left alone", filepath.Join(d.path, dirPrefix+d.cfg.Name, poolName), name))
+		}
+	}
+	slices.Sort(d.small)
+	if n := len(d.small); n > 0 {
+		newest := d.small[n-1]
+		d.next = newest + 1
+		var st unix.Stat_t
+		if err = unix.Fstatat(d.pool, smallName(newest), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return d.at("stat", poolName, err)
+		}
+		if st.Size != d.layout.File {
+			if err = d.remove(n - 1); err != nil {
+				return err
+			}
+		}
+	}
+	for len(d.small) > d.layout.Pool {
+		if err = d.remove(0); err != nil {
+			return err
+		}
+	}
+	for len(d.small) < d.layout.Pool {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, err = d.create(); err != nil {
+			return err
+		}
+		d.progress("small files", int64(len(d.small)), int64(d.layout.Pool))
+	}
+	return nil
+}
+
+func (d *Dir) progress(what string, done, total int64) {
+	if d.cfg.Progress != nil {
+		d.cfg.Progress(what, done, total)
+	}
+}
+
+// remove removes the i-th of the pool.
+func (d *Dir) remove(i int) error {
+	if err := unix.Unlinkat(d.pool, smallName(d.small[i]), 0); err != nil {
+		return d.at("remove", filepath.Join(poolName, smallName(d.small[i])), err)
+	}
+	d.small = slices.Delete(d.small, i, i+1)
+	return nil
+}
+
+// Ready opens everything anew after an error: a file system that comes back, at the
+// same path, is another one.
+func (d *Dir) Ready() error {
+	if !d.doubt {
+		return nil
+	}
+	d.close()
+	if err := d.open(false); err != nil {
+		d.close()
+		return err
+	}
+	d.doubt = false
+	return nil
+}
+
+// Do does one operation. What is timed is read or write with close for data, where
+// the block is random and the file was opened before; and for small files all that
+// it takes, from the look-up of the name to the close.
+func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
+	at = time.Now()
+	switch op {
+	case Read, Write:
+		at, took, err = d.data(op)
+	case Create:
+		if len(d.small) > d.layout.Pool {
+			return at, 0, ErrSkipped // the oldest cannot be deleted
+		}
+		took, err = d.create()
+	case Delete:
+		if len(d.small) <= d.layout.Pool {
+			return at, 0, ErrSkipped // no new one could be created
+		}
+		err = unix.Unlinkat(d.pool, smallName(d.small[0]), 0)
+		took = time.Since(at)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			d.small = slices.Delete(d.small, 0, 1)
+		}
+		err = d.at("remove", poolName, err)
+	default:
+		if len(d.small) == 0 {
+			return at, 0, ErrSkipped
+		}
+		name := smallName(d.small[0])
+		if op == Stat {
+			var st unix.Stat_t
+			err = unix.Fstatat(d.pool, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+			took = time.Since(at)
+		} else {
+			err = d.readSmall(name)
+			took = time.Since(at)
+		}
+		err = d.at(op.String(), filepath.Join(poolName, name), err)
+	}
+	if err != nil {
+		d.doubt = true
+	}
+	return at, took, err
+}
+
+func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
+	offset := d.rng.Int64N(d.layout.Data/d.layout.Block) * d.layout.Block
+	flags := unix.O_RDONLY
+	if op == Write {
+		flags = unix.O_WRONLY
+		for i := 0; i+8 <= len(d.block); i += pageSize { // or storage that finds duplicates would find many
+			binary.NativeEndian.PutUint64(d.block[i:], d.rng.Uint64())
+		}
+	}
+	if d.layout.Direct {
+		flags |= unix.O_DIRECT
+	}
+	at = time.Now()
+	fd, err := unix.Openat(d.dir, dataName, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return at, 0, d.at("open", dataName, err)
+	}
+	at = time.Now()
+	if op == Read {
+		err = readAll(fd, d.block, offset)
+	} else {
+		err = writeAll(fd, d.block, offset)
+	}
+	if e := unix.Close(fd); err == nil {
+		err = e // over NFS this is where the data goes to the server
+	}
+	return at, time.Since(at), d.at(op.String(), dataName, err)
+}
+
+// create adds a file to the pool. One that is there already is not ours.
+func (d *Dir) create() (took time.Duration, err error) {
+	n := d.next
+	d.next++
+	name := smallName(n)
+	start := time.Now()
+	fd, err := unix.Openat(d.pool, name, newFlags, 0o600)
+	if err != nil {
+		return time.Since(start), d.at("create", filepath.Join(poolName, name), err)
+	}
+	err = writeAll(fd, d.content, 0)
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	took = time.Since(start)
+	if err != nil && unix.Unlinkat(d.pool, name, 0) == nil {
+		return took, d.at("create", filepath.Join(poolName, name), err)
+	}
+	d.small = append(d.small, n) // also if it is half written and will not go now
+	return took, d.at("create", filepath.Join(poolName, name), err)
+}
+
+func (d *Dir) readSmall(name string) error {
+	fd, err := unix.Openat(d.pool, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	err = readAll(fd, d.content, 0)
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	return err
+}
+
+// Keep stores a status.
+func (d *Dir) Keep(status []byte) error {
+	b, err := json.Marshal(keptStatus{d.layout.Block, d.layout.Direct, status})
+	if err != nil {
+		return err
+	}
+	return d.replace(statusName, b)
+}
+
+// Kept is the status stored last, if it is of the same operations.
+func (d *Dir) Kept() []byte {
+	b, err := d.read(statusName)
+	var k keptStatus
+	if err != nil || json.Unmarshal(b, &k) != nil || k.Block != d.layout.Block || k.Direct != d.layout.Direct {
+		return nil
+	}
+	return k.Status
+}
+
+// Close ends the use of the directory; what is in it stays.
+func (d *Dir) Close() error {
+	d.close()
+	return unix.Munmap(d.block)
+}
+
+func (d *Dir) close() {
+	for _, fd := range []*int{&d.pool, &d.dir, &d.lock} {
+		if *fd >= 0 {
+			unix.Close(*fd) //nolint:errcheck // read only
+			*fd = -1
+		}
+	}
+}
+
+// read reads a file of ours.
+func (d *Dir) read(name string) ([]byte, error) { return readFile(d.dir, name, d.at) }
+
+// replace writes a file beside the old one, and then puts it in its place.
+func (d *Dir) replace(name string, content []byte) error {
+	temp := name + tempSuffix
+	if err := unix.Unlinkat(d.dir, temp, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return d.at("remove", temp, err)
+	}
+	fd, err := unix.Openat(d.dir, temp, newFlags, 0o600)
+	if err != nil {
+		return d.at("create", temp, err)
+	}
+	err = writeAll(fd, content, 0)
+	if name == manifestName && err == nil {
+		err = unix.Fsync(fd)
+	}
+	if e := unix.Close(fd); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = unix.Renameat(d.dir, temp, d.dir, name)
+	}
+	return d.at("write", name, err)
+}
+
+// fill makes bytes that no file system can compress.
+func (d *Dir) fill(b []byte) {
+	for ; len(b) >= 8; b = b[8:] {
+		binary.NativeEndian.PutUint64(b, d.rng.Uint64())
+	}
+	for i := range b {
+		b[i] = byte(d.rng.Uint32())
+	}
+}
+
+// Cleanup removes what probes of that name made below path, and returns what it
+// found there beside, which stays. It fails with a *UsageError while one is at work.
+func Cleanup(path, name string) (foreign []string, err error) {
+	d := &Dir{path: path, cfg: DirConfig{Name: name, Warn: func(string) {}}, dir: -1, pool: -1, lock: -1}
+	defer d.close()
+	if err = d.open(false); err != nil {
+		// A kill may have come between two of the first steps.
+		if d.dir < 0 || !errors.Is(err, unix.ENOENT) {
+			return nil, err
+		}
+	}
+	if err = d.ours(); err != nil {
+		return nil, err
+	}
+	if d.pool >= 0 {
+		names, err := list(d.pool)
+		if err != nil {
+			return nil, d.at("read", poolName, err)
+		}
+		for _, name := range names {
+			var st unix.Stat_t
+			n, bad := strconv.ParseUint(name, 10, 64)
+			if bad != nil || smallName(n) != name || unix.Fstatat(d.pool, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+				foreign = append(foreign, filepath.Join(poolName, name))
+				continue
+			}
+			if err := unix.Unlinkat(d.pool, name, 0); err != nil {
+				return foreign, d.at("remove", filepath.Join(poolName, name), err)
+			}
+		}
+		if err := unix.Unlinkat(d.dir, poolName, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+			return foreign, d.at("remove", poolName, err)
+		}
+	}
+	names, err := list(d.dir)
+	if err != nil {
+		return foreign, d.at("read", "", err)
+	}
+	known := []string{dataName, statusName, statusName + tempSuffix, manifestName + tempSuffix, lockName, manifestName} // the manifest last
+	for _, n := range names {
+		if !slices.Contains(known, n) && n != poolName {
+			foreign = append(foreign, n)
+		}
+	}
+	for _, n := range known {
+		if n == manifestName && len(foreign) > 0 {
+			continue // the directory stays, and stays ours
+		}
+		if err := unix.Unlinkat(d.dir, n, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return foreign, d.at("remove", n, err)
+		}
+	}
+	if len(foreign) > 0 {
+		return foreign, nil
+	}
+	top, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(top) //nolint:errcheck // read only
+	return nil, d.at("remove", "", unix.Unlinkat(top, dirPrefix+name, unix.AT_REMOVEDIR))
+}
+
+// ReadStatus reads what probes left below path, by their name. It waits for the
+// file system for as long as that takes.
+func ReadStatus(path string) (_ map[string]*Status, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*Status{}
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), dirPrefix)
+		if !ok {
+			continue
+		}
+		dir := filepath.Join(path, e.Name())
+		fd, err := unix.Open(dir, dirFlags, 0)
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+		}
+		b, err := readFile(fd, statusName, func(op, name string, err error) error {
+			return &fs.PathError{Op: op, Path: filepath.Join(dir, name), Err: err}
+		})
+		unix.Close(fd) //nolint:errcheck // read only
+		var k keptStatus
+		s := new(Status)
+		if err == nil {
+			if err = json.Unmarshal(b, &k); err == nil {
+				err = json.Unmarshal(k.Status, s)
+			}
+		} else if errors.Is(err, unix.ENOENT) {
+			err = nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, statusName), err)
+		}
+		out[name] = s
+	}
+	if len(out) == 0 {
+		return nil, &UsageError{path + " has not been probed", "start with fiolat probe " + path}
+	}
+	return out, nil
+}
+
+// list are the names in a directory that is open.
+func list(dir int) ([]string, error) {
+	fd, err := unix.Openat(dir, ".", dirFlags, 0) // with a position of its own
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), ".")
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// readFile reads a small file; one of more than 1 MiB is not ours.
+func readFile(dir int, name string, at func(op, name string, err error) error) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, at("open", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return nil, at("read", name, err)
+	}
+	return b, nil
+}
+
+func readAll(fd int, b []byte, at int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pread(fd, b, at)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return io.ErrUnexpectedEOF
+		}
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+func writeAll(fd int, b []byte, at int64) error {
+	for len(b) > 0 {
+		n, err := unix.Pwrite(fd, b, at)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return err
+		}
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+func memorySize() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

@@ -1,0 +1,319 @@
+package probe
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"fiolat/internal/fiohist"
+)
+
+// Grid is that of all histograms of probes: fio 3's.
+var Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+
+const (
+	// enough is how many samples it takes to say what is usual.
+	enough = 10
+	// chunks is the number of pieces that a sliding window moves by.
+	chunks = 24
+)
+
+// Windows are the times before a report that its statistics are of.
+var Windows = [3]time.Duration{time.Minute, 10 * time.Minute, 4 * time.Hour}
+
+// Window are statistics of the samples of such a time, in ns. Percentiles are exact:
+// the sample of rank n p / 100, rounded up.
+type Window struct {
+	Samples int `json:"samples"`
+	// AtLeast is how many of them were still under way.
+	AtLeast int     `json:"at_least"`
+	Mean    float64 `json:"mean"`
+	Median  float64 `json:"median"`
+	P90     float64 `json:"p90"`
+	P95     float64 `json:"p95"`
+	P99     float64 `json:"p99"`
+	Max     float64 `json:"max"`
+}
+
+// Series are the samples of one operation on one target. What is usual comes from a
+// histogram on fio's grid, of all that ended or of those in a sliding window; the
+// latest are kept one by one, as many as the longest of Windows holds. So its size
+// does not depend on how long it has been going on.
+type Series struct {
+	fixed float64 // the usual time, if it was given
+
+	all   fiohist.Hist
+	count int64
+	// parts of all in the sliding window, by the number of their time modulo chunks
+	width  int64
+	parts  []part
+	median float64 // of all, if known
+	fresh  bool
+
+	ring    []entry
+	next, n int
+}
+
+type part struct {
+	number int64
+	hist   *fiohist.Hist
+	count  int64
+}
+
+type entry struct {
+	known int64 // when, ns since 1970
+	took  int64 // ns; negative of what is still under way
+}
+
+func newSeries(cfg *Config, fixed float64) *Series {
+	longest := int64(Windows[len(Windows)-1])
+	s := &Series{fixed: fixed, ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
+	if cfg.Window > 0 {
+		s.width, s.parts = int64(cfg.Window)/chunks, make([]part, chunks)
+	}
+	return s
+}
+
+// Add takes a sample that began at a time in ns since 1970, or, atLeast, that is
+// still under way then.
+func (s *Series) Add(at, took int64, atLeast bool) {
+	e := entry{at, -took}
+	if !atLeast {
+		e = entry{at + took, took}
+		s.learn(e.known, took)
+	}
+	s.ring[s.next] = e
+	s.next = (s.next + 1) % len(s.ring)
+	s.n = min(s.n+1, len(s.ring))
+}
+
+// learn adds to what is usual.
+func (s *Series) learn(at, took int64) {
+	bucket := Grid.Index(took)
+	if s.parts != nil {
+		number := at / s.width
+		for i := range s.parts { // those that the window has moved past
+			if p := &s.parts[i]; p.hist != nil && p.number <= number-chunks {
+				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact: whole numbers
+				s.count -= p.count
+				*p = part{}
+			}
+		}
+		p := &s.parts[number%chunks]
+		if p.hist == nil {
+			*p = part{number: number, hist: new(fiohist.Hist)}
+		}
+		p.hist.Add(bucket, 1)
+		p.count++
+	}
+	s.all.Add(bucket, 1)
+	s.count++
+	s.fresh = false
+}
+
+// Expected is the usual time in ns, the median of what ended, or 0 while there are
+// too few to say.
+func (s *Series) Expected() float64 {
+	if s.fixed > 0 {
+		return s.fixed
+	}
+	if s.count < enough {
+		return 0
+	}
+	if !s.fresh {
+		s.median, s.fresh = s.all.Stats(Grid, []float64{50}, fiohist.Limits{}).Percentiles[0], true
+	}
+	return s.median
+}
+
+// Last are the statistics of what became known in the time d before now, and scratch
+// to be used again.
+func (s *Series) Last(now int64, d time.Duration, scratch []int64) (Window, []int64) {
+	var w Window
+	took, sum := scratch[:0], 0.0
+	for i := 1; i <= s.n; i++ {
+		e := s.ring[(s.next-i+len(s.ring))%len(s.ring)]
+		if e.known <= now-int64(d) {
+			break
+		}
+		if e.known > now {
+			continue
+		}
+		if e.took < 0 {
+			w.AtLeast++
+			e.took = -e.took
+		}
+		took = append(took, e.took)
+		sum += float64(e.took)
+	}
+	if w.Samples = len(took); w.Samples == 0 {
+		return w, took
+	}
+	slices.Sort(took)
+	rank := func(p float64) float64 {
+		return float64(took[max(int(math.Ceil(float64(len(took))*p/100))-1, 0)])
+	}
+	w.Mean, w.Median, w.P90, w.P95, w.P99, w.Max = sum/float64(len(took)), rank(50), rank(90), rank(95), rank(99), rank(100)
+	return w, took
+}
+
+// opCounts are what happened to an operation in an interval.
+type opCounts struct {
+	hist     *fiohist.Hist
+	limits   fiohist.Limits
+	atLeast  int64
+	skipped  int64
+	failures map[string]int64
+}
+
+func (n *opCounts) take(took int64, atLeast bool) {
+	if n.hist == nil {
+		n.hist = new(fiohist.Hist)
+	}
+	n.hist.Add(Grid.Index(took), 1)
+	n.limits = n.limits.Widen(fiohist.Limits{Min: took, Max: took, Known: true})
+	if atLeast {
+		n.atLeast++
+	}
+}
+
+func (n *opCounts) fail(name string) {
+	if n.failures == nil {
+		n.failures = map[string]int64{}
+	}
+	n.failures[name]++
+}
+
+// Report is what is known of a target at the end of an interval.
+type Report struct {
+	Target *Target
+	// End of the interval, Length before it.
+	End    time.Time
+	Length time.Duration
+	State  State
+	// Slowdown is the geometric mean over the operations of the median time of the
+	// last minute by the usual one; 0 if none is known.
+	Slowdown float64
+	Hung     *Hang
+	// Rounds began in the interval; Late ones more than a tenth of the spacing after
+	// they were due, Missed ones not at all, because the one before was under way.
+	Rounds, Late, Missed int64
+	Ops                  [Operations]OpReport
+}
+
+// OpReport is the part of a Report on one operation.
+type OpReport struct {
+	// Expected is the usual time in ns, 0 if it is not known.
+	Expected float64
+	// Hist is of the samples of the interval, nil if there are none; AtLeast of them
+	// were still under way.
+	Hist    *fiohist.Hist
+	Limits  fiohist.Limits
+	AtLeast int64
+	// Skipped were not due; Errors are failures by their errno's name.
+	Skipped int64
+	Errors  map[string]int64
+	// Last are statistics of Windows.
+	Last [len(Windows)]Window
+}
+
+// Slowdown is a time in ns by the usual one, 0 if that is not known.
+func (o *OpReport) Slowdown(ns float64) float64 {
+	if o.Expected == 0 {
+		return 0
+	}
+	return ns / o.Expected
+}
+
+// report ends an interval; nil before the target is at work.
+func (t *Target) report(end time.Time) *Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung}
+	if t.phase != StateLearning {
+		return r
+	}
+	r.Rounds, r.Late, r.Missed = t.now.Rounds, t.now.Late, t.now.Missed
+	t.total.Rounds += t.now.Rounds
+	t.total.Late += t.now.Late
+	t.total.Missed += t.now.Missed
+	t.now = counts{}
+	var scratch []int64
+	var logs, worst float64
+	known, failing := 0, false
+	for op, s := range t.series {
+		o, n := &r.Ops[op], &t.events[op]
+		*o = OpReport{Expected: s.Expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped, Errors: n.failures}
+		for i, d := range Windows {
+			o.Last[i], scratch = s.Last(min(end.UnixNano(), time.Now().UnixNano()), d, scratch)
+		}
+		t.last[op] = o.Last
+		if slow := o.Slowdown(o.Last[0].Median); slow > 0 {
+			logs += math.Log(slow)
+			worst = max(worst, slow)
+			known++
+		}
+		failing = failing || len(n.failures) > 0 && n.hist == nil
+		if t.errors[op] == nil {
+			t.errors[op] = map[string]int64{}
+		}
+		for name, k := range n.failures {
+			t.errors[op][name] += k
+		}
+		*n = opCounts{}
+	}
+	if known > 0 {
+		r.Slowdown = math.Exp(logs / float64(known))
+	}
+	switch {
+	case t.hung != nil:
+		r.State = StateHung
+	case failing:
+		r.State = StateFailing
+	case known == 0:
+	case worst >= t.cfg.VerySlow:
+		r.State = StateVerySlow
+	case worst >= t.cfg.Slow:
+		r.State = StateSlow
+	default:
+		r.State = StateQuiet
+	}
+	t.worst, t.all = r.State, r.Slowdown
+	status := t.marshal(end)
+	select {
+	case <-t.state: // a newer one
+	default:
+	}
+	select {
+	case t.state <- status:
+	default:
+	}
+	return r
+}
+
+// Baseline are usual times in ns, by target and operation.
+type Baseline map[string]map[string]float64
+
+func (b Baseline) expected(target string, op Operation) float64 { return b[target][op.String()] }
+
+// Usual are the usual times of targets, of operations of which they are known.
+func Usual(targets []*Target) Baseline {
+	b := Baseline{}
+	for _, t := range targets {
+		t.mu.Lock()
+		for op, s := range t.series {
+			if e := s.Expected(); e > 0 {
+				if b[t.Path] == nil {
+					b[t.Path] = map[string]float64{}
+				}
+				b[t.Path][Operation(op).String()] = e
+			}
+		}
+		t.mu.Unlock()
+	}
+	return b
+}
+
+// ErrorNames are the failures of an interval by their errno's name, sorted.
+func (o *OpReport) ErrorNames() []string { return slices.Sorted(maps.Keys(o.Errors)) }
