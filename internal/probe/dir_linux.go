@@ -37,7 +37,8 @@ type Dir struct {
 	layout Layout
 	rng    *rand.Rand
 
-	dir, pool, lock int // descriptors, -1 if not open
+	dir, pool, lock int    // descriptors, -1 if not open
+	inode           uint64 // of the pool
 	doubt           bool
 	small           []uint64 // the pool, oldest first
 	next            uint64
@@ -120,8 +121,15 @@ func (d *Dir) open(create bool) error {
 			return d.at("mkdir", poolName, err)
 		}
 	}
-	d.pool, err = unix.Openat(d.dir, poolName, dirFlags, 0)
-	return d.at("open", poolName, err)
+	if d.pool, err = unix.Openat(d.dir, poolName, dirFlags, 0); err != nil {
+		return d.at("open", poolName, err)
+	}
+	if err = unix.Fstat(d.pool, &st); err == nil && d.inode != 0 && d.inode != st.Ino {
+		d.inode = st.Ino
+		return d.scanPool() // it was made anew behind our back
+	}
+	d.inode = st.Ino
+	return d.at("stat", poolName, err)
 }
 
 // ours fails if there is something in the directory and no manifest: we did not
@@ -307,15 +315,16 @@ func (d *Dir) makeData(ctx context.Context) error {
 	return nil
 }
 
-// makePool takes the small files that are there into the pool, and fills it up. The
-// last one may be half written, if we were killed.
-func (d *Dir) makePool(ctx context.Context) error {
+// scanPool takes the small files that are there into the pool. The last one may be
+// half written, if we were killed.
+func (d *Dir) scanPool() error {
 	names, err := list(d.pool)
 	if err != nil {
 		return d.at("read", poolName, err)
 	}
+	d.small = nil
 	for _, name := range names {
-		if n, err := strconv.ParseUint(name, 10, 64); err == nil && smallName(n) == name {
+		if n, ours := smallNumber(name); ours {
 			d.small = append(d.small, n)
 		} else {
 			d.cfg.Warn(fmt.Sprintf("%s: %q is not ours, and is left alone", filepath.Join(d.path, dirPrefix+d.cfg.Name, poolName), name))
@@ -330,10 +339,22 @@ func (d *Dir) makePool(ctx context.Context) error {
 			return d.at("stat", poolName, err)
 		}
 		if st.Size != d.layout.File {
-			if err = d.remove(n - 1); err != nil {
-				return err
-			}
+			return d.remove(n - 1)
 		}
+	}
+	return nil
+}
+
+// smallNumber is the number in the name of a small file.
+func smallNumber(name string) (n uint64, ours bool) {
+	n, err := strconv.ParseUint(name, 10, 64)
+	return n, err == nil && smallName(n) == name
+}
+
+// makePool makes as many small files as there are to be.
+func (d *Dir) makePool(ctx context.Context) (err error) {
+	if err = d.scanPool(); err != nil {
+		return err
 	}
 	for len(d.small) > d.layout.Pool {
 		if err = d.remove(0); err != nil {
@@ -580,8 +601,7 @@ func Cleanup(path, name string) (foreign []string, err error) {
 		}
 		for _, name := range names {
 			var st unix.Stat_t
-			n, bad := strconv.ParseUint(name, 10, 64)
-			if bad != nil || smallName(n) != name || unix.Fstatat(d.pool, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			if _, ours := smallNumber(name); !ours || unix.Fstatat(d.pool, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 				foreign = append(foreign, filepath.Join(poolName, name))
 				continue
 			}

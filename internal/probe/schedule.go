@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -30,10 +31,10 @@ const (
 // can begin within half of its slot begins late, the others are missed.
 //
 // A due time at which an operation has been under way for Every or longer gives a
-// sample of it: it takes at least so long. So a hang of a minute is 59 samples of 1
-// to 59 s and one of 60 s, as many as there would have been without it; counting it
-// once would hide it from every percentile ("coordinated omission"; HdrHistogram's
-// correction adds the same values, after the fact).
+// sample of it: it takes at least so long. So a hang of a minute is samples of 1, 2,
+// ... 60 s, as many as there would have been without it; counting it once would hide
+// it from every percentile ("coordinated omission"; HdrHistogram's correction adds
+// the same values, after the fact).
 //
 // The operations are done by a goroutine of their own, which a hung file system may
 // hold for ever.
@@ -43,7 +44,9 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	t.restore(files.Kept())
 	t.mu.Unlock()
 	rounds, events, gone := make(chan time.Duration), make(chan event), make(chan struct{})
+	end := sync.OnceFunc(func() { close(rounds) })
 	defer close(gone)
+	defer end()
 	go t.work(files, rounds, events, gone)
 
 	every := t.cfg.Every
@@ -105,7 +108,7 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 				}
 				busy = false
 				if done == nil {
-					close(rounds)
+					end()
 				} else if !pending.IsZero() {
 					begin(time.Now())
 				}
@@ -116,7 +119,7 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 			done, grace = nil, time.After(Grace)
 			timer.Stop()
 			if !busy {
-				close(rounds)
+				end()
 			}
 		case <-grace:
 			return

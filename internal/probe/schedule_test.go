@@ -1,0 +1,330 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fakeFiles take as long as they are told to, on the bubble's clock, and may hang.
+type fakeFiles struct {
+	takes func(op Operation) time.Duration
+	fails func(op Operation) error
+	hangs func(op Operation) <-chan struct{}
+
+	mu    sync.Mutex
+	under int // operations under way at once
+	kept  []byte
+}
+
+func (f *fakeFiles) Ready() error { return nil }
+
+func (f *fakeFiles) Do(op Operation) (time.Time, time.Duration, error) {
+	f.mu.Lock()
+	f.under++
+	if f.under > 1 {
+		panic("two operations at a time")
+	}
+	f.mu.Unlock()
+	defer func() { f.mu.Lock(); f.under--; f.mu.Unlock() }()
+	at := time.Now()
+	if f.hangs != nil {
+		if c := f.hangs(op); c != nil {
+			<-c
+		}
+	}
+	if f.takes != nil {
+		time.Sleep(f.takes(op))
+	}
+	var err error
+	if f.fails != nil {
+		err = f.fails(op)
+	}
+	return at, time.Since(at), err
+}
+
+func (f *fakeFiles) Keep(status []byte) error { f.kept = status; return nil }
+func (f *fakeFiles) Kept() []byte             { return f.kept }
+func (f *fakeFiles) Close() error             { return nil }
+
+// recorder keeps what a probe says, by target.
+type recorder struct {
+	mu      sync.Mutex
+	samples map[string][]Sample
+	reports map[string][]*Report
+	changes []string
+}
+
+func (r *recorder) config() Config {
+	r.samples, r.reports = map[string][]Sample{}, map[string][]*Report{}
+	return Config{
+		Every: time.Second, Deadline: 5 * time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5,
+		OnSample: func(t *Target, s *Sample) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.samples[t.Path] = append(r.samples[t.Path], *s)
+		},
+		OnReport: func(p *Report) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.reports[p.Target.Path] = append(r.reports[p.Target.Path], p)
+		},
+		OnChange: func(t *Target, text string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.changes = append(r.changes, t.Path+": "+text)
+		},
+	}
+}
+
+func target(path string, f Files) *Target {
+	return &Target{Path: path, Open: func(context.Context) (Files, error) { return f, nil }}
+}
+
+func (r *recorder) sum(path string) (rounds, late, missed int64) {
+	for _, p := range r.reports[path] {
+		rounds, late, missed = rounds+p.Rounds, late+p.Late, missed+p.Missed
+	}
+	return
+}
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// A round of 6 x 10 ms fits; one of 6 x 200 ms ends 0.2 s into the next slot, which
+// begins late; one of 6 x 300 ms ends 0.8 s into it, and it is missed.
+func TestScheduleCountsLateAndMissed(t *testing.T) {
+	for _, tt := range []struct {
+		name                 string
+		each                 time.Duration
+		rounds, late, missed int64
+	}{
+		{"in time", ms(10), 60, 0, 0},
+		// 1.2 s a round: begins at 0, 1.2, 2.4, then 3.6 is too late for slot 3 (and 2 was late), so 4 s anew.
+		{"late", ms(200), 45, 30, 15},
+		// 1.8 s a round: slot 1 would begin at 1.8: missed; slot 2 in time.
+		{"missed", ms(300), 30, 0, 30},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r recorder
+				ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second-ms(1))
+				defer cancel()
+				f := &fakeFiles{takes: func(Operation) time.Duration { return tt.each }}
+				if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
+					t.Fatal(err)
+				}
+				rounds, late, missed := r.sum("a")
+				if rounds != tt.rounds || late != tt.late || missed != tt.missed {
+					t.Errorf("%d rounds, %d late, %d missed; want %d, %d, %d", rounds, late, missed, tt.rounds, tt.late, tt.missed)
+				}
+				for _, s := range r.samples["a"] {
+					if s.AtLeast {
+						t.Fatalf("a sample of an operation under way, though none took a second: %+v", s)
+					}
+					if s.Took != tt.each {
+						t.Fatalf("%v took %v, want %v", s.Op, s.Took, tt.each)
+					}
+				}
+			})
+		})
+	}
+}
+
+// One target's create hangs for 60 s. The other one goes on as if nothing were. The
+// hung one gives a growing sample a second, says so once past the deadline, and once
+// that it answers again.
+func TestHungTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second-ms(1))
+		defer cancel()
+		release := make(chan struct{})
+		start := time.Now()
+		time.AfterFunc(90500*time.Millisecond, func() { close(release) })
+		quick := func(Operation) time.Duration { return ms(1) }
+		hung := &fakeFiles{takes: quick, hangs: func(op Operation) <-chan struct{} {
+			if op == Create && time.Since(start) > 30*time.Second && time.Since(start) < 31*time.Second {
+				return release
+			}
+			return nil
+		}}
+		if err := Run(ctx, r.config(), []*Target{target("hung", hung), target("well", &fakeFiles{takes: quick})}); err != nil {
+			t.Fatal(err)
+		}
+		rounds, late, missed := r.sum("well")
+		if rounds != 120 || late+missed != 0 {
+			t.Errorf("the other target: %d rounds, %d late, %d missed; want 120, 0, 0", rounds, late, missed)
+		}
+		var growing []time.Duration
+		var last Sample
+		for _, s := range r.samples["hung"] {
+			if s.Op != Create || s.Took < time.Second {
+				continue
+			}
+			if last = s; s.AtLeast {
+				growing = append(growing, s.Took)
+			}
+		}
+		if len(growing) != 59 {
+			t.Fatalf("%d samples of the hang, want 59: %v", len(growing), growing)
+		}
+		for i, took := range growing {
+			if want := time.Duration(i+2)*time.Second - ms(2); took != want {
+				t.Errorf("sample %d of the hang: at least %v, want %v", i, took, want)
+			}
+		}
+		if last.AtLeast || last.Took != ms(60499) {
+			t.Errorf("the end of the hang: %+v, want a sample of 60.5 s", last)
+		}
+		_, _, missed = r.sum("hung")
+		if missed < 58 || missed > 60 {
+			t.Errorf("%d missed, want 59 or so", missed)
+		}
+		for i, rep := range r.reports["hung"] {
+			end := rep.End.Sub(start)
+			want := end > 36*time.Second && end <= 90*time.Second
+			if (rep.State == StateHung) != want {
+				t.Errorf("report %d at %v: %s", i, end, rep.State)
+			}
+		}
+		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "hung: hangs: a create has been under way for 5s") || !strings.Contains(c[1], "answers again") {
+			t.Errorf("said %q", c)
+		}
+		// Of the samples of the 10 minutes, 60 of 120 were slower than a second: no percentile hides that.
+		w := r.reports["hung"][len(r.reports["hung"])-1].Ops[Create].Last[1]
+		if w.Samples < 119 || w.P99 < 58e9 || w.P90 < 45e9 {
+			t.Errorf("10 minutes: %+v", w)
+		}
+	})
+}
+
+// An operation that never ends does not keep Run from ending.
+func TestRunDoesNotWaitForAHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		forever := make(chan struct{})
+		f := &fakeFiles{hangs: func(op Operation) <-chan struct{} { return forever }}
+		opening := &Target{Path: "opening", Open: func(context.Context) (Files, error) {
+			<-forever
+			return nil, errors.New("too late")
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := Run(ctx, r.config(), []*Target{target("a", f), opening}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 30*time.Second+2*Grace {
+			t.Errorf("Run took %v", took)
+		}
+		if s := r.reports["opening"]; len(s) < 3 || s[2].State != StatePreparing {
+			t.Errorf("reports of a target that hangs when it is opened: %+v", s)
+		}
+		close(forever)
+	})
+}
+
+// Errors are counted, said once when they begin and once when they end, and are not
+// samples.
+func TestErrorsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second-ms(1))
+		defer cancel()
+		start := time.Now()
+		f := &fakeFiles{takes: func(Operation) time.Duration { return ms(1) }, fails: func(op Operation) error {
+			if s := time.Since(start); op == Create && s > 20*time.Second && s < 40*time.Second {
+				return fmt.Errorf("create: %w", unix.ENOSPC)
+			} else if op == Delete && s > 20*time.Second && s < 40*time.Second {
+				return ErrSkipped
+			}
+			return nil
+		}}
+		if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
+			t.Fatal(err)
+		}
+		n, skipped, samples := int64(0), int64(0), 0.0
+		for _, rep := range r.reports["a"] {
+			o := &rep.Ops[Create]
+			n += o.Errors["ENOSPC"]
+			skipped += rep.Ops[Delete].Skipped
+			if o.Hist != nil {
+				samples += o.Hist.Sum()
+			}
+		}
+		if n != 20 || skipped != 20 || samples != 40 {
+			t.Errorf("%d errors, %d skipped, %v samples; want 20, 20, 40", n, skipped, samples)
+		}
+		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "create fails: create: no space left on device (ENOSPC)") || !strings.Contains(c[1], "create works again") {
+			t.Errorf("said %q", c)
+		}
+		if s := r.reports["a"][3].State; s != StateFailing {
+			t.Errorf("state %s while nothing can be created", s)
+		}
+	})
+}
+
+// A file system that takes three times as long for creates, and then again as
+// before: the slowdown is 3, the state says so, and the usual time comes back after a
+// restart.
+func TestSlowdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		f := &fakeFiles{takes: func(op Operation) time.Duration {
+			if s := time.Since(start); op == Create && s > 10*time.Minute && s < 15*time.Minute {
+				return ms(30)
+			}
+			return ms(10)
+		}}
+		run := func(d time.Duration) *recorder {
+			var r recorder
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			if err := Run(ctx, r.config(), []*Target{target("a", f)}); err != nil {
+				t.Fatal(err)
+			}
+			return &r
+		}
+		r := run(14*time.Minute - ms(1))
+		quiet, slow := r.reports["a"][50], r.reports["a"][80]
+		if quiet.State != StateQuiet || math.Abs(quiet.Slowdown-1) > 0.02 {
+			t.Errorf("quiet: %s, %v", quiet.State, quiet.Slowdown)
+		}
+		o := &slow.Ops[Create]
+		if s := o.Slowdown(o.Last[0].Median); slow.State != StateSlow || math.Abs(s-3) > 0.05 {
+			t.Errorf("slow: %s, create %v", slow.State, s)
+		}
+		if want := math.Pow(3, 1.0/6); math.Abs(slow.Slowdown-want) > 0.02 {
+			t.Errorf("overall %v, want %v", slow.Slowdown, want)
+		}
+		for _, s := range r.samples["a"][:6*enough] {
+			if s.Slowdown != 0 {
+				t.Fatalf("a slowdown of %v before anything was usual", s.Slowdown)
+			}
+		}
+		// A new process at once knows what is usual.
+		r = run(30 * time.Second)
+		if rep := r.reports["a"][1]; rep.State != StateSlow || math.Abs(rep.Ops[Create].Expected-10e6) > 2e5 {
+			t.Errorf("after the restart: %s, %v", rep.State, rep.Ops[Create].Expected)
+		}
+		var status Status
+		if err := unmarshal(f.kept, &status); err != nil {
+			t.Fatal(err)
+		}
+		text := status.Text(time.Now())
+		if !strings.Contains(text, "this file system is slow: now 3.0 times slower than usual for creates (30ms instead of 10") || !strings.Contains(text, "as usual for the others") {
+			t.Errorf("--status says %q", text)
+		}
+		if old := status.Text(time.Now().Add(time.Hour)); !strings.Contains(old, "nothing is known since 1h0m0s") {
+			t.Errorf("an hour later: %q", old)
+		}
+	})
+}

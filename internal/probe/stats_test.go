@@ -1,0 +1,168 @@
+package probe
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+)
+
+func unmarshal(b []byte, to any) error { return json.Unmarshal(b, to) }
+
+// plain is Series without any of its art: it keeps everything.
+type plain struct {
+	known, took []int64
+	under       []bool
+}
+
+func (p *plain) add(at, took int64, atLeast bool) {
+	if !atLeast {
+		at += took
+	}
+	p.known, p.took, p.under = append(p.known, at), append(p.took, took), append(p.under, atLeast)
+}
+
+func (p *plain) last(now int64, d time.Duration) Window {
+	var in []float64
+	var w Window
+	for i, at := range p.known {
+		if at > now-int64(d) && at <= now {
+			in = append(in, float64(p.took[i]))
+			w.Mean += float64(p.took[i])
+			if p.under[i] {
+				w.AtLeast++
+			}
+		}
+	}
+	slices.Sort(in)
+	if w.Samples = len(in); w.Samples == 0 {
+		return w
+	}
+	w.Mean /= float64(len(in))
+	at := func(percent int) float64 { return in[(len(in)*percent+99)/100-1] }
+	w.Median, w.P90, w.P95, w.P99, w.Max = at(50), at(90), at(95), at(99), at(100)
+	return w
+}
+
+// median of what ended since a time.
+func (p *plain) median(since int64) float64 {
+	var in []int64
+	for i, at := range p.known {
+		if at >= since && !p.under[i] {
+			in = append(in, p.took[i])
+		}
+	}
+	slices.Sort(in)
+	return float64(in[(len(in)+1)/2-1])
+}
+
+// A day of ten targets, a sample a second of each operation, with slow hours and
+// hangs: statistics as computed from everything, and no more memory at the end than
+// after the longest window.
+func TestADayOfTenTargets(t *testing.T) {
+	const targets = 10
+	for _, tt := range []struct {
+		name   string
+		window time.Duration
+	}{{"median of all", 0}, {"median of a sliding window", 2 * time.Hour}} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := Config{Every: time.Second, Window: tt.window}
+			var all [targets][Operations]*Series
+			for i := range all {
+				for op := range all[i] {
+					all[i][op] = newSeries(&cfg, 0)
+				}
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			var kept plain // of one of them
+			var scratch []int64
+			start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
+			heap := func() uint64 {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc
+			}
+			var early uint64
+			for s := range int64(24 * 3600) {
+				at := start + s*1e9
+				for i := range all {
+					for op := range all[i] {
+						took := int64(100e3 * math.Exp(rng.NormFloat64()/2))
+						if s/3600%5 == 3 {
+							took *= 4
+						}
+						atLeast := s%1000 > 990
+						if atLeast {
+							took = (s%1000 - 990) * 1e9
+						}
+						all[i][op].Add(at, took, atLeast)
+						if i == 3 && op == 2 {
+							kept.add(at, took, atLeast)
+						}
+					}
+				}
+				if s == 5*3600 {
+					early = heap()
+				}
+				if s%1801 == 1800 {
+					now, series := at+1e9, all[3][2]
+					for _, d := range Windows {
+						var got Window
+						got, scratch = series.Last(now, d, scratch)
+						want := kept.last(now, d)
+						if math.Abs(got.Mean-want.Mean) > 1e-9*want.Mean {
+							t.Fatalf("after %d s, %v: mean %v, want %v", s, d, got.Mean, want.Mean)
+						}
+						if got.Mean = want.Mean; got != want {
+							t.Fatalf("after %d s, %v:\n%+v, want\n%+v", s, d, got, want)
+						}
+					}
+					since := int64(0)
+					if tt.window > 0 { // it moves by pieces
+						width := int64(tt.window) / chunks
+						since = (at/width - chunks + 1) * width
+					}
+					// Within a bucket's width, 1/64 at most.
+					if got, want := series.Expected(), kept.median(since); math.Abs(got-want) > want/64 {
+						t.Fatalf("after %d s: usual %v, want %v", s, got, want)
+					}
+				}
+			}
+			end := heap()
+			t.Logf("heap after 5 h %.1f MiB, after 24 h %.1f MiB, of which %.1f MiB are the test's own copy", float64(early)/(1<<20), float64(end)/(1<<20), float64(cap(kept.known)*17)/(1<<20))
+			if end > early+uint64(cap(kept.known)*17)+1<<20 || early > 64<<20 {
+				t.Errorf("heap after 5 h %d, after 24 h %d", early, end)
+			}
+			runtime.KeepAlive(&all)
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	for ns, want := range map[float64]string{0: "0s", 999: "999ns", 1234: "1.23µs", 45678: "45.68µs", 123456: "123.46µs", 12.345e6: "12.35ms", 61e9: "1m1s"} {
+		if got := Text(ns); got != want {
+			t.Errorf("Text(%v) = %s, want %s", ns, got, want)
+		}
+	}
+}
+
+func BenchmarkReport(b *testing.B) {
+	t := &Target{cfg: &Config{Every: time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5}, phase: StateLearning, state: make(chan []byte, 1)}
+	now := time.Now()
+	for op := range t.series {
+		t.series[op] = newSeries(t.cfg, 0)
+		for s := range 4 * 3600 {
+			t.series[op].Add(now.Add(time.Duration(s-4*3600)*time.Second).UnixNano(), 1000+rand.Int64N(1e6), false)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if t.report(now).Ops[Read].Last[2].Samples < 14000 {
+			b.Fatal("no samples")
+		}
+	}
+}
