@@ -197,6 +197,9 @@ func (d *Dir) settle() error {
 	if l.Block == 0 {
 		l.Block = DefaultBlock
 	}
+	if l.Data > 0 && l.Data < l.Block {
+		return &UsageError{fmt.Sprintf("blocks of %d bytes do not fit into a file of %d", l.Block, l.Data), "choose a smaller --block or a larger --size"}
+	}
 	l.Data -= l.Data % l.Block
 	var m manifest
 	b, err := d.read(manifestName)
@@ -403,9 +406,8 @@ func (d *Dir) Ready() error {
 	return nil
 }
 
-// Do does one operation. What is timed is read or write with close for data, where
-// the block is random and the file was opened before; and for small files all that
-// it takes, from the look-up of the name to the close.
+// Do does one operation. What is timed is all that it takes, from the look-up of the
+// name to the close, which over NFS is when data goes to the server.
 func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
 	at = time.Now()
 	switch op {
@@ -462,16 +464,15 @@ func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
 	at = time.Now()
 	fd, err := unix.Openat(d.dir, dataName, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return at, 0, d.at("open", dataName, err)
+		return at, time.Since(at), d.at("open", dataName, err)
 	}
-	at = time.Now()
 	if op == Read {
 		err = readAll(fd, d.block, offset)
 	} else {
 		err = writeAll(fd, d.block, offset)
 	}
 	if e := unix.Close(fd); err == nil {
-		err = e // over NFS this is where the data goes to the server
+		err = e
 	}
 	return at, time.Since(at), d.at(op.String(), dataName, err)
 }

@@ -1,0 +1,284 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/esmodeltest"
+)
+
+// quick are the flags of a probe that is small and soon over.
+var quick = []string{"probe", "--host", "h1", "--size", "1m", "--block", "4k", "--pool", "10", "--every", "20ms", "--interval", "1s", "--duration", "2500ms"}
+
+type probeDoc struct {
+	Timestamp string `json:"@timestamp"`
+	Scope     string
+	Run       struct{ ID, Generation string }
+	Host      struct{ Name string }
+	Labels    map[string]string
+	Fio       struct{ Kind string }
+	Probe     struct {
+		Operation, Target, State string
+		Slowdown, Overall        float64
+		Rounds, Missed, Failed   int64
+		Last                     map[string]map[string]float64
+	}
+	Samples float64
+	AtLeast []string `json:"at_least"`
+	Latency struct {
+		Value, Expected, P50, Min, Max float64
+		Histogram                      struct{ Values, Counts []float64 }
+	}
+}
+
+// checkProbeDocs checks documents of a quick probe of a target against each other.
+func checkProbeDocs(t *testing.T, docs []json.RawMessage, target string) {
+	t.Helper()
+	type sums struct {
+		n, underWay   int
+		total         float64
+		intervals     float64
+		histogram     float64
+		slow          int
+		shortest, top float64
+	}
+	by := map[string]*sums{}
+	rounds := int64(0)
+	for _, raw := range docs {
+		var d probeDoc
+		if err := json.Unmarshal(raw, &d); err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		if d.Probe.Target != target {
+			continue
+		}
+		if d.Run.ID != "probe-h1" || d.Host.Name != "h1" || d.Fio.Kind != "probe" || d.Labels["rack"] != "7" || d.Timestamp == "" {
+			t.Fatalf("%s", raw)
+		}
+		s := by[d.Probe.Operation]
+		if s == nil {
+			s = &sums{shortest: math.Inf(1)}
+			by[d.Probe.Operation] = s
+		}
+		switch d.Scope {
+		case "probe":
+			s.n++
+			if d.AtLeast != nil {
+				s.underWay++
+			}
+			s.total += d.Latency.Value
+			s.shortest, s.top = min(s.shortest, d.Latency.Value), max(s.top, d.Latency.Value)
+			if d.Probe.Slowdown > 0 {
+				s.slow++
+				if want := d.Latency.Value / d.Latency.Expected; math.Abs(d.Probe.Slowdown-want) > 1e-9*want {
+					t.Errorf("slowdown %v, want %v", d.Probe.Slowdown, want)
+				}
+			}
+		case "interval":
+			s.intervals += d.Samples
+			for _, n := range d.Latency.Histogram.Counts {
+				s.histogram += n
+			}
+			if l := d.Latency; !(l.Min <= l.P50 && l.P50 <= l.Max && l.Min > 0) {
+				t.Errorf("statistics: %s", raw)
+			}
+			if w := d.Probe.Last["4h"]; w["samples"] >= 20 && !(w["median"] > 0.3 && w["median"] < 3 && w["max"] >= w["p99"]) {
+				t.Errorf("the last 4 hours: %v", w)
+			}
+		case "target":
+			rounds += d.Probe.Rounds
+			if d.Probe.State == "" {
+				t.Errorf("no state: %s", raw)
+			}
+		default:
+			t.Errorf("scope %q", d.Scope)
+		}
+	}
+	for _, op := range []string{"read", "write", "create", "stat", "small-read", "delete"} {
+		s := by[op]
+		if s == nil || s.n < 50 || float64(s.n) != s.intervals || s.intervals != s.histogram || int64(s.n-s.underWay) != rounds || s.slow < s.n-10-s.underWay {
+			t.Errorf("%s %s: %+v, in %d rounds", target, op, s, rounds)
+		}
+	}
+}
+
+// readBulk are the documents in the files of a directory.
+func readBulk(t *testing.T, dir, pattern string) (docs []json.RawMessage) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, pattern))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+			if i%2 == 1 {
+				docs = append(docs, json.RawMessage(line))
+			}
+		}
+	}
+	return docs
+}
+
+func TestProbeIntoFiles(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	a, b, base := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "baseline")
+	os.Mkdir(a, 0o700)
+	os.Mkdir(b, 0o700)
+	code, stdout, stderr := fiolat(t, nil, append(quick, "--output", out, "--label", "rack=7", "--save-baseline", base, a, b)...)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	for _, want := range []string{a + "  quiet", b + "  quiet", "small-read 1."} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	docs := readBulk(t, out, "fio-probe-*.probe-h1.ndjson")
+	checkProbeDocs(t, docs, a)
+	checkProbeDocs(t, docs, b)
+
+	// Every one can be sent as it lies there.
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, out); code != exitOK || len(s.Docs("fio-probe-*")) != len(docs) {
+		t.Errorf("exit %d, %d of %d loaded\n%s", code, len(s.Docs("fio-probe-*")), len(docs), stderr)
+	}
+
+	code, stdout, _ = fiolat(t, nil, "probe", "--status", a, b)
+	if code != exitOK || !strings.Contains(stdout, a+", seen from h1: ") || !strings.Contains(stdout, "this file system is") || !strings.Contains(stdout, "overall") {
+		t.Errorf("exit %d, status %q", code, stdout)
+	}
+
+	// With a baseline there is a slowdown from the first sample on.
+	var times map[string]map[string]float64
+	if text, err := os.ReadFile(base); err != nil || json.Unmarshal(text, &times) != nil || len(times) != 2 || len(times[a]) != 6 {
+		t.Fatalf("baseline %s %v", text, err)
+	}
+	out2 := filepath.Join(dir, "out2")
+	if code, _, stderr = fiolat(t, nil, append(quick, "--output", out2, "--quiet", "--baseline", base, "--duration", "300ms", a)...); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	for _, raw := range readBulk(t, out2, "*") {
+		var d probeDoc
+		if json.Unmarshal(raw, &d) == nil && d.Scope == "probe" && d.Latency.Expected != times[a][d.Probe.Operation] {
+			t.Errorf("expected %v, baseline %v", d.Latency.Expected, times[a][d.Probe.Operation])
+		}
+	}
+
+	if code, _, stderr = fiolat(t, nil, "probe", "--cleanup", "--host", "h1", a, b); code != exitOK {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+	for _, d := range []string{a, b} {
+		if left, _ := os.ReadDir(d); len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+	}
+}
+
+// Into Elasticsearch, and into the spool where there is none: in both cases nothing is
+// lost and the account says so.
+func TestProbeIntoElasticsearch(t *testing.T) {
+	t.Parallel()
+	t.Run("that answers", func(t *testing.T) {
+		t.Parallel()
+		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+		dir := t.TempDir()
+		code, stdout, stderr := fiolat(t, nil, append(quick, "--es", s.URL, "--quiet", "--label", "rack=7", dir)...)
+		if code != exitOK || stdout != "" {
+			t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+		}
+		var docs []json.RawMessage
+		for _, d := range s.Docs("fio-probe-*") {
+			docs = append(docs, d.Source)
+			// Every field is in the table.
+			for _, name := range leafNames(d.Source) {
+				if _, ok := esmodel.FieldOf(esmodel.KindProbe, name); !ok {
+					t.Errorf("%s is not in the table of fields", name)
+				}
+			}
+		}
+		checkProbeDocs(t, docs, dir)
+		if !strings.Contains(stderr, " 0 refused, 0 spooled, 0 lost") {
+			t.Errorf("%s", stderr)
+		}
+	})
+	t.Run("that is away", func(t *testing.T) {
+		t.Parallel()
+		dir, out := t.TempDir(), t.TempDir()
+		code, _, stderr := fiolat(t, nil, append(quick, "--es", "http://127.0.0.1:9", "--max-wait", "0s", "--quiet", "--label", "rack=7", "--output", out, dir)...)
+		if code != exitIncomplete || !strings.Contains(stderr, "fiolat load") {
+			t.Errorf("exit %d\n%s", code, stderr)
+		}
+		checkProbeDocs(t, readBulk(t, out, "fio-spool*"), dir)
+	})
+}
+
+// leafNames are the full names of the values in a document; arrays are one.
+func leafNames(doc []byte) (out []string) {
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		if m, ok := v.(map[string]any); ok && prefix != "latency.histogram" {
+			for k, e := range m {
+				walk(strings.TrimPrefix(prefix+"."+k, "."), e)
+			}
+			return
+		}
+		out = append(out, prefix)
+	}
+	var m any
+	if json.Unmarshal(doc, &m) == nil {
+		walk("", m)
+	}
+	return out
+}
+
+func TestProbeUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"no directory", nil, exitUsage, "name the directories"},
+		{"the same twice", []string{dir, dir + "/."}, exitUsage, "named twice"},
+		{"two things at once", []string{"--status", "--cleanup", dir}, exitUsage, "exclude each other"},
+		{"a size that is none", []string{"--size", "12q", dir}, exitUsage, `--size "12q"`},
+		{"a pace that is none", []string{"--every", "1ms", dir}, exitUsage, "--every 1ms: want at least 10ms"},
+		{"thresholds the wrong way round", []string{"--slow", "5", "--very-slow", "2", dir}, exitUsage, "--very-slow"},
+		{"a baseline that is not there", []string{"--baseline", dir + "/none", dir}, exitUsage, "no such file"},
+		{"a name that leads elsewhere", []string{"--host", "../x", dir}, exitUsage, "cannot be part of a directory's name"},
+		{"not there", []string{"--output", dir + "/out", dir + "/none"}, exitInput, "no such file"},
+		{"never probed", []string{"--status", dir}, exitUsage, "has not been probed"},
+		{"nothing to clean up", []string{"--cleanup", dir}, exitInput, "no such file"},
+		{"blocks that do not fit", []string{"--prepare", "--block", "2m", "--size", "1m", dir}, exitUsage, "do not fit into a file of 1048576"},
+		{"a password in an argument", []string{"--es", "http://u:p@h:9200", dir}, exitUsage, "password in an argument"},
+	} {
+		code, _, stderr := fiolat(t, nil, append([]string{"probe"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit %d, want %d with %q\n%s", tt.name, code, tt.code, tt.want, stderr)
+		}
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for v, want := range map[string]int64{"1": 1, "3901": 3901, "4k": 4096, "64KiB": 65536, "1m": 1 << 20, "100g": 100 << 30, "2T": 2 << 40, "7b": 7} {
+		if got, err := byteSize(v); err != nil || got != want {
+			t.Errorf("%s: %d, %v; want %d", v, got, err, want)
+		}
+	}
+	for _, v := range []string{"", "0", "-1", "1.5g", "k", "1kk", "9999999999t", "1 m"} {
+		if got, err := byteSize(v); err == nil {
+			t.Errorf("%q: %d, want an error", v, got)
+		}
+	}
+}
