@@ -200,6 +200,14 @@ func Bundle(prefix string) []Object {
 		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
 		metric("longest", "max", "latency.value", "longest", latencyFormat),
 	}}
+	hours := layer{"main", probes, []column{
+		timeBuckets("hour", "hour", "1h", false),
+		terms("target", "probe.target", "target", 10, "slowdown"),
+		records("operations", "operations"),
+		percentile("usual", "probe.slowdown", "median slowdown", 50, timesFormat),
+		percentile("p95", "probe.slowdown", "p95 slowdown", 95, timesFormat),
+		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
+	}}
 	timed := "probe.slowdown: *"
 	probeDash := &dashboard{
 		id: id("slowdown"), label: "Slowdown", title: prefix + ": user-perceived slowdown", from: "now-1h", refresh: 30000,
@@ -211,7 +219,9 @@ func Bundle(prefix string) []Object {
 			{14, add(
 				lens(id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation, xy("line", "main", "time", "operation", "slowdown")),
 				lens(id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed, xy("line", "main", "time", "", "value", "expected"))), ""},
-			{14, add(lens(id("slowdown-targets"), "By target and operation", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, targets, table(targets, "slowdown"))), ""},
+			{14, add(
+				lens(id("slowdown-targets"), "By target and operation", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, targets, table(targets, "slowdown")),
+				lens(id("slowdown-hours"), "Worst hours", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, hours, table(hours, "p95"))), ""},
 		},
 	}
 

@@ -115,13 +115,16 @@ func terms(id, field, label string, size int, by string) column {
 
 // overTime is a column of time buckets, as many as Kibana finds fit. Empty ones are
 // kept, so that a gap is a gap.
-func overTime(id string) column {
-	return column{id: id, Label: timeField, DataType: "date", Operation: "date_histogram", Field: timeField, IsBucketed: true, Scale: "interval",
+func overTime(id string) column { return timeBuckets(id, timeField, "auto", true) }
+
+// timeBuckets is a column of time buckets of a length.
+func timeBuckets(id, label, length string, empty bool) column {
+	return column{id: id, Label: label, Custom: label != timeField, DataType: "date", Operation: "date_histogram", Field: timeField, IsBucketed: true, Scale: "interval",
 		Params: struct {
 			Interval         string `json:"interval"`
 			IncludeEmptyRows bool   `json:"includeEmptyRows"`
 			DropPartials     bool   `json:"dropPartials"`
-		}{"auto", true, false}}
+		}{length, empty, false}}
 }
 
 // layer is a layer of a Lens chart: a data view and columns, those that make buckets

@@ -5,8 +5,6 @@ package probe
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -284,11 +282,84 @@ func init() {
 	os.Exit(0)
 }
 
-// A quiet memory file system on which load is switched on and off again: the loaded
-// phase stands out, and the quiet ones are as usual. The load is of CPU quota, so to
-// say: the server of a FUSE file system that is stopped for 4 of 5 ms.
+// Load on one of two file systems, ext4 on a loop device each, is switched on and off
+// again: the loaded phase of that one stands out, where the load is: in reads and
+// writes. All the rest is as usual.
 func TestLoadStandsOut(t *testing.T) {
-	t.Skip()
-	_ = json.Valid
-	_ = errors.New
+	const phase = 8 * time.Second
+	disk := func() string {
+		dir := t.TempDir()
+		image := filepath.Join(ramDisk(t, "size=400m"), "image")
+		need(t, "truncate", "-s", "380m", image)
+		need(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
+		need(t, "mount", "-o", "loop", image, dir)
+		t.Cleanup(func() { need(t, "umount", dir) })
+		return dir
+	}
+	loaded, quiet := disk(), disk()
+	var targets []*Target
+	for i, path := range []string{loaded, quiet} {
+		cfg := testConfig(nil)
+		cfg.Layout, cfg.Seed = Layout{Block: 1 << 20, Data: 64 << 20, Pool: 200, Direct: true}, uint64(i)
+		targets = append(targets, &Target{Path: path, Open: func(ctx context.Context) (Files, error) { return OpenDir(ctx, path, cfg) }})
+	}
+	var r recorder
+	cfg := r.config()
+	cfg.Every = 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 3*phase)
+	defer cancel()
+	var on, off time.Time
+	load := make(chan error, 1)
+	time.AfterFunc(phase, func() {
+		on = time.Now()
+		out, err := exec.Command("fio", "--name=load", "--directory="+loaded, "--rw=rw", "--bs=1m", "--direct=1", "--ioengine=libaio", "--iodepth=16",
+			"--size=128m", "--time_based", fmt.Sprintf("--runtime=%d", phase/time.Second)).CombinedOutput()
+		off = time.Now()
+		if err != nil {
+			err = fmt.Errorf("fio: %w\n%s", err, out)
+		}
+		load <- err
+	})
+	if err := Run(ctx, cfg, targets); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-load; err != nil {
+		t.Fatal(err)
+	}
+	// The median slowdown of an operation in a part of the time.
+	median := func(path string, op Operation, in func(at time.Time) bool) float64 {
+		var s []float64
+		for _, x := range r.samples[path] {
+			if x.Op == op && x.Slowdown > 0 && in(x.At) {
+				s = append(s, x.Slowdown)
+			}
+		}
+		if len(s) < 20 {
+			t.Fatalf("%s: %d samples of %v", path, len(s), op)
+		}
+		slices.Sort(s)
+		return s[len(s)/2]
+	}
+	before := func(at time.Time) bool { return at.Before(on) }
+	during := func(at time.Time) bool { return at.After(on.Add(time.Second)) && at.Before(off.Add(-time.Second)) }
+	after := func(at time.Time) bool { return at.After(off) }
+	for op := range Operations {
+		t.Logf("%-10v loaded: %.2f before, %.2f during, %.2f after; other: %.2f, %.2f, %.2f", op,
+			median(loaded, op, before), median(loaded, op, during), median(loaded, op, after),
+			median(quiet, op, before), median(quiet, op, during), median(quiet, op, after))
+		if s := median(loaded, op, before); s < 0.7 || s > 1.4 {
+			t.Errorf("%v before the load: %.2f times slower than usual", op, s)
+		}
+	}
+	for _, op := range []Operation{Read, Write} {
+		here, there := median(loaded, op, during), median(quiet, op, during)
+		if here < 2 || here < 1.5*there {
+			t.Errorf("%v under load: %.2f times slower than usual, %.2f on the other file system", op, here, there)
+		}
+		for _, metadata := range []Operation{Create, Stat, Delete} {
+			if m := median(loaded, metadata, during); m > here {
+				t.Errorf("a load of bandwidth slowed %v down by %.2f, and %v by %.2f", metadata, m, op, here)
+			}
+		}
+	}
 }
