@@ -19,7 +19,6 @@ type Field struct {
 var (
 	everywhere = Kinds
 	quanta     = []Kind{KindHistogram, KindPercentiles}
-	onHist     = []Kind{KindHistogram}
 	onPct      = []Kind{KindPercentiles}
 	onRun      = []Kind{KindRun}
 	onProbe    = []Kind{KindProbe}

@@ -319,8 +319,8 @@ func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) err
 		}
 		if baseline != "" && time.Since(saved) > 10*time.Minute {
 			saved = time.Now()
-			if err := saveBaseline(baseline, targets); err != nil {
-				u.warn(err.Error())
+			if e := saveBaseline(baseline, targets); e != nil {
+				u.warn(e.Error())
 			}
 		}
 	}

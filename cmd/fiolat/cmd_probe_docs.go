@@ -69,7 +69,6 @@ func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings
 			err = d.bulk.Open(ctx, s.run)
 		}
 		if err != nil {
-			d.client.Close()
 			return nil, err
 		}
 		for _, w := range d.bulk.Report().Warnings {

@@ -595,9 +595,9 @@ func Cleanup(path, name string) (foreign []string, err error) {
 	if err = d.ours(); err != nil {
 		return nil, err
 	}
+	var names []string
 	if d.pool >= 0 {
-		names, err := list(d.pool)
-		if err != nil {
+		if names, err = list(d.pool); err != nil {
 			return nil, d.at("read", poolName, err)
 		}
 		for _, name := range names {
@@ -606,19 +606,19 @@ func Cleanup(path, name string) (foreign []string, err error) {
 				foreign = append(foreign, filepath.Join(poolName, name))
 				continue
 			}
-			if err := unix.Unlinkat(d.pool, name, 0); err != nil {
+			if err = unix.Unlinkat(d.pool, name, 0); err != nil {
 				return foreign, d.at("remove", filepath.Join(poolName, name), err)
 			}
 		}
-		if err := unix.Unlinkat(d.dir, poolName, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+		if err = unix.Unlinkat(d.dir, poolName, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOTEMPTY) {
 			return foreign, d.at("remove", poolName, err)
 		}
 	}
-	names, err := list(d.dir)
-	if err != nil {
+	if names, err = list(d.dir); err != nil {
 		return foreign, d.at("read", "", err)
 	}
-	known := []string{dataName, statusName, statusName + tempSuffix, manifestName + tempSuffix, lockName, manifestName} // the manifest last
+	// The manifest after all that it is about; the lock alone says nothing.
+	known := []string{dataName, statusName, statusName + tempSuffix, manifestName + tempSuffix, manifestName, lockName}
 	for _, n := range names {
 		if !slices.Contains(known, n) && n != poolName {
 			foreign = append(foreign, n)
@@ -628,7 +628,11 @@ func Cleanup(path, name string) (foreign []string, err error) {
 		if n == manifestName && len(foreign) > 0 {
 			continue // the directory stays, and stays ours
 		}
-		if err := unix.Unlinkat(d.dir, n, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		if n == lockName && d.lock >= 0 {
+			unix.Close(d.lock) //nolint:errcheck // over NFS and FUSE an open file would stay under another name
+			d.lock = -1
+		}
+		if err = unix.Unlinkat(d.dir, n, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 			return foreign, d.at("remove", n, err)
 		}
 	}

@@ -111,6 +111,10 @@ func TestStoppedServer(t *testing.T) {
 	if last.Err != nil || last.Took > time.Second {
 		t.Errorf("after the hang: %+v", last)
 	}
+	// FUSE, like NFS, keeps what is open under another name, where it would be in the way.
+	if foreign, err := Cleanup(mounted, "h"); foreign != nil || err != nil {
+		t.Errorf("clean-up: %v, %v", foreign, err)
+	}
 }
 
 // A disk that others fill: creates fail and are counted, nothing is deleted without
