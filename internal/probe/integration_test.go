@@ -53,32 +53,14 @@ func realTarget(path string, seed uint64) *Target {
 // the hung one gives growing samples, and answers again when the server goes on.
 func TestStoppedServer(t *testing.T) {
 	below, mounted, other := t.TempDir(), t.TempDir(), t.TempDir()
-	server := exec.Command("bindfs", "-f", below, mounted)
-	if err := server.Start(); err != nil {
-		t.Fatalf("bindfs: %v (Debian package bindfs)", err)
-	}
-	t.Cleanup(func() {
-		server.Process.Signal(unix.SIGCONT)
-		unix.Unmount(mounted, unix.MNT_DETACH)
-		server.Process.Kill()
-		server.Wait()
-	})
-	for n := 0; ; n++ {
-		if b, err := os.ReadFile("/proc/mounts"); err == nil && strings.Contains(string(b), " "+mounted+" fuse") {
-			break
-		}
-		if n > 500 {
-			t.Fatal("bindfs does not mount")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	server := bindfs(t, below, mounted)
 	var r recorder
 	cfg := r.config()
 	cfg.Every, cfg.Deadline, cfg.Interval = 100*time.Millisecond, 500*time.Millisecond, time.Second
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	time.AfterFunc(3*time.Second, func() { server.Process.Signal(unix.SIGSTOP) })
-	time.AfterFunc(7*time.Second, func() { server.Process.Signal(unix.SIGCONT) })
+	time.AfterFunc(3*time.Second, func() { server.Signal(unix.SIGSTOP) })
+	time.AfterFunc(7*time.Second, func() { server.Signal(unix.SIGCONT) })
 	if err := Run(ctx, cfg, []*Target{realTarget(mounted, 1), realTarget(other, 2)}); err != nil {
 		t.Fatal(err)
 	}
@@ -286,21 +268,78 @@ func init() {
 	os.Exit(0)
 }
 
+// loopDisk is ext4 on a loop device, whose file lies in a directory.
+func loopDisk(t *testing.T, in, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	image := filepath.Join(in, "image")
+	need(t, "truncate", "-s", "380m", image)
+	need(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
+	need(t, "mount", "-o", options, image, dir)
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// bindfs serves a directory in another place, by a process with one thread.
+func bindfs(t *testing.T, below, mounted string) *os.Process {
+	t.Helper()
+	server := exec.Command("bindfs", "-f", below, mounted)
+	if err := server.Start(); err != nil {
+		t.Fatalf("bindfs: %v (Debian package bindfs)", err)
+	}
+	t.Cleanup(func() {
+		server.Process.Signal(unix.SIGCONT)
+		unix.Unmount(mounted, unix.MNT_DETACH)
+		server.Process.Kill()
+		server.Wait()
+	})
+	for n := 0; ; n++ {
+		if b, err := os.ReadFile("/proc/mounts"); err == nil && strings.Contains(string(b), " "+mounted+" fuse") {
+			return server.Process
+		}
+		if n > 500 {
+			t.Fatal("bindfs does not mount")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// fioLoad keeps a directory's bandwidth busy.
+func fioLoad(dir string, d time.Duration) error {
+	out, err := exec.Command("fio", "--name=load", "--directory="+dir, "--rw=rw", "--bs=1m", "--direct=1", "--ioengine=libaio", "--iodepth=16",
+		"--size=128m", "--time_based", fmt.Sprintf("--runtime=%d", d/time.Second)).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("fio: %w\n%s", err, out)
+	}
+	return err
+}
+
+// slowdownIn is the median slowdown of an operation in a part of the time.
+func (r *recorder) slowdownIn(t *testing.T, path string, op Operation, from, to time.Time) float64 {
+	t.Helper()
+	var s []float64
+	for _, x := range r.samples[path] {
+		if x.Op == op && x.Slowdown > 0 && x.At.After(from) && x.At.Before(to) {
+			s = append(s, x.Slowdown)
+		}
+	}
+	if len(s) < 20 {
+		t.Fatalf("%s: %d samples of %v", path, len(s), op)
+	}
+	slices.Sort(s)
+	return s[len(s)/2]
+}
+
 // Load on one of two file systems, ext4 on a loop device each, is switched on and off
 // again: the loaded phase of that one stands out, where the load is: in reads and
 // writes. All the rest is as usual.
 func TestLoadStandsOut(t *testing.T) {
 	const phase = 8 * time.Second
-	disk := func() string {
-		dir := t.TempDir()
-		image := filepath.Join(ramDisk(t, "size=400m"), "image")
-		need(t, "truncate", "-s", "380m", image)
-		need(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", image)
-		need(t, "mount", "-o", "loop", image, dir)
-		t.Cleanup(func() { need(t, "umount", dir) })
-		return dir
-	}
-	loaded, quiet := disk(), disk()
+	loaded, quiet := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, ramDisk(t, "size=400m"), "loop")
 	var targets []*Target
 	for i, path := range []string{loaded, quiet} {
 		cfg := testConfig(nil)
@@ -316,12 +355,8 @@ func TestLoadStandsOut(t *testing.T) {
 	load := make(chan error, 1)
 	time.AfterFunc(phase, func() {
 		on = time.Now()
-		out, err := exec.Command("fio", "--name=load", "--directory="+loaded, "--rw=rw", "--bs=1m", "--direct=1", "--ioengine=libaio", "--iodepth=16",
-			"--size=128m", "--time_based", fmt.Sprintf("--runtime=%d", phase/time.Second)).CombinedOutput()
+		err := fioLoad(loaded, phase)
 		off = time.Now()
-		if err != nil {
-			err = fmt.Errorf("fio: %w\n%s", err, out)
-		}
 		load <- err
 	})
 	if err := Run(ctx, cfg, targets); err != nil {
@@ -330,40 +365,122 @@ func TestLoadStandsOut(t *testing.T) {
 	if err := <-load; err != nil {
 		t.Fatal(err)
 	}
-	// The median slowdown of an operation in a part of the time.
-	median := func(path string, op Operation, in func(at time.Time) bool) float64 {
-		var s []float64
-		for _, x := range r.samples[path] {
-			if x.Op == op && x.Slowdown > 0 && in(x.At) {
-				s = append(s, x.Slowdown)
-			}
-		}
-		if len(s) < 20 {
-			t.Fatalf("%s: %d samples of %v", path, len(s), op)
-		}
-		slices.Sort(s)
-		return s[len(s)/2]
+	begin, end := on.Add(-phase), off.Add(time.Hour)
+	before := func(path string, op Operation) float64 { return r.slowdownIn(t, path, op, begin, on) }
+	during := func(path string, op Operation) float64 {
+		return r.slowdownIn(t, path, op, on.Add(time.Second), off.Add(-time.Second))
 	}
-	before := func(at time.Time) bool { return at.Before(on) }
-	during := func(at time.Time) bool { return at.After(on.Add(time.Second)) && at.Before(off.Add(-time.Second)) }
-	after := func(at time.Time) bool { return at.After(off) }
+	after := func(path string, op Operation) float64 { return r.slowdownIn(t, path, op, off, end) }
 	for op := range Operations {
 		t.Logf("%-10v loaded: %.2f before, %.2f during, %.2f after; other: %.2f, %.2f, %.2f", op,
-			median(loaded, op, before), median(loaded, op, during), median(loaded, op, after),
-			median(quiet, op, before), median(quiet, op, during), median(quiet, op, after))
-		if s := median(loaded, op, before); s < 0.7 || s > 1.4 {
+			before(loaded, op), during(loaded, op), after(loaded, op),
+			before(quiet, op), during(quiet, op), after(quiet, op))
+		if s := before(loaded, op); s < 0.7 || s > 1.4 {
 			t.Errorf("%v before the load: %.2f times slower than usual", op, s)
 		}
 	}
 	for _, op := range []Operation{Read, Write} {
-		here, there := median(loaded, op, during), median(quiet, op, during)
+		here, there := during(loaded, op), during(quiet, op)
 		if here < 2 || here < 1.5*there {
 			t.Errorf("%v under load: %.2f times slower than usual, %.2f on the other file system", op, here, there)
 		}
 		for _, metadata := range []Operation{Create, Stat, Delete} {
-			if m := median(loaded, metadata, during); m > here {
+			if m := during(loaded, metadata); m > here {
 				t.Errorf("a load of bandwidth slowed %v down by %.2f, and %v by %.2f", metadata, m, op, here)
 			}
+		}
+	}
+}
+
+// A parallel file system in small: names and small files are served by one process
+// with one thread, which has each change of a name on disk before the next, and the
+// large file lies on a disk of its own. A storm of metadata by
+// many processes makes metadata slow and leaves data as it is; a load of bandwidth
+// does the reverse.
+func TestMetadataStormAndBandwidth(t *testing.T) {
+	const phase = 7 * time.Second
+	disk, below, mds := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, t.TempDir(), "loop,dirsync"), t.TempDir()
+	bindfs(t, below, mds)
+	own := filepath.Join(disk, dirPrefix+"h")
+	layout := Layout{Block: 1 << 20, Data: 64 << 20, Pool: 200, Direct: true}
+	cfg := testConfig(nil)
+	cfg.Layout = layout
+	d, err := OpenDir(t.Context(), disk, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	if err = os.Mkdir(filepath.Join(mds, "pool"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	need(t, "mount", "--bind", filepath.Join(mds, "pool"), filepath.Join(own, poolName))
+	t.Cleanup(func() { unix.Unmount(filepath.Join(own, poolName), unix.MNT_DETACH) })
+
+	var r recorder
+	run := r.config()
+	run.Every = 50 * time.Millisecond
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*phase)
+	defer cancel()
+	load := make(chan error, 2)
+	time.AfterFunc(phase, func() {
+		for i := range 8 {
+			storm, stop := context.WithTimeout(context.Background(), phase)
+			defer stop()
+			cmd := exec.CommandContext(storm, "nice", "-n", "19", os.Args[0]) // the processor is not what is to be short
+			cmd.Env = append(os.Environ(), "FIOLAT_PROBE_STORM="+filepath.Join(mds, fmt.Sprint("storm", i)))
+			if err := cmd.Start(); err != nil {
+				load <- err
+				return
+			}
+			defer cmd.Wait()
+		}
+		load <- nil
+	})
+	time.AfterFunc(3*phase, func() { load <- fioLoad(disk, phase) })
+	target := &Target{Path: disk, Open: func(ctx context.Context) (Files, error) { return OpenDir(ctx, disk, cfg) }}
+	if err := Run(ctx, run, []*Target{target}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-load; err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got [5][Operations]float64
+	for i := range got {
+		for op := range Operations {
+			from := start.Add(time.Duration(i)*phase + time.Second)
+			got[i][op] = r.slowdownIn(t, disk, op, from, from.Add(phase-2*time.Second))
+		}
+		t.Logf("%-9s %.2f", []string{"quiet", "storm", "quiet", "bandwidth", "quiet"}[i], got[i])
+	}
+	metadata, data := []Operation{Create, Stat, SmallRead, Delete}, []Operation{Read, Write}
+	for _, m := range metadata {
+		for _, d := range data {
+			if got[1][m] < 1.5*got[1][d] {
+				t.Errorf("storm: %v %.2f, %v %.2f", m, got[1][m], d, got[1][d])
+			}
+			if got[3][d] < 1.5*got[3][m] {
+				t.Errorf("bandwidth: %v %.2f, %v %.2f", m, got[3][m], d, got[3][d])
+			}
+		}
+	}
+}
+
+// init is one process of the storm, if asked to be.
+func init() {
+	dir := os.Getenv("FIOLAT_PROBE_STORM")
+	if dir == "" {
+		return
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		panic(err)
+	}
+	for n := 0; ; n++ {
+		name := filepath.Join(dir, fmt.Sprint(n%20))
+		if os.Remove(name); os.WriteFile(name, make([]byte, 3901), 0o600) != nil {
+			os.Exit(1)
 		}
 	}
 }
