@@ -64,7 +64,7 @@ var Fields = []Field{
 	{"latency.stddev", "double", "ns", stats, "standard deviation of the latency"},
 	{"latency.p*", "double", "ns", stats, "a percentile: `p50`, `p99_9`"},
 	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, `.upper`; null where the I/Os are too few to have one"},
-	{"iops", "double", "1/s", []Kind{KindPercentiles, KindProbe}, "completions per second of the part of the quantum that the logs cover"},
+	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
 	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and may be longer than said"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; `partial`: some are not"},
 	{"run.start", "date", "", onRun, "time zero of the run"},
