@@ -3,6 +3,7 @@
 // get there without one being lost.
 //
 //	document.go rundoc.go   quanta and runs to documents with stable ids
+//	probe.go                samples and reports of a probe to documents
 //	fields.go template.go   the table of fields, index templates, fiolat setup
 //	client.go retry.go      one place for credentials, time-outs and patience
 //	bulk.go deliver.go      bulk requests, accounting by document, spool
@@ -26,5 +27,5 @@
 // client's own BulkIndexer, which reports success after documents were refused,
 // after the network failed and after an unreadable reply. It prints nothing.
 //
-// It is called by the commands; it imports pipeline.
+// It is called by the commands; it imports pipeline and internal/probe.
 package esmodel
