@@ -237,7 +237,7 @@ type ProbeFiles struct {
 
 // NewProbeFiles prepares for files of a run in a directory.
 func NewProbeFiles(dir, run string) *ProbeFiles {
-	return &ProbeFiles{dir, fileTail(run, ""), map[string]*spoolFile{}}
+	return &ProbeFiles{dir, fileTail(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
 }
 
 // Add writes a document.
