@@ -29,7 +29,7 @@ type liveView struct {
 }
 
 const (
-	sparkWidth  = 40
+	sparkWidth  = 60
 	changesKept = 3
 )
 
@@ -74,7 +74,7 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		v.past[d] = append(v.past[d], value)
 		v.past[d] = v.past[d][max(len(v.past[d])-sparkWidth, 0):]
 		parts = append(parts, d+" "+v.numbers(row))
-		lines = append(lines, fmt.Sprintf("%-5s %*s %s", d, sparkWidth, sparkline(v.past[d]), v.numbers(row)))
+		lines = append(lines, fmt.Sprintf("%-5s %s", d, v.numbers(row)), "      "+sparkline(v.past[d]))
 	}
 	state := v.state(q)
 	if !v.screen {
