@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -40,19 +39,6 @@ func liveSeconds(t *testing.T) int {
 	return n
 }
 
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "fiolat-live")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "fiolat")
-	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return name, nil
-})
-
 // proc is a program that runs.
 type proc struct {
 	*exec.Cmd
@@ -61,13 +47,16 @@ type proc struct {
 
 func start(t *testing.T, dir, name string, args ...string) *proc {
 	t.Helper()
-	if name == "fiolat" {
+	env := os.Environ()
+	if name == "fiolat" { // this very binary
 		var err error
-		if name, err = built(); err != nil {
+		if name, err = os.Executable(); err != nil {
 			t.Fatal(err)
 		}
+		env = append(env, asProgram+"=1")
 	}
 	p := &proc{Cmd: exec.CommandContext(t.Context(), name, args...)}
+	p.Env = env
 	p.Dir, p.Stdout, p.Stderr = dir, &p.said, &p.said
 	p.Cmd.Cancel = func() error { return p.Process.Kill() }
 	if err := p.Start(); err != nil {
@@ -185,6 +174,8 @@ func TestLiveInTime(t *testing.T) {
 		t.Fatalf("setup: exit %d\n%s", code, stderr)
 	}
 	dir := t.TempDir()
+	// A server that has only just started takes seconds for its first index.
+	ingestInto(t, es, livePrefix(t, es, "warm"), real+"/gaps")
 	// What fio prints, kept to compare with.
 	script := "#!/bin/bash\nset -o pipefail\nfio \"$@\" | tee " + dir + "/fio.json\n"
 	if err := os.WriteFile(dir+"/fio", []byte(script), 0o700); err != nil {
