@@ -3,10 +3,11 @@
 // get there without one being lost.
 //
 //	document.go rundoc.go   quanta and runs to documents with stable ids
+//	sla.go event.go         verdicts in them; breaches, recoveries and notes
 //	probe.go                samples and reports of a probe to documents
 //	fields.go template.go   the table of fields, index templates, fiolat setup
 //	client.go retry.go      one place for credentials, time-outs and patience
-//	bulk.go deliver.go      bulk requests, accounting by document, spool
+//	bulk.go deliver.go flow.go  bulk requests, accounting by document, spool
 //	dir.go load.go          the same documents as files, and files sent again
 //	sink.go retire.go       a run from its first document to its last clean-up
 //	search.go stored.go     documents, and whole runs, read back

@@ -167,16 +167,27 @@ func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte 
 // kind of latency, for these are ingested one by one and none may overwrite another.
 // That of clat is made as before there were others.
 func RunDocID(run, part, kind string) string {
-	k := append([]byte(nil), "fiolat run 1"...)
 	parts := []string{run, part}
 	if kind != ingest.Clat.String() {
 		parts = append(parts, kind)
 	}
+	return hashID(hashParts("fiolat run 1", parts...))
+}
+
+// hashParts is what an id is made from: each text behind its length, so that no two
+// lists read the same.
+func hashParts(family string, parts ...string) []byte {
+	k := []byte(family)
 	for _, s := range parts {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)
 	}
-	sum := sha256.Sum256(k)
+	return k
+}
+
+// hashID is an _id: 128 bits of a SHA-256, in base64url.
+func hashID(key []byte) string {
+	sum := sha256.Sum256(key)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 

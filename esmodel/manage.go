@@ -2,8 +2,6 @@ package esmodel
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -132,20 +130,6 @@ type Note struct {
 	Text       string
 }
 
-type eventDoc struct {
-	Timestamp stamp             `json:"@timestamp"`
-	Run       map[string]string `json:"run"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Interval  map[string]number `json:"interval"`
-	Event     eventField        `json:"event"`
-	Message   string            `json:"message"`
-}
-
-type eventField struct {
-	Action string `json:"action"`
-	Start  stamp  `json:"start"`
-}
-
 // Annotate stores a note and says whether it is new: the same note at the same time
 // is the same document. It is there for searches when Annotate returns.
 func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bool, err error) {
@@ -153,20 +137,11 @@ func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bo
 		return false, err
 	}
 	doc := eventDoc{
-		Timestamp: stamp(n.At), Run: map[string]string{"id": n.Run.Run.ID}, Labels: n.Run.Labels,
-		Interval: map[string]number{"offset_ms": number(float64(n.Offset) / 1e6)},
-		Event:    eventField{Action: "note", Start: stamp(n.At)}, Message: n.Text,
+		Timestamp: stamp(n.At), Run: eventRun{ID: n.Run.Run.ID, Name: n.Run.Run.Name}, Labels: n.Run.Labels,
+		Interval: eventInterval{OffsetMS: number(float64(n.Offset) / 1e6)},
+		Event:    eventField{Action: ActionNote, Start: stamp(n.At)}, Message: n.Text,
 	}
-	if n.Run.Run.Name != "" {
-		doc.Run["name"] = n.Run.Run.Name
-	}
-	key := append([]byte(nil), "fiolat note 1"...)
-	for _, s := range [...]string{n.Run.Run.ID, n.Text} {
-		key = binary.AppendUvarint(key, uint64(len(s)))
-		key = append(key, s...)
-	}
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(key, uint64(n.At)))
-	id := base64.RawURLEncoding.EncodeToString(sum[:16])
+	id := hashID(binary.BigEndian.AppendUint64(hashParts("fiolat note 1", n.Run.Run.ID, n.Text), uint64(n.At)))
 	var reply struct {
 		ID     string `json:"_id"`
 		Result string `json:"result"`

@@ -1,11 +1,6 @@
 package esmodel
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"fiolat/internal/sla"
@@ -147,94 +142,4 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
-}
-
-// Actions of events.
-const (
-	ActionBreach   = "sla-breach"
-	ActionRecovery = "sla-recovery"
-	ActionNote     = "note"
-)
-
-type changeDoc struct {
-	Timestamp stamp             `json:"@timestamp"`
-	Run       changeRun         `json:"run"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Host      *hostField        `json:"host,omitempty"`
-	Fio       changeFio         `json:"fio"`
-	Interval  intervalField     `json:"interval"`
-	Scope     string            `json:"scope"`
-	Event     changeEvent       `json:"event"`
-	SLA       changeSLA         `json:"sla"`
-	Message   string            `json:"message"`
-}
-
-type changeRun struct {
-	ID         string `json:"id"`
-	Name       string `json:"name,omitempty"`
-	Generation string `json:"generation,omitempty"`
-	Part       string `json:"part,omitempty"`
-}
-
-type changeFio struct {
-	Kind      string `json:"kind"`
-	Direction string `json:"direction"`
-}
-
-type changeEvent struct {
-	Action string `json:"action"`
-	Start  stamp  `json:"start"`
-	End    stamp  `json:"end"`
-}
-
-type changeSLA struct {
-	Rule      string     `json:"rule"`
-	Status    sla.Status `json:"status"`
-	Value     *number    `json:"value,omitempty"`
-	Threshold number     `json:"threshold"`
-	Share     *number    `json:"share,omitempty"`
-}
-
-// Event makes the document of a breach or a recovery, and its id. It starts with the
-// first quantum that broke the rule, or kept it again, and ends with the quantum q in
-// which that became certain. Those of a live run are of no generation.
-func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
-	start := stamp(e.run.Start + c.Start)
-	family, generation := "fiolat event 1", e.run.Generation
-	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
-		family, generation = "fiolat live event 1", ""
-	}
-	d := changeDoc{
-		Timestamp: start, Run: changeRun{e.run.ID, e.run.Name, generation, e.run.Part}, Labels: e.run.Labels,
-		Fio:      changeFio{e.kind, c.Dims.Direction},
-		Interval: intervalField{number(float64(e.run.Interval) / 1e6), number(float64(c.Start) / 1e6)},
-		Scope:    c.Scope,
-		Event:    changeEvent{ActionRecovery, start, stamp(e.start(q) + e.run.Interval)},
-		SLA:      changeSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)},
-		Message:  c.String(),
-	}
-	if c.Breach {
-		d.Event.Action = ActionBreach
-	}
-	if c.Dims.Host != "" {
-		d.Host = &hostField{[]string{c.Dims.Host}}
-	}
-	if c.Last.Known {
-		v := number(c.Last.Value)
-		d.SLA.Value = &v
-	}
-	if c.Last.Share >= 0 {
-		v := number(c.Last.Share)
-		d.SLA.Share = &v
-	}
-	if doc, err = json.Marshal(d); err != nil {
-		return "", nil, fmt.Errorf("event: %w", err)
-	}
-	k := []byte(family)
-	for _, s := range []string{e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host} {
-		k = binary.AppendUvarint(k, uint64(len(s)))
-		k = append(k, s...)
-	}
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(k, uint64(start)))
-	return base64.RawURLEncoding.EncodeToString(sum[:16]), doc, nil
 }

@@ -1,0 +1,103 @@
+package esmodel
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"fiolat/internal/sla"
+	"fiolat/pipeline"
+)
+
+// Actions of events.
+const (
+	ActionBreach   = "sla-breach"
+	ActionRecovery = "sla-recovery"
+	ActionNote     = "note"
+)
+
+// eventDoc is the document of an event: of a breach or a recovery, or what people
+// note, which has no direction, scope, end or rule.
+type eventDoc struct {
+	Timestamp stamp             `json:"@timestamp"`
+	Run       eventRun          `json:"run"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Host      *hostField        `json:"host,omitempty"`
+	Fio       *eventFio         `json:"fio,omitempty"`
+	Interval  eventInterval     `json:"interval"`
+	Scope     string            `json:"scope,omitempty"`
+	Event     eventField        `json:"event"`
+	SLA       *eventSLA         `json:"sla,omitempty"`
+	Message   string            `json:"message"`
+}
+
+type eventRun struct {
+	ID         string `json:"id"`
+	Name       string `json:"name,omitempty"`
+	Generation string `json:"generation,omitempty"`
+	Part       string `json:"part,omitempty"`
+}
+
+type eventFio struct {
+	Kind      string `json:"kind"`
+	Direction string `json:"direction"`
+}
+
+type eventInterval struct {
+	MS       *number `json:"ms,omitempty"`
+	OffsetMS number  `json:"offset_ms"`
+}
+
+type eventField struct {
+	Action string `json:"action"`
+	Start  stamp  `json:"start"`
+	End    *stamp `json:"end,omitempty"`
+}
+
+type eventSLA struct {
+	Rule      string     `json:"rule"`
+	Status    sla.Status `json:"status"`
+	Value     *number    `json:"value,omitempty"`
+	Threshold number     `json:"threshold"`
+	Share     *number    `json:"share,omitempty"`
+}
+
+// Event makes the document of a breach or a recovery, and its id. It starts with the
+// first quantum that broke the rule, or kept it again, and ends with the quantum q in
+// which that became certain. Those of a live run are of no generation.
+func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
+	start := stamp(e.run.Start + c.Start)
+	family, generation := "fiolat event 1", e.run.Generation
+	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
+		family, generation = "fiolat live event 1", ""
+	}
+	end, length := stamp(e.start(q)+e.run.Interval), number(float64(e.run.Interval)/1e6)
+	d := eventDoc{
+		Timestamp: start, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part}, Labels: e.run.Labels,
+		Fio:      &eventFio{e.kind, c.Dims.Direction},
+		Interval: eventInterval{&length, number(float64(c.Start) / 1e6)},
+		Scope:    c.Scope,
+		Event:    eventField{ActionRecovery, start, &end},
+		SLA:      &eventSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)},
+		Message:  c.String(),
+	}
+	if c.Breach {
+		d.Event.Action = ActionBreach
+	}
+	if c.Dims.Host != "" {
+		d.Host = &hostField{[]string{c.Dims.Host}}
+	}
+	if c.Last.Known {
+		v := number(c.Last.Value)
+		d.SLA.Value = &v
+	}
+	if c.Last.Share >= 0 {
+		v := number(c.Last.Share)
+		d.SLA.Share = &v
+	}
+	if doc, err = json.Marshal(d); err != nil {
+		return "", nil, fmt.Errorf("event: %w", err)
+	}
+	key := hashParts(family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host)
+	return hashID(binary.BigEndian.AppendUint64(key, uint64(start))), doc, nil
+}
