@@ -103,6 +103,7 @@ func TestPanels(t *testing.T) {
 	t.Run("tsvb", func(t *testing.T) { testTSVB(t, s) })
 	t.Run("vega requests", func(t *testing.T) { testVegaRequests(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
+	t.Run("live", func(t *testing.T) { testLive(t, s) })
 }
 
 // The search of each Lens chart returns our own numbers.
