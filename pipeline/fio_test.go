@@ -95,70 +95,91 @@ func firstIO(t *testing.T, c *collect, prefix string) int64 {
 func TestFioStarts(t *testing.T) {
 	fine := settings()
 	fine.By, fine.Interval = []string{"log"}, 10*time.Millisecond
-	near := func(t *testing.T, what string, got, want int64) {
+	// A job that the machine lets wait starts late: that is no fault of ours, and is
+	// not there the next time.
+	within := func(t *testing.T, check func(near func(what string, got, want int64))) {
 		t.Helper()
-		if got < want-50 || got > want+50 {
-			t.Errorf("%s starts at %d ms, want %d within 50 ms", what, got, want)
+		var off []string
+		for range 4 {
+			off = nil
+			check(func(what string, got, want int64) {
+				if got < want-50 || got > want+50 {
+					off = append(off, fmt.Sprintf("%s starts at %d ms, want %d within 50 ms", what, got, want))
+				}
+			})
+			if off == nil {
+				return
+			}
+			t.Log(off)
 		}
+		t.Errorf("four times: %q", off)
 	}
 	late := func(options string) string {
 		return "[global]\n" + null + "rw=randread\nrate_iops=1000\nlog_hist_msec=500\n" + options + "[early]\nruntime=5\nwrite_hist_log=early\n[late]\nstartdelay=3\nruntime=2\nwrite_hist_log=late\n"
 	}
 	t.Run("startdelay", func(t *testing.T) {
 		t.Parallel()
-		dir := fio(t, late(""), nil)
-		_, c := planned(t, fine, dir)
-		near(t, "early", firstIO(t, c, "early"), 0)
-		near(t, "late", firstIO(t, c, "late"), 3000)
+		within(t, func(near func(string, int64, int64)) {
+			dir := fio(t, late(""), nil)
+			_, c := planned(t, fine, dir)
+			near("early", firstIO(t, c, "early"), 0)
+			near("late", firstIO(t, c, "late"), 3000)
 
-		// fio 3.36 and newer say job_start instead.
-		file := filepath.Join(dir, "fio.json")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var doc map[string]any
-		if err = json.Unmarshal(text, &doc); err != nil {
-			t.Fatal(err)
-		}
-		for i, e := range doc["jobs"].([]any) {
-			e.(map[string]any)["job_start"] = 1790000000000 + 3000*i
-		}
-		if text, err = json.Marshal(doc); err == nil {
-			err = os.WriteFile(file, text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, c = planned(t, fine, dir)
-		near(t, "early, by job_start", firstIO(t, c, "early"), 0)
-		near(t, "late, by job_start", firstIO(t, c, "late"), 3000)
-		if c.run.Start != 1790000000000*msec {
-			t.Errorf("the run starts at %d, want job_start", c.run.Start)
-		}
+			// fio 3.36 and newer say job_start instead.
+			file := filepath.Join(dir, "fio.json")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var doc map[string]any
+			if err = json.Unmarshal(text, &doc); err != nil {
+				t.Fatal(err)
+			}
+			for i, e := range doc["jobs"].([]any) {
+				e.(map[string]any)["job_start"] = 1790000000000 + 3000*i
+			}
+			if text, err = json.Marshal(doc); err == nil {
+				err = os.WriteFile(file, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, c = planned(t, fine, dir)
+			near("early, by job_start", firstIO(t, c, "early"), 0)
+			near("late, by job_start", firstIO(t, c, "late"), 3000)
+			if c.run.Start != 1790000000000*msec {
+				t.Errorf("the run starts at %d, want job_start", c.run.Start)
+			}
+		})
 	})
 	t.Run("absolute stamps", func(t *testing.T) {
 		t.Parallel()
-		_, c := planned(t, fine, fio(t, late("log_unix_epoch=1\n"), nil))
-		near(t, "early", firstIO(t, c, "early"), 0)
-		near(t, "late", firstIO(t, c, "late"), 3000)
+		within(t, func(near func(string, int64, int64)) {
+			_, c := planned(t, fine, fio(t, late("log_unix_epoch=1\n"), nil))
+			near("early", firstIO(t, c, "early"), 0)
+			near("late", firstIO(t, c, "late"), 3000)
+		})
 	})
 	t.Run("stages", func(t *testing.T) {
 		t.Parallel()
-		dir := fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\nwrite_hist_log=a\n[b]\nstonewall\nruntime=6\nwrite_hist_log=b\n[c]\nstonewall\nruntime=3\nwrite_hist_log=c\n", nil)
-		for range 2 { // with the job file and without
-			_, c := planned(t, fine, dir)
-			near(t, "a", firstIO(t, c, "a_"), 0)
-			near(t, "b", firstIO(t, c, "b_"), 4000)
-			near(t, "c", firstIO(t, c, "c_"), 10000)
-			os.Remove(filepath.Join(dir, "job.fio"))
-		}
+		within(t, func(near func(string, int64, int64)) {
+			dir := fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\nwrite_hist_log=a\n[b]\nstonewall\nruntime=6\nwrite_hist_log=b\n[c]\nstonewall\nruntime=3\nwrite_hist_log=c\n", nil)
+			for range 2 { // with the job file and without
+				_, c := planned(t, fine, dir)
+				near("a", firstIO(t, c, "a_"), 0)
+				near("b", firstIO(t, c, "b_"), 4000)
+				near("c", firstIO(t, c, "c_"), 10000)
+				os.Remove(filepath.Join(dir, "job.fio"))
+			}
+		})
 	})
 	t.Run("ramp_time", func(t *testing.T) {
 		t.Parallel()
-		_, c := planned(t, fine, fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\nruntime=3\n[a]\nwrite_hist_log=a\n[b]\nramp_time=2\nwrite_hist_log=b\n", nil))
-		near(t, "a", firstIO(t, c, "a_"), 0)
-		near(t, "b", firstIO(t, c, "b_"), 2000)
+		within(t, func(near func(string, int64, int64)) {
+			_, c := planned(t, fine, fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\nruntime=3\n[a]\nwrite_hist_log=a\n[b]\nramp_time=2\nwrite_hist_log=b\n", nil))
+			near("a", firstIO(t, c, "a_"), 0)
+			near("b", firstIO(t, c, "b_"), 2000)
+		})
 	})
 }
 
