@@ -160,7 +160,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	run := e.run
 	told := run.Told
 	if told == nil {
-		told = &pipeline.Told{Versions: versions(run), Workloads: workloads(run), Measures: measures(run), Options: options(run)}
+		told = &pipeline.Told{Versions: versions(run), Workloads: workloads(run), Measures: run.Measures(), Options: options(run)}
 	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
@@ -304,18 +304,6 @@ func versions(run *pipeline.Run) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
-}
-
-// measures says what the latencies of the run include.
-func measures(run *pipeline.Run) (out []string) {
-	for _, m := range run.Metas {
-		for _, sentence := range m.Explain() {
-			if !slices.Contains(out, sentence) {
-				out = append(out, sentence)
-			}
-		}
-	}
-	return out
 }
 
 // longOption is beyond what Elasticsearch indexes as one term, with room for the

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fiolat/ingest"
@@ -56,6 +57,21 @@ type Run struct {
 	// Parts are those that the run was put together from; none where it is read
 	// from logs.
 	Parts []Part
+}
+
+// Measures says what the latencies of the run include: a sentence for each I/O engine.
+func (r *Run) Measures() (out []string) {
+	if r.Told != nil {
+		return r.Told.Measures
+	}
+	for _, m := range r.Metas {
+		for _, sentence := range m.Explain() {
+			if !slices.Contains(out, sentence) {
+				out = append(out, sentence)
+			}
+		}
+	}
+	return out
 }
 
 // Told is what fio's JSON documents say of a run in all, each value once.

@@ -404,3 +404,25 @@ func TestExplain(t *testing.T) {
 		})
 	}
 }
+
+// TestReportExplains: the page says what its latencies include, also one that is made
+// from stored documents.
+func TestReportExplains(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	docs, page := filepath.Join(dir, "docs"), filepath.Join(dir, "again.html")
+	for _, args := range [][]string{{"ingest", "--output", docs, real + "/latkinds"}, {"report", "-o", page, docs}} {
+		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
+			t.Fatalf("fiolat %q: exit %d\n%s", args, code, stderr)
+		}
+	}
+	for _, name := range []string{page, filepath.Join(docs, "report.html")} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "libaio (asynchronous with commit, slat counted): slat holds") {
+			t.Errorf("%s does not say how libaio is measured", name)
+		}
+	}
+}

@@ -207,6 +207,9 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")
 	}
+	for _, sentence := range s.run.Measures() {
+		say("%s.", sentence)
+	}
 	return out
 }
 
