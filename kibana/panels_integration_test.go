@@ -256,6 +256,22 @@ func testLens(t *testing.T, s *stored) {
 				t.Errorf("%v", got)
 			}
 		},
+		"slowdown-hours": func(t *testing.T, o *saved) {
+			req, names := s.lens(t, o)
+			got := cells(t, o, names, s.search(t, req))
+			hour := s.runs["cluster"][0].Timestamp.Truncate(time.Hour).UnixMilli()
+			for target, want := range map[string]struct{ operations, worst, low, high float64 }{"/gpfs/a": {4, 2, 1, 1.5}, "/gpfs/b": {2, 40, 3, 40}} {
+				r := got[fmt.Sprintf("%d|%s", hour, target)]
+				usual, _ := r["usual"].(float64)
+				p95, _ := r["p95"].(float64)
+				if r["operations"] != want.operations || !near(r["slowdown"], want.worst) || usual < want.low || usual > want.high || p95 < usual || p95 > want.worst {
+					t.Errorf("%s: %v, want %v of %v", target, r, want, got)
+				}
+			}
+			if len(got) != 2 {
+				t.Errorf("%d rows", len(got))
+			}
+		},
 	}
 	for _, o := range s.bundle.objects {
 		if o.typ != typeLens {

@@ -312,6 +312,9 @@ func (s *stored) lens(t *testing.T, o *saved, chosen ...m) (request, map[string]
 			}
 		case "date_histogram":
 			agg = s.dateHistogram(str(col, "sourceField"))
+			if length := str(col, "params", "interval"); length != "auto" { // one of the calendar's, kept whatever the time range
+				agg = m{"date_histogram": m{"field": str(col, "sourceField"), "calendar_interval": length, "time_zone": "UTC", "min_doc_count": 1}}
+			}
 			agg["aggs"] = m{}
 		case "count":
 			continue
