@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -122,7 +124,24 @@ func discardIf(yes bool, w io.Writer) io.Writer {
 	return w
 }
 
+// With many logs the collector's target is lowered from Go's 100 %, with which the peak
+// over a thousand logs depends on when a collection happens to run: 162 MB for 2,160 s
+// and 213 MB for 21,600 s; with 30 % it is 145 and 147 MB, for 4 % more processor time.
+// Of 32 short logs it would cost a tenth of the time.
+const (
+	manyLogs = 200
+	garbage  = 30
+)
+
 // discover finds the runs below the paths.
 func discover(_ context.Context, u *ui, c *cli.Context, args []string, cfg *pipeline.Config) ([]*ingest.Input, error) {
-	return ingest.Discover(args, ingest.DiscoverOptions{Kind: cfg.Settings.Kind, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
+	runs, err := ingest.Discover(args, ingest.DiscoverOptions{Kind: cfg.Settings.Kind, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
+	logs := 0
+	for _, in := range runs {
+		logs += len(in.Logs)
+	}
+	if logs >= manyLogs && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
+	return runs, err
 }

@@ -20,16 +20,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// garbage is the collector's target: what may lie about beside what is in use, in
-// percent. With Go's 100 the peak over a thousand logs depends on when a collection
-// happens to run: 162 MB for 2,160 s and 213 MB for 21,600 s; with 30 it is 145 and
-// 147 MB, for 4 % more processor time there and none that can be seen elsewhere.
-const garbage = 30
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
-	}
 	ctx, stop := signalContext()
 	defer stop()
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
