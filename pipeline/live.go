@@ -132,7 +132,7 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 		return &ingest.ParseError{File: m.Path, Msg: "a document without a time", Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
 	}
 	nth := map[liveKey]int{}
-	var fresh []*liveEntry
+	entries, known := make([]*liveEntry, len(m.Entries)), len(l.entries)
 	heard := int64(0)
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -143,32 +143,34 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 		n := nth[k]
 		nth[k]++
 		k.nth = n
-		at := m.TimestampMS * msec
-		if m.ClientServer { // there the document's time is that of fio's start
-			at += e.LongestMS * msec
-		}
+		at := countedAt(m, e)
 		heard = max(heard, at)
 		le := l.entries[k]
 		if le == nil {
 			le = l.meet(m, e, k, at)
-			fresh = append(fresh, le)
 		}
 		le.log.Meta, le.log.Entry = m, e
+		entries[i] = le
 	}
-	if len(fresh) > 0 {
+	if len(l.entries) > known {
 		l.join(m)
 	}
 	gap := l.keepTime(heard)
-	for i := range m.Entries { // in the order of the document: sums come out the same again
-		for _, le := range l.entries {
-			if le.log.Entry == &m.Entries[i] {
-				if err := l.count(m, le, gap); err != nil {
-					return err
-				}
-			}
+	for _, le := range entries { // in the order of the document: sums come out the same again
+		if err := l.count(m, le, gap); err != nil {
+			return err
 		}
 	}
 	return l.emit(ctx)
+}
+
+// countedAt is the time of an entry's counts, ns since 1970.
+func countedAt(m *ingest.Meta, e *ingest.Entry) int64 {
+	at := m.TimestampMS * msec
+	if m.ClientServer { // there the document's time is that of fio's start
+		at += e.LongestMS * msec
+	}
+	return at
 }
 
 // meet makes the log that stands for an entry seen for the first time.
@@ -269,10 +271,7 @@ func (l *Live) keepTime(at int64) (gap bool) {
 // count takes what an entry counted since its document before.
 func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 	log, e, run := le.log, le.log.Entry, l.rounds.Run
-	at := m.TimestampMS * msec
-	if m.ClientServer {
-		at += e.LongestMS * msec
-	}
+	at := countedAt(m, e)
 	var now [ingest.Directions][]uint64
 	back := e.LongestMS < le.runtime
 	for d := range now {
