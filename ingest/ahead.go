@@ -25,15 +25,6 @@ import (
 // neither pipes nor compressed logs.
 func (r *Reader) ReadAhead(parsers int) { r.parsers = parsers }
 
-// Stop ends reading ahead, and returns when nothing reads the input any more. If
-// a read can take for ever, as from a pipe, end it first by closing the input.
-func (r *Reader) Stop() {
-	if r.ahead != nil {
-		close(r.ahead.stop)
-		<-r.ahead.ended
-	}
-}
-
 // ahead is a Reader's work in progress. Its batches go round: free, being read,
 // being parsed, in use by the caller.
 type ahead struct {
@@ -70,7 +61,7 @@ func startAhead(r *Reader) *ahead {
 	for range n {
 		a.free <- &batch{parsed: make(chan struct{}, 1)}
 	}
-	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have, skipping: r.skipping, reads: r.reads}
+	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have, skipping: r.skipping}
 	geometry := r.geometry
 	go func() {
 		defer close(a.ended)

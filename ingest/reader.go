@@ -18,20 +18,15 @@ const (
 	// slack is how far scanLine may look beyond the end of a line. Blocks have it
 	// beyond their end, so that even their last line goes the fast way.
 	slack = 64
-
-	// The first blocks are small: of many logs, the start is read a good while
-	// before the rest.
-	smallBlock = 32 << 10
-	smallReads = 16
 )
 
-// blocks are those that no Reader holds, as *[]byte: memory that was in use before
-// is cheaper than new one, which the system has to clear.
-var blocks sync.Pool
+// Blocks and records that no Reader holds, as *[]byte and *Record: memory that was in
+// use before is cheaper than new one, which the system has to clear.
+var blocks, records sync.Pool
 
 func newBlock(size int) []byte {
-	if b, ok := blocks.Get().(*[]byte); ok && len(*b) >= size {
-		return *b
+	if b, ok := blocks.Get().(*[]byte); ok && cap(*b) >= size {
+		return (*b)[:size]
 	}
 	return make([]byte, size)
 }
@@ -76,7 +71,6 @@ type Reader struct {
 	buf            []byte
 	pos, end, have int
 	block          []byte // memory for buf, where this Reader is the one to read
-	reads          int    // into small blocks
 
 	err      error // what the input ended with, as the input said it
 	cut      bool  // buf[pos:end] is the last line and has no newline
@@ -145,7 +139,13 @@ func (r *Reader) Line() int64 { return r.line }
 
 func (r *Reader) setGeometry(g fiohist.Geometry) {
 	r.geometry, r.columns = g, g.Columns()
-	if rec := &r.rec; cap(rec.Index) < r.columns || cap(rec.Count) < r.columns {
+	rec := &r.rec
+	if cap(rec.Index) == 0 {
+		if used, ok := records.Get().(*Record); ok {
+			rec.Index, rec.Count = used.Index[:0], used.Count[:0]
+		}
+	}
+	if cap(rec.Index) < r.columns || cap(rec.Count) < r.columns {
 		rec.Index = append(make([]uint16, 0, r.columns), rec.Index...)
 		rec.Count = append(make([]uint64, 0, r.columns), rec.Count...)
 	}
@@ -213,6 +213,22 @@ func (r *Reader) Park() {
 	block, rest := r.block, bytes.Clone(r.buf[r.pos:r.have])
 	r.buf, r.block, r.pos, r.end, r.have = rest, nil, 0, 0, len(rest)
 	blocks.Put(&block)
+}
+
+// Stop ends the use of r, which gives its memory away. Where it reads ahead, that ends
+// too, and nothing reads the input any more when Stop returns; if a read can take for
+// ever, as from a pipe, end it first by closing the input.
+func (r *Reader) Stop() {
+	if r.ahead != nil {
+		close(r.ahead.stop)
+		<-r.ahead.ended
+	} else if block := r.block; block != nil {
+		blocks.Put(&block)
+	}
+	if rec := r.rec; cap(rec.Count) > 0 {
+		records.Put(&rec)
+	}
+	*r = Reader{name: r.name, err: fs.ErrClosed, line: r.line, geometry: r.geometry, columns: r.columns}
 }
 
 // takeLine is the next line of buf without its end.
@@ -318,15 +334,11 @@ func (r *Reader) explain(err error) error {
 // A block that holds a newline is not topped up, so that what comes slowly through
 // a pipe is not held back.
 func (r *Reader) read() error {
-	left, size := r.buf[r.pos:r.have], r.opt.Block
+	left := r.buf[r.pos:r.have]
 	if r.skipping {
 		left = nil
 	}
-	if r.reads < smallReads {
-		r.reads++
-		size = min(size, smallBlock)
-	}
-	if need := max(size, len(left)) + slack; len(r.block) < need {
+	if need := max(r.opt.Block, len(left)) + slack; len(r.block) < need {
 		r.block = newBlock(need)
 	}
 	r.have = copy(r.block, left)

@@ -35,8 +35,8 @@ func readHead(l *logState) error {
 		l.dirs[i].win.h = h * msec
 	}
 	var c counts
-	ended := false
-	for len(l.head) < maxHead && !l.headDone() {
+	ended, records, ios := false, 0, uint64(0)
+	for ; records < maxHead && !l.headDone(); records++ {
 		r, readErr := l.read()
 		if ended = errors.Is(readErr, io.EOF); ended {
 			break
@@ -48,36 +48,41 @@ func readHead(l *logState) error {
 		if d.lag.records > 0 && r.Time < d.last {
 			return backwards(l, r, d.last)
 		}
-		c.load(r)
+		ios += c.load(r)
 		d.lag.see(&c)
 		d.last = r.Time
 		l.now = r.Time * msec
 		d.win.waits = append(d.win.waits, stamped{time: l.now})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
-		l.head = append(l.head, r.Clone())
+		if l.pipe {
+			l.head = append(l.head, r.Clone())
+		}
 	}
 	l.more = !ended
-	again := l.more && !l.pipe && in.stream.Compressed()
-	if ended || again {
+	if ended || !l.pipe {
 		if err = l.close(); err != nil {
 			return err
 		}
 	}
-	if len(l.head) > 0 {
-		l.Geometry, _ = in.reader.Geometry()
-		l.g = l.Geometry
-		if v, _ := l.option("clat_percentiles"); !l.more && v == 0 && l.headSum() == 0 {
-			return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
-		}
-	} else if err := l.bare(); err != nil {
-		return err
+	if records == 0 {
+		return l.bare()
 	}
-	if again {
-		// To decompress the head a second time is cheaper than to hold the windows of
-		// all logs before the first of them is read.
-		l.again, l.head, l.tally = true, nil, tally{}
+	l.Geometry, _ = in.reader.Geometry()
+	l.g = l.Geometry
+	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
+	l.startOver()
 	return nil
+}
+
+// startOver has a log read from its start again, unless it is a pipe: that is cheaper
+// than to hold the heads of all logs, and the windows of their decompressors, until
+// the first of them is read.
+func (l *logState) startOver() {
+	if !l.pipe {
+		l.again, l.tally = true, tally{}
+	}
 }
 
 // readFirst reads the first I/O of a log of single I/Os: nothing else must be known of
@@ -97,15 +102,13 @@ func (l *logState) readFirst() error {
 	}
 	l.Geometry, l.more = l.g, true
 	l.Absolute = r.Time > absoluteFrom
-	l.head = append(l.head, r.Clone())
-	return nil
-}
-
-func (l *logState) headSum() (sum uint64) {
-	for _, r := range l.head {
-		sum += r.Sum()
+	l.now = r.Time * msec
+	if l.pipe {
+		l.head = append(l.head, r.Clone())
+		return nil
 	}
-	return sum
+	l.startOver()
+	return l.close()
 }
 
 // headDone says that nothing that is still to come can move the windows of the
@@ -167,11 +170,8 @@ func (l *logState) option(name string) (int64, string) {
 // false if the log has no record.
 func (l *logState) begin() (first int64, ok bool) {
 	if l.single() != nil {
-		l.now = farPast
-		if l.Empty {
-			return 0, false
-		}
-		return l.head[0].Time * msec, true
+		first, l.now = l.now, farPast
+		return first, !l.Empty
 	}
 	for i := range l.dirs {
 		w := &l.dirs[i].win

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"time"
 
 	"fiolat/ingest"
@@ -122,18 +123,28 @@ func openLog(l *logState) (_ *opened, err error) {
 	if !l.pipe {
 		block = max(block, minBlock)
 	}
-	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Single: l.single()})
+	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()})
 	return o, nil
 }
+
+// starts64K are files' starts that nobody hashes just now.
+var starts64K sync.Pool
 
 // hash computes the log's Hash, and returns raw with its start put back.
 func (l *logState) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	sum := sha256.New()
 	if o.repeat() {
 		fmt.Fprintf(sum, "%d\n", o.file.Size())
-		if _, err := io.Copy(sum, io.NewSectionReader(o.file, 0, hashed)); err != nil {
+		start, ok := starts64K.Get().(*[hashed]byte)
+		if !ok {
+			start = new([hashed]byte)
+		}
+		defer starts64K.Put(start)
+		n, err := o.file.ReadAt(start[:], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
+		sum.Write(start[:n])
 	} else {
 		fmt.Fprintf(sum, "%d\n", 0)
 		start := make([]byte, hashed)
@@ -177,8 +188,8 @@ type logState struct {
 	pipe  bool             // reading may wait for whoever writes
 	file  *ingest.File     // as it was opened first; nil: standard input
 	scan  *scan            // of the whole log, where damage was suspected
-	head  []*ingest.Record // read to learn about the log, not yet placed
-	again bool             // it was closed after its head, and starts over
+	head  []*ingest.Record // of a pipe: read to learn about the log, not yet placed
+	again bool             // it is to be read from its start
 	more  bool             // there is more in the log than the head
 	ahead int              // parsers that may read ahead
 	eof   bool
@@ -317,8 +328,8 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.last = r.Time
 	d.records++
 	l.now = r.Time * msec
-	c, sum := &d.counts, float64(r.Sum())
-	c.load(r)
+	c := &d.counts
+	sum := float64(c.load(r))
 	if r.Line == d.verdict.garbled {
 		c.drop(d.verdict.garbage)
 		sum = c.sum()

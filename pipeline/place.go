@@ -268,11 +268,14 @@ func (c *counts) combine(a, b *counts, f float64) {
 	}
 }
 
-// load makes c the counts of a record.
-func (c *counts) load(r *ingest.Record) {
-	c.index = append(c.index[:0], r.Index...)
+// load makes c the counts of a record, and returns their sum. c.index is the record's
+// own, for as long as that lasts.
+func (c *counts) load(r *ingest.Record) (sum uint64) {
+	c.index = r.Index
 	c.n = slices.Grow(c.n[:0], len(r.Count))[:len(r.Count)]
 	for i, n := range r.Count {
+		sum += n
 		c.n[i] = float64(int64(n)) // cheaper than of a uint64, and it is below 2^44
 	}
+	return sum
 }

@@ -40,6 +40,9 @@ func (h *Hist) open(n int) *page {
 		p, h.spare = h.spare[last], h.spare[:last]
 	} else {
 		p = new(page)
+		// Memory that is new is first read otherwise, as the sum's first operand: two page
+		// faults instead of one, and the second interrupts all other cores.
+		clear(p[:])
 	}
 	h.pages[n] = p
 	return p

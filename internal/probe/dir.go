@@ -67,8 +67,11 @@ const (
 	manifestVersion = 1
 )
 
-// goodName is what may follow dirPrefix.
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$`)
+// goodName is what may follow dirPrefix, if it is no longer than maxName. (Counted in
+// the expression, that took a tenth of the time that fiolat needs to start.)
+var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+const maxName = 201
 
 // smallName is the name of a small file.
 func smallName(n uint64) string { return fmt.Sprintf("%012d", n) }

@@ -56,7 +56,7 @@ func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error
 			d.close()
 		}
 	}()
-	if !goodName.MatchString(cfg.Name) {
+	if len(cfg.Name) > maxName || !goodName.MatchString(cfg.Name) {
 		return nil, &UsageError{fmt.Sprintf("%q cannot be part of a directory's name", cfg.Name), "choose one of letters, digits, '.', '-' and '_' with --host"}
 	}
 	if err = d.open(true); err != nil {
