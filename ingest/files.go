@@ -45,12 +45,15 @@ type File struct {
 
 // Open opens a file at its start. Is as not nil, then it must still be that file.
 func (s *Files) Open(path string, as *File) (*File, error) {
+	f := &File{files: s, path: path}
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case as != nil && errors.Is(err, fs.ErrNotExist):
+		return nil, f.changed("deleted")
+	case err != nil:
 		return nil, err
 	}
-	f := &File{files: s, path: path, info: info}
-	if as != nil {
+	if f.info = info; as != nil {
 		f.info = as.info
 	}
 	if !f.Regular() {

@@ -168,7 +168,7 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	for {
 		if r.pos == r.end {
-			if r.parsers > 0 && r.columns != 0 && r.err == nil {
+			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil {
 				r.ahead = startAhead(r)
 				return r.ahead.next(r)
 			}

@@ -48,17 +48,26 @@ func (f *first) Read(p []byte) (int, error) {
 	return f.Reader.Read(p)
 }
 
-// opened waits until this process has a file open.
-func opened(path string) bool {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		fds, _ := filepath.Glob("/proc/self/fd/*")
-		for _, fd := range fds {
-			if to, err := os.Readlink(fd); err == nil && to == path {
-				return true
-			}
-		}
+// closed returns a function that waits until somebody has opened a file, read some of
+// it, and closed it again.
+func closed(t *testing.T, path string) func() error {
+	t.Helper()
+	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return false
+	events := os.NewFile(uintptr(fd), "inotify")
+	t.Cleanup(func() { events.Close() })
+	if _, err = syscall.InotifyAddWatch(fd, path, syscall.IN_CLOSE_NOWRITE); err != nil {
+		t.Fatal(err)
+	}
+	return func() error {
+		if err := events.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			return err
+		}
+		_, err := events.Read(make([]byte, 4096))
+		return err
+	}
 }
 
 // unfinished fails if a run is called complete, or if nothing is said of it although
@@ -78,8 +87,8 @@ func unfinished(t *testing.T, s *esmodeltest.Server, want string) {
 }
 
 // A log that changes while it is read is named, and nothing of it is indexed. The
-// second log is standard input: when it is asked for its first byte, the first log
-// has been opened and its head read.
+// second log is standard input: when it is asked for its first byte, the first log's
+// head has been read, and the rest is to come.
 func TestLogChangesWhileItIsRead(t *testing.T) {
 	long := longLog(t, "gaps/gaps_clat_hist.1.log", 400)
 	good := goodLog(t)
@@ -127,9 +136,10 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 				if err := os.WriteFile(path, long, 0o600); err != nil {
 					t.Fatal(err)
 				}
+				headRead := closed(t, path)
 				in := &first{Reader: bytes.NewReader(good), do: func() {
-					if !opened(path) {
-						t.Error("the log was never opened")
+					if err := headRead(); err != nil {
+						t.Error("the log's head was not read: ", err)
 					}
 					if err := tt.do(path); err != nil {
 						t.Error(err)
