@@ -137,17 +137,37 @@ func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.geometry, r.colu
 // Line is the number, from 1, of the last line that was read; 0 before the first.
 func (r *Reader) Line() int64 { return r.line }
 
+// likely is the number of columns, before the first good line that of its commas; 0 if
+// there cannot be so many.
+func (r *Reader) likely() int {
+	if r.columns != 0 {
+		return r.columns
+	}
+	line := r.buf[r.pos:r.end]
+	columns := bytes.Count(line[:max(bytes.IndexByte(line, '\n'), 0)], []byte{','}) - 2
+	if _, err := fiohist.GeometryOf(columns); err != nil {
+		return 0
+	}
+	r.room(columns)
+	return columns
+}
+
 func (r *Reader) setGeometry(g fiohist.Geometry) {
 	r.geometry, r.columns = g, g.Columns()
+	r.room(r.columns)
+}
+
+// room makes rec large enough for so many columns.
+func (r *Reader) room(columns int) {
 	rec := &r.rec
 	if cap(rec.Index) == 0 {
 		if used, ok := records.Get().(*Record); ok {
 			rec.Index, rec.Count = used.Index[:0], used.Count[:0]
 		}
 	}
-	if cap(rec.Index) < r.columns || cap(rec.Count) < r.columns {
-		rec.Index = append(make([]uint16, 0, r.columns), rec.Index...)
-		rec.Count = append(make([]uint64, 0, r.columns), rec.Count...)
+	if cap(rec.Index) < columns || cap(rec.Count) < columns {
+		rec.Index = append(make([]uint16, 0, columns), rec.Index...)
+		rec.Count = append(make([]uint64, 0, columns), rec.Count...)
 	}
 }
 
@@ -176,9 +196,13 @@ func (r *Reader) Next() (*Record, error) {
 				return nil, r.explain(err)
 			}
 		}
-		if r.columns != 0 && !r.cut {
+		if columns := r.likely(); columns != 0 && !r.cut {
 			ahead := r.buf[r.pos:min(r.end+slack, len(r.buf))]
-			if n := scanLine(ahead, &r.rec, r.columns); n != 0 && n <= r.opt.MaxLine {
+			if n := scanLine(ahead, &r.rec, columns); n != 0 && n <= r.opt.MaxLine {
+				if r.columns == 0 {
+					r.geometry, _ = fiohist.GeometryOf(columns) // likely has looked
+					r.columns = columns
+				}
 				r.pos += n
 				r.line++
 				r.rec.Line = r.line

@@ -18,7 +18,11 @@ const maxHead = 1024
 // quantum: its geometry, whether its stamps are absolute, and for each direction
 // that shows up early where its windows lie and whether it looks damaged.
 func readHead(l *logState) error {
-	in, err := openLog(l)
+	var report func(int64)
+	if l.pipe { // else its start is read again
+		report = l.cfg.Progress
+	}
+	in, err := openLog(l, report)
 	if err != nil {
 		return err
 	}

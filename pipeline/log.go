@@ -98,8 +98,9 @@ var (
 )
 
 // openLog opens a log for reading from its start. Standard input and pipes can be
-// opened only once; a file must be the same each time.
-func openLog(l *logState) (_ *opened, err error) {
+// opened only once; a file must be the same each time. report, if not nil, is told the
+// bytes read.
+func openLog(l *logState, report func(int64)) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
 	if path != "-" {
 		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
@@ -111,7 +112,7 @@ func openLog(l *logState) (_ *opened, err error) {
 		raw, err = l.hash(raw, o)
 	}
 	if err == nil {
-		o.stream, err = ingest.Decompress(progress(raw, l.cfg.Progress), path, nil)
+		o.stream, err = ingest.Decompress(progress(raw, report), path, nil)
 	}
 	if err != nil {
 		if o.file != nil {
@@ -274,7 +275,7 @@ const namedSkips = 3
 // any more, and further as long as fewer than quota histograms are held.
 func (l *logState) advance(target int64, quota int) error {
 	if l.again {
-		in, err := openLog(l)
+		in, err := openLog(l, l.cfg.Progress)
 		if err != nil {
 			return err
 		}

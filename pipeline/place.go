@@ -249,6 +249,7 @@ func combine(a, b *counts, f float64) (out counts) {
 // combine makes c a + f b.
 func (c *counts) combine(a, b *counts, f float64) {
 	c.reset()
+	c.index, c.n = slices.Grow(c.index, len(a.index)+len(b.index)), slices.Grow(c.n, len(a.n)+len(b.n))
 	i, j := 0, 0
 	for i < len(a.index) || j < len(b.index) {
 		switch {

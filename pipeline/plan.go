@@ -47,7 +47,8 @@ type Config struct {
 	MaxLine int
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
-	// Progress is told the bytes read, from several goroutines.
+	// Progress is told the bytes read, from several goroutines; of what is read twice,
+	// once.
 	Progress func(bytes int64)
 	// Warn is told what the user should know; one goroutine at a time.
 	Warn func(msg string)
