@@ -47,6 +47,7 @@ func Bundle(prefix string) []Object {
 	on := func(v *view, run control) []control {
 		return []control{run, {view: v, field: "host.name", title: "Host"}, {view: v, field: "fio.job", title: "Job"}, {view: v, field: "fio.direction", title: "Direction"}}
 	}
+	singleRun := control{view: runs, field: "run.id", title: "Run", single: true}
 	everyRun := func(v *view) control { return control{view: v, field: "run.id", title: "Run"} }
 
 	var charts []Object
@@ -78,11 +79,11 @@ func Bundle(prefix string) []Object {
 		description: "What latency do how many of the requests see now, on which host? Percentiles of any choice of hosts, jobs and runs.",
 		controls:    append(on(histograms, everyRun(histograms)), kind),
 		rows: []row{
-			{15, add(live("read", "Read latency percentiles"), live("write", "Write latency percentiles")), ""},
+			{15, add(live("read", "Read latency percentiles"), live("write", "Write latency percentiles")), nil},
 			{12, add(
 				lens(id("live-iops"), "I/Os per second", "", "lnsXY", "", iops, xy("line", "main", "time", "direction", "iops")),
-				ranked.object(id("live-hosts"), "Hosts by p99", "p99 of the whole time range by host, the worst first,"+selected)), ""},
-			{15, add(vega(id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts of the histograms.", liveHeatMap(histograms.pattern, events.pattern))), ""},
+				ranked.object(id("live-hosts"), "Hosts by p99", "p99 of the whole time range by host, the worst first,"+selected)), nil},
+			{15, add(vega(id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts of the histograms.", liveHeatMap(histograms.pattern, events.pattern))), nil},
 		},
 	}
 
@@ -115,6 +116,7 @@ func Bundle(prefix string) []Object {
 		metric("beyond", "max", "account.ios_in_last_bucket", "beyond fio's last bucket", wholeFormat),
 		latest("status", "run.status", "string", "status"),
 	}}
+	merged := "Over the whole time range," + strings.Replace(selected, "2 digits: within 1 %", "3 digits: within 0.5 %", 1)
 	figures := tsvb("figures-panel", "table", histograms)
 	for _, d := range []string{"read", "write"} {
 		for _, p := range []float64{50, 99, 99.9} {
@@ -123,23 +125,59 @@ func Bundle(prefix string) []Object {
 				line(d+"-of-"+name+"-end", d+" p"+fmt.Sprint(p), colors[0], hdr("percentiles", histogram, figureDigits, p)).of("fio.direction: "+d))
 		}
 	}
-	figures.PivotID, figures.PivotLabel, figures.PivotRows = "host.name", "host", "50"
 	runDash := &dashboard{
 		id: id("one-run"), label: "One run", title: prefix + ": one run", from: "now-10y",
 		description: "The exact percentiles of one run, with how sure they are, where they come from and what was lost. Choose a run above; charts over time show the latest otherwise.",
-		controls:    append(on(histograms, control{view: runs, field: "run.id", title: "Run", single: true}), kind),
+		controls:    append(on(histograms, singleRun), kind),
 		rows: []row{
 			{16, add(
 				vega(id("run-read"), "Read latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "read")),
-				vega(id("run-write"), "Write latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "write"))), ""},
-			{15, add(vega(id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of what is chosen above.", runHeatMap(histograms.pattern, events.pattern))), ""},
+				vega(id("run-write"), "Write latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+			{15, add(vega(id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of what is chosen above.", runHeatMap(histograms.pattern, events.pattern))), nil},
 			{14, add(
 				lens(id("run-hosts"), "Worst p99 by host", "The worst p99 of an interval on each host (documents of scope host+direction).", "lnsXY", `scope: "host+direction"`,
 					worstByHost, xy("bar", "main", "host", "direction", "p99")),
 				lens(id("run-jobs"), "By host and job: the worst interval", "Documents of scope host+job+direction, which `fiolat ingest --by direction,host,job` makes.", "lnsDatatable",
-					`scope: "host+job+direction"`, byJob, table(byJob, "p99"))), ""},
-			{12, add(figures.object(id("run-figures"), "Percentiles of the whole run by host", "Over the whole time range,"+strings.Replace(selected, "2 digits: within 1 %", "3 digits: within 0.5 %", 1))), ""},
-			{8, add(lens(id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable", "not run.part: *", account, table(account, "logged"))), ""},
+					`scope: "host+job+direction"`, byJob, table(byJob, "p99"))), nil},
+			{12, add(figures.byHost().object(id("run-figures"), "Percentiles of the whole run by host", merged)), nil},
+			{8, add(lens(id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable", "not run.part: *", account, table(account, "logged"))), nil},
+		},
+	}
+
+	figuresByKind := func(d, title string) Object {
+		l := layer{"main", runs, []column{
+			terms("run", "run.id", "run", 20, "ios"),
+			terms("kind", "fio.kind", "kind", len(kinds), "mean"),
+			metric("ios", "max", "summary."+d+".samples", "I/Os", wholeFormat),
+			metric("mean", "max", "summary."+d+".mean", "mean", latencyFormat),
+			metric("p50", "max", "summary."+d+".p50", "p50", latencyFormat),
+			metric("p99", "max", "summary."+d+".p99", "p99", latencyFormat),
+			metric("longest", "max", "summary."+d+".max", "longest", latencyFormat),
+		}}
+		return lens(id("kinds-"+d+"-figures"), title, "Of the whole run and all hosts, exact.", "lnsDatatable", "summary."+d+".mean: * and not run.part: *", l, table(l, "mean"))
+	}
+	hostsByKind := func(d, title string) Object {
+		t := tsvb(d+"-hosts-panel", "table", histograms)
+		for _, k := range kinds {
+			for _, p := range []float64{50, 99} {
+				t.Series = append(t.Series, line(fmt.Sprintf("%s-of-%v-end", k, p), fmt.Sprintf("%s p%v", k, p), colors[0], hdr("percentiles", histogram, figureDigits, p)).
+					of("fio.kind: "+k+" and fio.direction: "+d))
+			}
+		}
+		return t.byHost().object(id("kinds-"+d+"-hosts"), title, merged)
+	}
+	kindsDash := &dashboard{
+		id: id("kinds"), label: "Kinds of latency", title: prefix + ": what latency is made of", from: "now-10y", allKinds: true,
+		description: "Is the time spent in submission (slat) or in completion (clat), and do both add up to the total (lat)? Choose a run above; charts show the latest otherwise.",
+		controls:    on(histograms, singleRun)[:3], // no direction: the documents of runs know none
+		rows: []row{
+			{16, add(
+				vega(id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "read")),
+				vega(id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+			{9, add(vega(id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?", "Of the whole run, from documents of scope direction (choose no host). "+
+				"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no slat: docs/engines.md.", kindParts(percentiles.pattern))), nil},
+			{10, add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write", "Writes of the whole run by kind")), nil},
+			{12, add(hostsByKind("read", "Reads by host and kind"), hostsByKind("write", "Writes by host and kind")), nil},
 		},
 	}
 
@@ -165,11 +203,11 @@ func Bundle(prefix string) []Object {
 		description: "All runs, whenever they were; what changed between them. Click a run in the table to open it.",
 		controls:    append(on(percentiles, everyRun(runs)), kind),
 		rows: []row{
-			{15, add(lens(id("compare-runs"), "Runs", "Percentiles are of the whole run, exact.", "lnsDatatable", "not run.part: *", history, table(history, "started"))), runDash.id},
+			{15, add(lens(id("compare-runs"), "Runs", "Percentiles are of the whole run, exact.", "lnsDatatable", "not run.part: *", history, table(history, "started"))), []*dashboard{runDash, kindsDash}},
 			{16, add(
 				vega(id("compare-read"), "Reads of several runs over the time since their start", "The 8 latest of the chosen runs; in runs of more than 200 intervals each point is the worst of several.", overlay(percentiles.pattern, "read")),
-				vega(id("compare-write"), "Writes of several runs over the time since their start", "The 8 latest of the chosen runs; in runs of more than 200 intervals each point is the worst of several.", overlay(percentiles.pattern, "write"))), ""},
-			{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs", "The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance says `fiolat compare`.", change(runs.pattern))), ""},
+				vega(id("compare-write"), "Writes of several runs over the time since their start", "The 8 latest of the chosen runs; in runs of more than 200 intervals each point is the worst of several.", overlay(percentiles.pattern, "write"))), nil},
+			{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs", "The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance says `fiolat compare`.", change(runs.pattern))), nil},
 		},
 	}
 
@@ -215,13 +253,13 @@ func Bundle(prefix string) []Object {
 		controls: []control{everyRun(probes), {view: probes, field: "host.name", title: "Host"}, {view: probes, field: "fio.job", title: "Job"},
 			{view: probes, field: "probe.operation", title: "Operation"}, {view: probes, field: "probe.target", title: "Target"}},
 		rows: []row{
-			{15, add(slowdown.object(id("slowdown-percentiles"), "Slowdown: observed by expected time", "1 is as usual. Percentiles by HDR with 2 digits. Flags are events.")), ""},
+			{15, add(slowdown.object(id("slowdown-percentiles"), "Slowdown: observed by expected time", "1 is as usual. Percentiles by HDR with 2 digits. Flags are events.")), nil},
 			{14, add(
 				lens(id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation, xy("line", "main", "time", "operation", "slowdown")),
-				lens(id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed, xy("line", "main", "time", "", "value", "expected"))), ""},
+				lens(id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed, xy("line", "main", "time", "", "value", "expected"))), nil},
 			{14, add(
 				lens(id("slowdown-targets"), "By target and operation", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, targets, table(targets, "slowdown")),
-				lens(id("slowdown-hours"), "Worst hours", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, hours, table(hours, "p95"))), ""},
+				lens(id("slowdown-hours"), "Worst hours", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, hours, table(hours, "p95"))), nil},
 		},
 	}
 
@@ -230,7 +268,7 @@ func Bundle(prefix string) []Object {
 		all = append(all, v.object())
 	}
 	all = append(all, charts...)
-	boards := []*dashboard{liveDash, runDash, runsDash, probeDash}
+	boards := []*dashboard{liveDash, runDash, kindsDash, runsDash, probeDash}
 	for _, d := range boards {
 		all = append(all, d.object(boards))
 	}

@@ -2,6 +2,7 @@ package kibana
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -788,6 +789,42 @@ var bundleChecks = []bundleCheck{
 			}
 		})
 	}},
+	{"kinds of latency", func(b *parsed) {
+		apart := map[string]bool{} // dashboards of charts that show each kind by itself
+		b.eachDashboard(func(o *saved, _ []any) {
+			chosen := false
+			for _, c := range obj(o.attrs, "controlGroupInput", "panelsJSON") {
+				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(list(c, "explicitInput", "selectedOptions")) == 1
+			}
+			for _, r := range o.refs {
+				chart := b.find(r.Type, r.ID)
+				if chart == nil || !slices.Contains([]string{typeLens, typeVisualization}, r.Type) {
+					continue
+				}
+				for _, each := range b.kindsIn(chart) {
+					if each == chosen {
+						b.fault(o, "%s: each kind for itself is %v, one chosen above is %v", r.ID, each, chosen)
+					}
+					apart[o.id] = apart[o.id] || each
+				}
+			}
+		})
+		b.eachDashboard(func(o *saved, panels []any) {
+			brings := func(name string, options map[string]any) {
+				if r, _ := o.ref(name); apart[r.ID] && options["useCurrentFilters"] != false {
+					b.fault(o, "%q may bring a choice of one kind to %s", name, r.ID)
+				}
+			}
+			for _, p := range panels {
+				for _, l := range list(p, "embeddableConfig", "attributes", "links") {
+					brings(str(p, "panelIndex")+":"+str(l, "destinationRefName"), obj(l, "options"))
+				}
+				for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
+					brings(str(p, "panelIndex")+":drilldown:"+str(e, "action", "factoryId")+":"+str(e, "eventId")+":dashboardId", obj(e, "action", "config"))
+				}
+			}
+		})
+	}},
 	{"no average of percentiles", func(b *parsed) {
 		exact := regexp.MustCompile(`^(latency|summary\.\w+)\.(p\d|ci\.)`)
 		b.eachColumn(func(o *saved, _, c map[string]any, _ esmodel.Kind) {
@@ -796,11 +833,44 @@ var bundleChecks = []bundleCheck{
 			}
 		})
 		b.eachAggregation(func(o *saved, typ string, agg, _ map[string]any) {
-			if exact.MatchString(str(agg, "field")) && typ != "max" {
-				b.fault(o, "%s of %s", typ, str(agg, "field"))
+			if f := cmp.Or(str(agg, "field"), str(agg, "value", "field")); exact.MatchString(f) && typ != "max" {
+				b.fault(o, "%s of %s", typ, f)
 			}
 		})
 	}},
+}
+
+// kindsIn says of each search of a chart for what is stored by kind of latency whether
+// it takes each kind for itself.
+func (b *parsed) kindsIn(o *saved) (each []bool) {
+	byKind := []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles}
+	add := func(kind esmodel.Kind, itself bool) {
+		if slices.Contains(byKind, kind) {
+			each = append(each, itself)
+		}
+	}
+	for id, l := range o.layers() {
+		r, _ := o.ref("indexpattern-datasource-layer-" + id)
+		kind, _ := b.kindOf(r)
+		itself := false
+		for _, c := range obj(l, "columns") {
+			itself = itself || str(c, "operationType") == "terms" && str(c, "sourceField") == "fio.kind"
+		}
+		add(kind, itself)
+	}
+	for _, s := range list(o.params("metrics"), "series") {
+		r, _ := o.ref(cmp.Or(str(s, "series_index_pattern_ref_name"), str(o.params("metrics"), "index_pattern_ref_name")))
+		kind, _ := b.kindOf(r)
+		add(kind, strings.Contains(str(s, "filter", "query"), "fio.kind: "))
+	}
+	for _, u := range vegaURLs(o.spec()) {
+		kind, _ := kindOfPattern(str(u, "index"))
+		fields := fieldsOf(u["body"])
+		if slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "latency.") || strings.HasPrefix(f, "summary.") }) {
+			add(kind, slices.Contains(fields, "fio.kind"))
+		}
+	}
+	return each
 }
 
 func atMost(v, limit string) bool {
@@ -1099,7 +1169,7 @@ func TestBundleIsValid(t *testing.T) {
 			lenses++
 		}
 	}
-	if count[typeDataView] != 5 || count[typeDashboard] != 4 || lenses < 3 {
+	if count[typeDataView] != 5 || count[typeDashboard] != 5 || lenses < 3 {
 		t.Errorf("%v", count)
 	}
 }

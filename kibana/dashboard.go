@@ -127,12 +127,15 @@ type dashboard struct {
 	refresh                int // ms; 0 is only when asked to
 	controls               []control
 	rows                   []row
+	// allKinds says that the panels show every kind of latency: they would lose all but
+	// one to the choice of a kind, so no filter comes along with a link.
+	allKinds bool
 }
 
 type row struct {
 	height int
 	charts []Object
-	open   string // dashboard that a click on a value of these charts opens, filtered by it
+	open   []*dashboard // that a click on a value of these charts opens, filtered by it
 }
 
 // object makes the dashboard. all are those to link to, in order; this one is among
@@ -142,8 +145,8 @@ func (d *dashboard) object(all []*dashboard) Object {
 	nav := links{Layout: "horizontal"}
 	for i, o := range all {
 		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label,
-			// Only the choice of runs goes along: a dashboard's own time range suits it.
-			Options: linkOptions{UseCurrentFilters: true}}
+			// The choices go along, the time range does not: a dashboard's own suits it.
+			Options: linkOptions{UseCurrentFilters: !o.allKinds}}
 		l.DestinationName = "link_" + l.ID + "_dashboard"
 		nav.Links = append(nav.Links, l)
 		refs = append(refs, Reference{typeDashboard, o.id, "nav:" + l.DestinationName})
@@ -156,12 +159,14 @@ func (d *dashboard) object(all []*dashboard) Object {
 			w := gridColumns / len(r.charts)
 			p := panel{Version: typeVersions[typeDashboard], Type: o.Type, PanelIndex: n, Grid: grid{i * w, y, w, r.height, n}, RefName: "panel_" + n}
 			refs = append(refs, Reference{o.Type, o.ID, n + ":" + p.RefName})
-			if r.open != "" {
-				p.Config.Enhancements.DynamicActions = &dynamicActions{[]actionEvent{{
-					EventID: "open", Triggers: []string{"FILTER_TRIGGER"},
-					Action: action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", "Open this run", linkOptions{UseCurrentFilters: true}},
-				}}}
-				refs = append(refs, Reference{typeDashboard, r.open, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:open:dashboardId"})
+			if len(r.open) > 0 {
+				p.Config.Enhancements.DynamicActions = &dynamicActions{}
+			}
+			for i, o := range r.open {
+				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
+					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", "Open this run in " + o.label, linkOptions{UseCurrentFilters: !o.allKinds}}}
+				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)
+				refs = append(refs, Reference{typeDashboard, o.id, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
 			}
 			panels = append(panels, p)
 		}

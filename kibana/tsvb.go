@@ -181,6 +181,12 @@ func hdr(id, field string, digits int, values ...float64) tsvbMetric {
 	return m
 }
 
+// byHost makes a table of a row for each host.
+func (p tsvbPanel) byHost() tsvbPanel {
+	p.PivotID, p.PivotLabel, p.PivotRows = "host.name", "host", "50"
+	return p
+}
+
 var colors = []string{"#54B399", "#6092C0", "#9170B8", "#DA8B45"}
 
 // slaColor is that of limits, eventColor that of what happened.

@@ -188,20 +188,64 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 // field is the field of a percentile: p99.9 is p99_9.
 func field(percentile string) string { return strings.ReplaceAll(percentile, ".", "_") }
 
-// runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
-func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
-	aggs := m{}
-	rows := ""
-	for _, p := range shownPercentiles {
+// exactly asks for exact percentiles with their confidence limits and the SLA's limits;
+// rows are, for Vega, those of the bucket at path.
+func exactly(names []string) (aggs m, rows func(label, path string) string) {
+	aggs = m{}
+	for _, p := range names {
 		f := field(p)
 		for name, of := range map[string]string{"": "latency." + f, "_lower": "latency.ci." + f + ".lower", "_upper": "latency.ci." + f + ".upper", "_limit": "sla.limit." + f} {
 			aggs[f+name] = m{"max": m{"field": of}}
 		}
-		rows += fmt.Sprintf("{p: '%[1]s', v: datum.b.%[2]s.value, lower: datum.b.%[2]s_lower.value, upper: datum.b.%[2]s_upper.value, limit: datum.b.%[2]s_limit.value},", p, f)
 	}
+	return aggs, func(label, path string) (rows string) {
+		for _, p := range names {
+			rows += fmt.Sprintf("{p: '%[1]s', v: %[2]s.value, lower: %[2]s_lower.value, upper: %[2]s_upper.value, limit: %[2]s_limit.value},", label+p, path+"."+field(p))
+		}
+		return rows
+	}
+}
+
+// runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
+func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
+	aggs, rows := exactly(shownPercentiles)
+	return sinceStartOf(percentiles, events, direction, shownPercentiles, aggs, rows("", "datum.b"))
+}
+
+// kinds are fio's latencies: submission, completion, total.
+var kinds = []string{"slat", "clat", "lat"}
+
+// eachKind asks for the same of each kind of latency.
+func eachKind(aggs m) m {
+	out := m{}
+	for _, k := range kinds {
+		out[k] = m{"filter": m{"term": m{"fio.kind": k}}, "aggs": aggs}
+	}
+	return out
+}
+
+// kindPercentiles are those of each kind of latency.
+func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
+	var names []string
+	all := ""
+	for _, p := range []string{"p50", "p99"} {
+		for _, k := range kinds {
+			names = append(names, k+" "+p)
+		}
+	}
+	aggs, rows := exactly([]string{"p50", "p99"})
+	for _, k := range kinds {
+		all += rows(k+" ", "datum.b."+k)
+	}
+	return sinceStartOf(percentiles, events, direction, names, eachKind(aggs), all)
+}
+
+// sinceStartOf draws the percentiles of these names, which aggs ask for and rows make
+// of the bucket b, over the time since the run's start.
+func sinceStartOf(percentiles, events, direction string, names []string, aggs m, rows string) vegaspec.Spec {
 	return vegaspec.Percentiles{
 		Axis:  vegaspec.SinceStart,
-		Names: shownPercentiles,
+		Names: names,
 		Data: vegaspec.Data{
 			Source: oneRun(percentiles, m{"scope": m{"filter": allHosts(direction), "aggs": sinceStart(aggs)}}),
 			Transform: append(chooseStep("datum.scope"),
@@ -212,6 +256,23 @@ func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 		},
 		Events: runEvents(percentiles, events),
 	}.Spec()
+}
+
+// kindParts are the means of a whole run by kind: each interval's counts as much as
+// it has I/Os, which is the mean of them all.
+func kindParts(percentiles string) vegaspec.Spec {
+	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
+	rows := []m{calculate("directions", "datum.scope.direction.buckets"), flatten("directions", "b"), calculate("direction", "datum.b.key")}
+	for _, k := range kinds {
+		rows = append(rows, calculate(k, "datum.b."+k+".mean.value"))
+	}
+	return vegaspec.Parts{Data: vegaspec.Data{
+		Source: oneRun(percentiles, m{"scope": m{
+			"filter": m{"term": m{"scope": "direction"}},
+			"aggs":   m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}}, "aggs": eachKind(mean)}},
+		}}),
+		Transform: rows,
+	}}.Spec()
 }
 
 // allHosts are the percentile documents of a direction's I/Os as a whole.
