@@ -114,7 +114,7 @@ func evaluate[T any](t *testing.T, p *page, expression string) T {
 // the console.
 func (p *page) draw(t *testing.T, version, id string, chosen ...m) {
 	t.Helper()
-	p.chosen = chosen
+	p.chosen = append(p.s.selected(p.s.object(t, id)), chosen...)
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Navigate(p.url+"/?vega="+version)); err != nil {
@@ -199,8 +199,18 @@ func testBrowser(t *testing.T, s *stored) {
 			p.sameCells(t, p.s.octaves(t, "cluster", func(_ time.Time, offset float64) float64 { return offset }), 1000)
 			p.sameEvents(t, "layer_1_marks")
 		},
-		"run-read":  func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "read") },
-		"run-write": func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "write") },
+		"run-read":    func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "read") },
+		"run-write":   func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "write") },
+		"kinds-read":  func(t *testing.T, draw func(...m)) { draw(chosenRun("kinds")); p.sameKinds(t, "read") },
+		"kinds-write": func(t *testing.T, draw func(...m)) { draw(chosenRun("kinds")); p.sameKinds(t, "write") },
+		"kinds-parts": func(t *testing.T, draw func(...m)) {
+			draw(chosenRun("cluster"))
+			p.sameParts(t, "cluster", "clat")
+			draw(chosenRun("kinds"), m{"bool": m{"must_not": m{"term": m{"fio.kind": "slat"}}}}) // as of an engine that counts none
+			p.sameParts(t, "kinds", "clat", "lat")
+			draw(chosenRun("kinds"))
+			p.sameParts(t, "kinds", kinds...)
+		},
 		"compare-read": func(t *testing.T, draw func(...m)) {
 			draw()
 			p.sameOverlay(t, "read")
@@ -371,6 +381,81 @@ func (p *page) samePercentiles(t *testing.T, direction string) {
 	}
 }
 
+func (p *page) sameKinds(t *testing.T, direction string) {
+	t.Helper()
+	var want []point
+	for _, kind := range kinds {
+		for _, r := range p.s.rows(key("kinds", kind), func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+			for _, name := range []string{"50", "99"} {
+				if v := r.Percentiles[name]; v != nil {
+					want = append(want, point{r.OffsetMS, *v, kind + " p" + name})
+				}
+			}
+		}
+	}
+	p.samePoints(t, "layer_2_marks", "percentile", want)
+}
+
+// sameParts finds the mean of each kind in its place, and the gap.
+func (p *page) sameParts(t *testing.T, run string, have ...string) {
+	t.Helper()
+	mean := map[string]map[string]float64{"read": {}, "write": {}}
+	for _, kind := range have {
+		for _, r := range p.s.whole(t, run, kind) {
+			mean[r.Direction][kind] = *r.Mean
+		}
+	}
+	bars, ticks, texts := p.marks(t, "layer_0_marks"), p.marks(t, "layer_1_marks"), p.marks(t, "layer_2_marks")
+	find := func(marks []mark, direction, kind string) mark {
+		i := slices.IndexFunc(marks, func(k mark) bool {
+			return k.Tooltip["direction"] == direction && (kind == "" || k.Tooltip["kind"] == kind)
+		})
+		if i < 0 {
+			t.Fatalf("no mark of %s %s: %v", direction, kind, marks)
+		}
+		return marks[i]
+	}
+	nBars, nTicks := 0, 0
+	for direction, of := range mean {
+		sum := of["slat"] + of["clat"]
+		x := p.places(t, "x", []float64{0, of["slat"], of["lat"], sum})
+		ends := map[string][2]float64{"slat": {0, of["slat"]}, "clat": {of["slat"], sum}}
+		for kind, end := range ends {
+			if of[kind] == 0 {
+				continue
+			}
+			nBars++
+			k := find(bars, direction, kind)
+			if math.Abs(min(k.X, k.X2)-x[end[0]]) > pixel || math.Abs(max(k.X, k.X2)-x[end[1]]) > pixel || math.Abs(k.number("ns")-of[kind]) > 1e-6*of[kind] {
+				t.Errorf("%s %s: %+v, want %v at %v", direction, kind, k, of[kind], x)
+			}
+		}
+		text := find(texts, direction, "")
+		words := fmt.Sprint(text.Tooltip["gap"])
+		if of["lat"] == 0 {
+			if words != "no lat" {
+				t.Errorf("%s: %q", direction, words)
+			}
+			continue
+		}
+		nTicks++
+		if k := find(ticks, direction, ""); math.Abs((k.X+k.X2)/2-x[of["lat"]]) > pixel || math.Abs(k.number("ns")-of["lat"]) > 1e-6*of["lat"] {
+			t.Errorf("%s lat: %+v, want %v at %v", direction, k, of["lat"], x)
+		}
+		gap := of["lat"] - sum
+		begins := "lat - (slat + clat) = "
+		if of["slat"] == 0 {
+			begins = "no slat; lat - clat = "
+		}
+		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) || !strings.HasSuffix(words, strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
+			t.Errorf("%s: gap %v, want %v", direction, text.Tooltip, gap)
+		}
+	}
+	if len(bars) != nBars || len(ticks) != nTicks {
+		t.Errorf("%d bars and %d ticks, want %d and %d", len(bars), len(ticks), nBars, nTicks)
+	}
+}
+
 func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string) {
 	t.Helper()
 	of := append(percentile, "99")[0]
@@ -393,12 +478,7 @@ func (p *page) sameChange(t *testing.T) {
 	order := slices.Clone(realRuns)
 	slices.SortFunc(order, func(a, b string) int { return p.s.runs[a][0].Timestamp.Compare(p.s.runs[b][0].Timestamp) })
 	for _, name := range order {
-		out, _ := p.s.command(t, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h", name)
-		for line := range strings.Lines(string(out)) {
-			r := parseQuantum(t, line)
-			if r.Scope != "direction" || r.Mean == nil {
-				continue
-			}
+		for _, r := range p.s.whole(t, name, "clat") {
 			for _, p := range []string{"50", "99", "99.9"} {
 				want[key{name, r.Direction + " p" + p}] = *r.Percentiles[p]
 			}

@@ -95,6 +95,18 @@ func (s *stored) rows(run string, keep func(r quantum) bool) []quantum {
 	return slices.DeleteFunc(slices.Clone(s.runs[run]), func(r quantum) bool { return !keep(r) })
 }
 
+// whole are the directions of a whole run: one quantum that holds all of it.
+func (s *stored) whole(t *testing.T, run, kind string) (rows []quantum) {
+	t.Helper()
+	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h"}, logs(run, kind)...)...)
+	for line := range strings.Lines(string(out)) {
+		if r := parseQuantum(t, line); r.Scope == "direction" && r.Mean != nil {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
 // TestPanels takes every panel's searches out of the bundle and runs them over real
 // runs on a real Elasticsearch.
 func TestPanels(t *testing.T) {
@@ -115,7 +127,32 @@ func testLens(t *testing.T, s *stored) {
 		}
 		return n
 	}
+	byKind := func(t *testing.T, o *saved) {
+		direction := strings.Split(o.id, "-")[2]
+		req, names := s.lens(t, o)
+		got := cells(t, o, names, s.search(t, req))
+		for _, name := range realRuns {
+			for _, kind := range kindsOf(name) {
+				for _, r := range s.whole(t, name, kind) {
+					key := "run-" + name + "|" + kind
+					row := got[key]
+					if r.Direction != direction {
+						continue
+					}
+					if !near(row["ios"], r.Samples) || !near(row["mean"], *r.Mean) || !near(row["p50"], *r.Percentiles["50"]) || !near(row["p99"], *r.Percentiles["99"]) || !near(row["longest"], *r.Max) {
+						t.Errorf("%s: %v, want %+v", key, row, r)
+					}
+					delete(got, key)
+				}
+			}
+		}
+		if len(got) != 0 {
+			t.Errorf("and %v", got)
+		}
+	}
 	checks := map[string]func(t *testing.T, o *saved){
+		"kinds-read-figures":  byKind,
+		"kinds-write-figures": byKind,
 		"live-iops": func(t *testing.T, o *saved) {
 			for _, name := range realRuns {
 				req, names := s.lens(t, o, run(name))
@@ -200,16 +237,10 @@ func testLens(t *testing.T, s *stored) {
 				if row["name"] != name || fmt.Sprint(row["fio"]) != "[fio-3.33]" && row["fio"] != "fio-3.33" || !strings.Contains(fmt.Sprint(row["workload"]), "bs=4k") || row["started"] == nil || (row["sla"] == "ok") != (name == "cluster") {
 					t.Errorf("%s: %v", name, row)
 				}
-				// Of the whole run: one quantum that holds all of it.
-				out, _ := s.command(t, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h", name)
-				for line := range strings.Lines(string(out)) {
-					r := parseQuantum(t, line)
-					if r.Scope != "direction" {
-						continue
-					}
+				for _, r := range s.whole(t, name, "clat") {
 					for column, p := range map[string]string{"p50": "50", "p99": "99", "p999": "99.9"} {
 						if v := r.Percentiles[p]; v == nil && row[r.Direction+column] != nil || v != nil && !near(row[r.Direction+column], *v) {
-							t.Errorf("%s %s %s: %v; %s", name, r.Direction, p, row[r.Direction+column], line)
+							t.Errorf("%s %s %s: %v, want %v", name, r.Direction, p, row[r.Direction+column], v)
 						}
 					}
 				}
@@ -291,7 +322,6 @@ func testLens(t *testing.T, s *stored) {
 // The search of each series of each TSVB panel returns our own numbers, percentiles
 // of the histogram within what HDR promises.
 func testTSVB(t *testing.T, s *stored) {
-	cluster := m{"term": m{"run.id": "run-cluster"}}
 	compared := map[string]int{}
 	for _, o := range s.bundle.objects {
 		p := o.params("metrics")
@@ -299,15 +329,27 @@ func testTSVB(t *testing.T, s *stored) {
 			continue
 		}
 		name := strings.TrimPrefix(o.id, s.prefix+"-")
+		run := "cluster"
+		if strings.HasPrefix(name, "kinds-") {
+			run = "kinds"
+		}
 		t.Run(name, func(t *testing.T) {
 			for _, e := range list(p, "series") {
 				series := e.(map[string]any)
 				var chosen []m
 				if !strings.HasPrefix(name, "slowdown") {
-					chosen = append(chosen, cluster)
+					chosen = append(chosen, chosenRun(run))
 				}
 				answer := s.search(t, s.tsvb(t, o, series, chosen...))
-				direction := strings.TrimPrefix(str(series, "filter", "query"), "fio.direction: ")
+				kind, direction := "clat", ""
+				for part := range strings.SplitSeq(str(series, "filter", "query"), " and ") {
+					if v, ok := strings.CutPrefix(part, "fio.kind: "); ok {
+						kind = v
+					}
+					if v, ok := strings.CutPrefix(part, "fio.direction: "); ok {
+						direction = v
+					}
+				}
 				switch {
 				case strings.HasPrefix(name, "slowdown"):
 					worst := 0.0
@@ -348,7 +390,7 @@ func testTSVB(t *testing.T, s *stored) {
 						t.Fatalf("%d hosts", len(buckets))
 					}
 					for _, b := range buckets {
-						rows := s.rows("cluster", func(r quantum) bool {
+						rows := s.rows(key(run, kind), func(r quantum) bool {
 							return r.Scope == "host+direction" && r.host() == str(b, "key") && (direction == "" || r.Direction == direction)
 						})
 						compared[name] += s.sameAsRows(t, at(b, "metric").(map[string]any), rows)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ type stored struct {
 	prefix string
 	fiolat string
 	bundle *parsed
-	runs   map[string][]quantum // by name: what `percentiles --format ndjson` says
+	runs   map[string][]quantum // by key: what `percentiles --format ndjson` says
 	from   time.Time            // of all of them
 	to     time.Time
 }
@@ -106,8 +107,35 @@ func (s *stored) try(t *testing.T, method, path string, body any) (int, map[stri
 	return res.StatusCode, answer
 }
 
-// real runs that differ: of two hosts, with a pause, of reads and writes.
-var realRuns = []string{"cluster", "gaps", "randrw"}
+// real runs that differ: of two hosts, with a pause, of reads and writes, of all kinds
+// of latency.
+var realRuns = []string{"cluster", "gaps", "randrw", "kinds"}
+
+// kindsOf are the kinds of latency that a run has.
+func kindsOf(run string) []string {
+	if run == "kinds" {
+		return kinds
+	}
+	return []string{"clat"}
+}
+
+// key is a run's of a kind of latency: its name, and the kind if that is not the one
+// that dashboards show at first.
+func key(run, kind string) string {
+	if kind == "clat" {
+		return run
+	}
+	return run + " " + kind
+}
+
+// logs are the arguments that read a real run, close in time to the others.
+func logs(run, kind string) []string {
+	args := []string{"--kind", kind, run}
+	if run == "kinds" {
+		args = append([]string{"--start", "2026-11-21T02:08:30Z"}, args...)
+	}
+	return args
+}
 
 const split = "direction,host,job"
 
@@ -133,20 +161,22 @@ func store(t *testing.T) *stored {
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
 	for _, name := range realRuns {
-		args := []string{"ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
-		if name == "cluster" {
-			args = append(args, "--sla", "read p99 < 5ms")
-		}
-		s.command(t, append(args, name)...)
-		out, _ := s.command(t, "percentiles", "--format", "ndjson", "--by", split, name)
-		for line := range bytes.Lines(out) {
-			r := parseQuantum(t, string(line))
-			s.runs[name] = append(s.runs[name], r)
-			if s.from.IsZero() || r.Timestamp.Before(s.from) {
-				s.from = r.Timestamp
+		for _, kind := range kindsOf(name) {
+			args := []string{"ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
+			if name == "cluster" {
+				args = append(args, "--sla", "read p99 < 5ms")
 			}
-			if end := r.Timestamp.Add(time.Second); end.After(s.to) {
-				s.to = end
+			s.command(t, append(args, logs(name, kind)...)...)
+			out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", split}, logs(name, kind)...)...)
+			for line := range bytes.Lines(out) {
+				r := parseQuantum(t, string(line))
+				s.runs[key(name, kind)] = append(s.runs[key(name, kind)], r)
+				if s.from.IsZero() || r.Timestamp.Before(s.from) {
+					s.from = r.Timestamp
+				}
+				if end := r.Timestamp.Add(time.Second); end.After(s.to) {
+					s.to = end
+				}
 			}
 		}
 	}
@@ -219,6 +249,21 @@ func (s *stored) pattern(o *saved, ref string) string {
 func (s *stored) timed(o *saved, ref string) bool {
 	r, _ := o.ref(ref)
 	return str(s.bundle.find(typeDataView, r.ID).attrs, "timeFieldName") != ""
+}
+
+// selected are the filters of what the controls above a chart have chosen at first.
+func (s *stored) selected(o *saved) (filters []m) {
+	s.bundle.eachDashboard(func(d *saved, _ []any) {
+		if !slices.ContainsFunc(d.refs, func(r Reference) bool { return r.ID == o.id }) {
+			return
+		}
+		for _, c := range obj(d.attrs, "controlGroupInput", "panelsJSON") {
+			if values := list(c, "explicitInput", "selectedOptions"); len(values) > 0 {
+				filters = append(filters, m{"terms": m{str(c, "explicitInput", "fieldName"): values}})
+			}
+		}
+	})
+	return filters
 }
 
 // inTime is the time picker's filter.
@@ -326,7 +371,7 @@ func (s *stored) lens(t *testing.T, o *saved, chosen ...m) (request, map[string]
 		body["aggs"].(m)[names[id]] = agg
 		body = agg
 	}
-	filters := append([]m{dsl(t, str(o.attrs, "state", "query", "query"))}, chosen...)
+	filters := slices.Concat([]m{dsl(t, str(o.attrs, "state", "query", "query"))}, s.selected(o), chosen)
 	if s.timed(o, ref) {
 		filters = append(filters, s.inTime())
 	}
@@ -377,7 +422,7 @@ func (s *stored) tsvb(t *testing.T, o *saved, series map[string]any, chosen ...m
 		aggs["order"] = agg
 		aggs = m{"by": m{"terms": m{"field": terms, "size": size, "order": m{order: "desc"}}, "aggs": aggs}}
 	}
-	must := append([]m{s.inTime()}, chosen...)
+	must := slices.Concat([]m{s.inTime()}, s.selected(o), chosen)
 	if q := str(series, "filter", "query"); q != "" {
 		must = append(must, dsl(t, q))
 	}

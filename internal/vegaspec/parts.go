@@ -44,15 +44,16 @@ func (c Parts) Spec() Spec {
 				Transform: []M{filter("isValid(datum.lat)"), calculate("latency", Latency("datum.lat"))},
 				Mark:      M{"type": "tick", "thickness": 3, "color": "#343741"},
 				Encoding: M{"y": y, "x": x("lat"),
-					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"), tip("lat", "quantitative", "ns"), tip("gap", "quantitative", "gap, ns")}},
+					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"), tip("lat", "quantitative", "ns")}},
 			},
 			{ // the gap, above the bar
 				Transform: []M{
 					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : (isValid(datum.slat) ? 'lat - (slat + clat)' : 'no slat; lat - clat')"+
 						" + ' = ' + (datum.gap < 0 ? '-' : '') + "+Latency("abs(datum.gap)")+" + ', ' + format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
 				},
-				Mark:     M{"type": "text", "align": "left"},
-				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4}, "text": M{"field": "words", "type": "nominal"}},
+				Mark: M{"type": "text", "align": "left"},
+				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4}, "text": M{"field": "words", "type": "nominal"},
+					"tooltip": []M{tip("direction", "nominal", "direction"), tip("words", "nominal", "gap"), tip("gap", "quantitative", "ns")}},
 			},
 		},
 	}
