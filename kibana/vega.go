@@ -2,6 +2,7 @@ package kibana
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fiolat/internal/vegaspec"
@@ -209,7 +210,7 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 // runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
 func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
-	return sinceStartOf(percentiles, events, direction, shownPercentiles, aggs, rows("", "datum.b"))
+	return sinceStartOf(percentiles, events, direction, shownPercentiles, nil, aggs, rows("", "datum.b"))
 }
 
 // kinds are fio's latencies: submission, completion, total.
@@ -237,15 +238,16 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}
-	return sinceStartOf(percentiles, events, direction, names, eachKind(aggs), all)
+	return sinceStartOf(percentiles, events, direction, names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), eachKind(aggs), all)
 }
 
 // sinceStartOf draws the percentiles of these names, which aggs ask for and rows make
 // of the bucket b, over the time since the run's start.
-func sinceStartOf(percentiles, events, direction string, names []string, aggs m, rows string) vegaspec.Spec {
+func sinceStartOf(percentiles, events, direction string, names, colors []string, aggs m, rows string) vegaspec.Spec {
 	return vegaspec.Percentiles{
-		Axis:  vegaspec.SinceStart,
-		Names: names,
+		Axis:   vegaspec.SinceStart,
+		Names:  names,
+		Colors: colors,
 		Data: vegaspec.Data{
 			Source: oneRun(percentiles, m{"scope": m{"filter": allHosts(direction), "aggs": sinceStart(aggs)}}),
 			Transform: append(chooseStep("datum.scope"),

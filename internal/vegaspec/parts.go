@@ -1,5 +1,11 @@
 package vegaspec
 
+// KindColors are those of slat, clat and lat, KindPale the same for what lies below.
+var (
+	KindColors = []string{"#2E8B6B", "#2F6CA8", "#5A5A66"}
+	KindPale   = []string{"#8CCFB5", "#94BCE3", "#B0B0B8"}
+)
+
 // Parts shows what the mean latency is made of: submission (slat) and completion
 // (clat) end to end, the total (lat) as a tick across them, and the gap in words.
 type Parts struct {
@@ -37,12 +43,12 @@ func (c Parts) Spec() Spec {
 				},
 				Mark: M{"type": "bar", "height": M{"band": 0.5}},
 				Encoding: M{"y": y, "x": x("from"), "x2": M{"field": "to"},
-					"color":   M{"field": "kind", "type": "nominal", "scale": M{"domain": kinds, "range": palette}, "legend": M{"title": nil}},
+					"color":   M{"field": "kind", "type": "nominal", "scale": M{"domain": kinds, "range": KindColors[:2]}, "legend": M{"title": nil}},
 					"tooltip": []M{tip("direction", "nominal", "direction"), tip("kind", "nominal", "kind"), tip("latency", "nominal", "mean"), tip("mean", "quantitative", "ns")}},
 			},
 			{ // lat
 				Transform: []M{filter("isValid(datum.lat)"), calculate("latency", Latency("datum.lat"))},
-				Mark:      M{"type": "tick", "thickness": 3, "color": "#343741"},
+				Mark:      M{"type": "tick", "thickness": 3, "color": KindColors[2]},
 				Encoding: M{"y": y, "x": x("lat"),
 					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"), tip("lat", "quantitative", "ns")}},
 			},

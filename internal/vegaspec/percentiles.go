@@ -16,6 +16,7 @@ type Percentiles struct {
 	//	limit         the SLA's limit for it, ns; null without one
 	Data   Data
 	Names  []string // in the order of the legend
+	Colors []string // of Names; nil for those of one kind's percentiles
 	Axis   Axis
 	Events *Data // see events in heatmap.go; nil for none
 	Title  string
@@ -27,7 +28,11 @@ func (c Percentiles) Spec() Spec {
 	y := func(field string) M {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
 	}
-	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette}, "legend": M{"title": nil}}
+	colors := c.Colors
+	if colors == nil {
+		colors = palette
+	}
+	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors}, "legend": M{"title": nil}}
 	s := Spec{
 		Schema:      Schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",

@@ -49,6 +49,7 @@ func TestSpecsAreStable(t *testing.T) {
 			return Percentiles{Data: data, Names: []string{"p50"}, Axis: SinceStart, Events: &data}.Spec()
 		},
 		"overlay": func() Spec { return Overlay{Data: data, Names: []string{"p50"}, First: "p50"}.Spec() },
+		"parts":   func() Spec { return Parts{Data: data}.Spec() },
 		"change":  func() Spec { return Change{Data: data}.Spec() },
 	} {
 		a, err := json.Marshal(build())
