@@ -65,6 +65,9 @@ fio notes when it takes an I/O up (start), when it counts it as issued, and when
 slat = issued - start, clat = completed - issued, lat = completed - start. So slat + clat = lat, and the engines differ in when
 "issued" is and in whether slat is counted at all. Sources: fio's wiki page "How does fio measure latency" (Vincent Fu, of fio
 3.30), and fio's source from 3.30 to 3.42. A test runs the engines that run anywhere and compares which of the three have samples.
+
+Side by side (Kibana's dashboard "what latency is made of", [kibana.md](kibana.md)): means add up, percentiles do not. With a synchronous engine slat is
+missing or near zero by construction, and says nothing about the submission; ask an asynchronous one.
 `)
 	for _, m := range ingest.Measures {
 		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n| engine | notes |\n|---|---|\n", strings.ToUpper(m.String()[:1]), m.String()[1:], m.Sentence())
