@@ -206,7 +206,10 @@ func testBrowser(t *testing.T, s *stored) {
 		"kinds-parts": func(t *testing.T, draw func(...m)) {
 			draw(chosenRun("cluster"))
 			p.sameParts(t, "cluster", "clat")
-			draw(chosenRun("kinds"), m{"bool": m{"must_not": m{"term": m{"fio.kind": "slat"}}}}) // as of an engine that counts none
+			without := func(kind string) m { return m{"bool": m{"must_not": m{"term": m{"fio.kind": kind}}}} }
+			draw(chosenRun("kinds"), without("clat"))
+			p.sameParts(t, "kinds", "slat", "lat")
+			draw(chosenRun("kinds"), without("slat")) // as of an engine that counts none
 			p.sameParts(t, "kinds", "clat", "lat")
 			draw(chosenRun("kinds"))
 			p.sameParts(t, "kinds", kinds...)
@@ -432,20 +435,25 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 		}
 		text := find(texts, direction, "")
 		words := fmt.Sprint(text.Tooltip["gap"])
-		if of["lat"] == 0 {
-			if words != "no lat" {
-				t.Errorf("%s: %q", direction, words)
+		for _, kind := range []string{"lat", "clat"} {
+			if (of[kind] == 0) != (words == "no "+kind) {
+				t.Errorf("%s: %q with %v", direction, words, of)
 			}
+		}
+		if of["lat"] == 0 {
 			continue
 		}
 		nTicks++
 		if k := find(ticks, direction, ""); math.Abs((k.X+k.X2)/2-x[of["lat"]]) > pixel || math.Abs(k.number("ns")-of["lat"]) > 1e-6*of["lat"] {
 			t.Errorf("%s lat: %+v, want %v at %v", direction, k, of["lat"], x)
 		}
+		if of["clat"] == 0 {
+			continue
+		}
 		gap := of["lat"] - sum
-		begins := "lat - (slat + clat) = "
+		begins := "lat − (slat + clat) = "
 		if of["slat"] == 0 {
-			begins = "no slat; lat - clat = "
+			begins = "no slat; lat − clat = "
 		}
 		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) || !strings.HasSuffix(words, strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
 			t.Errorf("%s: gap %v, want %v", direction, text.Tooltip, gap)

@@ -1,6 +1,6 @@
 package vegaspec
 
-// KindColors are those of slat, clat and lat, KindPale the same for what lies below.
+// KindColors are those of slat, clat and lat, KindPale the same for their p50.
 var (
 	KindColors = []string{"#2E8B6B", "#2F6CA8", "#5A5A66"}
 	KindPale   = []string{"#8CCFB5", "#94BCE3", "#B0B0B8"}
@@ -54,8 +54,8 @@ func (c Parts) Spec() Spec {
 			},
 			{ // the gap, above the bar
 				Transform: []M{
-					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : (isValid(datum.slat) ? 'lat - (slat + clat)' : 'no slat; lat - clat')"+
-						" + ' = ' + (datum.gap < 0 ? '-' : '') + "+Latency("abs(datum.gap)")+" + ', ' + format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
+					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : (isValid(datum.slat) ? 'lat − (slat + clat)' : 'no slat; lat − clat')"+
+						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+Latency("abs(datum.gap)")+" + ', ' + format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
 				},
 				Mark: M{"type": "text", "align": "left"},
 				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4}, "text": M{"field": "words", "type": "nominal"},
