@@ -186,7 +186,7 @@ func TestExitCodes(t *testing.T) {
 		{"glob without a match", []string{"percentiles", empty + "/*_clat_hist.*.log"}, exitInput, "*_clat_hist.*.log"},
 		{"a part without a run", []string{"ingest", "--part", "a", real + "/gaps"}, exitUsage, "--run-id"},
 		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"}, exitUsage, "nobody"},
-		{"several runs", []string{"percentiles", real}, exitUsage, "11 runs"},
+		{"several runs", []string{"percentiles", real}, exitUsage, "12 runs"},
 		{"somebody else's engine", []string{"explain", "external:x.so"}, exitUsage, "not one of fio's own"},
 		{"an engine of no version", []string{"explain", "null", "--fio-version", "new"}, exitUsage, "fio-3.28"},
 		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage, "log_hist_coarseness=3"},
