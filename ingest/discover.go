@@ -179,12 +179,12 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
 		if len(d.warnings) > 0 {
-			return &ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}
+			return &NoLogsError{ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
 		}
-		return &ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}
+		return &NoLogsError{ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}}
 	}
 	kind := other[0].Name.Kind
-	return &ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}
+	return &NoLogsError{ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
 }
 
 // found is a log in a searched folder.

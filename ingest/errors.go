@@ -30,6 +30,11 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
+// NoLogsError is a path below which there are no logs of the kind wanted.
+type NoLogsError struct{ ParseError }
+
+func (e *NoLogsError) Unwrap() error { return &e.ParseError }
+
 // Printable is s with everything quoted away that could move a terminal's cursor
 // or forge a line of a log: names come from whoever wrote the files.
 func Printable(s string) string {

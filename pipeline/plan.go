@@ -392,6 +392,20 @@ func (p *Plan) makeGrid() error {
 	return nil
 }
 
+// Regrid makes the quanta of a Plan that has not been processed that long: those of
+// a run's kinds of latency lie side by side only if they are the same.
+func (p *Plan) Regrid(interval time.Duration, chosen *Choice) error {
+	p.cfg.Settings.Interval, p.Account.Interval = interval, chosen
+	if err := p.makeGrid(); err != nil {
+		return err
+	}
+	if err := p.readyLogs(); err != nil {
+		return err
+	}
+	p.identify()
+	return nil
+}
+
 // readyLogs gives every log its aligner, limits and tails.
 func (p *Plan) readyLogs() (err error) {
 	for _, l := range p.logs {

@@ -501,6 +501,16 @@ func (a *Account) plus(b *Account, first bool) {
 	a.Logged += b.Logged
 	a.Counted += b.Counted
 	a.CountedKnown = b.CountedKnown && (first || a.CountedKnown)
+	switch {
+	case first:
+		a.FioMeans = maps.Clone(b.FioMeans)
+	case a.FioMeans != nil && b.FioMeans != nil:
+		for d, m := range b.FioMeans {
+			a.FioMeans[d] = a.FioMeans[d].Plus(m)
+		}
+	default: // of one of them they are not known
+		a.FioMeans = nil
+	}
 	a.Missing += b.Missing
 	a.Restored += b.Restored
 	a.LastBucket += b.LastBucket

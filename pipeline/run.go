@@ -349,7 +349,7 @@ func (a *Account) add(l *logState) {
 func (a *Account) count(logs []*logState) {
 	counted := map[*ingest.Entry]bool{}
 	logged := 0.0
-	a.CountedKnown = len(logs) > 0
+	a.CountedKnown, a.FioMeans = len(logs) > 0, map[string]Mean{}
 	for _, l := range logs {
 		if l.Entry == nil || l.disowned {
 			a.CountedKnown = false
@@ -362,8 +362,15 @@ func (a *Account) count(logs []*logState) {
 		}
 		counted[l.Entry] = true
 		for d := range l.Entry.Dirs {
-			a.Counted += l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N
+			t := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
+			a.Counted += t.N
+			if name := ingest.Direction(d).String(); t.N > 0 {
+				a.FioMeans[name] = a.FioMeans[name].Plus(Mean{float64(t.N), t.Mean})
+			}
 		}
+	}
+	if !a.CountedKnown {
+		a.FioMeans = nil
 	}
 	if len(counted) > 0 {
 		a.Missing = float64(a.Counted) - logged

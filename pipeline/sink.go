@@ -188,6 +188,24 @@ type Summary struct {
 	SLA []Outcome
 }
 
+// Mean is a mean latency in ns, and of how many I/Os it is.
+type Mean struct {
+	IOs float64 `json:"ios"`
+	NS  float64 `json:"ns"`
+}
+
+// Plus is the mean of both.
+func (m Mean) Plus(o Mean) Mean {
+	switch {
+	case o.IOs == 0:
+		return m
+	case m.IOs == 0:
+		return o
+	}
+	n := m.IOs + o.IOs
+	return Mean{n, m.NS*(m.IOs/n) + o.NS*(o.IOs/n)}
+}
+
 // Account says what became of the input: in = out + named losses.
 type Account struct {
 	Logs            int     `json:"logs"`
@@ -205,6 +223,9 @@ type Account struct {
 	Restored        float64 `json:"ios_restored"`
 	LastBucket      float64 `json:"ios_in_last_bucket"`
 	Placed          float64 `json:"ios_placed"`
+	// FioMeans are fio's own of the I/Os in Counted, by direction; none unless
+	// CountedKnown.
+	FioMeans map[string]Mean `json:"fio_means,omitempty"`
 	// Interval is what --interval auto chose; nil if it was not asked to.
 	Interval *Choice  `json:"interval,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`

@@ -240,8 +240,7 @@ type kindTotals struct {
 	Mean        float64            `json:"mean"`
 	Max         int64              `json:"max"`
 	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
-	// Gap is mean lat - mean slat - mean clat, on the line of lat: 0, but for what fio
-	// loses in between.
+	// Gap is ingest.Gap, on the line of lat.
 	Gap *float64 `json:"gap,omitempty"`
 }
 
@@ -271,7 +270,7 @@ func kindsOf(m *ingest.Meta) (out []kindTotals) {
 					}
 				}
 				if k == ingest.Lat && kinds[ingest.Slat].N == t.N && kinds[ingest.Clat].N == t.N {
-					gap := t.Mean - kinds[ingest.Slat].Mean - kinds[ingest.Clat].Mean
+					gap := ingest.Gap(kinds[ingest.Slat].Mean, kinds[ingest.Clat].Mean, t.Mean)
 					x.Gap = &gap
 				}
 				out = append(out, x)
