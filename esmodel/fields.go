@@ -113,7 +113,7 @@ var Fields = []Field{
 	{"account.ios_restored", "double", "I/Os", onRun, "of them, restored"},
 	{"account.ios_in_last_bucket", "double", "I/Os", onRun, "I/Os in fio's last bucket, of which only a lower limit is known"},
 	{"account.ios_placed", "double", "I/Os", onRun, "I/Os in quanta"},
-	{"account.fio_means.*", "-", "ns", onRun, "by direction, how many I/Os there are in fio's JSON (`.ios`) and their exact mean (`.ns`)"},
+	{"account.exact.*", "-", "ns", onRun, "by direction, I/Os (`.ios`) and the exact sum of their latencies (`.ns`): from logs of single I/Os, else from fio's JSON"},
 	{"account.interval.ms", "double", "ms", onRun, "the interval that `--interval auto` chose; missing where it was given"},
 	{"account.interval.percentile", "double", "", onRun, "the percentile that it was chosen for, the highest wanted"},
 	{"account.interval.accuracy", "double", "", onRun, "how well that was to be known, as a share of itself"},

@@ -151,7 +151,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	if err == nil {
 		sum := testSummary(run, quanta)
-		sum.Account.Warnings, sum.Account.FioMeans = []string{"w"}, map[string]pipeline.Mean{"read": {IOs: 1, NS: 1}}
+		sum.Account.Warnings, sum.Account.Exact = []string{"w"}, map[string]pipeline.Latencies{"read": {IOs: 1, NS: 1}}
 		sum.SLA = []pipeline.Outcome{
 			{Scope: "host", Dims: pipeline.Dims{Host: "h", Direction: "read"}, Rule: &rules[0], Watch: watch, Share: 0.5},
 			{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, Rule: &rules[1], Watch: sla.NewWatch(&rules[1], 1), Share: -1},

@@ -64,6 +64,21 @@ func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind inges
 	return runs, err
 }
 
+// StoredKinds are the kinds of latency of which there is a document of the run that has
+// that id, in the order of the kinds.
+func StoredKinds(ctx context.Context, c *Client, prefix, runID string) (out []ingest.Kind, err error) {
+	for k := range ingest.Kind(ingest.Kinds) {
+		runs, err := StoredRuns(ctx, c, prefix, runID, k)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) > 0 {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
 // ReplayStored reads back parts of a run, or one that is all one, from Elasticsearch.
 func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Replay, error) {
 	b := newBook(parts)
@@ -367,17 +382,21 @@ func (b *book) leaf(source []byte) (out pipeline.StoredLeaf, err error) {
 	return out, nil
 }
 
-// OpenStoredDir reads back a run from the documents that an ingest has written into
-// a directory, one kind of latency; "" is the only run there. The files are read
-// again by Process.
-func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
+// dirHead is the first document of a file.
+type dirHead struct {
+	path, index string
+	doc         []byte
+	Run         storedID
+	Fio         struct{ Kind string }
+}
+
+// dirHeads are those of the files in a directory that an ingest has written into it;
+// runID "" is any run.
+func dirHeads(dir, runID string) (out []dirHead, err error) {
 	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+ndjson))
 	if err != nil {
 		return nil, err
 	}
-	var runs []*StoredRun
-	ids := map[string]bool{}
-	leaves := map[pipeline.Part][]string{} // by generation, in order of time
 	for _, path := range paths {
 		f, e := openDocs(path)
 		if e != nil {
@@ -391,27 +410,57 @@ func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error
 		if err != nil {
 			return nil, err
 		}
-		var head struct {
-			Run storedID
-			Fio struct{ Kind string }
-		}
-		if err = json.Unmarshal(f.doc, &head); err != nil {
+		h := dirHead{path: path, index: f.index, doc: f.doc}
+		if err = json.Unmarshal(f.doc, &h); err != nil {
 			return nil, &LineError{File: path, Line: 2, Msg: err.Error()}
 		}
-		if runID != "" && head.Run.ID != runID || head.Fio.Kind != kind.String() {
+		if runID == "" || h.Run.ID == runID {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// StoredKindsDir are the kinds of latency of which there is a document of that run in a
+// directory, in the order of the kinds; "" is any run.
+func StoredKindsDir(dir, runID string) (out []ingest.Kind, err error) {
+	heads, err := dirHeads(dir, runID)
+	for k := range ingest.Kind(ingest.Kinds) {
+		if slices.ContainsFunc(heads, func(h dirHead) bool {
+			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(KindRun))
+		}) {
+			out = append(out, k)
+		}
+	}
+	return out, err
+}
+
+// OpenStoredDir reads back a run from the documents that an ingest has written into
+// a directory, one kind of latency; "" is the only run there. The files are read
+// again by Process.
+func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
+	heads, err := dirHeads(dir, runID)
+	if err != nil {
+		return nil, err
+	}
+	var runs []*StoredRun
+	ids := map[string]bool{}
+	leaves := map[pipeline.Part][]string{} // by generation, in order of time
+	for _, f := range heads {
+		if f.Fio.Kind != kind.String() {
 			continue
 		}
 		switch {
 		case strings.HasSuffix(f.index, "-"+string(KindRun)):
 			run, e := readRun(f.doc)
 			if e != nil {
-				return nil, fmt.Errorf("%s: %w", ingest.Printable(path), e)
+				return nil, fmt.Errorf("%s: %w", ingest.Printable(f.path), e)
 			}
 			runs = append(runs, run)
 			ids[run.Run.ID] = true
 		case strings.Contains(f.index, "-"+string(KindHistogram)+"-"):
-			key := pipeline.Part{Name: head.Run.ID + "\x00" + head.Run.Part, Generation: head.Run.Generation}
-			leaves[key] = append(leaves[key], path) // sorted by month
+			key := pipeline.Part{Name: f.Run.ID + "\x00" + f.Run.Part, Generation: f.Run.Generation}
+			leaves[key] = append(leaves[key], f.path) // sorted by month
 		}
 	}
 	if len(ids) > 1 {

@@ -71,6 +71,9 @@ type DiscoverOptions struct {
 	// Kind is the latency wanted. Clat comes from histogram logs, and from logs of
 	// single I/Os where there are none; Slat and Lat from logs of single I/Os.
 	Kind Kind
+	// Any leaves out files named one by one if all are of other kinds, as a folder of
+	// such logs always is: an error only if nothing is left.
+	Any bool
 	// Stdin is what "-" stands for. It is not read here.
 	Stdin io.Reader
 	// FioJSON are files that replace what would be found beside the logs.
@@ -133,15 +136,16 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	d.given.metasGiven = len(d.given.Metas) > 0
 	var out []*Input
+	var unused []*Source
 	if len(d.given.Logs) > 0 {
 		d.beside(&d.given, foldersOf(d.given.Logs))
-		if other := d.finish(&d.given); len(d.given.Logs) == 0 {
+		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
+			out = append(out, &d.given)
+		} else if unused = other; !opt.Any {
 			return nil, d.none(other[0].Path, other)
 		}
-		out = append(out, &d.given)
 	}
 	runs := d.runs()
-	var unused []*Source
 	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range runs {
 		in.Metas, in.JobFiles, in.metasGiven = d.given.Metas, d.given.JobFiles, d.given.metasGiven
@@ -159,7 +163,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	}
 	switch {
 	case len(out) == 0 && len(unused) > 0:
-		return nil, d.none(d.searched[0], unused)
+		return nil, d.none(append(d.searched, unused[0].Path)[0], unused)
 	case len(out) == 0 && len(d.strange) > 0:
 		return nil, &ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or folders with logs"}
 	case len(out) == 0 && len(d.given.Metas)+len(d.given.JobFiles) > 0:

@@ -116,10 +116,6 @@ func Engines() []Engine {
 // between, if all three are of the same I/Os; else what tells those apart, too.
 func Gap(slat, clat, lat float64) float64 { return lat - slat - clat }
 
-// GapMeans says what a Gap means.
-const GapMeans = "slat + clat is lat for every I/O, so a gap of more than rounding means one of three things: before fio 3.31 io_uring, libaio and other engines with a commit set the time of issue twice, " +
-	"and some microseconds between are in neither; an engine that counts no slat leaves fio's own preparation of the I/O; or the logs do not hold the same I/Os"
-
 // FindEngine is the engine of that name as fio of that version ("fio-3.33"; "" for a
 // current one) uses it at that iodepth (0: not known). ok is false for an engine
 // that is not fio's own.

@@ -54,6 +54,8 @@ type Record struct {
 	// from 1 to MaxCount.
 	Index []uint16
 	Count []uint64
+	// NS is, of single I/Os, their latencies added up in ns; else 0.
+	NS uint64
 	// Line is the number of the line in its file, from 1.
 	Line int64
 }

@@ -23,6 +23,7 @@ type singles struct {
 	dirs    [Directions]struct {
 		counts  []uint64 // by bucket
 		touched []uint16 // those that are not 0
+		ns      uint64   // all latencies
 	}
 	next    Direction // while the stamp's records are handed out; else Directions
 	waiting bool      // there is an I/O of the next stamp
@@ -43,6 +44,7 @@ func (s *singles) add(io singleIO, g fiohist.Geometry) {
 	if d.counts == nil {
 		d.counts = make([]uint64, g.Columns())
 	}
+	d.ns += uint64(io.latency)
 	b := g.Index(io.latency)
 	if d.counts[b]++; d.counts[b] == 1 {
 		d.touched = append(d.touched, uint16(b))
@@ -57,7 +59,8 @@ func (s *singles) take(rec *Record) bool {
 			continue
 		}
 		slices.Sort(d.touched)
-		rec.Time, rec.Dir, rec.Line = s.time, s.next, s.line
+		rec.Time, rec.Dir, rec.Line, rec.NS = s.time, s.next, s.line, d.ns
+		d.ns = 0
 		rec.Index, rec.Count = append(rec.Index[:0], d.touched...), rec.Count[:0]
 		for _, b := range d.touched {
 			rec.Count = append(rec.Count, d.counts[b])

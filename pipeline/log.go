@@ -230,6 +230,7 @@ type direction struct {
 	since   int64         // the log's records before the first that waits
 	equal   int64         // records with the stamp of the one before
 	ios     float64       // as logged, after repair
+	ns      float64       // of single I/Os, their latencies added up
 	first   int64         // stamp of the first record, ms
 	last    int64         // stamp of the last record, ms
 	lines   int64         // lines skipped before the last record came
@@ -355,6 +356,7 @@ func (l *logState) feed(r *ingest.Record) error {
 		}
 	}
 	d.ios += sum
+	d.ns += float64(r.NS)
 	d.some = d.some || sum > 0
 	if d.sums != nil {
 		for i, b := range c.index {

@@ -503,13 +503,13 @@ func (a *Account) plus(b *Account, first bool) {
 	a.CountedKnown = b.CountedKnown && (first || a.CountedKnown)
 	switch {
 	case first:
-		a.FioMeans = maps.Clone(b.FioMeans)
-	case a.FioMeans != nil && b.FioMeans != nil:
-		for d, m := range b.FioMeans {
-			a.FioMeans[d] = a.FioMeans[d].Plus(m)
+		a.Exact = maps.Clone(b.Exact)
+	case a.Exact != nil && b.Exact != nil:
+		for d, l := range b.Exact {
+			a.Exact[d] = a.Exact[d].Plus(l)
 		}
 	default: // of one of them they are not known
-		a.FioMeans = nil
+		a.Exact = nil
 	}
 	a.Missing += b.Missing
 	a.Restored += b.Restored

@@ -349,8 +349,16 @@ func (a *Account) add(l *logState) {
 func (a *Account) count(logs []*logState) {
 	counted := map[*ingest.Entry]bool{}
 	logged := 0.0
-	a.CountedKnown, a.FioMeans = len(logs) > 0, map[string]Mean{}
+	a.CountedKnown = len(logs) > 0
+	fio, single := map[string]Latencies{}, map[string]Latencies{}
 	for _, l := range logs {
+		if l.single() != nil {
+			for d := range l.dirs {
+				if name := ingest.Direction(d).String(); l.dirs[d].ios > 0 {
+					single[name] = single[name].Plus(Latencies{l.dirs[d].ios, l.dirs[d].ns})
+				}
+			}
+		}
 		if l.Entry == nil || l.disowned {
 			a.CountedKnown = false
 			continue
@@ -365,12 +373,15 @@ func (a *Account) count(logs []*logState) {
 			t := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
 			a.Counted += t.N
 			if name := ingest.Direction(d).String(); t.N > 0 {
-				a.FioMeans[name] = a.FioMeans[name].Plus(Mean{float64(t.N), t.Mean})
+				fio[name] = fio[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
 			}
 		}
 	}
-	if !a.CountedKnown {
-		a.FioMeans = nil
+	switch {
+	case len(single) > 0:
+		a.Exact = single
+	case a.CountedKnown && len(fio) > 0:
+		a.Exact = fio
 	}
 	if len(counted) > 0 {
 		a.Missing = float64(a.Counted) - logged

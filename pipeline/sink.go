@@ -188,23 +188,15 @@ type Summary struct {
 	SLA []Outcome
 }
 
-// Mean is a mean latency in ns, and of how many I/Os it is.
-type Mean struct {
+// Latencies are those of some I/Os, added up.
+type Latencies struct {
 	IOs float64 `json:"ios"`
-	NS  float64 `json:"ns"`
+	// NS is their sum, a whole number, so that it does not matter in which order.
+	NS float64 `json:"ns"`
 }
 
-// Plus is the mean of both.
-func (m Mean) Plus(o Mean) Mean {
-	switch {
-	case o.IOs == 0:
-		return m
-	case m.IOs == 0:
-		return o
-	}
-	n := m.IOs + o.IOs
-	return Mean{n, m.NS*(m.IOs/n) + o.NS*(o.IOs/n)}
-}
+// Plus is the sum of both.
+func (l Latencies) Plus(o Latencies) Latencies { return Latencies{l.IOs + o.IOs, l.NS + o.NS} }
 
 // Account says what became of the input: in = out + named losses.
 type Account struct {
@@ -223,9 +215,9 @@ type Account struct {
 	Restored        float64 `json:"ios_restored"`
 	LastBucket      float64 `json:"ios_in_last_bucket"`
 	Placed          float64 `json:"ios_placed"`
-	// FioMeans are fio's own of the I/Os in Counted, by direction; none unless
-	// CountedKnown.
-	FioMeans map[string]Mean `json:"fio_means,omitempty"`
+	// Exact are the latencies of all I/Os to the nanosecond, by direction: from logs of
+	// single I/Os, else fio's own, if CountedKnown; else nil.
+	Exact map[string]Latencies `json:"exact,omitempty"`
 	// Interval is what --interval auto chose; nil if it was not asked to.
 	Interval *Choice  `json:"interval,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`

@@ -268,7 +268,7 @@ func (u *ui) replay(ctx context.Context, c *cli.Context, cfg pipeline.Config, na
 		}
 		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
 	}
-	runs, err := discover(ctx, u, c, []string{name}, &cfg)
+	runs, err := discover(u, c, []string{name}, cfg.Settings.Kind, false)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func ingestCommand(u *ui) *cli.Command {
 			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
-		Flags: append(append(logFlags("direction,host"), esFlags()...),
+		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
 		),
 		Action: func(c *cli.Context) error { return ingestLogs(c.Context, u, c) },
@@ -36,7 +36,7 @@ func ingestCommand(u *ui) *cli.Command {
 
 func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 	var bad faults
-	cfg, err := u.config(c)
+	cfg, k, err := u.configKinds(c)
 	bad.add(err)
 	args, err := paths(c)
 	bad.add(err)
@@ -48,12 +48,12 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		return err
 	}
 	cfg.NeedStart = true
-	runs, err := discover(ctx, u, c, args, &cfg)
+	runs, err := discoverKinds(u, c, args, k)
 	if err != nil {
 		return err
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
-		return usagef("--run-id names one run, but these are %d: %s", len(runs), roots(runs))
+		return usagef("--run-id names one run, but these are %d: %s", len(runs), roots(firsts(runs)))
 	}
 	var client *esmodel.Client
 	if len(es) > 0 && !c.Bool("dry-run") {
@@ -62,13 +62,13 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		}
 		defer client.Close()
 	}
-	cfg.Progress = u.progress(size(runs), "ingesting")
+	cfg.Progress = u.progress(size(inputs(runs)), "ingesting")
 	var errs []error
-	for _, in := range runs {
+	for _, run := range runs {
 		if len(runs) > 1 {
-			u.say("info", "run in %s:", ingest.Printable(in.Root))
+			u.say("info", "run in %s:", ingest.Printable(run.inputs[0].Root))
 		}
-		err := ingestRun(ctx, u, c, client, in, cfg, len(runs) == 1)
+		err := ingestRun(ctx, u, c, client, run, cfg, len(runs) == 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -92,14 +92,51 @@ func roots(runs []*ingest.Input) string {
 	return strings.Join(names, ", ")
 }
 
-// ingestRun takes one run from its logs to its last document, and where documents
-// are files to a page beside them. alone says that no other run is ingested.
-func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, in *ingest.Input, cfg pipeline.Config, alone bool) error {
-	plan, err := pipeline.Prepare(ctx, in, cfg)
+// ingestRun takes one run from its logs to its last document, kind by kind, and where
+// documents are files to a page beside them. alone says that no other run is ingested.
+func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, run *kindRun, cfg pipeline.Config, alone bool) error {
+	plans, err := run.prepare(ctx, cfg)
+	defer closePlans(plans)
 	if err != nil {
 		return err
 	}
-	defer plan.Close()
+	output := c.String("output")
+	var file *page
+	if client == nil && !c.Bool("dry-run") {
+		name := "report.html"
+		if !alone { // the id of a run that has others beside it is a hash
+			name = "report." + plans[0].Run.ID + ".html"
+		}
+		file = newPage(filepath.Join(output, name), false, len(plans))
+		defer file.discard()
+	}
+	var first *pipeline.Summary
+	var files []string
+	for i, plan := range plans {
+		if len(plans) > 1 {
+			u.say("info", "%v:", plan.Run.Kind)
+		}
+		summary, written, err := ingestKind(ctx, u, c, client, plan, file, i)
+		if err != nil {
+			return err
+		}
+		files = append(files, written...)
+		if i == 0 {
+			first = summary
+		}
+	}
+	if file != nil {
+		for _, f := range append(files, file.path) {
+			u.say("info", "  %s", f)
+		}
+		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
+	}
+	return failOnSLA(c, first)
+}
+
+// ingestKind takes one kind of a run, the nth of the page, to its last document, and
+// returns the files written.
+func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, plan *pipeline.Plan, file *page, nth int) (summary *pipeline.Summary, files []string, err error) {
 	prefix, output := c.String("index-prefix"), c.String("output")
 	var w esmodel.Writer
 	switch {
@@ -111,34 +148,20 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 		w, err = esmodel.NewDirWriter(output, prefix)
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
-	sinks, file := tee{sink}, (*page)(nil)
-	if client == nil && !c.Bool("dry-run") {
-		name := "report.html"
-		if !alone { // the id of a run that has others beside it is a hash
-			name = "report." + plan.Run.ID + ".html"
-		}
-		file = newPage(filepath.Join(output, name), false)
-		defer file.discard()
-		sinks = append(sinks, file)
+	sinks := tee{sink}
+	if file != nil {
+		sinks = append(sinks, file.kind(nth))
 	}
-	summary, err := plan.Process(ctx, sinks)
-	if err = sink.Close(ctx, err); err == nil && file != nil {
+	summary, err = plan.Process(ctx, sinks)
+	if err = sink.Close(ctx, err); err == nil && file != nil && nth+1 == len(file.kinds) {
 		err = file.publish()
 	}
 	report := sink.Report()
-	if err = u.concluded(c, plan.Run, summary, report, err); err != nil {
-		return err
-	}
-	if file != nil {
-		for _, f := range append(report.Files, file.path) {
-			u.say("info", "  %s", f)
-		}
-		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
-	}
-	return failOnSLA(c, summary)
+	err = u.concluded(c, plan.Run, summary, report, err)
+	return summary, report.Files, err
 }
 
 // concluded tells what became of the documents of a run, and returns err.

@@ -48,7 +48,7 @@ func inspect(ctx context.Context, u *ui, c *cli.Context) error {
 	if err = bad.err(); err != nil {
 		return err
 	}
-	runs, err := discover(ctx, u, c, args, &cfg)
+	runs, err := discover(u, c, args, cfg.Settings.Kind, false)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func percentilesCommand(u *ui) *cli.Command {
 			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. " +
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program reads its own command line, and prints what it prints.",
-		Flags: append(logFlags(""),
+		Flags: append(severalKinds(logFlags("")),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and csv: ns, us or ms"},
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and csv; json and ndjson always have them"},
@@ -64,7 +64,7 @@ func runLike(ctx context.Context, u *ui, args []string) error {
 
 func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	var bad faults
-	cfg, err := u.config(c)
+	cfg, k, err := u.configKinds(c)
 	bad.add(err)
 	format, err := oneOf(c, "format", "table", "csv", "json", "ndjson")
 	bad.add(err)
@@ -75,27 +75,23 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	if err = bad.err(); err != nil {
 		return err
 	}
-	runs, err := discover(ctx, u, c, args, &cfg)
+	plans, err := u.oneRun(ctx, c, args, cfg, k, "percentiles of one make sense")
+	defer closePlans(plans)
 	if err != nil {
 		return err
-	}
-	if len(runs) > 1 {
-		var names []string
-		for _, r := range runs {
-			names = append(names, ingest.Printable(r.Root))
-		}
-		return usagef("these are %d runs, and percentiles of one make sense: name one of %s", len(runs), strings.Join(names, ", "))
 	}
 	var written counter
 	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(c.Bool("dry-run"), u.stdout)), 64<<10)
+	var sums []*pipeline.Summary
 	sink := newRenderer(format, unit, c.Bool("limits"), out)
-	cfg.Progress = u.progress(size(runs), "reading")
-	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
-	if err != nil {
-		return err
+	sink.of = len(plans)
+	for _, plan := range plans {
+		var s *pipeline.Summary
+		if s, err = plan.Process(ctx, sink); err != nil {
+			break
+		}
+		sums = append(sums, s)
 	}
-	defer plan.Close()
-	summary, err := plan.Process(ctx, sink)
 	u.progressDone()
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
@@ -103,11 +99,13 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	u.account(summary, nil, "")
+	for i, s := range sums {
+		u.kindAccount(plans[i].Run, s, len(plans))
+	}
 	if c.Bool("dry-run") {
 		u.say("info", "dry run: %d bytes would be written to standard output", written)
 	}
-	return failOnSLA(c, summary)
+	return failOnSLA(c, sums[0])
 }
 
 // counter counts the bytes written to it.
@@ -136,9 +134,9 @@ const (
 	garbageFew  = 400
 )
 
-// discover finds the runs below the paths.
-func discover(_ context.Context, u *ui, c *cli.Context, args []string, cfg *pipeline.Config) ([]*ingest.Input, error) {
-	runs, err := ingest.Discover(args, ingest.DiscoverOptions{Kind: cfg.Settings.Kind, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
+// discover finds the runs below the paths; any leaves out what is of other kinds only.
+func discover(u *ui, c *cli.Context, args []string, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
+	runs, err := ingest.Discover(args, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
 	logs, little := 0, true
 	for _, in := range runs {
 		logs += len(in.Logs)

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -27,7 +29,7 @@ func reportCommand(u *ui) *cli.Command {
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch, by its run.id\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles can be chosen anew. " +
 			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
-		Flags: append(append(logFlags("direction,host,job"), esFlags()...),
+		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 		),
 		Action: func(c *cli.Context) error { return reportRun(c.Context, u, c) },
@@ -36,7 +38,7 @@ func reportCommand(u *ui) *cli.Command {
 
 func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	var bad faults
-	cfg, err := u.config(c)
+	cfg, k, err := u.configKinds(c)
 	bad.add(err)
 	args, err := paths(c)
 	bad.add(err)
@@ -48,62 +50,106 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	if err = bad.err(); err != nil {
 		return err
 	}
-	file := newPage(c.String("output"), c.Bool("dry-run"))
-	defer file.discard()
-	var summary *pipeline.Summary
-	var replay *pipeline.Replay
-	switch {
-	case es:
+	var sources []source
+	if es || docs {
+		if !c.IsSet("kind") {
+			k = everyKind // what is stored
+		}
 		var client *esmodel.Client
-		if client, err = u.client(c); err != nil {
-			return err
+		if es {
+			if client, err = u.client(c); err != nil {
+				return err
+			}
+			defer client.Close() //nolint:errcheck // it was only read
 		}
-		defer client.Close() //nolint:errcheck // it was only read
-		replay, err = esmodel.OpenStored(ctx, client, c.String("index-prefix"), args[0], cfg.Settings.Kind)
-	case docs:
-		replay, err = esmodel.OpenStoredDir(args[0], c.String("run-id"), cfg.Settings.Kind)
-	default:
-		summary, err = u.logs(ctx, c, args, cfg, file)
-	}
-	if replay != nil {
-		o := pipeline.ReplayOptions{Workers: cfg.Workers}
-		if c.IsSet("percentiles") {
-			o.Percentiles = cfg.Settings.Percentiles
+		sources, err = storedKinds(ctx, c, client, args[0], cfg, k)
+	} else {
+		var plans []*pipeline.Plan
+		plans, err = u.oneRun(ctx, c, args, cfg, k, "a page is of one")
+		defer closePlans(plans)
+		defer u.progressDone()
+		for _, p := range plans {
+			sources = append(sources, source{p.Run, p.Process})
 		}
-		summary, err = replay.Process(ctx, o, file)
-	}
-	if err == nil {
-		err = file.publish()
 	}
 	if err != nil {
 		return err
 	}
-	u.account(summary, nil, "")
+	file := newPage(c.String("output"), c.Bool("dry-run"), len(sources))
+	defer file.discard()
+	var sums []*pipeline.Summary
+	for i, s := range sources {
+		sum, err := s.process(ctx, file.kind(i))
+		if err != nil {
+			return err
+		}
+		sums = append(sums, sum)
+	}
+	u.progressDone()
+	if err = file.publish(); err != nil {
+		return err
+	}
+	for i, s := range sums {
+		u.kindAccount(sources[i].run, s, len(sums))
+	}
 	if c.Bool("dry-run") {
 		u.say("info", "dry run: %d bytes would be written", file.size)
 	} else {
 		u.say("info", "page       %s, %d bytes", ingest.Printable(file.path), file.size)
 	}
-	return failOnSLA(c, summary)
+	return failOnSLA(c, sums[0])
 }
 
-// logs takes the one run below the paths from its logs to the sink.
-func (u *ui) logs(ctx context.Context, c *cli.Context, args []string, cfg pipeline.Config, sink pipeline.Sink) (*pipeline.Summary, error) {
-	runs, err := discover(ctx, u, c, args, &cfg)
+// source is one kind of a run, from logs or stored.
+type source struct {
+	run     *pipeline.Run
+	process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
+}
+
+// storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
+// no client in a directory.
+func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, name string, cfg pipeline.Config, k kinds) (out []source, err error) {
+	prefix, runID := c.String("index-prefix"), c.String("run-id")
+	var there []ingest.Kind
+	if client != nil {
+		there, err = esmodel.StoredKinds(ctx, client, prefix, name)
+	} else {
+		there, err = esmodel.StoredKindsDir(name, runID)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(runs) > 1 {
-		return nil, usagef("these are %d runs, and a page is of one: name one of %s", len(runs), roots(runs))
+	o := pipeline.ReplayOptions{Workers: cfg.Workers}
+	if c.IsSet("percentiles") {
+		o.Percentiles = cfg.Settings.Percentiles
 	}
-	cfg.Progress = u.progress(size(runs), "reading")
-	defer u.progressDone()
-	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
-	if err != nil {
-		return nil, err
+	for _, kind := range k.list {
+		if !slices.Contains(there, kind) && len(there) > 0 {
+			if k.all {
+				continue
+			}
+			return nil, &ingest.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind, there[0]), Hint: "--kind all takes those that are there"}
+		}
+		var r *pipeline.Replay
+		if client != nil {
+			r, err = esmodel.OpenStored(ctx, client, prefix, name, kind)
+		} else {
+			r, err = esmodel.OpenStoredDir(name, runID, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 && r.Run.ID != out[0].run.ID {
+			return nil, usagef("%s holds the runs %q and %q; say which with --run-id", ingest.Printable(name), out[0].run.ID, r.Run.ID)
+		}
+		if o.Percentiles == nil { // of all kinds those of the first
+			o.Percentiles = r.Run.Percentiles
+		}
+		out = append(out, source{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+			return r.Process(ctx, o, sink)
+		}})
 	}
-	defer plan.Close()
-	return plan.Process(ctx, sink)
+	return out, nil
 }
 
 // whence is where the run is stored that the arguments name: in Elasticsearch, if --es
@@ -121,7 +167,7 @@ func whence(c *cli.Context, args []string) (es, docs bool, err error) {
 	}
 	for _, f := range logFlags("") {
 		name := f.Names()[0]
-		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "run-id" && docs {
+		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" || name == "run-id" && docs {
 			continue
 		}
 		if (es || docs) && c.IsSet(name) {
@@ -133,24 +179,34 @@ func whence(c *cli.Context, args []string) (es, docs bool, err error) {
 
 // page is a report on its way to a file, which appears only when it is whole.
 type page struct {
-	pipeline.Sink
-	path string
-	temp *os.File
-	size counter
-	dry  bool
+	kinds []*report.Sink
+	path  string
+	temp  *os.File
+	size  counter
+	dry   bool
 }
 
-func newPage(path string, dry bool) *page {
+// newPage makes a page of so many kinds of latency.
+func newPage(path string, dry bool, kinds int) *page {
 	p := &page{path: path, dry: dry}
-	p.Sink = report.New(p, report.Options{Generator: "fiolat " + version()})
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + version()})
 	return p
+}
+
+// kind is where the nth kind of latency goes.
+func (p *page) kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }
+
+type pageSink struct {
+	*report.Sink
+	page *page
 }
 
 // Begin makes a new file beside the one that it will replace, for us alone: a long run
 // must not end with the news that it cannot be written.
-func (p *page) Begin(ctx context.Context, run *pipeline.Run) (err error) {
-	if p.dry {
-		return p.Sink.Begin(ctx, run)
+func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
+	p := s.page
+	if p.dry || p.temp != nil {
+		return s.Sink.Begin(ctx, run)
 	}
 	if st, statErr := os.Lstat(p.path); statErr == nil && !st.Mode().IsRegular() {
 		return usagef("--output %s: there is something that is not a file", ingest.Printable(p.path))
@@ -158,7 +214,7 @@ func (p *page) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 	if p.temp, err = os.CreateTemp(filepath.Dir(p.path), "."+filepath.Base(p.path)+".*.tmp"); err != nil {
 		return usagef("--output %s: %v", ingest.Printable(p.path), err)
 	}
-	return p.Sink.Begin(ctx, run)
+	return s.Sink.Begin(ctx, run)
 }
 
 func (p *page) Write(b []byte) (n int, err error) {

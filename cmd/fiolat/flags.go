@@ -131,8 +131,17 @@ func (f faults) err() error {
 	return usagef("%s", strings.Join(f, "\n"))
 }
 
-// config is what the flags ask of the pipeline.
+// config is what the flags ask of the pipeline, where --kind is one kind.
 func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
+	cfg, k, err := u.configKinds(c)
+	if err == nil && len(k.list) > 1 {
+		return cfg, usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
+	}
+	return cfg, err
+}
+
+// configKinds is what the flags ask of the pipeline; the Kind in it is the first.
+func (u *ui) configKinds(c *cli.Context) (pipeline.Config, kinds, error) {
 	cfg := pipeline.Config{
 		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
 		Workers: c.Int("workers"), MaxLine: c.Int("max-line"), Stdin: u.stdin, Warn: u.warn,
@@ -146,8 +155,11 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	bad.add(err)
 	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
 	bad.add(err)
-	s.Kind, err = latency(c.String("kind"))
+	k, err := kindList(c.String("kind"))
 	bad.add(err)
+	if err == nil {
+		s.Kind = k.list[0]
+	}
 	switch v := c.String("interval"); {
 	case v == "auto":
 		cfg.Accuracy, err = accuracy(c.String("accuracy"))
@@ -204,7 +216,7 @@ func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 			bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
 		}
 	}
-	return cfg, bad.err()
+	return cfg, k, bad.err()
 }
 
 // latency reads a kind of latency.

@@ -23,6 +23,8 @@ type renderer struct {
 	run    *pipeline.Run
 	out    *bufio.Writer
 	limits bool // confidence limits as columns of table and csv
+	nth    int  // from 1: the kind of latency, of so many that follow each other
+	of     int
 	// begin, row and end are the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
@@ -34,7 +36,7 @@ type renderer struct {
 var divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
 
 func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer {
-	r := &renderer{out: out, limits: limits, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
+	r := &renderer{out: out, limits: limits, of: 1, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
 	divisor := divisors[unit]
 	switch format {
 	case "ndjson":
@@ -55,6 +57,7 @@ func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer 
 
 func (r *renderer) Begin(_ context.Context, run *pipeline.Run) error {
 	r.run = run
+	r.nth++
 	return r.begin()
 }
 
@@ -206,7 +209,8 @@ func verdict(row *pipeline.Row) string {
 	return worst
 }
 
-// json is one object: what the run is, and its rows.
+// json is one object: what the run is, and its rows; of several kinds an array of
+// such objects.
 func (r *renderer) json() {
 	rows := 0
 	r.begin = func() error {
@@ -218,7 +222,12 @@ func (r *renderer) json() {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(r.out, "{\"run\":%s,\n\"rows\":[", printableJSON(b))
+		open := "{"
+		if r.of > 1 { // an object for each kind
+			open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
+		}
+		rows = 0
+		_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, printableJSON(b))
 		return err
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -235,7 +244,11 @@ func (r *renderer) json() {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s}\n", printableJSON(b))
+		closing := "}"
+		if r.of > 1 && r.nth == r.of {
+			closing = "}]"
+		}
+		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", printableJSON(b), closing)
 		return err
 	}
 }
@@ -284,9 +297,13 @@ func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []stri
 
 func (r *renderer) csv(unit string, divisor float64) {
 	w := csv.NewWriter(r.out)
+	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops"}
 	r.begin = func() error {
-		head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops"}
-		return w.Write(append(head, r.names(unit)...))
+		if r.nth > 1 {
+			return nil // under the head of the first
+		}
+		head = append(head, r.names(unit)...)
+		return w.Write(head)
 	}
 	plain := func(f float64) string { return string(number(nil, f)) }
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -296,7 +313,8 @@ func (r *renderer) csv(unit string, divisor float64) {
 		}
 		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
 			ingest.Printable(row.Dims.Host), ingest.Printable(row.Dims.Job), ingest.Printable(row.Dims.Log), r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
-		return w.Write(append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...))
+		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
+		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
 	}
 	r.end = func(*pipeline.Summary) error {
 		w.Flush()
@@ -311,6 +329,9 @@ func (r *renderer) table(unit string, divisor float64) {
 	var by []string
 	r.begin = func() error {
 		by = r.run.Settings.By
+		if r.of > 1 {
+			fmt.Fprintf(r.out, "%v\n", r.run.Kind)
+		}
 		fmt.Fprint(w, "time\t")
 		for _, dim := range by {
 			fmt.Fprintf(w, "%s\t", dim)

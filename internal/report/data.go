@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"fiolat/internal/fiohist"
-	"fiolat/pipeline"
 )
 
 // head is what the page knows of the run as plain JSON.
@@ -34,6 +33,8 @@ type head struct {
 	Ladder []float64 `json:"ladder"`
 	// Edges are the edges in ns of the heat map's rows.
 	Edges []int64 `json:"edges"`
+	// Kinds are the same of the other kinds of latency.
+	Kinds []head `json:"kinds,omitempty"`
 }
 
 // promise is a rule that is a line in a chart of latencies: Measure must not be above
@@ -135,14 +136,19 @@ func (s *Sink) heatGrid() fiohist.Geometry {
 	return s.run.Geometry.Coarsen(max(4, s.run.Geometry.Coarseness))
 }
 
-// head describes the numbers that pack packs.
-func (s *Sink) head(sum *pipeline.Summary) head {
+// head describes the numbers that pack packs. Times count from the start of the first
+// kind on the page.
+func (s *Sink) head() head {
+	late := int64(0)
+	if s.run.StartKnown && s.main().run.StartKnown {
+		late = s.run.Start - s.main().run.Start
+	}
 	h := head{
-		First: float64(s.run.FirstQuantum) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col, End: float64(sum.End) / 1e6,
+		First: float64(s.run.FirstQuantum+late) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col, End: float64(s.sum.End+late) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
 	}
 	if s.run.StartKnown {
-		start := float64(s.run.Start) / 1e6
+		start := float64(s.run.Start-late) / 1e6
 		h.Start = &start
 	}
 	for _, p := range s.run.Percentiles {
@@ -174,9 +180,30 @@ func (s *Sink) head(sum *pipeline.Summary) head {
 func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // pack computes the numbers and compresses them.
-func (s *Sink) pack() ([]byte, error) {
+func (p *page) pack() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
+	if err := p.main().encode(z); err != nil {
+		return nil, err
+	}
+	if others := p.others(); len(others) > 0 {
+		for i, s := range others {
+			z.Write([]byte(map[bool]string{true: `,"kinds":[`, false: `},`}[i == 0])) //nolint:errcheck // to a buffer
+			if err := s.encode(z); err != nil {
+				return nil, err
+			}
+		}
+		z.Write([]byte(`}]`)) //nolint:errcheck // to a buffer
+	}
+	z.Write([]byte(`}`)) //nolint:errcheck // to a buffer
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// encode writes an object's beginning, without its end.
+func (s *Sink) encode(z *gzip.Writer) error {
 	enc := json.NewEncoder(z)
 	z.Write([]byte(`{"scopes":[`)) //nolint:errcheck // to a buffer
 	for i, sc := range s.scopes {
@@ -184,7 +211,7 @@ func (s *Sink) pack() ([]byte, error) {
 			z.Write([]byte{','}) //nolint:errcheck // to a buffer
 		}
 		if err := enc.Encode(s.scopeData(sc)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	z.Write([]byte(`],"leaves":[`)) //nolint:errcheck // to a buffer
@@ -193,14 +220,11 @@ func (s *Sink) pack() ([]byte, error) {
 			z.Write([]byte{','}) //nolint:errcheck // to a buffer
 		}
 		if err := enc.Encode(s.leafData(l)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	z.Write([]byte(`]}`)) //nolint:errcheck // to a buffer
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	_, err := z.Write([]byte(`]`))
+	return err
 }
 
 // members are the leaves of a scope value, and the limits of their latencies:

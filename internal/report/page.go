@@ -28,7 +28,7 @@ var (
 	//go:embed page.js
 	pageJS string
 
-	page = template.Must(template.New("page").Parse(pageHTML))
+	tmpl = template.Must(template.New("page").Parse(pageHTML))
 )
 
 type pageData struct {
@@ -37,14 +37,13 @@ type pageData struct {
 	Scripts                     []template.JS
 	Facts, Account              []pair
 	Notes                       []note
-	Summary                     struct {
-		Head []cell
-		Rows [][]cell
-	}
-	SLA, Origin []block
-	Head        head
-	Specs       map[string]vegaspec.Spec
-	Packed      template.HTML // base64
+	Summary                     table
+	Kinds                       *sideBySide // nil for one
+	Accounts                    []block     // of the other kinds
+	SLA, Origin                 []block
+	Head                        head
+	Specs                       map[string]vegaspec.Spec
+	Packed                      template.HTML // base64
 	// Libraries are their versions and licences.
 	Libraries string
 }
@@ -70,12 +69,12 @@ type block struct {
 	Rows  [][]string
 }
 
-// write writes the page.
-func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
-	axis := vegaspec.SinceStart
+// write writes the page, of which s is the main kind.
+func (s *Sink) write(packed []byte) error {
+	axis, sum := vegaspec.SinceStart, s.sum
 	d := pageData{
 		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), // our own file
-		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(sum),
+		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -85,6 +84,12 @@ func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // nothing but base64
 	}
 	s.summary(&d)
+	js := pageJS
+	if d.Kinds = s.sideBySide(); d.Kinds != nil {
+		s.more(&d)
+		before, after, _ := strings.Cut(pageJS, kindsBefore)
+		js = before + kindsJS + kindsBefore + after
+	}
 	for _, name := range []string{"VERSIONS", "LICENSES"} {
 		text, err := vegaspec.JS.ReadFile("js/" + name)
 		if err != nil {
@@ -100,18 +105,48 @@ func (s *Sink) write(sum *pipeline.Summary, packed []byte) error {
 		}
 		d.Scripts = append(d.Scripts, template.JS(js)) // embedded
 	}
-	d.Scripts = append(d.Scripts, template.JS(pageJS)) // our own file
+	d.Scripts = append(d.Scripts, template.JS(js)) // our own file
 	for _, js := range d.Scripts {
 		hashes += " " + hash(string(js))
 	}
 	// Nothing may be loaded or sent, and only these scripts run, none made of text.
 	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
 	var b bytes.Buffer
-	if err := page.Execute(&b, d); err != nil {
+	if err := tmpl.Execute(&b, d); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
 	_, err := s.w.Write(b.Bytes())
 	return err
+}
+
+// kindsBefore is where in pageJS kindsJS belongs: all is defined and nothing drawn.
+const kindsBefore = "$('charts').hidden = false;"
+
+// more adds what the other kinds have to say beside the charts.
+func (s *Sink) more(d *pageData) {
+	heads := func(k *Sink, blocks []block) []block {
+		for i := range blocks {
+			blocks[i].Title = k.run.Kind.String() + ": " + blocks[i].Title
+		}
+		return blocks
+	}
+	d.SLA = heads(s, d.SLA)
+	for _, k := range s.others() {
+		d.Head.Kinds = append(d.Head.Kinds, k.head())
+		for _, n := range k.notes(k.sum) {
+			if !slices.Contains(d.Notes, n) {
+				n.Text = k.run.Kind.String() + ": " + n.Text
+				d.Notes = append(d.Notes, n)
+			}
+		}
+		d.SLA = append(d.SLA, heads(k, k.verdicts(k.sum))...)
+		b := block{Title: "Account"}
+		for _, p := range account(&k.sum.Account) {
+			b.Rows = append(b.Rows, []string{p.Name, p.Value})
+		}
+		d.Accounts = append(d.Accounts, heads(k, []block{b})...)
+		d.Origin = append(d.Origin, heads(k, k.origin()[:2])...) // settings and files; fio's options are those of the run
+	}
 }
 
 // hash is the source expression by which a Content-Security-Policy allows text.
@@ -135,12 +170,15 @@ func at(ns int64) string {
 }
 
 func (s *Sink) facts(sum *pipeline.Summary) []pair {
-	run := s.run
+	run, logs := s.run, 0
+	for _, k := range s.kinds {
+		logs += len(k.run.Logs)
+	}
 	f := []pair{{"Started", "not known"}}
 	if run.StartKnown {
 		f[0].Value = at(run.Start) + " (" + how(run.StartHow) + ")"
 	}
-	f = append(f, pair{"Length", time.Duration(sum.End - run.FirstQuantum).String()}, pair{"Logs", strconv.Itoa(len(run.Logs))})
+	f = append(f, pair{"Length", time.Duration(sum.End - run.FirstQuantum).String()}, pair{"Logs", strconv.Itoa(logs)})
 	versions := map[string]bool{}
 	for _, m := range run.Metas {
 		versions[m.Version] = m.Version != ""
@@ -282,13 +320,9 @@ func (s *Sink) summary(d *pageData) {
 			}
 			row = append(row, cell{Text: v, Header: true})
 		}
-		number := func(v float64, text string) {
-			row = append(row, cell{Text: text, Value: strconv.FormatFloat(math.Abs(v), 'f', -1, 64)})
-		}
-		number(st.Samples, whole(st.Samples))
-		number(perSecond, strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64))
+		row = append(row, number(st.Samples, whole(st.Samples)), number(perSecond, strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
-			number(v, latency(v))
+			row = append(row, number(math.Abs(v), latency(v)))
 		}
 		d.Summary.Rows = append(d.Summary.Rows, row)
 	}

@@ -2,8 +2,8 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"fiolat/internal/fiohist"
@@ -34,15 +34,15 @@ type Options struct {
 	MaxColumns, MaxBytes int
 }
 
-// Sink makes the page of one run.
+// Sink takes one run, or one kind of latency of it, for a page.
 type Sink struct {
-	w       io.Writer
-	o       Options
+	*page
 	run     *pipeline.Run
-	by      map[string]bool // the dimensions that tell anything apart
-	step    int64           // quanta in a column
-	col     int             // the column under way
-	quanta  int64           // seen so far
+	sum     *pipeline.Summary // nil until End
+	by      map[string]bool   // the dimensions that tell anything apart
+	step    int64             // quanta in a column
+	col     int               // the column under way
+	quanta  int64             // seen so far
 	leaves  []*leaf
 	scopes  []*scope
 	leafAt  map[pipeline.Dims]*leaf
@@ -75,14 +75,22 @@ func (d dims) has(l dims) bool {
 }
 
 // New makes a Sink that writes the page to w when the run has come to its end.
-func New(w io.Writer, o Options) *Sink {
+func New(w io.Writer, o Options) *Sink { return NewKinds(w, 1, o)[0] }
+
+// NewKinds makes n Sinks, each for one kind of latency of the same run, one after the
+// other. The last End writes the page, on which they lie side by side.
+func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	if o.MaxColumns == 0 {
 		o.MaxColumns = MaxColumns
 	}
 	if o.MaxBytes == 0 {
 		o.MaxBytes = MaxBytes
 	}
-	return &Sink{w: w, o: o, step: 1, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}}
+	p := &page{w: w, o: o}
+	for range n {
+		p.kinds = append(p.kinds, &Sink{page: p, step: 1, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}})
+	}
+	return slices.Clone(p.kinds)
 }
 
 // Begin takes note of the run.
@@ -197,7 +205,7 @@ func (s *Sink) finish() {
 		l.finish(s.col)
 	}
 	s.col++
-	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && s.col*(len(s.leaves)+len(s.scopes)) > maxCells) {
+	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && s.col*(len(s.leaves)+len(s.scopes)) > maxCells/len(s.kinds)) {
 		s.halve()
 	}
 }
@@ -213,8 +221,9 @@ func (s *Sink) halve() {
 	s.col = (s.col + 1) / 2
 }
 
-// End makes the page and writes it.
+// End closes this kind; the last one makes the page and writes it.
 func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
+	s.sum = sum
 	for _, l := range s.leaves {
 		l.finish(s.col)
 	}
@@ -222,17 +231,5 @@ func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
 	if s.col > s.o.MaxColumns {
 		s.halve()
 	}
-	for {
-		packed, err := s.pack()
-		if err != nil {
-			return err
-		}
-		if len(packed) <= s.o.MaxBytes {
-			return s.write(sum, packed)
-		}
-		if s.col == 1 {
-			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", s.o.MaxBytes)
-		}
-		s.halve()
-	}
+	return s.finished()
 }

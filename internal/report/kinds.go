@@ -1,0 +1,206 @@
+package report
+
+import (
+	_ "embed" // the script
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// kindsJS is a part of page.js that pages of several kinds have.
+//
+//go:embed kinds.js
+var kindsJS string
+
+// page is what the Sinks of one page share.
+type page struct {
+	w     io.Writer
+	o     Options
+	kinds []*Sink // in the end in the order in which an I/O goes through them
+}
+
+var through = []ingest.Kind{ingest.Slat, ingest.Clat, ingest.Lat}
+
+// main is the kind that the page shows first: clat, if it is there.
+func (p *page) main() *Sink {
+	if i := slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == ingest.Clat }); i >= 0 {
+		return p.kinds[i]
+	}
+	return p.kinds[0]
+}
+
+// others are all kinds but that.
+func (p *page) others() (out []*Sink) {
+	for _, s := range p.kinds {
+		if s != p.main() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// finished writes the page, if all kinds have come to their end.
+func (p *page) finished() error {
+	if slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.sum == nil }) {
+		return nil
+	}
+	slices.SortFunc(p.kinds, func(a, b *Sink) int { return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind) })
+	longest := int64(0)
+	for _, s := range p.kinds {
+		longest = max(longest, s.run.Interval*s.step)
+	}
+	for _, s := range p.kinds { // what lies side by side covers as much
+		for s.col > 1 && 2*s.run.Interval*s.step <= longest {
+			s.halve()
+		}
+	}
+	for {
+		packed, err := p.pack()
+		if err != nil {
+			return err
+		}
+		if len(packed) <= p.o.MaxBytes {
+			return p.main().write(packed)
+		}
+		shrunk := false
+		for _, s := range p.kinds {
+			if s.col > 1 {
+				s.halve()
+				shrunk = true
+			}
+		}
+		if !shrunk {
+			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", p.o.MaxBytes)
+		}
+	}
+}
+
+// sideBySide is the whole run by kind in numbers.
+type sideBySide struct {
+	Names string
+	Whole table
+	Sums  table
+	Notes []string
+}
+
+type table struct {
+	Head []cell
+	Rows [][]cell
+}
+
+// wholeKind is the whole run of one kind and direction.
+type wholeKind struct {
+	fiohist.Stats
+	mean  float64
+	exact bool // the mean is
+}
+
+// wholeOf is false where the run has no such direction.
+func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
+	sc := s.scopeAt[dims{Direction: direction}]
+	if sc == nil {
+		return w, false
+	}
+	_, w.Stats, _ = s.whole(sc)
+	w.mean = w.Mean
+	var of pipeline.Latencies
+	for d := range ingest.Direction(ingest.Directions) {
+		if name := d.String(); direction == pipeline.All || direction == name {
+			of = of.Plus(s.sum.Account.Exact[name])
+		}
+	}
+	if of.IOs > 0 {
+		w.mean, w.exact = of.NS/of.IOs, true
+	}
+	return w, true
+}
+
+func (w *wholeKind) meanCell() cell {
+	if w.Empty() {
+		return cell{Text: "–"}
+	}
+	text := latency(w.mean)
+	if !w.exact {
+		text = "≈ " + text
+	}
+	return cell{Text: text, Value: strconv.FormatFloat(w.mean, 'f', -1, 64)}
+}
+
+// sideBySide is nil where there is one kind.
+func (p *page) sideBySide() *sideBySide {
+	if len(p.kinds) == 1 {
+		return nil
+	}
+	out := &sideBySide{}
+	var names []string
+	for _, s := range p.kinds {
+		names = append(names, s.run.Kind.String())
+	}
+	out.Names = strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	text := func(names ...string) (cells []cell) {
+		for _, name := range names {
+			cells = append(cells, cell{Text: name})
+		}
+		return cells
+	}
+	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: "kind", Header: true}}, text("I/Os", "mean")...)
+	for _, q := range p.main().run.Percentiles {
+		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + percentileName(q)})
+	}
+	out.Whole.Head = append(out.Whole.Head, cell{Text: "max"})
+	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat", "mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
+	exact, rough := false, false
+	for _, direction := range []string{pipeline.All, ingest.Read.String(), ingest.Write.String(), ingest.Trim.String()} {
+		of := map[ingest.Kind]wholeKind{}
+		for _, s := range p.kinds {
+			w, ok := s.wholeOf(direction)
+			if of[s.run.Kind] = w; !ok {
+				continue
+			}
+			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
+			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples, whole(w.Samples)), w.meanCell()}
+			for _, v := range append(signed(&w.Stats), w.Max) {
+				if w.Empty() {
+					row = append(row, cell{Text: "–"})
+					continue
+				}
+				row = append(row, number(math.Abs(v), latency(v)))
+			}
+			out.Whole.Rows = append(out.Whole.Rows, row)
+		}
+		if slat, clat, lat := of[ingest.Slat], of[ingest.Clat], of[ingest.Lat]; len(of) == len(through) && !clat.Empty() && !lat.Empty() {
+			sum, gap := slat.mean+clat.mean, ingest.Gap(slat.mean, clat.mean, lat.mean)
+			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(), clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
+				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"), {Text: whole(slat.Samples) + " · " + whole(clat.Samples) + " · " + whole(lat.Samples)}})
+		}
+	}
+	if exact {
+		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its JSON.")
+	}
+	if rough {
+		out.Notes = append(out.Notes, "Means with ≈ are of the middles of histogram buckets: each I/O counts as up to half a bucket longer or shorter than it was.")
+	}
+	if len(out.Sums.Rows) > 0 {
+		out.Notes = append(out.Notes, "The gap is mean lat less mean slat less mean clat. "+
+			"For each I/O slat + clat is lat, so a gap of more than rounding means that fio lost the time (before 3.31 it set the time of issue twice with io_uring, libaio and other engines that commit, and some microseconds in between are in neither), "+
+			"that the engine counts no slat (the gap is then fio's own preparation of the I/O), or that the numbers are not of the same I/Os.")
+	}
+	return out
+}
+
+func number(v float64, text string) cell {
+	return cell{Text: text, Value: strconv.FormatFloat(v, 'f', -1, 64)}
+}
+
+// decimal writes v with so many places, and 0 without a sign.
+func decimal(v float64, places int) string {
+	unit := math.Pow10(places)
+	return strconv.FormatFloat(math.Round(v*unit)/unit+0, 'f', places, 64)
+}
