@@ -91,8 +91,9 @@ type sideBySide struct {
 }
 
 type table struct {
-	Head []cell
-	Rows [][]cell
+	Title string
+	Head  []cell
+	Rows  [][]cell
 }
 
 // wholeKind is the whole run of one kind and direction.
@@ -138,7 +139,7 @@ func (p *page) sideBySide() *sideBySide {
 	if len(p.kinds) == 1 {
 		return nil
 	}
-	out := &sideBySide{}
+	out := &sideBySide{Whole: table{Title: "The kinds of latency in numbers"}, Sums: table{Title: "slat + clat = lat?"}}
 	var names []string
 	for _, s := range p.kinds {
 		names = append(names, s.run.Kind.String())

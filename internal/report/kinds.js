@@ -26,7 +26,6 @@ function as(kind, f) {
 }
 
 function choose(kind) {
-  zoom = null;
   state.kind = kind;
   use(kind);
   cursor = spectrumCursor = null;
@@ -38,7 +37,7 @@ const chart = kind => 'kind-' + kind;
 const kindSelect = make('select', {name: 'kind'}, ...[...kinds.keys()].map(k => make('option', {value: k, textContent: k})));
 kindSelect.onchange = () => {
   choose(kindSelect.value);
-  for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('domain', [head.first, to(head.columns - 1)]).signal('zoom', null);
+  for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('domain', [head.first, to(head.columns - 1)]);
 }; // and the form goes on
 $('controls').prepend(make('label', {id: 'c-kind'}, 'Kind ', kindSelect));
 for (const k of kinds.keys()) {
@@ -85,7 +84,7 @@ function pointKinds() {
       return [[count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...shown.map(m => m.name + ' ' + latency(at(m)))],
         k === null ? [] : shown.map(m => ({p: m.name, x: t, v: Math.max(1, Math.abs(at(m)))}))];
     });
-    $('h-kind-' + kind).textContent = kind + ': ' + said.join(', ');
+    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: kind}), ': ' + said.join(', '));
     views[chart(kind)].data('pointed', dots).signal('at', t).runAsync();
   }
 }
@@ -93,7 +92,7 @@ function pointKinds() {
 // What follows the page's choices, zoom and cursor follows them here, too.
 const [fillOne, zoomOne, pointOne, syncOne, rememberOne] = [fill, setZoom, setCursor, sync, remember];
 fill = () => { const done = fillOne(); fillKinds(); return done.then(() => Promise.all(Object.values(views).map(v => v.runAsync()))); };
-setZoom = z => { zoomOne(z); zoomKinds(); };
+setZoom = z => { const was = zoom; zoomOne(z); if (zoom !== was) zoomKinds(); };
 setCursor = (k, force) => { const moved = k !== cursor || force; pointOne(k, force); if (moved) pointKinds(); };
 sync = () => { syncOne(); kindSelect.value = state.kind; };
 remember = () => {

@@ -131,14 +131,25 @@ func (s *Sink) more(d *pageData) {
 		return blocks
 	}
 	d.SLA = heads(s, d.SLA)
-	for _, k := range s.others() {
-		d.Head.Kinds = append(d.Head.Kinds, k.head())
+	said := map[note]int{}
+	for _, k := range s.kinds {
 		for _, n := range k.notes(k.sum) {
-			if !slices.Contains(d.Notes, n) {
+			said[n]++
+		}
+	}
+	d.Notes = nil
+	for _, k := range s.kinds {
+		for _, n := range k.notes(k.sum) {
+			if said[n] < len(s.kinds) { // not of all
 				n.Text = k.run.Kind.String() + ": " + n.Text
+			}
+			if !slices.Contains(d.Notes, n) {
 				d.Notes = append(d.Notes, n)
 			}
 		}
+	}
+	for _, k := range s.others() {
+		d.Head.Kinds = append(d.Head.Kinds, k.head())
 		d.SLA = append(d.SLA, heads(k, k.verdicts(k.sum))...)
 		b := block{Title: "Account"}
 		for _, p := range account(&k.sum.Account) {

@@ -249,7 +249,25 @@ func (b *tab) checkTime(want []row) {
 	if seen != filled || banded == 0 {
 		b.t.Errorf("%d points drawn, %d of them with bands; want %d", seen, banded, filled)
 	}
-	marks := 0
+	if marks := b.checkMarks(d); marks < filled {
+		b.t.Errorf("%d marks for %d numbers", marks, filled)
+	}
+	rates := map[float64]float64{}
+	for _, p := range b.drawn("rate").Points {
+		if p.K != nil {
+			rates[p.T] = *p.V
+		}
+	}
+	for _, r := range want {
+		if rate, ok := rates[r.OffsetMS]; ok != (r.Samples > 1e-9) || ok && rate < 0.99*r.Samples {
+			b.t.Errorf("%v ms: %v I/Os per second drawn of %v I/Os in a second", r.OffsetMS, rate, r.Samples)
+		}
+	}
+}
+
+// checkMarks looks where the marks of a chart over time are, and counts them.
+func (b *tab) checkMarks(d drawn) (marks int) {
+	b.t.Helper()
 	for _, line := range d.Lines {
 		for _, m := range line {
 			if m.V == nil {
@@ -264,20 +282,7 @@ func (b *tab) checkTime(want []row) {
 			}
 		}
 	}
-	if marks < filled {
-		b.t.Errorf("%d marks for %d numbers", marks, filled)
-	}
-	rates := map[float64]float64{}
-	for _, p := range b.drawn("rate").Points {
-		if p.K != nil {
-			rates[p.T] = *p.V
-		}
-	}
-	for _, r := range want {
-		if rate, ok := rates[r.OffsetMS]; ok != (r.Samples > 1e-9) || ok && rate < 0.99*r.Samples {
-			b.t.Errorf("%v ms: %v I/Os per second drawn of %v I/Os in a second", r.OffsetMS, rate, r.Samples)
-		}
-	}
+	return marks
 }
 
 // checkHeat adds the heat map up again: each column has its I/Os, and its percentiles
@@ -468,6 +473,114 @@ func (b *tab) checkKeyboard() {
 	}
 }
 
+// TestKindsInChromium opens a page of three kinds of latency: they lie side by side on
+// the same axes with the numbers that fiolat prints of each, and a choice makes all else
+// on the page that of one of them.
+func TestKindsInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "--kind", "all", "-o", file, "../../testdata/fio/latkinds")
+	kinds := []string{"slat", "clat", "lat"}
+	rows, whole := map[string]map[[4]string][]row{}, map[string]map[[4]string][]row{}
+	for _, k := range kinds {
+		rows[k] = percentiles(t, "--kind", k, "--by", "direction", "../../testdata/fio/latkinds")
+		whole[k] = percentiles(t, "--kind", k, "--by", "direction", "--interval", "1h", "--percentiles", "0,50,75,87.5,90,93.75,95,99,99.21875,99.9", "../../testdata/fio/latkinds")
+	}
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	b.clean()
+	for _, direction := range []string{"all", "read", "write"} {
+		at := [4]string{3: direction}
+		b.choose(map[string]string{"kind": "clat", "direction": direction}) // and points at nothing
+		axes := map[string]bool{}
+		for _, k := range kinds {
+			d := b.drawn("kind-" + k)
+			axes[fmt.Sprint(d.X, d.Y)] = true
+			b.checkMarks(d)
+			seen := 0
+			for _, p := range d.Points {
+				if p.K == nil {
+					continue
+				}
+				seen++
+				if r := rows[k][at][*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
+					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed from %v", k, direction, p.P, p.T, *p.V, r.measure(p.P), r.OffsetMS)
+				}
+			}
+			if want := 5 * len(rows[k][at]); seen != want {
+				t.Errorf("%s %s: %d points drawn, want %d", k, direction, seen, want)
+			}
+			b.checkSaid(k, "", whole[k][at][0])
+		}
+		if len(axes) != 1 {
+			t.Errorf("%s: the kinds have different axes: %v", direction, axes)
+		}
+		eval[any](b, `(() => { const s = document.querySelector('#time'); s.value = 3; s.dispatchEvent(new Event('input')); return 1; })()`)
+		for _, k := range kinds {
+			b.checkSaid(k, "0:03 to 0:04", rows[k][at][3])
+		}
+	}
+	// Each kind has all of the page.
+	for _, k := range kinds {
+		b.choose(map[string]string{"kind": k})
+		for _, direction := range []string{"all", "read", "write"} {
+			at := [4]string{3: direction}
+			b.choose(map[string]string{"direction": direction})
+			b.checkTime(rows[k][at])
+			b.checkHeat(rows[k][at])
+			b.checkSpectrum(whole[k][at][0])
+			b.checkTable(rows[k][at])
+			b.checkHover(rows[k][at], whole[k][at][0])
+		}
+		if h := eval[string](b, `document.querySelector('#h-heat').textContent`); h != "Heat map: "+k {
+			t.Errorf("%s: the heat map is headed %q", k, h)
+		}
+	}
+	// A link shows the same, zoomed: all charts over time follow.
+	eval[any](b, `(document.querySelector('[data-zoom=in]').click(), 1)`)
+	link := eval[string](b, `location.hash`)
+	zoomed := func(b *tab) {
+		t.Helper()
+		want := eval[[]float64](b, "fiolat.views.heat.scale('x').domain()")
+		for _, k := range kinds {
+			if d := eval[[]float64](b, "fiolat.views['kind-"+k+"'].scale('x').domain()"); !slices.Equal(d, want) || d[1]-d[0] > 5000 {
+				t.Errorf("%s shows %v ms, the heat map %v", k, d, want)
+			}
+		}
+	}
+	b.do(chromedp.Sleep(50 * time.Millisecond))
+	zoomed(b)
+	b.clean()
+	b = openTab(t, 390, 900, "dark")
+	b.do(chromedp.Navigate("file://"+file+link), chromedp.WaitReady(`html[data-ready]`))
+	zoomed(b)
+	if kind := eval[string](b, `document.querySelector('#controls').kind.value + fiolat.head.kind`); kind != "latlat" {
+		t.Errorf("the link %q shows %q", link, kind)
+	}
+	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
+	b.do(chromedp.Sleep(50 * time.Millisecond))
+	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
+		t.Errorf("on a phone of %v pixels the page is %v wide", wide[1], wide[0])
+	}
+	b.clean()
+}
+
+// checkSaid reads what the heading of a kind's chart says.
+func (b *tab) checkSaid(kind, when string, want row) {
+	b.t.Helper()
+	text := eval[string](b, `document.querySelector('#h-kind-`+kind+`').textContent`)
+	if at := eval[string](b, `document.querySelector('#at-kinds').textContent`); when != "" && !strings.HasPrefix(at, when) {
+		b.t.Errorf("%q, want %q", at, when)
+	}
+	for _, p := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
+		_, said, ok := strings.Cut(text, " "+p+" ")
+		said, _, _ = strings.Cut(said, ",")
+		if v := want.measure(p); !ok || math.Abs(ns(b.t, said)-v) > 1e-3*v+0.6 {
+			b.t.Errorf("%s: %q, want %s of %v ns", when, text, p, v)
+		}
+	}
+}
+
 // Names that want to be markup or script are names and nothing else.
 func TestHostileNamesInChromium(t *testing.T) {
 	t.Parallel()
@@ -514,9 +627,11 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "report.html")
-	fiolat(t, "report", "-o", file, "../../testdata/fio/cluster")
-	for _, scheme := range []string{"light", "dark"} {
+	files := []string{filepath.Join(t.TempDir(), "report.html"), filepath.Join(t.TempDir(), "kinds.html")}
+	fiolat(t, "report", "-o", files[0], "../../testdata/fio/cluster")
+	fiolat(t, "report", "-o", files[1], "--kind", "all", "../../testdata/fio/latkinds")
+	for i, scheme := range []string{"light", "dark", "light", "dark"} {
+		file := files[i/2]
 		b := openTab(t, 1200, 900, scheme)
 		b.open(file)
 		b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
@@ -526,7 +641,7 @@ func TestAccessibility(t *testing.T) {
 			ID, Help string
 			Nodes    []struct{ HTML, FailureSummary string }
 		}](b, "axe.run().then(r => r.violations)") {
-			t.Errorf("%s: %s: %s: %d times, such as %.200s: %s", scheme, v.ID, v.Help, len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
+			t.Errorf("%s, %s: %s: %s: %d times, such as %.200s: %s", filepath.Base(file), scheme, v.ID, v.Help, len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
 		}
 	}
 }
