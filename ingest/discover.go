@@ -135,6 +135,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		d.given.Metas = append(d.given.Metas, m)
 	}
 	d.given.metasGiven = len(d.given.Metas) > 0
+	named := d.given // what lies beside its logs is not that of other folders
 	var out []*Input
 	var unused []*Source
 	if len(d.given.Logs) > 0 {
@@ -148,7 +149,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	runs := d.runs()
 	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range runs {
-		in.Metas, in.JobFiles, in.metasGiven = d.given.Metas, d.given.JobFiles, d.given.metasGiven
+		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
 		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
 			out = append(out, in)
