@@ -10,31 +10,38 @@ import (
 	"fiolat/esmodel/esmodeltest"
 )
 
-// numbers are all numbers of a page that its script draws.
+// numbers are all numbers of a page that its script draws, and those of its kinds.
 func numbers(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?s)id="head">.*?</script>|id="packed">.*?</script>`).FindAllString(string(b), -1)
-	if len(m) != 2 || len(m[1]) < 300 {
+	m := regexp.MustCompile(`(?s)id="h-whole".*?</section>|id="head">.*?</script>|id="packed">.*?</script>`).FindAllString(string(b), -1)
+	want := 2
+	if strings.Contains(string(b), `id="kinds"`) {
+		want = 3
+	}
+	if len(m) != want || len(m[want-1]) < 300 {
 		t.Fatalf("%s: %d blocks of numbers", file, len(m))
 	}
-	return m[0] + m[1]
+	return strings.Join(m, "")
 }
 
-// stores are where a run can be stored: each takes logs and returns the arguments
-// for report.
-func testReportStored(t *testing.T, store func(t *testing.T, folder string) []string) {
-	for _, folder := range []string{"randrw", "cluster", "gaps", "slow"} {
-		t.Run(folder, func(t *testing.T) {
+// stores are where a run can be stored: each takes flags and logs, and returns the
+// arguments for report.
+func testReportStored(t *testing.T, store func(t *testing.T, logs []string) []string) {
+	for _, tt := range []struct{ folder, kinds string }{
+		{"randrw", "clat"}, {"cluster", "clat"}, {"gaps", "clat"}, {"slow", "clat"}, {"latkinds", "all"}, {"latkinds", "lat,slat"}, {"latkinds", "slat"},
+	} {
+		t.Run(tt.folder+"/"+tt.kinds, func(t *testing.T) {
 			dir := t.TempDir()
 			logs, stored := filepath.Join(dir, "logs.html"), filepath.Join(dir, "stored.html")
-			if code, _, stderr := fiolat(t, nil, "report", "-o", logs, "--by", "host,direction", real+"/"+folder); code != exitOK {
+			args := []string{"--kind", tt.kinds, real + "/" + tt.folder}
+			if code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", logs, "--by", "host,direction"}, args...)...); code != exitOK {
 				t.Fatalf("exit %d\n%s", code, stderr)
 			}
-			code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", stored}, store(t, folder)...)...)
+			code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", stored}, store(t, args)...)...)
 			if code != exitOK || !strings.Contains(stderr, stored) {
 				t.Fatalf("exit %d\n%s", code, stderr)
 			}
@@ -49,9 +56,9 @@ func testReportStored(t *testing.T, store func(t *testing.T, folder string) []st
 // one that ingest leaves beside them.
 func TestReportOfDirectory(t *testing.T) {
 	t.Parallel()
-	testReportStored(t, func(t *testing.T, folder string) []string {
+	testReportStored(t, func(t *testing.T, logs []string) []string {
 		docs := filepath.Join(t.TempDir(), "docs")
-		if code, _, stderr := fiolat(t, nil, "ingest", "--output", docs, real+"/"+folder); code != exitOK || !strings.Contains(stderr, "report.html") {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--output", docs}, logs...)...); code != exitOK || !strings.Contains(stderr, "report.html") {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		beside := filepath.Join(t.TempDir(), "again.html")
@@ -67,9 +74,9 @@ func TestReportOfDirectory(t *testing.T) {
 
 func TestReportOfElasticsearch(t *testing.T) {
 	t.Parallel()
-	testReportStored(t, func(t *testing.T, folder string) []string {
+	testReportStored(t, func(t *testing.T, logs []string) []string {
 		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL
-		if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--run-id", "r", real+"/"+folder); code != exitOK {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--run-id", "r"}, logs...)...); code != exitOK {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		return []string{"--es", es, "r"}

@@ -183,7 +183,7 @@ func (p *page) sideBySide() *sideBySide {
 		}
 	}
 	if exact {
-		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its JSON.")
+		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its JSON. Other tables and charts have those of the middles of histogram buckets.")
 	}
 	if rough {
 		out.Notes = append(out.Notes, "Means with ≈ are of the middles of histogram buckets: each I/O counts as up to half a bucket longer or shorter than it was.")
