@@ -66,7 +66,8 @@ slat = issued - start, clat = completed - issued, lat = completed - start. So sl
 "issued" is and in whether slat is counted at all. Sources: fio's wiki page "How does fio measure latency" (Vincent Fu, of fio
 3.30), and fio's source from 3.30 to 3.42. A test runs the engines that run anywhere and compares which of the three have samples.
 
-Side by side (Kibana's dashboard "what latency is made of", [kibana.md](kibana.md)): means add up, percentiles do not. With a synchronous engine slat is
+Side by side (Kibana's dashboard "what latency is made of", [kibana.md](kibana.md), and "fiolat report --kind all", [report.md](report.md), which says whether
+they add up; inspect says so of fio's own totals, job by job): means add up, percentiles do not. With a synchronous engine slat is
 missing or near zero by construction, and says nothing about the submission; ask an asynchronous one.
 `)
 	for _, m := range ingest.Measures {

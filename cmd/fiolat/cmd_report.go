@@ -25,6 +25,7 @@ func reportCommand(u *ui) *cli.Command {
 		ArgsUsage: "PATH...|DIR|RUN",
 		Description: "fiolat report -o today.html runs/today\n" +
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
+			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and whether they add up\n" +
 			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of several runs --run-id says which\n" +
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch, by its run.id\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles can be chosen anew. " +
@@ -50,7 +51,7 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	if err = bad.err(); err != nil {
 		return err
 	}
-	var sources []source
+	var sources []kindSource
 	if es || docs {
 		if !c.IsSet("kind") {
 			k = everyKind // what is stored
@@ -69,7 +70,7 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 		defer closePlans(plans)
 		defer u.progressDone()
 		for _, p := range plans {
-			sources = append(sources, source{p.Run, p.Process})
+			sources = append(sources, kindSource{p.Run, p.Process})
 		}
 	}
 	if err != nil {
@@ -79,8 +80,8 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	defer file.discard()
 	var sums []*pipeline.Summary
 	for i, s := range sources {
-		sum, err := s.process(ctx, file.kind(i))
-		if err != nil {
+		var sum *pipeline.Summary
+		if sum, err = s.process(ctx, file.kind(i)); err != nil {
 			return err
 		}
 		sums = append(sums, sum)
@@ -100,15 +101,15 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	return failOnSLA(c, sums[0])
 }
 
-// source is one kind of a run, from logs or stored.
-type source struct {
+// kindSource is one kind of a run, from logs or stored.
+type kindSource struct {
 	run     *pipeline.Run
 	process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
 }
 
 // storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
 // no client in a directory.
-func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, name string, cfg pipeline.Config, k kinds) (out []source, err error) {
+func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, name string, cfg pipeline.Config, k kinds) (out []kindSource, err error) {
 	prefix, runID := c.String("index-prefix"), c.String("run-id")
 	var there []ingest.Kind
 	if client != nil {
@@ -145,7 +146,7 @@ func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, na
 		if o.Percentiles == nil { // of all kinds those of the first
 			o.Percentiles = r.Run.Percentiles
 		}
-		out = append(out, source{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+		out = append(out, kindSource{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 			return r.Process(ctx, o, sink)
 		}})
 	}

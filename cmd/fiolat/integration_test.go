@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -335,9 +336,10 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 // A page of a run in Elasticsearch is that of its logs.
 func TestReportOfRealElasticsearch(t *testing.T) {
 	es := server(t)
-	testReportStored(t, func(t *testing.T, folder string) []string {
-		prefix, run := "report-"+folder, "page of "+folder
-		if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--index-prefix", prefix, "--run-id", run, real+"/"+folder); code != exitOK {
+	testReportStored(t, func(t *testing.T, logs []string) []string {
+		name := strings.ReplaceAll(logs[1], ",", "-") + "-" + filepath.Base(logs[2])
+		prefix, run := "report-"+name, "page of "+name
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", run}, logs...)...); code != exitOK {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		return []string{"--es", es, "--index-prefix", prefix, run}

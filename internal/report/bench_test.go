@@ -78,8 +78,15 @@ func (m *made) rows() (out []pipeline.Row) {
 func (m *made) page(tb testing.TB, o report.Options, each func(n int)) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	ctx, s, rows := context.Background(), report.New(&b, o), m.rows()
-	sum := &pipeline.Summary{Quanta: m.quanta, End: int64(m.quanta) * m.run.Interval, Total: rows}
+	m.into(tb, report.New(&b, o), pipeline.Account{}, each)
+	return b.Bytes()
+}
+
+// into hands the run to a sink.
+func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each func(n int)) {
+	tb.Helper()
+	ctx, rows := context.Background(), m.rows()
+	sum := &pipeline.Summary{Quanta: m.quanta, End: int64(m.quanta) * m.run.Interval, Total: rows, Account: a}
 	err := s.Begin(ctx, m.run)
 	for n := 0; n < m.quanta && err == nil; n++ {
 		err = s.Quantum(ctx, &pipeline.Quantum{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: rows})
@@ -93,7 +100,6 @@ func (m *made) page(tb testing.TB, o report.Options, each func(n int)) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return b.Bytes()
 }
 
 // BenchmarkPage makes the page of an hour of 100 hosts, and of a small run, and says

@@ -131,6 +131,7 @@ func (s *Sink) more(d *pageData) {
 		return blocks
 	}
 	d.SLA = heads(s, d.SLA)
+	heads(s, d.Origin[:2]) // settings and files; fio's options are those of the run
 	said := map[note]int{}
 	for _, k := range s.kinds {
 		for _, n := range k.notes(k.sum) {
@@ -156,7 +157,7 @@ func (s *Sink) more(d *pageData) {
 			b.Rows = append(b.Rows, []string{p.Name, p.Value})
 		}
 		d.Accounts = append(d.Accounts, heads(k, []block{b})...)
-		d.Origin = append(d.Origin, heads(k, k.origin()[:2])...) // settings and files; fio's options are those of the run
+		d.Origin = append(d.Origin, heads(k, k.origin()[:2])...)
 	}
 }
 

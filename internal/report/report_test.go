@@ -26,13 +26,25 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // content is what a page holds for its script.
 type content struct {
 	Head struct {
-		Percentiles        []string
-		First, Column, End float64
-		Columns, Quanta    int
-		Ladder             []float64
-		Edges              []float64
-		Scopes, Leaves     []struct{ Host, Job, Log, Direction string }
+		pageHead
+		Kinds []pageHead
 	}
+	numbers
+	Kinds []numbers
+}
+
+type pageHead struct {
+	Kind               string
+	Start              *float64
+	Percentiles        []string
+	First, Column, End float64
+	Columns, Quanta    int
+	Ladder             []float64
+	Edges              []float64
+	Scopes, Leaves     []struct{ Host, Job, Log, Direction string }
+}
+
+type numbers struct {
 	Scopes []struct {
 		P              [][]float64
 		CI             []struct{ Lower, Upper []float64 }
@@ -299,11 +311,16 @@ func TestSkeleton(t *testing.T) {
 	m.run.Name, m.run.Labels = "two nodes", map[string]string{"ceph": "19.2"}
 	m.run.Settings.SLA = []string{"read p99 < 300us", "all iops >= 100"}
 	page := m.page(t, report.Options{Generator: "fiolat test"}, nil)
+	golden(t, "testdata/skeleton.html", page)
+}
+
+// golden compares a page, but for its libraries and numbers, with a file.
+func golden(t *testing.T, golden string, page []byte) {
+	t.Helper()
 	for _, cut := range []string{`(<style>)(?s:.*?)(</style>)`, `(<script>)(?s:.*?)(</script>)`, `(<pre [^>]*>)(?s:.*?)(</pre>)`, `(sha256-)(?:[A-Za-z0-9/=]|&#43;)*()`,
 		`(id="packed">).*?(</script>)`, `("edges":\[)[^]]*(])`, `("ladder":\[)[^]]*(])`, `(id="specs">)(?s:.*?)(</script>)`} {
 		page = regexp.MustCompile(cut).ReplaceAll(page, []byte("$1$2"))
 	}
-	const golden = "testdata/skeleton.html"
 	if *update {
 		if err := os.WriteFile(golden, page, 0o644); err != nil {
 			t.Fatal(err)

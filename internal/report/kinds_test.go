@@ -1,0 +1,101 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/internal/report"
+	"fiolat/pipeline"
+)
+
+// kindsPage is a page of the kinds, each of so many quanta, in the order given.
+func kindsPage(t *testing.T, o report.Options, kinds []ingest.Kind, quanta map[ingest.Kind]int, edit func(*made)) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	sinks := report.NewKinds(&b, len(kinds), o)
+	for i, kind := range kinds {
+		if b.Len() > 0 {
+			t.Fatal("written before the last kind came to its end")
+		}
+		m := newMade(quanta[kind], 2, 100)
+		m.run.Name, m.run.Kind = "two nodes", kind
+		if edit != nil {
+			edit(m)
+		}
+		exact := map[ingest.Kind]float64{ingest.Slat: 7e3, ingest.Clat: 150e3, ingest.Lat: 160e3}[kind]
+		ios := float64(100 * 2 * quanta[kind])
+		m.into(t, sinks[i], pipeline.Account{Warnings: []string{"a note of all", "one of " + kind.String()},
+			Exact: map[string]pipeline.Latencies{"read": {IOs: ios, NS: ios * exact}, "write": {IOs: ios, NS: ios * (exact + 1)}}}, nil)
+	}
+	return b.Bytes()
+}
+
+// Whatever the order in which kinds come, the page is the same, its columns cover as
+// much time in each kind, and each kind's times count from the start of the main one.
+func TestKindsPage(t *testing.T) {
+	t.Parallel()
+	quanta := map[ingest.Kind]int{ingest.Slat: 10, ingest.Clat: 40, ingest.Lat: 16}
+	late := func(m *made) {
+		if m.run.Kind == ingest.Lat {
+			m.run.Start += 2e9
+		}
+	}
+	page := kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat}, quanta, late)
+	if !bytes.Equal(page, kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Lat, ingest.Slat, ingest.Clat}, quanta, late)) {
+		t.Error("the order in which the kinds come changes the page")
+	}
+	c := read(t, page)
+	got := fmt.Sprint(c.Head.Kind, c.Head.Columns, c.Head.Column, c.Head.First, c.Head.End)
+	for i, k := range c.Head.Kinds {
+		got += fmt.Sprint("; ", k.Kind, k.Columns, k.Column, k.First, k.End, " ", len(c.Kinds[i].Scopes[0].N))
+		if c.Head.Start == nil || *k.Start != *c.Head.Start {
+			t.Errorf("%s counts from %v, the page from %v", k.Kind, *k.Start, *c.Head.Start)
+		}
+	}
+	if want := "clat10 4000 0 40000; slat3 4000 0 10000 3; lat4 4000 2000 18000 4"; got != want {
+		t.Errorf("columns, their length, and from when to when:\n%s, want\n%s", got, want)
+	}
+	if one := read(t, kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Lat}, quanta, nil)); one.Head.Kind != "lat" || one.Head.Kinds != nil || one.Kinds != nil {
+		t.Errorf("a page of one kind has %+v", one.Head.Kinds)
+	}
+	// The limit is of all kinds together.
+	const limit = 12_000
+	small := kindsPage(t, report.Options{MaxBytes: limit}, []ingest.Kind{ingest.Clat, ingest.Lat}, map[ingest.Kind]int{ingest.Clat: 64, ingest.Lat: 64}, nil)
+	if c := read(t, small); len(script(t, small, "packed")) > limit*4/3+4 || c.Head.Columns == 64 || c.Head.Columns != c.Head.Kinds[0].Columns {
+		t.Errorf("%d characters of data, %d columns", len(script(t, small, "packed")), c.Head.Columns)
+	}
+}
+
+func TestKindsSkeleton(t *testing.T) {
+	t.Parallel()
+	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat},
+		map[ingest.Kind]int{ingest.Slat: 3, ingest.Clat: 4, ingest.Lat: 3}, func(m *made) {
+			if m.run.Kind == ingest.Lat {
+				m.run.Settings.SLA = []string{"read p99 < 300us"}
+			}
+		})
+	golden(t, "testdata/skeleton-kinds.html", page)
+}
+
+// Names from outside are no markup on a page of kinds, either.
+func TestHostileKinds(t *testing.T) {
+	t.Parallel()
+	page := kindsPage(t, report.Options{Generator: hostile[0]}, []ingest.Kind{ingest.Clat, ingest.Lat}, map[ingest.Kind]int{ingest.Clat: 2, ingest.Lat: 2}, func(m *made) {
+		m.run.ID, m.run.Name, m.run.StartHow = hostile[0], hostile[1], hostile[2]
+		copy(m.hosts, hostile)
+		for i, l := range m.run.Logs {
+			l.Host, l.Job, l.Source.Base = hostile[i], hostile[i], hostile[i]
+		}
+	})
+	for _, bad := range []string{"<script>window", "<img", "<svg onload"} {
+		if bytes.Contains(page, []byte(bad)) {
+			t.Errorf("%q stands in the page", bad)
+		}
+	}
+	if head := string(script(t, page, "head")); strings.ContainsAny(head, "<>") {
+		t.Errorf("what ends a script stands in one: %s", head)
+	}
+}
