@@ -30,7 +30,7 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
-// NoLogsError is a path below which there are no logs of the kind wanted.
+// NoLogsError says that there are no logs of the kind wanted, or none that can be read.
 type NoLogsError struct{ ParseError }
 
 func (e *NoLogsError) Unwrap() error { return &e.ParseError }

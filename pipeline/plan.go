@@ -271,7 +271,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 		return err
 	}
 	if len(p.logs) == 0 {
-		return &ingest.ParseError{File: "input", Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}
+		return &ingest.NoLogsError{ParseError: ingest.ParseError{File: "input", Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
 	}
 	return nil
 }

@@ -51,8 +51,9 @@ func kindList(v string) (k kinds, err error) {
 
 // kindRun is one run: its logs of each kind.
 type kindRun struct {
+	kinds
 	inputs []*ingest.Input
-	kinds  []ingest.Kind // parallel to inputs
+	of     []ingest.Kind // parallel to inputs
 }
 
 // discoverKinds finds the runs below the paths, each with its logs of all the kinds.
@@ -88,11 +89,11 @@ func discoverKinds(u *ui, c *cli.Context, args []string, k kinds) ([]*kindRun, e
 			seen[in.Root]++
 			r := at[key{in.Root, seen[in.Root]}]
 			if r == nil {
-				r = new(kindRun)
+				r = &kindRun{kinds: k}
 				at[key{in.Root, seen[in.Root]}] = r
 				out = append(out, r)
 			}
-			r.inputs, r.kinds = append(r.inputs, in), append(r.kinds, kind)
+			r.inputs, r.of = append(r.inputs, in), append(r.of, kind)
 		}
 	}
 	if len(out) == 0 {
@@ -100,8 +101,8 @@ func discoverKinds(u *ui, c *cli.Context, args []string, k kinds) ([]*kindRun, e
 	}
 	for _, r := range out {
 		for _, kind := range k.list {
-			if !k.all && !slices.Contains(r.kinds, kind) {
-				return nil, &ingest.ParseError{File: r.inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind, r.kinds[0]), Hint: "--kind all takes those that are there"}
+			if !k.all && !slices.Contains(r.of, kind) {
+				return nil, &ingest.ParseError{File: r.inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind, r.of[0]), Hint: "--kind all takes those that are there"}
 			}
 		}
 	}
@@ -122,8 +123,13 @@ func (r *kindRun) prepare(ctx context.Context, cfg pipeline.Config) (plans []*pi
 	}
 	longest := 0
 	for i, in := range r.inputs {
-		cfg.Settings.Kind = r.kinds[i]
+		cfg.Settings.Kind = r.of[i]
 		plan, err := pipeline.Prepare(ctx, in, cfg)
+		var none *ingest.NoLogsError
+		if last := i == len(r.of)-1; errors.As(err, &none) && r.all && !(last && len(plans) == 0) {
+			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // of averages, for one
+			continue
+		}
 		if err != nil {
 			return plans, err
 		}

@@ -99,8 +99,8 @@ type table struct {
 // wholeKind is the whole run of one kind and direction.
 type wholeKind struct {
 	fiohist.Stats
-	mean  float64
-	exact bool // the mean is
+	mean, ios float64 // and of how many I/Os it is
+	exact     bool    // the mean is
 }
 
 // wholeOf is false where the run has no such direction.
@@ -110,7 +110,7 @@ func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 		return w, false
 	}
 	_, w.Stats, _ = s.whole(sc)
-	w.mean = w.Mean
+	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
 	for d := range ingest.Direction(ingest.Directions) {
 		if name := d.String(); direction == pipeline.All || direction == name {
@@ -118,7 +118,7 @@ func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 		}
 	}
 	if of.IOs > 0 {
-		w.mean, w.exact = of.NS/of.IOs, true
+		w.mean, w.ios, w.exact = of.NS/of.IOs, of.IOs, true
 	}
 	return w, true
 }
@@ -179,7 +179,7 @@ func (p *page) sideBySide() *sideBySide {
 		if slat, clat, lat := of[ingest.Slat], of[ingest.Clat], of[ingest.Lat]; len(of) == len(through) && !clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, ingest.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(), clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
-				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"), {Text: whole(slat.Samples) + " · " + whole(clat.Samples) + " · " + whole(lat.Samples)}})
+				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"), {Text: whole(slat.ios) + " · " + whole(clat.ios) + " · " + whole(lat.ios)}})
 		}
 	}
 	if exact {

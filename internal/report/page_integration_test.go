@@ -565,6 +565,41 @@ func TestKindsInChromium(t *testing.T) {
 	b.clean()
 }
 
+// An engine that counts no slat has an empty log of it.
+func TestEmptyKindInChromium(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"fio.json", "latkinds_clat.1.log", "latkinds_lat.1.log", "latkinds_slat.1.log"} {
+		text, err := os.ReadFile("../../testdata/fio/latkinds/" + name)
+		if strings.Contains(name, "_slat") {
+			text = nil
+		}
+		if err != nil || os.WriteFile(filepath.Join(dir, name), text, 0o600) != nil {
+			t.Fatal(name, err)
+		}
+	}
+	file := filepath.Join(dir, "report.html")
+	fiolat(t, "report", "--kind", "all", "-o", file, dir)
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	said := func(of string) string { return eval[string](b, "document.querySelector('"+of+"').textContent") }
+	if s := said("#h-kind-slat"); s != "slat: no I/O" {
+		t.Errorf("slat says %q", s)
+	}
+	if n := len(b.drawn("kind-slat").Points) + len(b.drawn("kind-lat").Points); n < 5*8 {
+		t.Errorf("%d points of lat", n)
+	}
+	b.choose(map[string]string{"kind": "slat"})
+	if s := said("#trouble"); !strings.Contains(s, "no I/O") {
+		t.Errorf("all of slat: %q", s)
+	}
+	b.choose(map[string]string{"kind": "lat", "direction": "write"})
+	if n := len(b.drawn("percentiles").Points); n < 5*8 || !eval[bool](b, "document.querySelector('#trouble').hidden") {
+		t.Errorf("%d points of lat, after slat", n)
+	}
+	b.clean()
+}
+
 // checkSaid reads what the heading of a kind's chart says.
 func (b *tab) checkSaid(kind, when string, want row) {
 	b.t.Helper()
