@@ -32,7 +32,7 @@ func numbers(t *testing.T, file string) string {
 // arguments for report.
 func testReportStored(t *testing.T, store func(t *testing.T, logs []string) []string) {
 	for _, tt := range []struct{ folder, kinds string }{
-		{"randrw", "clat"}, {"cluster", "clat"}, {"gaps", "clat"}, {"slow", "clat"}, {"latkinds", "all"}, {"latkinds", "lat,slat"}, {"latkinds", "slat"},
+		{"randrw", "clat"}, {"cluster", "clat"}, {"gaps", "clat"}, {"slow", "clat"}, {"latkinds", "all"}, {"latkinds", "lat,slat"}, {"kinds", "all"}, {"latkinds", "slat"},
 	} {
 		t.Run(tt.folder+"/"+tt.kinds, func(t *testing.T) {
 			dir := t.TempDir()
