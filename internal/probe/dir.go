@@ -2,8 +2,8 @@ package probe
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
+	"strconv"
 )
 
 // Layout says what a probe does its operations to.
@@ -74,7 +74,7 @@ var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 const maxName = 201
 
 // smallName is the name of a small file.
-func smallName(n uint64) string { return fmt.Sprintf("%012d", n) }
+func smallName(n uint64) string { return strconv.FormatUint(1e12+n, 10)[1:] }
 
 // manifest is what manifest.json holds.
 type manifest struct {

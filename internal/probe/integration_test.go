@@ -3,16 +3,12 @@
 package probe
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +21,7 @@ func need(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s(these tests need root, or user and mount namespaces: unshare -rm go test ...; and the Debian packages strace and bindfs)", name, strings.Join(args, " "), err, out)
+		t.Fatalf("%s %s: %v\n%s(these tests need root, or user and mount namespaces: unshare -rm go test ...; and the Debian packages fio and bindfs)", name, strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
@@ -148,124 +144,6 @@ func TestReadOnly(t *testing.T) {
 	if failed := round(d); len(failed) > 0 {
 		t.Errorf("writable again: %v", failed)
 	}
-}
-
-// strace is asked how long the same system calls took. It stops the process twice a
-// call, which takes longer than a stat, so each call is made 3 ms longer (-e
-// inject=...:delay_enter), which both see.
-func TestTimesAgreeWithStrace(t *testing.T) {
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Fatalf("%v (Debian package strace)", err)
-	}
-	dir := t.TempDir()
-	openDir(t, dir).close()
-	log := filepath.Join(t.TempDir(), "strace")
-	cmd := exec.Command("strace", "-f", "-T", "-o", log, "-e", "trace=openat,pread64,pwrite64,close,newfstatat,unlinkat,write",
-		"-e", "inject=pread64,pwrite64,newfstatat,unlinkat:delay_enter=3000", os.Args[0])
-	cmd.Env = append(os.Environ(), "FIOLAT_PROBE_TIMES="+dir)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("strace: %v", err)
-	}
-	ours := map[string][]float64{}
-	for line := range strings.Lines(string(out)) {
-		var op string
-		var ns float64
-		if _, err := fmt.Sscan(line, &op, &ns); err == nil {
-			ours[op] = append(ours[op], ns)
-		}
-	}
-	theirs := straceTimes(t, log)
-	t.Log("median, operation: fiolat, strace")
-	for op := range Operations {
-		a, b := ours[op.String()], theirs[op.String()]
-		if len(a) < 20 || len(a) != len(b) {
-			t.Fatalf("%v: %d times, strace has %d", op, len(a), len(b))
-		}
-		slices.Sort(a)
-		slices.Sort(b)
-		x, y := a[len(a)/2], b[len(b)/2]
-		t.Logf("%-10v %s, %s: %+.1f %%", op, Text(x), Text(y), 100*(x/y-1))
-		if math.Abs(x/y-1) > 0.2 {
-			t.Errorf("%v: we say %s, strace says %s", op, Text(x), Text(y))
-		}
-	}
-}
-
-var (
-	straceCall = regexp.MustCompile(`^(\d+) +(\w+)\((.*)\) += .*<([0-9.]+)>`)
-	smallFile  = regexp.MustCompile(`"\d{12}"`)
-)
-
-// straceTimes adds up the calls that belong to each operation, in ns. Between an
-// openat and the next close all is of that file: one thread does one thing at a time.
-func straceTimes(t *testing.T, log string) map[string][]float64 {
-	f, err := os.Open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	out := map[string][]float64{}
-	var op string
-	var sum float64
-	started := false
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "begin") { // what the victim writes when the preparation is over
-			started = true
-		}
-		m := straceCall.FindStringSubmatch(lines.Text())
-		if m == nil || !started {
-			continue
-		}
-		call, args := m[2], m[3]
-		seconds, _ := strconv.ParseFloat(m[4], 64)
-		ns := seconds * 1e9
-		switch {
-		case call == "openat" && strings.Contains(args, `"data"`):
-			op, sum = "read", ns
-			if strings.Contains(args, "O_WRONLY") {
-				op = "write"
-			}
-		case call == "openat" && smallFile.MatchString(args):
-			op, sum = "small-read", ns
-			if strings.Contains(args, "O_CREAT") {
-				op = "create"
-			}
-		case call == "newfstatat" && smallFile.MatchString(args):
-			out["stat"] = append(out["stat"], ns)
-		case call == "unlinkat" && smallFile.MatchString(args):
-			out["delete"] = append(out["delete"], ns)
-		case op != "" && (call == "pread64" || call == "pwrite64"):
-			sum += ns
-		case op != "" && call == "close":
-			out[op] = append(out[op], sum+ns)
-			op = ""
-		}
-	}
-	return out
-}
-
-// victimOfStrace prints how long 30 rounds took.
-func init() {
-	dir := os.Getenv("FIOLAT_PROBE_TIMES")
-	if dir == "" {
-		return
-	}
-	d, err := OpenDir(context.Background(), dir, testConfig(nil))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("begin")
-	for range 30 {
-		for op := range Operations {
-			if _, took, err := d.Do(op); err == nil {
-				fmt.Println(op, took.Nanoseconds())
-			}
-		}
-	}
-	os.Exit(0)
 }
 
 // loopDisk is ext4 on a loop device, whose file lies in a directory.
