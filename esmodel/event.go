@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"fiolat/internal/probe"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
@@ -14,10 +15,13 @@ const (
 	ActionBreach   = "sla-breach"
 	ActionRecovery = "sla-recovery"
 	ActionNote     = "note"
+	// of a target of a probe
+	ActionTrouble      = "probe-trouble"
+	ActionTroubleEnded = "probe-recovery"
 )
 
-// eventDoc is the document of an event: of a breach or a recovery, or what people
-// note, which has no direction, scope, end or rule.
+// eventDoc is the document of an event: of a breach or a recovery of a rule, or of a
+// probe's target, or what people note, which has no direction, scope, end or rule.
 type eventDoc struct {
 	Timestamp stamp             `json:"@timestamp"`
 	Run       eventRun          `json:"run"`
@@ -28,6 +32,7 @@ type eventDoc struct {
 	Scope     string            `json:"scope,omitempty"`
 	Event     eventField        `json:"event"`
 	SLA       *eventSLA         `json:"sla,omitempty"`
+	Probe     *eventProbe       `json:"probe,omitempty"`
 	Message   string            `json:"message"`
 }
 
@@ -40,7 +45,7 @@ type eventRun struct {
 
 type eventFio struct {
 	Kind      string `json:"kind"`
-	Direction string `json:"direction"`
+	Direction string `json:"direction,omitempty"`
 }
 
 type eventInterval struct {
@@ -60,6 +65,11 @@ type eventSLA struct {
 	Value     *number    `json:"value,omitempty"`
 	Threshold number     `json:"threshold"`
 	Share     *number    `json:"share,omitempty"`
+}
+
+type eventProbe struct {
+	Target string      `json:"target"`
+	State  probe.State `json:"state"`
 }
 
 // Event makes the document of a breach or a recovery, and its id. It starts with the
@@ -100,4 +110,28 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	}
 	key := hashParts(family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host)
 	return hashID(binary.BigEndian.AppendUint64(key, uint64(start))), doc, nil
+}
+
+// Event is the document of a report's change, with its index and id; none, and false,
+// if there is none. Like alerts of live runs it is of no generation. It may be called
+// while other methods are at work.
+func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok bool) {
+	c := r.Change
+	if c == nil {
+		return "", "", nil, false
+	}
+	run := p.enc.run
+	start, end, length := stamp(c.Since.UnixNano()), stamp(r.End.UnixNano()), number(float64(r.Length)/1e6)
+	d := eventDoc{
+		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name}, Labels: run.Labels,
+		Host: &hostField{[]string{p.host}}, Fio: &eventFio{Kind: p.enc.kind},
+		Interval: eventInterval{&length, number(float64(int64(start)-run.Start) / 1e6)},
+		Scope:    targetScope, Event: eventField{ActionTroubleEnded, start, &end},
+		Probe: &eventProbe{r.Target.Path, r.State}, Message: r.Target.Path + ": " + c.Text,
+	}
+	if c.Bad {
+		d.Event.Action = ActionTrouble
+	}
+	key := hashParts("fiolat probe event 1", run.ID, p.host, r.Target.Path, d.Event.Action)
+	return Index(p.enc.prefix, KindEvent, int64(start)), hashID(binary.BigEndian.AppendUint64(key, uint64(start))), encode(d), true
 }

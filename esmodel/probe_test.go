@@ -101,6 +101,37 @@ func TestProbeDocuments(t *testing.T) {
 		"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 probe.last.4h.samples=0 probe.last.4h.max=<nil>")
 	expect(docs["interval delete"], "samples=0 probe.skipped=4 latency=<nil>")
 	expect(docs["interval stat"], "samples=0 probe.failed=5 error.code=[ESTALE] latency=<nil>")
+	if _, _, _, ok := enc.Event(r); ok {
+		t.Error("an event of a report without a change")
+	}
+	events := map[string]bool{}
+	for _, c := range []probe.Change{{Bad: true, Since: at.Add(-20 * time.Second), Text: "this file system is slow"}, {Since: at.Add(-20 * time.Second)}} {
+		r.Change = &c
+		index, id, doc, ok := enc.Event(r)
+		if !ok || index != "fio-event-2026.02" {
+			t.Fatal(index, ok)
+		}
+		events[id] = true
+		for _, name := range leaves(doc) {
+			if _, ok := FieldOf(KindEvent, name); !ok {
+				t.Errorf("%s of an event is not in the table", name)
+			}
+		}
+		var m map[string]any
+		if err := json.Unmarshal(doc, &m); err != nil {
+			t.Fatal(err)
+		}
+		expect(m, "run.id=r run.generation=<nil> labels.rack=7 host.name=[h] fio.kind=probe fio.direction=<nil> scope=target probe.target=/scratch probe.state=hung interval.ms=10000 interval.offset_ms=3.58e+06 "+
+			"@timestamp=2026-02-28T23:59:40.000Z event.start=2026-02-28T23:59:40.000Z event.end=2026-03-01T00:00:00.000Z sla=<nil>")
+		if c.Bad {
+			expect(m, "event.action=probe-trouble message=/scratch:,this,file,system,is,slow")
+		} else {
+			expect(m, "event.action=probe-recovery")
+		}
+	}
+	if len(events) != 2 {
+		t.Error("both events have the same id")
+	}
 	for _, f := range Fields {
 		if slices.Contains(f.Kinds, KindProbe) && !seen[f.Name] && !slices.Contains([]string{"run.part", "fio.job", "logs.count"}, f.Name) {
 			t.Errorf("no document has %s", f.Name)

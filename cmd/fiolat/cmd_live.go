@@ -35,7 +35,7 @@ func liveCommand(u *ui) *cli.Command {
 			"fiolat live --follow --run-id R --part $(hostname) --es http://es:9200 fio.json\n\n" +
 			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes each interval as soon as it is complete. " +
 			"Its exit code is fio's, if that is not 0.",
-		Flags: append(append(flags, esFlags()...),
+		Flags: append(append(append(flags, esFlags()...), alertFlags("breaches and recoveries")...),
 			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the first minute, as for logs, and nothing is shown before (default: the status interval, in whole seconds)"},
 			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "a `LIST` of clat, slat, lat, side by side; rules and the terminal are about the first (fio has slat and lat with slat_percentiles=1 and lat_percentiles=1)"},
 			&cli.StringFlag{Name: "format", Category: catSplit, Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
@@ -43,12 +43,18 @@ func liveCommand(u *ui) *cli.Command {
 			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
 			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
-			&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"}, Usage: "`URL` to POST breaches and recoveries to, as JSON; tried again for 10 minutes"},
-			&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
-			&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input"},
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
 		),
 		Action: func(c *cli.Context) error { return live(c.Context, u, c) },
+	}
+}
+
+// alertFlags say whom to tell of something.
+func alertFlags(of string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"}, Usage: "`URL` to POST " + of + " to, as JSON; tried again for 10 minutes"},
+		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
+		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input"},
 	}
 }
 
@@ -101,7 +107,7 @@ func live(ctx context.Context, u *ui, c *cli.Context) (err error) {
 		u.say("warning", "%v; fio goes on alone", err)
 	}
 	err = errors.Join(s.conclude(work, err), src.close())
-	return errors.Join(err, s.tellLost(work))
+	return errors.Join(err, u.tellLost(s.alerts, alertWait))
 }
 
 // session reads the flags; command is that of fio, if it is to be started.
@@ -489,17 +495,18 @@ func (s *session) conclude(ctx context.Context, why error) error {
 // alertWait is how long is waited at the end for alerts that are on their way.
 const alertWait = 30 * time.Second
 
-// tellLost waits for the alerts, and names those that nobody was told.
-func (s *session) tellLost(ctx context.Context) error {
-	if s.alerts == nil {
+// tellLost waits for the alerts, and names those that nobody was told. There may be
+// none to wait for.
+func (u *ui) tellLost(d *alert.Dispatcher, wait time.Duration) error {
+	if d == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, alertWait)
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	told, lost := s.alerts.Close(ctx)
-	s.u.say("info", "alerts     %d delivered, %d not", told, len(lost))
+	told, lost := d.Close(ctx)
+	u.say("info", "alerts     %d delivered, %d not", told, len(lost))
 	for _, l := range lost {
-		s.u.say("error", "%s", l.String())
+		u.say("error", "%s", l.String())
 	}
 	if len(lost) > 0 {
 		return fmt.Errorf("%d alerts were not delivered", len(lost))
@@ -546,10 +553,14 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		if err != nil {
 			return err
 		}
-		body := append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)
-		a.to.Raise(alert.Event{ID: id, Text: q.Changes[i].String(), Body: body})
+		a.to.Raise(alertOf(id, q.Changes[i].String(), doc))
 	}
 	return nil
 }
 
 func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
+
+// alertOf is what is told of an event with that document.
+func alertOf(id, text string, doc []byte) alert.Event {
+	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
+}

@@ -74,7 +74,7 @@ func probeCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
 			&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
-		}, esFlags()...),
+		}, append(esFlags(), alertFlags("the trouble of a directory, and its end,")...)...),
 		Action: func(c *cli.Context) error { return probeDirs(c.Context, u, c) },
 	}
 }
@@ -328,7 +328,13 @@ func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) err
 	if baseline != "" {
 		err = errors.Join(err, saveBaseline(baseline, targets))
 	}
-	err = errors.Join(err, docs.close())
+	wait := probeDrain
+	if parent.Err() == nil { // nobody waits for the end
+		wait = alertWait
+	}
+	lost := make(chan error, 1)
+	go func() { lost <- u.tellLost(docs.alerts, wait) }()
+	err = errors.Join(err, docs.close(), <-lost)
 	if err == nil && parent.Err() != nil && c.Duration("duration") > 0 {
 		return context.Cause(parent)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/alert"
 	"fiolat/internal/probe"
 )
 
@@ -36,6 +38,7 @@ type probeDocs struct {
 	done    chan struct{}
 	enc     *esmodel.ProbeEncoder
 	run     string
+	alerts  *alert.Dispatcher // nil if nobody is told
 
 	// one of the two
 	bulk  *esmodel.BulkWriter
@@ -59,6 +62,9 @@ func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings
 	prefix, output := c.String("index-prefix"), c.String("output")
 	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}), run: s.run.ID,
 		enc: esmodel.NewProbeEncoder(prefix, s.run, s.dir.Name)}
+	if d.alerts, err = u.alerts(c, true); err != nil {
+		return nil, err
+	}
 	if es {
 		if d.client, err = u.client(c); err != nil {
 			return nil, err
@@ -84,7 +90,14 @@ func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings
 
 func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{target: t, sample: *s}) }
 
-func (d *probeDocs) report(r *probe.Report) { d.put(probeItem{report: r}) }
+// report takes a report to its documents, and tells of a change, for which it does not
+// wait for documents: what they are to be written to may be what hangs.
+func (d *probeDocs) report(r *probe.Report) {
+	d.put(probeItem{report: r})
+	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
+		d.alerts.Raise(alertOf(id, ingest.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+	}
+}
 
 func (d *probeDocs) put(i probeItem) {
 	select {
@@ -107,6 +120,9 @@ func (d *probeDocs) write() {
 		}
 		if err := d.enc.Report(i.report, d.add); err != nil {
 			d.fail(err)
+		}
+		if index, id, doc, ok := d.enc.Event(i.report); ok {
+			d.add(index, id, doc)
 		}
 		if d.bulk != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)

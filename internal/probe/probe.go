@@ -94,6 +94,11 @@ const (
 	StateHung      State = "hung"    // an operation has been under way for longer than the deadline
 )
 
+// verdict says whether users suffer; not known while the target is prepared or learned.
+func (s State) verdict() (bad, known bool) {
+	return s != StateQuiet, s != StatePreparing && s != StateLearning && s != ""
+}
+
 // Config says how to probe.
 type Config struct {
 	// Every is the time between the beginnings of two rounds.
@@ -141,6 +146,10 @@ type Target struct {
 	errors [Operations]map[string]int64
 	worst  State // as of the last report, and
 	all    float64
+	bad    bool      // as of the last Change,
+	was    time.Time // from then on;
+	differ int       // reports in a row that say otherwise,
+	since  time.Time // from then on
 	last   [Operations][3]Window
 }
 

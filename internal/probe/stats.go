@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -200,6 +201,45 @@ type Report struct {
 	// they were due, Missed ones not at all, because the one before was under way.
 	Rounds, Late, Missed int64
 	Ops                  [Operations]OpReport
+	// Change is what is to be told of, if anything.
+	Change *Change
+}
+
+// Change is trouble that begins, or is over. Two reports in a row say so, for one
+// may be chance; one that it hangs is enough.
+type Change struct {
+	Bad bool
+	// Since is the beginning of the first of these reports' intervals.
+	Since time.Time
+	// Text says how the target does.
+	Text string
+}
+
+// change watches the states of reports.
+func (t *Target) change(r *Report) *Change {
+	bad, known := r.State.verdict()
+	switch {
+	case !known:
+		return nil // says nothing about either
+	case bad == t.bad:
+		t.differ = 0
+		return nil
+	}
+	if t.differ++; t.differ == 1 {
+		t.since = r.End.Add(-r.Length)
+		if r.State != StateHung {
+			return nil
+		}
+	}
+	c := &Change{Bad: bad, Since: t.since, Text: t.status(r.End).Text(r.End)}
+	switch {
+	case r.Hung != nil:
+		c.Text = fmt.Sprintf("this file system hangs: a %s has been under way for %v", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(time.Millisecond))
+	case !bad:
+		c.Text += fmt.Sprintf("; it was not for %v", t.since.Sub(t.was))
+	}
+	t.bad, t.was, t.differ = bad, t.since, 0
+	return c
 }
 
 // OpReport is the part of a Report on one operation.
@@ -231,6 +271,8 @@ func (t *Target) report(end time.Time) *Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &Report{Target: t, End: end, Length: t.cfg.Interval, State: t.phase, Hung: t.hung}
+	t.worst = t.phase
+	defer func() { r.Change = t.change(r) }()
 	if t.phase != StateLearning {
 		return r
 	}

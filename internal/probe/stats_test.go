@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -163,6 +164,56 @@ func BenchmarkReport(b *testing.B) {
 	for b.Loop() {
 		if t.report(now).Ops[Read].Last[2].Samples < 14000 {
 			b.Fatal("no samples")
+		}
+	}
+}
+
+// Of a sequence of reports: which give a change, and of what. Capitals are trouble.
+func TestChange(t *testing.T) {
+	states := map[rune]State{'p': StatePreparing, 'l': StateLearning, 'q': StateQuiet, 's': StateSlow, 'v': StateVerySlow, 'f': StateFailing, 'h': StateHung}
+	for reports, want := range map[string]string{
+		"plqqqq":      "      ",
+		"qsqsqs":      "      ", // each may be chance
+		"qqssvvqqqq":  "   S    q ",
+		"qqsvfhsqsqq": "   V      q", // one however it goes on
+		"qhqq":        " H q",        // that it hangs is certain
+		"qshqhqq":     "  H   q",
+		"ffqqff":      " F q F",
+		"qslsqlq":     "   S  q", // what is not known says nothing
+		"sspp":        " S  ",
+	} {
+		target := &Target{Path: "a", cfg: &Config{Slow: 2}}
+		for op := range target.series {
+			target.series[op] = newSeries(target.cfg, 0)
+		}
+		got, end := "", time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+		var since []time.Duration
+		for _, c := range reports {
+			r := &Report{End: end, Length: 10 * time.Second, State: states[c]}
+			if c == 'h' {
+				r.Hung = &Hang{Create, end.Add(-12 * time.Second)}
+			}
+			target.worst = r.State
+			change := target.change(r)
+			switch {
+			case change == nil:
+				got += " "
+			case change.Bad != (c != 'q') || !strings.Contains(change.Text, map[bool]string{true: "hangs: a create has been under way for 12s", false: "is " + string(r.State)}[c == 'h']):
+				t.Errorf("%s: %+v", reports, change)
+			case change.Bad:
+				got += strings.ToUpper(string(c))
+				since = append(since, end.Sub(change.Since))
+			default:
+				got += string(c)
+				since = append(since, end.Sub(change.Since))
+			}
+			end = end.Add(10 * time.Second)
+		}
+		if got != want {
+			t.Errorf("%s gives %q, want %q", reports, got, want)
+		}
+		if reports == "qqssvvqqqq" && (len(since) != 2 || since[0] != 20*time.Second || since[1] != 20*time.Second) {
+			t.Errorf("%s: %v before", reports, since)
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (t *Target) kept(now time.Time) []byte {
 	return t.marshal(now)
 }
 
-// marshal is kept for who holds the lock.
-func (t *Target) marshal(now time.Time) []byte {
+// status is the Status now, for who holds the lock.
+func (t *Target) status(now time.Time) *Status {
 	s := &Status{Updated: now.UTC(), EveryMS: float64(t.cfg.Every) / 1e6, Interval: float64(t.cfg.Interval) / 1e6, State: t.worst,
 		Slowdown: t.all, Rounds: t.total.Rounds, Late: t.total.Late, Missed: t.total.Missed, Slow: t.cfg.Slow, Operations: map[string]*StatusOp{}}
 	for i, series := range t.series {
@@ -52,7 +52,12 @@ func (t *Target) marshal(now time.Time) []byte {
 		})
 		s.Operations[Operation(i).String()] = op
 	}
-	b, err := json.Marshal(s)
+	return s
+}
+
+// marshal is kept for who holds the lock.
+func (t *Target) marshal(now time.Time) []byte {
+	b, err := json.Marshal(t.status(now))
 	if err != nil {
 		panic(err) // numbers and names
 	}
