@@ -291,13 +291,13 @@ func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) err
 	}
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	if d := c.Duration("duration"); d > 0 {
-		ctx, cancel = context.WithTimeout(parent, d)
-		defer cancel()
-	}
 	docs, err := u.openProbeDocs(ctx, c, s, len(es) > 0)
 	if err != nil {
 		return err
+	}
+	if d := c.Duration("duration"); d > 0 { // from here on: a server may take seconds for its templates
+		ctx, cancel = context.WithTimeout(parent, d)
+		defer cancel()
 	}
 	var targets []*probe.Target
 	for i, dir := range s.dirs {

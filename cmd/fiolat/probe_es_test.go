@@ -5,16 +5,26 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fiolat/internal/alert"
 )
 
-// A probe into a real Elasticsearch: each document is there, and what the dashboard
-// asks for can be asked.
-func TestProbeIntoRealElasticsearch(t *testing.T) {
-	es, dir := server(t), t.TempDir()
-	prefix := fmt.Sprintf("it-probe-%d", os.Getpid())
+// probePrefix is one of indices that are removed afterwards.
+func probePrefix(t *testing.T, es string) string {
+	prefix := fmt.Sprintf("it-%s-%d", strings.ToLower(t.Name()), os.Getpid())
 	t.Cleanup(func() {
 		var indices map[string]any
 		ask(t, "GET", es+"/"+prefix+"-*", "", &indices)
@@ -23,6 +33,14 @@ func TestProbeIntoRealElasticsearch(t *testing.T) {
 		}
 		ask(t, "DELETE", es+"/_index_template/"+prefix+"-*", "", nil)
 	})
+	return prefix
+}
+
+// A probe into a real Elasticsearch: each document is there, and what the dashboard
+// asks for can be asked.
+func TestProbeIntoRealElasticsearch(t *testing.T) {
+	es, dir := server(t), t.TempDir()
+	prefix := probePrefix(t, es)
 	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--quiet", "--label", "rack=7", dir)...)
 	if code != exitOK || !strings.Contains(stderr, " 0 refused, 0 spooled, 0 lost") {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -53,4 +71,107 @@ func TestProbeIntoRealElasticsearch(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
+}
+
+// Of two directories one is made slow, by a server that stands still nine tenths of
+// the time, and is left alone again. One alert and one recovery are told, though the
+// webhook fails at first, and lie among the events, where Kibana's annotations are
+// from.
+func TestProbeAlerts(t *testing.T) {
+	const quiet, slow, after = 2 * time.Second, 8 * time.Second, 9 * time.Second
+	es, dir := server(t), t.TempDir()
+	prefix := probePrefix(t, es)
+	server, slowed := bindfs(t)
+	other, base, secret, command := filepath.Join(dir, "other"), filepath.Join(dir, "baseline"), filepath.Join(dir, "secret"), filepath.Join(dir, "command")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(secret, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var refused int
+	var told []string
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get(alert.SignatureHeader) != alert.Sign([]byte("key"), body) {
+			t.Errorf("%v %v", r.Header, err)
+		}
+		if refused == 0 {
+			refused++
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		told = append(told, string(body))
+	}))
+	defer hook.Close()
+	probe := slices.Concat(quick, []string{"--every", "50ms", "--interval", "1s", "--quiet", "--output", filepath.Join(dir, "out"), slowed, other})
+	if code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--save-baseline", base}, probe[len(probe)-2:])...); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	time.AfterFunc(quiet, func() {
+		for end := time.Now().Add(slow); time.Now().Before(end); {
+			_ = server.Signal(unix.SIGSTOP)
+			time.Sleep(180 * time.Millisecond)
+			_ = server.Signal(unix.SIGCONT)
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--duration", (quiet + slow + after).String(), "--baseline", base,
+		"--slow", "10", "--very-slow", "20", "--es", es, "--index-prefix", prefix, "--alert-webhook", hook.URL, "--alert-secret-file", secret, "--alert-command", "cat >> " + command}, probe[len(probe)-2:])...)
+	t.Log(stderr)
+	if code != exitOK || !strings.Contains(stderr, "alerts     4 delivered, 0 not") {
+		t.Fatalf("exit %d", code)
+	}
+	if b, err := os.ReadFile(command); err != nil || string(b) != strings.Join(told, "\n")+"\n" {
+		t.Errorf("the command was told %s %v", b, err)
+	}
+	events := documents(t, es, prefix+"-event-*")
+	if len(told) != 2 || len(events) != 2 || refused != 1 {
+		t.Fatalf("told %q, events %s, %d refused", told, events, refused)
+	}
+	for i, action := range []string{"probe-trouble", "probe-recovery"} {
+		t.Log(told[i])
+		var e struct {
+			ID      string
+			Message string
+			Event   struct{ Action string }
+			Probe   struct{ Target, State string }
+		}
+		if err := json.Unmarshal([]byte(told[i]), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event.Action != action || e.Probe.Target != slowed || !strings.HasPrefix(e.Message, slowed+": this file system is "+e.Probe.State) || (e.Probe.State == "quiet") != (i == 1) {
+			t.Errorf("%s", told[i])
+		}
+		if stored := string(events[e.ID]); strings.Replace(told[i], `"id":"`+e.ID+`",`, "", 1) != stored {
+			t.Errorf("told %s, stored %s", told[i], stored)
+		}
+	}
+}
+
+// bindfs is a file system of a server of its own.
+func bindfs(t *testing.T) (server *os.Process, mounted string) {
+	t.Helper()
+	mounted = t.TempDir()
+	cmd := exec.Command("bindfs", "-f", t.TempDir(), mounted)
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("bindfs: %v (Debian package bindfs)", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(unix.SIGCONT)
+		_ = unix.Unmount(mounted, unix.MNT_DETACH)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for range 500 {
+		if b, err := os.ReadFile("/proc/mounts"); err == nil && strings.Contains(string(b), " "+mounted+" fuse") {
+			return cmd.Process, mounted
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("bindfs does not mount")
+	return nil, ""
 }

@@ -174,7 +174,7 @@ func TestChange(t *testing.T) {
 	for reports, want := range map[string]string{
 		"plqqqq":      "      ",
 		"qsqsqs":      "      ", // each may be chance
-		"qqssvvqqqq":  "   S    q ",
+		"qqssvvqqqq":  "   S   q  ",
 		"qqsvfhsqsqq": "   V      q", // one however it goes on
 		"qhqq":        " H q",        // that it hangs is certain
 		"qshqhqq":     "  H   q",
@@ -182,7 +182,7 @@ func TestChange(t *testing.T) {
 		"qslsqlq":     "   S  q", // what is not known says nothing
 		"sspp":        " S  ",
 	} {
-		target := &Target{Path: "a", cfg: &Config{Slow: 2}}
+		target := &Target{Path: "a", cfg: &Config{Every: time.Second, Slow: 2}}
 		for op := range target.series {
 			target.series[op] = newSeries(target.cfg, 0)
 		}
