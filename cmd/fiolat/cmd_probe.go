@@ -74,7 +74,7 @@ func probeCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
 			&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
-		}, append(esFlags(), alertFlags("the trouble of a directory, and its end,")...)...),
+		}, append(esFlags(), alertFlags("a directory's trouble and its end")...)...),
 		Action: func(c *cli.Context) error { return probeDirs(c.Context, u, c) },
 	}
 }

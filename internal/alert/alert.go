@@ -3,7 +3,7 @@
 // forgets one: what could not be delivered is returned by Close. It does not decide
 // what is worth an alert, and does not remember across processes what was told.
 //
-// It is called by fiolat live.
+// It is called by fiolat live and fiolat probe.
 package alert
 
 import (
