@@ -146,11 +146,11 @@ type Target struct {
 	errors [Operations]map[string]int64
 	worst  State // as of the last report, and
 	all    float64
+	last   [Operations][3]Window
 	bad    bool      // as of the last Change,
 	was    time.Time // from then on;
 	differ int       // reports in a row that say otherwise,
 	since  time.Time // from then on
-	last   [Operations][3]Window
 }
 
 // Hang is an operation that has been under way for longer than the deadline.
