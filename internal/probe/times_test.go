@@ -30,7 +30,7 @@ func agree(t *testing.T, what string, ours, theirs float64) bool {
 // again is for a machine on which others work: what they disturbed is measured anew.
 func again(t *testing.T, measure func() bool) {
 	t.Helper()
-	const tries = 3
+	const tries = 8
 	for range tries {
 		if measure() {
 			return
