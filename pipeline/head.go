@@ -22,7 +22,7 @@ func readHead(l *logState) error {
 	if l.pipe { // else its start is read again
 		report = l.cfg.Progress
 	}
-	in, err := openLog(l, report)
+	in, err := openLog(l, 0, report)
 	if err != nil {
 		return err
 	}

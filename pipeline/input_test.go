@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/testlog"
@@ -108,6 +111,60 @@ func TestWorkers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPackedWorkers: logs packed in one piece or in several give what the plain ones
+// do, with any number of workers, whether they decompress a log of their own, decompress
+// for others, or begin it anew after its head.
+func TestPackedWorkers(t *testing.T) {
+	t.Parallel()
+	frames := func(size int) func([]byte) []byte {
+		return func(log []byte) (packed []byte) {
+			z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ; len(log) > 0; log = log[min(size, len(log)):] {
+				packed = z.EncodeAll(log[:min(size, len(log))], packed)
+			}
+			return packed
+		}
+	}
+	one := func(log []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write(log)
+		if err = errors.Join(err, z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	logs := [][]byte{made(t, 1, 500), made(t, 2, 700), made(t, 3, 20)}
+	s := settings()
+	s.Interval = 10 * time.Second
+	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20), "a zstd frame": frames(1 << 30), "gzip": one} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= len(logs); n++ {
+				var packed [][]byte
+				for _, log := range logs[:n] {
+					packed = append(packed, pack(log))
+				}
+				want, err := process(t, Config{Settings: s, Workers: 1}, folder(t, logs[:n]...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				dir := folder(t, packed...)
+				for _, workers := range []int{1, 2, 16} {
+					got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20}, dir)
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, fmt.Sprintf("%d logs, %d workers", n, workers), got, want)
+				}
+			}
+		})
+	}
 }
 
 // TestManyFiles: more logs than files may be open.

@@ -97,10 +97,10 @@ var (
 	fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 )
 
-// openLog opens a log for reading from its start. Standard input and pipes can be
-// opened only once; a file must be the same each time. report, if not nil, is told the
-// bytes read.
-func openLog(l *logState, report func(int64)) (_ *opened, err error) {
+// openLog opens a log for reading from its start, decompressed by so many goroutines
+// more where its format allows that. Standard input and pipes can be opened only once;
+// a file must be the same each time. report, if not nil, is told the bytes read.
+func openLog(l *logState, workers int, report func(int64)) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
 	if path != "-" {
 		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
@@ -122,6 +122,7 @@ func openLog(l *logState, report func(int64)) (_ *opened, err error) {
 	}
 	block := l.cfg.block
 	if !l.pipe {
+		o.stream.Parallel(workers)
 		block = max(block, minBlock)
 	}
 	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()})
@@ -276,7 +277,7 @@ const namedSkips = 3
 // any more, and further as long as fewer than quota histograms are held.
 func (l *logState) advance(target int64, quota int) error {
 	if l.again {
-		in, err := openLog(l, l.cfg.Progress)
+		in, err := openLog(l, l.ahead, l.cfg.Progress)
 		if err != nil {
 			return err
 		}

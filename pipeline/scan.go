@@ -37,7 +37,7 @@ func (s *scan) feed(r *ingest.Record, c *counts) {
 
 // scanLog reads the whole of a log that can be read again.
 func scanLog(ctx context.Context, l *logState) (*scan, error) {
-	in, err := openLog(l, nil)
+	in, err := openLog(l, l.ahead, nil)
 	if err != nil {
 		return nil, err
 	}
