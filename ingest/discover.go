@@ -30,8 +30,26 @@ type Source struct {
 	Host string
 }
 
-// Compressed says that the log's name ends like that of a compressed file.
-func (s *Source) Compressed() bool { return uncompressed(s.Base) != s.Base }
+// window is about how much memory decompressing the log takes, going by its name.
+func (s *Source) window() int {
+	switch {
+	case uncompressed(s.Base) == s.Base:
+		return 0
+	case strings.HasSuffix(s.Base, ".gz"):
+		return 128 << 10
+	}
+	return 8 << 20
+}
+
+// LargeWindows says that the decompressors of all logs together may take more than
+// 16 MiB, going by names: of gzip each takes 0.1 MB, of zstd and xz some 8 MiB.
+func (in *Input) LargeWindows() bool {
+	sum := 0
+	for _, l := range in.Logs {
+		sum += l.window()
+	}
+	return sum > 16<<20
+}
 
 // Name is what the name of a log says.
 type Name struct {

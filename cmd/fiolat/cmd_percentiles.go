@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -140,7 +139,7 @@ func discover(u *ui, c *cli.Context, args []string, kind ingest.Kind, any bool) 
 	logs, little := 0, true
 	for _, in := range runs {
 		logs += len(in.Logs)
-		little = little && len(in.Metas) == 0 && !slices.ContainsFunc(in.Logs, (*ingest.Source).Compressed)
+		little = little && len(in.Metas) == 0 && !in.LargeWindows()
 	}
 	switch {
 	case os.Getenv("GOGC") != "":
