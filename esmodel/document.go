@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -40,8 +41,8 @@ type Encoder struct {
 	common string // run, labels and the start of interval
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
-	middle []string // by bucket, as JSON and with a comma
-	number []string // the same of its index
+	middle []word   // by bucket, with a comma
+	number []word   // the same of its index
 	octave []uint8  // by bucket
 	key    []byte   // scratch of ID
 	id     [sha256.Size]byte
@@ -53,10 +54,11 @@ type Encoder struct {
 	// Clamped counts documents whose _doc_count would have been beyond 2^31-1.
 	Clamped int64
 
-	// scratch of Histogram, one buffer for each array
-	values, counts, index, exact []byte
-	weights                      [octaves]float64
-	weight                       floats
+	// of the histogram counted last, by bucket that is not empty
+	index  []uint16
+	exact  []float64
+	counts []int64 // exact, rounded; 0 is left out
+	weight floats
 }
 
 // NewEncoder prepares for the documents of a run in indices of a prefix.
@@ -77,13 +79,13 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 		e.names = append(e.names, PercentileName(p))
 	}
 	if g := run.Geometry; g.Groups > 0 {
-		e.middle = make([]string, g.Columns())
-		e.number = make([]string, g.Columns())
+		e.middle = make([]word, g.Columns())
+		e.number = make([]word, g.Columns())
 		e.octave = make([]uint8, g.Columns())
 		for i := range e.middle {
 			m := g.Middle(i)
-			e.middle[i] = string(append(appendFloat(nil, m), ','))
-			e.number[i] = strconv.Itoa(i) + ","
+			e.middle[i] = newWord(m)
+			e.number[i] = newWord(float64(i))
 			e.octave[i] = uint8(max(bits.Len64(uint64(m))-1, 0))
 		}
 	}
@@ -248,19 +250,17 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 
 // count prepares what histogram appends, and returns the I/Os in h, exact and rounded.
 func (e *Encoder) count(h *fiohist.Hist) (sum, whole float64, err error) {
-	e.values, e.counts, e.index, e.exact = e.values[:0], e.counts[:0], e.index[:0], e.exact[:0]
-	e.weights = [octaves]float64{}
-	h.Each(func(i int, w float64) {
+	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
+	e.counts = e.counts[:0]
+	for _, w := range e.exact {
 		sum += w
+		n := int64(0)
 		if r := math.Floor(sum + 0.5); r > whole {
-			e.values = append(e.values, e.middle[i]...)
-			e.counts = append(strconv.AppendInt(e.counts, int64(r-whole), 10), ',') // below 2^63, or refused by count
+			n = int64(r - whole) // below 2^63, or refused
 			whole = r
 		}
-		e.index = append(e.index, e.number[i]...)
-		e.exact = append(e.weight.append(e.exact, w), ',')
-		e.weights[e.octave[i]] += w
-	})
+		e.counts = append(e.counts, n)
+	}
 	if !(sum >= 0 && sum < math.MaxInt64/2) {
 		return sum, whole, fmt.Errorf("%w: %v", ErrNotFinite, sum)
 	}
@@ -283,12 +283,25 @@ func (e *Encoder) docCount(dst []byte, whole float64) []byte {
 // histogram appends the fields of latency that are of the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	dst = append(dst, trim(e.values)...)
-	dst = append(dst, `],"counts":[`...)
-	dst = append(dst, trim(e.counts)...)
-	dst = append(dst, `]},"octave":{`...)
+	var weights [octaves]float64
+	for k, i := range e.index {
+		weights[e.octave[i]] += e.exact[k]
+		if e.counts[k] > 0 {
+			dst = e.middle[i].append(dst)
+		}
+	}
+	dst = append(trim(dst), `],"counts":[`...)
+	for _, n := range e.counts {
+		switch {
+		case n >= int64(len(e.number)):
+			dst = append(strconv.AppendInt(dst, n, 10), ',')
+		case n > 0:
+			dst = e.number[n].append(dst)
+		}
+	}
+	dst = append(trim(dst), `]},"octave":{`...)
 	first := true
-	for n, w := range e.weights {
+	for n, w := range weights {
 		if w == 0 {
 			continue
 		}
@@ -315,31 +328,32 @@ func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []
 	dst = append(dst, `,"unit_ns":`...)
 	dst = strconv.AppendInt(dst, g.Unit, 10)
 	dst = append(dst, `,"logs":[`...)
-	dst = append(dst, trim(e.members(members))...)
-	dst = append(dst, `],"index":[`...)
-	dst = append(dst, trim(e.index)...)
-	dst = append(dst, `],"count":[`...)
-	dst = append(dst, trim(e.exact)...)
-	return append(dst, `]}`...)
+	dst = appendMembers(dst, members)
+	dst = append(trim(dst), `],"index":[`...)
+	for _, i := range e.index {
+		dst = e.number[i].append(dst)
+	}
+	dst = append(trim(dst), `],"count":[`...)
+	dst = e.weight.append(dst, e.exact)
+	return append(trim(dst), `]}`...)
 }
 
-// members are the logs that a leaf is of, as the first and the last of each stretch
-// of neighbours: mostly they are all the same host's.
-func (e *Encoder) members(m []int) []byte {
-	e.values = e.values[:0]
+// appendMembers appends the logs that a leaf is of, as the first and the last of each
+// stretch of neighbours: mostly they are all the same host's.
+func appendMembers(dst []byte, m []int) []byte {
 	for i := 0; i < len(m); i++ {
 		first := m[i]
 		for i+1 < len(m) && m[i+1] == m[i]+1 {
 			i++
 		}
-		e.values = append(strconv.AppendInt(e.values, int64(first), 10), ',')
-		e.values = append(strconv.AppendInt(e.values, int64(m[i]), 10), ',')
+		dst = append(strconv.AppendInt(dst, int64(first), 10), ',')
+		dst = append(strconv.AppendInt(dst, int64(m[i]), 10), ',')
 	}
-	return e.values
+	return dst
 }
 
-// trim is b without its last comma.
-func trim(b []byte) []byte { return b[:max(len(b)-1, 0)] }
+// trim is dst without the comma behind the last element of an array.
+func trim(dst []byte) []byte { return bytes.TrimSuffix(dst, []byte{','}) }
 
 // Percentiles appends the document of a row; without I/O it has no latency.
 func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {

@@ -52,7 +52,7 @@ func TestFloats(t *testing.T) {
 		if n := r.IntN(40); n < len(special) {
 			v = special[n]
 		}
-		if got, want := string(f.append([]byte("x"), v)), "x"+string(appendFloat(nil, v)); got != want {
+		if got, want := string(f.append([]byte("x"), []float64{v, 1})), "x"+string(appendFloat(nil, v))+",1,"; got != want {
 			t.Fatalf("%v became %s, want %s", v, got, want)
 		}
 	}

@@ -3,6 +3,7 @@ package fiohist
 import (
 	"fmt"
 	"math/bits"
+	"sync"
 )
 
 const (
@@ -86,6 +87,21 @@ func (g Geometry) Upper(i int) int64 { return g.Lower(i + 1) }
 func (g Geometry) Middle(i int) float64 {
 	return float64(g.Lower(i)+g.Upper(i)) / 2
 }
+
+// middles are those of all buckets, computed once.
+func (g Geometry) middles() []float64 {
+	if known, ok := middles.Load(g); ok {
+		return known.([]float64)
+	}
+	m := make([]float64, g.Columns())
+	for i := range m {
+		m[i] = g.Middle(i)
+	}
+	middles.Store(g, m)
+	return m
+}
+
+var middles sync.Map // []float64 by Geometry, of which a run has one
 
 // Index is the bucket that holds a latency of ns nanoseconds; the last bucket
 // for everything beyond it, the first for what is below 0.
