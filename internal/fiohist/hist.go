@@ -3,6 +3,8 @@ package fiohist
 import (
 	"math"
 	"math/bits"
+	"sort"
+	"sync"
 )
 
 const (
@@ -124,7 +126,14 @@ func (h *Hist) Each(f func(i int, w float64)) {
 
 // Sparse appends the buckets that Each tells of to index, and their counts to n.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
-	h.Each(func(i int, w float64) { index, n = append(index, uint16(i)), append(n, w) })
+	for pg, set := range h.set {
+		for p := h.pages[pg]; set != 0; set &= set - 1 {
+			i := bits.TrailingZeros64(set)
+			if w := p[i&(pageSize-1)]; w != 0 {
+				index, n = append(index, uint16(pg<<pageBits|i)), append(n, w)
+			}
+		}
+	}
 	return index, n
 }
 
@@ -226,35 +235,37 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 	for i := range wanted {
 		s.Lower[i], s.Upper[i] = NoLimit, NoLimit
 	}
+	r := scratch.Get().(*ranks)
+	defer scratch.Put(r)
 	middles := g.middles()
-	r := ranks{h: h, first: -1}
-	mean := r.load(middles)
+	mean := r.load(h, middles)
 	s.Samples = r.n
 	n := r.n
 	if s.Empty() {
 		return s
 	}
+	first, last := int(r.bucket[0]), int(r.bucket[len(r.bucket)-1])
 	s.Mean = mean / n
-	if r.first == r.last { // exactly, not but for rounding
-		s.Mean = middles[r.first]
+	if first == last { // exactly, not but for rounding
+		s.Mean = middles[first]
 	}
 	variance := 0.0
-	h.Each(func(i int, w float64) {
+	for k, i := range r.bucket {
 		d := middles[i] - s.Mean
-		variance += w * d * d
-	})
-	s.StdDev = math.Sqrt(variance / n)
-	top := float64(g.Upper(r.last))
-	if r.last == g.Last() {
-		top = float64(g.Lower(r.last))
+		variance += r.count[k] * d * d
 	}
-	s.Min, s.Max = limits.clamp(float64(g.Lower(r.first))), limits.clamp(top)
+	s.StdDev = math.Sqrt(variance / n)
+	top := float64(g.Upper(last))
+	if last == g.Last() {
+		top = float64(g.Lower(last))
+	}
+	s.Min, s.Max = limits.clamp(float64(g.Lower(first))), limits.clamp(top)
 	for k, p := range wanted {
 		var v float64
-		in := r.last
+		in := last
 		switch {
 		case p <= 0:
-			in, v = r.first, float64(g.Lower(r.first))
+			in, v = first, float64(g.Lower(first))
 		case p >= 100:
 			v = top
 		default:
@@ -271,67 +282,49 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 
 // ranks finds the buckets of ranks in a histogram.
 type ranks struct {
-	h           *Hist
-	n           float64
-	first, last int               // buckets that are not empty
-	before      [maxPages]float64 // running sum before each page
+	n      float64
+	bucket []uint16 // those that are not 0
+	count  []float64
+	upTo   []float64 // running sum up to each of them, itself included
 }
 
-// load adds the histogram up, in the order of Sum, and its I/Os' middles.
-func (r *ranks) load(middles []float64) (latency float64) {
-	for pg, set := range r.h.set {
-		r.before[pg] = r.n
-		for q := r.h.pages[pg]; set != 0; set &= set - 1 {
-			b := pg<<pageBits | bits.TrailingZeros64(set)
-			w := q[b&(pageSize-1)]
-			if w == 0 {
-				continue
-			}
-			if r.first < 0 {
-				r.first = b
-			}
-			r.last = b
-			r.n += w
-			latency += w * middles[b]
-		}
+// scratch is memory that Stats uses again.
+var scratch = sync.Pool{New: func() any { return new(ranks) }}
+
+// load adds the histogram up, in the order of Sum, and the latency of its I/Os.
+func (r *ranks) load(h *Hist, middles []float64) (latency float64) {
+	r.bucket, r.count = h.Sparse(r.bucket[:0], r.count[:0])
+	r.upTo = r.upTo[:0]
+	n := 0.0
+	for k, w := range r.count {
+		n += w
+		r.upTo = append(r.upTo, n)
+		latency += w * middles[r.bucket[k]]
 	}
+	r.n = n
 	return latency
 }
 
 // find is the first bucket at which the running sum reaches want, to within float
-// dust, and the running sum before it.
-func (r *ranks) find(want float64) (bucket int, sum float64) {
+// dust, the I/Os in it, and the running sum before it.
+func (r *ranks) find(want float64) (bucket int, count, before float64) {
 	want -= tiny * r.n
-	from := r.first >> pageBits
-	for pg := from + 1; pg <= r.last>>pageBits && r.before[pg] < want; pg++ {
-		if r.h.set[pg] != 0 {
-			from = pg
-		}
+	k := min(sort.SearchFloat64s(r.upTo, want), len(r.upTo)-1)
+	if k > 0 {
+		before = r.upTo[k-1]
 	}
-	for pg := from; pg <= r.last>>pageBits; pg++ {
-		sum = r.before[pg]
-		q := r.h.pages[pg]
-		for set := r.h.set[pg]; set != 0; set &= set - 1 {
-			b := pg<<pageBits | bits.TrailingZeros64(set)
-			c := q[b&(pageSize-1)]
-			if c != 0 && (sum+c >= want || b == r.last) {
-				return b, sum
-			}
-			sum += c
-		}
-	}
-	return r.last, sum
+	return int(r.bucket[k]), r.count[k], before
 }
 
 // percentile is the bucket of p (above 0, below 100) and the value inside it.
 func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
 	want := r.n * p / 100
-	b, sum := r.find(want)
+	b, count, before := r.find(want)
 	lo, hi := float64(g.Lower(b)), float64(g.Upper(b))
 	if b == g.Last() {
 		return b, lo
 	}
-	return b, lo + min(max((want-sum)/r.h.Count(b), 0), 1)*(hi-lo)
+	return b, lo + min(max((want-before)/count, 0), 1)*(hi-lo)
 }
 
 // limits are the confidence limits of the quantile q.
@@ -339,11 +332,11 @@ func (r *ranks) limits(g Geometry, q float64) (lower, upper float64) {
 	lower, upper = NoLimit, NoLimit
 	mid, spread := r.n*q, z95*math.Sqrt(r.n*q*(1-q))
 	if rank := math.Floor(mid - spread + tiny*r.n); rank >= 1 {
-		b, _ := r.find(rank)
+		b, _, _ := r.find(rank)
 		lower = float64(g.Lower(b))
 	}
 	if rank := mid + spread; rank <= r.n*(1+tiny) && q < 1 {
-		if b, _ := r.find(min(math.Ceil(rank-tiny*r.n), r.n)); b != g.Last() {
+		if b, _, _ := r.find(min(math.Ceil(rank-tiny*r.n), r.n)); b != g.Last() {
 			upper = float64(g.Upper(b))
 		}
 	}
