@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"fiolat/internal/fiohist"
 )
 
 func TestTimes(t *testing.T) {
@@ -41,6 +43,24 @@ func FuzzString(f *testing.F) {
 // brokenRun: ToValidUTF8 makes one U+FFFD of several broken bytes in a row, where
 // encoding/json and this package make one of each.
 func brokenRun(s string) bool { return !utf8.ValidString(s) }
+
+// A word holds the middle and the number of every bucket there is.
+func TestWords(t *testing.T) {
+	for columns := range 64*32 + 1 {
+		g, err := fiohist.GeometryOf(columns)
+		if err != nil {
+			continue
+		}
+		for i := range columns {
+			for _, v := range []float64{g.Middle(i), float64(i)} {
+				w := newWord(v)
+				if got, want := string(w.append([]byte("x"))), "x"+string(appendFloat(nil, v))+","; got != want {
+					t.Fatalf("%v: %v became %s, want %s", g, v, got, want)
+				}
+			}
+		}
+	}
+}
 
 // floats writes what appendFloat writes, whatever it has written before.
 func TestFloats(t *testing.T) {

@@ -317,6 +317,8 @@ func FuzzHist(f *testing.F) {
 		}
 		g := Geometry{GroupsV3, int(coarseness % 7), 1}
 		var h, twice Hist
+		twice.AddAll([]uint16{0, 70, 71, 900}, []float64{1, 1, 1, 1}, int(coarseness%7), 0.5)
+		twice.Reset() // leaves nothing behind
 		dense := make([]float64, g.Columns())
 		for ; len(data) >= 3; data = data[3:] {
 			i := (int(data[0])<<8 | int(data[1])) % g.Columns()
@@ -325,16 +327,23 @@ func FuzzHist(f *testing.F) {
 			dense[i] += w
 		}
 		twice.AddHist(&h)
-		twice.AddHist(&h)
-		sum := 0.0
+		index, counts := h.Sparse(nil, nil)
+		twice.AddAll(index, counts, 0, 1)
+		sum, k := 0.0, 0
 		for i, w := range dense {
 			sum += w
+			if w != 0 {
+				if k >= len(index) || int(index[k]) != i || counts[k] != w {
+					t.Fatalf("bucket %d: %v is not element %d of %v, %v", i, w, k, index, counts)
+				}
+				k++
+			}
 			if h.Count(i) != w || twice.Count(i) != 2*w {
 				t.Fatalf("bucket %d: %v and %v, want %v and twice that", i, h.Count(i), twice.Count(i), w)
 			}
 		}
-		if h.Sum() != sum {
-			t.Fatalf("sum %v, want %v", h.Sum(), sum)
+		if h.Sum() != sum || k != len(index) {
+			t.Fatalf("sum %v of %d buckets, want %v of %d", h.Sum(), len(index), sum, k)
 		}
 		s := h.Stats(g, []float64{0, p / 2, p, 100}, Limits{})
 		if s.Empty() {
