@@ -56,31 +56,38 @@ func (h *Hist) open(n int) *page {
 	return p
 }
 
+// page is page n.
+func (h *Hist) page(n int) *page {
+	if p := h.pages[n]; p != nil {
+		return p
+	}
+	return h.open(n)
+}
+
 // Add adds w I/Os to bucket i.
 func (h *Hist) Add(i int, w float64) {
-	p := h.pages[i>>pageBits]
-	if p == nil {
-		p = h.open(i >> pageBits)
-	}
-	p[i&(pageSize-1)] += w
+	h.page(i >> pageBits)[i&(pageSize-1)] += w
 	h.set[i>>pageBits] |= 1 << (i & (pageSize - 1))
 }
 
 // AddAll adds n[k] times share to bucket index[k] >> shift, for all k.
 func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
-	at := -1
-	var p *page
+	if len(index) == 0 {
+		return
+	}
+	at, set := int(index[0])>>shift>>pageBits, uint64(0) // set in memory would be waited for
+	p := h.page(at)
 	for k, w := range n[:len(index)] {
 		i := int(index[k]) >> shift
 		if i>>pageBits != at {
-			at = i >> pageBits
-			if p = h.pages[at]; p == nil {
-				p = h.open(at)
-			}
+			h.set[at] |= set
+			at, set = i>>pageBits, 0
+			p = h.page(at)
 		}
 		p[i&(pageSize-1)] += w * share
-		h.set[at] |= 1 << (i & (pageSize - 1))
+		set |= 1 << (i & (pageSize - 1))
 	}
+	h.set[at] |= set
 }
 
 // AddHist adds all of o, which stays as it is. A nil o is empty.
