@@ -71,6 +71,7 @@ type Reader struct {
 	buf            []byte
 	pos, end, have int
 	block          []byte // memory for buf, where this Reader is the one to read
+	rest           []byte // the same while it is parked
 
 	err      error // what the input ended with, as the input said it
 	cut      bool  // buf[pos:end] is the last line and has no newline
@@ -234,8 +235,9 @@ func (r *Reader) Park() {
 	if r.block == nil || !r.Drained() || r.ahead != nil {
 		return
 	}
-	block, rest := r.block, bytes.Clone(r.buf[r.pos:r.have])
-	r.buf, r.block, r.pos, r.end, r.have = rest, nil, 0, 0, len(rest)
+	block := r.block
+	r.rest = append(r.rest[:0], r.buf[r.pos:r.have]...)
+	r.buf, r.block, r.pos, r.end, r.have = r.rest, nil, 0, 0, len(r.rest)
 	blocks.Put(&block)
 }
 

@@ -48,6 +48,7 @@ type cells struct {
 	at    []*cell
 	held  int // histograms held, for the memory bound
 	spare []*fiohist.Hist
+	used  []*cell // what take returned and nobody needs any more
 }
 
 // hist is the histogram to add to, or an error if the quantum is closed.
@@ -67,11 +68,7 @@ func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
 	}
 	h := c.at[i][d]
 	if h == nil {
-		if n := len(c.spare) - 1; n >= 0 {
-			h, c.spare = c.spare[n], c.spare[:n]
-		} else {
-			h = new(fiohist.Hist)
-		}
+		h = c.free()
 		c.at[i][d] = h
 		c.held++
 	}
@@ -96,19 +93,26 @@ func (c *cells) take(end int64) []*cell {
 	return out
 }
 
-// reuse takes back what take returned.
-func (c *cells) reuse(taken []*cell) {
-	for _, cl := range taken {
+// free is an empty histogram: a used one, whose memory is emptied by whoever needs it.
+func (c *cells) free() *fiohist.Hist {
+	for _, cl := range c.used {
 		if cl == nil {
 			continue
 		}
 		for _, h := range cl {
 			if h != nil {
-				h.Reset()
 				c.spare = append(c.spare, h)
 			}
 		}
 	}
+	c.used = nil
+	if n := len(c.spare) - 1; n >= 0 {
+		h := c.spare[n]
+		c.spare = c.spare[:n]
+		h.Reset()
+		return h
+	}
+	return new(fiohist.Hist)
 }
 
 var (

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -15,8 +16,7 @@ import (
 // repairs it exactly.
 type lag2 struct {
 	records int64
-	fell    bool      // some bucket fell at lag 2: proof of health
-	raw     [2]counts // the last record and the one before
+	fell    bool // some bucket fell at lag 2: proof of health
 
 	// Evidence where there is no JSON to compare sums with. A healthy log whose
 	// buckets fall from one record to the next also falls at lag 2 now and then;
@@ -25,23 +25,41 @@ type lag2 struct {
 	ones  int64 // buckets that held one I/O two records before: the likeliest to fall
 	mixed int64 // steps in which buckets fell and others rose
 
-	diff, step counts // scratch
+	*lagRecords // nil before the first record, and after a fall
 }
 
+// lagRecords is what lag2 must remember.
+type lagRecords struct {
+	raw        [2]counts // the last record and the one before
+	diff, step counts    // scratch
+}
+
+// lagMemory is what no lag2 needs any more: most need it for three records.
+var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
+
 // see takes the next raw record and returns what truly completed in it, if the
-// log is damaged; the result has a negative count if it is not. It is overwritten
-// by the next call. After a fall nothing else is of interest, and nothing is
-// returned.
+// log is damaged. It is overwritten by the next call. From a fall on, which says that it
+// is not, nothing else is of interest, and nothing is returned.
 func (l *lag2) see(c *counts) counts {
 	l.records++
 	if l.fell {
 		return counts{}
+	}
+	if l.lagRecords == nil {
+		l.lagRecords = lagMemory.Get().(*lagRecords)
 	}
 	d := &l.diff
 	d.combine(c, &l.raw[1], -1)
 	if l.records > 2 {
 		for _, n := range d.n {
 			l.fell = l.fell || n < 0
+		}
+		if l.fell {
+			l.raw[0].reset()
+			l.raw[1].reset()
+			lagMemory.Put(l.lagRecords)
+			l.lagRecords = nil
+			return counts{}
 		}
 		for _, n := range l.raw[1].n {
 			if n == 1 {
@@ -180,7 +198,7 @@ func weigh(logs []*logState, d int, entry *ingest.Entry) (before, after bool, ga
 		dir := &s.dirs[d]
 		ok = ok || dir.lag.suspect()
 		raw.AddHist(&dir.sums)
-		if counted && int(s.lastDir) == d {
+		if counted && dir.lag.records > 0 && int(s.lastDir) == d {
 			last := &dir.lag.raw[0]
 			for i, b := range last.index {
 				if int(b) < len(bins) && bins[b] == 0 {

@@ -187,7 +187,7 @@ func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope)
 	leaves := make([]*fiohist.Hist, len(m.slots))
 	for i := range m.slots {
 		s := &m.slots[i]
-		var sum hostSum
+		sum := hostSum{mine: true} // no other leaf has a part of these logs
 		for _, l := range s.logs {
 			if c := cellOf(l); c != nil && c[s.dir] != nil {
 				sum.add(l.Host, c[s.dir])
@@ -315,33 +315,36 @@ type hostSum struct {
 	host         string
 	inner, outer addition
 	any          bool
+	mine         bool // what is added may be written to
 }
 
 func (s *hostSum) add(host string, h *fiohist.Hist) {
 	if s.any && host != s.host {
-		s.outer.add(s.inner.take())
+		s.outer.add(s.inner.h, s.inner.own)
+		s.inner = addition{}
 	}
 	s.any, s.host = true, host
-	s.inner.add(h)
+	s.inner.add(h, s.mine)
 }
 
 func (s *hostSum) finish() *fiohist.Hist {
-	s.outer.add(s.inner.take())
-	return s.outer.take()
+	s.outer.add(s.inner.h, s.inner.own)
+	return s.outer.h
 }
 
-// addition is a sum that copies only when there is a second operand.
+// addition is a sum that copies only when there is a second operand and the first must
+// stay as it is.
 type addition struct {
 	h   *fiohist.Hist
-	own bool
+	own bool // h may be written to
 }
 
-func (a *addition) add(h *fiohist.Hist) {
+func (a *addition) add(h *fiohist.Hist, mine bool) {
 	switch {
 	case h == nil:
 		return
 	case a.h == nil:
-		a.h = h
+		a.h, a.own = h, mine
 		return
 	case !a.own:
 		sum := new(fiohist.Hist)
@@ -349,10 +352,4 @@ func (a *addition) add(h *fiohist.Hist) {
 		a.h, a.own = sum, true
 	}
 	a.h.AddHist(h)
-}
-
-func (a *addition) take() *fiohist.Hist {
-	h := a.h
-	*a = addition{}
-	return h
 }

@@ -51,7 +51,7 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 			return nil, emitErr
 		}
 		for l, cells := range ready.cells {
-			l.align.cells.reuse(cells)
+			l.align.cells.used = cells
 		}
 		ended, err := r.harvest(ctx)
 		if err != nil {

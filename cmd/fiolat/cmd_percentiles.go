@@ -126,7 +126,8 @@ func discardIf(yes bool, w io.Writer) io.Writer {
 // logs less than Go's 100 %, with which the peak over a thousand logs depends on when a
 // collection happens to run: 162 MB for 2,160 s and 213 MB for 21,600 s; with 30 % it is
 // 145 and 147 MB, for 4 % more processor time. Of few logs that hold little (see
-// pipeline.Config.Hold) more saves 7 % of the processor time of 32 logs of 600 s, for 7 MB.
+// pipeline.Config.Hold) more saves 7 % of the processor time of `percentiles` over 32 logs
+// of 600 s, for 7 MB; an ingest would take twice the memory.
 const (
 	manyLogs    = 200
 	garbageMany = 30
@@ -136,7 +137,7 @@ const (
 // discover finds the runs below the paths; any leaves out what is of other kinds only.
 func discover(u *ui, c *cli.Context, args []string, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(args, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
-	logs, little := 0, true
+	logs, little := 0, c.Command.Name == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)
 		little = little && len(in.Metas) == 0 && !in.LargeWindows()

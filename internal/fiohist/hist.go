@@ -26,14 +26,14 @@ type page [pageSize]float64
 type Hist struct {
 	pages [maxPages]*page
 	set   [maxPages]uint64 // by page: the buckets that were added to
-	spare []*page          // of 0, from before Reset
+	spare []*page          // of anything
+	made  int              // pages and spare pages
 }
 
 // Reset makes h empty and keeps its memory.
 func (h *Hist) Reset() {
 	for n, p := range h.pages {
 		if p != nil {
-			clear(p[:])
 			h.spare = append(h.spare, p)
 			h.pages[n] = nil
 		}
@@ -43,16 +43,19 @@ func (h *Hist) Reset() {
 
 // open makes page n, which is not there.
 func (h *Hist) open(n int) *page {
-	var p *page
-	if last := len(h.spare) - 1; last >= 0 {
-		p, h.spare = h.spare[last], h.spare[:last]
-	} else {
-		p = new(page)
-		// Memory that is new is first read otherwise, as the sum's first operand: two page
-		// faults instead of one, and the second interrupts all other cores.
-		clear(p[:])
+	if len(h.spare) == 0 { // twice as many each time: objects of 512 bytes are a burden to the collector
+		more := make([]page, min(max(h.made, 1), maxPages-h.made))
+		h.made += len(more)
+		for i := range more {
+			h.spare = append(h.spare, &more[i])
+		}
 	}
-	h.pages[n] = p
+	last := len(h.spare) - 1
+	p := h.spare[last]
+	// Memory that is new, too: it would first be read otherwise, as a sum's first operand,
+	// which takes two page faults instead of one, and the second interrupts all other cores.
+	clear(p[:])
+	h.pages[n], h.spare = p, h.spare[:last]
 	return p
 }
 
