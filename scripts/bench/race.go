@@ -19,8 +19,8 @@ type contender struct {
 	name string
 	args []string
 	env  []string
-	// runs is in how many of the rounds it takes part, 0 is all: what takes minutes
-	// runs once.
+	// runs is in how many of the rounds it takes part, the last ones, 0 is all: what takes
+	// minutes runs once.
 	runs int
 	// before and after are not timed. after looks at whether the work was done; it
 	// is told where standard output is.
@@ -83,7 +83,7 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 				i = len(results) - 1 - k
 			}
 			r := &results[i]
-			if r.runs > 0 && round >= r.runs {
+			if r.runs > 0 && round < b.rounds-r.runs {
 				continue
 			}
 			s, err := b.time(ctx, r.contender)
@@ -100,8 +100,9 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 		for n, s := range r.samples {
 			wall, cpu = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds())
 			r.memory = max(r.memory, s.memory)
-			if n < len(results[0].samples) {
-				ratio = append(ratio, s.wall.Seconds()/results[0].samples[n].wall.Seconds())
+			first := results[0].samples // of the same round, counted from the last
+			if n += len(first) - len(r.samples); n >= 0 {
+				ratio = append(ratio, s.wall.Seconds()/first[n].wall.Seconds())
 			}
 		}
 		r.wall, r.cpu = seconds(median(wall)), seconds(median(cpu))
