@@ -187,6 +187,11 @@ func hashParts(family string, parts ...string) []byte {
 	return k
 }
 
+// hashIDAt is an _id made from texts and a time.
+func hashIDAt(at stamp, family string, parts ...string) string {
+	return hashID(binary.BigEndian.AppendUint64(hashParts(family, parts...), uint64(at)))
+}
+
 // hashID is an _id: 128 bits of a SHA-256, in base64url.
 func hashID(key []byte) string {
 	sum := sha256.Sum256(key)

@@ -1,7 +1,6 @@
 package esmodel
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 
@@ -108,8 +107,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
-	key := hashParts(family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host)
-	return hashID(binary.BigEndian.AppendUint64(key, uint64(start))), doc, nil
+	return hashIDAt(start, family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host), doc, nil
 }
 
 // Event is the document of a report's change, with its index and id; none, and false,
@@ -132,6 +130,6 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 	if c.Bad {
 		d.Event.Action = ActionTrouble
 	}
-	key := hashParts("fiolat probe event 1", run.ID, p.host, r.Target.Path, d.Event.Action)
-	return Index(p.enc.prefix, KindEvent, int64(start)), hashID(binary.BigEndian.AppendUint64(key, uint64(start))), encode(d), true
+	id = hashIDAt(start, "fiolat probe event 1", run.ID, p.host, r.Target.Path, d.Event.Action)
+	return Index(p.enc.prefix, KindEvent, int64(start)), id, encode(d), true
 }

@@ -2,7 +2,6 @@ package esmodel
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -141,7 +140,7 @@ func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bo
 		Interval: eventInterval{OffsetMS: number(float64(n.Offset) / 1e6)},
 		Event:    eventField{Action: ActionNote, Start: stamp(n.At)}, Message: n.Text,
 	}
-	id := hashID(binary.BigEndian.AppendUint64(hashParts("fiolat note 1", n.Run.Run.ID, n.Text), uint64(n.At)))
+	id := hashIDAt(stamp(n.At), "fiolat note 1", n.Run.Run.ID, n.Text)
 	var reply struct {
 		ID     string `json:"_id"`
 		Result string `json:"result"`

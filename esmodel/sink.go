@@ -99,7 +99,13 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 
 // put stores the document of the run outside of the account.
 func (s *Sink) put(ctx context.Context, doc []byte) error {
-	return s.w.Put(ctx, Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part, s.run.Kind.String()), doc)
+	index, id := s.runAt()
+	return s.w.Put(ctx, index, id, doc)
+}
+
+// runAt is the index and the id of the document of the run.
+func (s *Sink) runAt() (index, id string) {
+	return Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
 }
 
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
@@ -184,7 +190,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if missing {
 			// Whoever loads what is set aside finishes the run with this; it must be
 			// the last that the spool says of the run.
-			err = errors.Join(err, s.w.Spool(Index(s.prefix, KindRun, s.run.Start), RunDocID(s.run.ID, s.run.Part, s.run.Kind.String()), whole))
+			index, id := s.runAt()
+			err = errors.Join(err, s.w.Spool(index, id, whole))
 		}
 	}
 	s.err = err
@@ -197,7 +204,8 @@ func (s *Sink) last(ctx context.Context, status Status, sum *pipeline.Summary) e
 	if err != nil {
 		return err
 	}
-	if err = s.w.Add(ctx, Index(s.prefix, KindRun, s.run.Start), []byte(RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())), doc); err != nil {
+	index, id := s.runAt()
+	if err = s.w.Add(ctx, index, []byte(id), doc); err != nil {
 		return err
 	}
 	if err = s.w.Flush(ctx); err == nil {

@@ -136,6 +136,15 @@ func (m *Meta) Duration(e *Entry, name string) (time.Duration, error) {
 	return ParseDuration(v)
 }
 
+// CountedMS is the time of an entry's counts, in ms since 1970. In a document of fio
+// --client the document's own time is that of fio's start.
+func (m *Meta) CountedMS(e *Entry) int64 {
+	if m.ClientServer {
+		return m.TimestampMS + e.LongestMS
+	}
+	return m.TimestampMS
+}
+
 // ParseMeta reads what fio printed with --output-format=json or json+: the last
 // complete document that has jobs, whatever text stands before, between and after.
 // Of the rest nothing is held.

@@ -1,9 +1,7 @@
 package ingest
 
 import (
-	"compress/gzip"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +11,11 @@ import (
 // times each; fio --client printed that as one document.
 func TestRounds(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("testdata/meta/fio-3.33-client-status/fio.json.gz")
+	z, err := Open("testdata/meta/fio-3.33-client-status/fio.json.gz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer z.Close()
 	var got []string
 	if _, err = EachMeta(z, "status", func(m *Meta) error {
 		var entries []string

@@ -143,7 +143,7 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 		n := nth[k]
 		nth[k]++
 		k.nth = n
-		at := countedAt(m, e)
+		at := m.CountedMS(e) * msec
 		heard = max(heard, at)
 		le := l.entries[k]
 		if le == nil {
@@ -162,15 +162,6 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 		}
 	}
 	return l.emit(ctx)
-}
-
-// countedAt is the time of an entry's counts, ns since 1970.
-func countedAt(m *ingest.Meta, e *ingest.Entry) int64 {
-	at := m.TimestampMS * msec
-	if m.ClientServer { // there the document's time is that of fio's start
-		at += e.LongestMS * msec
-	}
-	return at
 }
 
 // meet makes the log that stands for an entry seen for the first time.
@@ -271,7 +262,7 @@ func (l *Live) keepTime(at int64) (gap bool) {
 // count takes what an entry counted since its document before.
 func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 	log, e, run := le.log, le.log.Entry, l.rounds.Run
-	at := countedAt(m, e)
+	at := m.CountedMS(e) * msec
 	var now [ingest.Directions][]uint64
 	back := e.LongestMS < le.runtime
 	for d := range now {

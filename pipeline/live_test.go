@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
@@ -275,15 +274,11 @@ func TestLiveChanges(t *testing.T) {
 // came that shows it or not.
 func TestLiveStall(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("testdata/stall/fio-status.json.gz")
+	z, err := ingest.Open("testdata/stall/fio-status.json.gz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer z.Close()
 	text, err := io.ReadAll(z)
 	if err != nil {
 		t.Fatal(err)

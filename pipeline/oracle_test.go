@@ -3,12 +3,10 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,15 +109,11 @@ func TestOracle(t *testing.T) {
 
 func readOracle(t *testing.T, file string) (rows []oracleRow) {
 	t.Helper()
-	f, err := os.Open(file)
+	z, err := ingest.Open(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer z.Close()
 	lines := bufio.NewScanner(z)
 	for lines.Scan() {
 		var r oracleRow

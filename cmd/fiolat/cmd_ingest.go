@@ -28,7 +28,7 @@ func ingestCommand(u *ui) *cli.Command {
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
-			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
+			outputFlag(),
 		),
 		Action: func(c *cli.Context) error { return ingestLogs(c.Context, u, c) },
 	}
@@ -137,20 +137,13 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 // ingestKind takes one kind of a run, the nth of the page, to its last document, and
 // returns the files written.
 func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, plan *pipeline.Plan, file *page, nth int) (summary *pipeline.Summary, files []string, err error) {
-	prefix, output := c.String("index-prefix"), c.String("output")
 	var w esmodel.Writer
-	switch {
-	case c.Bool("dry-run"):
+	if c.Bool("dry-run") {
 		w = esmodel.NewCountWriter()
-	case client != nil:
-		w, err = esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output})
-	default:
-		w, err = esmodel.NewDirWriter(output, prefix)
-	}
-	if err != nil {
+	} else if w, err = newWriter(c, client, false); err != nil {
 		return nil, nil, err
 	}
-	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: c.String("index-prefix")})
 	sinks := tee{sink}
 	if file != nil {
 		sinks = append(sinks, file.kind(nth))
@@ -162,6 +155,16 @@ func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clie
 	report := sink.Report()
 	err = u.concluded(c, plan.Run, summary, report, err)
 	return summary, report.Files, err
+}
+
+// newWriter is the way of documents to Elasticsearch, or with no client into files. refresh
+// is for runs that are watched while they go on.
+func newWriter(c *cli.Context, client *esmodel.Client, refresh bool) (esmodel.Writer, error) {
+	prefix, output := c.String("index-prefix"), c.String("output")
+	if client != nil {
+		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: refresh})
+	}
+	return esmodel.NewDirWriter(output, prefix)
 }
 
 // concluded tells what became of the documents of a run, and returns err.

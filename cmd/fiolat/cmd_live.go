@@ -25,7 +25,7 @@ const catAlert = "ALERTS"
 
 func liveCommand(u *ui) *cli.Command {
 	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"}
-	flags := slices.DeleteFunc(logFlags("direction,host"), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
+	flags := only(logFlags("direction,host"), shared...)
 	return &cli.Command{
 		Name:      "live",
 		Usage:     "percentiles and alerts while fio runs, from its status documents",
@@ -43,7 +43,7 @@ func liveCommand(u *ui) *cli.Command {
 			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
 			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
-			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
+			outputFlag(),
 		),
 		Action: func(c *cli.Context) error { return live(c.Context, u, c) },
 	}
@@ -322,12 +322,8 @@ func (s *session) take(ctx context.Context, m *ingest.Meta) error {
 // stampMS is the time of a document in ms.
 func stampMS(m *ingest.Meta) int64 {
 	at := m.TimestampMS
-	if m.ClientServer { // where that is the time of the start
-		longest := int64(0)
-		for i := range m.Entries {
-			longest = max(longest, m.Entries[i].LongestMS)
-		}
-		at += longest
+	for i := range m.Entries {
+		at = max(at, m.CountedMS(&m.Entries[i]))
 	}
 	return at
 }
@@ -410,16 +406,10 @@ func (s *session) choose(ctx context.Context) error {
 
 // run makes what takes one kind of latency.
 func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
-	prefix, output := s.c.String("index-prefix"), s.c.String("output")
+	prefix := s.c.String("index-prefix")
 	cfg := s.cfg
 	cfg.Settings.Kind = kind
-	var w esmodel.Writer
-	var err error
-	if s.client != nil {
-		w, err = esmodel.NewBulkWriter(s.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: true})
-	} else {
-		w, err = esmodel.NewDirWriter(output, prefix)
-	}
+	w, err := newWriter(s.c, s.client, true)
 	if err != nil {
 		return nil, err
 	}

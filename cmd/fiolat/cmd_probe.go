@@ -71,10 +71,7 @@ func probeCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "host", Category: catFiles, Usage: "`NAME` of this prober: in documents, and of its directory (default: the host's)"},
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
-			&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
-			&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
-			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"},
-		}, append(esFlags(), alertFlags("a directory's trouble and its end")...)...),
+		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(), alertFlags("a directory's trouble and its end"))...),
 		Action: func(c *cli.Context) error { return probeDirs(c.Context, u, c) },
 	}
 }

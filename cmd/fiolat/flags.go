@@ -131,6 +131,15 @@ func (f faults) err() error {
 	return usagef("%s", strings.Join(f, "\n"))
 }
 
+// only are the flags of these names.
+func only(flags []cli.Flag, names ...string) []cli.Flag {
+	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
+}
+
+func outputFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"}
+}
+
 // config is what the flags ask of the pipeline, where --kind is one kind.
 func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
 	cfg, k, err := u.configKinds(c)

@@ -4,7 +4,6 @@ package like
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fiolat/ingest"
 )
 
 // These tests run the real programs, on random logs and command lines, and compare. They are not skipped but fail where
@@ -89,15 +90,11 @@ func program(t *testing.T, name string) ([]byte, error) {
 	if dir := env(t, "FIOLAT_TEST_FIO_HIST_DIR", ""); dir != "" {
 		return os.ReadFile(filepath.Join(dir, name+".py"))
 	}
-	f, err := os.Open("/usr/share/doc/fio/" + name + ".py.gz")
+	z, err := ingest.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
+	defer z.Close()
 	return io.ReadAll(z)
 }
 

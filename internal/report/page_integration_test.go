@@ -5,7 +5,6 @@ package report_test
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"fiolat/ingest"
 	"fiolat/internal/report"
 )
 
@@ -649,15 +649,11 @@ func TestHostileNamesInChromium(t *testing.T) {
 // theme.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
-	f, err := os.Open("testdata/axe/axe.min.js.gz")
+	z, err := ingest.Open("testdata/axe/axe.min.js.gz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer z.Close()
 	axe, err := io.ReadAll(z)
 	if err != nil {
 		t.Fatal(err)

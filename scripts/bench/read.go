@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fiolat/ingest"
 )
 
 // interval of the percentiles over the set.
@@ -107,14 +107,11 @@ func (b *bench) fioProgram(name string) error {
 			return err
 		}
 	} else {
-		packed, err := os.ReadFile("/usr/share/doc/fio/" + name + ".py.gz")
+		z, err := ingest.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
 		if err != nil {
 			return fmt.Errorf("%w: install Debian's package fio, or set FIOLAT_TEST_FIO_HIST_DIR to fio's tools/hist", err)
 		}
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return err
-		}
+		defer z.Close()
 		if text, err = io.ReadAll(z); err != nil {
 			return err
 		}
