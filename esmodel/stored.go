@@ -52,11 +52,14 @@ func OpenStored(ctx context.Context, c *Client, prefix, runID string, kind inges
 // StoredRuns are the documents of the run that has that id, of one kind of latency:
 // the run's own, if there is one, and that of each part.
 func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind ingest.Kind) (runs []*StoredRun, err error) {
+	return storedRuns(ctx, c, prefix, termQuery("run.id", runID), termQuery("fio.kind", kind.String()))
+}
+
+func storedRuns(ctx context.Context, c *Client, prefix string, filter ...any) (runs []*StoredRun, err error) {
 	if err = c.refresh(ctx, prefix, nil); err != nil {
 		return nil, err
 	}
-	_, err = Search(ctx, c, SearchRequest{Index: Index(prefix, KindRun, 0), Query: map[string]any{"bool": map[string]any{"filter": []any{
-		termQuery("run.id", runID), termQuery("fio.kind", kind.String())}}}, PageSize: 100}, func(h Hit) error {
+	_, err = Search(ctx, c, SearchRequest{Index: Index(prefix, KindRun, 0), Query: map[string]any{"bool": map[string]any{"filter": filter}}, PageSize: 100}, func(h Hit) error {
 		run, e := readRun(h.Source)
 		runs = append(runs, run)
 		return e
@@ -67,12 +70,12 @@ func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind inges
 // StoredKinds are the kinds of latency of which there is a document of the run that has
 // that id, in the order of the kinds.
 func StoredKinds(ctx context.Context, c *Client, prefix, runID string) (out []ingest.Kind, err error) {
+	runs, err := storedRuns(ctx, c, prefix, termQuery("run.id", runID))
+	if err != nil {
+		return nil, err
+	}
 	for k := range ingest.Kind(ingest.Kinds) {
-		runs, err := StoredRuns(ctx, c, prefix, runID, k)
-		if err != nil {
-			return nil, err
-		}
-		if len(runs) > 0 {
+		if slices.ContainsFunc(runs, func(r *StoredRun) bool { return r.Run.Kind == k }) {
 			out = append(out, k)
 		}
 	}
