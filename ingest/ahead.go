@@ -45,7 +45,7 @@ type batch struct {
 	out    []parsed
 	next   int // in out
 	index  []uint16
-	count  []uint64
+	count  []float64
 }
 
 // parsed is a record, or the error of a line.

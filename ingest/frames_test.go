@@ -425,7 +425,7 @@ func BenchmarkParallel(b *testing.B) {
 		rec := real[n%len(real)].Clone()
 		rec.Time = int64(n) * 500
 		for i := range rec.Count { // no two the same
-			rec.Count[i] += rng.Uint64N(1 + rec.Count[i]/4)
+			rec.Count[i] += float64(rng.Uint64N(1 + uint64(rec.Count[i])/4))
 		}
 		log = AppendRecord(log, rec, 1856)
 	}

@@ -32,7 +32,7 @@ const maxColumns = 32 * fiohist.PerGroup
 //
 // Of several faults the first in the line is named.
 func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError) {
-	rec.Index, rec.Count = rec.Index[:0], rec.Count[:0]
+	rec.Index, rec.Count, rec.IOs = rec.Index[:0], rec.Count[:0], 0
 	p := 0
 	field := 0 // from 0: stamp, direction, block size, buckets
 	for {
@@ -74,7 +74,8 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 			return 0, wrapped(line, field-3, v)
 		default:
 			rec.Index = append(rec.Index, uint16(field-3))
-			rec.Count = append(rec.Count, v)
+			rec.Count = append(rec.Count, float64(v))
+			rec.IOs += v
 		}
 		field++
 		if !more {

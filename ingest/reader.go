@@ -168,7 +168,7 @@ func (r *Reader) room(columns int) {
 	}
 	if cap(rec.Index) < columns || cap(rec.Count) < columns {
 		rec.Index = append(make([]uint16, 0, columns), rec.Index...)
-		rec.Count = append(make([]uint64, 0, columns), rec.Count...)
+		rec.Count = append(make([]float64, 0, columns), rec.Count...)
 	}
 }
 

@@ -34,7 +34,7 @@ func (i item) String() string {
 
 func (i item) equal(o item) bool {
 	return i.line == o.line && i.bad == o.bad && i.rec.Time == o.rec.Time && i.rec.Dir == o.rec.Dir &&
-		slices.Equal(i.rec.Index, o.rec.Index) && slices.Equal(i.rec.Count, o.rec.Count)
+		slices.Equal(i.rec.Index, o.rec.Index) && slices.Equal(i.rec.Count, o.rec.Count) && i.rec.IOs == o.rec.IOs
 }
 
 // slowRead is the Reader's obvious twin: the whole log in memory, split at commas.
@@ -50,9 +50,7 @@ func slowRead(data []byte, maxLine, columns int) (items []item, total uint64) {
 		} else {
 			columns = got
 			it.rec = rec
-			for _, c := range rec.Count {
-				total += c
-			}
+			total += rec.IOs
 		}
 		items = append(items, it)
 	}
@@ -77,7 +75,8 @@ func slowParse(line string) (rec Record, columns int, err error) {
 			return rec, 0, errors.New("wrapped")
 		}
 		if c > 0 {
-			rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, c)
+			rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, float64(c))
+			rec.IOs += c
 		}
 	}
 	return rec, len(v) - 3, nil
@@ -173,11 +172,11 @@ func TestReader_RealLogs(t *testing.T) {
 			if len(line) == 0 {
 				continue
 			}
-			rec := Record{Index: make([]uint16, 0, 1856), Count: make([]uint64, 0, 1856)}
+			rec := Record{Index: make([]uint16, 0, 1856), Count: make([]float64, 0, 1856)}
 			if used := scanLine(append(bytes.Clone(line), make([]byte, slack)...), &rec, g.Columns()); used != len(line) {
 				t.Fatalf("%s:%d: scanLine took %d of %d bytes", name, n+1, used, len(line))
 			}
-			sum += rec.Sum()
+			sum += rec.IOs
 			fields := strings.SplitN(string(line), ", ", 4)
 			fields[2] = blockSize
 			if back := AppendRecord(nil, &rec, g.Columns()); string(back) != strings.Join(fields, ", ") {
@@ -320,8 +319,8 @@ func TestReader_Defects(t *testing.T) {
 					var pe *ParseError
 					switch {
 					case err == nil:
-						if ok++; rec.Sum() != 363 {
-							t.Errorf("block %d: line %d: %d I/Os", block, rec.Line, rec.Sum())
+						if ok++; rec.IOs != 363 {
+							t.Errorf("block %d: line %d: %d I/Os", block, rec.Line, rec.IOs)
 						}
 						continue
 					case !errors.As(err, &pe):
@@ -388,7 +387,7 @@ func TestReader_Accepts(t *testing.T) {
 					t.Fatalf("block %d: %v, want %d records", block, items, tt.n)
 				}
 				for _, i := range items {
-					if i.bad || i.rec.Time != 1000 || !slices.Equal(i.rec.Index, []uint16{7, 8, 9}) || !slices.Equal(i.rec.Count, []uint64{12, 345, 6}) {
+					if i.bad || i.rec.Time != 1000 || !slices.Equal(i.rec.Index, []uint16{7, 8, 9}) || !slices.Equal(i.rec.Count, []float64{12, 345, 6}) {
 						t.Errorf("block %d: %v", block, i)
 					}
 				}
@@ -429,7 +428,7 @@ func TestReader_Counts(t *testing.T) {
 				c = MaxCount
 			}
 			if c > 0 {
-				rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, c)
+				rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, float64(c))
 			}
 		}
 		rec.Time = int64(v >> 34)
@@ -446,7 +445,7 @@ func TestReader_Counts(t *testing.T) {
 // TestScanLine_Mutations puts every byte at every place of a line: what the fast
 // way takes, the careful way takes just so.
 func TestScanLine_Mutations(t *testing.T) {
-	fast := Record{Index: make([]uint16, 0, 29), Count: make([]uint64, 0, 29)}
+	fast := Record{Index: make([]uint16, 0, 29), Count: make([]float64, 0, 29)}
 	careful := Record{}
 	took := 0
 	for _, text := range []string{line(), line("10", "0"), line("3", "1", "4", "22", "31", "123456"), line("31", "1234567", "30", "12345678")} {
@@ -461,7 +460,7 @@ func TestScanLine_Mutations(t *testing.T) {
 						t.Fatalf("%q: took %d bytes, want %d", b[:len(text)], n, end+1)
 					}
 					got, bad := parseLine(b[:n-1], &careful, 29, false)
-					if bad != nil || got != 29 || fast.Time != careful.Time || fast.Dir != careful.Dir ||
+					if bad != nil || got != 29 || fast.Time != careful.Time || fast.Dir != careful.Dir || fast.IOs != careful.IOs ||
 						!slices.Equal(fast.Index, careful.Index) || !slices.Equal(fast.Count, careful.Count) {
 						t.Fatalf("%q:\nfast    %+v\ncareful %+v %v", b[:n], fast, careful, bad)
 					}
@@ -683,7 +682,7 @@ func TestReader_Allocs(t *testing.T) {
 }
 
 func TestAppendRecord(t *testing.T) {
-	rec := &Record{Time: 1000, Dir: Write, Index: []uint16{0, 2, 4}, Count: []uint64{1, MaxCount, 7}}
+	rec := &Record{Time: 1000, Dir: Write, Index: []uint16{0, 2, 4}, Count: []float64{1, MaxCount, 7}}
 	if got := string(AppendRecord([]byte("before\n"), rec, 5)); got != "before\n1000, 1, 4096, 1, 0, 17592186044415, 0, 7\n" {
 		t.Errorf("got %q", got)
 	}

@@ -50,30 +50,23 @@ type Record struct {
 	Time int64
 	// Dir is the direction.
 	Dir Direction
-	// Index holds the buckets that are not 0, ascending; Count their counts, each
-	// from 1 to MaxCount.
+	// Index holds the buckets that are not 0, ascending; Count their counts, each a
+	// whole number from 1 to MaxCount. They are what they will be added up as.
 	Index []uint16
-	Count []uint64
+	Count []float64
+	// IOs is the number of I/Os in the record, the sum of Count.
+	IOs uint64
 	// NS is, of single I/Os, their latencies added up in ns; else 0.
 	NS uint64
 	// Line is the number of the line in its file, from 1.
 	Line int64
 }
 
-// Sum is the number of I/Os in the record.
-func (r *Record) Sum() uint64 {
-	var sum uint64
-	for _, c := range r.Count {
-		sum += c
-	}
-	return sum
-}
-
 // Clone is a copy that outlives the next call of the Reader.
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Index = append([]uint16(nil), r.Index...)
-	c.Count = append([]uint64(nil), r.Count...)
+	c.Count = append([]float64(nil), r.Count...)
 	return &c
 }
 

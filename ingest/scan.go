@@ -60,7 +60,7 @@ func scanLine(b []byte, rec *Record, columns int) int {
 	le := binary.LittleEndian
 	index, count := rec.Index[:columns], rec.Count[:columns]
 	n, col := 0, 0
-	bad := uint64(0) // gathers the high bits of what were no digits
+	sum, bad := uint64(0), uint64(0) // bad gathers the high bits of what were no digits
 	for {
 		if uint(p)+8 > uint(len(b)) {
 			return 0
@@ -99,7 +99,8 @@ func scanLine(b []byte, rec *Record, columns int) int {
 		case x&twoMask == twoOnes && col+1 < columns:
 			first := x&0xFF - '0'
 			bad |= first + overNine&0xFF | first
-			index[n], count[n] = uint16(col), first
+			index[n], count[n] = uint16(col), float64(int64(first)) // cheaper than of a uint64
+			sum += first
 			n += notZero(first)
 			col++
 			v = x>>24&0xFF - '0'
@@ -136,12 +137,13 @@ func scanLine(b []byte, rec *Record, columns int) int {
 			if col != columns-1 || b[p] != '\n' || bad&highBits != 0 {
 				return 0
 			}
-			index[n], count[n] = uint16(col), v
+			index[n], count[n] = uint16(col), float64(int64(v))
 			n += notZero(v)
-			rec.Index, rec.Count = index[:n], count[:n]
+			rec.Index, rec.Count, rec.IOs = index[:n], count[:n], sum+v
 			return p + 1
 		}
-		index[n], count[n] = uint16(col), v
+		index[n], count[n] = uint16(col), float64(int64(v))
+		sum += v
 		n += notZero(v)
 		col++
 	}

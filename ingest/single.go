@@ -61,9 +61,10 @@ func (s *singles) take(rec *Record) bool {
 		slices.Sort(d.touched)
 		rec.Time, rec.Dir, rec.Line, rec.NS = s.time, s.next, s.line, d.ns
 		d.ns = 0
-		rec.Index, rec.Count = append(rec.Index[:0], d.touched...), rec.Count[:0]
+		rec.Index, rec.Count, rec.IOs = append(rec.Index[:0], d.touched...), rec.Count[:0], 0
 		for _, b := range d.touched {
-			rec.Count = append(rec.Count, d.counts[b])
+			rec.Count = append(rec.Count, float64(d.counts[b]))
+			rec.IOs += d.counts[b]
 			d.counts[b] = 0
 		}
 		d.touched = d.touched[:0]

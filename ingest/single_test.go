@@ -58,7 +58,7 @@ func readSingles(t testing.TB, r *Reader) map[ioKey]uint64 {
 			if i > 0 && rec.Index[i-1] >= b {
 				t.Fatalf("line %d: buckets %v do not ascend", rec.Line, rec.Index)
 			}
-			out[ioKey{rec.Time, rec.Dir, int(b)}] += rec.Count[i]
+			out[ioKey{rec.Time, rec.Dir, int(b)}] += uint64(rec.Count[i])
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestSingleLines(t *testing.T) {
 				}
 				s := fmt.Sprintf("%d %v", rec.Time, rec.Dir)
 				for i, b := range rec.Index {
-					s += fmt.Sprintf(" %d:%d", b, rec.Count[i])
+					s += fmt.Sprintf(" %d:%.0f", b, rec.Count[i])
 				}
 				got = append(got, s)
 			}
@@ -162,7 +162,7 @@ func FuzzSingle(f *testing.F) {
 					t.Fatal(err)
 				}
 				for i, b := range rec.Index {
-					ios[ioKey{rec.Time, rec.Dir, int(b)}] += rec.Count[i]
+					ios[ioKey{rec.Time, rec.Dir, int(b)}] += uint64(rec.Count[i])
 				}
 			}
 		}
@@ -209,7 +209,7 @@ func BenchmarkSingle(b *testing.B) {
 			if err != nil {
 				break
 			}
-			n += rec.Sum()
+			n += rec.IOs
 		}
 		if n != 500_000 {
 			b.Fatal(n)

@@ -17,7 +17,7 @@ func AppendRecord(dst []byte, rec *Record, columns int) []byte {
 	for col := range columns {
 		dst = append(dst, ", "...)
 		if next < len(rec.Index) && int(rec.Index[next]) == col {
-			dst = strconv.AppendUint(dst, rec.Count[next], 10)
+			dst = strconv.AppendUint(dst, uint64(rec.Count[next]), 10)
 			next++
 			continue
 		}

@@ -66,8 +66,7 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
-		r := &ingest.Record{Time: int64(1000 * i)}
-		s.feed(r, &records[i])
+		s.feed(&ingest.Record{Time: int64(1000 * i), Index: records[i].index, Count: records[i].n})
 		if i < headRecords {
 			l.dirs[0].lag.see(&records[i])
 		}

@@ -38,7 +38,6 @@ func readHead(l *logState) error {
 	for i := range l.dirs {
 		l.dirs[i].win.h = h * msec
 	}
-	var c counts
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {
 		r, readErr := l.read()
@@ -52,7 +51,8 @@ func readHead(l *logState) error {
 		if d.lag.records > 0 && r.Time < d.last {
 			return backwards(l, r, d.last)
 		}
-		ios += c.load(r)
+		ios += r.IOs
+		c := countsOf(r)
 		d.lag.see(&c)
 		d.last = r.Time
 		l.now = r.Time * msec

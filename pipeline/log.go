@@ -332,7 +332,8 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.records++
 	l.now = r.Time * msec
 	c := &d.counts
-	sum := float64(c.load(r))
+	*c = countsOf(r)
+	sum := float64(r.IOs)
 	if r.Line == d.verdict.garbled {
 		c.drop(d.verdict.garbage)
 		sum = c.sum()

@@ -58,6 +58,9 @@ func (c *counts) clone() counts {
 	return counts{slices.Clone(c.index), slices.Clone(c.n)}
 }
 
+// countsOf are those of a record: its own memory, for as long as that lasts.
+func countsOf(r *ingest.Record) counts { return counts{r.Index, r.Count} }
+
 // piece is a number of I/Os that completed evenly in (start, end], in ns.
 type piece struct {
 	start, end int64
@@ -267,16 +270,4 @@ func (c *counts) combine(a, b *counts, f float64) {
 			j++
 		}
 	}
-}
-
-// load makes c the counts of a record, and returns their sum. c.index is the record's
-// own, for as long as that lasts.
-func (c *counts) load(r *ingest.Record) (sum uint64) {
-	c.index = r.Index
-	c.n = slices.Grow(c.n[:0], len(r.Count))[:len(r.Count)]
-	for i, n := range r.Count {
-		sum += n
-		c.n[i] = float64(int64(n)) // cheaper than of a uint64, and it is below 2^44
-	}
-	return sum
 }

@@ -338,10 +338,8 @@ func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
 		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once", "pass --repair or --no-repair")
 	}
 	s := new(scan)
-	var c counts
 	for _, r := range l.head {
-		c.load(r)
-		s.feed(r, &c)
+		s.feed(r)
 	}
 	return s, nil
 }

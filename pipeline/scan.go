@@ -25,14 +25,13 @@ type scanDir struct {
 }
 
 // feed adds a record, and says what is wrong with its stamp.
-func (s *scan) feed(r *ingest.Record, c *counts) {
+func (s *scan) feed(r *ingest.Record) {
 	s.lastDir, s.lastLine = r.Dir, r.Line
 	d := &s.dirs[r.Dir]
 	d.last = r.Time
-	d.lag.see(c)
-	for i, b := range c.index {
-		d.sums.Add(int(b), c.n[i])
-	}
+	c := countsOf(r)
+	d.lag.see(&c)
+	d.sums.AddAll(r.Index, r.Count, 0, 1)
 }
 
 // scanLog reads the whole of a log that can be read again.
@@ -44,7 +43,6 @@ func scanLog(ctx context.Context, l *logState) (*scan, error) {
 	defer in.Close()
 	in.reader.ReadAhead(l.ahead)
 	s := new(scan)
-	var c counts
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -62,7 +60,6 @@ func scanLog(ctx context.Context, l *logState) (*scan, error) {
 		if d := &s.dirs[r.Dir]; d.lag.records > 0 && r.Time < d.last {
 			return nil, backwards(l, r, d.last)
 		}
-		c.load(r)
-		s.feed(r, &c)
+		s.feed(r)
 	}
 }

@@ -94,7 +94,8 @@ func (w *Windows) take(d ingest.Direction, now int64) *ingest.Record {
 	for i, c := range w.counts[d] {
 		if c > 0 {
 			w.rec.Index = append(w.rec.Index, uint16(i))
-			w.rec.Count = append(w.rec.Count, c)
+			w.rec.Count = append(w.rec.Count, float64(c))
+			w.rec.IOs += c
 		}
 	}
 	clear(w.counts[d])
@@ -373,7 +374,7 @@ func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, er
 			for range 2 {
 				rec := recs[rng.IntN(len(recs))]
 				for k, i := range rec.Index {
-					for range rec.Count[k] {
+					for range int(rec.Count[k]) {
 						sum[i] += rng.Uint64() & 1
 					}
 				}
@@ -381,7 +382,7 @@ func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, er
 			rec := ingest.Record{Time: int64(n)*h.Milliseconds() + rng.Int64N(3), Dir: ingest.Direction(d)}
 			for i, c := range sum {
 				if c > 0 {
-					rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, c)
+					rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, float64(c))
 				}
 			}
 			out = ingest.AppendRecord(out, &rec, len(sum))

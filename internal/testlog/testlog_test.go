@@ -54,7 +54,7 @@ func TestWindows(t *testing.T) {
 			var got []rec
 			for _, d := range tt.done {
 				if r := w.Add(IO{Done: d, Latency: ms}); r != nil {
-					got = append(got, rec{r.Time, r.Sum()})
+					got = append(got, rec{r.Time, r.IOs})
 				}
 			}
 			if !slices.Equal(got, tt.want) {
@@ -63,7 +63,7 @@ func TestWindows(t *testing.T) {
 			rest := uint64(0)
 			if w.counts[0] != nil {
 				if r := w.Rest(ingest.Read); r != nil {
-					rest = r.Sum()
+					rest = r.IOs
 				}
 			}
 			if rest != tt.rest {
@@ -108,8 +108,8 @@ func TestWindows_LikeFio(t *testing.T) {
 				if late := got[i].Time - want[i].Time; late < -2 || late > 2 {
 					t.Errorf("log %s, %v record %d: stamp %d, want %d", n, d, i, got[i].Time, want[i].Time)
 				}
-				if more := int64(got[i].Sum() - want[i].Sum()); more < -3 || more > 3 {
-					t.Errorf("log %s, %v record %d: %d I/Os, want %d", n, d, i, got[i].Sum(), want[i].Sum())
+				if more := int64(got[i].IOs - want[i].IOs); more < -3 || more > 3 {
+					t.Errorf("log %s, %v record %d: %d I/Os, want %d", n, d, i, got[i].IOs, want[i].IOs)
 				}
 			}
 		}
@@ -159,7 +159,7 @@ func TestConfig(t *testing.T) {
 	log := c.Log()
 	logged := [ingest.Directions]uint64{}
 	for _, r := range records(t, log) {
-		logged[r.Dir] += r.Sum()
+		logged[r.Dir] += r.IOs
 		if r.Time < c.Epoch || r.Time > c.Epoch+20_000 {
 			t.Errorf("stamp %d", r.Time)
 		}
@@ -168,7 +168,7 @@ func TestConfig(t *testing.T) {
 	w.Log(c.IOs())
 	for _, d := range c.Dirs {
 		if r := w.Rest(d); r != nil {
-			logged[d] += r.Sum()
+			logged[d] += r.IOs
 		}
 	}
 	if logged != n {
@@ -223,8 +223,8 @@ func TestTemplateAndResample(t *testing.T) {
 		n := [ingest.Directions]int64{}
 		for _, r := range recs {
 			n[r.Dir]++
-			if late := r.Time - 1000*n[r.Dir]; late < 0 || late > 3 || r.Sum() == 0 {
-				t.Errorf("%s: %v record %d: stamp %d, %d I/Os", name, r.Dir, n[r.Dir], r.Time, r.Sum())
+			if late := r.Time - 1000*n[r.Dir]; late < 0 || late > 3 || r.IOs == 0 {
+				t.Errorf("%s: %v record %d: stamp %d, %d I/Os", name, r.Dir, n[r.Dir], r.Time, r.IOs)
 			}
 		}
 	}
