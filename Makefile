@@ -21,8 +21,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build ./fiolat, static
-	CGO_ENABLED=0 go build -trimpath -o fiolat ./cmd/fiolat
+build: ## build ./fiolat, static, without a Markdown parser that it would only start
+	CGO_ENABLED=0 go build -trimpath -tags urfave_cli_no_docs -o fiolat ./cmd/fiolat
 
 .PHONY: test
 test: ## unit tests: no network, no fio, no Elasticsearch

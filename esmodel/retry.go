@@ -97,21 +97,16 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text()}
 }
 
-var (
-	reUser  = regexp.MustCompile(`(?:user|API key id|service account) \[([^\]]*)\]`)
-	reGrant = regexp.MustCompile(`granted by the (cluster|index) privileges \[([^\]]*)\]`)
-)
-
 // forbidden reads from Elasticsearch's reason who lacks what: "action [...] is
 // unauthorized for user [x] ..., this action is granted by the index privileges
 // [create_index,manage,all]". The first is the narrowest, but for those that our
 // roles are made of: see docs/security.md.
 func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
-	if m := reUser.FindStringSubmatch(reason); m != nil {
+	if m := regexp.MustCompile(`(?:user|API key id|service account) \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
 		e.User = m[1]
 	}
-	if m := reGrant.FindStringSubmatch(reason); m != nil {
+	if m := regexp.MustCompile(`granted by the (cluster|index) privileges \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
 		e.Level = m[1]
 		names := strings.Split(m[2], ",")
 		e.Privilege = names[0]

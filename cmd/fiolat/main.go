@@ -70,6 +70,13 @@ func parse(ctx context.Context, u *ui, args []string) error {
 	parsing.Lock()
 	defer parsing.Unlock()
 	app := newApp(u)
+	if len(args) > 1 {
+		// The library makes the help of each flag of each command that it knows of, asked
+		// for or not: half a millisecond.
+		if cmd := app.Command(args[1]); cmd != nil && !cmd.Hidden {
+			app.Commands = []*cli.Command{cmd}
+		}
+	}
 	return app.RunContext(ctx, permute(app, args))
 }
 

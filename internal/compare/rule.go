@@ -21,13 +21,13 @@ type Rule struct {
 	Limit float64
 }
 
-var ruleForm = regexp.MustCompile(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops) +([+-][0-9]+(?:\.[0-9]+)?)%$`)
+const ruleForm = `^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops) +([+-][0-9]+(?:\.[0-9]+)?)%$`
 
 // ParseRule reads "[DIRECTION] METRIC CHANGE%", such as "read p99 +10%" or
 // "iops -5%": DIRECTION is read, write, trim or all (default: each of read, write and
 // trim), METRIC is p and a percentile, mean or iops, and CHANGE has its sign.
 func ParseRule(text string) (Rule, error) {
-	m := ruleForm.FindStringSubmatch(text)
+	m := regexp.MustCompile(ruleForm).FindStringSubmatch(text)
 	if m == nil {
 		return Rule{}, fmt.Errorf(`%q: want [DIRECTION] METRIC CHANGE%%, such as "read p99 +10%%" or "iops -5%%"`, text)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -71,7 +70,7 @@ func (p *parser) fail(format string, args ...any) *UsageError {
 }
 
 // negativeNumber tells a value such as -5 from a flag.
-var negativeNumber = regexp.MustCompile(`^-(\d+|\d*\.\d+)$`)
+var negativeNumber = lazily(`^-(\d+|\d*\.\d+)$`)
 
 func (p *parser) exact(name string) *option {
 	for _, o := range p.options {
@@ -122,7 +121,7 @@ func (p *parser) recognise(arg string) (*flag, error) {
 		return nil, p.fail("%q could be %s", arg, strings.Join(names, ", "))
 	case len(found) == 1:
 		return found[0], nil
-	case negativeNumber.MatchString(arg), strings.Contains(arg, " "):
+	case negativeNumber().MatchString(arg), strings.Contains(arg, " "):
 		return nil, nil
 	}
 	return &flag{name: arg}, nil

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,8 +21,6 @@ const (
 	// maxGroups is how many groups of 64 buckets stay below 2^63.
 	maxGroups = 56
 )
-
-var percentileSeparator = regexp.MustCompile("[,:]")
 
 // histParser is a run of fiologparser_hist.
 type histParser struct {
@@ -108,7 +105,7 @@ func (h *histParser) run(ctx context.Context, files []string) error {
 		head = slices.Insert(head, 1, "dir")
 	}
 	h.wanted = []float64{50}
-	for _, text := range percentileSeparator.Split(h.texts, -1) {
+	for _, text := range strings.Split(strings.ReplaceAll(h.texts, ":", ","), ",") {
 		p, ok := pyFloat(text)
 		if !ok {
 			return h.stop("--percentiles", "%q is not a number", text)

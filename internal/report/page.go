@@ -27,8 +27,6 @@ var (
 	pageCSS string
 	//go:embed page.js
 	pageJS string
-
-	tmpl = template.Must(template.New("page").Parse(pageHTML))
 )
 
 type pageData struct {
@@ -112,7 +110,7 @@ func (s *Sink) write(packed []byte) error {
 	// Nothing may be loaded or sent, and only these scripts run, none made of text.
 	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
 	var b bytes.Buffer
-	if err := tmpl.Execute(&b, d); err != nil {
+	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(&b, d); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
 	_, err := s.w.Write(b.Bytes())
