@@ -43,12 +43,8 @@ func (h *Hist) Reset() {
 
 // open makes page n, which is not there.
 func (h *Hist) open(n int) *page {
-	if len(h.spare) == 0 { // twice as many each time: objects of 512 bytes are a burden to the collector
-		more := make([]page, min(max(h.made, 1), maxPages-h.made))
-		h.made += len(more)
-		for i := range more {
-			h.spare = append(h.spare, &more[i])
-		}
+	if len(h.spare) == 0 {
+		h.more(max(h.made/4, 1))
 	}
 	last := len(h.spare) - 1
 	p := h.spare[last]
@@ -57,6 +53,15 @@ func (h *Hist) open(n int) *page {
 	clear(p[:])
 	h.pages[n], h.spare = p, h.spare[:last]
 	return p
+}
+
+// more makes n more pages, at once: objects of 512 bytes are a burden to the collector.
+func (h *Hist) more(n int) {
+	more := make([]page, min(n, maxPages-h.made))
+	h.made += len(more)
+	for i := range more {
+		h.spare = append(h.spare, &more[i])
+	}
 }
 
 // page is page n.
@@ -79,6 +84,16 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 		return
 	}
 	at, set := int(index[0])>>shift>>pageBits, uint64(0) // set in memory would be waited for
+	if h.made == 0 { // no more pages than that, for new memory costs more than adding up: what comes next will look like this
+		pages, before := 1, at
+		for _, i := range index {
+			if i := int(i) >> shift >> pageBits; i != before {
+				before = i
+				pages++
+			}
+		}
+		h.more(pages)
+	}
 	p := h.page(at)
 	for k, w := range n[:len(index)] {
 		i := int(index[k]) >> shift
@@ -97,6 +112,9 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 func (h *Hist) AddHist(o *Hist) {
 	if o == nil {
 		return
+	}
+	if h.made == 0 {
+		h.more(o.made - len(o.spare))
 	}
 	for n, q := range o.pages {
 		if q == nil {
