@@ -354,6 +354,20 @@ func (r *Reader) explain(err error) error {
 	return fmt.Errorf("%s: after line %d: %w", Printable(r.name), r.line, err)
 }
 
+// lastNewline is bytes.LastIndexByte for lines of kilobytes: that looks at one byte at a
+// time, which took 2 % of the processor time of percentiles where blocks are small, as
+// those of gzip are.
+func lastNewline(b []byte) int {
+	for end := len(b); end > 0; {
+		from := max(end-256, 0)
+		if bytes.IndexByte(b[from:end], '\n') >= 0 {
+			return from + bytes.LastIndexByte(b[from:end], '\n')
+		}
+		end = from
+	}
+	return -1
+}
+
 // read fills the block from the input until there is a newline in it, the input
 // ends, or a line turns out to be too long. That is an error at once, since its end
 // may be terabytes away in a file of megabytes; the next call passes over the rest.
@@ -390,7 +404,7 @@ func (r *Reader) read() error {
 			r.err = err
 		}
 		got := r.block[from:r.have]
-		if last := bytes.LastIndexByte(got, '\n'); last >= 0 {
+		if last := lastNewline(got); last >= 0 {
 			r.end = from + last + 1
 			if r.skipping {
 				r.skipping = false
