@@ -108,7 +108,7 @@ func openLog(l *logState, workers int, report func(int64)) (_ *opened, err error
 		}
 		l.file, raw = o.file, o.file
 	}
-	if l.Hash == "" {
+	if l.Hash == "" && !l.cfg.Nameless {
 		raw, err = l.hash(raw, o)
 	}
 	if err == nil {

@@ -74,6 +74,7 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	if err = bad.err(); err != nil {
 		return err
 	}
+	cfg.Nameless = format != "json"
 	plans, err := u.oneRun(ctx, c, args, cfg, k, "percentiles of one make sense")
 	defer closePlans(plans)
 	if err != nil {
