@@ -17,7 +17,8 @@ import (
 
 // postTool is the subcommand that is the bare poster: it sends *.ndjson files in
 // requests of so many bytes, so many at once, and looks at nothing but whether
-// Elasticsearch says that all went well. It asks for the shortest reply there is.
+// Elasticsearch says that all went well. It asks for the shortest reply there is. With
+// -refresh it ends when what it sent is found by searches.
 func postTool(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("post", flag.ContinueOnError)
 	url := flags.String("url", "", "of Elasticsearch")
@@ -25,12 +26,13 @@ func postTool(ctx context.Context, args []string) error {
 	senders := flags.Int("senders", 4, "requests at once")
 	path := flags.String("path", "/_bulk?filter_path=errors", "of the requests")
 	level := flags.Int("gzip", 0, "level, 0 is none")
+	refresh := flags.String("refresh", "", "path of a last request, which makes the documents searchable")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *senders}}
 	requests := make(chan []byte)
-	g, ctx := errgroup.WithContext(ctx)
+	g, sending := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(requests)
 		for _, name := range flags.Args() {
@@ -42,8 +44,8 @@ func postTool(ctx context.Context, args []string) error {
 				n := cut(data, *size)
 				select {
 				case requests <- data[:n]:
-				case <-ctx.Done():
-					return context.Cause(ctx)
+				case <-sending.Done():
+					return context.Cause(sending)
 				}
 				data = data[n:]
 			}
@@ -70,14 +72,17 @@ func postTool(ctx context.Context, args []string) error {
 					}
 					body = buf.Bytes()
 				}
-				if err := post(ctx, client, *url+*path, body, zw != nil); err != nil {
+				if err := post(sending, client, *url+*path, body, zw != nil); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil || *refresh == "" {
+		return err
+	}
+	return post(ctx, client, *url+*refresh, nil, false)
 }
 
 func post(ctx context.Context, client *http.Client, url string, body []byte, zipped bool) error {
