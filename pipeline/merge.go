@@ -181,13 +181,33 @@ type merged struct {
 	hists []*fiohist.Hist // by scope, for the totals
 }
 
+// sums are the histograms that a quantum is added up in. The next quantum that takes them
+// finds their memory where the processor still has it.
+type sums struct {
+	all  []*fiohist.Hist
+	used int
+}
+
+// next is an empty histogram.
+func (s *sums) next() *fiohist.Hist {
+	if s.used == len(s.all) {
+		s.all = append(s.all, new(fiohist.Hist))
+	}
+	h := s.all[s.used]
+	s.used++
+	h.Reset()
+	return h
+}
+
 // quantum adds up quantum q from the logs' cells. The order of the additions is
-// that of the slots and of the logs in them: logs within a host, then hosts.
-func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope) *merged {
+// that of the slots and of the logs in them: logs within a host, then hosts. What mem
+// held before is lost.
+func (m *merger) quantum(q int64, mem *sums, cellOf func(*logState) *cell, active []*scope) *merged {
+	mem.used = 0
 	leaves := make([]*fiohist.Hist, len(m.slots))
 	for i := range m.slots {
 		s := &m.slots[i]
-		sum := hostSum{mine: true} // no other leaf has a part of these logs
+		sum := hostSum{mem: mem, mine: true} // no other leaf has a part of these logs
 		for _, l := range s.logs {
 			if c := cellOf(l); c != nil && c[s.dir] != nil {
 				sum.add(l.Host, c[s.dir])
@@ -195,7 +215,7 @@ func (m *merger) quantum(q int64, cellOf func(*logState) *cell, active []*scope)
 		}
 		leaves[i] = sum.finish()
 	}
-	out := m.rows(q, leaves, cellOf, active)
+	out := m.rows(q, mem, leaves, cellOf, active)
 	out.Leaves = m.leaves(leaves, cellOf)
 	return out
 }
@@ -223,10 +243,10 @@ func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (le
 }
 
 // rows makes the rows of quantum q from the histograms of its leaves, by slot.
-func (m *merger) rows(q int64, leaves []*fiohist.Hist, cellOf func(*logState) *cell, active []*scope) *merged {
+func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*logState) *cell, active []*scope) *merged {
 	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	for _, sc := range active {
-		var sum hostSum
+		sum := hostSum{mem: mem}
 		for _, i := range sc.slots {
 			if leaves[i] != nil {
 				sum.add(m.slots[i].dims.Host, leaves[i])
@@ -312,6 +332,7 @@ func (sc *scope) covered(start, end int64) int64 {
 // hostSum adds histograms up, those of a host first and then the hosts, in the
 // order in which they come. A single one is handed through as it is.
 type hostSum struct {
+	mem          *sums
 	host         string
 	inner, outer addition
 	any          bool
@@ -320,15 +341,15 @@ type hostSum struct {
 
 func (s *hostSum) add(host string, h *fiohist.Hist) {
 	if s.any && host != s.host {
-		s.outer.add(s.inner.h, s.inner.own)
+		s.outer.add(s.mem, s.inner.h, s.inner.own)
 		s.inner = addition{}
 	}
 	s.any, s.host = true, host
-	s.inner.add(h, s.mine)
+	s.inner.add(s.mem, h, s.mine)
 }
 
 func (s *hostSum) finish() *fiohist.Hist {
-	s.outer.add(s.inner.h, s.inner.own)
+	s.outer.add(s.mem, s.inner.h, s.inner.own)
 	return s.outer.h
 }
 
@@ -339,7 +360,7 @@ type addition struct {
 	own bool // h may be written to
 }
 
-func (a *addition) add(h *fiohist.Hist, mine bool) {
+func (a *addition) add(mem *sums, h *fiohist.Hist, mine bool) {
 	switch {
 	case h == nil:
 		return
@@ -347,7 +368,7 @@ func (a *addition) add(h *fiohist.Hist, mine bool) {
 		a.h, a.own = h, mine
 		return
 	case !a.own:
-		sum := new(fiohist.Hist)
+		sum := mem.next()
 		sum.AddHist(a.h)
 		a.h, a.own = sum, true
 	}

@@ -307,6 +307,7 @@ type player struct {
 	end    int64   // index of the quantum behind the last
 	next   int64   // index of the first quantum that has not left
 	open   []*openQuantum
+	sums   []sums // by worker
 }
 
 // openQuantum is a quantum some of whose leaves have come.
@@ -337,7 +338,7 @@ func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
 		}
 	}
 	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, g, logs), slots: map[Dims]int{},
-		seen: make([]int64, len(r.parts)), end: g.first, next: g.first}
+		seen: make([]int64, len(r.parts)), end: g.first, next: g.first, sums: make([]sums, o.Workers)}
 	p.merge.limit()
 	if o.AcrossHosts {
 		p.merge.scopes = slices.DeleteFunc(p.merge.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
@@ -421,7 +422,7 @@ func (p *player) flush(ctx context.Context, q int64) error {
 				o = p.open[i]
 			}
 			group.Go(func() error {
-				out[i] = p.quantum(p.next+int64(i), o)
+				out[i] = p.quantum(p.next+int64(i), &p.sums[i], o)
 				return nil
 			})
 		}
@@ -446,13 +447,14 @@ func (p *player) flush(ctx context.Context, q int64) error {
 }
 
 // quantum adds up quantum q; o is nil where no log has I/O.
-func (p *player) quantum(q int64, o *openQuantum) *merged {
+func (p *player) quantum(q int64, mem *sums, o *openQuantum) *merged {
 	m := p.merge
+	mem.used = 0
 	if o == nil {
 		o = &openQuantum{make([]*fiohist.Hist, len(m.slots)), make([]cell, len(m.run.Logs))}
 	}
 	cellOf := func(l *logState) *cell { return &o.cells[l.index] }
-	out := m.rows(q, o.leaves, cellOf, p.active)
+	out := m.rows(q, mem, o.leaves, cellOf, p.active)
 	out.Leaves = m.leaves(o.leaves, cellOf)
 	return out
 }

@@ -80,7 +80,12 @@ type rounds struct {
 	begun bool
 	done  int64 // quanta before this one have been taken
 	count int   // quanta handed to the sink
+	sums  [chunk]sums
 }
+
+// chunk is how many quanta are added up at a time: so few that the sink finds them in the
+// processor's caches.
+const chunk = 8
 
 // batch is a stretch of quanta that every log has passed.
 type batch struct {
@@ -224,7 +229,6 @@ func (r *rounds) emit(ctx context.Context, b batch) error {
 	if err := r.backfill(ctx, b); err != nil {
 		return err
 	}
-	const chunk = 8 // so few that the sink finds them in the processor's caches
 	for from := b.from; from < b.to; from += chunk {
 		out := make([]*merged, min(chunk, b.to-from))
 		var g errgroup.Group
@@ -232,7 +236,7 @@ func (r *rounds) emit(ctx context.Context, b batch) error {
 		for i := range out {
 			g.Go(func() error {
 				q := from + int64(i)
-				out[i] = r.merge.quantum(q, func(l *logState) *cell {
+				out[i] = r.merge.quantum(q, &r.sums[i], func(l *logState) *cell {
 					if at := b.cells[l]; q-b.from < int64(len(at)) {
 						return at[q-b.from]
 					}
@@ -244,14 +248,22 @@ func (r *rounds) emit(ctx context.Context, b batch) error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
+		for n := range r.cfg.Workers { // scope by scope, as a total is in the caches for all of them
+			g.Go(func() error {
+				for k := n; k < len(b.active); k += r.cfg.Workers {
+					for _, m := range out {
+						b.active[k].total.AddHist(m.hists[k])
+					}
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
 		for _, m := range out {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
-			}
-			for k, sc := range b.active {
-				if h := m.hists[k]; h != nil {
-					sc.total.AddHist(h)
-				}
 			}
 			if err := r.sink.Quantum(ctx, &m.Quantum); err != nil {
 				return err

@@ -41,16 +41,15 @@ func (h *Hist) Reset() {
 	clear(h.set[:])
 }
 
-// open makes page n, which is not there.
+// open makes page n, which is not there, of anything: memory that is new must be written
+// to first, not read, or there are two page faults for one, and the second interrupts all
+// other cores.
 func (h *Hist) open(n int) *page {
 	if len(h.spare) == 0 {
 		h.more(max(h.made/4, 1))
 	}
 	last := len(h.spare) - 1
 	p := h.spare[last]
-	// Memory that is new, too: it would first be read otherwise, as a sum's first operand,
-	// which takes two page faults instead of one, and the second interrupts all other cores.
-	clear(p[:])
 	h.pages[n], h.spare = p, h.spare[:last]
 	return p
 }
@@ -69,7 +68,9 @@ func (h *Hist) page(n int) *page {
 	if p := h.pages[n]; p != nil {
 		return p
 	}
-	return h.open(n)
+	p := h.open(n)
+	clear(p[:])
+	return p
 }
 
 // Add adds w I/Os to bucket i.
