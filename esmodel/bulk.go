@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +18,10 @@ type Writer interface {
 	Open(ctx context.Context, run *pipeline.Run) error
 	// Put stores one document now, outside of the account.
 	Put(ctx context.Context, index, id string, doc []byte) error
-	// Add takes over one document; it copies what it is given. It blocks while the
-	// writer holds as much as it may.
-	Add(ctx context.Context, index string, id, doc []byte) error
+	// Make takes over the document that doc appends to what it is given; if that is an
+	// error there is none, and Make returns it. It blocks while the writer holds as much
+	// as it may.
+	Make(ctx context.Context, index string, id []byte, doc Appender) error
 	// Push sets off what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. A nil error does
@@ -38,11 +40,20 @@ type Writer interface {
 	Report() Report
 }
 
+// Appender appends a document where it is to lie, so that nobody has to copy it there.
+type Appender func(dst []byte) ([]byte, error)
+
+// made is the Appender of a document that is there.
+func made(doc []byte) Appender {
+	return func(dst []byte) ([]byte, error) { return append(dst, doc...), nil }
+}
+
 // Defaults of BulkConfig.
 const (
 	DefaultFlushBytes = 4 << 20
 	DefaultInFlight   = 8
 	defaultGzipLevel  = 1
+	overhang          = 64 << 10 // room in a batch for the document that turns out to be too much
 	probeEvery        = 30 * time.Second
 )
 
@@ -91,6 +102,7 @@ type BulkWriter struct {
 
 	adding chan struct{} // a lock that can be waited for with a context
 	cur    *batch        // being filled; owned by who holds adding
+	over   []byte        // scratch of Make
 	closed bool          // owned by who holds adding
 	free   chan *batch   // flow.limit + 1 of them in all, but for those under way when it fell
 	queue  chan *batch
@@ -205,9 +217,14 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	return err
 }
 
-// Add takes over one document. The error says that it was not taken: the context
-// ended, or nothing more can be done with any document.
+// Add takes over one document, which it copies; see Make.
 func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+	return w.Make(ctx, index, id, made(doc))
+}
+
+// Make takes over one document. The error says that it was not taken: the context
+// ended, it could not be made, or nothing more can be done with any document.
+func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appender) error {
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
@@ -215,23 +232,55 @@ func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) erro
 	if w.closed {
 		return ErrClosed
 	}
-	if w.cur != nil && len(w.cur.raw)+len(doc)+len(index)+len(id)+64 > w.cfg.FlushBytes && len(w.cur.items) > 0 {
-		if err := w.dispatch(ctx); err != nil {
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+	n, err := w.numberOf(index)
+	if err != nil {
+		return err
+	}
+	size, err := w.cur.add(n, index, id, doc)
+	if err != nil {
+		return err
+	}
+	if len(w.cur.raw) > w.cfg.FlushBytes && len(w.cur.items) > 1 {
+		// It opens the next request; this one goes without it.
+		w.over = append(w.over[:0], w.cur.drop()...)
+		if err = w.dispatch(ctx); err == nil {
+			err = w.open(ctx)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	if w.cur == nil {
-		select {
-		case w.cur = <-w.free:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if _, err = w.cur.add(n, index, id, made(w.over)); err != nil {
+			return err
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.fatal != nil {
-		return w.fatal
+	w.counts[n].Made++
+	w.counts[n].Bytes += int64(size)
+	return nil
+}
+
+// open waits for a batch to fill, if there is none; the caller holds adding.
+func (w *BulkWriter) open(ctx context.Context) error {
+	if w.cur != nil {
+		return nil
 	}
+	select {
+	case w.cur = <-w.free:
+		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// numberOf is the number of an index in counts.
+func (w *BulkWriter) numberOf(index string) (int32, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	n, ok := w.number[index]
 	if !ok {
 		n = int32(len(w.counts))
@@ -239,10 +288,7 @@ func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) erro
 		w.counts = append(w.counts, new(Counts))
 		w.names = append(w.names, index)
 	}
-	size := w.cur.add(n, index, id, doc)
-	w.counts[n].Made++
-	w.counts[n].Bytes += int64(size)
-	return nil
+	return n, w.fatal
 }
 
 // Push sends what is held on its way, unless as many requests as may be are under way

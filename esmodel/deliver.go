@@ -31,22 +31,40 @@ type item struct {
 	index        int32 // in BulkWriter.counts
 }
 
-// add appends a document and returns the bytes that it takes.
-func (b *batch) add(n int32, index string, id, doc []byte) int {
+// add appends a document and returns the bytes that it takes; on an error of doc the
+// batch stays as it was.
+func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
 	it := item{at: len(b.raw), id: len(b.ids), index: n}
-	b.raw = append(b.raw, `{"index":{"_index":`...)
-	b.raw = appendString(b.raw, index)
-	b.raw = append(b.raw, `,"_id":`...)
-	b.raw = appendString(b.raw, string(id))
-	b.raw = append(b.raw, "}}\n"...)
-	it.doc = len(b.raw)
-	b.raw = append(b.raw, doc...)
-	b.raw = append(b.raw, '\n')
+	raw := append(b.raw, `{"index":{"_index":`...)
+	raw = appendString(raw, index)
+	raw = append(raw, `,"_id":`...)
+	raw = appendString(raw, string(id))
+	raw = append(raw, "}}\n"...)
+	it.doc = len(raw)
+	raw, err := doc(raw)
+	if err != nil {
+		return 0, err
+	}
+	b.raw = append(raw, '\n')
 	it.end = len(b.raw)
 	b.ids = append(b.ids, id...)
 	it.idEnd = len(b.ids)
 	b.items = append(b.items, it)
-	return it.end - it.at
+	return it.end - it.at, nil
+}
+
+// put is add of a document that is there.
+func (b *batch) put(n int32, index, id string, doc []byte) {
+	_, _ = b.add(n, index, []byte(id), made(doc)) // made cannot fail
+}
+
+// drop takes the last document out and returns it, until the next one is added.
+func (b *batch) drop() (doc []byte) {
+	last := len(b.items) - 1
+	it := b.items[last]
+	doc = b.raw[it.doc : it.end-1]
+	b.raw, b.ids, b.items = b.raw[:it.at], b.ids[:it.id], b.items[:last]
+	return doc
 }
 
 func (b *batch) idOf(i int32) []byte { return b.ids[b.items[i].id:b.items[i].idEnd] }
@@ -191,7 +209,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 // Spool keeps a document for later.
 func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	var b batch
-	b.add(0, index, []byte(id), doc)
+	b.put(0, index, id, doc)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, err := w.spool.append([][]byte{b.raw})
@@ -203,7 +221,7 @@ func (w *BulkWriter) Put(ctx context.Context, index, id string, doc []byte) erro
 	w.single.Lock()
 	defer w.single.Unlock()
 	var b batch
-	b.add(-1, index, []byte(id), doc)
+	b.put(-1, index, id, doc)
 	op := "store " + index + "/" + id
 	p := w.c.pace(op, w.cfg.MaxWait)
 	for {

@@ -62,8 +62,8 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Add writes a document.
-func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+// Make writes a document.
+func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appender) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -79,9 +79,11 @@ func (d *DirWriter) Add(ctx context.Context, index string, id, doc []byte) error
 		o = &outFile{f: f, temp: temp, w: bufio.NewWriterSize(f, 64<<10)}
 		d.files[index] = o
 	}
-	var b batch
-	b.raw = o.w.AvailableBuffer()
-	size := b.add(0, index, id, doc)
+	b := batch{raw: o.w.AvailableBuffer()}
+	size, err := b.add(0, index, id, doc)
+	if err != nil {
+		return err
+	}
 	o.n.Made++
 	o.n.Bytes += int64(size)
 	if _, err := o.w.Write(b.raw); err != nil {
@@ -177,16 +179,20 @@ func (d *DirWriter) Report() Report {
 type CountWriter struct {
 	passive
 	report Report
+	doc    []byte // scratch
 }
 
 // NewCountWriter makes a CountWriter.
 func NewCountWriter() *CountWriter { return &CountWriter{report: Report{Indices: map[string]Counts{}}} }
 
-// Add counts a document as it would be sent, with its action line.
-func (c *CountWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+// Make counts a document as it would be sent, with its action line.
+func (c *CountWriter) Make(ctx context.Context, index string, id []byte, doc Appender) (err error) {
+	if c.doc, err = doc(c.doc[:0]); err != nil {
+		return err
+	}
 	n := c.report.Indices[index]
 	n.Made++
-	n.Bytes += int64(len(`{"index":{"_index":"","_id":""}}`) + len(index) + len(id) + len(doc) + 2)
+	n.Bytes += int64(len(`{"index":{"_index":"","_id":""}}`) + len(index) + len(id) + len(c.doc) + 2)
 	c.report.Indices[index] = n
 	return context.Cause(ctx)
 }

@@ -326,12 +326,16 @@ type badWriter struct {
 	id string
 }
 
-func (b *badWriter) Add(ctx context.Context, index string, id, doc []byte) error {
+func (b *badWriter) Make(ctx context.Context, index string, id []byte, doc Appender) error {
 	if b.n++; b.n == 10 {
 		b.id = string(id)
-		doc = []byte(strings.Replace(string(doc), `"samples":`, `"samples":"not a number","was":`, 1))
+		text, err := doc(nil)
+		if err != nil {
+			return err
+		}
+		doc = made([]byte(strings.Replace(string(text), `"samples":`, `"samples":"not a number","was":`, 1)))
 	}
-	return b.Writer.Add(ctx, index, id, doc)
+	return b.Writer.Make(ctx, index, id, doc)
 }
 
 // The same documents by way of a directory.

@@ -248,7 +248,7 @@ func (p *ProbeFiles) Add(index, id string, doc []byte) error {
 		p.files[index] = f
 	}
 	var b batch
-	b.add(0, index, []byte(id), doc)
+	b.put(0, index, id, doc)
 	_, err := f.append([][]byte{b.raw})
 	return err
 }

@@ -134,7 +134,7 @@ func FuzzAllStored(f *testing.F) {
 	}
 	var b batch
 	for _, id := range []string{"a", "b"} {
-		b.add(0, "fio-run", []byte(id), []byte("{}"))
+		b.put(0, "fio-run", id, []byte("{}"))
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
 		if !allStored([]byte(reply), &b, b.all()) {
@@ -154,8 +154,8 @@ func FuzzAllStored(f *testing.F) {
 
 func TestAllStored(t *testing.T) {
 	var b batch
-	b.add(0, "fio-run", []byte("a"), []byte("{}"))
-	b.add(0, "fio-run", []byte("b"), []byte("{}"))
+	b.put(0, "fio-run", "a", []byte("{}"))
+	b.put(0, "fio-run", "b", []byte("{}"))
 	if !allStored([]byte(`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`), &b, b.all()) {
 		t.Error("an ordinary reply is not taken for what it is")
 	}
@@ -169,7 +169,7 @@ func BenchmarkReply(b *testing.B) {
 	var items []string
 	for i := range 700 {
 		id := fmt.Sprintf("%022d", i)
-		batch.add(0, "fio-run", []byte(id), []byte("{}"))
+		batch.put(0, "fio-run", id, []byte("{}"))
 		items = append(items, `{"index":{"_id":"`+id+`","status":201}}`)
 	}
 	reply := []byte(`{"items":[` + strings.Join(items, ",") + `]}`)

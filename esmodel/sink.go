@@ -39,7 +39,6 @@ type Sink struct {
 	every  time.Duration
 	run    *pipeline.Run
 	enc    *Encoder
-	buf    []byte
 	pushed time.Time
 	begun  bool // the document of the run may be there
 	ended  bool // End is through
@@ -111,17 +110,16 @@ func (s *Sink) runAt() (index, id string) {
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
 // weight, percentiles of each row.
 func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	var err error
 	index := s.enc.Index(KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
 		if leaf.Samples == 0 {
 			continue
 		}
-		if s.buf, err = s.enc.Histogram(s.buf[:0], q, leaf); err != nil {
-			return err
-		}
-		if err = s.w.Add(ctx, index, s.enc.ID(leafScope, leaf.Dims, q), s.buf); err != nil {
+		err := s.w.Make(ctx, index, s.enc.ID(leafScope, leaf.Dims, q), func(dst []byte) ([]byte, error) {
+			return s.enc.Histogram(dst, q, leaf)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -131,10 +129,10 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		if s.run.Part != "" && row.Dims.Host == "" {
 			continue // scopes across hosts are for whoever has all parts
 		}
-		if s.buf, err = s.enc.Percentiles(s.buf[:0], q, row); err != nil {
-			return err
-		}
-		if err = s.w.Add(ctx, index, s.enc.ID(row.Scope, row.Dims, q), s.buf); err != nil {
+		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
+			return s.enc.Percentiles(dst, q, row)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -143,7 +141,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		if err != nil {
 			return err
 		}
-		if err = s.w.Add(ctx, Index(s.prefix, KindEvent, s.run.Start+q.Changes[i].Start), []byte(id), doc); err != nil {
+		if err = s.w.Make(ctx, Index(s.prefix, KindEvent, s.run.Start+q.Changes[i].Start), []byte(id), made(doc)); err != nil {
 			return err
 		}
 	}
@@ -205,7 +203,7 @@ func (s *Sink) last(ctx context.Context, status Status, sum *pipeline.Summary) e
 		return err
 	}
 	index, id := s.runAt()
-	if err = s.w.Add(ctx, index, []byte(id), doc); err != nil {
+	if err = s.w.Make(ctx, index, []byte(id), made(doc)); err != nil {
 		return err
 	}
 	if err = s.w.Flush(ctx); err == nil {
