@@ -252,6 +252,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 		if err != nil {
 			return err
 		}
+		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // it will be as full
 		if _, err = w.cur.add(n, index, id, made(w.over)); err != nil {
 			return err
 		}
@@ -270,7 +271,6 @@ func (w *BulkWriter) open(ctx context.Context) error {
 	}
 	select {
 	case w.cur = <-w.free:
-		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang)
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
