@@ -92,19 +92,34 @@ type scanRequest struct {
 	fields      map[string]any
 }
 
+// pit is a point in time of indices: a search that stays open.
+type pit struct {
+	ID string `json:"id"`
+}
+
+// open begins a search; what it returns must be given to close.
+func (c *Client) open(ctx context.Context, r scanRequest) (p pit, err error) {
+	return p, c.Call(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}, &p)
+}
+
+// close ends a search. Without this it would go by itself, but hold deleted documents
+// until then.
+func (c *Client) close(ctx context.Context, r scanRequest, p pit) {
+	_, _ = c.once(context.WithoutCancel(ctx), Request{Op: r.op, Method: http.MethodDelete, Path: "/_pit", Body: encode(p)})
+}
+
 // scan calls f with the documents that a query finds in indices, a page at a time.
 func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) error {
-	var pit struct {
-		ID string `json:"id"`
-	}
-	open := Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}
-	if err := c.Call(ctx, open, &pit); err != nil {
+	p, err := c.open(ctx, r)
+	if err != nil {
 		return err
 	}
-	defer func() {
-		// Without this it would go by itself, but hold deleted documents until then.
-		_, _ = c.once(context.WithoutCancel(ctx), Request{Op: r.op, Method: http.MethodDelete, Path: "/_pit", Body: encode(map[string]string{"id": pit.ID})})
-	}()
+	defer func() { c.close(ctx, r, p) }()
+	return c.pages(ctx, r, &p, f)
+}
+
+// pages is a scan of an open search.
+func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hit) error) error {
 	size := min(cmp.Or(r.size, pageSize), maxPage)
 	search := map[string]any{"sort": append(r.sort[:len(r.sort):len(r.sort)], map[string]string{"_shard_doc": "asc"}), "track_total_hits": false}
 	if r.query != nil {

@@ -14,7 +14,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,42 +92,99 @@ func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Repla
 	return pipeline.NewReplay(b.parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
 		// Whole documents: leaving out what is not needed takes Elasticsearch longer
 		// than sending it.
-		return c.scan(ctx, scanRequest{
+		return b.scan(ctx, c, scanRequest{
 			op: "read histograms", indices: Pattern(prefix, KindHistogram),
 			query: map[string]any{"bool": map[string]any{"filter": []any{
 				termQuery("run.id", run.ID), termQuery("scope", leafScope), termQuery("fio.kind", run.Kind.String()),
 				map[string]any{"terms": map[string]any{"run.generation": generations}},
 			}}},
 			sort: []any{map[string]any{"@timestamp": "asc"}},
-		}, func(page []hit) error { return b.page(page, each) })
+			size: pageSize / readers,
+		}, each)
 	})
 }
 
-// page hands out the leaves of a page, which it decodes on all processors.
-func (b *book) page(page []hit, each func(pipeline.StoredLeaf) error) error {
-	leaves := make([]pipeline.StoredLeaf, len(page))
-	var g errgroup.Group
-	for chunk := range slices.Chunk(leaves, len(leaves)/runtime.GOMAXPROCS(0)+1) {
-		hits := page[:len(chunk)]
-		page = page[len(chunk):]
-		g.Go(func() (err error) {
-			for i, h := range hits {
-				if chunk[i], err = b.leaf(h.Source); err != nil {
-					return fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
-				}
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+// readers is how many searches read histograms side by side. What takes long is that
+// Elasticsearch unpacks a block of 240 kB for each document, in one thread for each search.
+const readers = 4
+
+// scan hands out the leaves that a search finds in the order of its sort, which is by
+// time. There are several searches of it, each of a slice of the documents, which is a
+// stretch of an index; so what has the same time comes in the same order as from one.
+func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pipeline.StoredLeaf) error) error {
+	at, err := c.open(ctx, r)
+	if err != nil {
 		return err
 	}
-	for _, leaf := range leaves {
-		if err := each(leaf); err != nil {
+	defer c.close(ctx, r, at)
+	ctx, cancel := context.WithCancel(ctx)
+	g, reading := errgroup.WithContext(ctx)
+	pages := make([]chan []pipeline.StoredLeaf, readers)
+	for i := range pages {
+		pages[i] = make(chan []pipeline.StoredLeaf)
+		r, at := r, at
+		r.fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
+		g.Go(func() error {
+			err := c.pages(reading, r, &at, func(page []hit) error {
+				leaves, err := b.decode(page)
+				if err != nil {
+					return err
+				}
+				select {
+				case pages[i] <- leaves:
+					return nil
+				case <-reading.Done():
+					return context.Cause(reading)
+				}
+			})
+			if err == nil { // else nobody must take this for the end
+				close(pages[i])
+			}
+			return err
+		})
+	}
+	err = inOrder(reading, pages, each)
+	cancel()
+	_ = g.Wait() // what a reader says is the cause that inOrder ended with
+	return err
+}
+
+// inOrder hands out leaves that come in several streams, each in order of time.
+func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(pipeline.StoredLeaf) error) error {
+	heads := make([][]pipeline.StoredLeaf, len(pages))
+	for {
+		next := -1
+		for i, page := range pages {
+			if len(heads[i]) == 0 {
+				select {
+				case heads[i] = <-page: // nothing at its end
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			if len(heads[i]) > 0 && (next < 0 || heads[i][0].Start < heads[next][0].Start) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+		if err := each(heads[next][0]); err != nil {
 			return err
 		}
+		heads[next] = heads[next][1:]
 	}
-	return nil
+}
+
+// decode reads the leaves of a page.
+func (b *book) decode(page []hit) (leaves []pipeline.StoredLeaf, err error) {
+	leaves = make([]pipeline.StoredLeaf, len(page))
+	for i, h := range page {
+		if leaves[i], err = b.leaf(h.Source); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
+		}
+	}
+	return leaves, nil
 }
 
 func termQuery(field, value string) map[string]any {
