@@ -32,6 +32,7 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		PIT    *struct {
 			ID string `json:"id"`
 		} `json:"pit"`
+		Slice *struct{ ID, Max int } `json:"slice"`
 	}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &q); err != nil {
@@ -61,8 +62,14 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		found
 		sort []any
 	}
+	if x := q.Slice; x != nil && (x.Max < 2 || x.ID < 0 || x.ID >= x.Max) {
+		return 400, failure(400, "illegal_argument_exception", "max must be greater than 1, and id less than max")
+	}
 	var matched []match
 	for n, f := range docs {
+		if x := q.Slice; x != nil && n*x.Max/len(docs) != x.ID {
+			continue
+		}
 		ok, err := matches(q.Query, f)
 		if err != nil {
 			return 400, failure(400, "parsing_exception", err.Error())
