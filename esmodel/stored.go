@@ -124,20 +124,20 @@ func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pip
 		pages[i] = make(chan []pipeline.StoredLeaf)
 		r, at := r, at
 		r.fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
-		g.Go(func() error {
-			err := c.pages(reading, r, &at, func(page []hit) error {
-				leaves, err := b.decode(page)
-				if err != nil {
-					return err
-				}
-				select {
-				case pages[i] <- leaves:
-					return nil
-				case <-reading.Done():
-					return context.Cause(reading)
-				}
-			})
-			if err == nil { // else nobody must take this for the end
+		hand := func(page []hit) error {
+			leaves, err := b.decode(page)
+			if err != nil {
+				return err
+			}
+			select {
+			case pages[i] <- leaves:
+				return nil
+			case <-reading.Done():
+				return context.Cause(reading)
+			}
+		}
+		g.Go(func() (err error) {
+			if err = c.pages(reading, r, &at, hand); err == nil { // else nobody must take this for the end
 				close(pages[i])
 			}
 			return err

@@ -85,7 +85,8 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 		return
 	}
 	at, set := int(index[0])>>shift>>pageBits, uint64(0) // set in memory would be waited for
-	if h.made == 0 { // no more pages than that, for new memory costs more than adding up: what comes next will look like this
+	// No more pages than that, for new memory costs more than adding up: what comes next will look like this.
+	if h.made == 0 {
 		pages, before := 1, at
 		for _, i := range index {
 			if i := int(i) >> shift >> pageBits; i != before {
