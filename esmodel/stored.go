@@ -125,9 +125,9 @@ func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pip
 		r, at := r, at
 		r.fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
 		hand := func(page []hit) error {
-			leaves, err := b.decode(page)
-			if err != nil {
-				return err
+			leaves, e := b.decode(page)
+			if e != nil {
+				return e
 			}
 			select {
 			case pages[i] <- leaves:
