@@ -104,8 +104,8 @@ func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Repla
 	})
 }
 
-// readers is how many searches read histograms side by side. What takes long is that
-// Elasticsearch unpacks a block of 240 kB for each document, in one thread for each search.
+// readers is how many searches read histograms side by side: what takes long is that
+// Elasticsearch unpacks documents, in one thread for each search. See docs/benchmarks.md.
 const readers = 4
 
 // scan hands out the leaves that a search finds in the order of its sort, which is by
