@@ -161,6 +161,7 @@ func (r *Reader) setGeometry(g fiohist.Geometry) {
 // room makes rec large enough for so many columns.
 func (r *Reader) room(columns int) {
 	rec := &r.rec
+	columns += spare
 	if cap(rec.Index) == 0 {
 		if used, ok := records.Get().(*Record); ok {
 			rec.Index, rec.Count = used.Index[:0], used.Count[:0]

@@ -172,9 +172,11 @@ func TestReader_RealLogs(t *testing.T) {
 			if len(line) == 0 {
 				continue
 			}
-			rec := Record{Index: make([]uint16, 0, 1856), Count: make([]float64, 0, 1856)}
-			if used := scanLine(append(bytes.Clone(line), make([]byte, slack)...), &rec, g.Columns()); used != len(line) {
-				t.Fatalf("%s:%d: scanLine took %d of %d bytes", name, n+1, used, len(line))
+			rec := newRecord(1856)
+			for way, scan := range scanners() {
+				if used := scan(append(bytes.Clone(line), make([]byte, slack)...), &rec, g.Columns()); used != len(line) {
+					t.Fatalf("%s:%d: %s took %d of %d bytes", name, n+1, way, used, len(line))
+				}
 			}
 			sum += rec.IOs
 			fields := strings.SplitN(string(line), ", ", 4)
@@ -187,6 +189,30 @@ func TestReader_RealLogs(t *testing.T) {
 			t.Errorf("%s: %d I/Os, want %d", name, sum, total)
 		}
 	}
+}
+
+// scanners are the ways in which scanLine reads the columns of a line, those that this
+// processor has.
+func scanners() map[string]func([]byte, *Record, int) int {
+	ways := map[string]func([]byte, *Record, int) int{}
+	for name, columns := range map[string]func([]byte, int, *Record, int) int{"scanColumns": scanColumns, "scanFast": scanFast} {
+		if name == "scanFast" && !hasBlocks {
+			continue
+		}
+		ways[name] = func(b []byte, rec *Record, n int) int {
+			p, ok := scanHead(b, rec)
+			if !ok {
+				return 0
+			}
+			return columns(b, p, rec, n)
+		}
+	}
+	return ways
+}
+
+// newRecord has room for so many columns, not more.
+func newRecord(columns int) Record {
+	return Record{Index: make([]uint16, 0, columns+spare), Count: make([]float64, 0, columns+spare)}
 }
 
 // line is a record of a log with 29 columns (log_hist_coarseness=6): short lines
@@ -442,35 +468,99 @@ func TestReader_Counts(t *testing.T) {
 	sameItems(t, "stream", readAll(t, NewReader(bytes.NewReader(log), "log", ReaderOptions{})), want)
 }
 
-// TestScanLine_Mutations puts every byte at every place of a line: what the fast
-// way takes, the careful way takes just so.
+// TestScanLine_Mutations puts every byte at every place of a line, and every three of
+// those that matter: what the fast ways take, the careful way takes just so.
 func TestScanLine_Mutations(t *testing.T) {
-	fast := Record{Index: make([]uint16, 0, 29), Count: make([]float64, 0, 29)}
-	careful := Record{}
-	took := 0
-	for _, text := range []string{line(), line("10", "0"), line("3", "1", "4", "22", "31", "123456"), line("31", "1234567", "30", "12345678")} {
-		text += "\n"
-		b := append([]byte(text), strings.Repeat("0, ", slack)...)
-		for i := range text {
-			for c := range 256 {
-				b[i] = byte(c)
-				if n := scanLine(b, &fast, 29); n > 0 {
+	lengths := "1000, 2, 4096" // of 100 columns; zeros around counts of up to seven digits
+	for i := range 100 {
+		lengths += ", " + "1203456789"[:max(i%11-3, 0)*(i/11%2)]
+		if strings.HasSuffix(lengths, " ") {
+			lengths += "0"
+		}
+	}
+	zeros := "5, 1, 4096" + strings.Repeat(", 0", 80) + ", 10, 0, 7, 0, 0, 65, 43, 0, 2" + strings.Repeat(", 0", 60) + ", 1"
+	for way, scan := range scanners() {
+		t.Run(way, func(t *testing.T) {
+			took := 0
+			for _, text := range []string{line(), line("10", "0"), line("3", "1", "4", "22", "31", "123456"), line("31", "1234567", "30", "12345678"), lengths, zeros} {
+				columns := strings.Count(text, ",") - 2
+				fast, careful := newRecord(columns), Record{}
+				text += "\n"
+				b := append([]byte(text), strings.Repeat("0, ", slack)...)
+				check := func() {
+					n := scan(b, &fast, columns)
+					if n == 0 {
+						return
+					}
 					took++
 					if end := bytes.IndexByte(b, '\n'); n != end+1 {
 						t.Fatalf("%q: took %d bytes, want %d", b[:len(text)], n, end+1)
 					}
-					got, bad := parseLine(b[:n-1], &careful, 29, false)
-					if bad != nil || got != 29 || fast.Time != careful.Time || fast.Dir != careful.Dir || fast.IOs != careful.IOs ||
+					got, bad := parseLine(b[:n-1], &careful, columns, false)
+					if bad != nil || got != columns || fast.Time != careful.Time || fast.Dir != careful.Dir || fast.IOs != careful.IOs ||
 						!slices.Equal(fast.Index, careful.Index) || !slices.Equal(fast.Count, careful.Count) {
 						t.Fatalf("%q:\nfast    %+v\ncareful %+v %v", b[:n], fast, careful, bad)
 					}
 				}
-				b[i] = text[i]
+				const matter = "019, \nx"
+				for i := range text {
+					for c := range 256 {
+						b[i] = byte(c)
+						check()
+					}
+					for c := range len(matter) * len(matter) * len(matter) {
+						b[i], b[i+1], b[i+2] = matter[c%len(matter)], matter[c/len(matter)%len(matter)], matter[c/len(matter)/len(matter)]
+						check()
+					}
+					copy(b[i:len(text)], text[i:])
+					copy(b[len(text):], "0, ")
+				}
+			}
+			if took < 10000 {
+				t.Errorf("it took only %d lines", took)
+			}
+		})
+	}
+}
+
+// TestScanLine_Room: what lies behind a record's memory stays as it is, however many
+// columns are not 0, and what is cut from a line is not made up.
+func TestScanLine_Room(t *testing.T) {
+	for columns := 1; columns < 150; columns++ {
+		for _, column := range []string{", 0", ", 7", ", 0, 12", ", 345", ", 12345, 0"} {
+			text := strings.TrimSuffix("1, 0, 4096"+strings.Repeat(column, columns), ", 0")
+			n := strings.Count(text, ",") - 2
+			if n <= 0 {
+				continue
+			}
+			b := append([]byte(text), '\n')
+			b = append(b, bytes.Repeat([]byte("8, "), slack)...)
+			want, _, err := slowParse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for way, scan := range scanners() {
+				rec := newRecord(n + 100)
+				index, count := rec.Index[:cap(rec.Index)], rec.Count[:cap(rec.Count)]
+				for i := range index {
+					index[i], count[i] = 9999, -1
+				}
+				room := Record{Index: index[: 0 : n+spare], Count: count[: 0 : n+spare]}
+				if used := scan(b[:len(text)+1+slack], &room, n); used != len(text)+1 || !(item{rec: room}).equal(item{rec: want}) {
+					t.Fatalf("%s: %q: took %d bytes: %v, want %v", way, text, used, item{rec: room}, item{rec: want})
+				}
+				for i := n + spare; i < len(index); i++ {
+					if index[i] != 9999 || count[i] != -1 {
+						t.Fatalf("%s: %d columns of %q: entry %d is written to", way, n, column, i)
+					}
+				}
+				for _, other := range []int{n - 1, n + 1} {
+					if used := scan(b, &rec, max(other, 1)); used != 0 && other > 0 {
+						t.Fatalf("%s: %q: took %d bytes as %d columns", way, text, used, other)
+					}
+				}
 			}
 		}
-	}
-	if took < 1000 {
-		t.Errorf("the fast way took only %d lines", took)
 	}
 }
 

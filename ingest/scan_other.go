@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package ingest
+
+const hasBlocks = false
+
+func scanFast([]byte, int, *Record, int) int { return 0 }
