@@ -25,7 +25,7 @@ func scanFast(b []byte, p int, rec *Record, columns int) int {
 //
 // Through a Reader from memory, in GB/s on one core of a 2025 server, scanColumns
 // alone and with this, for records of 1856 columns of fio's logs (randrw, cluster,
-// trim), of 1856 columns most of which are not 0 (dense) and of 29 columns (coarse),
+// trim), with every bucket of five groups filled (dense), and of 29 columns (coarse),
 // best of 9:
 //
 //	randrw   6.7  19.4
