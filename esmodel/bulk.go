@@ -396,10 +396,6 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	close(w.queue)
 	w.wg.Wait()
 	w.cancel(ErrClosed)
-	if complete {
-		// Whoever asks Elasticsearch next sees what was stored; else it takes a second.
-		_ = w.c.refresh(ctx, w.cfg.Prefix, w.Report().Names())
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := errors.Join(w.spool.close(), w.refused.close())

@@ -57,7 +57,8 @@ type Encoder struct {
 	// of the histogram counted last, by bucket that is not empty
 	index  []uint16
 	exact  []float64
-	counts []int64 // exact, rounded; 0 is left out
+	some   []uint16 // those with a count
+	counts []int64  // exact, rounded; of some
 	weight floats
 }
 
@@ -256,16 +257,19 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 // count prepares what histogram appends, and returns the I/Os in h, exact and rounded.
 func (e *Encoder) count(h *fiohist.Hist) (sum, whole float64, err error) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
-	e.counts = e.counts[:0]
-	for _, w := range e.exact {
+	e.some, e.counts = slices.Grow(e.some[:0], len(e.index)), slices.Grow(e.counts[:0], len(e.index))
+	some, counts, k := e.some[:len(e.index)], e.counts[:len(e.index)], 0
+	for i, w := range e.exact {
 		sum += w
-		n := int64(0)
-		if r := math.Floor(sum + 0.5); r > whole {
-			n = int64(r - whole) // below 2^63, or refused
-			whole = r
+		r := math.Floor(sum + 0.5)
+		// Always written, kept if not 0: which of them are nobody can guess.
+		some[k], counts[k] = e.index[i], int64(r-whole) // below 2^63, or refused
+		if r > whole {
+			k++
 		}
-		e.counts = append(e.counts, n)
+		whole = r
 	}
+	e.some, e.counts = some[:k], counts[:k]
 	if !(sum >= 0 && sum < math.MaxInt64/2) {
 		return sum, whole, fmt.Errorf("%w: %v", ErrNotFinite, sum)
 	}
@@ -288,21 +292,20 @@ func (e *Encoder) docCount(dst []byte, whole float64) []byte {
 // histogram appends the fields of latency that are of the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	var weights [octaves]float64
-	for k, i := range e.index {
-		weights[e.octave[i]] += e.exact[k]
-		if e.counts[k] > 0 {
-			dst = e.middle[i].append(dst)
-		}
+	for _, i := range e.some {
+		dst = e.middle[i].append(dst)
 	}
 	dst = append(trim(dst), `],"counts":[`...)
 	for _, n := range e.counts {
-		switch {
-		case n >= int64(len(e.number)):
-			dst = append(strconv.AppendInt(dst, n, 10), ',')
-		case n > 0:
+		if n < int64(len(e.number)) {
 			dst = e.number[n].append(dst)
+		} else {
+			dst = append(strconv.AppendInt(dst, n, 10), ',')
 		}
+	}
+	var weights [octaves]float64
+	for k, i := range e.index {
+		weights[e.octave[i]] += e.exact[k]
 	}
 	dst = append(trim(dst), `]},"octave":{`...)
 	first := true

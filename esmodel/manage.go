@@ -181,16 +181,12 @@ func (c *Client) countRun(ctx context.Context, prefix, runID string, touched []s
 	}
 	out := KindCounts{}
 	for _, kind := range Kinds {
-		var reply struct {
-			Count int64 `json:"count"`
-		}
-		err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + Pattern(prefix, kind) + "/_count?" + lenient,
-			Body: encode(map[string]any{"query": termQuery("run.id", runID)})}, &reply)
+		n, err := c.count(ctx, Pattern(prefix, kind), termQuery("run.id", runID))
 		if err != nil {
 			return nil, err
 		}
-		if reply.Count > 0 {
-			out[kind] = reply.Count
+		if n > 0 {
+			out[kind] = n
 		}
 	}
 	return out, nil

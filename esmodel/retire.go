@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fiolat/pipeline"
@@ -65,6 +67,9 @@ func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
 	}
 	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generationOf(run), made, r.Names())
 	w.noteDeleted(deleted)
+	// What is still to come is the document of the run. Whoever asks Elasticsearch next
+	// sees it; else that takes a second.
+	w.cfg.Refresh = true
 	return err
 }
 
@@ -84,24 +89,55 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 	if err := c.refresh(ctx, prefix, touched); err != nil {
 		return nil, err
 	}
-	for _, kind := range concluded {
-		want, ok := made[kind]
-		if !ok {
-			continue
-		}
-		var reply struct {
-			Count int64 `json:"count"`
-		}
-		err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + Pattern(prefix, kind) + "/_count?" + lenient,
-			Body: encode(map[string]any{"query": g.query(true)})}, &reply)
-		if err != nil {
-			return nil, err
-		}
-		if reply.Count != want {
-			return nil, &MismatchError{Run: g.run, Kind: kind, Made: want, Found: reply.Count}
+	// All at once, for the server is idle by now. Mostly there is no other generation,
+	// and counting it takes less than a search for what is to be deleted.
+	var counting sync.WaitGroup
+	found, errs := make([]int64, len(concluded)), make([]error, len(concluded))
+	for i, kind := range concluded {
+		if _, ok := made[kind]; ok {
+			counting.Go(func() { found[i], errs[i] = c.count(ctx, Pattern(prefix, kind), g.query(true)) })
 		}
 	}
-	return c.retire(ctx, prefix, g)
+	others, err := c.count(ctx, patterns(prefix), g.query(false))
+	counting.Wait()
+	for i, kind := range concluded {
+		if want := made[kind]; errs[i] == nil && found[i] != want {
+			errs[i] = &MismatchError{Run: g.run, Kind: kind, Made: want, Found: found[i]}
+		}
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+	}
+	if err != nil || others == 0 {
+		return nil, err
+	}
+	deleted, err := c.retire(ctx, prefix, g)
+	if err == nil {
+		err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
+	}
+	return deleted, err
+}
+
+// count is how many documents a query finds in indices.
+func (c *Client) count(ctx context.Context, indices string, query any) (int64, error) {
+	var reply struct {
+		Count  int64 `json:"count"`
+		Shards struct {
+			Failed int64 `json:"failed"`
+		} `json:"_shards"`
+	}
+	r := Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient, Body: encode(map[string]any{"query": query})}
+	p := c.pace(r.Op, c.maxWait)
+	for {
+		err := c.Call(ctx, r, &reply)
+		if err == nil && reply.Shards.Failed > 0 {
+			err = p.wait(ctx, &temporaryError{err: fmt.Errorf("%d shards of %s did not answer", reply.Shards.Failed, indices)})
+			if err == nil {
+				continue
+			}
+		}
+		return reply.Count, err
+	}
 }
 
 const lenient = "ignore_unavailable=true&allow_no_indices=true"

@@ -306,6 +306,23 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestPageAdd holds the way of this processor to the one of all.
+func TestPageAdd(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for range 1000 {
+		var fast, slow, q page
+		for i := range q {
+			fast[i], q[i] = r.Float64()*math.Pow(10, float64(r.IntN(12))), float64(r.IntN(3))*r.Float64()
+		}
+		slow, was := fast, q
+		fast.add(&q)
+		slow.addEach(&q)
+		if fast != slow || q != was {
+			t.Fatalf("%v\nand %v, want\n%v\nand %v", fast, q, slow, was)
+		}
+	}
+}
+
 // FuzzHist compares the paged histogram and its percentiles with a dense array
 // and the definition, and holds the invariants of both.
 func FuzzHist(f *testing.F) {

@@ -128,9 +128,14 @@ func (h *Hist) AddHist(o *Hist) {
 			*h.open(n) = *q
 			continue
 		}
-		for i, w := range q {
-			p[i] += w
-		}
+		p.add(q)
+	}
+}
+
+// addEach adds q to p, on any processor.
+func (p *page) addEach(q *page) {
+	for i, w := range q {
+		p[i] += w
 	}
 }
 

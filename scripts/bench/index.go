@@ -167,7 +167,8 @@ func (p *posting) warm(ctx context.Context) error {
 	return nil
 }
 
-// empty removes all documents and leaves the templates.
+// empty removes all documents and leaves what setup makes: the templates and the index
+// of runs.
 func (p *posting) empty(ctx context.Context) error {
 	var indices []struct{ Index string }
 	if err := p.call(ctx, http.MethodGet, "/_cat/indices/fio-*?format=json", &indices); err != nil {
@@ -178,7 +179,7 @@ func (p *posting) empty(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return p.call(ctx, http.MethodPut, "/fio-run", nil)
 }
 
 // arrived says whether each document is found.

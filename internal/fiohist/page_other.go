@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package fiohist
+
+func (p *page) add(q *page) { p.addEach(q) }
