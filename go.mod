@@ -14,7 +14,7 @@ require (
 	go.uber.org/goleak v1.3.0 // tests: no goroutine is left behind
 	go.yaml.in/yaml/v3 v3.0.5 // files of SLA rules
 	golang.org/x/sync v0.24.0 // errgroup: workers and their first error
-	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; elsewhere: what the processor can do
+	golang.org/x/sys v0.49.0 // probe: system calls as such, so that nothing else is timed; ingest, fiohist: what the processor can do
 	golang.org/x/term v0.47.0 // is standard error a terminal?
 )
 
