@@ -125,7 +125,7 @@ func index(ctx context.Context, b *bench) ([]result, error) {
 	unseen := p.posts("the same, but its documents not yet found by searches", 4, 4<<20, 0, false)
 	helper := p.sends("Python's helpers.parallel_bulk", append([]string{python, script, p.url}, p.files...)...)
 	helper.want = func(r result, _ []result) (string, bool) { return "more than 1 times", r.ratio > 1 }
-	return b.race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare, unseen, helper)
+	return b.more(2).race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare, unseen, helper)
 }
 
 // requests shows what the size of a request, compression and their number do. More

@@ -114,6 +114,13 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 	return results, nil
 }
 
+// more is b with n times as many rounds: for races whose runs are short, or differ.
+func (b *bench) more(n int) *bench {
+	c := *b
+	c.rounds *= n
+	return &c
+}
+
 // time runs a contender once.
 func (b *bench) time(ctx context.Context, c *contender) (s sample, err error) {
 	if c.before != nil {

@@ -35,7 +35,7 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 		}
 	}
 	program := func(name string) string { return filepath.Join(b.dir, name+".py") }
-	plain, err := b.race(ctx,
+	plain, err := b.more(5).race(ctx,
 		contender{name: "fiolat", args: b.percentiles(set.plain), after: quanta, bytes: set.bytes},
 		contender{name: "cat > /dev/null", args: cat(set.plain), bytes: set.bytes, want: timesAs(1 / 2.5)},
 		contender{name: "fio-histo-log-pctiles", args: append([]string{python, program("fio-histo-log-pctiles"), "--time-quantum", strconv.Itoa(interval)}, set.plain...),
@@ -46,7 +46,7 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	mixed, err := b.race(ctx,
+	mixed, err := b.more(5).race(ctx,
 		contender{name: "fiolat, no two records the same", args: b.percentiles(set.mixed), after: quanta, bytes: set.sparse},
 		contender{name: "cat > /dev/null", args: cat(set.mixed), bytes: set.sparse, want: timesAs(1 / 2.5)},
 	)
@@ -142,7 +142,7 @@ func compressed(ctx context.Context, b *bench) ([]result, error) {
 					runtime.GOMAXPROCS(0), (len(f.files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), f.program), "sh"}})
 			contenders[len(contenders)-1].args = append(contenders[len(contenders)-1].args, f.files...)
 		}
-		results, err := b.race(ctx, contenders...)
+		results, err := b.more(5).race(ctx, contenders...)
 		if err != nil {
 			return nil, err
 		}
