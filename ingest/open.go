@@ -78,7 +78,7 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 //
 // Decompressing runs in the goroutine that reads: the caller's where many logs keep
 // all cores busy, one of its own where a Reader reads ahead (gzip gives 1.6 GB/s a
-// core where parsing takes 6; zstd gives 2.6, xz 0.19); see Parallel for more of them.
+// core where parsing takes 6 to 15; zstd gives 2.6, xz 0.19); see Parallel for more of them.
 // While it is open, a gzip costs 0.1 MB of memory, a zstd or xz as much as its window
 // and a little: 2 MiB as `zstd` makes it, 8 MiB as `xz` does.
 func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
