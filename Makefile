@@ -29,9 +29,10 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 	go test ./...
 
 .PHONY: race
-race: ## the same tests with the race detector, and those that it makes too slow without
+race: ## the same tests with the race detector, those that it makes too slow without, and those of what is written for AVX2 without that
 	go test -race ./...
 	go test ./internal/compare
+	GODEBUG=cpu.avx2=off go test ./internal/fiohist ./ingest ./pipeline
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
