@@ -129,7 +129,10 @@ func trustError(node string, err error) *TrustError {
 		t.Msg = fmt.Sprintf("the server's certificate cannot be trusted: %v", err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		t.Msg, t.Hint = "the server does not speak TLS", "use http:// in the address, or switch TLS on in the server"
-	case errors.As(err, &network) && network.Op == "remote error", err != nil && strings.HasPrefix(err.Error(), "tls: "):
+	case errors.As(err, &network) && network.Op == "remote error":
+		err = network // the transport may have put a word of its own in front of it
+		fallthrough
+	case err != nil && strings.HasPrefix(err.Error(), "tls: "):
 		t.Msg, t.Hint = fmt.Sprintf("no TLS connection: %v", err), "fiolat speaks TLS 1.2 and 1.3, and shows no certificate of its own"
 	default:
 		return nil
