@@ -361,9 +361,7 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.ns += float64(r.NS)
 	d.some = d.some || sum > 0
 	if d.sums != nil {
-		for i, b := range c.index {
-			d.sums.Add(int(b), c.n[i])
-		}
+		d.sums.AddAll(c.index, c.n, 0, 1)
 	}
 	skipped := l.lines - d.lines
 	d.lines = l.lines

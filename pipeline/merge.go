@@ -2,8 +2,11 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
@@ -57,6 +60,7 @@ type merger struct {
 	grid   *grid
 	slots  []slot
 	scopes []*scope
+	sums   []sums // of the quanta that are added up side by side
 }
 
 // scopeOrder is the order of the dimensions in a scope's name and of the scopes in
@@ -199,11 +203,53 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
+// hand adds up n quanta side by side, into their scopes' totals as well, and hands them
+// to the sink in order. quantum is the i-th of them, added up in mem.
+func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
+	for len(m.sums) < n {
+		m.sums = append(m.sums, sums{})
+	}
+	out := make([]*merged, n)
+	var g errgroup.Group
+	g.SetLimit(workers)
+	for i := range out {
+		g.Go(func() error {
+			mem := &m.sums[i]
+			mem.used = 0
+			out[i] = quantum(i, mem)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for w := range workers { // scope by scope, as a total is in the caches for all of them
+		g.Go(func() error {
+			for k := w; k < len(active); k += workers {
+				for _, q := range out {
+					active[k].total.AddHist(q.hists[k])
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, q := range out {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := sink.Quantum(ctx, &q.Quantum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // quantum adds up quantum q from the logs' cells. The order of the additions is
-// that of the slots and of the logs in them: logs within a host, then hosts. What mem
-// held before is lost.
+// that of the slots and of the logs in them: logs within a host, then hosts.
 func (m *merger) quantum(q int64, mem *sums, cellOf func(*logState) *cell, active []*scope) *merged {
-	mem.used = 0
 	leaves := make([]*fiohist.Hist, len(m.slots))
 	for i := range m.slots {
 		s := &m.slots[i]

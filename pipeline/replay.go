@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
 )
@@ -307,7 +305,6 @@ type player struct {
 	end    int64   // index of the quantum behind the last
 	next   int64   // index of the first quantum that has not left
 	open   []*openQuantum
-	sums   []sums // by worker
 }
 
 // openQuantum is a quantum some of whose leaves have come.
@@ -338,7 +335,7 @@ func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
 		}
 	}
 	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, g, logs), slots: map[Dims]int{},
-		seen: make([]int64, len(r.parts)), end: g.first, next: g.first, sums: make([]sums, o.Workers)}
+		seen: make([]int64, len(r.parts)), end: g.first, next: g.first}
 	p.merge.limit()
 	if o.AcrossHosts {
 		p.merge.scopes = slices.DeleteFunc(p.merge.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
@@ -414,34 +411,19 @@ func (p *player) add(ctx context.Context, leaf StoredLeaf) error {
 // flush adds up the quanta before q, several at a time, and hands them to the sink.
 func (p *player) flush(ctx context.Context, q int64) error {
 	for p.next < q {
-		out := make([]*merged, min(int64(p.o.Workers), q-p.next))
-		var group errgroup.Group
-		for i := range out {
+		n := int(min(int64(p.o.Workers), q-p.next))
+		err := p.merge.hand(ctx, p.sink, p.o.Workers, n, p.active, func(i int, mem *sums) *merged {
 			var o *openQuantum
 			if i < len(p.open) {
 				o = p.open[i]
 			}
-			group.Go(func() error {
-				out[i] = p.quantum(p.next+int64(i), &p.sums[i], o)
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
+			return p.quantum(p.next+int64(i), mem, o)
+		})
+		if err != nil {
 			return err
 		}
-		for _, m := range out {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			for k, sc := range p.active {
-				sc.total.AddHist(m.hists[k])
-			}
-			if err := p.sink.Quantum(ctx, &m.Quantum); err != nil {
-				return err
-			}
-		}
-		p.open = p.open[min(len(out), len(p.open)):]
-		p.next += int64(len(out))
+		p.open = p.open[min(n, len(p.open)):]
+		p.next += int64(n)
 	}
 	return nil
 }
@@ -449,7 +431,6 @@ func (p *player) flush(ctx context.Context, q int64) error {
 // quantum adds up quantum q; o is nil where no log has I/O.
 func (p *player) quantum(q int64, mem *sums, o *openQuantum) *merged {
 	m := p.merge
-	mem.used = 0
 	if o == nil {
 		o = &openQuantum{make([]*fiohist.Hist, len(m.slots)), make([]cell, len(m.run.Logs))}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"golang.org/x/sync/errgroup"
-
 	"fiolat/ingest"
 )
 
@@ -80,7 +78,6 @@ type rounds struct {
 	begun bool
 	done  int64 // quanta before this one have been taken
 	count int   // quanta handed to the sink
-	sums  [chunk]sums
 }
 
 // chunk is how many quanta are added up at a time: so few that the sink finds them in the
@@ -230,46 +227,20 @@ func (r *rounds) emit(ctx context.Context, b batch) error {
 		return err
 	}
 	for from := b.from; from < b.to; from += chunk {
-		out := make([]*merged, min(chunk, b.to-from))
-		var g errgroup.Group
-		g.SetLimit(r.cfg.Workers)
-		for i := range out {
-			g.Go(func() error {
-				q := from + int64(i)
-				out[i] = r.merge.quantum(q, &r.sums[i], func(l *logState) *cell {
-					if at := b.cells[l]; q-b.from < int64(len(at)) {
-						return at[q-b.from]
-					}
-					return nil
-				}, b.active)
-				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for n := range r.cfg.Workers { // scope by scope, as a total is in the caches for all of them
-			g.Go(func() error {
-				for k := n; k < len(b.active); k += r.cfg.Workers {
-					for _, m := range out {
-						b.active[k].total.AddHist(m.hists[k])
-					}
+		n := int(min(chunk, b.to-from))
+		err := r.merge.hand(ctx, r.sink, r.cfg.Workers, n, b.active, func(i int, mem *sums) *merged {
+			q := from + int64(i)
+			return r.merge.quantum(q, mem, func(l *logState) *cell {
+				if at := b.cells[l]; q-b.from < int64(len(at)) {
+					return at[q-b.from]
 				}
 				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
+			}, b.active)
+		})
+		if err != nil {
 			return err
 		}
-		for _, m := range out {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err := r.sink.Quantum(ctx, &m.Quantum); err != nil {
-				return err
-			}
-			r.count++
-		}
+		r.count += n
 	}
 	for _, sc := range b.active {
 		sc.rows = b.to

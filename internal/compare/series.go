@@ -52,9 +52,7 @@ func sparseOf(h *fiohist.Hist) (s sparse) {
 }
 
 func (s sparse) addTo(h *fiohist.Hist, shift int) {
-	for i, b := range s.index {
-		h.Add(int(b)>>shift, s.count[i])
-	}
+	h.AddAll(s.index, s.count, shift, 1)
 }
 
 func (s sparse) sum() (n float64) {

@@ -23,9 +23,7 @@ func binsOf(h *fiohist.Hist) bins {
 }
 
 func (b bins) addTo(h *fiohist.Hist) {
-	for k, i := range b.at {
-		h.Add(int(i), b.n[k])
-	}
+	h.AddAll(b.at, b.n, 0, 1)
 }
 
 // leaf is one element of the finest split: each I/O is in exactly one.

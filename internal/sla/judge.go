@@ -161,9 +161,7 @@ func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
 	for taken, want := 0, 1; ; want = min(2*want, most) {
 		for ; taken < want; taken++ {
 			s := &j.past[len(j.past)-1-taken]
-			for i, b := range s.index {
-				sum.Add(int(b), s.count[i])
-			}
+			sum.AddAll(s.index, s.count, 0, 1)
 			length += s.length
 		}
 		status, value := j.weigh(r, &sum, limits)
