@@ -253,7 +253,8 @@ type Request struct {
 }
 
 // Call makes a request, tries again for MaxWait what may pass, and decodes the
-// reply into out unless that is nil. A 404 is a *RefusedError like any other 4xx.
+// reply into out unless that is nil. A 404 is a *RefusedError like any other 4xx. What a
+// reply's method whole, if it has one, says against it may pass as well.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
 	p := c.pace(r.Op, c.maxWait)
 	for {
@@ -262,10 +263,15 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 			if out == nil {
 				return nil
 			}
-			if err = json.Unmarshal(data, out); err == nil {
+			if err = json.Unmarshal(data, out); err != nil {
+				err = fmt.Errorf("the reply cannot be read: %w", err)
+			} else if r, ok := out.(interface{ whole() error }); ok {
+				err = r.whole()
+			}
+			if err == nil {
 				return nil
 			}
-			err = &temporaryError{err: fmt.Errorf("the reply cannot be read: %w", err)}
+			err = &temporaryError{err: err}
 		}
 		if err = p.wait(ctx, err); err != nil {
 			return err

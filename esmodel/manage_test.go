@@ -3,8 +3,10 @@ package esmodel
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest"
@@ -108,4 +110,33 @@ func documentsOf(s *esmodeltest.Server, run string) (out []esmodeltest.Doc) {
 		}
 	}
 	return out
+}
+
+// What a shard did not count is asked for again, and never taken for none.
+func TestCountOfAllShards(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}, MaxWait: 100 * time.Millisecond})
+	run := testRun()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 4)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := CountRun(t.Context(), c, "fio", run.ID)
+	if err != nil || want[KindHistogram] == 0 {
+		t.Fatal(want, err)
+	}
+	fault := esmodeltest.Fault{
+		Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_count") },
+		Reply: func([]byte) []byte {
+			return []byte(`{"count":0,"_shards":{"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`)
+		},
+	}
+	s.Inject(fault)
+	if got, err := CountRun(t.Context(), c, "fio", run.ID); err != nil || got.String() != want.String() {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	fault.Times = -1
+	s.Inject(fault)
+	if got, err := CountRun(t.Context(), c, "fio", run.ID); err == nil || !strings.Contains(err.Error(), "1 shards could not answer: circuit_breaking_exception too much") {
+		t.Errorf("%v, %v, want no count", got, err)
+	}
 }

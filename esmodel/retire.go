@@ -121,23 +121,12 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 // count is how many documents a query finds in indices.
 func (c *Client) count(ctx context.Context, indices string, query any) (int64, error) {
 	var reply struct {
-		Count  int64 `json:"count"`
-		Shards struct {
-			Failed int64 `json:"failed"`
-		} `json:"_shards"`
+		shards
+		Count int64 `json:"count"`
 	}
-	r := Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient, Body: encode(map[string]any{"query": query})}
-	p := c.pace(r.Op, c.maxWait)
-	for {
-		err := c.Call(ctx, r, &reply)
-		if err == nil && reply.Shards.Failed > 0 {
-			err = p.wait(ctx, &temporaryError{err: fmt.Errorf("%d shards of %s did not answer", reply.Shards.Failed, indices)})
-			if err == nil {
-				continue
-			}
-		}
-		return reply.Count, err
-	}
+	err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient,
+		Body: encode(map[string]any{"query": query})}, &reply)
+	return reply.Count, err
 }
 
 const lenient = "ignore_unavailable=true&allow_no_indices=true"

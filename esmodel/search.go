@@ -193,29 +193,47 @@ func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hi
 type searchPage struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`
-	Shards   struct {
-		Failed   int `json:"failed"`
-		Failures []struct {
-			Reason json.RawMessage `json:"reason"`
-		} `json:"failures"`
-	} `json:"_shards"`
+	shards
 	Hits *struct {
 		Hits []hit `json:"hits"`
 	} `json:"hits"`
 }
 
+// shards says in a reply whether all shards could answer.
+type shards struct {
+	Shards struct {
+		Failed   int `json:"failed"`
+		Failures []struct {
+			Reason json.RawMessage `json:"reason"`
+		} `json:"failures"`
+	} `json:"_shards"`
+}
+
+// whole is nil if they could; it forgets what the reply said, for the next one may be
+// decoded into the same memory.
+func (s *shards) whole() error {
+	said := s.Shards
+	*s = shards{}
+	if said.Failed == 0 {
+		return nil
+	}
+	why := cause{Reason: "no reason given"}
+	if len(said.Failures) > 0 {
+		why = readCause(said.Failures[0].Reason)
+	}
+	return fmt.Errorf("%d shards could not answer: %s %s", said.Failed, why.Type, why.text())
+}
+
 // read decodes a reply; one that is not whole is an error that may pass.
 func (s *searchPage) read(data []byte) error {
 	err := json.Unmarshal(data, s)
+	if err != nil {
+		err = fmt.Errorf("the reply cannot be read: %w", err)
+	} else {
+		err = s.whole()
+	}
 	switch {
 	case err != nil:
-		err = fmt.Errorf("the reply cannot be read: %w", err)
-	case s.Shards.Failed > 0:
-		why := cause{Reason: "no reason given"}
-		if len(s.Shards.Failures) > 0 {
-			why = readCause(s.Shards.Failures[0].Reason)
-		}
-		err = fmt.Errorf("%d shards could not answer: %s %s", s.Shards.Failed, why.Type, why.text())
 	case s.TimedOut:
 		err = errors.New("the search timed out")
 	case s.Hits == nil:
