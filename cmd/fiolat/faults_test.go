@@ -162,7 +162,7 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 
 // Input that fails after documents of it were sent: the run is partial.
 func TestInputFailsMidway(t *testing.T) {
-	long := longLog(t, "epoch/epoch_clat_hist.1.log", 2600)
+	long := longLog(t, "epoch/epoch_clat_hist.1.log", 400)
 	cut := long[:len(long)-100]
 	tests := []struct {
 		name  string
