@@ -3,7 +3,6 @@ package ingest
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"slices"
 
@@ -111,8 +110,8 @@ func (f *frames) cut() {
 	u.packed, u.size, u.sound, u.done = f.buf[:end], max(end, size), false, make(chan struct{})
 	f.buf = append(free, f.buf[end:]...)
 	f.queue, f.held = append(f.queue, u), f.held+u.size
-	if cap(u.room) <= size {
-		u.room = make([]byte, size+1) // one more shows what is too long
+	if cap(u.room) < size {
+		u.room = make([]byte, size)
 	}
 	go f.unpack(u, size)
 }
@@ -131,11 +130,21 @@ func (f *frames) unpack(u *unit, size int) {
 	}
 	g := newGunzip(bytes.NewReader(u.packed))
 	defer g.free()
-	u.out = u.room[:size]
-	if _, err := io.ReadFull(g, u.out); err == nil {
-		_, err = g.Read(u.room[size : size+1])
-		u.sound = errors.Is(err, io.EOF)
+	out := bounded(u.room[:0:size])
+	_, err := g.WriteTo(&out)
+	u.out = out
+	u.sound = err == nil && len(out) == size
+}
+
+// bounded takes what it has room for.
+type bounded []byte
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > cap(*b)-len(*b) {
+		return 0, io.ErrShortBuffer
 	}
+	*b = append(*b, p...)
+	return len(p), nil
 }
 
 // frame finds the end of the frame that begins at a place in buf, and the most that

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -252,6 +253,34 @@ func TestOpen_InputError(t *testing.T) {
 			}
 			if !errors.Is(err, broken) {
 				t.Errorf("%s, after %d bytes: %v", format, from, err)
+			}
+		}
+	}
+}
+
+// TestOpen_Close: what is closed early reads nothing more, and the decompressor that
+// another stream takes over begins anew.
+func TestOpen_Close(t *testing.T) {
+	t.Parallel()
+	log := randrw(t)
+	for _, format := range formats {
+		data := bytes.Repeat(pack(t, format, log), 20)
+		for range 3 {
+			in := bytes.NewReader(data)
+			s, err := ingest.Decompress(struct{ io.Reader }{in}, "log", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, 1000)
+			if _, err := io.ReadFull(s, got); err != nil || !bytes.Equal(got, log[:len(got)]) {
+				t.Fatalf("%s: %v, %q", format, err, got)
+			}
+			left := in.Len()
+			if err := s.Close(); err != nil || left == 0 || in.Len() != left {
+				t.Errorf("%s: %v, %d bytes to come, %d after closing", format, err, left, in.Len())
+			}
+			if _, err := s.Read(got); !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("%s: read after closing: %v", format, err)
 			}
 		}
 	}

@@ -73,6 +73,10 @@ type Reader struct {
 	block          []byte // memory for buf, where this Reader is the one to read
 	rest           []byte // the same while it is parked
 
+	// pieces is src if that hands out what it decompressed; piece is what follows buf.
+	pieces *Stream
+	piece  []byte
+
 	err      error // what the input ended with, as the input said it
 	cut      bool  // buf[pos:end] is the last line and has no newline
 	skipping bool  // inside a line longer than MaxLine, which has been refused
@@ -90,7 +94,7 @@ type Reader struct {
 // NewReader reads a log that is a stream, decompressed. The name is for errors.
 func NewReader(r io.Reader, name string, opt ReaderOptions) *Reader {
 	n := newReader(name, opt)
-	n.src = r
+	n.from(r)
 	return n
 }
 
@@ -124,12 +128,20 @@ func newReader(name string, opt ReaderOptions) *Reader {
 // Reset makes r read another log with the same options and the same memory.
 func (r *Reader) Reset(src io.Reader, name string) {
 	n := newReader(name, r.opt)
-	n.src, n.block = src, r.block
+	n.from(src)
+	n.block = r.block
 	n.rec.Index, n.rec.Count = r.rec.Index, r.rec.Count
 	if n.columns != 0 {
 		n.setGeometry(n.geometry) // the memory taken over may be too small
 	}
 	*r = *n
+}
+
+func (r *Reader) from(src io.Reader) {
+	r.src = src
+	if s, ok := src.(*Stream); ok && s.InPieces() {
+		r.pieces = s
+	}
 }
 
 // Geometry is that of the log; it is known once a record was read.
@@ -190,7 +202,7 @@ func (r *Reader) Next() (*Record, error) {
 	}
 	for {
 		if r.pos == r.end {
-			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil {
+			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil && len(r.piece) == 0 {
 				r.ahead = startAhead(r)
 				return r.ahead.next(r)
 			}
@@ -227,13 +239,13 @@ func (r *Reader) Drained() bool {
 	if a := r.ahead; a != nil {
 		return a.now == nil || a.now.next == len(a.now.out)
 	}
-	return r.pos == r.end
+	return r.pos == r.end && len(r.piece) == 0
 }
 
 // Park gives the memory for a block away until it is needed again, if r is Drained:
 // of many logs that take turns, each holds no more than the start of a line.
 func (r *Reader) Park() {
-	if r.block == nil || !r.Drained() || r.ahead != nil {
+	if r.block == nil || r.pieces != nil || !r.Drained() || r.ahead != nil {
 		return
 	}
 	block := r.block
@@ -249,7 +261,7 @@ func (r *Reader) Stop() {
 	if r.ahead != nil {
 		close(r.ahead.stop)
 		<-r.ahead.ended
-	} else if block := r.block; block != nil {
+	} else if block := r.block; block != nil && r.pieces == nil {
 		blocks.Put(&block)
 	}
 	if rec := r.rec; cap(rec.Count) > 0 {
@@ -375,6 +387,9 @@ func lastNewline(b []byte) int {
 // A block that holds a newline is not topped up, so that what comes slowly through
 // a pipe is not held back.
 func (r *Reader) read() error {
+	if r.pieces != nil {
+		return r.readPiece()
+	}
 	left := r.buf[r.pos:r.have]
 	if r.skipping {
 		left = nil
@@ -422,4 +437,44 @@ func (r *Reader) read() error {
 			return nil
 		}
 	}
+}
+
+// readPiece is read for what a Stream decompressed. That stays where it lies; only a line
+// that is in two pieces is put together in the block.
+func (r *Reader) readPiece() error {
+	left := r.buf[r.pos:r.have]
+	if len(r.piece) > 0 {
+		left, r.piece = r.piece, nil
+		if last := lastNewline(left); last >= 0 {
+			r.buf, r.pos, r.end, r.have = left, 0, last+1, len(left)
+			return nil
+		}
+	}
+	line := append(r.block[:0], left...)
+	r.pos, r.end, r.have = 0, 0, 0
+	for r.end == 0 && r.err == nil {
+		if len(line) > r.opt.MaxLine && !r.skipping {
+			r.skipping = true
+			return errLongLine
+		}
+		var p []byte
+		p, r.err = r.pieces.Piece()
+		n := bytes.IndexByte(p, '\n') + 1
+		r.end = n
+		if n == 0 {
+			n = len(p)
+		}
+		line, r.piece = append(line, p[:n]...), p[n:]
+		if r.skipping {
+			line = line[:0]
+		}
+	}
+	if r.end > 0 {
+		r.skipping = false
+		r.end = len(line)
+	}
+	r.have = len(line)
+	r.block = append(line, make([]byte, slack)...)
+	r.buf = r.block
+	return nil
 }

@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"os"
@@ -564,6 +566,36 @@ func TestScanLine_Room(t *testing.T) {
 	}
 }
 
+// inPieces is data that a Stream hands out in pieces of size bytes.
+func inPieces(t testing.TB, data []byte, size int) map[string]*Stream {
+	t.Helper()
+	streams := map[string]*Stream{}
+	for format, packed := range map[string][]byte{"gzip": pieces(data, size, storedMember), "zstd": pieces(data, size, storedFrame)} {
+		s, err := Decompress(bytes.NewReader(packed), format, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams[format] = s
+	}
+	return streams
+}
+
+// storedMember is a member of a gzip (RFC 1952, 2.3) with one stored block (RFC 1951, 3.2.4).
+func storedMember(data []byte) []byte {
+	b := []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, 1}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(data)))
+	b = binary.LittleEndian.AppendUint16(b, ^uint16(len(data)))
+	b = append(b, data...)
+	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(data))
+	return binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+}
+
+// storedFrame is a frame of zstd (RFC 8878, 3.1.1) with one raw block and a window of 128 KiB.
+func storedFrame(data []byte) []byte {
+	block := uint32(len(data)<<3 | 1)
+	return append([]byte{0x28, 0xB5, 0x2F, 0xFD, 0, 7 << 3, byte(block), byte(block >> 8), byte(block >> 16)}, data...)
+}
+
 func TestReader_BlockBoundaries(t *testing.T) {
 	log := []byte(line() + "\n\n" + line("20", "x") + "\n" + line("0", "2000", "5", "77") + "\n" + strings.Repeat("9", 400) + "\n" +
 		strings.ReplaceAll(line("0", "3000"), ", ", " ,") + "\n" + line() + ", 0\n" + line("0", "4000") + "\n" + line()[:50])
@@ -582,6 +614,14 @@ func TestReader_BlockBoundaries(t *testing.T) {
 		} {
 			sameItems(t, fmt.Sprintf("block %d, %s", block, name), readAll(t, NewReader(in, "log", opt)), want)
 		}
+		for format, in := range inPieces(t, log, block) {
+			r := NewReader(in, "log", ReaderOptions{MaxLine: maxLine})
+			if r.pieces == nil {
+				t.Fatal("what is decompressed is copied")
+			}
+			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block), readAll(t, r), want)
+			in.Close()
+		}
 	}
 	sameItems(t, "bytes", readAll(t, NewBytesReader(log, "log", ReaderOptions{MaxLine: maxLine})), want)
 }
@@ -595,6 +635,10 @@ func TestReader_MaxLine(t *testing.T) {
 	}
 	for block := range len(log) + 2 {
 		sameItems(t, fmt.Sprint("block ", block), readAll(t, NewReader(bytes.NewReader(log), "log", ReaderOptions{Block: block, MaxLine: len(line())})), want)
+		for format, in := range inPieces(t, log, block+1) {
+			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block+1), readAll(t, NewReader(in, "log", ReaderOptions{MaxLine: len(line())})), want)
+			in.Close()
+		}
 	}
 	sameItems(t, "bytes", readAll(t, NewBytesReader(log, "log", ReaderOptions{MaxLine: len(line())})), want)
 }

@@ -14,19 +14,23 @@ import (
 // maxHead bounds the records that are read ahead of the first quantum.
 const maxHead = 1024
 
+// recordRoom is what a record takes beside its buckets, in memory for such.
+const recordRoom = 16
+
 // readHead opens a log and reads as much of it as must be known before the first
 // quantum: its geometry, whether its stamps are absolute, and for each direction
 // that shows up early where its windows lie and whether it looks damaged.
 func readHead(l *logState) error {
-	var report func(int64)
-	if l.pipe { // else its start is read again
-		report = l.cfg.Progress
-	}
-	in, err := openLog(l, 0, report)
+	in, err := openLog(l, 0)
 	if err != nil {
 		return err
 	}
 	l.in = in
+	room := l.cfg.keptHead
+	l.keeps = l.pipe || room > 0 && in.stream.Light()
+	if l.pipe {
+		in.raw.tell(l.cfg.Progress)
+	}
 	if l.single() != nil {
 		return l.readFirst()
 	}
@@ -58,12 +62,18 @@ func readHead(l *logState) error {
 		l.now = r.Time * msec
 		d.win.waits = append(d.win.waits, stamped{time: l.now})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
-		if l.pipe {
+		if l.keeps {
 			l.head = append(l.head, r.Clone())
+			if room -= recordRoom + len(r.Index); room < 0 && !l.pipe {
+				l.keeps, l.head = false, nil
+			}
 		}
 	}
+	if l.keeps {
+		in.raw.tell(l.cfg.Progress)
+	}
 	l.more = !ended
-	if ended || !l.pipe {
+	if ended || !l.keeps {
 		if err = l.close(); err != nil {
 			return err
 		}
@@ -80,11 +90,9 @@ func readHead(l *logState) error {
 	return nil
 }
 
-// startOver has a log read from its start again, unless it is a pipe: that is cheaper
-// than to hold the heads of all logs, and the windows of their decompressors, until
-// the first of them is read.
+// startOver has a log read from its start again, unless its head is kept.
 func (l *logState) startOver() {
-	if !l.pipe {
+	if !l.keeps {
 		l.again, l.tally = true, tally{}
 	}
 }
@@ -107,7 +115,8 @@ func (l *logState) readFirst() error {
 	l.Geometry, l.more = l.g, true
 	l.Absolute = r.Time > absoluteFrom
 	l.now = r.Time * msec
-	if l.pipe {
+	if l.keeps {
+		l.in.raw.tell(l.cfg.Progress)
 		l.head = append(l.head, r.Clone())
 		return nil
 	}

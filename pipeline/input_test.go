@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,9 +114,21 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
+func gzipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write(data)
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // TestPackedWorkers: logs packed in one piece or in several give what the plain ones
 // do, with any number of workers, whether they decompress a log of their own, decompress
-// for others, or begin it anew after its head.
+// for others, go on after its head, or begin it anew since that was too much to keep.
+// Each byte is told once.
 func TestPackedWorkers(t *testing.T) {
 	t.Parallel()
 	frames := func(size int) func([]byte) []byte {
@@ -130,19 +143,10 @@ func TestPackedWorkers(t *testing.T) {
 			return packed
 		}
 	}
-	one := func(log []byte) []byte {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, err := z.Write(log)
-		if err = errors.Join(err, z.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
 	logs := [][]byte{made(t, 1, 500), made(t, 2, 700), made(t, 3, 20)}
 	s := settings()
 	s.Interval = 10 * time.Second
-	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20), "a zstd frame": frames(1 << 30), "gzip": one} {
+	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20), "a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n := 1; n <= len(logs); n++ {
@@ -154,13 +158,58 @@ func TestPackedWorkers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				dir := folder(t, packed...)
+				dir, size := folder(t, packed...), int64(len(slices.Concat(packed...)))
 				for _, workers := range []int{1, 2, 16} {
-					got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20}, dir)
-					if err != nil {
-						t.Fatal(err)
+					for _, kept := range []int{0, 3000} {
+						var read atomic.Int64
+						got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20, keptHead: kept, Progress: func(n int64) { read.Add(n) }}, dir)
+						if err != nil {
+							t.Fatal(err)
+						}
+						same(t, fmt.Sprintf("%d logs, %d workers, %d kept", n, workers, kept), got, want)
+						if read.Load() != size {
+							t.Errorf("%d logs, %d workers, %d kept: %d bytes, want %d", n, workers, kept, read.Load(), size)
+						}
 					}
-					same(t, fmt.Sprintf("%d logs, %d workers", n, workers), got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestKeptHeads: a log is read from its start again unless that costs more than to keep
+// what was read.
+func TestKeptHeads(t *testing.T) {
+	t.Parallel()
+	gz := func(log []byte) []byte { return gzipped(t, log) }
+	skip := settings()
+	skip.SkipBad = true
+	for _, tt := range []struct {
+		name   string
+		pack   func([]byte) []byte
+		config Config
+		want   bool
+	}{
+		{"gzip", gz, Config{Settings: settings(), Workers: 2}, true},
+		{"plain", bytes.Clone, Config{Settings: settings(), Workers: 2}, false},
+		{"cores are left to read ahead", gz, Config{Settings: settings(), Workers: 3}, false},
+		{"all of it is read before", gz, Config{Settings: skip, Workers: 2}, false},
+		{"too many buckets", gz, Config{Settings: settings(), Workers: 2, keptHead: 3000}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ins, err := ingest.Discover([]string{folder(t, tt.pack(made(t, 1, 100)), tt.pack(made(t, 2, 100)))}, ingest.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := Prepare(t.Context(), ins[0], tt.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			for _, l := range p.logs {
+				if l.keeps != tt.want || (len(l.head) > 0) != tt.want || l.again == tt.want || (l.in != nil) != tt.want {
+					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, len(l.head), l.again, l.in != nil, tt.want)
 				}
 			}
 		})

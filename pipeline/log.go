@@ -59,6 +59,7 @@ const absoluteFrom = 1e11
 type opened struct {
 	reader *ingest.Reader
 	stream *ingest.Stream
+	raw    *counted
 	file   *ingest.File // nil: standard input
 }
 
@@ -99,8 +100,8 @@ var (
 
 // openLog opens a log for reading from its start, decompressed by so many goroutines
 // more where its format allows that. Standard input and pipes can be opened only once;
-// a file must be the same each time. report, if not nil, is told the bytes read.
-func openLog(l *logState, workers int, report func(int64)) (_ *opened, err error) {
+// a file must be the same each time.
+func openLog(l *logState, workers int) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
 	if path != "-" {
 		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
@@ -112,7 +113,8 @@ func openLog(l *logState, workers int, report func(int64)) (_ *opened, err error
 		raw, err = l.hash(raw, o)
 	}
 	if err == nil {
-		o.stream, err = ingest.Decompress(progress(raw, report), path, nil)
+		o.raw = &counted{r: raw}
+		o.stream, err = ingest.Decompress(o.raw, path, nil)
 	}
 	if err != nil {
 		if o.file != nil {
@@ -161,23 +163,26 @@ func (l *logState) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	return raw, nil
 }
 
-// progress counts the bytes read from r, as stored.
-func progress(r io.Reader, report func(int64)) io.Reader {
-	if report == nil {
-		return r
-	}
-	return &counted{r, report}
-}
-
+// counted counts the bytes read from r, as stored.
 type counted struct {
 	r      io.Reader
+	n      int64 // of which nobody was told
 	report func(int64)
 }
 
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.report(int64(n))
+	c.n += int64(n)
+	c.tell(c.report)
 	return n, err
+}
+
+// tell has report, if not nil, told of what was read and will be.
+func (c *counted) tell(report func(int64)) {
+	if c.report = report; report != nil {
+		report(c.n)
+		c.n = 0
+	}
 }
 
 // logState is a log on its way through the rounds. One worker at a time owns it.
@@ -188,9 +193,10 @@ type logState struct {
 	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in    *opened
 	pipe  bool             // reading may wait for whoever writes
+	keeps bool             // it is a pipe, or goes on after the head as if it were one
 	file  *ingest.File     // as it was opened first; nil: standard input
 	scan  *scan            // of the whole log, where damage was suspected
-	head  []*ingest.Record // of a pipe: read to learn about the log, not yet placed
+	head  []*ingest.Record // if kept: read to learn about the log, not yet placed
 	again bool             // it is to be read from its start
 	more  bool             // there is more in the log than the head
 	ahead int              // parsers that may read ahead
@@ -277,10 +283,11 @@ const namedSkips = 3
 // any more, and further as long as fewer than quota histograms are held.
 func (l *logState) advance(target int64, quota int) error {
 	if l.again {
-		in, err := openLog(l, l.ahead, l.cfg.Progress)
+		in, err := openLog(l, l.ahead)
 		if err != nil {
 			return err
 		}
+		in.raw.tell(l.cfg.Progress)
 		l.in, l.again = in, false
 	}
 	if l.in != nil {
