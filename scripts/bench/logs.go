@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -289,11 +290,17 @@ func coarser(log []byte, coarseness int) (out []byte, err error) {
 
 // decompressTool is the subcommand that decompresses files with the library that
 // fiolat uses, and does nothing with what comes out: as many at a time as there
-// are cores.
+// are cores. It is read into a block of memory or, with -drop, stays where it lies.
 func decompressTool(_ context.Context, args []string) error {
+	flags := flag.NewFlagSet("decompress", flag.ContinueOnError)
+	drop := flags.Bool("drop", false, "what comes out is copied nowhere")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	blocks := sync.Pool{New: func() any { return new([1 << 18]byte) }}
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range args {
+	for _, name := range flags.Args() {
 		g.Go(func() error {
 			f, err := os.Open(name)
 			if err != nil {
@@ -313,7 +320,13 @@ func decompressTool(_ context.Context, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, src, make([]byte, 1<<18))
+			if *drop {
+				_, err = io.Copy(io.Discard, src)
+			} else {
+				block := blocks.Get().(*[1 << 18]byte)
+				_, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{src}, block[:])
+				blocks.Put(block)
+			}
 			return err
 		})
 	}

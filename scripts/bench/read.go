@@ -135,6 +135,7 @@ func compressed(ctx context.Context, b *bench) ([]result, error) {
 		contenders := []contender{
 			{name: "fiolat, " + f.program, args: b.percentiles(f.files), after: quanta, bytes: set.bytes},
 			{name: "the same library alone", args: append([]string{b.self, "decompress"}, f.files...), bytes: set.bytes, want: timesAs(1 / 1.3)},
+			{name: "the same, what comes out is not copied", args: append([]string{b.self, "decompress", "-drop"}, f.files...), bytes: set.bytes},
 		}
 		if _, err = exec.LookPath(f.program); err == nil {
 			contenders = append(contenders, contender{name: f.program + " -dc, a process a core", bytes: set.bytes,
