@@ -14,12 +14,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -298,5 +300,55 @@ func TestTrust(t *testing.T) {
 				t.Errorf("warnings %q", c.Warnings)
 			}
 		})
+	}
+}
+
+// counting counts what is written to a connection.
+type counting struct {
+	net.Conn
+	writes atomic.Int32
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// TestLargeWrites: a body arrives as it is, and is not written in many small blocks.
+func TestLargeWrites(t *testing.T) {
+	t.Parallel()
+	body := bytes.Repeat([]byte("0123456789abcdef\n"), 4<<20/17)
+	same := make(chan bool, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		same <- err == nil && bytes.Equal(got, body)
+	}))
+	defer s.Close()
+	tr, err := newTransport(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.CloseIdleConnections()
+	var made *counting
+	tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		made = &counting{Conn: conn.(largeWrites).Conn}
+		return largeWrites{made}, nil
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, &detachable{data: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = int64(len(body))
+	res, err := tr.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if n := made.writes.Load(); !<-same || n > 20 {
+		t.Errorf("%d bytes in %d writes, or not as they were", len(body), n)
 	}
 }

