@@ -216,23 +216,26 @@ func TestKeptHeads(t *testing.T) {
 	}
 }
 
-// TestManyFiles: more logs than files may be open.
+// TestManyFiles: more logs than files may be open, whether they begin anew after their
+// heads or go on.
 func TestManyFiles(t *testing.T) {
 	t.Parallel()
-	var logs [][]byte
+	var logs, packed [][]byte
 	for i := range 40 {
 		logs = append(logs, coarse(uint64(i), 100+i))
+		packed = append(packed, gzipped(t, logs[i]))
 	}
-	dir := folder(t, logs...)
-	want, err := process(t, Config{Settings: settings()}, dir)
+	want, err := process(t, Config{Settings: settings()}, folder(t, logs...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := process(t, Config{Settings: settings(), OpenFiles: 3, Hold: -1}, dir)
-	if err != nil {
-		t.Fatal(err)
+	for what, dir := range map[string]string{"plain": folder(t, logs...), "gzip": folder(t, packed...)} {
+		got, err := process(t, Config{Settings: settings(), OpenFiles: 3, Hold: -1}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, what+", 3 open files", got, want)
 	}
-	same(t, "3 open files", got, want)
 }
 
 // stage is a Sink that does something when the first quantum comes.
