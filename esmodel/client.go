@@ -263,12 +263,7 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 			if out == nil {
 				return nil
 			}
-			if err = json.Unmarshal(data, out); err != nil {
-				err = fmt.Errorf("the reply cannot be read: %w", err)
-			} else if r, ok := out.(interface{ whole() error }); ok {
-				err = r.whole()
-			}
-			if err == nil {
+			if err = decodeReply(data, out); err == nil {
 				return nil
 			}
 			err = &temporaryError{err: err}
@@ -277,6 +272,17 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 			return err
 		}
 	}
+}
+
+// decodeReply decodes a reply. What its method whole, if it has one, says against it is an error.
+func decodeReply(data []byte, out any) error {
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("the reply cannot be read: %w", err)
+	}
+	if r, ok := out.(interface{ whole() error }); ok {
+		return r.whole()
+	}
+	return nil
 }
 
 // once makes a request a single time.

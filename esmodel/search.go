@@ -226,12 +226,7 @@ func (s *shards) whole() error {
 
 // read decodes a reply; one that is not whole is an error that may pass.
 func (s *searchPage) read(data []byte) error {
-	err := json.Unmarshal(data, s)
-	if err != nil {
-		err = fmt.Errorf("the reply cannot be read: %w", err)
-	} else {
-		err = s.whole()
-	}
+	err := decodeReply(data, s)
 	switch {
 	case err != nil:
 	case s.TimedOut:

@@ -132,19 +132,13 @@ func (d *Stream) open() (err error) {
 	switch d.format {
 	case "gzip":
 		g := newGunzip(&d.in)
-		d.pulled = newPulled(g)
-		d.free = func() {
-			d.pulled.stop()
-			g.free()
-		}
+		d.pulled, d.free = newPulled(g), g.free
 	case "zstd":
 		var z *zstd.Decoder
 		if z, err = newZstd(); err != nil {
 			return err
 		}
-		d.pulled = newPulled(z)
-		d.free = func() {
-			d.pulled.stop()
+		d.pulled, d.free = newPulled(z), func() {
 			if z.Reset(nil) == nil {
 				zstds.Put(z)
 			}
@@ -387,6 +381,7 @@ func (d *Stream) Close() error {
 		d.frames.rest() // waits for what is at work
 	}
 	if d.free != nil {
+		d.pulled.stop()
 		d.free()
 		d.free = nil
 	}

@@ -452,7 +452,7 @@ func (r *Reader) readPiece() error {
 	}
 	line := append(r.block[:0], left...)
 	r.pos, r.end, r.have = 0, 0, 0
-	for r.end == 0 && r.err == nil {
+	for whole := false; !whole && r.err == nil; {
 		if len(line) > r.opt.MaxLine && !r.skipping {
 			r.skipping = true
 			return errLongLine
@@ -460,18 +460,16 @@ func (r *Reader) readPiece() error {
 		var p []byte
 		p, r.err = r.pieces.Piece()
 		n := bytes.IndexByte(p, '\n') + 1
-		r.end = n
-		if n == 0 {
+		if whole = n > 0; !whole {
 			n = len(p)
 		}
 		line, r.piece = append(line, p[:n]...), p[n:]
 		if r.skipping {
-			line = line[:0]
+			line, r.skipping = line[:0], !whole
 		}
-	}
-	if r.end > 0 {
-		r.skipping = false
-		r.end = len(line)
+		if whole {
+			r.end = len(line)
+		}
 	}
 	r.have = len(line)
 	r.block = append(line, make([]byte, slack)...)

@@ -136,10 +136,13 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
 		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg, pipe: pipe})
 	}
-	// Else heads are read twice. Fewer logs may be read ahead by several workers, and then
-	// from their start; and bad lines are looked for in all of a log first.
-	if len(logs) >= cfg.Workers && !cfg.Settings.SkipBad {
-		cfg.keptHead = cmp.Or(cfg.keptHead, allHeads/max(len(logs), 1))
+	switch {
+	case len(logs) < cfg.Workers || cfg.Settings.SkipBad:
+		// Several workers read fewer logs ahead, and from their start; bad lines are looked
+		// for in all of a log first. Heads are read twice then.
+		cfg.keptHead = 0
+	case cfg.keptHead == 0:
+		cfg.keptHead = allHeads / len(logs)
 	}
 	sortLogs(p.logs)
 	if err := p.readHeads(ctx); err != nil {
