@@ -83,7 +83,7 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 //
 // Decompressing runs in the goroutine that reads: the caller's where many logs keep
 // all cores busy, one of its own where a Reader reads ahead (gzip gives 1.6 GB/s a
-// core where parsing takes 6 to 15; zstd gives 2.6, xz 0.19); see Parallel for more of them.
+// core where parsing takes 6 to 15; zstd gives 2.6, xz 0.19).
 // While it is open, a gzip costs 0.1 MB of memory, a zstd or xz as much as its window
 // and a little: 2 MiB as `zstd` makes it, 8 MiB as `xz` does.
 func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
@@ -108,27 +108,8 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	return d, nil
 }
 
-// Parallel has up to so many goroutines decompress ahead of Read what was packed in
-// pieces: zstd of several frames (by pzstd, seekable, or parts put together with cat)
-// and gzip whose members tell their size (bgzip). What Read returns stays the same,
-// byte for byte and error for error. It must be called before the first Read.
-//
-// What the programs gzip and zstd write is one piece, which can be decompressed from
-// its start only; so is what follows the first frame of more than 32 MiB.
-// In memory are no more than 64 MiB of it, and as much packed.
-func (d *Stream) Parallel(workers int) {
-	if workers > 0 && (d.format == "zstd" || d.format == "gzip") {
-		d.frames = &frames{src: &d.in, format: d.format, workers: workers}
-	}
-}
-
-// open starts to decompress the whole of the input, or the rest that is not for frames.
+// open starts to decompress.
 func (d *Stream) open() (err error) {
-	if f := d.frames; f != nil {
-		in := d.in
-		d.in = source{r: &putBack{f.rest(), &in}, n: f.at}
-		d.frames = nil
-	}
 	switch d.format {
 	case "gzip":
 		g := newGunzip(&d.in)
@@ -157,13 +138,12 @@ func (d *Stream) open() (err error) {
 // windows.
 var gzips, zstds sync.Pool
 
-// newZstd is one for a stream, or for pieces that fit the memory they are given.
+// newZstd returns a decompressor that holds no more than the window of one stream.
 func newZstd() (*zstd.Decoder, error) {
 	if z, ok := zstds.Get().(*zstd.Decoder); ok {
 		return z, nil
 	}
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeAllCapLimit(true))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // skippable says that data starts with a frame that zstd skips, as pzstd's does.
@@ -207,7 +187,6 @@ var errWindow = errors.New("its window is larger than 128 MiB")
 type Stream struct {
 	name, format string
 	in           source
-	frames       *frames   // they come first, if not nil
 	out          io.Reader // nil: not open yet, or pulled is there
 	pulled       *pulled
 	piece        []byte // what Read has left of one
@@ -218,11 +197,6 @@ type Stream struct {
 
 // Read reads on.
 func (d *Stream) Read(p []byte) (int, error) {
-	if d.frames != nil && d.err == nil {
-		if n, ok := d.frames.read(p); ok {
-			return n, nil
-		}
-	}
 	if err := d.ready(); err != nil {
 		return 0, err
 	}
@@ -264,7 +238,7 @@ func (d *Stream) ready() error {
 
 // InPieces says that Piece can be called.
 func (d *Stream) InPieces() bool {
-	return d.frames == nil && (d.format == "gzip" || d.format == "zstd")
+	return d.format == "gzip" || d.format == "zstd"
 }
 
 // Light says that staying open costs d less than to start again: it took work to get
@@ -377,9 +351,6 @@ func (d *Stream) explain(err error) error {
 // Close frees the window, and closes the closer.
 func (d *Stream) Close() error {
 	d.err = fs.ErrClosed // what is freed may be another stream's next
-	if d.frames != nil {
-		d.frames.rest() // waits for what is at work
-	}
 	if d.free != nil {
 		d.pulled.stop()
 		d.free()

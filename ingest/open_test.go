@@ -102,6 +102,25 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpen_OtherPrograms: files of many frames or members, as pzstd and bgzip write them.
+func TestOpen_OtherPrograms(t *testing.T) {
+	t.Parallel()
+	log := randrw(t)
+	for file, want := range map[string][]byte{"pzstd-1.5.4.zst": bytes.Repeat(log, 24), "bgzip-1.16.gz": log} {
+		in, err := ingest.Open("testdata/packed/"+file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(in)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, want %d: %v", file, len(got), len(want), err)
+		}
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestOpen_Short: files shorter than what tells the format.
 func TestOpen_Short(t *testing.T) {
 	t.Parallel()

@@ -580,6 +580,14 @@ func inPieces(t testing.TB, data []byte, size int) map[string]*Stream {
 	return streams
 }
 
+// pieces cuts data into pieces of size bytes, each made what pack returns.
+func pieces(data []byte, size int, pack func([]byte) []byte) (all []byte) {
+	for piece := range slices.Chunk(data, size) {
+		all = append(all, pack(piece)...)
+	}
+	return all
+}
+
 // storedMember is a member of a gzip (RFC 1952, 2.3) with one stored block (RFC 1951, 3.2.4).
 func storedMember(data []byte) []byte {
 	b := []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF, 1}

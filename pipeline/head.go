@@ -21,7 +21,7 @@ const recordRoom = 16
 // quantum: its geometry, whether its stamps are absolute, and for each direction
 // that shows up early where its windows lie and whether it looks damaged.
 func readHead(l *logState) error {
-	in, err := openLog(l, 0)
+	in, err := openLog(l)
 	if err != nil {
 		return err
 	}

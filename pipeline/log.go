@@ -98,10 +98,9 @@ var (
 	fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 )
 
-// openLog opens a log for reading from its start, decompressed by so many goroutines
-// more where its format allows that. Standard input and pipes can be opened only once;
+// openLog opens a log for reading from its start. Standard input and pipes can be opened only once;
 // a file must be the same each time.
-func openLog(l *logState, workers int) (_ *opened, err error) {
+func openLog(l *logState) (_ *opened, err error) {
 	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
 	if path != "-" {
 		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
@@ -124,7 +123,6 @@ func openLog(l *logState, workers int) (_ *opened, err error) {
 	}
 	block := l.cfg.block
 	if !l.pipe {
-		o.stream.Parallel(workers)
 		block = max(block, minBlock)
 	}
 	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()})
@@ -283,7 +281,7 @@ const namedSkips = 3
 // any more, and further as long as fewer than quota histograms are held.
 func (l *logState) advance(target int64, quota int) error {
 	if l.again {
-		in, err := openLog(l, l.ahead)
+		in, err := openLog(l)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (s *scan) feed(r *ingest.Record) {
 
 // scanLog reads the whole of a log that can be read again.
 func scanLog(ctx context.Context, l *logState) (*scan, error) {
-	in, err := openLog(l, l.ahead)
+	in, err := openLog(l)
 	if err != nil {
 		return nil, err
 	}
