@@ -10,8 +10,12 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// lineError is what is wrong with a line and what to do about it.
-type lineError struct{ msg, hint string }
+// lineError is what is wrong with a line and what to do about it; log says that it is
+// wrong with all of the log.
+type lineError struct {
+	msg, hint string
+	log       bool
+}
 
 const (
 	skipIt  = "re-run fio or copy the log again, or pass --skip-bad to count and skip the line"
@@ -19,7 +23,7 @@ const (
 )
 
 func faultf(hint, format string, args ...any) *lineError {
-	return &lineError{fmt.Sprintf(format, args...), hint}
+	return &lineError{msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
 // maxColumns is what the largest geometry has: 32 groups.

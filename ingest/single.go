@@ -11,13 +11,19 @@ import (
 
 // Columns of a line in a log of single I/Os (write_lat_log): stamp, latency,
 // direction, block size; then, by version and option, offset (log_offset), priority,
-// and the time of issue (log_issue_time).
-const minSingle, maxSingle = 4, 7
+// and the time of issue (log_issue_time). With log_window_value=both the largest
+// latency stands before the direction: 0 for a single I/O, which has one latency only.
+const minSingle, maxSingle = 4, 8
+
+// minBoth is the fewest columns with log_window_value=both: versions that know it
+// always write the priority.
+const minBoth = 6
 
 // singles gathers the I/Os of one stamp: one record per direction comes out, so
 // that a log of single I/Os reads like one of histograms with a window of 1 ms.
 type singles struct {
-	columns int // of the log's lines; 0 before the first
+	columns int  // of the log's lines; 0 before the first
+	both    bool // log_window_value=both: the direction is in the fourth column
 	time    int64
 	line    int64 // of the stamp's first I/O
 	dirs    [Directions]struct {
@@ -97,7 +103,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 				return &r.rec, nil // fill says the same again
 			}
 		}
-		io, n := scanSingle(r.buf[r.pos:r.end], s.columns)
+		io, n := scanSingle(r.buf[r.pos:r.end], s.columns, s.both)
 		if n != 0 && n <= r.opt.MaxLine {
 			r.pos += n
 			r.line++
@@ -110,7 +116,11 @@ func (r *Reader) nextSingle() (*Record, error) {
 			}
 			var bad *lineError
 			if io, bad = r.parseSingle(line); bad != nil {
-				return nil, &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+				pe := &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+				if bad.log {
+					pe.Line = 0
+				}
+				return nil, pe
 			}
 		}
 		if r.columns != 0 && io.time == s.time {
@@ -126,7 +136,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 // it, with that many columns. It returns the line's length with the newline, or 0 for
 // any other line, good or bad, which parseSingle then reads. It is the parser's hot
 // path: the careful way alone came to a third of its speed.
-func scanSingle(b []byte, columns int) (io singleIO, n int) {
+func scanSingle(b []byte, columns int, both bool) (io singleIO, n int) {
 	if columns == 0 {
 		return io, 0
 	}
@@ -142,12 +152,20 @@ func scanSingle(b []byte, columns int) (io singleIO, n int) {
 	for ; p < len(b) && p < start+15 && b[p]-'0' <= 9; p++ {
 		io.latency = io.latency*10 + int64(b[p]-'0')
 	}
-	if p == start || p+5 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= Directions || b[p+3] != ',' || b[p+4] != ' ' {
+	col := 3
+	if both {
+		if p+3 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2] != '0' {
+			return io, 0
+		}
+		p += 3
+		col++
+	}
+	if p == start || p+6 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= Directions || b[p+3] != ',' || b[p+4] != ' ' || b[p+5] == '0' {
 		return io, 0
 	}
 	io.dir = Direction(b[p+2] - '0')
 	p += 5
-	for col := 3; ; col++ {
+	for ; ; col++ {
 		start = p
 		for p < len(b) && b[p]-'0' <= 9 {
 			p++
@@ -179,6 +197,7 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 	if n := bytes.Count(line, []byte(",")) + 1; n > maxSingle && r.single.columns == 0 {
 		return io, faultf("pass it by its own name (NAME_clat_hist.N.log)", "%d columns, as in a histogram log; one of single I/Os has %d to %d", n, minSingle, maxSingle)
 	}
+	var values [maxSingle]uint64
 	fields := 0
 	for p := 0; ; fields++ {
 		p += blanks(line[p:])
@@ -198,16 +217,11 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 			return io, notNumber(line, start, fields, 0)
 		case fields == 0 && v > MaxTime:
 			return io, faultf(skipIt, "the stamp %d ms is beyond the year 2200", v)
-		case fields == 0:
-			io.time = int64(v)
 		case fields == 1 && v > maxLatency:
 			return io, faultf(singleHint, "a latency of %s: no I/O takes longer than a month", excerpt(line[start:start+n]))
-		case fields == 1:
-			io.latency = int64(v) * r.geometry.Unit
-		case fields == 2 && v >= Directions:
-			return io, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", v)
-		case fields == 2:
-			io.dir = Direction(v)
+		}
+		if fields < maxSingle {
+			values[fields] = v
 		}
 		if p == len(line) {
 			break
@@ -215,18 +229,71 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		p++
 	}
 	fields++
-	io.line = r.line
 	switch s := &r.single; {
-	case s.columns == 0 && fields >= minSingle:
-		s.columns = fields
-	case fields != s.columns && r.cut:
+	case fields != s.columns && r.cut && (s.columns != 0 || fields < minSingle):
 		return io, cutSingle(fields, s.columns)
 	case fields != s.columns && s.columns != 0:
 		return io, faultf(skipIt, "%d columns, want %d: line cut short?", fields, s.columns)
 	case fields < minSingle:
 		return io, faultf(singleHint, "%d columns: a log of single I/Os has %d to %d", fields, minSingle, maxSingle)
 	}
-	return io, nil
+	first := r.single.columns == 0
+	both := r.single.both
+	if first {
+		if both, bad = layout(values, fields); bad != nil {
+			return io, bad
+		}
+	}
+	dir, size := values[2], values[3]
+	if both {
+		dir, size = values[3], values[4]
+	}
+	switch {
+	case dir >= Directions:
+		return io, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", dir)
+	case size == 0:
+		bad = faultf("run fio again without log_avg_msec, or pass --skip-bad",
+			"it holds averages (block size 0, as log_avg_msec makes them), and of averages there are no percentiles")
+		bad.log = first
+		return io, bad
+	case both && values[2] != 0:
+		return io, faultf(singleHint, "two latencies of one I/O, %d and %d", values[1], values[2])
+	}
+	r.single.columns, r.single.both = fields, both
+	return singleIO{time: int64(values[0]), latency: int64(values[1]) * r.geometry.Unit, dir: Direction(dir), line: r.line}, nil
+}
+
+// layout tells from a log's first line whether the direction is in its fourth
+// column (log_window_value=both) or, as in all other logs, in its third.
+func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
+	plain := values[2] < Directions && columns < maxSingle
+	both = values[3] < Directions && columns >= minBoth
+	switch {
+	case !both && columns == maxSingle:
+		return false, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", values[3])
+	case !both || !plain:
+		return both, nil
+	case values[3] == 0: // the block size of averages, with an offset of 0, or the direction
+		return values[4] != 0, nil
+	case values[2] != 0 && values[4] != 0: // of a single I/O the second latency is 0
+		return false, nil
+	case values[4] < minBlock:
+		return false, faultf(singleHint, "cannot tell which column holds the direction: %d and %d can both be one", values[2], values[3])
+	}
+	return true, nil
+}
+
+// minBlock is the smallest block size of disks, in bytes.
+const minBlock = 512
+
+// ExtraColumns is the number of columns that log_offset and log_issue_time added to a
+// log of single I/Os, as far as its lines tell; 0 before the first.
+func (r *Reader) ExtraColumns() int {
+	usual := minSingle + 1 // with the priority
+	if r.single.both {
+		usual++
+	}
+	return max(r.single.columns-usual, 0)
 }
 
 // maxLatency is the longest latency that is believed, in ns or, of fio 2, in us.

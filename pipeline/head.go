@@ -101,10 +101,10 @@ func (l *logState) startOver() {
 // it before the first quantum.
 func (l *logState) readFirst() error {
 	l.g, l.IntervalHow = *l.single(), "single I/Os"
-	if avg, how := l.option("log_avg_msec"); avg > 0 {
-		return l.at(0, fmt.Sprintf("it holds averages over %d ms (log_avg_msec, says %s), and of averages there are no percentiles", avg, how), "run fio again without log_avg_msec, or pass --skip-bad")
-	}
 	r, err := l.read()
+	if errors.Is(err, io.EOF) && l.lines > 0 {
+		return l.unread()
+	}
 	if errors.Is(err, io.EOF) {
 		l.Empty = true
 		return l.close()
@@ -113,6 +113,7 @@ func (l *logState) readFirst() error {
 		return err
 	}
 	l.Geometry, l.more = l.g, true
+	l.extra = l.in.reader.ExtraColumns()
 	l.Absolute = r.Time > absoluteFrom
 	l.now = r.Time * msec
 	if l.keeps {
@@ -145,9 +146,7 @@ func (l *logState) headDone() bool {
 // and then fio's JSON has all of its I/Os.
 func (l *logState) bare() error {
 	if l.lines > 0 {
-		first := *l.skipped[0]
-		first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.lines, first.Msg)
-		return &first
+		return l.unread()
 	}
 	l.Empty = true
 	if l.Entry == nil {
@@ -160,6 +159,13 @@ func (l *logState) bare() error {
 	c, _ := l.option("log_hist_coarseness")
 	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
 	return nil
+}
+
+// unread is the error for a log all of whose lines were skipped.
+func (l *logState) unread() error {
+	first := *l.skipped[0]
+	first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.lines, first.Msg)
+	return &first
 }
 
 // option is a whole number that the job was given, and where that is known from.

@@ -206,6 +206,7 @@ type logState struct {
 	now   int64 // the latest line's stamp, ns on the log's clock
 	end   int64 // end of the last I/O placed, ns on the run's clock
 
+	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
 	disowned bool // fio's JSON turned out to be another run's
 
 	covers int64 // end of the log as of the last round: end, or math.MaxInt64 while it goes on

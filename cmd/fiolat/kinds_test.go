@@ -101,7 +101,7 @@ func TestKindsFlag(t *testing.T) {
 	succeed(t, "ingest", "--kind", "slat,lat", "--output", docs, three)
 	page := t.TempDir() + "/page.html"
 	averages := t.TempDir()
-	for name, text := range map[string]string{"x_clat_hist.1.log": string(goodLog(t)), "x_lat.1.log": "500, 5, 0, 4096\n", "x.fio": "[x]\nioengine=null\nlog_avg_msec=500\nlog_hist_msec=1000\nwrite_hist_log=x\nwrite_lat_log=x\n"} {
+	for name, text := range map[string]string{"x_clat_hist.1.log": string(goodLog(t)), "x_lat.1.log": "500, 5, 0, 0\n", "x.fio": "[x]\nioengine=null\nlog_avg_msec=500\nlog_hist_msec=1000\nwrite_hist_log=x\nwrite_lat_log=x\n"} {
 		if err := os.WriteFile(averages+"/"+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestKindsFlag(t *testing.T) {
 		{"all, of a file beside a folder", []string{"ingest", "--dry-run", "--kind", "all", hists + "/exact_clat_hist.1.log", three}, exitOK, "lat:\n"},
 		{"all of nothing", []string{"percentiles", "--kind", "all", t.TempDir()}, exitInput, "no fio histogram logs"},
 		{"all but averages", []string{"percentiles", "--kind", "all", "--skip-bad", averages}, exitOK, "left out: no lat logs that can be read"},
-		{"averages", []string{"percentiles", "--kind", "all", averages}, exitInput, "averages over 500 ms"},
+		{"averages", []string{"percentiles", "--kind", "all", averages}, exitInput, "it holds averages"},
 		{"averages alone", []string{"percentiles", "--kind", "lat", "--skip-bad", averages}, exitInput, "all 1 logs were skipped"},
 		{"which kind of standard input", []string{"percentiles", "--kind", "all", "-"}, exitUsage, "-: it may be of clat or of slat"},
 		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage, `--kind "blat": want clat, slat or lat`},
