@@ -74,6 +74,13 @@ docs-check: ## fail if the generated pages are not what the code generates
 integration: ## tests with fio, and against real Elasticsearch servers of the versions ES_SERVERS
 	scripts/integration $(ES_SERVERS)
 
+.PHONY: times
+times: ## tests that compare real times, on an idle machine: the probe with the kernel and fio, how soon live documents are found
+	FIOLAT_TEST_TIMES=1 go test -count=1 -v -tags integration -run '^TestTimes' ./internal/probe
+	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
+	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
+	FIOLAT_TEST_TIMES=1 go test -count=1 -v -tags integration -run '^TestLiveInTime$$' ./cmd/fiolat
+
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
