@@ -94,11 +94,11 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 				return bad("a section in an included file", "fio allows options only")
 			}
 			if !strings.HasSuffix(text, "]") || len(text) < 3 {
-				return bad(fmt.Sprintf("%q is no [section]", text), "write [name]")
+				return bad("a [section] without a name or its closing bracket", "write [name]")
 			}
 			p.section(text[1:len(text)-1], line)
 		case p.current == nil:
-			return bad(fmt.Sprintf("option %q before any [section]", text), "is this a fio job file?")
+			return bad("an option before any [section]", "is this a fio job file?")
 		case strings.HasPrefix(text, "include ") || strings.HasPrefix(text, "include\t"):
 			if depth == maxInclude {
 				return bad("included too deep", "does a file include itself?")

@@ -116,9 +116,9 @@ func TestParseJobFileInclude(t *testing.T) {
 func TestParseJobFileErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no section":   {"[global]\nbs=4k\n", "x.fio: no job section ([name]) in it; pass the job file that fio was run with"},
-		"option first": {"\nbs=4k\x1b[2J\n[a]", `x.fio:2: option "bs=4k\x1b[2J" before any [section]; is this a fio job file?`},
-		"no bracket":   {"[a]\n[b\n", `x.fio:2: "[b" is no [section]; write [name]`},
-		"no name":      {"[]\n", `x.fio:1: "[]" is no [section]; write [name]`},
+		"option first": {"\nbs=4k\x1b[2J\n[a]", `x.fio:2: an option before any [section]; is this a fio job file?`},
+		"no bracket":   {"[a]\n[b\n", `x.fio:2: a [section] without a name or its closing bracket; write [name]`},
+		"no name":      {"[]\n", `x.fio:1: a [section] without a name or its closing bracket; write [name]`},
 		"a long line":  {"[a]\n" + strings.Repeat("x", maxJobLine+1), "x.fio:2: bufio.Scanner: token too long; is this a fio job file?"},
 		"too many":     {"[a]\nnumjobs=999999999\n[b]\nnumjobs=999999999\n", "x.fio: 2097154 threads are more than fio starts; is this a fio job file?"},
 	} {

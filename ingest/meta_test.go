@@ -249,12 +249,12 @@ func TestParseMetaErrors(t *testing.T) {
 		"empty":        {"", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
 		"text":         {"fio: nothing\nto see\n", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
 		"cut":          {minimal[:len(minimal)-5], "x.json:5: fio's JSON breaks off at the end of the file; pass the whole output of fio --output-format=json+"},
-		"broken":       {"hello\n" + strings.Replace(minimal, `"jobs" :`, `"jobs" ?`, 1), `x.json:6: not JSON: unexpected '?'; pass the whole output of fio --output-format=json+`},
+		"broken":       {"hello\n" + strings.Replace(minimal, `"jobs" :`, `"jobs" ?`, 1), `x.json:6: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
 		"cut string":   {"{\"fio version\": \"fio-3\n\"", "x.json:1: not JSON: a line ends inside a string; pass the whole output of fio --output-format=json+"},
 		"other JSON":   {"\n{\"a\": 1}", "x.json:2: JSON, but no jobs of fio in it; pass the whole output of fio --output-format=json+"},
 		"too deep":     {`{"fio version": "x", "a": ` + strings.Repeat("[", 1<<21), "x.json:1: JSON nested too deep; pass the whole output of fio --output-format=json+"},
 		"escape":       {`{"fio version": "\u12x4"}`, `x.json:1: not JSON: \u without four digits; pass the whole output of fio --output-format=json+`},
-		"endless word": {`{"fio version": ` + strings.Repeat("a", 100), `x.json:1: not JSON: unexpected 'a'; pass the whole output of fio --output-format=json+`},
+		"endless word": {`{"fio version": ` + strings.Repeat("a", 100), `x.json:1: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := ParseMeta(strings.NewReader(c.text), "x.json")

@@ -157,14 +157,15 @@ func (s *jsonScan) want(c byte) error {
 		return err
 	}
 	if got != c {
-		return s.unexpected(got)
+		return s.unexpected()
 	}
 	_, err = s.next()
 	return err
 }
 
-func (s *jsonScan) unexpected(c byte) error {
-	return &syntaxError{s.line, fmt.Sprintf("not JSON: unexpected %q", c)}
+// unexpected does not quote the byte: it may be one of a file that nobody is to see.
+func (s *jsonScan) unexpected() error {
+	return &syntaxError{s.line, "not JSON: an unexpected character"}
 }
 
 // key reads a key and its colon. The first key of an object tells a document.
@@ -176,7 +177,7 @@ func (s *jsonScan) key(first bool) (string, error) {
 	if c, err := s.peek(); err != nil {
 		return "", err
 	} else if c != '"' {
-		return "", s.unexpected(c)
+		return "", s.unexpected()
 	}
 	k, err := s.quoted()
 	if err != nil {
@@ -258,7 +259,7 @@ func (s *jsonScan) more(end byte) (bool, error) {
 		return false, err
 	}
 	if c != ',' && c != end {
-		return false, s.unexpected(c)
+		return false, s.unexpected()
 	}
 	s.next() //nolint:errcheck // peeked
 	return c == ',', nil
@@ -407,7 +408,7 @@ func (s *jsonScan) word() (string, error) {
 		}
 		s.back(c)
 		if len(s.buf) == 0 || len(s.buf) == 64 {
-			return "", s.unexpected(c)
+			return "", s.unexpected()
 		}
 		return string(s.buf), nil
 	}

@@ -154,13 +154,16 @@ func notNumber(line []byte, start, field, columns int) *lineError {
 		if text[i] == 0 {
 			what = " (a file system's zeros after a crash, or UTF-16 text)"
 		}
-		return faultf(notALog, "column %d: binary data, byte 0x%02x%s in %s", field+1, text[i], what, excerpt(text))
+		return faultf(notALog, "column %d: binary data%s", field+1, what)
 	}
 	switch {
 	case len(text) == 0:
 		return faultf(skipIt, "column %d is empty", field+1)
 	case text[0] == '-' && len(text) > 1 && text[1]-'0' <= 9:
-		return faultf(skipIt, "column %d: %s is negative", field+1, excerpt(text))
+		return faultf(skipIt, "column %d is negative", field+1)
+	}
+	if len(bytes.Trim(text, "0123456789 \t")) > 0 {
+		return faultf(notALog, "column %d is not a number", field+1)
 	}
 	return faultf(notALog, "column %d: %s is not a number", field+1, excerpt(text))
 }
@@ -216,11 +219,12 @@ func byteOrderMark(line []byte) *lineError {
 	return nil
 }
 
-// excerpt quotes the start of what was found, fit for a terminal.
+// excerpt quotes the start of digits and blanks. Other bytes are never quoted: a link
+// or a mistake may have led to a file that nobody is to see.
 func excerpt(b []byte) string {
 	const most = 40
 	if len(b) > most {
-		return `"` + Printable(string(b[:most])) + `..."`
+		return `"` + string(b[:most]) + `..."`
 	}
-	return `"` + Printable(string(b)) + `"`
+	return `"` + string(b) + `"`
 }

@@ -312,7 +312,7 @@ func (r *renderer) csv(unit string, divisor float64) {
 			iops = plain(row.IOPS)
 		}
 		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
-			ingest.Printable(row.Dims.Host), ingest.Printable(row.Dims.Job), ingest.Printable(row.Dims.Log), r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
+			csvName(row.Dims.Host), csvName(row.Dims.Job), csvName(row.Dims.Log), r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
 		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
 		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
 	}
@@ -320,6 +320,16 @@ func (r *renderer) csv(unit string, divisor float64) {
 		w.Flush()
 		return w.Error()
 	}
+}
+
+// csvName is a name as a cell of CSV. Whoever named a host or a job must not make a
+// spreadsheet compute: what would be a formula gets a quote in front.
+func csvName(name string) string {
+	name = ingest.Printable(name)
+	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
+		return "'" + name
+	}
+	return name
 }
 
 // table is for people: only the columns that say something, and rounded.

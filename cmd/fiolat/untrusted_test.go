@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -141,6 +143,79 @@ func TestHostileNames(t *testing.T) {
 	var doc struct{ Run struct{ Name string } }
 	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != strings.ToValidUTF8(hostile, "\uFFFD") {
 		t.Errorf("the name in the document is %q, %v", doc.Run.Name, err)
+	}
+}
+
+// TestFormulas: no name makes a cell of CSV that a spreadsheet computes.
+func TestFormulas(t *testing.T) {
+	t.Parallel()
+	meta, err := os.ReadFile(real + "/gaps/fio.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{`=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log."+strings.ReplaceAll(name, "/", "")), goodLog(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "fio.json"), bytes.Replace(meta, []byte(`"jobname" : "gaps"`), []byte(`"jobname" : "`+name+`"`), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "csv", "--by", "host,job", dir)
+		rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
+		if code != exitOK || err != nil || !strings.Contains(stdout, "'"+name[:2]) {
+			t.Fatalf("exit %d, %v\n%.500s%s", code, err, stdout, stderr)
+		}
+		for _, row := range rows {
+			for _, cell := range row {
+				if cell != "" && strings.Contains("=+-@", cell[:1]) {
+					t.Fatalf("a formula: %q", cell)
+				}
+			}
+		}
+	}
+}
+
+// TestForeignFile: of a file that a link or a mistake put in the place of a log, of fio's
+// JSON or of a job file, nothing comes out: neither on the screen nor in documents.
+func TestForeignFile(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{
+		"canary:$6$salt:19000:0:99999:7:::\ncanary:x:0:0::/root:/bin/sh\n",
+		"-----BEGIN PRIVATE KEY-----\ncanary+/=\n", "{canary: 1}\n", "[canary\nioengine=canary\n", "\x00canary\x01\n", "-canary, 1, 2\n",
+	} {
+		for _, name := range []string{"a_clat_hist.1.log", "a_clat_hist.2.log", "a_clat.1.log", "fio.json", "job.fio"} {
+			dir, foreign := t.TempDir(), filepath.Join(t.TempDir(), "foreign")
+			if err := os.WriteFile(foreign, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if name != "a_clat_hist.1.log" {
+				if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), goodLog(t), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(foreign, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			for _, args := range [][]string{
+				{"inspect", dir}, {"percentiles", "--skip-bad", dir}, {"percentiles", "--kind", "clat,slat", dir}, {"ingest", "--start", "0", "--skip-bad", "--output", out, dir},
+				{"percentiles", "--fio-json", foreign, dir}, {"percentiles", "--like", "fiologparser_hist", "--job-file", foreign, foreign}, {"load", foreign},
+			} {
+				_, stdout, stderr := fiolat(t, nil, args...)
+				said := stdout + stderr
+				filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+					if err == nil && !d.IsDir() {
+						b, _ := os.ReadFile(path)
+						said += string(b)
+					}
+					return nil
+				})
+				if strings.Contains(said, "canar") {
+					t.Errorf("%q as %s, %q:\n%s", content, name, args[:2], said)
+				}
+			}
+		}
 	}
 }
 

@@ -27,9 +27,7 @@ func jobInterval(path string) (*int64, error) {
 	indent := 0
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n")
 	for i, line := range lines {
-		fail := func(format string, args ...any) error {
-			return fmt.Errorf("%s:%d: %s", path, i+1, fmt.Sprintf(format, args...))
-		}
+		fail := func(what string) error { return fmt.Errorf("%s:%d: %s", path, i+1, what) }
 		value := strings.Trim(line, pySpace)
 		if value == "" {
 			// A blank line belongs to a value that goes on behind it.
@@ -45,7 +43,7 @@ func jobInterval(path string) (*int64, error) {
 		if current != nil && option != "" && depth > indent {
 			// Deeper than the option above it: a further line of its value.
 			if current.values[option] == nil {
-				return nil, fail("%q is indented under an option without a value", value)
+				return nil, fail("an indented line under an option without a value")
 			}
 			*current.values[option] += "\n" + value
 			continue
@@ -58,7 +56,7 @@ func jobInterval(path string) (*int64, error) {
 			case name == defaults.name:
 				current = defaults
 			case seen[name]:
-				return nil, fail("section [%s] is there twice", name)
+				return nil, fail("a section that is there twice")
 			default:
 				seen[name] = true
 				current = &section{name, map[string]*string{}}
@@ -67,7 +65,7 @@ func jobInterval(path string) (*int64, error) {
 			continue
 		}
 		if current == nil {
-			return nil, fail("%q before any section", value)
+			return nil, fail("an option before any section")
 		}
 		name, rest := value, (*string)(nil)
 		if delimiter := strings.IndexAny(value, "=:"); delimiter >= 0 {
@@ -77,10 +75,10 @@ func jobInterval(path string) (*int64, error) {
 		}
 		option = strings.ToLower(strings.TrimRight(name, pySpace))
 		if option == "" {
-			return nil, fail("%q has no name", value)
+			return nil, fail("an option without a name")
 		}
 		if _, twice := current.values[option]; twice {
-			return nil, fail("%s is there twice in [%s]", option, current.name)
+			return nil, fail("an option that is there twice in its section")
 		}
 		current.values[option] = rest
 	}
