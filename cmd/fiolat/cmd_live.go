@@ -54,7 +54,8 @@ func alertFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"}, Usage: "`URL` to POST " + of + " to, as JSON; tried again for 10 minutes"},
 		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
-		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input"},
+		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input; of the environment it gets PATH, HOME, LANG and FIOLAT_EVENT_ID"},
+		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Usage: "`VARIABLE` of the environment that the command gets as well; can be repeated"},
 	}
 }
 
@@ -200,7 +201,7 @@ func (s sayer) Write(p []byte) (int, error) {
 
 // alerts starts telling whom the flags name; nil if nobody.
 func (u *ui) alerts(c *cli.Context, rules bool) (*alert.Dispatcher, error) {
-	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Output: sayer{u}, Warn: u.warn}
+	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Env: c.StringSlice("alert-env"), Output: sayer{u}, Warn: u.warn}
 	if cfg.Webhook == "" && cfg.Command == "" {
 		return nil, nil
 	}

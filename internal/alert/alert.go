@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,8 +50,11 @@ type Config struct {
 	Webhook string
 	// Secret signs the requests; none without one.
 	Secret []byte
-	// Command is a line for sh, which gets the event on its standard input.
+	// Command is a line for sh, which gets the event on its standard input. Of the
+	// environment it gets PATH, HOME, LANG, FIOLAT_EVENT_ID, and the variables named in
+	// Env: it must not hold the secrets of whoever runs us.
 	Command string
+	Env     []string
 	// MaxWait is how long a request is tried again; default 10 min.
 	MaxWait time.Duration
 	// Output is where the command's own output goes; default nowhere.
@@ -248,7 +252,12 @@ func (d *Dispatcher) run(ctx context.Context, e Event) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", d.cfg.Command)
 	cmd.Stdin = bytes.NewReader(append(bytes.Clone(e.Body), '\n'))
-	cmd.Env = append(os.Environ(), "FIOLAT_EVENT_ID="+e.ID)
+	cmd.Env = []string{"FIOLAT_EVENT_ID=" + e.ID}
+	for _, name := range slices.Concat([]string{"PATH", "HOME", "LANG"}, d.cfg.Env) {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
 	cmd.Stdout, cmd.Stderr = d.cfg.Output, d.cfg.Output
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()

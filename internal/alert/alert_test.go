@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -139,6 +140,35 @@ func TestCommand(t *testing.T) {
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != "{\"n\":1}\n{\"n\":2}\n" || said.String() != "id1\nid2\n" {
 		t.Errorf("%q %q %v", got, said.String(), err)
+	}
+}
+
+// TestCommandEnvironment: the command gets what it needs of the environment, what is
+// named, and nothing else.
+func TestCommandEnvironment(t *testing.T) {
+	t.Setenv("ELASTICSEARCH_PASSWORD", "secret")
+	t.Setenv("PAGER_KEY", "one two")
+	t.Setenv("LANG", "C.UTF-8")
+	var said bytes.Buffer
+	d, err := New(Config{Command: "env", Env: []string{"PAGER_KEY", "NOT_THERE"}, Output: &said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Raise(event(1))
+	if told, lost := d.Close(t.Context()); told != 1 {
+		t.Fatal(lost)
+	}
+	got := map[string]string{}
+	for line := range strings.Lines(said.String()) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		got[name] = value
+	}
+	for _, own := range []string{"PWD", "OLDPWD", "SHLVL", "_"} { // sh's own
+		delete(got, own)
+	}
+	want := map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "LANG": "C.UTF-8", "PAGER_KEY": "one two", "FIOLAT_EVENT_ID": "id1"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
