@@ -282,14 +282,10 @@ func (d *Dir) makeData(ctx context.Context) error {
 		return d.at("open", dataName, err)
 	}
 	defer unix.Close(fd) //nolint:errcheck // synced
-	var st unix.Stat_t
-	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = unix.EINVAL
+	if err = d.onlyOurs(fd); err != nil {
+		return d.at("open", dataName, err)
 	}
-	if err != nil {
-		return d.at("stat", dataName, err)
-	}
-	if st.Size < d.layout.Data {
+	if st := &d.stat; st.Size < d.layout.Data {
 		const step = 1 << 20
 		buf := make([]byte, step)
 		for at := st.Size - st.Size%step; at < d.layout.Data; at += step {
@@ -318,6 +314,24 @@ func (d *Dir) makeData(ctx context.Context) error {
 	}
 	return nil
 }
+
+// onlyOurs says whether what is open is a file of ours under this one name: a hard link
+// that somebody planted leads to a file of its owner's. It is left in d.stat.
+func (d *Dir) onlyOurs(fd int) error {
+	switch err := unix.Fstat(fd, &d.stat); {
+	case err != nil:
+		return err
+	case d.stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return unix.EINVAL
+	case d.stat.Nlink != 1:
+		return errLinked
+	case int(d.stat.Uid) != os.Geteuid():
+		return unix.EPERM
+	}
+	return nil
+}
+
+var errLinked = errors.New("it has another name as well, by a hard link that we did not make; it is left alone")
 
 // scanPool takes the small files that are there into the pool. The last one may be
 // half written, if we were killed.
@@ -469,15 +483,20 @@ func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
 	if err != nil {
 		return at, time.Since(at), d.at("open", dataName, err)
 	}
+	var check time.Duration // is not part of the operation
 	if op == Read {
 		err = readAll(fd, d.block, offset)
 	} else {
-		err = writeAll(fd, d.block, offset)
+		opened := time.Now()
+		err = d.onlyOurs(fd)
+		if check = time.Since(opened); err == nil {
+			err = writeAll(fd, d.block, offset)
+		}
 	}
 	if e := unix.Close(fd); err == nil {
 		err = e
 	}
-	return at, time.Since(at), d.at(op.String(), dataName, err)
+	return at, time.Since(at) - check, d.at(op.String(), dataName, err)
 }
 
 // create adds a file to the pool. One that is there already is not ours.

@@ -106,6 +106,42 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestHardLink: a hard link planted in place of the large file is not written to, before
+// the probe begins nor while it runs.
+func TestHardLink(t *testing.T) {
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	if err := os.WriteFile(theirs, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	d := openDir(t, dir)
+	data := filepath.Join(dir, dirPrefix+"h", dataName)
+	plant := func() {
+		if err := os.Remove(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(theirs, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plant()
+	if _, _, err := d.Do(Write); !errors.Is(err, errLinked) {
+		t.Errorf("while it runs: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := OpenDir(t.Context(), dir, testConfig(nil)); !errors.Is(err, errLinked) {
+		t.Errorf("before: %v", err)
+		if err == nil {
+			again.Close()
+		}
+	}
+	if b, err := os.ReadFile(theirs); err != nil || string(b) != "precious" {
+		t.Errorf("the linked file holds %.100q, %v", b, err)
+	}
+}
+
 // Only what was made goes; what somebody else put there is named, and stays.
 func TestCleanup(t *testing.T) {
 	t.Run("all ours", func(t *testing.T) {
