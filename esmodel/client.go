@@ -3,11 +3,9 @@ package esmodel
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +16,8 @@ import (
 	"time"
 
 	elasticsearch "github.com/elastic/go-elasticsearch/v8"
+
+	"fiolat/internal/secret"
 )
 
 const (
@@ -96,7 +96,7 @@ type Client struct {
 	onWait  func(Wait)
 	first   time.Duration // pause before the second attempt
 	local   bool          // all nodes are on this machine
-	secrets *strings.Replacer
+	secrets *secret.Mask
 	spoken  atomic.Bool // a node has answered as Elasticsearch does
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
@@ -115,7 +115,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if c.maxWait == 0 {
 		c.maxWait = DefaultMaxWait
 	}
-	c.secrets = cfg.secrets()
+	c.secrets = secret.Credentials(cfg.Username, cfg.Password, cfg.APIKey, cfg.ServiceToken)
 	secure := nodes[0].Scheme == "https"
 	c.local = loopback(nodes)
 	if !secure && (cfg.Username != "" || cfg.APIKey != "" || cfg.ServiceToken != "") && !c.local {
@@ -192,31 +192,6 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		return nil, &UsageError{Msg: "more than one of user and password, API key, and service token", Hint: "pass one of them"}
 	}
 	return out, nil
-}
-
-// secrets replaces each secret, as it is and as it may be written down by whoever
-// got it: in a header, a URL, JSON, a page of HTML.
-func (c *Config) secrets() *strings.Replacer {
-	var out []string
-	add := func(s string) {
-		if s != "" {
-			quoted := encode(s)
-			for _, form := range []string{s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1 : len(quoted)-1]), html.EscapeString(s)} {
-				out = append(out, form, "***")
-			}
-		}
-	}
-	if c.Username != "" {
-		add(base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)))
-	}
-	add(c.Password)
-	add(c.APIKey)
-	if key, err := base64.StdEncoding.DecodeString(c.APIKey); err == nil {
-		_, secret, _ := strings.Cut(string(key), ":")
-		add(secret)
-	}
-	add(c.ServiceToken)
-	return strings.NewReplacer(out...)
 }
 
 func loopback(nodes []*url.URL) bool {
@@ -368,7 +343,7 @@ func (c *Client) hide(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text := c.secrets.Replace(err.Error()); text != err.Error() {
+	if text := c.secrets.Hide(err.Error()); text != err.Error() {
 		return errors.New(text)
 	}
 	return err
@@ -376,6 +351,6 @@ func (c *Client) hide(err error) error {
 
 func (c *Client) clean(why *cause) {
 	for ; why != nil; why = why.CausedBy {
-		why.Type, why.Reason = c.secrets.Replace(why.Type), c.secrets.Replace(why.Reason)
+		why.Type, why.Reason = c.secrets.Hide(why.Type), c.secrets.Hide(why.Reason)
 	}
 }

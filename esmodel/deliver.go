@@ -313,7 +313,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	}
 	for n := 0; err == nil && n < len(todo); n++ {
 		if !bytes.Equal(s.items[n].id, b.idOf(todo[n])) {
-			err = fmt.Errorf("the reply is about document %q where %q was sent", w.c.secrets.Replace(string(s.items[n].id)), b.idOf(todo[n]))
+			err = fmt.Errorf("the reply is about document %q where %q was sent", w.c.secrets.Hide(string(s.items[n].id)), b.idOf(todo[n]))
 		}
 	}
 	if err != nil {

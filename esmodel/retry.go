@@ -76,7 +76,7 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	if json.Unmarshal(body, &reply) == nil && len(reply.Error) > 0 {
 		why = readCause(reply.Error)
 	} else {
-		text := c.secrets.Replace(string(body)) // before it is cut: half a secret is one, too
+		text := c.secrets.Hide(string(body[:min(len(body), 64<<10)])) // before it is cut to what is shown: half a secret is one, too
 		why = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(text[:min(len(text), 200)])}
 	}
 	c.clean(&why)

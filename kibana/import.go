@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"fiolat/ingest"
+	"fiolat/internal/secret"
 )
 
 // Config says where Kibana is and who we are. It holds secrets: print String.
@@ -266,10 +267,5 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 
 // safe is text of a server without control characters and without our secrets.
 func (c Config) safe(s string) string {
-	for _, secret := range []string{c.Password, c.APIKey, c.ServiceToken} {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "***")
-		}
-	}
-	return ingest.Printable(s)
+	return ingest.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
 }

@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -175,6 +176,8 @@ func (c credentials) leaks(text string) bool {
 	return false
 }
 
+var lowerPercent = regexp.MustCompile("%..")
+
 // echo says back whatever came in the request's header, as it is and in the forms
 // that it takes in JSON, HTML and URLs.
 func echo(r *http.Request) string {
@@ -185,7 +188,8 @@ func echo(r *http.Request) string {
 	text := "you sent Authorization: " + h + "; " + string(plain)
 	for _, s := range []string{coded, password} {
 		quoted, _ := json.Marshal(s)
-		text += " " + s + " " + string(quoted) + " " + url.QueryEscape(s) + " " + url.PathEscape(s) + " " + html.EscapeString(s)
+		text += " " + s + " " + string(quoted) + " " + url.QueryEscape(s) + " " + url.PathEscape(s) + " " + html.EscapeString(s) +
+			" " + lowerPercent.ReplaceAllStringFunc(url.PathEscape(s), strings.ToLower) + " " + url.QueryEscape(url.PathEscape(s)) + " " + strings.ReplaceAll(url.PathEscape(s), "a", "%61")
 	}
 	return text
 }

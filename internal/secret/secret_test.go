@@ -1,0 +1,98 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// hard has what HTML, JSON and URLs write otherwise, a rune of two UTF-16 units, and
+// bytes that are no UTF-8.
+const hard = "pa<&\"'\\/ %+ß\U0001F600=\xff\xfe;x"
+
+func percent(s, verb string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%"+verb, s[i])
+	}
+	return b.String()
+}
+
+// TestHide: a secret is found in each form that it may be written down in.
+func TestHide(t *testing.T) {
+	t.Parallel()
+	quoted, _ := json.Marshal(hard)
+	ascii := ""
+	for _, r := range strings.ToValidUTF8(hard, "") {
+		ascii += fmt.Sprintf("&#%d;", r)
+	}
+	valid := strings.ToValidUTF8(hard, "")
+	for _, tc := range []struct{ name, secret, form string }{
+		{"as it is", hard, hard},
+		{"a URL's query", hard, url.QueryEscape(hard)},
+		{"a URL's path", hard, url.PathEscape(hard)},
+		{"user information", hard, url.UserPassword("u", hard).String()},
+		{"percent, lower case", hard, strings.ToLower(url.QueryEscape(hard))},
+		{"percent, every byte", hard, percent(hard, "%02X")},
+		{"percent, every byte, lower case", hard, percent(hard, "%02x")},
+		{"percent, twice", hard, url.QueryEscape(url.QueryEscape(hard))},
+		{"percent, three times, every byte", hard, url.QueryEscape(url.QueryEscape(percent(hard, "%02x")))},
+		{"percent, some bytes", "secret/key", "secr%65t%2fkey"},
+		{"percent, mixed case", "a/b?c", "a%2fb%3Fc"},
+		{"JSON", hard, string(quoted[1 : len(quoted)-1])},
+		{"JSON, in ASCII", "ß\U0001F600/\"", `\u00DF\ud83d\uDE00\/\"`},
+		{"HTML", hard, html.EscapeString(hard)},
+		{"HTML, by numbers", valid, ascii},
+		{"HTML, by names", `<&"'>`, "&lt;&amp;&quot;&apos;&gt;"},
+		{"a plus sign for a blank", "a b", "a+b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := New("", "other", tc.secret)
+			got := m.Hide("before " + tc.form + " after")
+			if tc.name == "user information" {
+				got = strings.Replace(got, "u:", "", 1)
+			}
+			if got != "before "+Shown+" after" {
+				t.Errorf("%q of %q is %q", tc.form, tc.secret, got)
+			}
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	basic := base64.StdEncoding.EncodeToString([]byte("ursula:pa ss"))
+	key := base64.StdEncoding.EncodeToString([]byte("id:keypart"))
+	m := Credentials("ursula", "pa ss", key, "token")
+	for _, s := range []string{basic, url.QueryEscape(basic), "pa%20ss", key, "keypart", "%74oken"} {
+		if got := m.Hide("<" + s + ">"); got != "<"+Shown+">" {
+			t.Errorf("%q is %q", s, got)
+		}
+	}
+	if got := new(Mask).Hide("ursula"); got != "ursula" {
+		t.Error(got)
+	}
+}
+
+// FuzzHide: a secret is nowhere in what Hide returns, whatever stands around it.
+func FuzzHide(f *testing.F) {
+	f.Add("secret", "a", "b")
+	f.Add(hard, "%25", "%")
+	f.Add("aa", "a", "a")
+	f.Fuzz(func(t *testing.T, secret, before, after string) {
+		if secret == "" || len(secret) > 500 || strings.Contains(Shown, secret) {
+			return
+		}
+		m := New(secret)
+		for _, form := range []string{secret, url.QueryEscape(secret), percent(secret, "%02x")} {
+			if got := m.Hide(before + form + after); !strings.Contains(got, Shown) {
+				t.Errorf("%q in %q is %q", secret, before+form+after, got)
+			}
+		}
+	})
+}
