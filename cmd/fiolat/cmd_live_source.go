@@ -61,6 +61,7 @@ func (s *session) source(ctx context.Context, command []string) (*liveSource, er
 	}
 	if s.c.Bool("follow") {
 		f := ingest.Follow(ctx, name, s.c.Duration("idle"))
+		f.Warn = s.u.warn
 		none.Reader, none.live, none.close = f, true, f.Close
 		return none, nil
 	}

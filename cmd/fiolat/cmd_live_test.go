@@ -158,6 +158,46 @@ func TestLiveDocuments(t *testing.T) {
 	}
 }
 
+// TestLiveReplaced: a followed file is renamed while fio writes to it, and another fio
+// writes a new one. No I/O of either is missing.
+func TestLiveReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.json")
+	fio, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now().Add(-time.Minute)
+	documents := bytes.SplitAfter(status(start, repeat(100, 6)...), []byte("\n"))
+	fio.Write(bytes.Join(documents[:3], nil))
+	said := make(chan string)
+	go func() {
+		code, _, stderr := fiolat(t, nil, "live", "--output", t.TempDir(), "--run-id", "R", "--interval", "1s", "--follow", path)
+		said <- fmt.Sprintf("exit %d\n%s", code, stderr)
+	}()
+	for open := 0; open < 2; time.Sleep(time.Millisecond) { // until it has the file
+		open = 0
+		links, _ := filepath.Glob("/proc/self/fd/*")
+		for _, l := range links {
+			if to, _ := os.Readlink(l); to == path {
+				open++
+			}
+		}
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, status(start.Add(10*time.Second), repeat(50, 4)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fio.Write(bytes.Join(documents[3:], nil))
+	fio.Close()
+	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, "800 logged") || !strings.Contains(got, "another file has taken its place") {
+		t.Error(got)
+	}
+}
+
 // TestLiveAuto: the interval is chosen from the first minute, on the ladder of logs.
 func TestLiveAuto(t *testing.T) {
 	t.Parallel()
