@@ -59,14 +59,15 @@ type Encoder struct {
 	// of the histogram counted last, by bucket that is not empty
 	index  []uint16
 	exact  []float64
-	some   []uint16 // those with a count
-	counts []int64  // exact, rounded; of some
+	whole  rounder
 	weight floats
+
+	rests map[pipeline.Dims]*rest // by leaf
 }
 
 // NewEncoder prepares for the documents of a run in indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String()}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[pipeline.Dims]*rest{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run)
 	b = append(b, '}')
@@ -239,17 +240,20 @@ func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline
 	return appendFloat(dst, samples)
 }
 
-// Histogram appends the document of a leaf.
+// Histogram appends the document of a leaf. The quanta of a leaf must come in order of time
+// and each once, for what the whole counts of one leave over is given to the next.
 //
-// latency.histogram holds whole counts, because Elasticsearch cuts fractions off
-// without a word. The count of a bucket is the difference of the running sum,
-// rounded half up, before and after it: 0.4, 0.4, 0.4 add up to 0.4, 0.8, 1.2, which
-// round to 0, 1, 1, so the counts are 0, 1, 0. Total and every percentile are so
-// within half an I/O of the exact ones, where rounding each count would lose all
-// three. Buckets that get none are left out. latency.buckets keeps the weights, to
+// latency.histogram holds whole counts, because Elasticsearch cuts fractions off without a
+// word; buckets that get none are left out. Over all documents of a leaf each bucket's count
+// is its exact sum rounded down or up; see rounder. latency.buckets keeps the weights, to
 // the last bit.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
-	sum, whole, err := e.count(leaf.Hist)
+	before := e.rests[leaf.Dims]
+	if before == nil {
+		before = new(rest)
+		e.rests[leaf.Dims] = before
+	}
+	sum, whole, err := e.count(leaf.Hist, before)
 	if err != nil {
 		return dst, err
 	}
@@ -260,30 +264,8 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	return append(dst, '}', '}'), nil
 }
 
-// count prepares what histogram appends, and returns the I/Os in h, exact and rounded.
-func (e *Encoder) count(h *fiohist.Hist) (sum, whole float64, err error) {
-	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
-	e.some, e.counts = slices.Grow(e.some[:0], len(e.index)), slices.Grow(e.counts[:0], len(e.index))
-	some, counts, k := e.some[:len(e.index)], e.counts[:len(e.index)], 0
-	for i, w := range e.exact {
-		sum += w
-		r := math.Floor(sum + 0.5)
-		// Always written, kept if not 0: which of them are nobody can guess.
-		some[k], counts[k] = e.index[i], int64(r-whole) // below 2^63, or refused
-		if r > whole {
-			k++
-		}
-		whole = r
-	}
-	e.some, e.counts = some[:k], counts[:k]
-	if !(sum >= 0 && sum < math.MaxInt64/2) {
-		return sum, whole, fmt.Errorf("%w: %v", ErrNotFinite, sum)
-	}
-	return sum, whole, nil
-}
-
 // docCount appends _doc_count, if there is one.
-func (e *Encoder) docCount(dst []byte, whole float64) []byte {
+func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 	if whole == 0 {
 		return dst
 	}
@@ -292,20 +274,24 @@ func (e *Encoder) docCount(dst []byte, whole float64) []byte {
 		e.Clamped++
 	}
 	dst = append(dst, `,"_doc_count":`...)
-	return strconv.AppendInt(dst, int64(whole), 10)
+	return strconv.AppendInt(dst, whole, 10)
 }
 
 // histogram appends the fields of latency that are of the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	for _, i := range e.some {
-		dst = e.middle[i].append(dst)
+	for k, i := range e.whole.index {
+		if e.whole.counts[k] > 0 {
+			dst = e.middle[i].append(dst)
+		}
 	}
 	dst = append(trim(dst), `],"counts":[`...)
-	for _, n := range e.counts {
-		if n < int64(len(e.number)) {
+	for _, n := range e.whole.counts {
+		switch {
+		case n == 0:
+		case n < int64(len(e.number)):
 			dst = e.number[n].append(dst)
-		} else {
+		default:
 			dst = append(strconv.AppendInt(dst, n, 10), ',')
 		}
 	}

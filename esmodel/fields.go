@@ -48,7 +48,7 @@ var Fields = []Field{
 	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}, "what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, `host+direction`, ...; of probes `probe`, one operation, `interval`, one kind of operation, `target`, all of a target"},
 	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe}, "I/Os in the quantum; fractions come from I/Os shared out between quanta"},
 	{"_doc_count", "-", "I/Os", hists, "samples, rounded: makes counts of buckets in Elasticsearch count I/Os; at most 2147483647; missing where nothing is left"},
-	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket (`values`)"},
+	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket (`values`); what rounding leaves over goes into the same leaf's next document"},
 	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns, `e00` with 0: a heat map by plain sums"},
 	{"latency.limits.min", "double", "ns", hists, "smallest latency that fio counted in the jobs covered"},
 	{"latency.limits.max", "double", "ns", hists, "largest latency that fio counted in the jobs covered"},

@@ -164,7 +164,7 @@ func (p *ProbeEncoder) interval(at time.Time, target, op string, o *probe.OpRepo
 	if hist == nil {
 		hist = new(fiohist.Hist)
 	}
-	sum, whole, err := p.enc.count(hist)
+	sum, whole, err := p.enc.count(hist, nil)
 	if err != nil {
 		return err
 	}

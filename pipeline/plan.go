@@ -465,7 +465,7 @@ func (p *Plan) identify() {
 }
 
 // formatVersion is raised when documents of the same input change.
-const formatVersion = 2
+const formatVersion = 3
 
 // digest is the hash of v's JSON: 128 bits in hex.
 func digest(v any) string {
