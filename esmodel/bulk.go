@@ -11,13 +11,19 @@ import (
 	"fiolat/pipeline"
 )
 
-// Writer takes the documents of a run. A Sink drives it: Open, Put, Add and Push in
-// any number, then Flush and Conclude if all documents were made, and Close always.
+// Writer takes the documents of a run. A Sink drives it: Open, Claim, Make and Push in
+// any number, then Flush and Conclude if all documents were made, Release, and Close always.
 type Writer interface {
 	// Open makes ready for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
-	// Put stores one document now, outside of the account.
-	Put(ctx context.Context, index, id string, doc []byte) error
+	// Claim makes the run this process's own and stores its document: nothing is sent or
+	// deleted before that, nor when the claim is lost. It fails with a *ClaimError if the
+	// run is another's, and with an *UnavailableError if that cannot be found out; then it
+	// is tried again before anything is sent.
+	Claim(ctx context.Context, run *pipeline.Run, doc []byte) error
+	// Release stores the last document of the run, in place of the claimed one, and ends
+	// the claim. In the account or not: counted.
+	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
 	// Make takes over the document that doc appends to what it is given; if that is an
 	// error there is none, and Make returns it. It blocks while the writer holds as much
 	// as it may.
@@ -83,6 +89,8 @@ type BulkConfig struct {
 	// Refresh makes documents visible to searches before they are acknowledged, for
 	// runs that are watched while they go on.
 	Refresh bool
+	// TakeOver takes the claim on a run from whoever has it, without waiting.
+	TakeOver bool
 	// NoTemplates leaves index templates alone: no check, no installation.
 	NoTemplates bool
 }
@@ -109,8 +117,6 @@ type BulkWriter struct {
 	ctx    context.Context // of the deliveries
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
-	single sync.Mutex // of Put's sender
-	put    *sender
 
 	mu      sync.Mutex // guards what follows
 	report  Report
@@ -126,6 +132,7 @@ type BulkWriter struct {
 	probe   time.Time     // when to try it again
 	spool   *spoolFile
 	refused *spoolFile
+	claims  []*claim // without all of them nothing is sent
 }
 
 // NewBulkWriter starts a writer; it must be closed.
@@ -169,7 +176,6 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 	w.flow = newFlow(cfg.InFlight)
 	w.supply()
 	w.name(nil)
-	w.put = w.newSender()
 	for range cfg.InFlight {
 		w.wg.Add(1)
 		go func() {
@@ -396,6 +402,9 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	close(w.queue)
 	w.wg.Wait()
 	w.cancel(ErrClosed)
+	for _, k := range w.claimed() {
+		k.end()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := errors.Join(w.spool.close(), w.refused.close())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"fiolat/pipeline"
 )
 
 // batch is documents that are sent together, as they go over the wire.
@@ -117,14 +119,15 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			continue
 		}
 		err = p.wait(w.ctx, err)
-		var away *UnavailableError
+		var refused *RefusedError
 		switch {
 		case err == nil:
 			w.mu.Lock()
 			w.report.Retried += int64(len(todo))
 			w.mu.Unlock()
 			b.again = true
-		case errors.As(err, &away):
+		case errors.As(err, new(*UnavailableError)), errors.As(err, &refused) && refused.whole():
+			// Whatever refuses whole requests, a wrong path or a proxy, can be mended.
 			w.setDown(err)
 			w.setAside(b, todo)
 			return
@@ -161,8 +164,7 @@ func (w *BulkWriter) hopeless() (probing bool, err error) {
 func (w *BulkWriter) setDown(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var away *UnavailableError
-	if w.down == nil || errors.As(err, &away) {
+	if w.down == nil || errors.As(err, new(*UnavailableError)) {
 		w.down = err
 	}
 	w.probe = time.Now().Add(probeEvery)
@@ -193,7 +195,10 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	for n, i := range todo {
 		docs[n] = b.raw[b.items[i].at:b.items[i].end]
 	}
-	stored, err := w.spool.append(docs)
+	stored, err := 0, error(nil)
+	if !errors.As(w.fatal, new(*ClaimError)) { // else they are of no use to whoever has the run now
+		stored, err = w.spool.append(docs)
+	}
 	if err != nil && w.fatal == nil {
 		w.fatal = fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
 	}
@@ -216,36 +221,101 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	return err
 }
 
-// Put sends one document and waits for its acknowledgement.
-func (w *BulkWriter) Put(ctx context.Context, index, id string, doc []byte) error {
-	w.single.Lock()
-	defer w.single.Unlock()
-	var b batch
-	b.put(-1, index, id, doc)
-	op := "store " + index + "/" + id
-	p := w.c.pace(op, w.cfg.MaxWait)
-	for {
-		w.mu.Lock()
-		down, fatal := w.down, w.fatal
-		w.mu.Unlock()
-		if fatal != nil {
-			return fatal
-		}
-		left, err := w.put.attempt(ctx, &b, b.all())
-		if err == nil && len(left) == 0 {
-			w.setUp()
-			return nil
-		}
-		if down != nil {
-			return down
-		}
-		var away *UnavailableError
-		if err = p.wait(ctx, err); errors.As(err, &away) {
-			w.setDown(err)
-		}
-		if err != nil {
+// Claim makes the run this writer's own.
+func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, doc []byte) error {
+	k := w.c.newClaim(w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), func([]byte) []byte { return doc })
+	k.takeOver, k.refresh, k.onLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
+	w.mu.Lock()
+	w.claims = append(w.claims, k)
+	down := w.down
+	w.mu.Unlock()
+	var err error
+	if down == nil {
+		err = k.take(ctx)
+	} else if err = k.hold(ctx); errors.As(err, new(*temporaryError)) {
+		return down
+	}
+	if errors.As(err, new(*UnavailableError)) {
+		w.setDown(err)
+	}
+	return err
+}
+
+// claimed are the claims that the writer needs.
+func (w *BulkWriter) claimed() []*claim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.claims
+}
+
+// hold says whether the claims are still ours; see claim.hold.
+func (w *BulkWriter) hold(ctx context.Context) error {
+	for _, k := range w.claimed() {
+		if err := k.hold(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Release stores the last document of the run and gives up the claim. In the account
+// the document ends where any other would; nil then does not say that it is stored.
+func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	var k *claim
+	for _, c := range w.claimed() {
+		if c.id == id {
+			k = c
+		}
+	}
+	if k == nil {
+		return nil
+	}
+	n, _ := w.numberOf(index)
+	var b batch
+	b.put(n, index, id, doc)
+	made := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.counts[n].Made++
+		w.counts[n].Bytes += int64(len(b.raw))
+	}
+	p := w.c.pace("store "+index+"/"+id, w.cfg.MaxWait)
+	for {
+		w.mu.Lock()
+		down, err := w.down, w.fatal
+		w.mu.Unlock()
+		if err == nil {
+			err = k.release(ctx, doc, w.cfg.Refresh)
+		}
+		if err != nil && down == nil {
+			if err = p.wait(ctx, err); err == nil {
+				continue
+			}
+		}
+		var refused *RefusedError
+		switch {
+		case err == nil:
+			w.setUp()
+			if counted {
+				made()
+				w.acknowledge(n)
+			}
+			return nil
+		case errors.As(err, new(*ClaimError)), ctx.Err() != nil, !counted:
+			return err
+		case errors.As(err, &refused) && !refused.whole():
+			made()
+			w.refuse(&b, 0, refused)
+			return nil
+		case refused != nil, errors.As(err, new(*UnavailableError)), errors.As(err, new(*temporaryError)):
+			w.setDown(err)
+			err = nil
+		default: // credentials, trust
+			w.fail(err)
+		}
+		made()
+		w.setAside(&b, b.all())
+		return err
 	}
 }
 
@@ -273,6 +343,9 @@ var errTooLarge = errors.New("the request is too large")
 // left and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
 	w := s.w
+	if err := w.hold(ctx); err != nil {
+		return todo, err
+	}
 	data, encoding := s.encode(b, todo)
 	// The transport may go on reading a body after the reply, or the failure, is
 	// there, and closes it when it is done. So it reads from something that can be
@@ -293,9 +366,6 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 			return todo, errTooLarge
 		}
 		w.refuse(b, todo[0], refused)
-		if b.items[todo[0]].index < 0 {
-			return todo, refused
-		}
 		return todo[:0], nil
 	}
 	if err != nil {
@@ -336,9 +406,6 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		default:
 			e := &RefusedError{Op: "store document", Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
 			w.refuse(b, i, e)
-			if b.items[i].index < 0 {
-				left, fatal = append(left, i), e
-			}
 		}
 	}
 	if fatal != nil {
@@ -374,9 +441,6 @@ func (s *sender) encode(b *batch, todo []int32) (data []byte, encoding string) {
 }
 
 func (w *BulkWriter) acknowledge(index int32) {
-	if index < 0 {
-		return
-	}
 	w.mu.Lock()
 	w.counts[index].Indexed++
 	w.mu.Unlock()
@@ -386,9 +450,6 @@ func (w *BulkWriter) acknowledge(index int32) {
 // its action line: {"index":{...},"_error":{...}}.
 func (w *BulkWriter) refuse(b *batch, i int32, e *RefusedError) {
 	it := b.items[i]
-	if it.index < 0 {
-		return
-	}
 	kept := append([]byte(nil), b.raw[it.at:it.doc-2]...) // without its closing brace
 	kept = append(kept, `,"_error":{"status":`...)
 	kept = strconv.AppendInt(kept, int64(e.Status), 10)
@@ -409,13 +470,9 @@ func (w *BulkWriter) refuse(b *batch, i int32, e *RefusedError) {
 }
 
 func (w *BulkWriter) indexOf(b *batch, i int32) string {
-	n := b.items[i].index
-	if n < 0 {
-		return "the index of runs"
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.names[n]
+	return w.names[b.items[i].index]
 }
 
 // detachable is a request body that its owner can take the memory from.

@@ -166,6 +166,14 @@ func (d *DirWriter) publish() error {
 	return nil
 }
 
+// Release writes the document of the run, if it is counted.
+func (d *DirWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	if !counted {
+		return nil
+	}
+	return d.Make(ctx, index, []byte(id), made(doc))
+}
+
 // Report is the account so far; before Close nothing is Written.
 func (d *DirWriter) Report() Report {
 	r := d.report.clone()
@@ -197,6 +205,14 @@ func (c *CountWriter) Make(ctx context.Context, index string, id []byte, doc App
 	return context.Cause(ctx)
 }
 
+// Release counts the document of the run, if it is counted at all.
+func (c *CountWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	if !counted {
+		return nil
+	}
+	return c.Make(ctx, index, []byte(id), made(doc))
+}
+
 // Report is the account so far.
 func (c *CountWriter) Report() Report { return c.report.clone() }
 
@@ -209,8 +225,8 @@ func (c *CountWriter) Close(context.Context, bool) error { return nil }
 // passive is the part of a Writer that is about sending, for those that do not.
 type passive struct{}
 
-// Put does nothing: there is nothing to see before the run is complete.
-func (passive) Put(context.Context, string, string, []byte) error { return nil }
+// Claim does nothing: there is nothing to see before the run is complete.
+func (passive) Claim(context.Context, *pipeline.Run, []byte) error { return nil }
 
 // Push does nothing.
 func (passive) Push(context.Context) error { return nil }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"strings"
 	"time"
 
@@ -90,7 +91,14 @@ type RefusedError struct {
 	Op           string
 	Status       int
 	Type, Reason string
+
+	request bool // the request as a whole, not a document in it
+	absent  bool // Elasticsearch says that the document, or its index, is not there
 }
+
+// whole says that the request was refused, whatever documents it was about: 413 is about
+// their size.
+func (e *RefusedError) whole() bool { return e.request && e.Status != http.StatusRequestEntityTooLarge }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, ingest.Printable(e.Type), ingest.Printable(e.Reason))

@@ -71,6 +71,7 @@ var Fields = []Field{
 	{"run.start_how", "keyword", "", onRun, "how that was found"},
 	{"run.end", "date", "", onRun, "end of the last quantum"},
 	{"run.quanta", "long", "", onRun, "number of quanta"},
+	{"claim.*", "-", "", onRun, "while a fiolat is at work on the run, which: `id`, `host`, `pid`, `boot`, `namespace` and `started` of its process, and how often it has `renewed` the claim; see docs/reliability.md"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
 	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines: a sentence for each; see docs/engines.md"},
 	{"fio.workload", "keyword", "", onRun, "the options that say most about the load, in words; a line for each that occurs: `rw=randread bs=4k iodepth=16`"},

@@ -144,6 +144,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	sink := NewSink(w, SinkOptions{})
 	err = sink.Begin(t.Context(), run)
+	docs := s.Docs("*") // the run's own, claimed
 	for _, q := range quanta {
 		if err == nil {
 			err = sink.Quantum(t.Context(), q)
@@ -163,7 +164,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[Kind]map[string]bool{}
-	for _, d := range s.Docs("*") {
+	for _, d := range append(docs, s.Docs("*")...) {
 		kind, ok := KindOf("fio", d.Index)
 		if !ok {
 			t.Fatal(d.Index)

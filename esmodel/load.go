@@ -300,7 +300,7 @@ func (l *loader) run(ctx context.Context, id string, r runLine) error {
 	if doc.Run.Status == StatusComplete {
 		g := generation{doc.Run.ID, doc.Run.Part, doc.Fio.Kind, doc.Run.Generation}
 		made := map[Kind]int64{KindHistogram: doc.Account.Documents.Histogram, KindPercentiles: doc.Account.Documents.Percentiles}
-		deleted, err := l.c.conclude(ctx, l.prefix, g, made, l.w.Report().Names())
+		deleted, err := l.c.conclude(ctx, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
 		l.w.noteDeleted(deleted)
 		var mismatch *MismatchError
 		if errors.As(err, &mismatch) {

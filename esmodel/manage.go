@@ -201,7 +201,7 @@ func DeleteRun(ctx context.Context, c *Client, prefix, runID string) (KindCounts
 	err := c.refresh(ctx, prefix, nil)
 	for _, kind := range Kinds { // KindRun is the first
 		if err == nil {
-			err = c.deleteFound(ctx, "delete documents of the run", Pattern(prefix, kind), termQuery("run.id", runID), deleted)
+			err = c.deleteFound(ctx, "delete documents of the run", Pattern(prefix, kind), termQuery("run.id", runID), func(context.Context) error { return nil }, deleted)
 		}
 	}
 	for index, n := range deleted {

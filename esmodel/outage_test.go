@@ -233,3 +233,52 @@ func TestMemoryIsBoundedWhileTheServerStandsStill(t *testing.T) {
 		t.Errorf("%+v, %d stored", n, len(s.Docs("*")))
 	}
 }
+
+// Whatever refuses whole requests for good, a proxy's path or its limit, leaves an account,
+// a run that says partial as soon as it can be told, and files that finish the run when
+// the cause is mended.
+func TestRequestsRefused(t *testing.T) {
+	big := func(n int64) func(*http.Request) bool {
+		return func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/_bulk") && r.ContentLength > n }
+	}
+	tests := []struct {
+		name    string
+		fault   esmodeltest.Fault
+		spooled bool
+		status  string
+	}{
+		{"404 for each bulk request", esmodeltest.Fault{Status: 404, Type: "Not Found"}, true, "running"},
+		{"400 for each bulk request", esmodeltest.Fault{Status: 400, Type: "Bad Request"}, true, "running"},
+		{"413 for single documents", esmodeltest.Fault{Status: 413, Match: big(2500)}, false, "partial"},
+		{"413 for all but small ones", esmodeltest.Fault{Status: 413, Match: big(1300)}, false, "partial"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			timeless(t, func(t *testing.T, s *esmodeltest.Server, c *Client) {
+				dir := t.TempDir()
+				sink, err := begin(t, c, BulkConfig{SpoolDir: dir, GzipLevel: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.fault.Times = -1
+				s.Inject(tt.fault)
+				var incomplete *IncompleteError
+				if err = finish(t.Context(), sink, testRun(), testQuanta(testRun(), 9)); !errors.As(err, &incomplete) {
+					t.Fatal(err)
+				}
+				n := sink.Report().Total()
+				if n.Made != n.Indexed+n.Refused+n.Spooled || tt.spooled != (n.Refused == 0) || tt.spooled != (n.Spooled > 0) {
+					t.Errorf("%+v", n)
+				}
+				if got := runStatus(t, s); got != tt.status {
+					t.Errorf("the run is %s, want %s", got, tt.status)
+				}
+				s.Heal()
+				if r, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil || len(r.Complete) != 1 {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				equalContents(t, contents(s), undisturbed(t, 9))
+			})
+		})
+	}
+}

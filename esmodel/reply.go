@@ -42,9 +42,10 @@ func allStored(reply []byte, b *batch, todo []int32) bool {
 
 // replyItem is what Elasticsearch says of one document. id is part of the reply.
 type replyItem struct {
-	id     []byte
-	status int
-	cause  cause
+	id        []byte
+	status    int
+	seq, term int64 // of the version stored, if they were asked for; else -1
+	cause     cause
 }
 
 // parseReply is the function of that name, without secrets in what it returns.
@@ -81,7 +82,11 @@ func parseReply(data []byte, dst []replyItem) ([]replyItem, error) {
 		if n != 1 || a.Status < 100 || a.Status > 599 {
 			return dst, fmt.Errorf("item %d of the reply cannot be read", i+1)
 		}
-		dst = append(dst, replyItem{id: []byte(a.ID), status: a.Status, cause: readCause(a.Error)})
+		r := replyItem{id: []byte(a.ID), status: a.Status, seq: -1, term: -1, cause: readCause(a.Error)}
+		if a.Seq != nil && a.Term != nil {
+			r.seq, r.term = *a.Seq, *a.Term
+		}
+		dst = append(dst, r)
 	}
 	return dst, nil
 }
@@ -89,5 +94,7 @@ func parseReply(data []byte, dst []replyItem) ([]replyItem, error) {
 type replyAction struct {
 	ID     string          `json:"_id"`
 	Status int             `json:"status"`
+	Seq    *int64          `json:"_seq_no"`
+	Term   *int64          `json:"_primary_term"`
 	Error  json.RawMessage `json:"error"`
 }

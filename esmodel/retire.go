@@ -19,8 +19,8 @@ import (
 )
 
 // MismatchError says that Elasticsearch holds another number of documents of a
-// run's generation than were made and acknowledged: another ingest of the same run
-// is at work, or was with other logs under the same --run-id.
+// run's generation than were made and acknowledged: something that heeds no claim has
+// changed them, or other logs were ingested under the same --run-id.
 type MismatchError struct {
 	Run         string
 	Kind        Kind
@@ -28,7 +28,7 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	hint := "another ingest of this run with other settings is removing them: run one at a time"
+	hint := "something else deleted or replaced them: run again"
 	if e.Found > e.Made {
 		hint = "other logs were ingested under the same --run-id: fiolat delete it, then run again"
 	}
@@ -65,7 +65,7 @@ func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
 			made[kind] += c.Made
 		}
 	}
-	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generationOf(run), made, r.Names())
+	deleted, err := w.c.conclude(ctx, w.cfg.Prefix, generationOf(run), made, r.Names(), w.hold)
 	w.noteDeleted(deleted)
 	// What is still to come is the document of the run. Whoever asks Elasticsearch next
 	// sees it; else that takes a second.
@@ -84,8 +84,8 @@ func (w *BulkWriter) noteDeleted(deleted map[string]int64) {
 }
 
 // conclude makes a generation the only one of its run: refresh, count, delete.
-// touched are indices that have documents of it.
-func (c *Client) conclude(ctx context.Context, prefix string, g generation, made map[Kind]int64, touched []string) (map[string]int64, error) {
+// touched are indices that have documents of it; hold says whether we may delete.
+func (c *Client) conclude(ctx context.Context, prefix string, g generation, made map[Kind]int64, touched []string, hold holder) (map[string]int64, error) {
 	if err := c.refresh(ctx, prefix, touched); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 	if err != nil || others == 0 {
 		return nil, err
 	}
-	deleted, err := c.retire(ctx, prefix, g)
+	deleted, err := c.retire(ctx, prefix, g, hold)
 	if err == nil {
 		err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
 	}
@@ -197,18 +197,22 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 
 // retire deletes the documents of the run's other generations, and says how many
 // in which index.
-func (c *Client) retire(ctx context.Context, prefix string, g generation) (map[string]int64, error) {
+func (c *Client) retire(ctx context.Context, prefix string, g generation, hold holder) (map[string]int64, error) {
 	deleted := map[string]int64{}
-	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), deleted)
+	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), hold, deleted)
 }
 
+// holder says whether the claims on what is sent or deleted are ours; what may pass is a
+// *temporaryError.
+type holder func(context.Context) error
+
 // deleteFound deletes the documents that a query finds, and counts them by index.
-func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, deleted map[string]int64) error {
+func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, hold holder, deleted map[string]int64) error {
 	return c.scan(ctx, scanRequest{
 		op: op, indices: indices, query: query,
 		fields: map[string]any{"_source": false, "seq_no_primary_term": true},
 	}, func(page []hit) error {
-		return c.deleteHits(ctx, op, page, deleted)
+		return c.deleteHits(ctx, op, page, hold, deleted)
 	})
 }
 
@@ -216,7 +220,7 @@ func (c *Client) deleteFound(ctx context.Context, op, indices string, query any,
 // may show one that has been overwritten since, by this generation or by another
 // ingest at work. Sequence number and term say which version is meant; a conflict
 // means that somebody has overwritten or deleted it, and nothing is to be done.
-func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, deleted map[string]int64) error {
+func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold holder, deleted map[string]int64) error {
 	p := c.pace(op, c.maxWait)
 	for len(todo) > 0 {
 		var body []byte
@@ -231,7 +235,11 @@ func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, deleted 
 			body = strconv.AppendInt(body, h.Term, 10)
 			body = append(body, "}}\n"...)
 		}
-		data, err := c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: bulkPath}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(len(todo)))
+		var data []byte
+		err := hold(ctx)
+		if err == nil {
+			data, err = c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: bulkPath}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(len(todo)))
+		}
 		var items []replyItem
 		if err == nil {
 			if items, err = c.parseReply(data, nil); err == nil && len(items) != len(todo) {

@@ -71,6 +71,7 @@ func readCause(raw json.RawMessage) cause {
 func (c *Client) statusError(op string, node *url.URL, status int, header http.Header, body []byte) error {
 	var reply struct {
 		Error json.RawMessage `json:"error"`
+		Found *bool           `json:"found"`
 	}
 	var why cause
 	if json.Unmarshal(body, &reply) == nil && len(reply.Error) > 0 {
@@ -94,7 +95,8 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
 			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	}
-	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text()}
+	absent := status == http.StatusNotFound && (reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
+	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text(), request: true, absent: absent}
 }
 
 // forbidden reads from Elasticsearch's reason who lacks what: "action [...] is

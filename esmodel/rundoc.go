@@ -68,6 +68,7 @@ type runDoc struct {
 	Summary   map[string]any    `json:"summary,omitempty"`
 	SLA       *slaField         `json:"sla,omitempty"`
 	Account   *accountField     `json:"account,omitempty"`
+	Claim     *claimField       `json:"claim,omitempty"` // of whoever is at work on it
 }
 
 type runField struct {
@@ -154,7 +155,7 @@ type accountField struct {
 }
 
 // AppendRun appends the document of a run. sum and docs are nil as long as they are
-// not known. Nothing in it depends on when or where it is made, so a second ingest
+// not known; without both, files and jobs are left out: it is written again and again. Nothing in it depends on when or where it is made, so a second ingest
 // of the same logs makes the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
@@ -173,12 +174,17 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
 		Settings: settings(run),
 		Parts:    run.Parts,
-		Jobs:     jobs(run),
 	}
 	if hosts := distinct(run.Logs, func(l *pipeline.Log) string { return l.Host }); len(hosts) > 0 {
 		doc.Host = &hostField{hosts}
 	}
-	for _, l := range run.Logs {
+	files := run.Logs
+	if sum == nil && docs == nil {
+		files = nil
+	} else {
+		doc.Jobs = jobs(run)
+	}
+	for _, l := range files {
 		f := fileField{
 			Name: l.Source.Base, Size: l.Source.Size, Hash: l.Hash, Host: l.Host, Job: l.Job, Log: l.LogName,
 			IntervalMS: number(float64(l.Interval) / 1e6), StartMS: number(float64(l.Start) / 1e6),

@@ -86,20 +86,15 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return err
 	}
-	s.status, s.begun = StatusRunning, true
-	err = s.put(ctx, doc)
+	err = s.w.Claim(ctx, run, doc)
 	var away *UnavailableError
 	if errors.As(err, &away) {
-		return nil // with a spool the run goes on into it; without, the first Add says so
+		err = nil // with a spool the run goes on into it; without, the first Make says so
 	}
-	s.begun = err == nil
+	if s.begun = err == nil; s.begun {
+		s.status = StatusRunning
+	}
 	return err
-}
-
-// put stores the document of the run outside of the account.
-func (s *Sink) put(ctx context.Context, doc []byte) error {
-	index, id := s.runAt()
-	return s.w.Put(ctx, index, id, doc)
 }
 
 // runAt is the index and the id of the document of the run.
@@ -203,13 +198,34 @@ func (s *Sink) last(ctx context.Context, status Status, sum *pipeline.Summary) e
 		return err
 	}
 	index, id := s.runAt()
-	if err = s.w.Make(ctx, index, []byte(id), made(doc)); err != nil {
+	before := s.w.Report().Total()
+	if err = s.w.Release(ctx, index, id, doc, true); err != nil {
 		return err
 	}
-	if err = s.w.Flush(ctx); err == nil {
+	if after := s.w.Report().Total(); after.Refused+after.Spooled+after.Lost == before.Refused+before.Spooled+before.Lost {
 		s.status = status
+	} else if after.Refused > before.Refused {
+		s.partial(ctx)
 	}
-	return err
+	return nil
+}
+
+// partial stores the document of the run as partial, outside of the account, and smaller
+// if that is what it takes.
+func (s *Sink) partial(ctx context.Context) {
+	for _, docs := range []*Documents{s.documents(false), nil} {
+		doc, err := s.enc.AppendRun(nil, StatusPartial, nil, docs)
+		if err == nil {
+			index, id := s.runAt()
+			err = s.w.Release(ctx, index, id, doc, false)
+		}
+		if err == nil {
+			s.status = StatusPartial
+		}
+		if !errors.As(err, new(*RefusedError)) {
+			return
+		}
+	}
 }
 
 // documents is the account for the document of the run, which it counts as indexed;
@@ -244,9 +260,7 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		drain, stop := context.WithTimeout(ctx, DrainTime-time.Second)
 		_ = s.w.Flush(drain)
 		stop()
-		if doc, e := s.enc.AppendRun(nil, StatusPartial, nil, s.documents(false)); e == nil && s.put(ctx, doc) == nil {
-			s.status = StatusPartial
-		}
+		s.partial(ctx)
 	}
 	complete := s.ended && s.err == nil
 	e := s.w.Close(ctx, complete)

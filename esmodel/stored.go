@@ -30,6 +30,8 @@ import (
 type StoredRun struct {
 	pipeline.Stored
 	Status Status
+	// Claim is who is at work on it, or died at it; nil if nobody is.
+	Claim *Owner
 }
 
 // OpenStored reads back the run that has that id from Elasticsearch, one kind of
@@ -239,7 +241,9 @@ func Parts(runs []*StoredRun) (parts []*StoredRun) {
 // Incomplete is the error of a run that is not complete.
 func (r *StoredRun) Incomplete() error {
 	why, hint := "its ingest is not through, or was killed", "wait for it, or run it again"
-	if r.Status == StatusPartial {
+	if r.Claim != nil {
+		why = "claimed by " + r.Claim.String() + ": " + why
+	} else if r.Status == StatusPartial {
 		why, hint = "not all of its documents arrived", "run its ingest again, or fiolat load what was spooled"
 	}
 	return fault(r.Run.ID, r.Run.Part, hint, "%s (%s)", why, r.Status)
@@ -261,6 +265,9 @@ func readRun(source []byte) (*StoredRun, error) {
 		Geometry: fiohist.Geometry{Groups: doc.Latency.Buckets.Groups, Coarseness: doc.Latency.Buckets.Coarseness, Unit: doc.Latency.Buckets.UnitNS},
 	}
 	out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: doc.Run.Status}
+	if doc.Claim != nil {
+		out.Claim = &doc.Claim.Owner
+	}
 	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry || run.Interval < 1 {
 		return nil, fault(run.ID, run.Part, "", "its grid cannot be: %+v, %d ns", run.Geometry, run.Interval)
 	}

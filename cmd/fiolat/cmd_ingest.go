@@ -28,7 +28,7 @@ func ingestCommand(u *ui) *cli.Command {
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
-			outputFlag(),
+			outputFlag(), takeOverFlag(),
 		),
 		Action: func(c *cli.Context) error { return ingestLogs(c.Context, u, c) },
 	}
@@ -162,7 +162,7 @@ func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clie
 func newWriter(c *cli.Context, client *esmodel.Client, refresh bool) (esmodel.Writer, error) {
 	prefix, output := c.String("index-prefix"), c.String("output")
 	if client != nil {
-		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: refresh})
+		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: refresh, TakeOver: c.Bool("take-over")})
 	}
 	return esmodel.NewDirWriter(output, prefix)
 }

@@ -43,7 +43,7 @@ func liveCommand(u *ui) *cli.Command {
 			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
 			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
-			outputFlag(),
+			outputFlag(), takeOverFlag(),
 		),
 		Action: func(c *cli.Context) error { return live(c.Context, u, c) },
 	}

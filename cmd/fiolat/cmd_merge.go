@@ -23,7 +23,7 @@ func mergeCommand(u *ui) *cli.Command {
 			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the document of the run: " +
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
 			"Again it changes nothing; after another part has arrived it replaces what the merge before has written.",
-		Flags: append(esFlags(),
+		Flags: append(esFlags(), takeOverFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "`N` parts must be there, or nothing is merged (default: as many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are still running or not all there; each is named (default: nothing is merged then)"},
 			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency that the parts were ingested with: clat, slat or lat"},
@@ -83,7 +83,7 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 	replay.Warnings = warnings
 	var w esmodel.Writer = esmodel.NewCountWriter()
 	if !c.Bool("dry-run") {
-		if w, err = esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: c.String("output")}); err != nil {
+		if w, err = esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: c.String("output"), TakeOver: c.Bool("take-over")}); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func mergeable(c *cli.Context, runs []*esmodel.StoredRun) (parts []*esmodel.Stor
 		case r.Run.Part == "" && len(r.Run.Parts) == 0:
 			return nil, nil, cannot("fiolat delete it if its hosts are to be ingested apart", "it was ingested as a whole: there is nothing to merge")
 		case r.Run.Part == "":
-		case r.Status == esmodel.StatusComplete:
+		case r.Status == esmodel.StatusComplete && r.Claim == nil:
 			parts = append(parts, r)
 		case !c.Bool("skip-incomplete"):
 			return nil, nil, fmt.Errorf("%w, or pass --skip-incomplete to merge the others", r.Incomplete())

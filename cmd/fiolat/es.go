@@ -30,6 +30,11 @@ func esFlags() []cli.Flag {
 	}
 }
 
+// takeOverFlag is for commands that write or delete documents of a run.
+func takeOverFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take the run from another fiolat that has claimed it, at once; end that one first (default: once it has ended, or has not renewed its claim for a minute)"}
+}
+
 // addresses are the cluster's, none if no Elasticsearch was given.
 func addresses(c *cli.Context) ([]string, error) {
 	given := c.StringSlice("es")

@@ -46,6 +46,9 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 				status, typ, reason = s.store(op, a.Index, a.ID, source, a.Seq, a.Term)
 			}
 			item := object{"_index": a.Index, "_id": a.ID, "status": status}
+			if status < 300 {
+				item["_seq_no"], item["_primary_term"] = s.seq, 1
+			}
 			if typ != "" {
 				errors = true
 				item["error"] = object{"type": typ, "reason": reason}
@@ -78,6 +81,7 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 			return 404, "", ""
 		}
 		delete(ix.docs, id)
+		s.seq++
 		return 200, "", ""
 	}
 	if op != "index" && op != "create" {
@@ -85,6 +89,9 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 	}
 	if id == "" || len(id) > 512 {
 		return 400, "illegal_argument_exception", "no id, or one of more than 512 bytes"
+	}
+	if old := ix.get(id); seq != nil && (old == nil || old.seq != *seq || *term != 1) {
+		return 409, "version_conflict_engine_exception", "[" + id + "]: version conflict"
 	}
 	if ix == nil {
 		ix = s.make(name)
@@ -105,6 +112,14 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 	d.seq = s.seq
 	ix.docs[id] = d
 	return status, "", ""
+}
+
+// get is a document, nil if it is not there, or the index is not.
+func (ix *index) get(id string) *doc {
+	if ix == nil {
+		return nil
+	}
+	return ix.docs[id]
 }
 
 // check parses a document and enforces the rules of its fields.

@@ -1,0 +1,482 @@
+package esmodel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"fiolat/ingest"
+)
+
+const (
+	claimEvery = 10 * time.Second // between two renewals
+	claimRetry = 2 * time.Second  // after a renewal that failed
+	claimStale = 30 * time.Second // without a renewal the owner sends nothing
+	claimDead  = 60 * time.Second // without a renewal others take the claim over
+	claimWatch = time.Second      // between two looks at another's claim
+)
+
+// ClaimError says that a run, or a part of it, belongs to another process: nothing
+// more is sent or deleted.
+type ClaimError struct {
+	Run, Part, Kind string
+	// Owner is that process; nil if the run's document was deleted or replaced by
+	// something that is no fiolat.
+	Owner *Owner
+	// Lost says that the claim was ours before.
+	Lost bool
+}
+
+func (e *ClaimError) Error() string {
+	what := fmt.Sprintf("run %q", ingest.Printable(e.Run))
+	if e.Part != "" {
+		what += fmt.Sprintf(", part %q", ingest.Printable(e.Part))
+	}
+	if e.Kind != "" {
+		what += ", " + ingest.Printable(e.Kind)
+	}
+	switch {
+	case e.Lost && e.Owner != nil:
+		return fmt.Sprintf("%s: %s has taken it over; what was sent until then is replaced or removed by that one", what, e.Owner)
+	case e.Lost:
+		return what + ": its document was changed or deleted by something else; run again"
+	}
+	return fmt.Sprintf("%s is claimed by %s; run again when that has ended, or take it over with --take-over", what, e.Owner)
+}
+
+// claimField is the claim in the document of a run.
+type claimField struct {
+	Owner
+	Renewed int64 `json:"renewed"` // times, so far
+}
+
+// claim is the right to send and delete the documents of a run, of one part and kind.
+// It is an object in the document of the run, written only if that is still the version
+// that was seen last, and renewed by a goroutine of its own. No two clocks are compared:
+// whoever finds a claim watches by its own clock whether it is renewed.
+type claim struct {
+	c         *Client
+	index, id string
+	what      ClaimError // names the run
+	takeOver  bool
+	refresh   bool
+	// body is the document to hold the claim in, given the one found, nil if there is none.
+	body func(found []byte) []byte
+	// onLost is called once, from any goroutine, when another process has the claim.
+	onLost func(error)
+
+	turn  chan struct{} // a lock on what follows that can be waited for with a context
+	own   claimField
+	doc   []byte // of body
+	seq   int64
+	term  int64
+	tried time.Time          // the first renewal since the last that is known to be stored
+	stop  context.CancelFunc // of the renewals; nil before they begin
+	done  chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	found   []byte     // the document as it was before, without a claim
+	held    bool
+	renewed time.Time // when the last write that succeeded was begun
+	lost    error
+}
+
+func (c *Client) newClaim(prefix, run, part, kind string, body func(found []byte) []byte) *claim {
+	return &claim{c: c, index: Index(prefix, KindRun, 0), id: RunDocID(run, part, kind), what: ClaimError{Run: run, Part: part, Kind: kind},
+		body: body, turn: make(chan struct{}, 1), own: claimField{Owner: newOwner()}, onLost: func(error) {}}
+}
+
+// errConflict says that the document is not the version that was seen last.
+var errConflict = errors.New("the document of the run was changed meanwhile")
+
+// runVersion is the document of a run as it is now.
+type runVersion struct {
+	there     bool
+	seq, term int64
+	source    []byte
+	claim     *claimField
+}
+
+// read reads the document of the run, once.
+func (k *claim) read(ctx context.Context) (v runVersion, err error) {
+	data, err := k.c.once(ctx, Request{Op: "read the claim on run " + k.what.Run, Method: http.MethodGet, Path: path(k.index) + "/_doc" + path(k.id)})
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		// Of a document, or of its index, that is not there; a proxy may say it of anything.
+		if !refused.absent {
+			return v, err
+		}
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	var reply struct {
+		ID     string          `json:"_id"`
+		Found  bool            `json:"found"`
+		Seq    *int64          `json:"_seq_no"`
+		Term   *int64          `json:"_primary_term"`
+		Source json.RawMessage `json:"_source"`
+	}
+	var doc struct {
+		Claim *claimField `json:"claim"`
+	}
+	if err = json.Unmarshal(data, &reply); err == nil && (reply.ID != k.id || !reply.Found || reply.Seq == nil || reply.Term == nil) {
+		err = fmt.Errorf("the reply is not about document %q: %.200s", k.id, data)
+	}
+	if err == nil {
+		err = json.Unmarshal(reply.Source, &doc)
+	}
+	if err != nil {
+		return v, &temporaryError{err: k.c.hide(err)}
+	}
+	return runVersion{true, *reply.Seq, *reply.Term, bytes.TrimSpace(reply.Source), doc.Claim}, nil
+}
+
+// write stores the document of the run, once, if it is still version v.
+func (k *claim) write(ctx context.Context, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
+	head := []byte(`{"create":{"_index":`)
+	if v.there {
+		head = []byte(`{"index":{"_index":`)
+	}
+	return k.act(ctx, head, v, doc, refresh)
+}
+
+func (k *claim) act(ctx context.Context, head []byte, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
+	body := appendString(append(appendString(head, k.index), `,"_id":`...), k.id)
+	if v.there {
+		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), v.seq, 10)
+		body = strconv.AppendInt(append(body, `,"if_primary_term":`...), v.term, 10)
+	}
+	body = append(body, "}}\n"...)
+	if doc != nil {
+		body = append(append(body, doc...), '\n')
+	}
+	op := "claim run " + k.what.Run
+	query := bulkPath + ",items.*._seq_no,items.*._primary_term"
+	if refresh {
+		query += "&refresh=true"
+	}
+	data, err := k.c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: query}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(1))
+	if err != nil {
+		return 0, 0, err
+	}
+	items, err := k.c.parseReply(data, nil)
+	if err == nil && len(items) != 1 {
+		err = fmt.Errorf("the reply is about %d documents, 1 was sent", len(items))
+	}
+	if err == nil && string(items[0].id) != k.id {
+		err = fmt.Errorf("the reply is about document %q where %q was sent", k.c.secrets.Hide(string(items[0].id)), k.id)
+	}
+	if err != nil {
+		return 0, 0, &temporaryError{err: err}
+	}
+	switch r := &items[0]; {
+	case r.status >= 200 && r.status < 300 && r.seq >= 0 && r.term > 0:
+		return r.seq, r.term, nil
+	case r.status >= 200 && r.status < 300:
+		return 0, 0, &temporaryError{err: errors.New("the reply does not say which version was stored")}
+	case r.status == http.StatusConflict, doc == nil && r.status == http.StatusNotFound:
+		return 0, 0, errConflict
+	case transient(r.status) || blocked(r.status, r.cause.Type):
+		return 0, 0, &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
+	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
+		return 0, 0, forbidden(op, r.status, r.cause.text())
+	default:
+		return 0, 0, &RefusedError{Op: op, Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
+	}
+}
+
+// take claims the run, trying again for MaxWait what may pass, and begins to renew the
+// claim. After an error that may pass hold tries it again. release must be called.
+func (k *claim) take(ctx context.Context) error {
+	p := k.c.pace("claim run "+k.what.Run, k.c.maxWait)
+	for {
+		err := k.hold(ctx)
+		if err == nil {
+			return nil
+		}
+		if err = p.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// hold says whether the claim is ours, and was so a moment ago. It is asked before
+// anything is sent or deleted. A claim that is not yet ours, or was not renewed for long,
+// is taken or renewed now; the error may pass.
+func (k *claim) hold(ctx context.Context) error {
+	if fresh, err := k.fresh(); fresh || err != nil {
+		return err
+	}
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	if fresh, err := k.fresh(); fresh || err != nil {
+		return err
+	}
+	return k.renew(ctx)
+}
+
+func (k *claim) fresh() (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// Of a system that slept, only the wall clock went on.
+	now := time.Now()
+	return k.held && now.Sub(k.renewed) < claimStale && now.Round(0).Sub(k.renewed.Round(0)) < claimStale, k.lost
+}
+
+func (k *claim) lock(ctx context.Context) error {
+	select {
+	case k.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (k *claim) unlock() { <-k.turn }
+
+// renew counts the claim up, or takes it if it is not yet ours; it is locked.
+func (k *claim) renew(ctx context.Context) error {
+	if !k.held {
+		return k.acquire(ctx)
+	}
+	for {
+		now, next := time.Now(), k.own
+		next.Renewed++
+		if k.tried.IsZero() {
+			k.tried = now
+		}
+		seq, term, err := k.write(ctx, runVersion{there: true, seq: k.seq, term: k.term}, withClaim(k.doc, &next), false)
+		if err == nil {
+			k.ours(now, next, seq, term)
+			return nil
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+		v, err := k.read(ctx)
+		if err != nil {
+			return err
+		}
+		if v.claim == nil || v.claim.ID != k.own.ID {
+			return k.lose(v)
+		}
+		// Stored by a write whose reply was lost, and not before the first that was tried.
+		k.ours(k.tried, *v.claim, v.seq, v.term)
+		if fresh, _ := k.fresh(); fresh {
+			return nil
+		}
+	}
+}
+
+// ours notes that a write of the claim, begun at a time, was stored.
+func (k *claim) ours(at time.Time, own claimField, seq, term int64) {
+	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held, k.renewed = true, at
+	if k.stop == nil {
+		var ctx context.Context
+		ctx, k.stop = context.WithCancel(context.Background())
+		k.done = make(chan struct{})
+		go k.keep(ctx)
+	}
+}
+
+func (k *claim) lose(v runVersion) error {
+	e := k.what
+	e.Lost = true
+	if v.claim != nil {
+		e.Owner = &v.claim.Owner
+	}
+	k.mu.Lock()
+	k.held, k.lost = false, &e
+	k.mu.Unlock()
+	k.onLost(&e)
+	return &e
+}
+
+// keep renews the claim until it is stopped or lost.
+func (k *claim) keep(ctx context.Context) {
+	defer close(k.done)
+	for next := claimEvery; ; {
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+			return
+		}
+		one, cancel := context.WithTimeout(ctx, claimEvery)
+		err := k.lock(one)
+		held := true
+		if err == nil {
+			if held = k.held; held {
+				err = k.renew(one)
+			}
+			k.unlock()
+		}
+		cancel()
+		var lost *ClaimError
+		switch {
+		case !held, errors.As(err, &lost):
+			return
+		case err != nil:
+			next = claimRetry
+		default:
+			next = claimEvery
+		}
+	}
+}
+
+// acquire takes the claim if nobody has it, or whoever has it is dead; it is locked.
+func (k *claim) acquire(ctx context.Context) error {
+	v, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	var watched *claimField // by another, as it was at first
+	var since time.Time     // of which it is known that it did not change
+	p := k.c.pace("watch the claim on run "+k.what.Run, k.c.maxWait)
+	for {
+		if v.claim != nil && v.claim.ID == k.own.ID { // stored by a write whose reply was lost
+			k.ours(time.Now(), *v.claim, v.seq, v.term)
+			return k.renew(ctx)
+		}
+		switch {
+		case watched != nil && (v.claim == nil || *v.claim != *watched): // released, renewed, or taken over by a third
+			e := k.what
+			if e.Owner = &watched.Owner; v.claim != nil {
+				e.Owner = &v.claim.Owner
+			}
+			return &e
+		case v.claim == nil || k.takeOver || v.claim.gone() || watched != nil && time.Since(since) >= claimDead:
+			err = k.seize(ctx, v)
+			if !errors.Is(err, errConflict) {
+				return err
+			}
+			if v, err = k.read(ctx); err != nil {
+				return err
+			}
+			continue
+		case watched == nil:
+			watched, since = v.claim, time.Now()
+		}
+		select {
+		case <-time.After(claimWatch):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for {
+			if v, err = k.read(ctx); err == nil {
+				p.progress()
+				break
+			}
+			// What cannot be seen cannot be called unchanged: an owner that cannot reach the
+			// server either has no way to renew.
+			if err = p.wait(ctx, err); err != nil {
+				return err
+			}
+			since = time.Now()
+		}
+	}
+}
+
+// seize writes the claim over a version of the document.
+func (k *claim) seize(ctx context.Context, v runVersion) error {
+	k.mu.Lock()
+	k.found = withoutClaim(v)
+	k.mu.Unlock()
+	k.doc = k.body(k.found)
+	now := time.Now()
+	seq, term, err := k.write(ctx, v, withClaim(k.doc, &k.own), k.refresh)
+	if err == nil {
+		k.ours(now, k.own, seq, term)
+	}
+	return err
+}
+
+// release gives the claim back by storing a document without one, or with nil by deleting
+// the document, once; the error may pass. A claim that was never taken is taken for it.
+func (k *claim) release(ctx context.Context, doc []byte, refresh bool) error {
+	if err := k.hold(ctx); err != nil {
+		return err
+	}
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	if err := k.lost; err != nil {
+		return err
+	}
+	for {
+		at := runVersion{there: true, seq: k.seq, term: k.term}
+		var err error
+		if doc == nil {
+			_, _, err = k.act(ctx, []byte(`{"delete":{"_index":`), at, nil, refresh)
+		} else {
+			_, _, err = k.write(ctx, at, doc, refresh)
+		}
+		if errors.Is(err, errConflict) {
+			var v runVersion
+			if v, err = k.read(ctx); err != nil {
+				return err
+			}
+			switch {
+			case v.claim != nil && v.claim.ID == k.own.ID:
+				k.seq, k.term = v.seq, v.term
+				continue
+			case v.there == (doc != nil) && bytes.Equal(v.source, bytes.TrimSpace(doc)): // the reply was lost
+			default:
+				return k.lose(v)
+			}
+		}
+		if err == nil {
+			k.mu.Lock()
+			k.held = false
+			k.mu.Unlock()
+		}
+		return err
+	}
+}
+
+// end ends the renewals. A claim that was not released stays, for others to take over.
+func (k *claim) end() {
+	k.mu.Lock()
+	stop, done := k.stop, k.done
+	k.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-done
+	}
+}
+
+// withClaim is a document with a claim in it.
+func withClaim(doc []byte, f *claimField) []byte {
+	doc = bytes.TrimSpace(doc)
+	out := append([]byte(nil), doc[:len(doc)-1]...)
+	if len(bytes.TrimSpace(out)) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, `"claim":`...), encode(f)...), '}')
+}
+
+// withoutClaim is the document of a run as it was before it was claimed.
+func withoutClaim(v runVersion) []byte {
+	if v.claim == nil {
+		return v.source
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(v.source, &m) != nil {
+		return v.source // read understood it
+	}
+	delete(m, "claim")
+	return encode(m)
+}
