@@ -36,6 +36,8 @@ type SetupOptions struct {
 	// policy that is there as it is, and makes one that never deletes; negative takes
 	// deletion out again.
 	DeleteAfter time.Duration
+	// Now is the time whose month the first indices are of; zero is the present.
+	Now time.Time
 }
 
 // SetupItem is one thing that Setup saw to.
@@ -62,8 +64,9 @@ func (r *SetupReport) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Setup installs index templates and, where the cluster has such, the lifecycle
-// policy. It changes nothing that is as it should be, so it can be repeated.
+// Setup installs index templates and, where the cluster has such, the lifecycle policy,
+// and makes an empty index of each kind that has none. It changes nothing that is as it
+// should be, so it can be repeated.
 func Setup(ctx context.Context, c *Client, o SetupOptions) (*SetupReport, error) {
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
@@ -96,7 +99,7 @@ func Setup(ctx context.Context, c *Client, o SetupOptions) (*SetupReport, error)
 	if err := c.setupTemplate(ctx, o.Prefix, KindRun, there, r); err != nil {
 		return r, err
 	}
-	return r, c.setupIndices(ctx, o.Prefix, r)
+	return r, c.setupIndices(ctx, o, r)
 }
 
 // hasHistogram asks the cluster whether it knows the field type, by having it check
@@ -329,14 +332,17 @@ func canonical(v any) string {
 	return "null"
 }
 
-// setupIndices makes the index of runs, empty, and gives indices that were made from
-// an older template, or from none, what the new one adds. What cannot be changed any
-// more, or may not be, is a warning: the templates are in place all the same.
+// setupIndices makes an empty index of each kind that has none, of the current month, and
+// gives indices that were made from an older template, or from none, what the new one adds.
+// What cannot be changed any more, or may not be, is a warning: the templates are in place
+// all the same.
 //
-// The index of runs is made here because an ingest with no more than its own
-// privileges sees from it, and from nothing else, that the templates are there; it
-// must not make one itself, for without templates that would have guessed fields.
-func (c *Client) setupIndices(ctx context.Context, prefix string, r *SetupReport) error {
+// The index of runs is made here because an ingest with no more than its own privileges sees
+// from it, and from nothing else, that the templates are there; it must not make one itself,
+// for without templates that would have guessed fields. The others are made because Kibana
+// knows a field only from an index: without one its charts show an error.
+func (c *Client) setupIndices(ctx context.Context, o SetupOptions, r *SetupReport) error {
+	prefix := o.Prefix
 	var all []string
 	for _, k := range Kinds {
 		all = append(all, Pattern(prefix, k))
@@ -353,22 +359,35 @@ func (c *Client) setupIndices(ctx context.Context, prefix string, r *SetupReport
 	} else if err != nil {
 		return err
 	}
-	own := Index(prefix, KindRun, 0)
-	if _, exists := indices[own]; !exists {
-		err := c.Call(ctx, Request{Op: "create index " + own, Method: http.MethodPut, Path: path(own)}, nil)
+	newest := map[Kind]string{}
+	for _, name := range slices.Sorted(maps.Keys(indices)) {
+		if kind, ok := KindOf(prefix, name); ok {
+			newest[kind] = name
+		}
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	for _, kind := range Kinds {
+		if name, exists := newest[kind]; exists {
+			r.add("index", name, "unchanged")
+			continue
+		}
+		name := Index(prefix, kind, o.Now.UnixNano())
+		err := c.Call(ctx, Request{Op: "create index " + name, Method: http.MethodPut, Path: path(name)}, nil)
 		var refused *RefusedError
 		switch {
 		case err == nil:
-			r.add("index", own, "created")
+			r.add("index", name, "created")
 		case errors.As(err, &refused) && refused.Type == "resource_already_exists_exception":
-			r.add("index", own, "unchanged")
+			r.add("index", name, "unchanged")
+		case errors.As(err, &no) && no.Status == http.StatusForbidden && kind == KindRun:
+			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", name, err)
 		case errors.As(err, &no) && no.Status == http.StatusForbidden:
-			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", own, err)
+			r.warn("charts of %s show errors in Kibana as long as there is no such index: %v", Pattern(prefix, kind), err)
 		default:
 			return err
 		}
-	} else {
-		r.add("index", own, "unchanged")
 	}
 	for _, name := range slices.Sorted(maps.Keys(indices)) {
 		kind, ok := KindOf(prefix, name)

@@ -82,6 +82,39 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	}
 }
 
+// Kibana knows a field only from an index: each kind has one from the first day on.
+func TestSetupMakesFirstIndices(t *testing.T) {
+	s, c := standIn(t)
+	setup := func(day int) *SetupReport {
+		t.Helper()
+		r, err := Setup(t.Context(), c, SetupOptions{Now: time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
+		Match: func(r *http.Request) bool { return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11") }})
+	if r := setup(1); strings.Count(strings.Join(r.Warnings, "\n"), "show errors in Kibana as long as there is no such index") != 4 {
+		t.Errorf("%+v", r)
+	}
+	s.Heal()
+	if err := c.Call(t.Context(), Request{Method: "PUT", Path: "/fio-probe-2026.10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		day  int
+		want string
+	}{
+		{30, "fio-run unchanged, fio-histogram-2026.11 created, fio-percentiles-2026.11 created, fio-probe-2026.10 unchanged, fio-event-2026.11 created"},
+		{31, "fio-run unchanged, fio-histogram-2026.11 unchanged, fio-percentiles-2026.11 unchanged, fio-probe-2026.10 unchanged, fio-event-2026.11 unchanged"}, // 1 December
+	} {
+		if got := actions(setup(tt.day)); !strings.Contains(got, tt.want) {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
 // An index from before the templates gets their fields.
 func TestSetupUpdatesIndices(t *testing.T) {
 	_, c := standIn(t)
@@ -89,7 +122,7 @@ func TestSetupUpdatesIndices(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Setup(t.Context(), c, SetupOptions{})
-	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-run updated") {
+	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-histogram-") || !strings.HasSuffix(actions(r), "created, fio-run updated") {
 		t.Errorf("%s, %v", actions(r), err)
 	}
 	r, err = Setup(t.Context(), c, SetupOptions{})
