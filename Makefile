@@ -14,7 +14,7 @@ BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists t
 BENCH_ROUNDS ?= 5# of bench
 ORACLE_CASES ?= 500
 SCREENSHOTS  ?= screenshots# folder for screenshots
-ES_SERVERS   ?= 8.19.0 9.1.0 8.19.0+security# for integration; +security is one with TLS, users and roles
+ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one with TLS, users and roles
 
 .PHONY: help
 help: ## list the targets

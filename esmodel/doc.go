@@ -15,7 +15,7 @@
 //
 // Indices are PREFIX-run, PREFIX-histogram-YYYY.MM, PREFIX-percentiles-YYYY.MM,
 // PREFIX-probe-YYYY.MM and PREFIX-event-YYYY.MM; the month is that of @timestamp in
-// UTC. Supported are Elasticsearch 8.19 and 9.1 and what is compatible with them,
+// UTC. Supported are Elasticsearch 8.19 and 9.2 and what is compatible with them,
 // with or without the histogram field type and lifecycle management; which of the
 // two a cluster has is found by asking it, never by its version.
 //

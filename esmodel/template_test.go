@@ -94,7 +94,9 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 		return r
 	}
 	s.Inject(esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
-		Match: func(r *http.Request) bool { return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11") }})
+		Match: func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
+		}})
 	if r := setup(1); strings.Count(strings.Join(r.Warnings, "\n"), "show errors in Kibana as long as there is no such index") != 4 {
 		t.Errorf("%+v", r)
 	}
