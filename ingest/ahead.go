@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"io"
+	"math"
 )
 
 // ReadAhead makes r use more than one core: from the first block after the first
@@ -83,6 +84,7 @@ func startAhead(r *Reader) *ahead {
 				b.lines.buf, b.lines.pos, b.lines.end, b.lines.have, b.lines.cut = c.buf, c.pos, c.end, c.end, c.cut
 				c.pos = c.end
 			}
+			b.lines.good = math.MaxInt64 / 2 // bad lines are counted over all blocks
 			b.lines.setGeometry(geometry)
 			a.order <- b
 			go b.parse()
@@ -145,7 +147,9 @@ func (a *ahead) next(r *Reader) (*Record, error) {
 		}
 		a.base += b.lines.line - 1
 		b.lines.line = 1 // once
-		r.line = a.base
+		if r.line = a.base; r.tooBad() {
+			return nil, errTooBad
+		}
 		var err error
 		if b.fault != nil {
 			err = r.explain(b.fault)

@@ -82,6 +82,8 @@ type Reader struct {
 	skipping bool  // inside a line longer than MaxLine, which has been refused
 
 	line     int64
+	good     int64 // of them, those with a record
+	over     bool  // so few that nothing more is read
 	geometry fiohist.Geometry
 	columns  int
 	rec      Record
@@ -192,8 +194,33 @@ func (r *Reader) room(columns int) {
 // writes it is a *ParseError with the line's number; the next call goes on with
 // the line after. Where the input itself is damaged, as a compressed file that is
 // cut, it is a *ParseError without a line, once, after the complete lines before,
-// and then io.EOF. Any other error is the input's own, and final.
+// and then io.EOF; so it is where more than maxBad lines hold no record. Any other
+// error is the input's own, and final.
 func (r *Reader) Next() (*Record, error) {
+	if r.over {
+		return nil, io.EOF
+	}
+	rec, err := r.next()
+	if err == nil && r.opt.Single == nil {
+		r.good++
+	} else if err != nil && !errors.Is(err, io.EOF) && r.tooBad() {
+		r.over = true
+		return nil, &ParseError{File: r.name, Msg: fmt.Sprintf("more than %d lines up to line %d are empty or bad", maxBad, r.line), Hint: "this is no log of fio's"}
+	}
+	return rec, err
+}
+
+// maxBad is how many lines without a record a log may have, empty ones included: a
+// compressed file of kilobytes may hold billions. fio writes none.
+const maxBad = 100_000
+
+// tooBad says that there were more of them.
+func (r *Reader) tooBad() bool { return r.line-r.good > maxBad }
+
+// errTooBad is next's for a log that is.
+var errTooBad = errors.New("too many bad lines")
+
+func (r *Reader) next() (*Record, error) {
 	if r.opt.Single != nil {
 		return r.nextSingle()
 	}
@@ -225,6 +252,9 @@ func (r *Reader) Next() (*Record, error) {
 		}
 		line := r.takeLine()
 		if len(line) <= r.opt.MaxLine && blanks(line) == len(line) {
+			if r.tooBad() {
+				return nil, errTooBad
+			}
 			continue
 		}
 		if bad := r.parse(line); bad != nil {

@@ -829,3 +829,48 @@ func TestAppendRecord(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestReader_TooManyBadLines: a log of endless lines without a record ends, whichever way
+// it is read; one whose bad lines are as many as may be is read to its end.
+func TestReader_TooManyBadLines(t *testing.T) {
+	t.Parallel()
+	good, single := line()+"\n", "1, 2, 0, 4096\n"
+	for _, tc := range []struct {
+		name, start, again string
+		grid               *fiohist.Geometry
+	}{
+		{"empty lines", "", "\n", nil}, {"empty lines behind a record", good, "\n", nil}, {"blanks", good, " \t \n", nil}, {"letters", good, "x\n", nil},
+		{"good ones between", good, strings.Repeat("\n", 1000) + good, nil},
+		{"single I/Os, empty lines", single, "\n", &fio3Grid}, {"single I/Os, letters", single, "x\n", &fio3Grid},
+	} {
+		for _, parsers := range []int{0, 2} {
+			t.Run(fmt.Sprintf("%s/parsers=%d", tc.name, parsers), func(t *testing.T) {
+				t.Parallel()
+				read := func(n int) (bad int, last error) {
+					repeats := n / strings.Count(tc.again, "\n")
+					src := io.MultiReader(strings.NewReader(tc.start), strings.NewReader(strings.Repeat(tc.again, repeats)))
+					r := NewReader(src, "a.log", ReaderOptions{Single: tc.grid})
+					r.ReadAhead(parsers)
+					defer r.Stop()
+					for {
+						_, err := r.Next()
+						var pe *ParseError
+						if errors.Is(err, io.EOF) {
+							return bad, last
+						}
+						if errors.As(err, &pe) {
+							bad++
+							last = err
+						}
+					}
+				}
+				if _, err := read(maxBad); err != nil && strings.Contains(err.Error(), "empty or bad") {
+					t.Errorf("%d bad lines: %v", maxBad, err)
+				}
+				if bad, err := read(3 * maxBad); err == nil || !strings.Contains(err.Error(), "a.log: more than 100000 lines") || bad > maxBad+1 {
+					t.Errorf("%d errors, the last: %v", bad, err)
+				}
+			})
+		}
+	}
+}

@@ -112,6 +112,9 @@ func (r *Reader) nextSingle() (*Record, error) {
 		} else {
 			line := r.takeLine()
 			if len(line) <= r.opt.MaxLine && blanks(line) == len(line) {
+				if r.tooBad() {
+					return nil, errTooBad
+				}
 				continue
 			}
 			var bad *lineError
@@ -123,6 +126,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 				return nil, pe
 			}
 		}
+		r.good++
 		if r.columns != 0 && io.time == s.time {
 			s.add(io, r.geometry)
 			continue

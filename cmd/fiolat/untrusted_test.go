@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/klauspost/compress/zstd"
+
 	"fiolat/esmodel/esmodeltest"
 )
 
@@ -314,6 +316,39 @@ func TestGzipBomb(t *testing.T) {
 		t.Errorf("%d KB of memory, %v", kb, err)
 	}
 	t.Logf("%d KB", kb)
+}
+
+// TestBombOfEmptyLines: kilobytes that unpack to gigabytes of empty lines end, and so do
+// those that --skip-bad would skip one by one.
+func TestBombOfEmptyLines(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]string{"empty lines": "\n", "bad lines": "x\n"} {
+		bomb := filepath.Join(t.TempDir(), "bomb_clat_hist.1.log.zst")
+		f, err := os.Create(bomb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := zstd.NewWriter(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Write(goodLog(t))
+		block := bytes.Repeat([]byte(again), 1<<20/len(again))
+		for range 1 << 10 {
+			z.Write(block)
+		}
+		z.Close()
+		f.Close()
+		for _, args := range [][]string{{"percentiles", bomb}, {"percentiles", "--skip-bad", bomb}, {"ingest", "--skip-bad", "--output", t.TempDir(), bomb}} {
+			if name == "bad lines" && len(args) == 2 {
+				continue // the first of them is an error
+			}
+			code, _, stderr := fiolat(t, nil, args...)
+			if code != exitInput || !strings.Contains(stderr, "bomb_clat_hist.1.log.zst: more than 100000 lines") || strings.Count(stderr, "\n") > 10 {
+				t.Errorf("%s, %q: exit %d\n%.1000s", name, args, code, stderr)
+			}
+		}
+	}
 }
 
 // TestOutputIsOurs: files that lie where ours go are replaced by new ones of ours,
