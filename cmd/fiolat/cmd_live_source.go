@@ -155,7 +155,7 @@ func (u *ui) startFio(args []string) (*liveSource, error) {
 		return nil, usagef("%v", err)
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	var signalled atomic.Bool
 	go func() {
 		for sig := range signals {

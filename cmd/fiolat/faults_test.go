@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/testlog"
@@ -22,6 +23,71 @@ import (
 
 // No command, however it ended, leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestFullOutput: where standard output takes no more, not everything arrived. That is no
+// fault of the input.
+func TestFullOutput(t *testing.T) {
+	t.Parallel()
+	logs := []string{real + "/gaps"}
+	for _, args := range [][]string{
+		append([]string{"percentiles"}, logs...), append([]string{"percentiles", "--format", "csv"}, logs...), append([]string{"percentiles", "--format", "json"}, logs...),
+		append([]string{"percentiles", "--format", "ndjson"}, logs...), append([]string{"inspect"}, logs...), append([]string{"inspect", "--format", "json"}, logs...),
+		{"percentiles", "--like", "fiologparser_hist", real + "/gaps/gaps_clat_hist.1.log"}, {"compare", logs[0], logs[0]}, {"explain"}, {"explain", "libaio"}, {"completion", "bash"},
+		{"setup", "--export", "-"}, {"live", "--format", "ndjson", "--output", t.TempDir(), real + "/live/fio-status.json"},
+	} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		defer full.Close()
+		var errs bytes.Buffer
+		code := run(t.Context(), append([]string{"fiolat"}, args...), strings.NewReader(""), full, &errs)
+		if code != exitIncomplete || strings.Count(errs.String(), "standard output: no space left on device") != 1 {
+			t.Errorf("%q: exit %d\n%s", args, code, &errs)
+		}
+	}
+}
+
+// TestHangup: SIGHUP ends a command as SIGTERM does, unless it was ignored at the start.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		trap string
+		code int
+	}{{"by itself", "", exitInterrupted}, {"under nohup", "trap '' HUP; ", exitOK}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cmd, _, stderr := program(t, nil, "percentiles", "-")
+			self := cmd.Path
+			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", tc.trap + `exec "$0" percentiles -`, self}
+			in, stdin, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stdin = in
+			if err = cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			in.Close()
+			stdin.Write(goodLog(t)[:100])
+			for n := 1; n > 0; time.Sleep(time.Millisecond) { // when it reads, it has been ready for signals for long
+				if n, err = unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			stdin.Write(goodLog(t)[100:])
+			stdin.Close()
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != tc.code {
+				t.Errorf("%v, want exit %d\n%s", cmd.ProcessState, tc.code, stderr)
+			}
+		})
+	}
+}
 
 // longLog is a real log made longer.
 func longLog(t *testing.T, name string, records int) []byte {

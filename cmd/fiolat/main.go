@@ -33,12 +33,21 @@ var errInterrupted = errors.New("interrupted")
 // A read from a pipe that nobody writes to never does.
 const graceful = 6 * time.Second
 
-// signalContext ends at the first SIGINT or SIGTERM, so that what is under way can
+// endings are the signals that end a command: SIGINT, SIGTERM, and SIGHUP unless it was
+// ignored when fiolat was started, as nohup does.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// signalContext ends at the first of these signals, so that what is under way can
 // be brought to a clean end; the second one kills as usual.
 func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(c, endings()...)
 	go func() {
 		if _, ok := <-c; ok {
 			signal.Stop(c)

@@ -185,6 +185,8 @@ func TestExitCodes(t *testing.T) {
 		{"directory without logs", []string{"percentiles", empty}, exitInput, "write_hist_log"},
 		{"glob without a match", []string{"percentiles", empty + "/*_clat_hist.*.log"}, exitInput, "*_clat_hist.*.log"},
 		{"a part without a run", []string{"ingest", "--part", "a", real + "/gaps"}, exitUsage, "--run-id"},
+		{"an empty run id", []string{"ingest", "--run-id", "", real + "/gaps"}, exitUsage, `--run-id "": it is empty`},
+		{"an empty part", []string{"live", "--part=", "--run-id", "R", real + "/live/fio-status.json"}, exitUsage, `--part "": it is empty`},
 		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"}, exitUsage, "nobody"},
 		{"several runs", []string{"percentiles", real}, exitUsage, "12 runs"},
 		{"somebody else's engine", []string{"explain", "external:x.so"}, exitUsage, "not one of fio's own"},

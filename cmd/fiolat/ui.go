@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -30,11 +33,12 @@ var logFormatFlag = &cli.StringFlag{
 
 // ui is where a command's words go: data to stdout, everything else to stderr.
 type ui struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	json           bool
-	unknown        string // a command that does not exist
-	work           func() error
+	stdin   io.Reader
+	stdout  *output
+	stderr  io.Writer
+	json    bool
+	unknown string // a command that does not exist
+	work    func() error
 
 	mu  sync.Mutex // guards bar and stderr: workers report progress
 	bar *progressbar.ProgressBar
@@ -43,10 +47,41 @@ type ui struct {
 }
 
 func newUI(stdin io.Reader, stdout, stderr io.Writer) *ui {
-	return &ui{stdin: stdin, stdout: stdout, stderr: stderr}
+	return &ui{stdin: stdin, stdout: &output{w: stdout}, stderr: stderr}
 }
 
+// output is standard output. It keeps its first error, also where nobody looks at it: what
+// was to be printed did not all arrive then.
+type output struct {
+	w      io.Writer
+	failed atomic.Pointer[outputError]
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err == nil {
+		return n, nil
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	o.failed.CompareAndSwap(nil, &outputError{err})
+	return n, o.failed.Load()
+}
+
+// outputError says why standard output took no more. What it wraps is nobody's business:
+// it is not an error of the input.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "standard output: " + e.err.Error() }
+
 func (u *ui) configure(c *cli.Context) error {
+	for _, name := range []string{"run-id", "part"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return usagef("--%s \"\": it is empty; name it, or leave the flag out", name)
+		}
+	}
 	switch f := c.String("log-format"); f {
 	case "text":
 	case "json":
@@ -157,6 +192,9 @@ func (u *ui) exit(err error) int {
 	u.progressDone()
 	if err == nil && u.unknown != "" {
 		err = usagef("no such command: %q; see fiolat --help", u.unknown)
+	}
+	if failed := u.stdout.failed.Load(); err == nil && failed != nil {
+		err = failed
 	}
 	code := exitCode(err)
 	if err == nil {

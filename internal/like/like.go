@@ -61,10 +61,8 @@ func Run(ctx context.Context, program string, args []string, stdout, _ io.Writer
 	if err := run(ctx, args, &out); err != nil {
 		return err
 	}
-	if _, err := out.WriteTo(stdout); err != nil {
-		return fmt.Errorf("standard output: %w", err)
-	}
-	return nil
+	_, err := out.WriteTo(stdout)
+	return err
 }
 
 // stop says why program ends without an answer. where is `FILE`, `FILE:LINE` or a flag.
