@@ -34,6 +34,8 @@ type Log struct {
 	// suffix of the compression, and as many folders before it as it takes.
 	LogName string
 	Start   Start
+	// Bad is why the log cannot be read for what it is, known before it is read.
+	Bad *ParseError
 }
 
 // Start is when a log's time 0 was.
@@ -234,14 +236,17 @@ func numeric(host string) bool {
 
 // hasPrefix tells whether a job of the document writes logs that are named so.
 func (m *Meta) hasPrefix(n Name) bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return m.writes(&e, n) })
+}
+
+// writes tells whether a job writes logs that are named so.
+func (m *Meta) writes(e *Entry, n Name) bool {
 	option := "write_lat_log"
 	if n.Hist {
 		option = "write_hist_log"
 	}
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool {
-		v, ok := m.Option(&e, option)
-		return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && e.JobName == n.Prefix
-	})
+	v, ok := m.Option(e, option)
+	return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && e.JobName == n.Prefix
 }
 
 // namedAfter tells whether the document's file is named after the logs: CBT writes
@@ -349,6 +354,9 @@ func printables(names []string) (out []string) {
 // entries finds the section and the entry of each log of a set: those of the N-th
 // thread.
 func (m *matcher) entries(s *set) {
+	if !m.oneServer(s) {
+		return
+	}
 	byThread := map[int][]*Log{}
 	for _, l := range s.logs {
 		byThread[l.Source.Name.Job] = append(byThread[l.Source.Name.Job], l)
@@ -413,6 +421,60 @@ func (m *matcher) entries(s *set) {
 		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file", Printable(left[0].Source.Path), Printable(s.meta.Path), len(left), s.counts())
 	}
 	m.incomplete(s)
+}
+
+// oneServer deals with several servers at one address. fio --client names logs after
+// the address, without the port, so that a server's log is written over that of
+// another one, unless their jobs name them differently.
+func (m *matcher) oneServer(s *set) bool {
+	var ports []int
+	for _, e := range s.entries {
+		if !slices.Contains(ports, e.Port) {
+			ports = append(ports, e.Port)
+		}
+	}
+	if len(ports) < 2 {
+		return true
+	}
+	for _, l := range s.logs {
+		var of []string
+		for _, port := range ports {
+			if slices.ContainsFunc(s.entries, func(e *Entry) bool { return e.Port == port && s.meta.writes(e, l.Source.Name) }) {
+				of = append(of, strconv.Itoa(port))
+			}
+		}
+		if len(of) == 1 {
+			continue
+		}
+		for _, port := range ports[:len(ports)-len(of)] {
+			of = append(of, strconv.Itoa(port))
+		}
+		l.Bad = &ParseError{File: l.Source.Path,
+			Msg:  fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that of the other", len(of), s.host, shortened(of)),
+			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad to leave it out"}
+	}
+	if slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Bad != nil }) {
+		return false
+	}
+	for _, port := range ports {
+		part := &set{meta: s.meta, host: s.host, index: map[*Log]int{}}
+		for _, e := range s.entries {
+			if e.Port == port {
+				part.entries = append(part.entries, e)
+			}
+		}
+		for _, l := range s.logs {
+			if slices.ContainsFunc(part.entries, func(e *Entry) bool { return s.meta.writes(e, l.Source.Name) }) {
+				part.logs = append(part.logs, l)
+			}
+		}
+		if len(part.logs) > 0 {
+			m.entries(part)
+			m.starts(part)
+		}
+	}
+	s.logs = nil // each has its own start
+	return false
 }
 
 func (s *set) counts() string {

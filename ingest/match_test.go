@@ -492,3 +492,62 @@ func TestLogNames(t *testing.T) {
 		}
 	}
 }
+
+// folder writes files into a new folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestMatchPorts: fio --client writes the logs of several servers at one address over
+// each other, unless their jobs name them differently.
+func TestMatchPorts(t *testing.T) {
+	t.Parallel()
+	entry := func(name, prefix string, port int) string {
+		return fmt.Sprintf(`{"jobname": %q, "hostname": "h", "port": %d, "job options": {"write_hist_log": %q}}`, name, port, prefix)
+	}
+	for name, c := range map[string]struct {
+		entries []string
+		logs    []string
+		want    string // the job of each log, or why it is bad
+	}{
+		"one server":  {[]string{entry("a", "x", 1)}, []string{"x_clat_hist.1.log.h"}, "a"},
+		"two servers": {[]string{entry("a", "x", 1), entry("a", "x", 2)}, []string{"x_clat_hist.1.log.h"}, "2 servers at h (ports 1, 2), but 1 log: fio --client wrote the log of one over that of the other"},
+		"three servers of two jobs": {[]string{entry("a", "x", 1), entry("b", "x", 1), entry("a", "x", 2), entry("b", "x", 2), entry("a", "x", 3), entry("b", "x", 3)},
+			[]string{"x_clat_hist.1.log.h", "x_clat_hist.2.log.h"}, "3 servers at h (ports 1, 2, 3), but 1 log: fio --client wrote the log of one over that of the other"},
+		"two job files": {[]string{entry("a", "x", 1), entry("b", "y", 2)}, []string{"x_clat_hist.1.log.h", "y_clat_hist.1.log.h"}, "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"fio.json": `{"fio version": "fio-3.42", "client_stats": [` + strings.Join(c.entries, ", ") + `]}`}
+			for _, l := range c.logs {
+				files[l] = ""
+			}
+			logs, _, err := Match(one(t, folder(t, files)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, l := range logs {
+				if l.Bad != nil {
+					got = []string{l.Bad.Msg}
+					break
+				}
+				got = append(got, l.Job)
+			}
+			if all := strings.Join(got, " "); all != c.want {
+				t.Errorf("got %q, want %q", all, c.want)
+			}
+		})
+	}
+}

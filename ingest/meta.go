@@ -47,8 +47,9 @@ type Meta struct {
 // all the jobs of a group.
 type Entry struct {
 	JobName string
-	// Host is the client's host name; "" for stand-alone fio.
+	// Host is the server's name and Port its port, over --client; "" and 0 for stand-alone fio.
 	Host    string
+	Port    int
 	GroupID int
 	// StartMS is job_start, in ms since 1970 (fio 3.36 and newer); 0: unknown.
 	StartMS int64
@@ -65,6 +66,9 @@ type Entry struct {
 	// Options are the job's own; those of [global] are in Meta.
 	Options Options
 	Dirs    [Directions]DirTotals
+	// Mixed are the totals of all directions together, where fio tells no others
+	// (unified_rw_reporting=mixed).
+	Mixed DirTotals
 }
 
 // DirTotals is what fio counted in one direction over the whole job.
@@ -354,9 +358,56 @@ func (s *jsonScan) options(take func(host string, o Options)) error {
 }
 
 // allClients is the name of the entry of client_stats that is the sum of the
-// others. A job may have that name, too, but then it comes with its options, which
-// the sum never does.
+// others.
 const allClients = "All clients"
+
+// isSum tells the sum of all entries from a job that is named like it. The sum has no
+// options of its own, comes after two entries or more, and adds up; only of repeated
+// reports (--status-interval), whose counts are cumulative, it does not.
+func (m *Meta) isSum(e *Entry) bool {
+	if e.JobName != allClients || len(e.Options) > 0 || len(m.Entries) < 2 {
+		return false
+	}
+	ios := e.ios()
+	for i := range m.Entries {
+		o := &m.Entries[i]
+		if slices.ContainsFunc(m.Entries[:i], func(b Entry) bool { return b.JobName == o.JobName && b.Host == o.Host && b.Port == o.Port }) {
+			return true // reports, or threads of one job
+		}
+		ios -= o.ios()
+	}
+	return ios == 0
+}
+
+// ios are the I/Os that were issued.
+func (e *Entry) ios() uint64 {
+	n := e.Mixed.TotalIOs
+	for _, d := range e.Dirs {
+		n += d.TotalIOs
+	}
+	return n
+}
+
+// unmix keeps the totals of all directions together only where fio tells no others
+// (it tells both with unified_rw_reporting=both), and gives them to the direction of
+// a job that has only one.
+func (m *Meta) unmix(e *Entry) {
+	if e.Mixed.TotalIOs == 0 || slices.ContainsFunc(e.Dirs[:], func(d DirTotals) bool { return d.TotalIOs > 0 }) {
+		e.Mixed = DirTotals{}
+		return
+	}
+	rw, ok := m.Option(e, "rw")
+	if !ok {
+		rw, _ = m.Option(e, "readwrite")
+	}
+	rw, _, _ = strings.Cut(rw, ":")
+	if d := slices.Index(directionNames[:], strings.TrimPrefix(rw, "rand")); d >= 0 {
+		if verify, _ := m.Option(e, "verify"); d == int(Write) && verify != "" && verify != "0" {
+			return // which reads, too
+		}
+		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
+	}
+}
 
 func (s *jsonScan) entry(m *Meta, client bool) error {
 	var e Entry
@@ -367,6 +418,8 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 			e.JobName, err = s.text()
 		case "hostname":
 			e.Host, err = s.text()
+		case "port":
+			e.Port, err = s.small()
 		case "groupid":
 			e.GroupID, err = s.small()
 		case "job_start":
@@ -383,9 +436,8 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 			err = s.direction(&e.Dirs[slices.Index(directionNames[:], key)], func(msg string) { errs = append(errs, key+" "+msg) })
 			err = errors.Join(err, s.hold(200)) // for the message
 		case "mixed":
-			var d DirTotals // which directions' it was cannot be told
-			err = s.direction(&d, func(string) {})
-			e.LongestMS = d.RuntimeMS
+			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
+			err = errors.Join(err, s.hold(200))
 		default:
 			err = s.skip()
 		}
@@ -394,9 +446,11 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 	if err != nil {
 		return err
 	}
-	if client && e.JobName == allClients && len(e.Options) == 0 {
+	if client && m.isSum(&e) {
 		return nil
 	}
+	e.LongestMS = e.Mixed.RuntimeMS
+	m.unmix(&e)
 	for _, d := range e.Dirs {
 		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
 	}

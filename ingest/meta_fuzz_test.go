@@ -164,14 +164,20 @@ func rendered(m *Meta) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, `{"jobname": %s, "hostname": %s, "groupid": %d, "error": %d, "job_start": %d, "job_runtime": %d, "elapsed": %d, "mixed": {"runtime": %d}`,
-			quote(e.JobName), quote(e.Host), e.GroupID, e.Error, e.StartMS, e.RuntimeMS, e.Elapsed, e.LongestMS)
+		fmt.Fprintf(&b, `{"jobname": %s, "hostname": %s, "port": %d, "groupid": %d, "error": %d, "job_start": %d, "job_runtime": %d, "elapsed": %d`,
+			quote(e.JobName), quote(e.Host), e.Port, e.GroupID, e.Error, e.StartMS, e.RuntimeMS, e.Elapsed)
 		if e.Options != nil {
 			b.WriteString(`, "job options": `)
 			options(e.Options)
 		}
-		for d, dir := range e.Dirs {
-			fmt.Fprintf(&b, `, %q: {"total_ios": %d, "runtime": %d`, Direction(d), dir.TotalIOs, dir.RuntimeMS)
+		for d, dir := range append(e.Dirs[:], e.Mixed) {
+			name := "mixed"
+			if d < Directions {
+				name = Direction(d).String()
+			} else if dir.RuntimeMS == 0 {
+				dir.RuntimeMS = e.LongestMS
+			}
+			fmt.Fprintf(&b, `, %q: {"total_ios": %d, "runtime": %d`, name, dir.TotalIOs, dir.RuntimeMS)
 			for k, total := range dir.Kind {
 				fmt.Fprintf(&b, `, "%v_ns": {"min": %d, "max": %d, "mean": %v, "N": %d`, Kind(k), total.Min, total.Max, total.Mean, total.N)
 				for i, bin := range total.Bins {

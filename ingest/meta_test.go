@@ -204,6 +204,56 @@ func TestParseMetaGlobals(t *testing.T) {
 	}
 }
 
+// TestParseMetaAllClients: jobs that are named as fio names the sum of all.
+func TestParseMetaAllClients(t *testing.T) {
+	t.Parallel()
+	entry := func(name, host string, port, ios int) string {
+		return fmt.Sprintf(`{"jobname": %q, "hostname": %q, "port": %d, "read": {"total_ios": %d}}`, name, host, port, ios)
+	}
+	const sum = "All clients"
+	for name, c := range map[string]struct {
+		entries []string
+		want    int
+	}{
+		"one job":                    {[]string{entry(sum, "a", 1, 5)}, 1},
+		"one job on two hosts":       {[]string{entry(sum, "a", 1, 5), entry(sum, "b", 1, 6), entry(sum, "b", 1, 11)}, 2},
+		"two jobs before the sum":    {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 11)}, 2},
+		"third job, and the sum":     {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 7), entry(sum, "a", 1, 18)}, 3},
+		"two reports before the sum": {[]string{entry("x", "a", 1, 5), entry("x", "a", 1, 6), entry(sum, "a", 1, 6)}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if m := parseMeta(t, `{"fio version": "x", "client_stats": [`+strings.Join(c.entries, ", ")+`]}`); len(m.Entries) != c.want {
+				t.Errorf("%d entries, want %d", len(m.Entries), c.want)
+			}
+		})
+	}
+}
+
+// TestParseMetaMixed: totals of all directions together belong to the job's direction
+// if it has but one, and are left out where fio tells them apart.
+func TestParseMetaMixed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options, dirs string
+		read, mixed   uint64
+	}{
+		"reads":            {`"rw": "randread"`, ``, 7, 0},
+		"reads and writes": {`"rw": "randrw"`, ``, 0, 7},
+		"nobody says":      {``, ``, 0, 7},
+		"both":             {`"rw": "randrw"`, `"read": {"total_ios": 3},`, 3, 0},
+		"verified writes":  {`"rw": "write", "verify": "crc32c"`, ``, 0, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", "job options": {`+c.options+`}, `+c.dirs+` "mixed": {"total_ios": 7, "runtime": 9}}]}`)
+			if e := m.Entries[0]; e.Dirs[Read].TotalIOs != c.read || e.Mixed.TotalIOs != c.mixed || e.LongestMS != 9 {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
 // TestParseMetaNumbers: numbers that cannot be do no harm.
 func TestParseMetaNumbers(t *testing.T) {
 	for name, c := range map[string]struct {

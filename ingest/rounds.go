@@ -8,16 +8,17 @@ func (m *Meta) rounds() []*Meta {
 	if !m.ClientServer {
 		return []*Meta{m}
 	}
-	var hosts []string
-	entries := map[string][]Entry{}
+	var hosts []server
+	entries := map[server][]Entry{}
 	for _, e := range m.Entries {
-		if entries[e.Host] == nil {
-			hosts = append(hosts, e.Host)
+		at := server{e.Host, e.Port}
+		if entries[at] == nil {
+			hosts = append(hosts, at)
 		}
-		entries[e.Host] = append(entries[e.Host], e)
+		entries[at] = append(entries[at], e)
 	}
 	most := 1
-	jobs := map[string]int{}
+	jobs := map[server]int{}
 	for _, h := range hosts {
 		jobs[h] = period(entries[h])
 		most = max(most, len(entries[h])/jobs[h])
@@ -37,6 +38,12 @@ func (m *Meta) rounds() []*Meta {
 		out = append(out, &r)
 	}
 	return out
+}
+
+// server is where entries of fio --client come from.
+type server struct {
+	host string
+	port int
 }
 
 // apart is how many ms of runtime lie between two status reports at least; two jobs of

@@ -149,8 +149,11 @@ func (l *logState) bare() error {
 		return l.unread()
 	}
 	l.Empty = true
+	if err := l.neverWritten(); err != nil {
+		return err
+	}
 	if l.Entry == nil {
-		return l.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")
+		return nil // onlyEmpty decides
 	}
 	l.g = fio3Grid
 	if ingest.Major(l.Meta.Version) == 2 {
@@ -158,6 +161,58 @@ func (l *logState) bare() error {
 	}
 	c, _ := l.option("log_hist_coarseness")
 	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
+	return nil
+}
+
+// neverWritten says why an empty log is no sign of a short job: fio was not told how
+// often to write, or measured no completion latency.
+func (l *logState) neverWritten() error {
+	_, wanted := l.Option("write_hist_log")
+	_, every := l.Option("log_hist_msec")
+	if wanted && !every && (l.Members == 1 || l.Section != nil) {
+		return l.at(0, "empty log: the job did not set log_hist_msec, and without it fio writes no histogram",
+			"add the line `log_hist_msec=1000` to the job and run it again, or pass --skip-bad to leave the log out")
+	}
+	if l.Entry == nil || l.Members > 1 {
+		return nil
+	}
+	measured, issued := l.Entry.Mixed.Kind[ingest.Clat].N, l.Entry.Mixed.TotalIOs
+	for _, d := range l.Entry.Dirs {
+		measured += d.Kind[ingest.Clat].N
+		issued += d.TotalIOs
+	}
+	if measured > 0 || issued == 0 {
+		return nil
+	}
+	why := "as with disable_clat, gtod_reduce or io_submit_mode=offload"
+	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
+		if v, ok := l.Option(name); ok && v != "0" && v != "inline" {
+			why = "as the job set " + name
+			break
+		}
+	}
+	return l.at(0, fmt.Sprintf("empty log: of %d I/Os fio measured no completion latency, %s", issued, why),
+		"run it again without that option, or pass --skip-bad to leave the log out")
+}
+
+// onlyEmpty deals with empty logs that no JSON explains: beside logs with records their
+// jobs were shorter than a window or did nothing; alone they are no input.
+func (p *Plan) onlyEmpty() error {
+	var bare []string
+	var first *logState
+	for _, l := range p.logs {
+		if l.Empty && l.Entry == nil && l.single() == nil {
+			first = l
+			bare = append(bare, ingest.Printable(l.Source.Path))
+		}
+	}
+	switch {
+	case len(bare) == 0:
+		return nil
+	case len(bare) == len(p.logs):
+		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")
+	}
+	p.warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves such a log); none of them is in the result: %s", len(bare), some(bare))
 	return nil
 }
 

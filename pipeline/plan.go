@@ -263,6 +263,9 @@ func (p *Plan) dropBad(errs []error) error {
 func (p *Plan) readHeads(ctx context.Context) error {
 	all := len(p.logs)
 	errs, err := p.eachLog(ctx, func(l *logState) error {
+		if l.Bad != nil {
+			return l.Bad
+		}
 		if l.Meta != nil {
 			if why := badVersion(l.Meta.Version); why != "" {
 				return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
@@ -284,6 +287,13 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	}
 	if err := p.dropBad(errs); err != nil {
 		return err
+	}
+	if len(p.logs) > 0 {
+		if err := p.onlyEmpty(); err != nil {
+			if err = p.dropBad(slices.Repeat([]error{err}, len(p.logs))); err != nil {
+				return err
+			}
+		}
 	}
 	if len(p.logs) == 0 {
 		return &ingest.NoLogsError{ParseError: ingest.ParseError{File: "input", Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
@@ -360,6 +370,9 @@ func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
 func (p *Plan) findGeometry() error {
 	var common fiohist.Geometry
 	for _, l := range p.logs {
+		if l.g.Groups == 0 {
+			continue // empty, and no JSON says what it would hold
+		}
 		if common.Groups == 0 {
 			common = l.g
 		}
@@ -368,6 +381,11 @@ func (p *Plan) findGeometry() error {
 			return l.at(0, err.Error(), "ingest them as separate runs")
 		}
 		common = g
+	}
+	for _, l := range p.logs {
+		if l.g.Groups == 0 {
+			l.g = common
+		}
 	}
 	if c := p.cfg.Settings.Coarseness; c >= 0 {
 		if c < common.Coarseness {

@@ -293,6 +293,7 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	}
 	a.count(r.logs)
 	missingSingles(r.logs, r.warn)
+	mixedTotals(r.logs, r.warn)
 	s.Total = r.merge.total(r.grid.first, r.done)
 	for i := range s.Total {
 		if s.Total[i].Scope == "run" {

@@ -1,0 +1,65 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fiolat/ingest"
+)
+
+// TestEmptyLogs: an empty log is a job shorter than a window, or one that fio was not
+// told to log, or measured nothing of.
+func TestEmptyLogs(t *testing.T) {
+	t.Parallel()
+	record := "300, 0, 4096, 5" + strings.Repeat(", 0", 1855) + "\n"
+	json := func(options, dirs string) string {
+		return `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{"write_hist_log":"x"` + options + `},` + dirs + `}]}`
+	}
+	const read = `"read":{"total_ios":7,"runtime":100,"clat_ns":{"N":7,"bins":{"0":7}}}`
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  string // the error or warning
+		ios   float64
+	}{
+		{"short job", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"1000"`, read)}, "", 7},
+		{"log_hist_msec forgotten, says JSON", map[string]string{"x_clat_hist.1.log": "", "fio.json": json("", read)}, "add the line `log_hist_msec=1000` to the job", 0},
+		{"log_hist_msec forgotten, says the job file", map[string]string{"x_clat_hist.1.log": "", "x.fio": "[x]\nwrite_hist_log=x\nrw=read\n"}, "add the line `log_hist_msec=1000` to the job", 0},
+		{"nothing known", map[string]string{"x_clat_hist.1.log": ""}, "empty log; a job shorter", 0},
+		{"one of two, nothing known", map[string]string{"x_clat_hist.1.log": "", "x_clat_hist.2.log": record}, "1 logs are empty", 5},
+		{"no clat", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)}, "of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},
+		{"no I/O", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":0}`)}, "", 0},
+		{"directions mixed", map[string]string{"x_clat_hist.1.log": record, "fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`, `"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot be given to one", 5},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range tc.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, ios := "", 0.0
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: settings()})
+			if err == nil {
+				defer p.Close()
+				var s *Summary
+				if s, err = p.Process(t.Context(), new(collect)); err == nil {
+					said, ios = strings.Join(s.Account.Warnings, "\n"), s.Account.Placed
+				}
+			}
+			if err != nil {
+				said = err.Error()
+			}
+			if !strings.Contains(said, tc.want) || tc.want == "" && said != "" || ios != tc.ios {
+				t.Errorf("%v I/Os, %q; want %v, %q", ios, said, tc.ios, tc.want)
+			}
+		})
+	}
+}
