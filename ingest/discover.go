@@ -175,6 +175,13 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 			unused = append(unused, other...)
 		}
 	}
+	d.once(out)
+	out = slices.DeleteFunc(out, func(in *Input) bool {
+		if len(in.Logs) == 0 {
+			d.warnings = append(d.warnings, in.Warnings...)
+		}
+		return len(in.Logs) == 0
+	})
 	for _, root := range d.searched {
 		if !slices.ContainsFunc(d.logs, func(l found) bool { return under(l.Path, root) }) {
 			return nil, d.none(root, nil)
@@ -471,12 +478,16 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 	if in.Root == "" {
 		in.Root = filepath.Dir(in.Logs[0].Path)
 	}
+	d.renamed(in)
 	slices.SortStableFunc(in.Logs, bySource)
 	plain := map[string]string{} // uncompressed path -> path
 	var kept []*Source
 	for _, l := range in.Logs {
 		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
-		if first, ok := plain[p]; ok {
+		if first, ok := plain[p]; ok && !d.unpackedSame(l.Path, first) {
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used, for by its name it is %s, compressed, but it holds something else; give one of them a name of its own", Printable(l.Path), Printable(first)))
+			continue
+		} else if ok {
 			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", Printable(l.Path), Printable(first)))
 			continue
 		}

@@ -69,7 +69,6 @@ func TestBadInput(t *testing.T) {
 		// rest is how many lines --skip-bad skips; -1: the whole log is skipped.
 		rest int
 	}{
-		{name: "empty file", data: nil, at: ".log:", want: []string{"empty log", "--fio-json"}, rest: -1},
 		{name: "1855 buckets", data: third(func(l []byte) []byte { return append(l[:len(l)-4], '\n') }), at: ".log:3:", want: []string{"1855", "1856"}, rest: 1},
 		{name: "letters", data: third(field(40, "x1")), at: ".log:3:", want: []string{"x1"}, rest: 1},
 		{name: "a negative number", data: third(field(40, "-1")), at: ".log:3:", want: []string{"-1"}, rest: 1},

@@ -1,0 +1,210 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A log that lies there twice is counted once: the same file by two names (links),
+// or the same bytes by the same thread number or in another folder. Threads of one
+// folder, and hosts, whose logs happen to be equal are counted each, with a warning.
+
+// copySuffix are endings that people and logrotate give to copies.
+var copySuffix = regexp.MustCompile(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
+
+// renamed takes the endings of copies for what they are, and not for hosts: x.log.bak
+// is an older x.log, if that is there, else it is x.log. A host that fio's JSON knows
+// stays one.
+func (d *discovery) renamed(in *Input) {
+	names := map[string]bool{}
+	for _, l := range in.Logs {
+		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
+	}
+	var kept []*Source
+	for _, l := range in.Logs {
+		path := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
+		host := l.Name.Host
+		m := copySuffix.FindStringSubmatch(host)
+		if m == nil || numeric(host) && strings.Count(host, ".") == 3 ||
+			slices.ContainsFunc(in.Metas, func(m *Meta) bool {
+				return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host == host })
+			}) {
+			kept = append(kept, l)
+			continue
+		}
+		original := strings.TrimSuffix(strings.TrimSuffix(path, m[2]), ".")
+		switch {
+		case names[original]:
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: by its name an older copy of %s; not used", Printable(l.Path), Printable(original)))
+			in.Ignored = append(in.Ignored, Printable(l.Path)+": by its name an older copy of "+Printable(original))
+		case m[1] == "":
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q is the ending of a copy, and not taken for a host", Printable(l.Path), host))
+			l.Host = strings.TrimPrefix(l.Host, host)
+			l.Name.Host = ""
+			kept = append(kept, l)
+		default: // a host's name may end so
+			kept = append(kept, l)
+		}
+	}
+	in.Logs = kept
+}
+
+// once leaves out of all runs the logs that are there twice.
+func (d *discovery) once(runs []*Input) {
+	type seen struct {
+		l    *Source
+		in   *Input
+		info fs.FileInfo
+	}
+	bySize := map[int64][]seen{}
+	for _, in := range runs {
+		var kept []*Source
+		var twins []string
+		for _, l := range byLink(in.Logs) {
+			info, err := os.Stat(l.Path)
+			if err != nil || l.Path == stdin || !info.Mode().IsRegular() || info.Size() == 0 {
+				kept = append(kept, l)
+				continue
+			}
+			drop := ""
+			for i, o := range bySize[info.Size()] {
+				if os.SameFile(info, o.info) {
+					drop = fmt.Sprintf("%s: the same file as %s; counted once", Printable(l.Path), Printable(o.l.Path))
+					break
+				}
+				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) && in.accounts(l.Name)
+				if i >= maxCompared || !d.sameContent(l.Path, o.l.Path, apart) {
+					continue
+				}
+				if apart {
+					twins = append(twins, fmt.Sprintf("%s as %s", Printable(l.Path), Printable(o.l.Path)))
+				} else {
+					drop = fmt.Sprintf("%s: the same content as %s; counted once", Printable(l.Path), Printable(o.l.Path))
+				}
+				break
+			}
+			if drop != "" {
+				in.Warnings = append(in.Warnings, drop)
+				in.Ignored = append(in.Ignored, drop)
+				continue
+			}
+			bySize[info.Size()] = append(bySize[info.Size()], seen{l, in, info})
+			kept = append(kept, l)
+		}
+		if len(twins) > 0 {
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another, for all that was compared, and all are counted: %s", len(twins), shortened(twins)))
+		}
+		slices.SortStableFunc(kept, bySource)
+		in.Logs = kept
+	}
+}
+
+// byChance tells whether two logs of one run may be equal by chance: those of two
+// hosts, of two threads of a folder, or of two jobs that fio's JSON knows.
+func byChance(in *Input, a, b *Source) bool {
+	if a.Host != b.Host && a.Host != "" && b.Host != "" {
+		return true
+	}
+	return filepath.Dir(a.Path) == filepath.Dir(b.Path) &&
+		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && in.accounts(a.Name) && in.accounts(b.Name))
+}
+
+// accounts tells whether fio's JSON knows a job that writes logs of that name.
+func (in *Input) accounts(n Name) bool {
+	return slices.ContainsFunc(in.Metas, func(m *Meta) bool { return m.hasPrefix(n) })
+}
+
+// byLink is logs with symbolic links last, so that a log keeps its real name.
+func byLink(logs []*Source) []*Source {
+	link := func(l *Source) bool {
+		info, err := os.Lstat(l.Path)
+		return err == nil && info.Mode()&fs.ModeSymlink != 0
+	}
+	out := slices.Clone(logs)
+	slices.SortStableFunc(out, func(a, b *Source) int {
+		switch x, y := link(a), link(b); {
+		case x == y:
+			return 0
+		case x:
+			return 1
+		}
+		return -1
+	})
+	return out
+}
+
+// maxCompared is with how many logs of its size a log is compared.
+const maxCompared = 16
+
+// compared is how much of the start and of the end of two logs is compared where
+// nothing but a warning depends on it.
+const compared = 64 << 10
+
+// sameContent compares files of one size; with ends only their first and last bytes.
+func (d *discovery) sameContent(a, b string, ends bool) bool {
+	x, err := os.Open(a)
+	if err != nil {
+		return false
+	}
+	defer x.Close()
+	y, err := os.Open(b)
+	if err != nil {
+		return false
+	}
+	defer y.Close()
+	if !sameBytes(io.LimitReader(x, compared), io.LimitReader(y, compared)) {
+		return false
+	}
+	if ends {
+		for _, f := range []*os.File{x, y} {
+			if info, err := f.Stat(); err != nil {
+				return false
+			} else if info.Size() > 2*compared {
+				if _, err = f.Seek(-compared, io.SeekEnd); err != nil {
+					return false
+				}
+			}
+		}
+	}
+	return sameBytes(x, y)
+}
+
+// unpackedSame compares what two logs hold, decompressed.
+func (d *discovery) unpackedSame(a, b string) bool {
+	x, err := d.open(a)
+	if err != nil {
+		return false
+	}
+	defer x.Close()
+	y, err := d.open(b)
+	if err != nil {
+		return false
+	}
+	defer y.Close()
+	return sameBytes(x, y)
+}
+
+// sameBytes compares two streams; what cannot be read is not the same.
+func sameBytes(x, y io.Reader) bool {
+	a, b := make([]byte, compared), make([]byte, compared)
+	for {
+		n, errX := io.ReadFull(x, a)
+		m, errY := io.ReadFull(y, b)
+		if n != m || !bytes.Equal(a[:n], b[:m]) {
+			return false
+		}
+		if errX != nil || errY != nil {
+			return ended(errX) && ended(errY)
+		}
+	}
+}
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
