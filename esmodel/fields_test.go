@@ -153,6 +153,8 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err == nil {
 		sum := testSummary(run, quanta)
 		sum.Account.Warnings, sum.Account.Exact = []string{"w"}, map[string]pipeline.Latencies{"read": {IOs: 1, NS: 1}}
+		sum.Account.Jobs = []pipeline.JobAccount{{Job: "j", Host: "h", Direction: "read", Logs: 1, Counted: 3, Missing: 3, NotPlaced: 3}}
+		sum.Account.Lost = []pipeline.Loss{{Logs: []string{"l"}, Job: "j", Host: "h", Direction: "read", IOs: 3, Until: 1, Index: []uint16{7}, Count: []float64{3}, Why: "w"}}
 		sum.SLA = []pipeline.Outcome{
 			{Scope: "host", Dims: pipeline.Dims{Host: "h", Direction: "read"}, Rule: &rules[0], Watch: watch, Share: 0.5},
 			{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, Rule: &rules[1], Watch: sla.NewWatch(&rules[1], 1), Share: -1},

@@ -40,7 +40,7 @@ func readHead(l *logState) error {
 		h, l.IntervalHow = l.option("log_hist_msec")
 	}
 	for i := range l.dirs {
-		l.dirs[i].win.h = h * msec
+		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
 	}
 	ended, records, ios := false, 0, uint64(0)
 	for ; records < maxHead && !l.headDone(); records++ {

@@ -206,8 +206,9 @@ type logState struct {
 	now   int64 // the latest line's stamp, ns on the log's clock
 	end   int64 // end of the last I/O placed, ns on the run's clock
 
-	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
-	disowned bool // fio's JSON turned out to be another run's
+	extra     int   // columns that log_offset and log_issue_time added to a log of single I/Os
+	disowned  bool  // fio's JSON turned out to be another run's
+	lostUntil int64 // end of the I/Os that have no place in time, ns on the run's clock
 
 	covers int64 // end of the log as of the last round: end, or math.MaxInt64 while it goes on
 
@@ -237,6 +238,7 @@ type direction struct {
 	equal   int64         // records with the stamp of the one before
 	ios     float64       // as logged, after repair
 	ns      float64       // of single I/Os, their latencies added up
+	fullest float64       // the I/Os of the record that has most
 	first   int64         // stamp of the first record, ms
 	last    int64         // stamp of the last record, ms
 	lines   int64         // lines skipped before the last record came
@@ -364,6 +366,7 @@ func (l *logState) feed(r *ingest.Record) error {
 		}
 	}
 	d.ios += sum
+	d.fullest = max(d.fullest, sum)
 	d.ns += float64(r.NS)
 	d.some = d.some || sum > 0
 	if d.sums != nil {
@@ -373,24 +376,30 @@ func (l *logState) feed(r *ingest.Record) error {
 	d.lines = l.lines
 	stamp := r.Time * msec
 	switch {
-	case l.single() != nil: // an I/O counts at its stamp
-		return l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
+	case l.single() != nil: // an I/O counts at its stamp, in the millisecond that begins there
+		err := l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
+		l.end = max(l.end, stamp+msec+l.shift)
+		return err
 	case l.cfg.Settings.RecordTime == "start":
-		return l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) })
-	case d.win.known:
-		err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.win.place(stamp, skipped, c, e) })
-		if err != nil {
+		if err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) }); err != nil {
 			return err
 		}
-	default:
+	}
+	waits := stamped{stamp, r.Line, skipped, *c}
+	if d.win.known {
+		if err := l.place(r.Dir, &waits); err != nil {
+			return err
+		}
+	} else {
 		if len(d.win.waits) == 0 {
 			d.since, _ = l.sums()
 		}
-		d.win.waits = append(d.win.waits, stamped{stamp, skipped, c.clone()})
+		waits.counts = c.clone()
+		d.win.waits = append(d.win.waits, waits)
 	}
 	for i := range l.dirs {
 		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
-			if err := l.settle(ingest.Direction(i), r.Line); err != nil {
+			if err := l.settle(ingest.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -416,17 +425,29 @@ func (l *logState) hurry(d *direction) {
 	}
 }
 
+// place has the windows of a direction place a record. With --record-time start they only
+// watch for lost ones.
+func (l *logState) place(i ingest.Direction, r *stamped) error {
+	w := &l.dirs[i].win
+	if l.cfg.Settings.RecordTime == "start" {
+		w.place(r, func(piece) {})
+		return nil
+	}
+	return l.emit(i, r.line, func(e func(piece)) { w.place(r, e) })
+}
+
 // settle fixes where the windows of a direction lie and places what waited.
-func (l *logState) settle(i ingest.Direction, line int64) error {
+func (l *logState) settle(i ingest.Direction) error {
 	d := &l.dirs[i]
 	d.win.settle(l.fallback())
 	waits := d.win.waits
 	d.win.waits = nil
-	return l.emit(i, line, func(e func(piece)) {
-		for k := range waits {
-			d.win.place(waits[k].time, waits[k].skipped, &waits[k].counts, e)
+	for k := range waits {
+		if err := l.place(i, &waits[k]); err != nil {
+			return err
 		}
-	})
+	}
+	return nil
 }
 
 // fallback is the length of a window in ns where a single record leaves it open:
@@ -462,11 +483,15 @@ func (l *logState) finish() error {
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		if len(d.win.waits) > 0 {
-			if err := l.settle(ingest.Direction(i), 0); err != nil {
+			if err := l.settle(ingest.Direction(i)); err != nil {
 				return err
 			}
 		}
-		if err := l.emit(ingest.Direction(i), 0, d.starts.finish); err != nil {
+		finish := d.win.finish
+		if l.cfg.Settings.RecordTime == "start" {
+			finish = d.starts.finish
+		}
+		if err := l.emit(ingest.Direction(i), 0, finish); err != nil {
 			return err
 		}
 	}

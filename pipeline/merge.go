@@ -312,15 +312,52 @@ func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*l
 	return out
 }
 
-// total makes the rows of all quanta from first to before end.
+// placed is the number of I/Os in all quanta so far.
+func (m *merger) placed() (n float64) {
+	for _, sc := range m.scopes {
+		if sc.name == "run" {
+			n = sc.total.Sum()
+		}
+	}
+	return n
+}
+
+// lose adds what has no place in time to the totals of the scopes that hold all of its logs.
+func (m *merger) lose(lost []Loss) {
+	for i := range lost {
+		loss := &lost[i]
+		for _, sc := range m.scopes {
+			its := 0
+			for _, l := range sc.logs {
+				if l.Host == loss.Host && slices.Contains(loss.Logs, l.LogName) {
+					its++
+					l.lostUntil = max(l.lostUntil, loss.Until)
+				}
+			}
+			if its == len(loss.Logs) && (sc.dims.Direction == All || sc.dims.Direction == loss.Direction) {
+				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
+			}
+		}
+	}
+}
+
+// total makes the rows of all quanta from first to before end, and of what was lost.
 func (m *merger) total(first, end int64) (rows []Row) {
+	until := m.grid.start(end)
+	for _, sc := range m.scopes {
+		for _, l := range sc.logs {
+			if l.lostUntil > 0 {
+				l.covers, until = max(l.covers, l.lostUntil), max(until, l.lostUntil)
+			}
+		}
+	}
 	for _, sc := range m.scopes {
 		if sc.total.Empty() {
 			continue
 		}
 		row := m.row(sc, &sc.total)
 		row.Logs = len(sc.logs)
-		row.cover(sc.covered(m.grid.start(first), m.grid.start(end)))
+		row.cover(sc.covered(m.grid.start(first), until))
 		rows = append(rows, row)
 	}
 	return rows
@@ -343,9 +380,10 @@ func (m *merger) row(sc *scope, h *fiohist.Hist) Row {
 	return Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.run.Geometry, m.run.Percentiles, sc.limits)}
 }
 
-// cover says for how much of its time, in ns, a row's logs were running.
+// cover says for how much of its time, in ns, a row's logs were running. Of less than a
+// millisecond, which is what stamps resolve, there are no IOPS.
 func (r *Row) cover(ns int64) {
-	if r.Covered = ns; ns > 0 {
+	if r.Covered = ns; ns >= msec {
 		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
 	}
 }

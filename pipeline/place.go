@@ -70,9 +70,13 @@ type piece struct {
 // stamped is a record that waits for its direction's windows to be known.
 type stamped struct {
 	time    int64 // ns, on the log's own clock
+	line    int64 // in the file
 	skipped int64 // lines skipped just before it
 	counts  counts
 }
+
+// many says that the record has more than the one I/O that closed its window.
+func (r *stamped) many() bool { return r.counts.sum() > 1 }
 
 // windows is fio's window model of one direction of one log.
 //
@@ -88,6 +92,7 @@ type stamped struct {
 // closed at once with one I/O each, catching up.
 type windows struct {
 	h     int64 // ns
+	exact bool  // h is an option of the job's, not an estimate
 	begin int64 // the windows start no earlier: the job's start; farPast if unknown
 	g     fiohist.Geometry
 
@@ -96,6 +101,8 @@ type windows struct {
 	n     int64 // index of the next record
 	prev  int64 // previous stamp; b before the first
 	waits []stamped
+	late  stamped // a record that came late by a window or more waits for the next one
+	lost  int64   // the line of the first record that proves that others before it are lost
 
 	rest, last counts // scratch
 }
@@ -152,15 +159,54 @@ func (w *windows) settle(fallback int64) {
 	w.prev, w.known = w.b, true
 }
 
-// place splits the record stamped t into pieces by completion time and hands them
-// to emit. The pieces' counts are only valid during the call.
+// place takes the direction's next record and hands what is certain of its I/Os and of
+// those of the record before to emit, in pieces whose counts are only valid during the call.
 //
-// Where lines were skipped before it, as many of its windows as it comes late for
+// A window whose boundary is not after the stamp before it closes with its first I/O. A
+// record of more proves that records before it are lost, and that the windows are as many
+// further on as the record before it came late for.
+func (w *windows) place(r *stamped, emit func(piece)) {
+	stamp, number := w.prev, w.n
+	if w.late.line > 0 {
+		stamp, number = w.late.time, w.n+1
+	}
+	if boundary := w.b + (number+1)*w.h; w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
+		if w.lost == 0 {
+			w.lost = r.line
+		}
+		if w.late.line > 0 {
+			w.late.skipped = math.MaxInt64
+		} else {
+			w.n += (stamp-boundary)/w.h + 1
+		}
+	}
+	w.finish(emit)
+	if w.exact && r.skipped == 0 && r.time-(w.b+(w.n+1)*w.h) >= w.h && r.many() {
+		buffer := w.late.counts
+		buffer.copy(&r.counts)
+		w.late, w.late.counts = *r, buffer
+		return
+	}
+	w.put(r, emit)
+}
+
+// finish places the record that waits for a next one.
+func (w *windows) finish(emit func(piece)) {
+	if w.late.line > 0 {
+		w.put(&w.late, emit)
+		w.late.line = 0
+	}
+}
+
+// put splits a record into pieces by completion time.
+//
+// Where records before it are lost, as many of its windows as it comes late for
 // are taken to be theirs: what they held is lost, but this record keeps its place.
-func (w *windows) place(t, skipped int64, c *counts, emit func(piece)) {
+func (w *windows) put(r *stamped, emit func(piece)) {
+	t, c := r.time, &r.counts
 	boundary := w.b + (w.n+1)*w.h
-	if skipped > 0 && w.h > 0 && t > boundary {
-		lost := min(skipped, (t-boundary)/w.h)
+	if r.skipped > 0 && w.h > 0 && t > boundary {
+		lost := min(r.skipped, (t-boundary)/w.h)
 		w.n += lost
 		boundary += lost * w.h
 		w.prev = max(w.prev, boundary-w.h)

@@ -74,8 +74,8 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 	}
 	flush := func() {
 		w.settle(1000 * msec)
-		for _, r := range w.waits {
-			w.place(r.time, 0, &r.counts, emit)
+		for i := range w.waits {
+			w.place(&w.waits[i], emit)
 		}
 		w.waits = nil
 	}
@@ -90,10 +90,10 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 			c.add(uint16(i), r.counts[i])
 		}
 		if w.known {
-			w.place(r.ms*msec, 0, &c, emit)
+			w.place(&stamped{time: r.ms * msec, line: 1, counts: c}, emit)
 			continue
 		}
-		w.waits = append(w.waits, stamped{time: r.ms * msec, counts: c})
+		w.waits = append(w.waits, stamped{time: r.ms * msec, line: 1, counts: c})
 		if w.decided(r.ms * msec) {
 			flush()
 		}

@@ -443,20 +443,23 @@ func (p *player) quantum(q int64, mem *sums, o *openQuantum) *merged {
 // finish checks that every leaf and every I/O came back, and ends the sink.
 func (p *player) finish(ctx context.Context) (*Summary, error) {
 	m := p.merge
-	s := &Summary{Quanta: int(p.next - m.grid.first), End: m.grid.start(p.next), Total: m.total(m.grid.first, p.next)}
-	in, out := 0.0, 0.0
+	s := &Summary{Quanta: int(p.next - m.grid.first), End: m.grid.start(p.next)}
 	for n, part := range p.parts {
+		for _, loss := range part.Account.Lost {
+			loss.Until += part.Run.Start - m.run.Start
+			s.Account.Lost = append(s.Account.Lost, loss)
+		}
 		if p.seen[n] != part.Leaves {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
 		}
+	}
+	in, out := 0.0, m.placed()
+	m.lose(s.Account.Lost)
+	for n, part := range p.parts {
 		s.Account.plus(&part.Account, n == 0)
 		in += part.Account.Placed
 	}
-	for _, row := range s.Total {
-		if row.Scope == "run" {
-			out = row.Stats.Samples
-		}
-	}
+	s.Total = m.total(m.grid.first, p.next)
 	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}
@@ -495,6 +498,9 @@ func (a *Account) plus(b *Account, first bool) {
 		a.Exact = nil
 	}
 	a.Missing += b.Missing
+	a.Excess += b.Excess
+	a.NotPlaced += b.NotPlaced
+	a.Jobs = append(a.Jobs, b.Jobs...)
 	a.Restored += b.Restored
 	a.LastBucket += b.LastBucket
 	for _, w := range b.Warnings {

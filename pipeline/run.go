@@ -122,11 +122,14 @@ func (r *rounds) harvest(ctx context.Context) (ended bool, err error) {
 
 // restore restores the tails of one JSON document.
 func (r *rounds) restore(m *ingest.Meta) error {
-	restored, misfits, err := settleTails(r.tails, m)
+	restored, losses, misfits, err := settleTails(r.tails, m)
 	if err != nil {
 		return err
 	}
 	r.Account.Restored += restored
+	for _, w := range losses {
+		r.warn("%s", w)
+	}
 	if len(misfits) > 0 {
 		if r.done > r.grid.first {
 			return &ingest.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this very run with --fio-json"}
@@ -291,15 +294,20 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 			r.warn("%s: skipped %d more lines", ingest.Printable(l.Source.Path), more)
 		}
 	}
-	a.count(r.logs)
+	for _, w := range a.count(r.logs, r.tails) {
+		r.warn("%s", w)
+	}
 	missingSingles(r.logs, r.warn)
 	mixedTotals(r.logs, r.warn)
-	s.Total = r.merge.total(r.grid.first, r.done)
-	for i := range s.Total {
-		if s.Total[i].Scope == "run" {
-			a.Placed = s.Total[i].Stats.Samples
+	for _, t := range r.tails {
+		if loss, ok := t.lossAt(r.Run.Geometry.Coarseness - t.members[0].g.Coarseness); ok {
+			a.Lost = append(a.Lost, loss)
+			a.NotPlaced += loss.IOs
 		}
 	}
+	a.Placed = r.merge.placed()
+	r.merge.lose(a.Lost)
+	s.Total = r.merge.total(r.grid.first, r.done)
 	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
@@ -330,10 +338,10 @@ func (a *Account) add(l *logState) {
 	a.LastBucket += l.lastBucket
 }
 
-// count compares with fio's totals.
-func (a *Account) count(logs []*logState) {
-	counted := map[*ingest.Entry]bool{}
-	logged := 0.0
+// count compares with fio's totals, by job and direction, and warns where the logs hold more.
+func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
+	jobs := map[*ingest.Entry]*[ingest.Directions]JobAccount{}
+	var order []*ingest.Entry
 	a.CountedKnown = len(logs) > 0
 	fio, single := map[string]Latencies{}, map[string]Latencies{}
 	for _, l := range logs {
@@ -348,12 +356,18 @@ func (a *Account) count(logs []*logState) {
 			a.CountedKnown = false
 			continue
 		}
-		_, ios := l.sums()
-		logged += ios
-		if counted[l.Entry] {
+		job := jobs[l.Entry]
+		if job == nil {
+			job = new([ingest.Directions]JobAccount)
+			jobs[l.Entry], order = job, append(order, l.Entry)
+		}
+		for d := range l.dirs {
+			job[d].Logs++
+			job[d].Logged += l.dirs[d].ios
+		}
+		if job[0].Logs > 1 {
 			continue
 		}
-		counted[l.Entry] = true
 		for d := range l.Entry.Dirs {
 			t := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
 			a.Counted += t.N
@@ -368,7 +382,27 @@ func (a *Account) count(logs []*logState) {
 	case a.CountedKnown && len(fio) > 0:
 		a.Exact = fio
 	}
-	if len(counted) > 0 {
-		a.Missing = float64(a.Counted) - logged
+	for _, t := range tails {
+		if job := jobs[t.entry]; job != nil {
+			job[t.dir].Restored, job[t.dir].NotPlaced = t.counts.sum(), t.lost.sum()
+		}
 	}
+	for _, e := range order {
+		for d := range e.Dirs {
+			j, kind := jobs[e][d], logs[0].cfg.Settings.Kind
+			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, ingest.Direction(d).String(), e.Dirs[d].Kind[kind].N
+			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
+				continue // nothing to compare with
+			}
+			j.Missing = float64(j.Counted) - j.Logged
+			a.Missing += max(j.Missing, 0)
+			a.Excess += max(-j.Missing, 0)
+			if j.Missing < 0 && len(single) == 0 {
+				warnings = append(warnings, fmt.Sprintf("job %q: the logs hold %.0f %ss, fio counted %d: logs and fio's JSON do not belong together",
+					ingest.Printable(j.Job), j.Logged, j.Direction, j.Counted))
+			}
+			a.Jobs = append(a.Jobs, j)
+		}
+	}
+	return warnings
 }

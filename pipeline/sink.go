@@ -211,14 +211,88 @@ type Account struct {
 	Logged          float64 `json:"ios_logged"`
 	Counted         uint64  `json:"ios_in_fio_totals"`
 	CountedKnown    bool    `json:"fio_totals_known"`
-	Missing         float64 `json:"ios_missing"`
-	Restored        float64 `json:"ios_restored"`
-	LastBucket      float64 `json:"ios_in_last_bucket"`
-	Placed          float64 `json:"ios_placed"`
+	// Missing are the I/Os that fio counted and no log holds, Excess those that the
+	// logs hold beyond fio's count, each added up over jobs and directions.
+	Missing  float64 `json:"ios_missing"`
+	Excess   float64 `json:"ios_excess"`
+	Restored float64 `json:"ios_restored"`
+	// NotPlaced are missing I/Os of which the logs lost the records: nothing tells when
+	// they completed, so they are in no quantum, but in the rows of the whole run.
+	NotPlaced  float64 `json:"ios_not_placed"`
+	LastBucket float64 `json:"ios_in_last_bucket"`
+	Placed     float64 `json:"ios_placed"`
 	// Exact are the latencies of all I/Os to the nanosecond, by direction: from logs of
 	// single I/Os, else fio's own, if CountedKnown; else nil.
 	Exact map[string]Latencies `json:"exact,omitempty"`
+	// Jobs compare each entry of fio's JSON, by direction, with its logs; Lost are the
+	// I/Os of NotPlaced.
+	Jobs []JobAccount `json:"jobs,omitempty"`
+	Lost []Loss       `json:"lost,omitempty"`
 	// Interval is what --interval auto chose; nil if it was not asked to.
 	Interval *Choice  `json:"interval,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// JobAccount is the account of one direction of an entry of fio's JSON: of a job, or of a
+// group of them.
+type JobAccount struct {
+	Job       string  `json:"job"`
+	Host      string  `json:"host,omitempty"`
+	Direction string  `json:"direction"`
+	Logs      int     `json:"logs"`
+	Logged    float64 `json:"ios_logged"`
+	Counted   uint64  `json:"ios_in_fio_totals"`
+	// Missing is below 0 where the logs hold more than fio counted.
+	Missing   float64 `json:"ios_missing"`
+	Restored  float64 `json:"ios_restored"`
+	NotPlaced float64 `json:"ios_not_placed"`
+}
+
+// Loss are I/Os that fio counted and of which the logs lost the records.
+type Loss struct {
+	Logs []string `json:"logs"`
+	// Job is "" where the logs are of several.
+	Job       string  `json:"job,omitempty"`
+	Host      string  `json:"host,omitempty"`
+	Direction string  `json:"direction"`
+	IOs       float64 `json:"ios"`
+	// Until is the end of the jobs' direction in ns from Run.Start.
+	Until int64 `json:"until_ns"`
+	// Index and Count are their latencies on the run's grid.
+	Index []uint16  `json:"index"`
+	Count []float64 `json:"count"`
+	Why   string    `json:"why"`
+}
+
+// DirectionAccount adds up the jobs of one direction. What some jobs miss does not make up
+// for what others have too much.
+type DirectionAccount struct {
+	Direction                                    string
+	Counted                                      uint64
+	Logged, Missing, Excess, Restored, NotPlaced float64
+}
+
+// ByDirection adds up accounts of jobs by direction, in the order of the directions.
+func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
+	for d := range ingest.Direction(ingest.Directions) {
+		sum := DirectionAccount{Direction: d.String()}
+		any := false
+		for i := range jobs {
+			j := &jobs[i]
+			if j.Direction != sum.Direction {
+				continue
+			}
+			any = true
+			sum.Logged += j.Logged
+			sum.Counted += j.Counted
+			sum.Missing += max(j.Missing, 0)
+			sum.Excess += max(-j.Missing, 0)
+			sum.Restored += j.Restored
+			sum.NotPlaced += j.NotPlaced
+		}
+		if any {
+			out = append(out, sum)
+		}
+	}
+	return out
 }

@@ -138,7 +138,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			sq.Limits = s.limits
 		}
 		row := w.row(q, d)
-		if all := cmp.Or(row, running[d.Host]); all != nil && all.Covered > 0 {
+		if all := cmp.Or(row, running[d.Host]); all != nil && all.IOPSKnown {
 			sq.Running, sq.IOPS = true, s.now.Sum()/(float64(all.Covered)/1e9)
 		}
 		verdicts := s.judge.Judge(&sq)

@@ -2,14 +2,16 @@ package pipeline
 
 import (
 	"fmt"
-	"math"
+	"slices"
+	"strconv"
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
 )
 
 // tail is what fio counted in one direction of one entry of its JSON and no log
-// holds: fio never writes the last, partial window.
+// holds: fio never writes the last, partial window. Where the logs prove that they
+// lost records, it is lost, not a tail.
 type tail struct {
 	meta    *ingest.Meta
 	entry   *ingest.Entry
@@ -18,9 +20,11 @@ type tail struct {
 	bins    []uint64    // fio's counts on the logs' grid
 	done    bool
 	counts  counts // what was restored
+	lost    counts // what has no place in time
+	why     string // what proves that
 }
 
-// weigh computes the tail from what the logs hold; their sums must be final. A
+// weigh computes what is missing from what the logs hold; their sums must be final. A
 // bucket that holds more than fio counted says that logs and JSON do not belong
 // together.
 func (t *tail) weigh() (misfit string) {
@@ -44,34 +48,196 @@ func (t *tail) weigh() (misfit string) {
 	return ""
 }
 
-// restore adds the tail to the quanta of the entry's first log. It lies in (last
-// stamp, the job's start + the direction's runtime]; of several logs from the
-// earliest last stamp on, and from the job's start where there is no record.
+// think is the job's thinktime in ns, in which an intact log has no I/Os.
+func (l *logState) think() int64 {
+	s, _ := l.Option("thinktime")
+	if us, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return us * 1000
+	}
+	think, _ := ingest.ParseDuration(s) // what is no time is no thinktime
+	return int64(think)
+}
+
+// early is how much later than its job an absolute log may be taken to start, in ns: at the
+// first completion of another direction.
+func (l *logState) early() int64 {
+	if l.Absolute && l.Log.Log.Start.Absolute == 0 {
+		return int64(l.Interval) / 20
+	}
+	return 0
+}
+
+// slack is how much longer than to its last I/O a direction of an intact log may have run,
+// in ns: it thought, and as jobs take some milliseconds to end, a twentieth of a window.
+func (l *logState) slack(h int64) int64 { return l.think() + max(h/20, 10*msec) }
+
+// span is where a log's direction may have I/Os that no record holds, (from, to] in ns
+// on the run's clock: after its last stamp, before its end. ended says that it went on
+// after the window's next boundary, where the first completion would have written a record.
+func (t *tail) span(l *logState) (from, to int64, ended bool) {
+	d := &l.dirs[t.dir]
+	from, to = l.started(t.dir)
+	if d.seen {
+		from = d.last*msec + l.shift
+	}
+	ended = d.win.exact && d.win.n > 0 && to > d.win.b+(d.win.n+1)*d.win.h+l.shift+l.slack(d.win.h)
+	return from, max(to, from+msec), ended
+}
+
+// started is the start and the end of a direction in ns on the run's clock: those of the
+// job, unless the direction's runtime is of a later phase (verify reads what was written).
+func (l *logState) started(dir ingest.Direction) (start, end int64) {
+	runtime := l.Entry.Dirs[dir].RuntimeMS * msec
+	start = l.Start
+	if d := &l.dirs[dir]; d.seen {
+		start = max(start, d.last*msec+l.shift-runtime)
+	}
+	return start, start + runtime
+}
+
+// loss says what proves that the logs lost records, and which logs those are; "" if the
+// window model explains all that is missing as the part of the last window. See
+// docs/correctness.md.
+func (t *tail) loss() (why string, logs []*logState) {
+	missing := t.counts.sum()
+	if missing == 0 {
+		return "", nil
+	}
+	if threads := t.members[0].Members; threads > len(t.members) {
+		return fmt.Sprintf("the job has %d threads, of which %d have a log here", threads, len(t.members)), t.members
+	}
+	var middle, skipped, head, end, bare []*logState
+	tails, bareTails, unseen := 0.0, 0.0, 0 // what the last windows of all logs may hold
+	for _, l := range t.members {
+		d := &l.dirs[t.dir]
+		start, until := l.started(t.dir)
+		if l.lines > 0 {
+			skipped = append(skipped, l)
+		}
+		switch {
+		case !d.seen && d.win.h > 0 && until-start > 2*d.win.h+2*l.slack(d.win.h):
+			bare = append(bare, l)
+			bareTails += 2 * float64(until-start) / float64(d.win.h)
+		case d.win.lost > 0:
+			middle = append(middle, l)
+		case d.win.exact && d.seen && d.win.b+l.shift > start+d.win.h+l.think()-l.early():
+			head = append(head, l)
+		}
+		if _, _, ended := t.span(l); ended {
+			end = append(end, l)
+		}
+		if !d.seen {
+			unseen++
+		}
+		tails += d.fullest
+	}
+	name := func(l *logState, format string, args ...any) (string, []*logState) {
+		return fmt.Sprintf(format, args...), []*logState{l}
+	}
+	all := len(t.members)
+	// The runtime of a group is that of its longest job. Others of other options may be
+	// short, and all of their I/Os missing.
+	alike := all == 1 || t.alike()
+	known := alike || unseen == 0
+	switch {
+	case len(middle) > 0:
+		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost", middle[0].dirs[t.dir].win.lost)
+	case missing <= tails:
+	case len(skipped) > 0:
+		return name(skipped[0], "%d of its lines were skipped", skipped[0].lines)
+	case len(head) > 0 && known:
+		d := &head[0].dirs[t.dir]
+		return name(head[0], "its first window begins %d ms after the job, and more is missing than a record holds: its head is lost",
+			(d.win.b+head[0].shift-head[0].Start)/msec)
+	case len(bare) == all && missing > bareTails:
+		return fmt.Sprintf("there is no record, and they ran for %d ms", t.entry.Dirs[t.dir].RuntimeMS), bare
+	case len(bare) < all && len(bare)+len(end) > 0 && known && (alike || len(end) == all) && missing > tails+bareTails:
+		l := slices.Concat(bare, end)[0]
+		from, to, _ := t.span(l)
+		return name(l, "fio went on for %d ms after its last record, and more is missing than a record holds: its end is lost", (to-from)/msec)
+	}
+	return "", nil
+}
+
+// alike says that the threads of a group are one job's: as many as its numjobs.
+func (t *tail) alike() bool {
+	n, ok := t.members[0].Option("numjobs")
+	return ok && n == strconv.Itoa(len(t.members))
+}
+
+// lose makes what is missing a loss, and says so of the logs that lost it.
+func (t *tail) lose(why string, logs []*logState) string {
+	t.lost, t.why, t.counts = t.counts, why, counts{}
+	names := make([]string, len(logs))
+	for i, l := range logs {
+		names[i] = ingest.Printable(l.Source.Path)
+	}
+	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
+		some(names), t.lost.sum(), t.entry.Dirs[t.dir].Kind[ingest.Clat].N, t.dir, t.entry.JobName, why)
+}
+
+// lossAt is what was lost, on a grid that is coarser by so many bits; false if nothing was.
+func (t *tail) lossAt(coarser int) (Loss, bool) {
+	first := t.members[0]
+	out := Loss{Job: first.Job, Host: first.Host, Direction: t.dir.String(), IOs: t.lost.sum(), Why: t.why}
+	var at fiohist.Hist
+	at.AddAll(t.lost.index, t.lost.n, coarser, 1)
+	out.Index, out.Count = at.Sparse(nil, nil)
+	for _, l := range t.members {
+		_, end := l.started(t.dir)
+		out.Logs, out.Until = append(out.Logs, l.LogName), max(out.Until, end)
+		if l.Job != out.Job {
+			out.Job = ""
+		}
+	}
+	return out, out.IOs > 0
+}
+
+// restore adds the tail to the quanta of the entry's logs. It lies in (last stamp, end of
+// the direction]; of several logs from the earliest last stamp to the latest end, each log's
+// share by the time from its last stamp to the end. Logs that started at different times
+// have each its own time.
 func (t *tail) restore() error {
 	if len(t.counts.n) == 0 {
 		return nil
 	}
-	first := t.members[0]
-	from, latest := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, l := range t.members {
-		last := l.Start
-		if d := &l.dirs[t.dir]; d.seen {
-			last = d.last*msec + l.shift
-		}
-		from, latest = min(from, last), max(latest, last)
+	from, to := make([]int64, len(t.members)), make([]int64, len(t.members))
+	apart := false
+	for i, l := range t.members {
+		from[i], to[i], _ = t.span(l)
+		apart = apart || l.Start != t.members[0].Start
 	}
-	to := max(first.Start+t.entry.Dirs[t.dir].RuntimeMS*msec, latest+msec)
-	first.end = max(first.end, to)
-	first.dirs[t.dir].some = true
-	if err := first.align.add(piece{from, to, &t.counts}, t.dir); err != nil {
-		return first.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
+	first, last := slices.Min(from), slices.Max(to)
+	total := 0.0
+	for i := range to {
+		if !apart {
+			to[i] = last
+		}
+		total += float64(to[i] - from[i])
+	}
+	for i, l := range t.members {
+		share := t.counts
+		if len(t.members) > 1 {
+			share = t.counts.clone()
+			for b := range share.n {
+				share.n[b] *= float64(to[i]-from[i]) / total
+			}
+		}
+		if !apart {
+			from[i] = first
+		}
+		l.end = max(l.end, to[i])
+		l.dirs[t.dir].some = true
+		if err := l.align.add(piece{from[i], to[i], &share}, t.dir); err != nil {
+			return l.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
+		}
 	}
 	return nil
 }
 
-// settleTails resolves all tails of one JSON document. If one does not fit,
-// nothing is restored and the document's limits are not believed either.
-func settleTails(all []*tail, meta *ingest.Meta) (restored float64, misfits []string, err error) {
+// settleTails resolves all tails of one JSON document, and says what is lost. If one does
+// not fit, nothing is restored and the document's limits are not believed either.
+func settleTails(all []*tail, meta *ingest.Meta) (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
 		if t.meta == meta && !t.done {
@@ -83,15 +249,18 @@ func settleTails(all []*tail, meta *ingest.Meta) (restored float64, misfits []st
 		}
 	}
 	if len(misfits) > 0 {
-		return 0, misfits, nil
+		return 0, nil, misfits, nil
 	}
 	for _, t := range mine {
+		if why, logs := t.loss(); why != "" {
+			losses = append(losses, t.lose(why, logs))
+		}
 		if err := t.restore(); err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 		restored += t.counts.sum()
 	}
-	return restored, nil, nil
+	return restored, losses, nil, nil
 }
 
 // tails finds what is owed by the logs: one tail per entry and direction.

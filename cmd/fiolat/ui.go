@@ -267,8 +267,12 @@ func (u *ui) account(s *pipeline.Summary, documents any, text string) {
 	}
 	u.say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped, a.LogsRepaired)
 	u.say("info", "records    %d read, %d lines skipped, %d repaired, %d with the stamp of the one before", a.Records, a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
-	u.say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing from the logs %s; in the last bucket %s",
-		whole(a.Logged), whole(a.Restored), whole(a.Placed), s.Quanta, fio, missing, whole(a.LastBucket))
+	u.say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing from the logs %s, not placed %s; in the last bucket %s",
+		whole(a.Logged), whole(a.Restored), whole(a.Placed), s.Quanta, fio, missing, whole(a.NotPlaced), whole(a.LastBucket))
+	for _, d := range pipeline.ByDirection(a.Jobs) {
+		u.say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
+			d.Direction+"s", whole(d.Logged), d.Counted, whole(d.Missing), whole(d.Excess), whole(d.Restored), whole(d.NotPlaced))
+	}
 	if i := a.Interval; i != nil {
 		u.say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
 	}

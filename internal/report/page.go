@@ -249,6 +249,9 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	} else if a.CountedKnown && a.Missing >= 0.5 {
 		say("%s I/Os that fio counted are in no log and not on this page.", whole(a.Missing))
 	}
+	if a.NotPlaced > 0 {
+		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are in no interval.", whole(a.NotPlaced))
+	}
 	if a.LastBucket > 0 {
 		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.", whole(a.LastBucket))
 	}
@@ -280,6 +283,7 @@ func account(a *pipeline.Account) []pair {
 		{"I/Os in fio's totals", counted},
 		{"I/Os missing from the logs", missing},
 		{"I/Os restored from fio's JSON", whole(a.Restored)},
+		{"I/Os of lost records, in no interval", whole(a.NotPlaced)},
 		{"I/Os on this page (logged + restored)", whole(a.Placed)},
 		{"I/Os in fio's last bucket", whole(a.LastBucket)},
 	}

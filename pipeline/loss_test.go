@@ -1,0 +1,185 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+)
+
+// realRuns are folders of real logs with fio's JSON.
+var realRuns = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"}
+
+// warned runs a folder through the pipeline and returns its warnings and summary.
+func warned(t *testing.T, dir string) (warnings []string, c *collect) {
+	t.Helper()
+	s := settings()
+	s.Interval = time.Second
+	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+	if err != nil || len(ins) != 1 {
+		t.Fatalf("%s: %d runs, %v", dir, len(ins), err)
+	}
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1, Warn: func(w string) { warnings = append(warnings, w) }})
+	if err != nil {
+		t.Fatalf("%s: %v", dir, err)
+	}
+	defer p.Close()
+	c = new(collect)
+	if _, err := p.Process(t.Context(), c); err != nil {
+		return []string{err.Error()}, nil
+	}
+	return warnings, c
+}
+
+// TestIntactLogs: what is missing from intact logs is their tail, and nothing is lost.
+func TestIntactLogs(t *testing.T) {
+	t.Parallel()
+	var dirs []string
+	for _, name := range realRuns {
+		dirs = append(dirs, filepath.Join(real, name))
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			warnings, c := warned(t, dir)
+			for _, w := range warnings {
+				if strings.Contains(w, "lost") {
+					t.Error(w)
+				}
+			}
+			if a := c.sum.Account; a.NotPlaced != 0 || a.Excess != 0 || a.Missing != a.Restored {
+				t.Errorf("%v I/Os not placed, %v too many, %v missing, %v restored", a.NotPlaced, a.Excess, a.Missing, a.Restored)
+			}
+		})
+	}
+}
+
+// remove takes records out of a log: of its lines, the head, the end, some in the middle,
+// or any. It returns what is left, and the I/Os of what is not, by direction.
+func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [ingest.Directions]float64) {
+	lines := bytes.SplitAfter(bytes.TrimSuffix(log, []byte("\n")), []byte("\n"))
+	n := max(len(lines)*(1+rng.IntN(90))/100, 1)
+	gone := make([]bool, len(lines))
+	from := 0
+	switch how {
+	case "middle":
+		from = rng.IntN(len(lines) - n + 1)
+	case "end":
+		from = len(lines) - n
+	case "any":
+		for _, i := range rng.Perm(len(lines))[:n] {
+			gone[i] = true
+		}
+		n = 0
+	}
+	for i := from; i < from+n; i++ {
+		gone[i] = true
+	}
+	for i, line := range lines {
+		if !gone[i] {
+			left = append(left, line...)
+			continue
+		}
+		fields := strings.Split(strings.TrimSpace(string(line)), ", ")
+		for _, field := range fields[3:] {
+			if v, err := strconv.ParseFloat(field, 64); err == nil {
+				lost[fields[1][0]-'0'] += v
+			}
+		}
+	}
+	return left, lost
+}
+
+// TestLostRecords takes records out of real logs. Of a hundred draws that lose I/Os, at least
+// 97 must be named with the log and the number of I/Os that have no place; and always must
+// logged, restored and not placed be what fio counted. FIOLAT_LOSS_DRAWS sets the number of
+// draws, FIOLAT_LOSS_SEED their seed, FIOLAT_LOSS_RUNS a pattern of folders to draw from.
+func TestLostRecords(t *testing.T) {
+	t.Parallel()
+	draws, seed := 150, uint64(1)
+	if s := os.Getenv("FIOLAT_LOSS_DRAWS"); s != "" {
+		fmt.Sscan(s, &draws)
+	}
+	if s := os.Getenv("FIOLAT_LOSS_SEED"); s != "" {
+		fmt.Sscan(s, &seed)
+	}
+	dirs, err := filepath.Glob(os.Getenv("FIOLAT_LOSS_RUNS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range realRuns {
+		if len(dirs) < len(realRuns) && name != "cluster" {
+			dirs = append(dirs, filepath.Join(real, name))
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 15))
+	losing, named := 0, 0
+	for i := 0; i < draws; i++ {
+		dir := dirs[rng.IntN(len(dirs))]
+		logs, err := filepath.Glob(filepath.Join(dir, "*_clat_hist.*.log*"))
+		if err != nil || len(logs) == 0 {
+			t.Fatal(dir, err)
+		}
+		log := logs[rng.IntN(len(logs))]
+		how := []string{"head", "middle", "end", "any"}[rng.IntN(4)]
+		whole, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(whole) == 0 {
+			continue
+		}
+		copied := t.TempDir()
+		left, lost := remove(rng, whole, how)
+		jsons, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range append(jsons, logs...) {
+			to := filepath.Join(copied, filepath.Base(file))
+			if file == log {
+				err = os.WriteFile(to, left, 0o666)
+			} else if from, e := filepath.Abs(file); e == nil {
+				err = os.Symlink(from, to)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lost == ([ingest.Directions]float64{}) {
+			continue
+		}
+		losing++
+		warnings, c := warned(t, copied)
+		missed := false
+		for d, n := range lost {
+			dir := ingest.Direction(d).String()
+			missed = missed || n > 0 && !slices.ContainsFunc(warnings, func(w string) bool {
+				return strings.Contains(w, filepath.Base(log)) && strings.Contains(w, dir+"s of job") && strings.Contains(w, "lost")
+			})
+		}
+		if missed {
+			t.Logf("draw %d: %s, %s: %v I/Os of %d records: not named: %q", i, log, how, lost, bytes.Count(whole, []byte("\n")), warnings)
+		} else {
+			named++
+		}
+		if c == nil {
+			continue
+		}
+		if a := c.sum.Account; a.Logged+a.Restored+a.NotPlaced != float64(a.Counted) || a.Placed > a.Logged+a.Restored+1e-6 {
+			t.Errorf("draw %d: %s: %v logged + %v restored + %v not placed, fio counted %d; %v placed", i, log, a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
+		}
+	}
+	t.Logf("%d draws lost I/Os, %d of them were named", losing, named)
+	if 100*named < 97*losing {
+		t.Errorf("%d of %d draws that lost I/Os were named, want 97 of 100", named, losing)
+	}
+}
