@@ -75,11 +75,13 @@ integration: ## tests with fio, and against real Elasticsearch servers of the ve
 	scripts/integration $(ES_SERVERS)
 
 .PHONY: times
-times: ## tests that compare real times, on an idle machine: the probe with the kernel and fio, how soon live documents are found
-	FIOLAT_TEST_TIMES=1 go test -count=1 -v -tags integration -run '^TestTimes' ./internal/probe
+times: export FIOLAT_TEST_TIMES := 1
+times: ## tests whose verdict depends on real times, on an idle machine: the probe beside fio and the kernel, fio's I/Os one by one, how soon live documents are found
+	go test -count=1 -v -tags integration ./internal/probe
+	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
-	FIOLAT_TEST_TIMES=1 go test -count=1 -v -tags integration -run '^TestLiveInTime$$' ./cmd/fiolat
+	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts)$$' ./cmd/fiolat
 
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)

@@ -230,7 +230,7 @@ func TestPushEveryQuantum(t *testing.T) {
 	if err := errors.Join(sink.Begin(t.Context(), run), sink.Quantum(t.Context(), q)); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); len(s.Docs("fio-histogram-*")) != 4; {
+	for deadline := time.Now().Add(time.Minute); len(s.Docs("fio-histogram-*")) != 4; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d documents arrived", len(s.Docs("*")))
 		}

@@ -24,7 +24,7 @@ func TestEnginesByFio(t *testing.T) {
 	}
 	defer server.Wait()
 	defer server.Process.Kill()
-	for range 100 {
+	for range 3000 {
 		if _, err := os.Stat(nbd); err == nil {
 			break
 		}
@@ -48,7 +48,7 @@ func TestEnginesByFio(t *testing.T) {
 		{"nbd", 8, "--uri=nbd+unix:///?socket=" + nbd},
 	} {
 		t.Run(fmt.Sprintf("%s/iodepth=%d", tc.engine, tc.depth), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "fio", "--name=x", "--ioengine="+tc.engine, fmt.Sprintf("--iodepth=%d", tc.depth), "--rw=randrw", "--bs=4k", "--size=2m", "--output-format=json+")
 			if tc.args == "" {

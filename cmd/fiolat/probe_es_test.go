@@ -122,17 +122,20 @@ func TestProbeAlerts(t *testing.T) {
 	code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--duration", (quiet + slow + after).String(), "--baseline", base,
 		"--slow", "10", "--very-slow", "20", "--es", es, "--index-prefix", prefix, "--alert-webhook", hook.URL, "--alert-secret-file", secret, "--alert-command", "cat >> " + command}, probe[len(probe)-2:])...)
 	t.Log(stderr)
-	if code != exitOK || !strings.Contains(stderr, "alerts     4 delivered, 0 not") {
+	if code != exitOK || !strings.Contains(stderr, fmt.Sprintf("alerts     %d delivered, 0 not", 2*len(told))) {
 		t.Fatalf("exit %d", code)
 	}
 	if b, err := os.ReadFile(command); err != nil || string(b) != strings.Join(told, "\n")+"\n" {
 		t.Errorf("the command was told %s %v", b, err)
 	}
 	events := documents(t, es, prefix+"-event-*")
-	if len(told) != 2 || len(events) != 2 || refused != 1 {
+	// A busy machine makes trouble of its own, and may not be quiet again in time.
+	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
+	if len(told) == 0 || timed && len(told) != 2 || len(events) != len(told) || refused != 1 {
 		t.Fatalf("told %q, events %s, %d refused", told, events, refused)
 	}
-	for i, action := range []string{"probe-trouble", "probe-recovery"} {
+	times := map[string]int{} // by target
+	for i := range told {
 		t.Log(told[i])
 		var e struct {
 			ID      string
@@ -143,12 +146,18 @@ func TestProbeAlerts(t *testing.T) {
 		if err := json.Unmarshal([]byte(told[i]), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Event.Action != action || e.Probe.Target != slowed || !strings.HasPrefix(e.Message, slowed+": this file system is "+e.Probe.State) || (e.Probe.State == "quiet") != (i == 1) {
+		over := times[e.Probe.Target]%2 == 1
+		times[e.Probe.Target]++
+		if want := map[bool]string{false: "probe-trouble", true: "probe-recovery"}[over]; e.Event.Action != want || timed && e.Probe.Target != slowed ||
+			!strings.HasPrefix(e.Message, e.Probe.Target+": this file system is "+e.Probe.State) || (e.Probe.State == "quiet") != over {
 			t.Errorf("%s", told[i])
 		}
 		if stored := string(events[e.ID]); strings.Replace(told[i], `"id":"`+e.ID+`",`, "", 1) != stored {
 			t.Errorf("told %s, stored %s", told[i], stored)
 		}
+	}
+	if times[slowed] == 0 {
+		t.Errorf("nothing was told of %s", slowed)
 	}
 }
 

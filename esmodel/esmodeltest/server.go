@@ -12,6 +12,7 @@
 package esmodeltest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -196,6 +197,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		f = new(Fault)
 	}
 	if f.Delay > 0 {
+		// Only once the body is read does the server notice that the client is gone.
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		select {
 		case <-time.After(f.Delay):
 		case <-r.Context().Done():

@@ -156,7 +156,7 @@ var all = []chaos{
 			p := c.ingest(t)
 			<-sends
 			time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
-			p.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], 7*time.Second)
+			p.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], 2*time.Minute)
 			p.wait(t, 130, "interrupted", "run the same command again")
 			if got := c.status(t); got == "running" || got == "complete" {
 				t.Errorf("the run says %q", got)
@@ -172,7 +172,7 @@ var all = []chaos{
 			c.px.inject(hang(3, hangs))
 			p := c.ingest(t)
 			<-hangs
-			p.signal(t, s, 7*time.Second)
+			p.signal(t, s, 2*time.Minute)
 			p.wait(t, 130, "interrupted", "run the same command again")
 			c.times++
 			c.px.heal()
@@ -246,7 +246,7 @@ func hang(from int, hangs chan bool) func(int) blow {
 // readOnly blocks an index for writing, as soon as it is there.
 func (c *trial) readOnly(t *testing.T, on bool) {
 	const index = "-percentiles-2026.08"
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var there map[string]any
 		if c.es.ask(t, "GET", "/"+c.prefix+index+"*/_alias", "", &there); len(there) > 0 {
 			break
@@ -365,7 +365,7 @@ func loadInterrupted(t *testing.T, c *trial) {
 		c.px.inject(hang(2, hangs))
 		p := c.start(t, c.bin, load...)
 		<-hangs
-		p.signal(t, s, 7*time.Second)
+		p.signal(t, s, 2*time.Minute)
 		if s != syscall.SIGKILL {
 			p.wait(t, 130)
 		}

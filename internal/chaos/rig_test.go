@@ -192,7 +192,7 @@ func (p *program) said() string {
 	return p.stderr.String()
 }
 
-// start starts a program that is killed when it takes longer than ten minutes.
+// start starts a program that is killed when it takes longer than half an hour.
 func (r *rig) start(t *testing.T, name string, args ...string) *program {
 	t.Helper()
 	p := &program{cmd: exec.Command(name, args...), ended: make(chan struct{})}
@@ -200,7 +200,7 @@ func (r *rig) start(t *testing.T, name string, args ...string) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.AfterFunc(10*time.Minute, func() { p.cmd.Process.Kill() })
+	limit := time.AfterFunc(30*time.Minute, func() { p.cmd.Process.Kill() })
 	go func() {
 		p.cmd.Wait()
 		limit.Stop()

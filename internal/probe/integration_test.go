@@ -16,6 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// timed says that nothing else keeps the machine busy, so that real times can be judged
+// (make times).
+var timed = os.Getenv("FIOLAT_TEST_TIMES") != ""
+
+// needTimes skips a test that judges nothing else.
+func needTimes(t *testing.T) {
+	t.Helper()
+	if !timed {
+		t.Skip("compares real times: make times")
+	}
+}
+
 // need runs a program that the test cannot do without.
 func need(t *testing.T, name string, args ...string) string {
 	t.Helper()
@@ -62,7 +74,7 @@ func TestStoppedServer(t *testing.T) {
 	}
 	rounds, late, missed := r.sum(other)
 	t.Logf("the other target: %d rounds, %d late, %d missed", rounds, late, missed)
-	if rounds < 85 || missed > 10 {
+	if rounds == 0 || timed && (rounds < 85 || missed > 10) {
 		t.Errorf("the other target: %d rounds, %d missed; want 100 and 0", rounds, missed)
 	}
 	var growing []time.Duration
@@ -75,18 +87,18 @@ func TestStoppedServer(t *testing.T) {
 		}
 	}
 	t.Logf("samples of the hang: %v; its end: %v %v; said %q", growing, end.Op, end.Took, r.changes)
-	if len(growing) < 35 || !slices.IsSorted(growing[:30]) || growing[len(growing)-1] < 3500*time.Millisecond {
+	if len(growing) == 0 || growing[len(growing)-1] > end.Took {
 		t.Errorf("samples of the hang: %v", growing)
 	}
-	if end.Took < 3500*time.Millisecond || end.Took > 6*time.Second {
-		t.Errorf("the hang of 4 s ended as %+v", end)
+	if timed && (len(growing) < 35 || !slices.IsSorted(growing[:30]) || end.Took < 3500*time.Millisecond || end.Took > 6*time.Second) {
+		t.Errorf("the hang of 4 s ended as %+v; samples of it: %v", end, growing)
 	}
 	said := strings.Join(r.changes, "\n")
-	if !strings.Contains(said, mounted+": hangs: a "+end.Op.String()) || !strings.Contains(said, "answers again: the "+end.Op.String()) || strings.Contains(said, other) {
+	if !strings.Contains(said, mounted+": hangs: a "+end.Op.String()) || !strings.Contains(said, "answers again: the "+end.Op.String()) || timed && strings.Contains(said, other) {
 		t.Errorf("said\n%s", said)
 	}
 	last := r.samples[mounted][len(r.samples[mounted])-1]
-	if last.Err != nil || last.Took > time.Second {
+	if last.Err != nil || timed && last.Took > time.Second {
 		t.Errorf("after the hang: %+v", last)
 	}
 	// FUSE, like NFS, keeps what is open under another name, where it would be in the way.
@@ -216,6 +228,7 @@ func (r *recorder) slowdownIn(t *testing.T, path string, op Operation, from, to 
 // again: the loaded phase of that one stands out, where the load is: in reads and
 // writes. All the rest is as usual.
 func TestLoadStandsOut(t *testing.T) {
+	needTimes(t)
 	const phase = 8 * time.Second
 	loaded, quiet := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, ramDisk(t, "size=400m"), "loop")
 	var targets []*Target
@@ -276,6 +289,7 @@ func TestLoadStandsOut(t *testing.T) {
 // many processes makes metadata slow and leaves data as it is; a load of bandwidth
 // does the reverse.
 func TestMetadataStormAndBandwidth(t *testing.T) {
+	needTimes(t)
 	const phase = 7 * time.Second
 	disk, below, mds := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, t.TempDir(), "loop,dirsync"), t.TempDir()
 	bindfs(t, below, mds)

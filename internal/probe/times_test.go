@@ -27,15 +27,6 @@ func agree(t *testing.T, what string, ours, theirs float64) bool {
 	return math.Abs(ours/theirs-1) <= 0.2
 }
 
-// timed skips a test of real times unless `make times` asks for it: their verdict depends
-// on what else the machine does.
-func timed(t *testing.T) {
-	t.Helper()
-	if os.Getenv("FIOLAT_TEST_TIMES") == "" {
-		t.Skip("compares real times: make times")
-	}
-}
-
 // again is for a machine on which others work: what they disturbed is measured anew.
 func again(t *testing.T, measure func() bool) {
 	t.Helper()
@@ -89,7 +80,7 @@ func do(t *testing.T, d *Dir, op Operation) float64 {
 // before and after, and the tracing, is about half a microsecond, which is a quarter
 // of a stat; a call that does nothing says how much, and that is taken off.
 func TestTimesAgreeWithTheKernel(t *testing.T) {
-	timed(t)
+	needTimes(t)
 	const rounds, few = 400, 8 // the trace has whole microseconds
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -186,7 +177,7 @@ func kernelTrace(t *testing.T) (stop func() (idle, busy []float64)) {
 // phases, for a machine is never the same for long. It times open, read and write of
 // small files in jobs apart, and no close, which is timed here.
 func TestTimesAgreeWithFio(t *testing.T) {
-	timed(t)
+	needTimes(t)
 	const n, phases = 100, 7
 	d := usualSizes(t, loopDisk(t, ramDisk(t, "size=400m"), "loop"), false)
 	own := filepath.Join(d.path, dirPrefix+"h")
