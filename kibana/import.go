@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"fiolat/ingest"
@@ -50,7 +51,7 @@ type UsageError struct{ Msg string }
 
 func (e *UsageError) Error() string { return e.Msg }
 
-// ImportError says that Kibana did not import everything.
+// ImportError says that Kibana did not do everything that it was asked to.
 type ImportError struct {
 	// Msg is what happened, Hint what to do about it.
 	Msg, Hint string
@@ -58,6 +59,8 @@ type ImportError struct {
 	Objects []string
 	// Err is the cause below, if there is one.
 	Err error
+
+	status int // of the reply, if there is one
 }
 
 func (e *ImportError) Error() string {
@@ -78,18 +81,27 @@ func (e *ImportError) Unwrap() error { return e.Err }
 type Result struct {
 	Objects  int // imported
 	Replaced int // of them, those that were there before
+	Removed  int // others, that only an older fiolat had
 	Warnings []string
 }
 
 const maxReply = 16 << 20 // bytes of a reply that are read at most
 
-var spaceID = regexp.MustCompile(`^[a-z0-9_-]+$`)
+var (
+	spaceID = regexp.MustCompile(`^[a-z0-9_-]+$`)
+	version = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.`)
+)
 
-// Import sends the bundle for the indices of a prefix to Kibana, in place of what it
-// has of it. Kibana answers 200 also to an import that failed in part or as a whole:
-// nothing is believed imported but what its reply counts. Any error is a *UsageError
-// or an *ImportError, unless the context ended.
-func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
+// conn is one space of a Kibana that was asked whether it is one.
+type conn struct {
+	Config
+	root     *url.URL
+	warnings []string
+}
+
+// connect asks Kibana for its version and for the space, because it takes objects of a
+// space that does not exist without a word.
+func (c Config) connect(ctx context.Context) (*conn, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		// A parse error quotes its URL, password and all: it is not passed on.
@@ -102,13 +114,132 @@ func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 		c.Username = u.User.Username()
 		c.Password, _ = u.User.Password()
 	}
-	u.User = nil
-	path := strings.TrimRight(u.Path, "/")
-	if c.Space != "" && c.Space != "default" {
-		path += "/s/" + c.Space
+	u.User, u.Path, u.RawPath = nil, strings.TrimRight(u.Path, "/"), ""
+	k := &conn{Config: c, root: u}
+	if err := k.status(ctx); err != nil {
+		return nil, err
 	}
-	u.Path, u.RawPath, u.RawQuery = path+"/api/saved_objects/_import", "", "overwrite=true"
+	if c.Space == "" || c.Space == "default" {
+		return k, nil
+	}
+	var space struct{ ID string }
+	err = k.call(ctx, apiCall{method: http.MethodGet, path: "/api/spaces/space/" + c.Space, outside: true}, &space)
+	var refused *ImportError
+	switch {
+	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s has no space %q", c, c.Space), Hint: "make it in Stack Management, Spaces, or pass the id of another one", status: refused.status}
+	case errors.As(err, &refused) && refused.status == http.StatusForbidden:
+		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s does not let this user see the space %q (403)", c, c.Space), Hint: "pass a user who has rights in it", status: refused.status}
+	case err != nil:
+		return nil, err
+	case space.ID != c.Space:
+		return nil, &ImportError{Msg: fmt.Sprintf("%s answers for the space %q, and not as Kibana does", c, c.Space), Hint: "is that the address of Kibana?"}
+	}
+	return k, nil
+}
 
+// status looks whether Kibana is ready and of a version that the objects are for.
+func (k *conn) status(ctx context.Context) error {
+	var status struct {
+		Version struct{ Number string }
+		Status  struct {
+			Overall struct{ Level string }
+		}
+	}
+	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", outside: true}, &status); err != nil {
+		return err
+	}
+	n := version.FindStringSubmatch(status.Version.Number)
+	if n == nil { // not told to those who do not log in
+		if status.Status.Overall.Level == "" {
+			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k), Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
+		}
+		return nil
+	}
+	major, _ := strconv.Atoi(n[1])
+	minor, _ := strconv.Atoi(n[2])
+	switch {
+	case major < 8 || major == 8 && minor < 12:
+		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s, and the objects need 8.12", k, k.safe(status.Version.Number)), Hint: "update Kibana"}
+	case major > 9:
+		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than what the objects were made for, 8.12 to 9.x: look whether all panels draw", k.safe(status.Version.Number)))
+	}
+	return nil
+}
+
+// apiCall is a request to Kibana.
+type apiCall struct {
+	method, path string
+	query        url.Values
+	outside      bool   // of the space
+	body         []byte // JSON unless form says otherwise
+	form         string // its content type
+}
+
+// call makes a request and reads its reply into out, unless that is nil. Any status but
+// 200 and 204 is an error.
+func (k *conn) call(ctx context.Context, r apiCall, out any) error {
+	u := *k.root
+	if !r.outside && k.Space != "" && k.Space != "default" {
+		u.Path += "/s/" + k.Space
+	}
+	u.Path += r.path
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return &UsageError{"the address of Kibana is not the URL of a server; it looks like https://host:5601"}
+	}
+	if r.form == "" {
+		r.form = "application/json"
+	}
+	if r.body != nil {
+		req.Header.Set("Content-Type", r.form)
+	}
+	req.Header.Set("kbn-xsrf", "true")
+	req.Header.Set("User-Agent", "fiolat")
+	switch {
+	case k.APIKey != "":
+		req.Header.Set("Authorization", "ApiKey "+k.APIKey)
+	case k.ServiceToken != "":
+		req.Header.Set("Authorization", "Bearer "+k.ServiceToken)
+	case k.Username != "":
+		req.SetBasicAuth(k.Username, k.Password)
+	}
+	res, err := k.HTTP.Do(req)
+	if err != nil {
+		return k.unreachable(ctx, err)
+	}
+	defer res.Body.Close()
+	reply, err := io.ReadAll(io.LimitReader(res.Body, maxReply))
+	if err != nil {
+		return k.unreachable(ctx, err)
+	}
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
+		return k.refused(res, reply)
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = reply
+		return nil
+	}
+	if out == nil || res.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if err := json.Unmarshal(reply, out); err != nil {
+		return &ImportError{Msg: fmt.Sprintf("%s answers 200, but not as Kibana does", k), Err: err, Hint: "is that the address of Kibana?"}
+	}
+	return nil
+}
+
+// Import sends the bundle for the indices of a prefix to Kibana, in place of what it
+// has of it, and removes objects that only earlier versions of the bundle had. Kibana
+// answers 200 also to an import that failed in part or as a whole: nothing is believed
+// imported but what its reply counts. Any error is a *UsageError or an *ImportError,
+// unless the context ended.
+func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
+	k, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	file, err := form.CreateFormFile("file", prefix+".ndjson") // another ending is refused
@@ -121,34 +252,28 @@ func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the bundle: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), &body)
+	var reply []byte
+	if err = k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_import", query: url.Values{"overwrite": {"true"}},
+		body: body.Bytes(), form: form.FormDataContentType()}, &reply); err != nil {
+		return nil, err
+	}
+	bundle := Bundle(prefix)
+	out, err := k.read(reply, len(bundle))
 	if err != nil {
-		return nil, &UsageError{"the address of Kibana is not the URL of a server; it looks like https://host:5601"}
+		return nil, err
 	}
-	req.Header.Set("Content-Type", form.FormDataContentType())
-	req.Header.Set("kbn-xsrf", "true")
-	req.Header.Set("User-Agent", "fiolat")
-	switch {
-	case c.APIKey != "":
-		req.Header.Set("Authorization", "ApiKey "+c.APIKey)
-	case c.ServiceToken != "":
-		req.Header.Set("Authorization", "Bearer "+c.ServiceToken)
-	case c.Username != "":
-		req.SetBasicAuth(c.Username, c.Password)
+	retired := shippedObjects(prefix)
+	for _, o := range bundle {
+		delete(retired, savedObject{o.Type, o.ID})
 	}
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return nil, c.unreachable(ctx, err)
+	if out.Removed, err = k.remove(ctx, retired); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return out, cause
+		}
+		out.Warnings = append(out.Warnings, fmt.Sprintf("objects of an older fiolat may still be there: %v", err))
 	}
-	defer res.Body.Close()
-	reply, err := io.ReadAll(io.LimitReader(res.Body, maxReply))
-	if err != nil {
-		return nil, c.unreachable(ctx, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return nil, c.refused(res, reply)
-	}
-	return c.read(reply, len(Bundle(prefix)))
+	out.Warnings = append(k.warnings, out.Warnings...)
+	return out, nil
 }
 
 func (c Config) unreachable(ctx context.Context, err error) error {
@@ -169,7 +294,7 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 		Message string `json:"message"`
 	}
 	isKibana := json.Unmarshal(reply, &r) == nil
-	e := &ImportError{}
+	e := &ImportError{status: res.StatusCode}
 	switch status := res.StatusCode; {
 	case status >= 300 && status < 400:
 		to, err := url.Parse(res.Header.Get("Location"))
@@ -184,11 +309,8 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 	case status == http.StatusUnauthorized:
 		e.Msg = fmt.Sprintf("Kibana at %s does not accept the credentials (401)", c)
 	case status == http.StatusForbidden:
-		e.Msg = fmt.Sprintf("Kibana at %s does not let this user import (403): %s", c, c.safe(r.Message))
-		e.Hint = "it takes the right to manage saved objects, dashboards, visualizations and data views in the space"
-	case status == http.StatusNotFound && c.Space != "" && isKibana:
-		e.Msg = fmt.Sprintf("Kibana at %s has no space %q", c, c.Space)
-		e.Hint = "make it in Stack Management, Spaces, or pass the id of another one"
+		e.Msg = fmt.Sprintf("Kibana at %s does not let this user do that (403): %s", c, c.safe(r.Message))
+		e.Hint = "it takes the right to manage saved objects, dashboards, visualizations and data views in the space, and all rights of Stack Rules for alert rules"
 	case status == http.StatusNotFound:
 		e.Msg, e.Hint = fmt.Sprintf("there is no Kibana at %s (404)", c), "is its base path (server.basePath) in the address?"
 	case status == http.StatusServiceUnavailable:
@@ -196,10 +318,7 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 	case !isKibana:
 		e.Msg, e.Hint = fmt.Sprintf("%s answers %d, and not as Kibana does", c, status), "is that the address of Kibana, and not of a proxy or of Elasticsearch?"
 	default:
-		e.Msg = fmt.Sprintf("Kibana at %s refuses the import with %d: %s", c, status, c.safe(r.Message))
-		if status == http.StatusUnprocessableEntity {
-			e.Hint = "is it older than 8.12?"
-		}
+		e.Msg = fmt.Sprintf("Kibana at %s refuses with %d: %s", c, status, c.safe(r.Message))
 	}
 	return e
 }

@@ -10,48 +10,217 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"fiolat/esmodel"
 )
 
-// stub plays Kibana's import: it looks at a request as Kibana does and answers as it
-// is told; a real Kibana cannot be had in a test.
-func stub(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, objects []map[string]any)) *httptest.Server {
+// kibanaStub plays Kibana: it looks at requests as Kibana does; a real one cannot be had in
+// a test. Each rule names the file of elastic/kibana that it was read in.
+type kibanaStub struct {
+	*httptest.Server
+	t       *testing.T
+	version string
+	// answer is to an import; nil imports everything.
+	answer func(w http.ResponseWriter, r *http.Request, objects []map[string]any)
+	// refuse is the status for requests of some other path.
+	refuse map[string]int
+
+	mu       sync.Mutex
+	objects  []map[string]any // with "space"
+	rules    map[string]map[string]any
+	requests []string
+}
+
+func stub(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, objects []map[string]any)) *kibanaStub {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("kbn-xsrf") == "" {
-			http.Error(w, `{"statusCode":400,"error":"Bad Request","message":"Request must contain a kbn-xsrf header."}`, 400)
+	k := &kibanaStub{t: t, version: "9.2.0", answer: answer, rules: map[string]map[string]any{}}
+	k.Server = httptest.NewServer(k)
+	t.Cleanup(k.Close)
+	return k
+}
+
+func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fault := func(status int, format string, args ...any) {
+		reply(w, status, map[string]any{"statusCode": status, "error": http.StatusText(status), "message": fmt.Sprintf(format, args...)})
+	}
+	// src/core/packages/http/server-internal/src/lifecycle_handlers.ts
+	if r.Method != http.MethodGet && r.Header.Get("kbn-xsrf") == "" {
+		fault(400, "Request must contain a kbn-xsrf header.")
+		return
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/kibana") // server.basePath, in some tests
+	space := "default"
+	if rest, ok := strings.CutPrefix(path, "/s/"); ok { // of any name: elastic/kibana#67164
+		space, path, _ = strings.Cut(rest, "/")
+		path = "/" + path
+	}
+	k.requests = append(k.requests, r.Method+" "+space+" "+path)
+	for prefix, status := range k.refuse {
+		if strings.HasPrefix(path, prefix) {
+			fault(status, "refused")
 			return
 		}
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/api/saved_objects/_import") || r.URL.RawQuery != "overwrite=true" {
-			t.Errorf("%s %s", r.Method, r.URL)
+	}
+	rule, isRule := strings.CutPrefix(path, "/api/alerting/rule/")
+	switch {
+	case r.Method == "GET" && path == "/api/status": // src/core/packages/status/server-internal/src/routes/status.ts
+		body := map[string]any{"status": map[string]any{"overall": map[string]any{"level": "available"}}}
+		if k.version != "" {
+			body["version"] = map[string]any{"number": k.version}
 		}
-		file, header, err := r.FormFile("file")
-		if err != nil || !strings.HasSuffix(header.Filename, ".ndjson") {
-			http.Error(w, `{"statusCode":400,"error":"Bad Request","message":"Invalid file extension"}`, 400)
+		reply(w, 200, body)
+	case r.Method == "GET" && strings.HasPrefix(path, "/api/spaces/space/"): // x-pack/platform/plugins/shared/spaces/server/routes/api/external/get.ts
+		if id := path[len("/api/spaces/space/"):]; id == "perf-lab" || id == "other" {
+			reply(w, 200, map[string]any{"id": id, "name": "Performance", "disabledFeatures": []any{}})
+		} else {
+			fault(404, "Not Found")
+		}
+	case r.Method == "POST" && path == "/api/saved_objects/_import":
+		k.imports(w, r, space)
+	case r.Method == "GET" && path == "/api/saved_objects/_find":
+		k.find(w, r, space)
+	case r.Method == "POST" && path == "/api/saved_objects/_bulk_delete":
+		k.remove(w, r, space)
+	case r.Method == "POST" && isRule: // x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/create/create_rule_route.ts
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Header.Get("Content-Type") != "application/json" {
+			fault(400, "body")
+		} else if bad := badRule(rule, body); bad != "" {
+			fault(400, "%s", bad)
+		} else if k.rules[rule] != nil { // of whatever space
+			fault(409, "Saved object [alert/%s] conflict", rule)
+		} else {
+			body["id"], body["space"] = rule, space
+			k.rules[rule] = body
+			reply(w, 200, body)
+		}
+	case r.Method == "DELETE" && isRule: // x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/delete/delete_rule_route.ts
+		if k.rules[rule] == nil || k.rules[rule]["space"] != space {
+			fault(404, "Saved object [alert/%s] not found", rule)
 			return
 		}
-		b, err := io.ReadAll(file)
-		if err != nil {
-			t.Error(err)
+		delete(k.rules, rule)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		k.t.Errorf("%s %s", r.Method, r.URL)
+		fault(404, "Not Found")
+	}
+}
+
+// imports is src/core/packages/saved-objects/server-internal/src/routes/import.ts.
+func (k *kibanaStub) imports(w http.ResponseWriter, r *http.Request, space string) {
+	if r.URL.RawQuery != "overwrite=true" {
+		k.t.Error(r.URL)
+	}
+	file, header, err := r.FormFile("file")
+	if err != nil || !strings.HasSuffix(header.Filename, ".ndjson") {
+		http.Error(w, `{"statusCode":400,"error":"Bad Request","message":"Invalid file extension"}`, 400)
+		return
+	}
+	b, err := io.ReadAll(file)
+	if err != nil {
+		k.t.Error(err)
+	}
+	var objects []map[string]any
+	for line := range strings.Lines(string(b)) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			k.t.Errorf("%v in %s", err, line)
 		}
-		var objects []map[string]any
-		for line := range strings.Lines(string(b)) {
-			var o map[string]any
-			if err := json.Unmarshal([]byte(line), &o); err != nil {
-				t.Errorf("%v in %s", err, line)
-			}
-			if o["exportedCount"] == nil {
-				objects = append(objects, o)
-			}
+		if o["exportedCount"] == nil {
+			objects = append(objects, o)
 		}
-		answer(w, r, objects)
-	}))
-	t.Cleanup(s.Close)
-	return s
+	}
+	if k.answer != nil {
+		k.answer(w, r, objects)
+		return
+	}
+	// src/core/packages/saved-objects/import-export-server-internal/src/import/lib/check_conflicts.ts
+	// and check_origin_conflicts.ts: what another space has under that id comes under a new one,
+	// with the id asked for as its origin, and is found again by that.
+	replaced := 0
+	for _, o := range objects {
+		o["space"] = space
+		at := slices.IndexFunc(k.objects, func(p map[string]any) bool {
+			return p["space"] == space && p["type"] == o["type"] && (p["id"] == o["id"] || p["originId"] == o["id"])
+		})
+		switch {
+		case at >= 0:
+			replaced++
+		case slices.ContainsFunc(k.objects, func(p map[string]any) bool { return p["type"] == o["type"] && p["id"] == o["id"] }):
+			o["originId"], o["id"] = o["id"], fmt.Sprintf("new-%d", len(k.objects))
+			k.objects = append(k.objects, o)
+		default:
+			k.objects = append(k.objects, o)
+		}
+	}
+	all(w, objects, replaced > 0)
+}
+
+// find is src/core/packages/saved-objects/server-internal/src/routes/find.ts.
+func (k *kibanaStub) find(w http.ResponseWriter, r *http.Request, space string) {
+	q := r.URL.Query()
+	per, _ := strconv.Atoi(q.Get("per_page"))
+	page, _ := strconv.Atoi(q.Get("page"))
+	if per*page > 10000 || per < 1 || page < 1 || len(q["type"]) == 0 {
+		reply(w, 400, map[string]any{"statusCode": 400, "message": "Result window is too large"})
+		return
+	}
+	found := []map[string]any{}
+	for _, o := range k.objects {
+		if o["space"] == space && slices.Contains(q["type"], o["type"].(string)) {
+			found = append(found, o)
+		}
+	}
+	reply(w, 200, map[string]any{"page": page, "per_page": per, "total": len(found), "saved_objects": found[min((page-1)*per, len(found)):min(page*per, len(found))]})
+}
+
+// remove is src/core/packages/saved-objects/server-internal/src/routes/bulk_delete.ts and, of
+// what is shared, api-server-internal/src/lib/apis/bulk_delete.ts.
+func (k *kibanaStub) remove(w http.ResponseWriter, r *http.Request, space string) {
+	var asked []map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || r.Header.Get("Content-Type") != "application/json" {
+		reply(w, 400, map[string]any{"statusCode": 400, "message": "body"})
+		return
+	}
+	var statuses []map[string]any
+	for _, a := range asked {
+		if len(a) != 2 {
+			k.t.Errorf("%v: only type and id are taken", a)
+		}
+		at := slices.IndexFunc(k.objects, func(o map[string]any) bool {
+			return o["space"] == space && o["type"] == a["type"] && o["id"] == a["id"]
+		})
+		switch {
+		case at < 0:
+			a["success"], a["error"] = false, map[string]any{"statusCode": 404, "message": "not found"}
+		case k.objects[at]["shared"] != nil:
+			a["success"], a["error"] = false, map[string]any{"statusCode": 400, "message": "Unable to delete saved object id: x that exists in multiple namespaces, use the \"force\" option to delete all saved objects"}
+		default:
+			a["success"] = true
+			k.objects = slices.Delete(k.objects, at, at+1)
+		}
+		statuses = append(statuses, a)
+	}
+	reply(w, 200, map[string]any{"statuses": statuses})
+}
+
+// names are the objects of a space.
+func (k *kibanaStub) names(space string) (out []string) {
+	for _, o := range k.objects {
+		if o["space"] == space {
+			out = append(out, fmt.Sprint(o["type"], " ", o["id"]))
+		}
+	}
+	return out
 }
 
 func reply(w http.ResponseWriter, status int, v any) {
@@ -129,10 +298,10 @@ func TestImport(t *testing.T) {
 		}, fault: []string{"asks who we are (401)", "KIBANA_API_KEY"}},
 		{name: "403", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 403, map[string]any{"statusCode": 403, "error": "Forbidden", "message": "Unable to bulk_create dashboard"})
-		}, fault: []string{"does not let this user import (403): Unable to bulk_create dashboard", "saved objects"}},
-		{name: "no such space", space: "nowhere", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
-			reply(w, 404, map[string]any{"statusCode": 404, "error": "Not Found", "message": "Not Found"})
-		}, fault: []string{`no space "nowhere"`}},
+		}, fault: []string{"does not let this user do that (403): Unable to bulk_create dashboard", "saved objects"}},
+		{name: "no such space", space: "nowhere", answer: func(http.ResponseWriter, *http.Request, []map[string]any) {
+			t.Error("imported into a space that is not there")
+		}, fault: []string{`no space "nowhere"`, "Stack Management"}},
 		{name: "no such path", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) { http.NotFound(w, nil) },
 			fault: []string{"no Kibana", "base path"}},
 		{name: "a login page", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
@@ -153,7 +322,7 @@ func TestImport(t *testing.T) {
 			fault: []string{"not ready (503)"}},
 		{name: "a newer object", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 422, map[string]any{"statusCode": 422, "message": "belongs to a more recent version of Kibana"})
-		}, fault: []string{"refuses the import with 422: belongs to a more recent version", "8.12"}},
+		}, fault: []string{"refuses with 422: belongs to a more recent version"}},
 		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			http.Error(w, "<html>", http.StatusBadGateway)
 		},

@@ -23,11 +23,15 @@ func setupCommand(u *ui) *cli.Command {
 		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; again changes nothing",
 		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
 			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
+			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for broken promises and for trouble of the probe\n" +
+			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(),
 			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices of that age: `DURATION` (default: never)"},
 			&cli.StringFlag{Name: "kibana", Category: catKibana, Usage: "`URL` of Kibana, with its base path: import data views, charts and dashboards (default: KIBANA_URL). Whom to trust and who we are is as for Elasticsearch, unless said here"},
 			&cli.StringFlag{Name: "space", Category: catKibana, EnvVars: []string{"KIBANA_SPACE"}, Usage: "`ID` of the space to import into (default: the default space)"},
+			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Usage: "also make rules of Kibana's alerting for broken promises and for trouble that the probe finds, without connectors; those that are there stay as they are"},
+			&cli.BoolFlag{Name: "remove", Category: catKibana, Usage: "remove from the space what setup put there, of this version and of earlier ones, with the alert rules, and do nothing else; Elasticsearch is left alone"},
 			&cli.StringFlag{Name: "export", Category: catKibana, Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing else"},
 			&cli.StringFlag{Name: "kibana-user", Category: catKibana, EnvVars: []string{"KIBANA_USERNAME"}, Usage: "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
 			&cli.StringFlag{Name: "kibana-password-file", Category: catKibana, Usage: "`FILE` that holds the password"},
@@ -59,8 +63,18 @@ func setup(ctx context.Context, u *ui, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if at == "" && c.IsSet("space") {
-		return usagef("--space is about Kibana: pass --kibana URL or set KIBANA_URL")
+	for _, f := range []string{"space", "alert-rules", "remove"} {
+		if at == "" && c.IsSet(f) {
+			return usagef("--%s is about Kibana: pass --kibana URL or set KIBANA_URL", f)
+		}
+	}
+	if c.Bool("remove") {
+		for _, f := range []string{"es", "alert-rules", "delete-after"} {
+			if c.IsSet(f) {
+				return usagef("--remove only takes out of Kibana what is there: not together with --%s", f)
+			}
+		}
+		return setupKibana(ctx, u, c, at)
 	}
 	if len(es) > 0 || at == "" { // without either, say so
 		if err := setupElasticsearch(ctx, u, c); err != nil || at == "" {
@@ -155,16 +169,38 @@ func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
 	if own != nil && own.Scheme == "http" && (k.Username != "" || k.APIKey != "" || k.ServiceToken != "") && own.Hostname() != "localhost" && own.Hostname() != "127.0.0.1" {
 		u.warn("credentials for Kibana go over plain http: anybody on the way can read them; use https")
 	}
-	done, err := kibana.Import(ctx, k, c.String("index-prefix"))
-	if t := esmodel.Trust(err); t != nil {
-		return fmt.Errorf("import into Kibana at %s: %w", k, t)
+	prefix := c.String("index-prefix")
+	if c.Bool("remove") {
+		objects, rules, err := kibana.Remove(ctx, k, prefix)
+		u.say("info", "removed    %d objects and %d alert rules from Kibana", objects, rules)
+		return trusted(k, err)
 	}
+	done, err := kibana.Import(ctx, k, prefix)
 	if err != nil {
-		return err
+		return trusted(k, err)
 	}
 	for _, w := range done.Warnings {
 		u.warn("Kibana: " + w)
 	}
 	u.say("info", "imported   %d objects into Kibana, %d of them in place of those that were there", done.Objects, done.Replaced)
+	if done.Removed > 0 {
+		u.say("info", "removed    %d objects of an older fiolat from Kibana", done.Removed)
+	}
+	if !c.Bool("alert-rules") {
+		return nil
+	}
+	made, there, err := kibana.AlertRules(ctx, k, prefix)
+	if err != nil {
+		return trusted(k, err)
+	}
+	u.say("info", "made       %d alert rules in Kibana; %d were there", made, there)
 	return nil
+}
+
+// trusted is an error of Kibana's; if it is about whom to trust, it says how to.
+func trusted(k kibana.Config, err error) error {
+	if t := esmodel.Trust(err); t != nil {
+		return fmt.Errorf("import into Kibana at %s: %w", k, t)
+	}
+	return err
 }

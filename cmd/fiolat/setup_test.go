@@ -37,6 +37,10 @@ func TestSetupExport(t *testing.T) {
 		"with a server":      {"--export", file, "--kibana", "http://localhost:5601"},
 		"a bad prefix":       {"--export", file, "--index-prefix", "UPPER"},
 		"a space of nothing": {"--space", "lab"},
+		"rules of nothing":   {"--alert-rules"},
+		"remove of nothing":  {"--remove"},
+		"remove and make":    {"--kibana", "http://localhost:1", "--remove", "--alert-rules"},
+		"remove of both":     {"--kibana", "http://localhost:1", "--remove", "--es", "http://localhost:1"},
 		"a password":         {"--kibana", "http://u:hunter2@localhost:5601"},
 		"two ways":           {"--kibana", "http://localhost:1", "--kibana-user", "u", "--kibana-api-key-file", file},
 	} {
@@ -49,13 +53,33 @@ func TestSetupExport(t *testing.T) {
 }
 
 func TestSetupKibana(t *testing.T) {
-	var seen []string
+	var seen, others []string
 	status := 200
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.URL.Path+" "+r.Header.Get("Authorization"))
 		io.Copy(io.Discard, r.Body)
-		w.WriteHeader(status)
-		if status == 200 {
+		if strings.HasSuffix(r.URL.Path, "/_import") {
+			seen = append(seen, r.URL.Path+" "+r.Header.Get("Authorization"))
+		} else {
+			others = append(others, r.Method+" "+r.URL.Path)
+		}
+		if status != 200 {
+			w.WriteHeader(status)
+			return
+		}
+		switch path := r.URL.Path; {
+		case path == "/api/status":
+			io.WriteString(w, `{"version":{"number":"9.2.0"}}`)
+		case strings.HasPrefix(path, "/api/spaces/space/"):
+			io.WriteString(w, `{"id":"`+strings.TrimPrefix(path, "/api/spaces/space/")+`"}`)
+		case strings.HasSuffix(path, "/_find"):
+			io.WriteString(w, `{"total":1,"saved_objects":[{"type":"dashboard","id":"fio-live"}]}`)
+		case strings.HasSuffix(path, "/_bulk_delete"):
+			io.WriteString(w, `{"statuses":[{"type":"dashboard","id":"fio-live","success":true}]}`)
+		case r.Method == http.MethodDelete:
+			w.WriteHeader(http.StatusNotFound)
+		case strings.Contains(path, "/api/alerting/rule/"):
+			io.WriteString(w, `{"id":"`+path[strings.LastIndexByte(path, '/')+1:]+`"}`)
+		default:
 			io.WriteString(w, `{"success":true,"successCount":`+strconv.Itoa(len(kibana.Bundle("fio")))+`}`)
 		}
 	}))
@@ -94,6 +118,22 @@ func TestSetupKibana(t *testing.T) {
 		seen = nil
 		code, _, stderr := fiolat(t, nil, "setup", "--es", es.URL, "--kibana", s.URL)
 		if code != exitOK || len(seen) != 1 || !strings.Contains(stderr, "index template fio-event") {
+			t.Errorf("exit %d, %q\n%s", code, seen, stderr)
+		}
+	})
+	t.Run("alert rules", func(t *testing.T) {
+		others = nil
+		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL, "--space", "lab", "--alert-rules")
+		if code != exitOK || !strings.Contains(stderr, "2 alert rules") || !strings.Contains(strings.Join(others, "\n"), "POST /s/lab/api/alerting/rule/") {
+			t.Errorf("exit %d, %q\n%s", code, others, stderr)
+		}
+	})
+	t.Run("remove", func(t *testing.T) {
+		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+		t.Setenv("ELASTICSEARCH_URL", es.URL)
+		seen = nil
+		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL, "--remove")
+		if code != exitOK || len(seen) != 0 || !strings.Contains(stderr, "1 objects and 0 alert rules") || len(es.Requests("")) != 0 {
 			t.Errorf("exit %d, %q\n%s", code, seen, stderr)
 		}
 	})

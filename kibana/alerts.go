@@ -1,0 +1,86 @@
+package kibana
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// alertRule is a rule of Kibana's alerting.
+type alertRule struct {
+	id   string // a UUID
+	body map[string]any
+}
+
+// alertWindow is how far back a rule looks, in minutes. An event has the time at which a
+// breach or trouble began, and is there when that is certain.
+const alertWindow = 15
+
+// alertRules are the rules for the events of a prefix: one for broken promises, one for
+// trouble that the probe finds. Both look for documents every minute, and neither does
+// anything with what it finds: connectors are for people to add. Ids differ by space, for a
+// rule's id must be unique in all of them.
+func alertRules(prefix, space string) []alertRule {
+	if space == "" {
+		space = "default"
+	}
+	var out []alertRule
+	for _, r := range []struct{ name, action string }{
+		{"SLA broken", "sla-breach"},
+		{"the probe finds trouble", "probe-trouble"},
+	} {
+		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": map[string]any{"event.action": r.action}}}) // of strings alone
+		sum := sha256.Sum256(fmt.Appendf(nil, "fiolat alert rule 1\x00%s\x00%s\x00%s", prefix, space, r.action))
+		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // version 4
+		out = append(out, alertRule{
+			id: fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]),
+			body: map[string]any{
+				"name": prefix + ": " + r.name, "tags": []string{"fiolat"}, "enabled": true,
+				"rule_type_id": ".es-query", "consumer": "stackAlerts", "schedule": map[string]any{"interval": "1m"}, "actions": []any{},
+				"params": map[string]any{
+					"searchType": "esQuery", "index": []string{prefix + "-event-*"}, "timeField": "@timestamp", "esQuery": string(query),
+					"size": 100, "timeWindowSize": alertWindow, "timeWindowUnit": "m", "threshold": []int{0}, "thresholdComparator": ">",
+					"aggType": "count", "groupBy": "all",
+					// It would pass over events that began before the latest one that was seen.
+					"excludeHitsFromPreviousRun": false,
+				},
+			},
+		})
+	}
+	return out
+}
+
+// AlertRules makes the alert rules for the events of a prefix, and returns how many. Those
+// that are there stay as they are: people add connectors to them. Errors are those of Import.
+func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, err error) {
+	k, err := c.connect(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, r := range alertRules(prefix, c.Space) {
+		body, err := marshal(r.body)
+		if err != nil {
+			return made, there, err
+		}
+		var reply struct{ ID string }
+		err = k.call(ctx, apiCall{method: http.MethodPost, path: "/api/alerting/rule/" + r.id, body: body}, &reply)
+		var refused *ImportError
+		switch {
+		case err == nil && reply.ID == r.id:
+			made++
+		case err == nil:
+			return made, there, &ImportError{Msg: fmt.Sprintf("%s answers 200, but made no rule %s", k, r.id), Hint: "is that the address of Kibana?"}
+		case errors.As(err, &refused) && refused.status == http.StatusConflict:
+			there++
+		case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+			refused.Hint = "is alerting switched off in this Kibana?"
+			return made, there, err
+		default:
+			return made, there, err
+		}
+	}
+	return made, there, nil
+}

@@ -1,0 +1,141 @@
+package kibana
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// shipped names every object that a bundle ever had, a line of type and id without prefix
+// each: what an update takes out is in it and not in the bundle. No line ever goes.
+//
+//go:embed shipped.txt
+var shipped string
+
+// savedObject is the name of an object.
+type savedObject struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// shippedObjects are the objects of all bundles for a prefix.
+func shippedObjects(prefix string) map[savedObject]bool {
+	out := map[savedObject]bool{}
+	for line := range strings.Lines(shipped) {
+		if typ, id, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			out[savedObject{typ, prefix + id}] = true
+		}
+	}
+	return out
+}
+
+// Remove takes out of a space what Import and AlertRules put there, of this version and
+// of earlier ones, and nothing else: neither copies that people saved under another name,
+// nor other people's objects. It returns how many objects and how many rules it removed.
+// Errors are those of Import.
+func Remove(ctx context.Context, c Config, prefix string) (objects, rules int, err error) {
+	k, err := c.connect(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, r := range alertRules(prefix, c.Space) {
+		err := k.call(ctx, apiCall{method: http.MethodDelete, path: "/api/alerting/rule/" + r.id}, nil)
+		var refused *ImportError
+		switch {
+		case err == nil:
+			rules++
+		case !errors.As(err, &refused) || refused.status != http.StatusNotFound:
+			return 0, rules, err
+		}
+	}
+	objects, err = k.remove(ctx, shippedObjects(prefix))
+	return objects, rules, err
+}
+
+// perPage is how many objects are listed at a time; Kibana shows at most 10,000 in all.
+const perPage = 1000
+
+// remove removes those of the objects that are there. An import into a second space makes
+// objects with other ids, whose originId is the one that was asked for.
+func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (removed int, err error) {
+	if len(objects) == 0 {
+		return 0, nil
+	}
+	types := map[string]bool{}
+	for o := range objects {
+		types[o.Type] = true
+	}
+	var found []savedObject
+	for page, seen := 1, 0; ; page++ {
+		var reply struct {
+			Total   int
+			Objects []struct {
+				savedObject
+				OriginID string `json:"originId"`
+			} `json:"saved_objects"`
+		}
+		if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/saved_objects/_find", query: url.Values{
+			"type": slices.Sorted(maps.Keys(types)), "fields": {"title"}, "per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}}, &reply); err != nil {
+			return 0, err
+		}
+		for _, o := range reply.Objects {
+			if objects[o.savedObject] || objects[savedObject{o.Type, o.OriginID}] {
+				found = append(found, o.savedObject)
+			}
+		}
+		if seen += len(reply.Objects); len(reply.Objects) == 0 || seen >= reply.Total {
+			break
+		}
+	}
+	if len(found) == 0 {
+		return 0, nil
+	}
+	body, err := marshal(found)
+	if err != nil {
+		return 0, err
+	}
+	var reply struct {
+		Statuses []struct {
+			savedObject
+			Success bool
+			Error   struct {
+				StatusCode int
+				Message    string
+			}
+		}
+	}
+	if err := k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_bulk_delete", body: body}, &reply); err != nil {
+		return 0, err
+	}
+	gone := map[savedObject]bool{}
+	left := &ImportError{Hint: "remove them in Stack Management, Saved Objects"}
+	for _, s := range reply.Statuses {
+		switch {
+		case s.Success:
+			removed++
+			gone[s.savedObject] = true
+		case s.Error.StatusCode == http.StatusNotFound: // somebody else was faster
+			gone[s.savedObject] = true
+		default:
+			left.Objects = append(left.Objects, k.safe(fmt.Sprintf("%s %s: %s", s.Type, s.ID, s.Error.Message)))
+			gone[s.savedObject] = true // and told
+		}
+	}
+	for _, o := range found {
+		if !gone[o] {
+			left.Objects = append(left.Objects, fmt.Sprintf("%s %s: Kibana says nothing of it", o.Type, o.ID))
+		}
+	}
+	if len(left.Objects) > 0 {
+		left.Msg = fmt.Sprintf("Kibana at %s removed %d of %d objects", k, removed, len(found))
+		return removed, left
+	}
+	return removed, nil
+}
