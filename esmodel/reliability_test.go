@@ -147,14 +147,14 @@ func TestInterruptedRunIsPartialWhileRequestsHang(t *testing.T) {
 	if err := sink.Begin(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(esmodeltest.Fault{Times: -1, Delay: time.Hour, Match: func(r *http.Request) bool { return r.ContentLength > 20<<10 }})
+	s.Inject(esmodeltest.Fault{Times: -1, Delay: 8 * time.Second, Match: func(r *http.Request) bool { return r.ContentLength > 20<<10 }})
 	for _, q := range testQuanta(run, 20)[:10] {
 		if err := sink.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stop := errors.New("stop")
-	if err := sink.Close(t.Context(), stop); !errors.Is(err, stop) { // before the hour is over
+	if err := sink.Close(t.Context(), stop); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 	if got := runStatus(t, s); got != "partial" || sink.Status() != StatusPartial {
