@@ -12,6 +12,8 @@ BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
 BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists them
 BENCH_ROUNDS ?= 5# of bench
+MATRIX_RUNS  ?= 60
+MATRIX_SEED  ?= 0# of matrix: 0 draws one
 ORACLE_CASES ?= 500
 SCREENSHOTS  ?= screenshots# folder for screenshots
 ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one with TLS, users and roles
@@ -94,6 +96,11 @@ screenshots: ## draw the report page and Kibana's Vega panels in Chromium over r
 .PHONY: chaos
 chaos: ## break a real Elasticsearch, and fiolat, in every way of docs/reliability.md, and write its table (half an hour)
 	FIOLAT_CHAOS_PAGE=$(CURDIR)/docs/reliability.md go test -count=1 -timeout 2h -v -tags integration ./internal/chaos
+
+.PHONY: matrix
+matrix: build ## run fio with MATRIX_RUNS (60) combinations of options drawn at random, and check fiolat's answers; prints its seed
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	go run ./scripts/matrix -fio "$$(command -v fio)" -random $(MATRIX_RUNS) -seed $(MATRIX_SEED) -out "$$out" -fiolat ./fiolat
 
 .PHONY: oracle
 oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A verdict sorts an answer.
+type verdict string
+
+const (
+	right       verdict = "right"
+	named       verdict = "named"   // something is missing or unknown, and a warning says so
+	refused     verdict = "refused" // with an error, and for a reason
+	overcareful verdict = "refused although readable"
+	wrong       verdict = "silently wrong"
+)
+
+// An answer is what fiolat said about a folder of which it got the logs and, perhaps, fio's JSON and the job file.
+type answer struct {
+	Folder  string   `json:"folder"`
+	Given   string   `json:"given"` // "json+job", "json", "job", "none"
+	Verdict verdict  `json:"verdict"`
+	Reason  string   `json:"reason,omitempty"`
+	Said    []string `json:"said,omitempty"` // warnings, or the error
+	Shape   string   `json:"shape,omitempty"`
+	truth   *truth
+	shape   *shape
+}
+
+// given are the ways to hand a folder to fiolat.
+var given = []string{"json+job", "json", "job", "none"}
+
+func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answer, error) {
+	dirs, err := filepath.Glob(filepath.Join(out, "*", "truth.json"))
+	if err != nil {
+		return nil, err
+	}
+	dirs = slices.DeleteFunc(dirs, func(d string) bool { return !strings.Contains(d, only) })
+	var answers []*answer
+	for _, file := range dirs {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		t := &truth{}
+		if err := json.Unmarshal(text, t); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		name := filepath.Base(filepath.Dir(file))
+		for _, g := range given {
+			answers = append(answers, &answer{Folder: name, Given: g, truth: t})
+		}
+		for _, s := range shapes {
+			if s.applies(t) {
+				answers = append(answers, &answer{Folder: name, Given: "json", Shape: s.name, truth: t, shape: &s})
+			}
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, a := range answers {
+		group.Go(func() error { return a.ask(ctx, fiolat, filepath.Join(out, a.Folder)) })
+	}
+	return answers, group.Wait()
+}
+
+// ask hands a folder to fiolat and sorts what it says.
+func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
+	scratch, err := os.MkdirTemp("", "fiolat-matrix-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	copied := slices.Clone(a.truth.Logs)
+	if strings.Contains(a.Given, "json") {
+		copied = append(copied, "fio.json")
+	}
+	if strings.Contains(a.Given, "job") {
+		copied = append(copied, "job.fio")
+	}
+	for _, name := range copied {
+		if err = copyFile(filepath.Join(dir, name), filepath.Join(scratch, name)); err != nil {
+			return err
+		}
+	}
+	if a.shape != nil {
+		if err = a.shape.make(scratch, a.truth, dir); err != nil {
+			return fmt.Errorf("%s, %s: %w", a.Folder, a.Shape, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	args := strings.Fields("percentiles --format ndjson --by direction,job --interval 500ms --percentiles 50")
+	if a.truth.Kind == single {
+		args = append(args, "--kind", "all")
+	}
+	cmd := exec.CommandContext(ctx, fiolat, append(args, scratch)...)
+	var data, told bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &data, &told
+	err = cmd.Run()
+	for line := range strings.Lines(told.String()) {
+		line = strings.ReplaceAll(strings.TrimSpace(line), scratch+"/", "")
+		line = strings.ReplaceAll(line, scratch, "RUN")
+		line = strings.ReplaceAll(line, filepath.Base(scratch), "RUN")
+		if strings.Contains(line, "warning:") || err != nil && strings.HasPrefix(line, "fiolat:") {
+			a.Said = append(a.Said, line)
+		}
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		switch {
+		case exit.ExitCode() != 3 && exit.ExitCode() != 2:
+			a.Verdict, a.Reason = wrong, fmt.Sprintf("exit %d", exit.ExitCode())
+		case len(a.Said) == 0:
+			a.Verdict, a.Reason = wrong, "refused without a reason: "+told.String()
+		case (a.shape == nil || a.shape.readable) && a.truth.readable(strings.Contains(a.Given, "json")):
+			a.Verdict = overcareful
+		default:
+			a.Verdict = refused
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	rows, err := readRows(&data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.Folder, err)
+	}
+	sums, times := a.truth.judge(rows, strings.Contains(a.Given, "json"))
+	a.Verdict = right
+	said := a.Said
+	if a.shape != nil && a.shape.loses {
+		// A repair, and limits that do not fit, are not the loss.
+		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
+			return strings.Contains(s, "logs repaired") || strings.Contains(s, "beyond the smallest")
+		})
+	}
+	warnings := strings.Join(said, "\n")
+	if a.shape != nil && a.shape.loses && sums == "" {
+		sums = "fio's totals, though I/Os are in no log"
+	}
+	for _, p := range []struct {
+		text  string
+		cause *regexp.Regexp
+	}{{sums, sumTold}, {times, timeTold}} {
+		switch {
+		case p.text == "":
+			continue
+		case a.Verdict == named: // what is wrong with the numbers is wrong with their times
+		case p.cause.MatchString(warnings):
+			if a.Verdict == right {
+				a.Verdict = named
+			}
+		default:
+			a.Verdict = wrong
+		}
+		a.Reason = strings.TrimPrefix(a.Reason+"; "+p.text, "; ")
+	}
+	return nil
+}
+
+// Words that a warning about I/Os, or about time, has.
+var (
+	sumTold = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
+		`log_hist_msec|servers|clat_percentiles|disable|overwrit|no I/O`)
+	timeTold = regexp.MustCompile(`start|clock|time zero`)
+)
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o644)
+}
+
+// A row is a quantum of a scope, as percentiles prints it.
+type row struct {
+	Offset    float64 `json:"offset_ms"`
+	Scope     string  `json:"scope"`
+	Direction string  `json:"direction"`
+	Job       string  `json:"job"`
+	Kind      string  `json:"kind"`
+	Samples   float64 `json:"samples"`
+}
+
+func readRows(r io.Reader) ([]row, error) {
+	var rows []row
+	decoder := json.NewDecoder(bufio.NewReader(r))
+	for {
+		var one row
+		err := decoder.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, one)
+	}
+}
+
+// readable says whether the logs hold a true picture: whole, and all that fio counted but for each one's last window.
+func (t *truth) readable(withJSON bool) bool {
+	if t.Kind == single {
+		any := false
+		for _, counts := range t.Singles {
+			for _, n := range counts {
+				any = any || n > 0
+			}
+		}
+		return any && len(t.Logs) > 0 && !t.Averages && t.Mode != ports && t.Case != "lat-compression"
+	}
+	if t.Logged == nil || t.Note != "" {
+		return false
+	}
+	n, _ := t.totals()
+	any := false
+	for _, d := range directions {
+		if n["mixed"] > 0 {
+			return true
+		}
+		any = any || t.Logged[d] > 0
+		if t.Logged[d] > n[d] || n[d]-t.Logged[d] > t.Fullest[d]*3/2+3 {
+			return false
+		}
+	}
+	return any
+}
+
+// judge compares an answer with what fio counted, and says what differs: in I/Os, and in time.
+func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
+	var problems []string
+	if t.Kind == single {
+		for _, k := range []string{"clat", "slat", "lat"} {
+			got := map[string]float64{}
+			any := false
+			for _, r := range rows {
+				if r.Kind == k && r.Scope == "direction" {
+					got[r.Direction] += r.Samples
+					any = any || r.Samples > 0
+				}
+			}
+			if want := t.Singles[k]["mixed"]; want > 0 {
+				if total := got["read"] + got["write"] + got["trim"]; any && math.Abs(total-float64(want)) > 0.5 {
+					problems = append(problems, fmt.Sprintf("%s: fio %d, given %.0f", k, want, total))
+				}
+				continue
+			}
+			for _, d := range directions {
+				want := t.Singles[k][d]
+				if !any && want > 0 && k == "slat" {
+					continue // a synchronous engine's totals of slat have no log
+				}
+				if math.Abs(got[d]-float64(want)) > 0.5 {
+					problems = append(problems, fmt.Sprintf("%s %s: fio %d, given %.0f", k, d, want, got[d]))
+				}
+			}
+		}
+		if t.Averages && len(rows) > 0 {
+			problems = append(problems, "averages taken for single I/Os")
+		}
+		return strings.Join(problems, ", "), ""
+	}
+
+	got, perJob := map[string]float64{}, map[string]map[string]float64{}
+	var total float64
+	for _, r := range rows {
+		switch r.Scope {
+		case "direction":
+			got[r.Direction] += r.Samples
+			total += r.Samples
+		case "job+direction":
+			if perJob[r.Job] == nil {
+				perJob[r.Job] = map[string]float64{}
+			}
+			perJob[r.Job][r.Direction] += r.Samples
+		}
+	}
+	n, issued := t.totals()
+	var all, allIssued, logged int64
+	for _, d := range directions {
+		all, allIssued, logged = all+n[d], allIssued+issued[d], logged+t.Logged[d]
+	}
+	switch {
+	case n["mixed"] > 0 && all == 0 && withJSON:
+		if math.Abs(total-float64(n["mixed"])) > 0.5 {
+			problems = append(problems, fmt.Sprintf("all: fio %d, given %.0f", n["mixed"], total))
+		}
+	case all == 0 && logged == 0:
+		if total > 0.5 {
+			problems = append(problems, fmt.Sprintf("fio counted no latency of %d I/Os, given %.0f", allIssued, total))
+		} else {
+			problems = append(problems, fmt.Sprintf("no latency of %d I/Os", allIssued))
+		}
+	default:
+		for _, d := range directions {
+			lowest, highest := float64(n[d]), float64(n[d])
+			if all == 0 { // all in logs only, or in the JSON as one sum of all directions
+				lowest, highest = float64(t.Logged[d]), float64(t.Logged[d])
+			} else if !withJSON {
+				// The last window is in no log; what it holds at most is known.
+				lowest = float64(n[d] - t.Fullest[d]*3/2 - 3)
+				if t.Logged != nil && t.Logged[d] >= int64(lowest) && t.Logged[d] <= n[d] {
+					lowest, highest = float64(t.Logged[d]), float64(t.Logged[d])
+				}
+			}
+			if got[d] < lowest-0.5 || got[d] > highest+0.5 {
+				want := fmt.Sprintf("%.0f", highest)
+				if lowest != highest {
+					want = fmt.Sprintf("%.0f to %.0f", lowest, highest)
+				}
+				problems = append(problems, fmt.Sprintf("%s: fio %s, given %.0f", d, want, got[d]))
+			}
+		}
+		if withJSON && len(problems) == 0 && all > 0 && !t.Grouped {
+			want := map[string]map[string]int64{}
+			for _, e := range t.Entries {
+				if want[e.Job] == nil {
+					want[e.Job] = map[string]int64{}
+				}
+				for d, c := range e.N {
+					want[e.Job][d] += c
+				}
+			}
+			for job, counts := range want {
+				for _, d := range directions {
+					if g := perJob[job][d]; math.Abs(g-float64(counts[d])) > 0.5 {
+						problems = append(problems, fmt.Sprintf("job %s %s: fio %d, given %.0f", job, d, counts[d], g))
+					}
+				}
+			}
+			slices.Sort(problems)
+		}
+	}
+	return strings.Join(problems, ", "), t.judgeTimes(rows)
+}
+
+// jitter in ms is how far a note of a job's start may be from the start on a busy machine.
+const jitter = 200
+
+// judgeTimes compares how many I/Os of a direction fiolat says had completed by the end of each quantum with the logs'
+// records: those stamped earlier had, and of those stamped later only the next of each log may have in part.
+func (t *truth) judgeTimes(rows []row) string {
+	const quantum = 500
+	n, _ := t.totals()
+	for _, d := range directions {
+		records := t.Records[d]
+		if len(records) == 0 || records[0][0] < 0 {
+			continue
+		}
+		var sum float64
+		for _, r := range rows {
+			if r.Scope != "direction" || r.Direction != d {
+				continue
+			}
+			sum += r.Samples
+			var lowest, highest int64
+			end := int64(r.Offset) + quantum
+			for _, p := range records {
+				if p[0] <= end-jitter {
+					lowest += p[1]
+				}
+				if p[0] <= end+jitter {
+					highest += p[1]
+				}
+			}
+			highest += t.Fullest[d] + max(0, n[d]-t.Logged[d])
+			if records[len(records)-1][0] <= end+jitter {
+				highest = max(highest, n[d])
+			}
+			if sum < float64(lowest)*0.98-2 || sum > float64(highest)*1.02+2 {
+				return fmt.Sprintf("%s by %d ms: %d to %d, given %.0f", d, end, lowest, highest, sum)
+			}
+		}
+	}
+	return ""
+}

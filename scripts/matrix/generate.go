@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A folder is one run of fio: its logs, fio.json, job.fio, and truth.json.
+type folder struct {
+	c    testCase
+	mode mode
+	fio  string // path of the binary
+	ver  string // "3.33"
+}
+
+func (f folder) name() string { return fmt.Sprintf("%s-%s-%s-%s", f.ver, f.mode, f.c.Kind, f.c.Name) }
+
+// generate runs every case with every fio into folders below out, parallel at a time, and returns how many it made.
+func generate(ctx context.Context, fios []string, all []testCase, out string, parallel int) (int, error) {
+	var folders []folder
+	for _, fio := range fios {
+		text, err := exec.CommandContext(ctx, fio, "--version").Output()
+		if err != nil {
+			return 0, fmt.Errorf("%s --version: %w", fio, err)
+		}
+		ver := strings.TrimPrefix(strings.TrimSpace(string(text)), "fio-")
+		for _, c := range all {
+			for _, m := range c.Modes {
+				folders = append(folders, folder{c, m, fio, ver})
+			}
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	var mu sync.Mutex
+	made := 0
+	for _, f := range folders {
+		group.Go(func() error {
+			dir := filepath.Join(out, f.name())
+			err := f.run(ctx, dir)
+			var no *cannotError
+			if errors.As(err, &no) {
+				fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", f.name(), err)
+				return os.RemoveAll(dir)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.name(), err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			made++
+			return nil
+		})
+	}
+	return made, group.Wait()
+}
+
+// cannotError is an option that this fio doesn't know, or a run that fio ended with an error.
+type cannotError struct{ text string }
+
+func (e *cannotError) Error() string { return e.text }
+
+func (f folder) run(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "fiolat-matrix-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+
+	job := strings.ReplaceAll(f.c.jobFile(), "fiolat-matrix.", "fiolat-matrix."+filepath.Base(scratch)+".")
+	if err = os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o644); err != nil {
+		return err
+	}
+	defer func() {
+		left, _ := filepath.Glob("/dev/shm/fiolat-matrix." + filepath.Base(scratch) + ".*")
+		for _, file := range left {
+			_ = os.Remove(file)
+		}
+	}()
+	// fio runs with a job file that also notes each job's start; the folder gets the one without.
+	noted := filepath.Join(scratch, "job.fio")
+	text := strings.Replace(job, "[global]\n", "[global]\nexec_prerun=date +%s%N\n", 1)
+	if err = os.WriteFile(noted, []byte(text), 0o644); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+
+	args := []string{"--output-format=json+", "--output=" + filepath.Join(scratch, "fio.json")}
+	// Where the servers, or fio itself, write what exec_prerun printed.
+	homes := []string{dir}
+	switch f.mode {
+	case alone:
+		args = append(args, noted)
+	default:
+		addresses := []string{"127.0.0.1"}
+		switch f.mode {
+		case ports:
+			addresses = append(addresses, "127.0.0.1")
+		case hosts:
+			addresses = append(addresses, "127.0.0.2")
+		}
+		homes = nil
+		for i, address := range addresses {
+			home := filepath.Join(scratch, fmt.Sprint("server", i))
+			if err = os.Mkdir(home, 0o755); err != nil {
+				return err
+			}
+			homes = append(homes, home)
+			port, stop, cannot := server(ctx, f.fio, address, home)
+			if cannot != nil {
+				return cannot
+			}
+			defer stop()
+			args = append(args, fmt.Sprintf("--client=ip:%s,%d", address, port), noted)
+		}
+	}
+	cmd := exec.CommandContext(ctx, f.fio, args...)
+	cmd.Dir = dir
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return &cannotError{fmt.Sprintf("%v: %s", err, said)}
+	}
+	raw, err := os.ReadFile(filepath.Join(scratch, "fio.json"))
+	if err != nil {
+		return err
+	}
+	raw = []byte(strings.ReplaceAll(string(raw), `"exec_prerun" : "date +%s%N",`, ""))
+	if err := os.WriteFile(filepath.Join(dir, "fio.json"), raw, 0o644); err != nil {
+		return err
+	}
+	starts := map[string]int64{}
+	for _, home := range homes {
+		notes, _ := filepath.Glob(filepath.Join(home, "*.prerun.txt"))
+		for _, note := range notes {
+			text, err := os.ReadFile(note)
+			if err != nil {
+				return err
+			}
+			ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+			if err != nil {
+				return fmt.Errorf("%s: %w", note, err)
+			}
+			name := strings.TrimSuffix(filepath.Base(note), ".prerun.txt")
+			if old, ok := starts[name]; !ok || ns < old {
+				starts[name] = ns
+			}
+			if err := os.Remove(note); err != nil {
+				return err
+			}
+		}
+	}
+	if err := writeTruth(dir, f, starts); err != nil {
+		return &cannotError{err.Error()}
+	}
+	return nil
+}
+
+// server starts fio --server on a free port and waits until it listens.
+func server(ctx context.Context, fio, address, home string) (port int, stop func(), err error) {
+	l, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		return 0, nil, err
+	}
+	port = l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, nil, err
+	}
+	cmd := exec.CommandContext(ctx, fio, fmt.Sprintf("--server=ip:%s,%d", address, port))
+	cmd.Dir = home
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	// A connection would be taken for a client: ask the kernel instead.
+	want := fmt.Sprintf(":%04X 00000000:0000 0A", port)
+	for range 200 {
+		table, err := os.ReadFile("/proc/net/tcp")
+		if err == nil && strings.Contains(string(table), want) {
+			return port, stop, nil
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	stop()
+	return 0, nil, &cannotError{"fio --server did not listen within 5 s"}
+}

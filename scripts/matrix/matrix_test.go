@@ -1,0 +1,182 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/fio-options.md and testdata/gaps.txt anew")
+
+// TestMatrix checks fiolat against real runs of two versions of fio, and docs/fio-options.md against what it said.
+func TestMatrix(t *testing.T) {
+	dir := t.TempDir()
+	fiolat := filepath.Join(dir, "fiolat")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", fiolat, "fiolat/cmd/fiolat")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	archives, err := filepath.Glob("testdata/*.tar.zst")
+	if err != nil || len(archives) < 2 {
+		t.Fatalf("archives of runs in testdata: %q, %v", archives, err)
+	}
+	runs := filepath.Join(dir, "runs")
+	for _, archive := range archives {
+		if err := unpack(archive, runs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers, err := check(t.Context(), fiolat, runs, "", runtime.GOMAXPROCS(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answers) < 1000 {
+		t.Fatalf("%d answers: most runs are missing", len(answers))
+	}
+	testGaps(t, answers)
+	testPage(t, page(answers))
+}
+
+// testGaps fails for each answer that is wrong without a word, or refused without need, and isn't a known gap.
+// Known gaps are listed with what differs; the list only gets shorter.
+func testGaps(t *testing.T, answers []*answer) {
+	const file = "testdata/gaps.txt"
+	found := map[string]string{} // and the reason
+	for _, a := range answers {
+		if a.Verdict == wrong || a.Verdict == overcareful {
+			found[fmt.Sprintf("%s\t%s\t%s", a.Verdict, a.Folder, a.given())] = a.Reason + strings.Join(a.Said, " ")
+		}
+	}
+	if *update {
+		var b strings.Builder
+		for _, gap := range slices.Sorted(maps.Keys(found)) {
+			fmt.Fprintf(&b, "%s\t%s\n", gap, found[gap])
+		}
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if i := strings.LastIndex(line, "\t"); i >= 0 {
+			known[line[:i]] = true
+		}
+	}
+	for gap, reason := range found {
+		if !known[gap] {
+			t.Errorf("%s: %s", gap, reason)
+		}
+	}
+	for gap := range known {
+		if found[gap] == "" {
+			t.Logf("no longer a gap: go test ./scripts/matrix -update: %s", gap)
+		}
+	}
+}
+
+// testPage compares the verdicts; how a message is worded may change without the page.
+func testPage(t *testing.T, want string) {
+	const file = "../../docs/fio-options.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, g := withoutGist(want), withoutGist(string(text)); w != g {
+		wants, has := strings.Split(w, "\n"), strings.Split(g, "\n")
+		for i := range min(len(wants), len(has)) {
+			if wants[i] != has[i] {
+				t.Fatalf("%s:%d: %s\nnow: %s\nto write it anew: go test ./scripts/matrix -update",
+					file, i+1, has[i], wants[i])
+			}
+		}
+		t.Fatalf("%s has %d lines, now %d: go test ./scripts/matrix -update", file, len(has), len(wants))
+	}
+}
+
+func withoutGist(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, " | ")
+		if len(cells) > 2 {
+			cells = cells[:len(cells)-1]
+		}
+		b.WriteString(strings.TrimSpace(strings.Join(cells, " | ")) + "\n")
+	}
+	return b.String()
+}
+
+// TestEffects holds the page's table to the cases.
+func TestEffects(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cases() {
+		if c.About != "" && effects[c.About] == "" {
+			t.Errorf("case %s: nothing is said about %q", c.Name, c.About)
+		}
+		seen[c.About] = true
+	}
+	for about := range effects {
+		if !seen[about] {
+			t.Errorf("no case is about %q", about)
+		}
+	}
+}
+
+// TestJudge shows that the checker can say no: each defect is one that it is there to find.
+func TestJudge(t *testing.T) {
+	tr := &truth{
+		Kind: hist, Mode: alone,
+		Entries: []entry{
+			{Job: "a", N: map[string]int64{"read": 100}, Issued: map[string]int64{"read": 100}},
+			{Job: "b", N: map[string]int64{"read": 50}, Issued: map[string]int64{"read": 50}},
+		},
+		Logged: map[string]int64{"read": 130}, Fullest: map[string]int64{"read": 20},
+		Records: map[string][][2]int64{"read": {{500, 30}, {1000, 30}, {1500, 40}, {2000, 30}}},
+	}
+	rows := func(a, b float64, at ...float64) []row {
+		all := []row{
+			{Scope: "job+direction", Job: "a", Direction: "read", Samples: a},
+			{Scope: "job+direction", Job: "b", Direction: "read", Samples: b},
+		}
+		for i, n := range at {
+			all = append(all, row{Scope: "direction", Direction: "read", Offset: float64(i) * 500, Samples: n})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name        string
+		rows        []row
+		json        bool
+		sums, times bool
+	}{
+		{"right", rows(100, 50, 30, 30, 40, 30, 20), true, false, false},
+		{"right without JSON", rows(0, 0, 30, 30, 40, 30), false, false, false},
+		{"tail missing", rows(100, 50, 30, 30, 40, 30), true, true, false},
+		{"too many", rows(100, 50, 60, 60, 80, 60), false, true, true},
+		{"wrong job", rows(50, 100, 30, 30, 40, 30, 20), true, true, false},
+		{"all in the last second", rows(100, 50, 0, 0, 0, 0, 150), true, false, true},
+		{"nothing", nil, true, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sums, times := tr.judge(c.rows, c.json)
+			if (sums != "") != c.sums || (times != "") != c.times {
+				t.Errorf("sums %q, times %q", sums, times)
+			}
+		})
+	}
+}

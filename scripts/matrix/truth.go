@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// A truth is what is known of a run without fiolat: fio's own totals, the starts that the jobs noted, the single I/Os.
+type truth struct {
+	Version string `json:"version"`
+	Mode    mode   `json:"mode"`
+	Kind    kind   `json:"kind"`
+	Case    string `json:"case"`
+	About   string `json:"about,omitempty"`
+	// Entries of fio's JSON, without the one that adds up all clients.
+	Entries []entry `json:"entries"`
+	// Starts of jobs in ns since 1970, as date(1) printed them right before the job started.
+	Starts map[string]int64 `json:"starts"`
+	// Logged I/Os per direction, repaired where fio --client damaged the logs; nil: not to be told.
+	Logged map[string]int64 `json:"logged,omitempty"`
+	// Fullest is the largest record of a direction, times the number of logs: at most so much is missing at the end.
+	Fullest map[string]int64 `json:"fullest,omitempty"`
+	// Names of the logs.
+	Logs []string `json:"logs"`
+	// Note says why Logged is unknown.
+	Note string `json:"note,omitempty"`
+	// Records of histogram logs per direction, in order of time: ms from the start of the run's first job, and I/Os.
+	Records map[string][][2]int64 `json:"records,omitempty"`
+	// Singles are the I/Os of each kind and direction that fio's JSON counts, for logs of single I/Os.
+	Singles map[string]map[string]int64 `json:"singles,omitempty"`
+	// Averages is set if the logs hold one value for several I/Os.
+	Averages bool `json:"averages,omitempty"`
+	// Grouped is set if one entry of fio's JSON stands for several jobs.
+	Grouped bool `json:"grouped,omitempty"`
+}
+
+type entry struct {
+	Job    string           `json:"job"`
+	Host   string           `json:"host,omitempty"`
+	Port   int              `json:"port,omitempty"`
+	Group  int              `json:"group"`
+	N      map[string]int64 `json:"n"`      // clat_ns.N per direction
+	Issued map[string]int64 `json:"issued"` // total_ios per direction
+	// slat_ns.N and lat_ns.N.
+	Slat map[string]int64 `json:"slat"`
+	Lat  map[string]int64 `json:"lat"`
+	// Start is fio's job_start, in ms since 1970; fio before 3.36 has none.
+	Start int64 `json:"start,omitempty"`
+}
+
+var directions = []string{"read", "write", "trim"}
+
+// readJSON decodes fio's JSON, which a few lines of text may precede over --client.
+func readJSON(dir string) ([]entry, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, "fio.json"))
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.Index(raw, []byte("{\n"))
+	if at < 0 {
+		return nil, errors.New("fio.json: no object")
+	}
+	type count struct {
+		N int64 `json:"N"`
+	}
+	type dirStats struct {
+		Total int64 `json:"total_ios"`
+		Slat  count `json:"slat_ns"`
+		Clat  count `json:"clat_ns"`
+		Lat   count `json:"lat_ns"`
+	}
+	var doc struct {
+		Jobs   []json.RawMessage `json:"jobs"`
+		Client []json.RawMessage `json:"client_stats"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(raw[at:])).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("fio.json: %w", err)
+	}
+	list := doc.Jobs
+	if doc.Client != nil {
+		list = doc.Client
+		// The last entry adds up the others where there are several.
+		if len(list) > 1 {
+			list = list[:len(list)-1]
+		}
+	}
+	var entries []entry
+	for _, text := range list {
+		var head struct {
+			Job   string `json:"jobname"`
+			Host  string `json:"hostname"`
+			Port  int    `json:"port"`
+			Group int    `json:"groupid"`
+			Start int64  `json:"job_start"`
+		}
+		var stats map[string]json.RawMessage
+		if err := errors.Join(json.Unmarshal(text, &head), json.Unmarshal(text, &stats)); err != nil {
+			return nil, fmt.Errorf("fio.json: %w", err)
+		}
+		e := entry{Job: head.Job, Host: head.Host, Port: head.Port, Group: head.Group, Start: head.Start,
+			N: map[string]int64{}, Issued: map[string]int64{}, Slat: map[string]int64{}, Lat: map[string]int64{}}
+		for _, d := range append(slices.Clone(directions), "mixed") {
+			var s dirStats
+			if stats[d] == nil {
+				continue
+			}
+			if err := json.Unmarshal(stats[d], &s); err != nil {
+				return nil, fmt.Errorf("fio.json: %s: %w", d, err)
+			}
+			if s.Total > 0 || s.Clat.N > 0 {
+				e.N[d], e.Issued[d], e.Slat[d], e.Lat[d] = s.Clat.N, s.Total, s.Slat.N, s.Lat.N
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// A histLine is one record of a histogram log.
+type histLine struct {
+	stamp     int64
+	direction int
+	bins      []int64
+}
+
+// binCounts are the numbers of bins that fio 3 writes.
+var binCounts = []int{1856, 928, 464, 232, 116, 58, 29}
+
+func readHist(path string) ([]histLine, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var lines []histLine
+	for i, text := range strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n") {
+		if text == "" {
+			continue
+		}
+		fields := strings.Split(text, ",")
+		numbers := make([]int64, len(fields))
+		for j, f := range fields {
+			n, err := strconv.ParseInt(strings.TrimSpace(f), 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+			}
+			numbers[j] = n
+		}
+		if len(numbers) < 4 || !slices.Contains(binCounts, len(numbers)-3) || numbers[1] < 0 || numbers[1] > 2 {
+			return nil, fmt.Errorf("%s:%d: %d fields", path, i+1, len(fields))
+		}
+		lines = append(lines, histLine{numbers[0], int(numbers[1]), numbers[3:]})
+	}
+	return lines, nil
+}
+
+func sum(bins []int64) (n int64) {
+	for _, b := range bins {
+		n += b
+	}
+	return n
+}
+
+// A point is a record: its stamp in ms and its I/Os.
+type point = [2]int64
+
+// points are a log's records per direction; over undoes fio --client's subtraction in place.
+func points(lines []histLine, over bool) (all [3][]point, ok bool) {
+	var before [3][][]int64
+	for _, l := range lines {
+		bins := slices.Clone(l.bins)
+		d := l.direction
+		if n := len(before[d]); over && n >= 2 {
+			for i, b := range before[d][n-2] {
+				bins[i] -= b
+			}
+		}
+		before[d] = append(before[d], l.bins)
+		if slices.Min(bins) < 0 {
+			return all, false
+		}
+		all[d] = append(all[d], point{l.stamp, sum(bins)})
+	}
+	return all, true
+}
+
+var (
+	histName   = regexp.MustCompile(`_clat_hist(\.[0-9]+)?\.log`)
+	singleName = regexp.MustCompile(`_(clat|slat|lat)(\.[0-9]+)?\.log`)
+)
+
+func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
+	t := &truth{Version: f.ver, Mode: f.mode, Kind: f.c.Kind, Case: f.c.Name, About: f.c.About, Starts: starts}
+	var err error
+	if t.Entries, err = readJSON(dir); err != nil {
+		return nil, err
+	}
+	if len(t.Entries) == 0 {
+		return nil, errors.New("no job ran")
+	}
+	t.Grouped = f.c.has("group_reporting")
+	t.Entries = slices.DeleteFunc(t.Entries, func(e entry) bool { return !f.c.logs(e.Job) })
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	pattern := histName
+	if f.c.Kind == single {
+		pattern = singleName
+	}
+	for _, item := range names {
+		if pattern.MatchString(item.Name()) {
+			t.Logs = append(t.Logs, item.Name())
+		}
+	}
+	if f.c.Kind == single {
+		t.Averages = f.c.has("log_avg_msec")
+		t.Singles = map[string]map[string]int64{"clat": {}, "slat": {}, "lat": {}}
+		for _, e := range t.Entries {
+			for d := range e.N {
+				t.Singles["clat"][d] += e.N[d]
+				t.Singles["slat"][d] += e.Slat[d]
+				t.Singles["lat"][d] += e.Lat[d]
+			}
+		}
+		return t, nil
+	}
+	t.Logged, t.Fullest, t.Records = map[string]int64{}, map[string]int64{}, map[string][][2]int64{}
+	threads := f.c.threads()
+	started := t.started(threads)
+	zero := int64(math.MaxInt64)
+	for _, at := range started {
+		zero = min(zero, at)
+	}
+	for _, name := range t.Logs {
+		lines, err := readHist(filepath.Join(dir, name))
+		if err != nil {
+			t.Logged, t.Records, t.Note = nil, nil, strings.ReplaceAll(err.Error(), dir+"/", "")
+			return t, nil
+		}
+		all, ok := points(lines, f.mode != alone)
+		if !ok {
+			t.Logged, t.Records, t.Note = nil, nil, name+": falls at lag 2"
+			return t, nil
+		}
+		shift := int64(-1)
+		if m := histName.FindStringSubmatch(name); m[1] != "" {
+			if n, _ := strconv.Atoi(m[1][1:]); n >= 1 && n <= len(threads) {
+				host := ""
+				if f.mode == hosts || f.mode == client {
+					_, host, _ = strings.Cut(name, ".log.")
+				}
+				if at, ok := started[[2]string{threads[n-1].job, host}]; ok {
+					shift = at - zero
+				}
+			}
+		}
+		for i, d := range directions {
+			fullest, before := int64(0), int64(-1)
+			for _, p := range all[i] {
+				t.Logged[d] += p[1]
+				fullest = max(fullest, p[1])
+				if p[0] < before {
+					t.Note = name + ": time runs backwards"
+				}
+				before = p[0]
+				if shift < 0 || t.Records == nil {
+					t.Records = nil
+					continue
+				}
+				at := p[0] + shift
+				switch {
+				case p[0] > 1e12: // since 1970
+					at = p[0] - zero
+				case p[0] > 1e5: // since boot
+					at = -1
+				}
+				t.Records[d] = append(t.Records[d], point{at, p[1]})
+			}
+			t.Fullest[d] += fullest
+		}
+	}
+	for _, list := range t.Records {
+		sort.Slice(list, func(i, j int) bool { return list[i][0] < list[j][0] })
+	}
+	return t, nil
+}
+
+// started is when each host's jobs started, after the ramp, in ms since 1970: as fio says, else as the jobs noted it.
+func (t *truth) started(threads []thread) map[[2]string]int64 {
+	all := map[[2]string]int64{}
+	for _, e := range t.Entries {
+		for _, thread := range threads {
+			key := [2]string{thread.job, e.Host}
+			switch {
+			case thread.job == e.Job && e.Start > 0:
+				all[key] = e.Start
+			case all[key] == 0 && t.Starts[thread.job] > 0:
+				all[key] = t.Starts[thread.job]/1e6 + thread.ramp
+			}
+		}
+	}
+	return all
+}
+
+// truthsAgain writes truth.json of all folders below out anew, with the starts that were noted when fio ran.
+func truthsAgain(out string) error {
+	files, err := filepath.Glob(filepath.Join(out, "*", "truth.json"))
+	if err != nil {
+		return err
+	}
+	byName := map[string]testCase{}
+	for _, c := range cases() {
+		byName[string(c.Kind)+c.Name] = c
+	}
+	for _, file := range files {
+		var t truth
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err = json.Unmarshal(text, &t); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		c, ok := byName[string(t.Kind)+t.Case]
+		if !ok {
+			return fmt.Errorf("%s: no case is named %s", file, t.Case)
+		}
+		err = writeTruth(filepath.Dir(file), folder{c: c, mode: t.Mode, ver: t.Version}, t.Starts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func writeTruth(dir string, f folder, starts map[string]int64) error {
+	t, err := makeTruth(dir, f, starts)
+	if err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "truth.json"), encoded, 0o644)
+}
+
+// totals are fio's own numbers of completed I/Os per direction.
+func (t *truth) totals() (n, issued map[string]int64) {
+	n, issued = map[string]int64{}, map[string]int64{}
+	for _, e := range t.Entries {
+		for d := range e.N {
+			n[d] += e.N[d]
+			issued[d] += e.Issued[d]
+		}
+	}
+	return n, issued
+}
