@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -24,6 +25,11 @@ type lag2 struct {
 	// running sums) and never at lag 2.
 	ones  int64 // buckets that held one I/O two records before: the likeliest to fall
 	mixed int64 // steps in which buckets fell and others rose
+
+	chance float64   // minus the logarithm of the chance that no bucket of a healthy log fell at lag 2
+	falls  int64     // buckets that fell from one record to the next
+	sums   []float64 // of the first records
+	idle   bool      // a record that would truly be empty: proof of health
 
 	*lagRecords // nil before the first record, and after a fall
 }
@@ -66,6 +72,10 @@ func (l *lag2) see(c *counts) counts {
 				l.ones++
 			}
 		}
+		l.idle = l.idle || d.sum() == 0
+		if l.records <= weighed {
+			l.chance += stays(&l.raw[1], c.sum()/l.raw[1].sum())
+		}
 		falls, rises := 0, 0
 		l.step.combine(c, &l.raw[0], -1)
 		for _, n := range l.step.n {
@@ -78,15 +88,68 @@ func (l *lag2) see(c *counts) counts {
 		if falls >= 3 && rises >= 3 {
 			l.mixed++
 		}
+		l.falls += int64(falls)
+	}
+	if l.records <= weighed {
+		l.sums = append(l.sums, c.sum())
 	}
 	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
 	l.raw[0].copy(c)
 	return *d
 }
 
-// suspect says that the direction could be damaged: there is a third record, and
-// nothing fell.
-func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell }
+// weighed is how many records of a direction are weighed as evidence.
+const weighed = 64
+
+// stays is minus the logarithm of the chance that none of the buckets of c falls within two
+// records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
+// taken to hold a number later that is negative binomial, with k + 1/2 I/Os expected at
+// r = 1; and its load may grow half as much again as that of all. Those of 30 I/Os or more
+// say little.
+func stays(c *counts, r float64) (evidence float64) {
+	r = 1.5 * max(r, 1)
+	for _, k := range c.n {
+		if k >= 30 {
+			continue
+		}
+		p := math.Pow(1+r, -k-0.5)
+		below := 0.0
+		for j := 0.0; j < k; j++ {
+			below += p
+			p *= (k + 0.5 + j) / (j + 1) * r / (1 + r)
+		}
+		evidence -= math.Log1p(-min(below, 0.999))
+	}
+	return evidence
+}
+
+// smoother says how much smoother the load is once repaired than as it was logged, as the
+// logarithm of a likelihood ratio: a steady load of a, a, a ... becomes a, a, 2a, 2a, 3a ...
+func (l *lag2) smoother() float64 {
+	repaired := slices.Clone(l.sums)
+	for n := len(repaired) - 1; n >= 2; n-- {
+		repaired[n] -= repaired[n-2]
+	}
+	return roughness(l.sums, repaired) - roughness(repaired, repaired)
+}
+
+// roughness is how unlike a steady, or a steadily changing, load the I/Os of windows are
+// from the third on: heavy-tailed in their changes, which are 5 % and the chance of drawn I/Os.
+func roughness(ios, drawn []float64) float64 {
+	steps, bends := 0.0, 0.0
+	for n := 2; n < len(ios); n++ {
+		a, b, c := max(ios[n-2], 1), max(ios[n-1], 1), max(ios[n], 1)
+		step, bend := math.Log(c/b), 3*(c-2*b+a)/(a+b+c)
+		least := max(min(drawn[n-2], drawn[n-1], drawn[n]), 1)
+		steps += math.Log1p(step * step / (0.0025 + 2/least))
+		bends += math.Log1p(bend * bend / (0.0025 + 6/least))
+	}
+	return min(steps, bends)
+}
+
+// suspect says that the direction could be damaged: there is a third record, nothing fell,
+// and no record would truly be empty.
+func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell && !l.idle }
 
 // certain says that no healthy log looks like this: at least 100 times a bucket
 // that held a single I/O did not empty within two records, while in at least 8
@@ -132,12 +195,12 @@ func judge(logs []*logState, mode string, warn func(string)) {
 		entry *ingest.Entry
 		dir   int
 	}
+	judgeUncounted(logs, warn)
 	groups := map[key][]*logState{}
 	var order []key
 	for _, l := range logs {
 		for d := range l.dirs {
 			if l.Entry == nil || l.Entry.Dirs[d].Kind[ingest.Clat].N == 0 {
-				judgeAlone(l, ingest.Direction(d), warn)
 				continue
 			}
 			k := key{l.Entry, d}
@@ -237,13 +300,67 @@ func within(h *fiohist.Hist, bins []uint64) bool {
 	return ok
 }
 
-func judgeAlone(l *logState, d ingest.Direction, warn func(string)) {
-	lag := &l.dirs[d].lag
-	switch {
-	case lag.certain() && l.Source.Name.Host != "":
-		l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, and the log's name ends in a host"}
-	case lag.looks():
-		warn(fmt.Sprintf("%s: %v looks damaged by fio --client (no bucket falls at lag 2), but there is no fio JSON to prove it: pass --fio-json, --repair or --no-repair",
-			ingest.Printable(l.Source.Path), d))
+// judgeUncounted decides on the directions of which no JSON tells the sums. All logs of a
+// run whose names end in a host came over --client, or none did: they are judged together,
+// and nothing is repaired where one of them is proven healthy.
+func judgeUncounted(logs []*logState, warn func(string)) {
+	var suspects []*lag2
+	var of []*logState
+	certain, healthy := false, false
+	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
+	for _, l := range logs {
+		for d := range l.dirs {
+			lag := &l.dirs[d].lag
+			switch {
+			case l.Entry != nil && l.Entry.Dirs[d].Kind[ingest.Clat].N > 0, lag.records < 3:
+			case l.Source.Name.Host == "":
+				if lag.looks() || lag.suspect() && lag.chance >= beyond && lag.falls >= fallen {
+					mayBeDamaged([]*logState{l}, "no bucket falls at lag 2", warn)
+				}
+			case !lag.suspect():
+				healthy = true
+			default:
+				suspects, of = append(suspects, lag), append(of, l)
+				s := lag.smoother()
+				certain = certain || lag.certain() || s >= beyond
+				chance, smoother, falls = chance+lag.chance, smoother+s, falls+lag.falls
+				steps += float64(len(lag.sums) - 2)
+				agree = agree && s >= staircase
+			}
+		}
 	}
+	certain = certain || chance >= beyond && falls >= fallen && 2*smoother > steps ||
+		chance >= 4*beyond && falls >= 4*fallen && 10*smoother > steps || agree && smoother >= beyond
+	switch {
+	case len(suspects) == 0, healthy && !certain:
+	case healthy:
+		mayBeDamaged(of, "no bucket falls at lag 2, unlike in other logs of the run", warn)
+	case !certain:
+		mayBeDamaged(of, "their names end in a host, and no bucket falls at lag 2", warn)
+	default:
+		for i, l := range of {
+			for d := range l.dirs {
+				if &l.dirs[d].lag == suspects[i] {
+					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, and the log's name ends in a host"}
+				}
+			}
+		}
+	}
+}
+
+const (
+	beyond    = 9.0 // a chance of one in 8,000, as minus its natural logarithm; the name of the log tells, too
+	fallen    = 20  // buckets that fall from record to record, for the lack of falls at lag 2 to tell
+	staircase = 2.0 // what each log must say for all of them to be believed together
+)
+
+// mayBeDamaged warns of logs that nothing decides about.
+func mayBeDamaged(logs []*logState, why string, warn func(string)) {
+	var names []string
+	for _, l := range logs {
+		if name := ingest.Printable(l.Source.Path); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to prove it: pass --fio-json, --repair or --no-repair", some(names), why))
 }

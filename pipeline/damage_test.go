@@ -177,3 +177,83 @@ func FuzzHealthy(f *testing.F) {
 		}
 	})
 }
+
+// TestJudgeTogether: without JSON the logs of fio --client are judged together: all are
+// repaired, or all may be damaged, and the user is told.
+func TestJudgeTogether(t *testing.T) {
+	t.Parallel()
+	coarse := func(records []counts) []counts { // log_hist_coarseness=6
+		out := make([]counts, len(records))
+		for i, r := range records {
+			for k, b := range r.index {
+				if n := len(out[i].index); n > 0 && out[i].index[n-1] == b>>6 {
+					out[i].n[n-1] += r.n[k]
+				} else {
+					out[i].add(b>>6, r.n[k])
+				}
+			}
+		}
+		return out
+	}
+	same := func(r []counts) []counts { return r }
+	constant := func(n float64) func(int) float64 { return func(int) float64 { return n } }
+	for _, tt := range []struct {
+		name    string
+		shape   func(int) float64
+		form    func([]counts) []counts
+		host    string
+		logs    int
+		records int
+		damaged bool
+		want    string // repaired, told, nothing
+	}{
+		{"two records are what they should be", constant(1000), same, "h", 4, 2, true, "nothing"},
+		{"three records, one log", constant(1000), same, "h", 1, 3, true, "repaired"},
+		{"three records, four logs", constant(1000), same, "h", 4, 3, true, "repaired"},
+		{"five records, two logs", constant(300), same, "h", 2, 5, true, "repaired"},
+		{"coarse and steady, three records", constant(3000), coarse, "h", 4, 3, true, "repaired"},
+		{"coarse and steady, twenty records", constant(3000), coarse, "h", 1, 20, true, "repaired"},
+		{"few I/Os a window, long", constant(3), same, "h", 2, 40, true, "repaired"},
+		{"few I/Os a window, short", constant(2), same, "h", 1, 4, true, "told"},
+		{"a name without a host, long", constant(1000), same, "", 1, 40, true, "told"},
+		{"healthy, three records", constant(1000), same, "h", 4, 3, false, "nothing"},
+		{"healthy, coarse, growing evenly", func(n int) float64 { return 1000 * float64(n+1) }, coarse, "h", 4, 5, false, "nothing"},
+		{"healthy, coarse, falling", shapes["falling"], coarse, "h", 4, 5, false, "nothing"},
+		{"healthy, long, coarse", constant(3000), coarse, "h", 2, 30, false, "nothing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(3, 3))
+			var logs []*logState
+			for range tt.logs {
+				l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log", Name: ingest.Name{Hist: true, Host: tt.host}}}}, g: fio3}
+				records := tt.form(load(rng, tt.shape, tt.records, true))
+				if tt.damaged {
+					records = damage(records)
+				}
+				for i := range records {
+					l.dirs[1].lag.see(&records[i])
+				}
+				logs = append(logs, l)
+			}
+			told := 0
+			judge(logs, "auto", func(string) { told++ })
+			repaired := 0
+			for _, l := range logs {
+				if l.dirs[1].verdict.repair {
+					repaired++
+				}
+			}
+			got := "nothing"
+			switch {
+			case repaired > 0:
+				got = "repaired"
+			case told > 0:
+				got = "told"
+			}
+			if got != tt.want || repaired > 0 && (repaired != tt.logs || told > 0) {
+				t.Errorf("%d of %d logs repaired, told %d times; want %s", repaired, tt.logs, told, tt.want)
+			}
+		})
+	}
+}
