@@ -85,6 +85,9 @@ func Match(in *Input) ([]*Log, []string, error) {
 	}
 	for _, l := range m.logs {
 		m.jobName(l)
+		if l.Source.Name.Job == 0 && l.Source.Name.Host != "" && l.Source.Path != stdin && l.Members == 1 {
+			m.warn("%s: no thread number in its name (per_job_logs=0): fio --client before 3.37 keeps only the log of the job that ended last; what others did is missing then", Printable(l.Source.Path))
+		}
 	}
 	m.logNames()
 	return m.logs, m.warnings, nil

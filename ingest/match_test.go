@@ -87,7 +87,7 @@ a_clat_hist.2.log "" one one/3 0s fio's start
 a_clat_hist.3.log "" two one/3 0s fio's start
 a_clat_hist.4.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time
 a_clat_hist.5.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp_time
-a_clat_hist.6.log "" four three/3 2.5s stage 2 (stonewall in the job file) + startdelay
+a_clat_hist.6.log "" four three/3 2s stage 2 (stonewall in the job file) + startdelay
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		// The group's options are those of its last section, and stonewall and new_group
 		// cannot be told apart here: 2 + 3 s and 3 + 2 s make the same sum.
@@ -95,25 +95,25 @@ a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 a_clat_hist.1.log "" one one/3 0s fio's start
 a_clat_hist.2.log "" one one/3 0s fio's start
 a_clat_hist.3.log "" one one/3 0s fio's start
-a_clat_hist.4.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.6.log "" three three/3 2.502s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.7.log "" five five/1 2.002s stage 2 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of jobs began after a stonewall; pass the job file"},
+a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.6.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.7.log "" five five/1 4.003s stage 3 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of jobs began after a stonewall; pass the job file"},
 		"groups, no JSON": {dir: "fio-3.33-groups", without: "fio.json", want: `
 a_clat_hist.1.log "" one - 0s fio's start
 a_clat_hist.2.log "" one - 0s fio's start
 a_clat_hist.3.log "" two - 0s fio's start
 a_clat_hist.4.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
 a_clat_hist.5.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
-a_clat_hist.6.log "" four - 2.5s stage 2 (stonewall in the job file) + startdelay
-a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`},
+a_clat_hist.6.log "" four - 2s stage 2 (stonewall in the job file) + startdelay
+a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`, warn: "ramp_time may take up to a second longer"},
 		"one log of a group": {dir: "fio-3.33-groups", only: "a_clat_hist.2.log", want: `
 a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, of which 1 have a log here: its totals are not used`},
 		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
-a_clat_hist.4.log "" three three/3/without 2.502s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" three three/3/without 2.502s stage 2 (stonewall guessed) + startdelay`, warn: "its totals are not used"},
+a_clat_hist.4.log "" three three/3/without 2.002s stage 2 (stonewall guessed) + startdelay
+a_clat_hist.5.log "" three three/3/without 2.002s stage 2 (stonewall guessed) + startdelay`, warn: "its totals are not used"},
 		"stonewall, job file": {dir: "fio-3.33-stonewall", want: `
 a_clat_hist.1.log "" one one/1 0s fio's start
 a_clat_hist.2.log "" two two/1 2.001s stage 2 (stonewall in the job file) + ramp_time
@@ -549,5 +549,25 @@ func TestMatchPorts(t *testing.T) {
 				t.Errorf("got %q, want %q", all, c.want)
 			}
 		})
+	}
+}
+
+// TestSchedule: startdelay counts from fio's start, wait_for from the end of its job.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	jobs := []job{
+		{name: "a", run: 2 * s},
+		{name: "b", delay: s, ramp: s, run: s},
+		{name: "c", stage: 1, delay: 2 * s, run: s},
+		{name: "d", stage: 1, delay: 5 * s, ramp: s, run: s},
+		{name: "e", stage: 1, waits: "c", run: 9 * s},
+		{name: "f", stage: 2, run: s},
+		{name: "g", stage: 2, waits: "nobody", run: s},
+	}
+	at, latest := schedule(jobs)
+	want := []time.Duration{0, 2 * s, 3 * s, 6 * s, 4 * s, 13 * s, 13 * s}
+	if !reflect.DeepEqual(at, want) || latest != 14*s {
+		t.Errorf("%v, %v; want %v", at, latest, want)
 	}
 }

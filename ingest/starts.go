@@ -1,20 +1,26 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
 // A log counts from the end of its job's startdelay and ramp_time. A job behind a
-// stonewall begins when all before it have ended: at the sum over the earlier
-// stages of the longest startdelay + ramp_time + runtime.
+// stonewall begins when all before it have ended, and one with wait_for when that job
+// has. startdelay counts from fio's own start, not from the stage's (backend.c).
 
 // job is what starts together: a section of the job file, or an entry of the JSON.
 type job struct {
-	lead  time.Duration // startdelay + ramp_time
+	name  string
+	delay time.Duration // startdelay
+	ramp  time.Duration // ramp_time
+	waits string        // wait_for: the name of the job
+	guess bool          // it may have ended before its run
 	run   time.Duration // as run, where that is known
-	how   string        // what lead is made of
+	how   string        // what of delay and ramp there is
 	group int
 	stage int
 	wall  bool // a stonewall before it is visible
@@ -47,10 +53,13 @@ func (m *matcher) starts(s *set) {
 			}
 		}
 	}
-	begin := stageStarts(jobs)
+	at, latest := schedule(jobs)
 	if s.meta != nil {
-		for _, j := range jobs {
-			s.meta.latest = max(s.meta.latest, begin[j.stage]+j.lead+j.run)
+		s.meta.latest = max(s.meta.latest, latest)
+	}
+	for _, j := range jobs {
+		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool { return o.name == j.waits && o.run > 0 && !o.guess }) {
+			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
 		}
 	}
 	for _, l := range s.logs {
@@ -58,16 +67,19 @@ func (m *matcher) starts(s *set) {
 		switch {
 		case known:
 			j := jobs[i]
-			l.Start = Start{Offset: begin[j.stage] + j.lead, How: j.how}
-			if j.stage > 0 {
+			l.Start = Start{Offset: at[i], How: j.how}
+			if j.stage > 0 || j.waits != "" {
 				l.Start.How = fmt.Sprintf("stage %d (%s)", j.stage+1, how)
-				if j.lead > 0 {
+				if j.waits != "" {
+					l.Start.How = "wait_for"
+				}
+				if j.delay+j.ramp > 0 {
 					l.Start.How += " + " + j.how
 				}
 			}
 		case s.meta != nil:
-			lead, how := m.lead(s.meta.Path, func(name string) (string, bool) { return s.meta.Option(nil, name) })
-			l.Start = Start{Offset: lead, How: how + " of all jobs"}
+			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) { return s.meta.Option(nil, name) })
+			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs"}
 		default:
 			l.Start = Start{How: "taken to be fio's own start"}
 		}
@@ -75,36 +87,33 @@ func (m *matcher) starts(s *set) {
 			l.Start.Absolute, l.Start.How = l.Entry.StartMS, "job_start"
 			if s.job != nil && l.Members > 1 { // it is that of the entry's first thread
 				first := s.job.Threads()[slices.Index(s.of, s.index[l])]
-				j, f := jobs[i], jobs[slices.Index(s.job.Sections, first)]
-				l.Start.Absolute += (begin[j.stage] + j.lead - begin[f.stage] - f.lead).Milliseconds()
+				l.Start.Absolute += (at[i] - at[slices.Index(s.job.Sections, first)]).Milliseconds()
 			}
 		}
 	}
 }
 
-// lead is startdelay + ramp_time, and in words.
-func (m *matcher) lead(where string, option func(string) (string, bool)) (sum time.Duration, how string) {
-	for _, name := range []string{"startdelay", "ramp_time"} {
+// lead is startdelay and ramp_time, and in words.
+func (m *matcher) lead(where string, option func(string) (string, bool)) (delay, ramp time.Duration, how string) {
+	one := func(name string) time.Duration {
 		v, ok := option(name)
 		if !ok {
-			continue
+			return 0
 		}
 		t, err := ParseDuration(v)
 		if err != nil {
 			m.warn("%s: %s: %v; taken as 0", Printable(where), name, err)
-			continue
+			return 0
 		}
-		if t > 0 && sum > 0 {
+		if t > 0 && how != "" {
 			how += " + " + name
 		} else if t > 0 {
 			how = name
 		}
-		sum += t
+		return min(max(t, 0), maxLead)
 	}
-	if how == "" {
-		how = "fio's start"
-	}
-	return min(max(sum, 0), maxLead), how
+	delay, ramp = one("startdelay"), one("ramp_time")
+	return delay, ramp, cmp.Or(how, "fio's start")
 }
 
 // maxLead is the longest time that is believed of a job, so that sums do not
@@ -130,8 +139,8 @@ func (m *matcher) sectionJobs(s *set) []job {
 	unknown := ""
 	for _, section := range s.job.Sections {
 		where := fmt.Sprintf("%s:%d", s.job.Path, section.Line)
-		j := job{group: section.Group, stage: section.Stage}
-		j.lead, j.how = m.lead(where, func(name string) (string, bool) { v, ok := section.Options[name]; return v, ok })
+		j := job{group: section.Group, stage: section.Stage, name: section.Name, waits: section.Options["wait_for"]}
+		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) { v, ok := section.Options[name]; return v, ok })
 		limit, err := ParseDuration(section.Options["runtime"])
 		limited := err == nil && limit > 0
 		switch e := entry[section]; {
@@ -140,14 +149,20 @@ func (m *matcher) sectionJobs(s *set) []job {
 		case e != nil:
 			j.run = min(limit, e.longest())
 		case limited:
-			j.run = min(limit, maxLead)
+			j.run, j.guess = min(limit, maxLead), !section.flag("time_based") // it may have ended by size
+			if j.guess && section.Stage < last {
+				unknown = where
+			}
 		case section.Stage < last:
 			unknown = where
 		}
 		jobs = append(jobs, j)
 	}
+	if len(jobs) > 1 && len(entry) == 0 && slices.ContainsFunc(jobs, func(j job) bool { return j.ramp > 0 }) {
+		m.warn("%s: ramp_time may take up to a second longer than asked, so that starts behind it are not exact; pass fio's JSON", Printable(s.job.Path))
+	}
 	if unknown != "" {
-		m.warn("%s: nothing says how long this job ran, and jobs behind a stonewall started after it; pass fio's JSON", Printable(unknown))
+		m.warn("%s: nothing says how long this job ran, so that the start of those behind the stonewall is unknown and guessed; pass fio's JSON, or shift them with --offset", Printable(unknown))
 	}
 	return jobs
 }
@@ -155,36 +170,56 @@ func (m *matcher) sectionJobs(s *set) []job {
 // entryJob is an entry as a job.
 func (m *matcher) entryJob(s *set, e *Entry) job {
 	option := func(name string) (string, bool) { return s.meta.Option(e, name) }
-	j := job{run: e.longest(), group: e.GroupID}
-	j.lead, j.how = m.lead(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
+	j := job{run: e.longest(), group: e.GroupID, name: e.JobName}
+	j.waits, _ = option("wait_for")
+	j.delay, j.ramp, j.how = m.lead(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
 	v, ok := option("stonewall")
 	j.wall = ok && on(v)
 	return j
 }
 
-// stageStarts is where each stage begins.
-func stageStarts(jobs []job) []time.Duration {
-	longest := []time.Duration{0}
+// schedule is where each job's log begins, from fio's own start, and where the last
+// job ends.
+func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
+	at = make([]time.Duration, len(jobs))
+	last := 0
 	for _, j := range jobs {
-		for len(longest) <= j.stage {
-			longest = append(longest, 0)
+		last = max(last, j.stage)
+	}
+	ends := map[string]time.Duration{} // by name
+	for stage := 0; stage <= last; stage++ {
+		begin := latest
+		for i, j := range jobs {
+			if j.stage != stage {
+				continue
+			}
+			from := begin
+			if j.waits != "" {
+				from = max(from, ends[j.waits])
+			}
+			at[i] = max(from, j.delay) + j.ramp
+			latest = max(latest, at[i]+j.run)
+			ends[j.name] = max(ends[j.name], at[i]+j.run)
 		}
-		longest[j.stage] = max(longest[j.stage], j.lead+j.run)
 	}
-	begin := make([]time.Duration, len(longest))
-	for k := 1; k < len(begin); k++ {
-		begin[k] = begin[k-1] + longest[k-1]
-	}
-	return begin
+	return at, latest
 }
 
-// total is the end of the last stage.
-func total(jobs []job) (end time.Duration) {
-	begin := stageStarts(jobs)
-	for _, j := range jobs {
-		end = max(end, begin[j.stage]+j.lead+j.run)
+// hidden says that an entry may stand for several sections, of which fio's JSON shows
+// the options of the last only: there may be delays and ramps that nobody knows of.
+func (s *set) hidden() bool {
+	for i, e := range s.entries {
+		threads := 0
+		for _, of := range s.of {
+			if of == i {
+				threads++
+			}
+		}
+		if v, _ := s.meta.Option(e, "numjobs"); threads > 1 && v != strconv.Itoa(threads) {
+			return true
+		}
 	}
-	return end
+	return false
 }
 
 const maxGroups = 16 // of which all combinations are tried
@@ -242,6 +277,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 		m.warn("%s: %d groups of jobs: taken to have run one after the other (stonewall); if it was new_group, pass the job file", Printable(s.meta.Path), len(groups))
 		return "stonewall taken for granted"
 	}
+	hidden := s.hidden()
 	fits := func(walls []bool) bool {
 		set(walls)
 		starts := time.Duration(0)
@@ -250,11 +286,17 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 				starts++
 			}
 		}
-		rest := time.Duration(elapsed)*time.Second - total(jobs)
-		return rest > -100*time.Millisecond && rest < 1300*time.Millisecond+starts*300*time.Millisecond
+		_, total := schedule(jobs)
+		rest := time.Duration(elapsed)*time.Second - total
+		early := -100 * time.Millisecond
+		if starts > 0 && !hidden {
+			early = -1 // stages do not overlap, and each takes a while to start
+		}
+		return rest > early && rest < 1300*time.Millisecond+starts*300*time.Millisecond
 	}
 	inSum, atOnce := fits(all), fits(visible)
 	switch {
+	case hidden:
 	case inSum && !atOnce:
 		set(all)
 		return "stonewall, by the time elapsed"
@@ -277,7 +319,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 				ways = append(ways, walls)
 			}
 		}
-		if len(ways) == 1 {
+		if len(ways) == 1 && !hidden {
 			set(ways[0])
 			return "stonewall, by the time elapsed"
 		}

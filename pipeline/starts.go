@@ -22,6 +22,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	wall := make([]int64, len(p.logs))  // start, ns since 1970
 	after := make([]int64, len(p.logs)) // start, ns since fio's own
 	offset := make([]int64, len(p.logs))
+	clock := map[int]int64{} // first completion by another clock, ns
 	absolute, relative := 0, 0
 	used := map[string]bool{}
 	for i, l := range p.logs {
@@ -29,6 +30,12 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		job := l.Log.Log.Start
 		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
 		used[l.Host] = true
+		if ok && l.otherClock(first) {
+			clock[i] = first
+			job.How = "first I/O, by a clock that does not count from 1970"
+		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
+			p.warn("%s: its first I/O is at %v: if its stamps are of another clock than the job's (log_alternate_epoch), its start is unknown; pass fio's JSON or the job file", ingest.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
+		}
 		switch {
 		case job.Absolute > 0:
 			wall[i], l.StartHow = job.Absolute*msec, job.How
@@ -92,6 +99,12 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		zero = slices.Min(after)
 		p.findWall(given, zero, unknown)
 	}
+	booted := earliestOf(clock) // logs of one clock keep their distances
+	for i, first := range clock {
+		if relative > 0 {
+			after[i] += first - booted
+		}
+	}
 	for i, l := range p.logs {
 		l.Start = after[i] - zero
 		if relative == 0 {
@@ -100,6 +113,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		l.shift = l.Start
 		if l.Absolute {
 			l.shift = offset[i] - zero
+		} else if first, ok := clock[i]; ok {
+			l.shift -= first
 		}
 		l.end = l.Start
 	}
@@ -107,6 +122,29 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		return Usage("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass --start TIME, or --start mtime to guess it from the logs' modification time")
 	}
 	return nil
+}
+
+// otherClock says that the log's stamps count neither from 1970 nor from its job's
+// start: its options say so (log_alternate_epoch with a monotonic clock), or they lie
+// behind the job's end. first is the first completion in ns.
+func (l *logState) otherClock(first int64) bool {
+	if l.Absolute || first <= int64(l.Interval) {
+		return false
+	}
+	if v, ok := l.Option("log_alternate_epoch"); ok && v != "0" {
+		if id, ok := l.Option("log_alternate_epoch_clock_id"); ok && id != "0" {
+			return true
+		}
+	}
+	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*int64(l.Interval)
+}
+
+func earliestOf(clock map[int]int64) int64 {
+	low := int64(math.MaxInt64)
+	for _, first := range clock {
+		low = min(low, first)
+	}
+	return low
 }
 
 func earliest(wall []int64, unknown int64) int64 {

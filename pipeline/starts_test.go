@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/ingest"
 )
 
 // place copies real files under other names into a new folder.
@@ -136,4 +139,52 @@ func TestStarts(t *testing.T) {
 			t.Errorf("%v I/Os restored from another run's JSON; warned %q", a.Restored, warned)
 		}
 	})
+}
+
+// TestOtherClock: stamps of a monotonic clock count from the first I/O, and logs of one
+// clock keep their distances.
+func TestOtherClock(t *testing.T) {
+	t.Parallel()
+	line := func(ms int) string { return fmt.Sprintf("%d, 0, 4096, 5%s\n", ms, strings.Repeat(", 0", 1855)) }
+	log := func(at int) string { return line(at+1000) + line(at+2000) + line(at+3000) }
+	const options = `"log_hist_msec":"1000","write_hist_log":"x"`
+	for _, tc := range []struct {
+		name  string
+		json  string
+		first int64 // ms from time zero, of the second log's first I/O
+		warn  bool
+	}{
+		{"its options say so", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options + `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}},{"jobname":"y","job options":{` + options + `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}}]}`, 500, false},
+		{"behind the job's end", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options + `},"read":{"total_ios":15,"runtime":3100}},{"jobname":"y","job options":{` + options + `},"read":{"total_ios":15,"runtime":3100}}]}`, 500, false},
+		{"nothing known", "", 1985500, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{"x_clat_hist.1.log": log(1985000), "x_clat_hist.2.log": log(1985500), "fio.json": tc.json} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: settings()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			s, err := p.Process(t.Context(), new(collect))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.logs[1].shift/msec + 1985500; got != tc.first {
+				t.Errorf("the second log begins at %d ms, want %d", got, tc.first)
+			}
+			if warned := strings.Contains(strings.Join(s.Account.Warnings, "\n"), "another clock"); warned != tc.warn {
+				t.Errorf("%q", s.Account.Warnings)
+			}
+		})
+	}
 }

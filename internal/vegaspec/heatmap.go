@@ -17,8 +17,7 @@ type HeatMap struct {
 	// instead of octave.
 	Finer  bool
 	Axis   Axis
-	Hands  Hands
-	Events *Data // see events; nil for none
+	Events *Data // see Events; nil for none
 	Title  string
 }
 
@@ -43,7 +42,7 @@ func (h HeatMap) Spec() Spec {
 			}),
 			Mark: M{"type": "rect", "clip": true},
 			Encoding: M{
-				"x":  h.Axis.channel("t", h.Hands),
+				"x":  h.Axis.channel("t"),
 				"x2": M{"field": "t2"},
 				"y":  M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false}, "axis": latencyAxis("latency")},
 				"y2": M{"field": "hi"},
@@ -57,10 +56,9 @@ func (h HeatMap) Spec() Spec {
 		s.Title = h.Title
 	}
 	if h.Events != nil {
-		s.Layer = append(s.Layer, events(*h.Events, h.Axis, h.Hands))
+		s.Layer = append(s.Layer, events(*h.Events, h.Axis))
 	}
-	s.Layer = append(s.Layer, h.Data.noData()...)
-	return h.Hands.on(s)
+	return s
 }
 
 // events marks what happened: a rule at each time, with its text in the tooltip. Its
@@ -69,13 +67,13 @@ func (h HeatMap) Spec() Spec {
 //	t     ms
 //	what  the kind of event: breach, recovery, note
 //	text  in words
-func events(d Data, a Axis, h Hands) Spec {
+func events(d Data, a Axis) Spec {
 	return Spec{
 		Data:      d.Source,
 		Transform: append(append([]M(nil), d.Transform...), calculate("time", a.words("datum.t"))),
-		Mark:      M{"type": "rule", "clip": true, "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
+		Mark:      M{"type": "rule", "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
 		Encoding: M{
-			"x":       a.channel("t", h),
+			"x":       a.channel("t"),
 			"tooltip": []M{tip("text", "nominal", "event"), tip("what", "nominal", "kind"), tip("time", "nominal", "at")},
 		},
 	}
