@@ -8,6 +8,7 @@ require (
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
 	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
 	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
+	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
 	github.com/ulikunitz/xz v0.5.17 // logs packed with xz
 	github.com/urfave/cli/v2 v2.27.7 // commands, flags, help
@@ -32,4 +33,5 @@ require (
 	go.opentelemetry.io/otel v1.29.0 // indirect
 	go.opentelemetry.io/otel/metric v1.29.0 // indirect
 	go.opentelemetry.io/otel/trace v1.29.0 // indirect
+	golang.org/x/tools v0.26.0 // indirect
 )

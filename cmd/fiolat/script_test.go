@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write what the commands print into testdata/script")
+
+// TestScripts runs whole commands as a shell does and compares what they print, their exit
+// codes and their files. Each script finds fio's logs of testdata/fio in fio, and a few more
+// in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
+func TestScripts(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Abs(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			in := func(name string) string { return filepath.Join(env.WorkDir, name) }
+			log, err := os.ReadFile(filepath.Join(logs, "slow", "slow_clat_hist.1.log"))
+			second := strings.IndexByte(string(log), '\n') + 1
+			err = errors.Join(err,
+				os.MkdirAll(in("bin"), 0o700), os.Mkdir(in("logs"), 0o700), os.Mkdir(in("runs"), 0o700), os.Mkdir(in("empty"), 0o700),
+				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
+				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"), in("runs/today")),
+				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),
+				os.WriteFile(in("logs/cut_clat_hist.1.log"), log[:second+2000], 0o600))
+			env.Setenv("PATH", in("bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			env.Setenv(asProgram, "1")
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) < 2 {
+					ts.Fatalf("usage: exits CODE PROGRAM ARGUMENT...")
+				}
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				var exit *exec.ExitError
+				if err := ts.Exec(args[1], args[2:]...); !errors.As(err, &exit) || exit.ExitCode() != want {
+					ts.Fatalf("%v, want exit code %d", err, want)
+				}
+			},
+		},
+	})
+}
+
+// TestScripts_README: each command of the README's examples that needs no server and no fio is
+// in readme.txtar.
+func TestScripts_README(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("testdata/script/readme.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^fiolat .*runs/today$`).FindAllString(regexp.MustCompile(` +#.*`).ReplaceAllString(string(readme), ""), -1)
+	n := 0
+	for _, c := range commands {
+		if strings.Contains(c, "--es ") {
+			continue
+		}
+		if n++; !strings.Contains(string(script), " "+c+"\n") {
+			t.Errorf("%s: not in readme.txtar", c)
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d commands found", n)
+	}
+}
