@@ -458,7 +458,7 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}
 	m.Entries = append(m.Entries, e)
-	return s.hold(1000 + len(e.JobName) + len(e.Host))
+	return s.hold(4000 + len(e.JobName) + len(e.Host)) // of a list that is copied when it grows
 }
 
 func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
@@ -503,7 +503,8 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		}
 		return int64(n) * unit, err
 	}
-	var bins []Bin
+	bins := s.bins[:0]
+	defer func() { s.bins = bins }()
 	known, indexed := false, false
 	err := s.object(func(key string) (err error) {
 		switch key {
@@ -522,8 +523,12 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 				n, failed := believe()
 				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
 					if n > 0 {
-						bins = append(bins, Bin{ns, n})
-						failed = errors.Join(failed, s.hold(32))
+						if bins = append(bins, Bin{ns, n}); len(bins) == cap(bins) {
+							if bins = ascending(bins); len(bins) > mostBins {
+								return s.tooManyBins()
+							}
+							bins = slices.Grow(bins, mostBins)
+						}
 					}
 				} else if strings.HasPrefix(key, "FIO_IO_U_PLAT_") {
 					indexed = true
@@ -542,7 +547,16 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		warn(fmt.Sprintf("%s I/Os in a count cannot be; its totals are not used", Printable(bad)))
 		return Totals{}, nil
 	}
-	t.Bins = ascending(bins)
+	bins = ascending(bins)
+	if len(bins) > mostBins {
+		return t, s.tooManyBins()
+	}
+	if err = s.hold(len(bins) * 16); err != nil {
+		return t, err
+	}
+	if len(bins) > 0 {
+		t.Bins = append(make([]Bin, 0, len(bins)), bins...)
+	}
 	if !fio3 {
 		microseconds(&t, indexed)
 	}
@@ -561,6 +575,13 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		t.Min, t.Max = 0, math.MaxInt64
 	}
 	return t, nil
+}
+
+// mostBins is how many buckets the largest geometry has.
+const mostBins = maxColumns
+
+func (s *jsonScan) tooManyBins() error {
+	return &syntaxError{s.line, fmt.Sprintf("more than %d bins of one latency: fio has no more", mostBins)}
 }
 
 // ascending sorts bins and adds up those of one key.

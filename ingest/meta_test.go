@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -361,11 +362,16 @@ func TestParseMetaHolds(t *testing.T) {
 	defer func(n int) { maxHeld = n }(maxHeld)
 	maxHeld = 1 << 20
 	const head = `{"fio version": "x", "jobs": [`
+	many := `{"N": 1, "bins": {`
+	for i := range 2000 {
+		many += fmt.Sprintf(`"%d": 1,`, i)
+	}
+	many = strings.TrimSuffix(many, ",") + "}}"
 	for name, r := range map[string]io.Reader{
 		"jobs":             io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a"},`)),
 		"options":          io.MultiReader(strings.NewReader(head+`{"job options": {`), &counted{format: `"k%d": "v",`}),
 		"listed options":   io.MultiReader(strings.NewReader(`{"fio version": "x", "global options": [`), &counted{format: `"k%d=v",`}),
-		"bins":             io.MultiReader(strings.NewReader(head+`{"jobname": "a", "read": {"clat_ns": {"N": 1, "bins": {`), &counted{format: `"%d": 1,`}),
+		"bins":             io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a", "read": {"clat_ns": `+many+`, "lat_ns": `+many+`}},`)),
 		"bad totals":       io.MultiReader(strings.NewReader(head+`{"jobname": "a", `), repeated(`"read": {"clat_ns": {"N": 18446744073709551615}},`)),
 		"several long":     io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "`+strings.Repeat("x", 50000)+`"},`)),
 		"options, in full": io.MultiReader(strings.NewReader(head+`{"job options": {`), repeated(`"same": "`+strings.Repeat("x", 1000)+`",`)),
@@ -377,6 +383,25 @@ func TestParseMetaHolds(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestParseMetaManyBins: one latency has no more bins than fio has buckets, however often
+// they are said.
+func TestParseMetaManyBins(t *testing.T) {
+	t.Parallel()
+	const head = `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"clat_ns": {"N": 1000000, "bins": {`
+	_, err := ParseMeta(io.LimitReader(io.MultiReader(strings.NewReader(head), &counted{format: `"%d": 1,`}), 8<<20), "x.json")
+	if err == nil || !strings.Contains(err.Error(), "x.json:1: more than 2048 bins of one latency") {
+		t.Errorf("%v", err)
+	}
+	const again = `"1004": 1, "2008": 2,`
+	m, err := ParseMeta(strings.NewReader(head+strings.Repeat(again, 100_000)+`"5000": 3}}}}]}`), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.Entries[0].Dirs[Read].Kind[Clat].Bins, []Bin{{1004, 100_000}, {2008, 200_000}, {5000, 3}}; !slices.Equal(got, want) || cap(got) != len(got) {
+		t.Errorf("%v, room for %d, want %v", got, cap(got), want)
 	}
 }
 

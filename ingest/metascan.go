@@ -28,6 +28,7 @@ type jsonScan struct {
 	buf   []byte // the text in hand
 	stack []byte // what skip is in: { or [
 	held  int    // bytes that are kept of the document, about
+	bins  []Bin  // of the latency in hand
 	// inside says that a document has begun, opened that its first key was read
 	// already, as a nested one's is.
 	inside, opened bool
@@ -40,8 +41,8 @@ const (
 
 // maxHeld bounds what is kept of a document, in bytes: a file of megabytes can
 // unpack to terabytes of jobs. A thousand jobs of fio's with all three kinds of
-// latency and 500 bins each take a tenth of it. It is changed by a test.
-var maxHeld = 1 << 30
+// latency and 500 bins each take a sixth of it. It is changed by a test.
+var maxHeld = 512 << 20
 
 // hold counts what is kept.
 func (s *jsonScan) hold(n int) error {
