@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -591,7 +592,20 @@ func (d *discovery) meta(path string) (*Meta, error) {
 		return nil, unreadable(path, err)
 	}
 	defer r.Close()
-	return ParseMeta(r, path)
+	text := bufio.NewReader(r)
+	if start, _ := text.Peek(2); isUTF16(start) {
+		return nil, errUTF16(path)
+	}
+	return ParseMeta(text, path)
+}
+
+// isUTF16 tells by its byte-order mark that a text is in UTF-16.
+func isUTF16(start []byte) bool {
+	return bytes.HasPrefix(start, []byte("\xFF\xFE")) || bytes.HasPrefix(start, []byte("\xFE\xFF"))
+}
+
+func errUTF16(path string) error {
+	return &ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
 }
 
 func (d *discovery) jobFile(path string) (*JobFile, error) {
@@ -630,6 +644,9 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
+	if isUTF16(text) && IsMeta(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
+		return otherFile, errUTF16(path)
+	}
 	if err != nil || bytes.IndexByte(text, 0) >= 0 {
 		return otherFile, nil // files that fio wrote to, or something packed by others
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
@@ -73,6 +74,8 @@ func hint(err error) string {
 		input *like.InputError
 	)
 	switch {
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return "; raise the limit, e.g. with `ulimit -n 1024`"
 	case errors.As(err, &usage) && usage.Hint != "":
 		return "; " + usage.Hint
 	case errors.As(err, &input) && input.Hint != "":

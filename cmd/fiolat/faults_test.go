@@ -89,6 +89,17 @@ func TestHangup(t *testing.T) {
 	}
 }
 
+// TestHintOpenFiles: an error for want of file descriptors says what to do.
+func TestHintOpenFiles(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("some work: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE})
+	var errs bytes.Buffer
+	code := newUI(nil, io.Discard, &errs).exit(err)
+	if want := "fiolat: error: some work: open x: too many open files; raise the limit, e.g. with `ulimit -n 1024`\n"; code != exitInput || errs.String() != want {
+		t.Errorf("exit %d, %q", code, &errs)
+	}
+}
+
 // longLog is a real log made longer.
 func longLog(t *testing.T, name string, records int) []byte {
 	t.Helper()
