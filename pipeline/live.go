@@ -67,6 +67,9 @@ type liveEntry struct {
 	at      int64   // time of its latest counts, ns since 1970
 	runtime int64   // its runtime then, ms
 	rate    float64 // I/Os per ns of late
+	start   int64   // the job's by that, ns since 1970
+	damaged int     // documents in a row that were left out
+	total   [ingest.Directions]uint64
 	counts  [ingest.Directions][]uint64
 }
 
@@ -264,7 +267,7 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 	log, e, run := le.log, le.log.Entry, l.rounds.Run
 	at := m.CountedMS(e) * msec
 	var now [ingest.Directions][]uint64
-	back := e.LongestMS < le.runtime
+	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
 	for d := range now {
 		t := &e.Dirs[d].Kind[run.Kind]
 		if t.N > 0 && len(t.Bins) == 0 {
@@ -278,14 +281,38 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		if now[d], err = t.Counts(fio3Grid); err != nil {
 			return &ingest.ParseError{File: m.Path, Msg: err.Error()}
 		}
-		for b, n := range le.counts[d] {
-			back = back || n > now[d][b]
+		total := uint64(0)
+		for _, n := range now[d] {
+			total += n
 		}
+		wrong = wrong || total > t.N+t.N/10+1000 // fio reads both while I/Os go on
+		for b, n := range le.counts[d] {
+			if n > 0 {
+				had++
+			}
+			if n > now[d][b] {
+				fell++
+			}
+		}
+		back = back || t.N < le.total[d]
 		if t.N > 0 {
 			log.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 		}
 		log.dirs[d].none = t.N == 0
 	}
+	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
+		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.Step())+1e9
+	}
+	if (fell > 0 || wrong) && !back {
+		// A new fio would have begun anew in all: this is a document with a wrong number.
+		if le.damaged++; le.damaged <= damagedDocuments {
+			l.rounds.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os are taken from the next one",
+				ingest.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+			return nil
+		}
+		l.rounds.warn("job %q: of bins that keep contradicting those before, what is more is counted", ingest.Printable(e.JobName))
+	}
+	le.damaged = 0
 	from := le.at
 	if back { // a new fio, whose counters began at 0
 		l.Restarts++
@@ -306,7 +333,7 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		var c counts
 		for b, n := range now[d] {
 			if le.counts[d] != nil {
-				n -= le.counts[d][b]
+				n -= min(le.counts[d][b], n)
 			}
 			if n > 0 {
 				c.add(uint16(b), float64(n))
@@ -345,8 +372,16 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		le.rate = (sum(&now) - sum(&le.counts)) / float64(at-le.at)
 	}
 	le.counts, le.at, le.runtime = now, at, e.LongestMS
+	le.start = at - e.LongestMS*msec
+	for d := range le.total {
+		le.total[d] = e.Dirs[d].Kind[run.Kind].N
+	}
 	return nil
 }
+
+// damagedDocuments is how many documents in a row are left out, each for bins that
+// contradict its own totals or the document before, until what they have more is counted.
+const damagedDocuments = 3
 
 // stall says where to put what a stalled job completed: a share of what took less than
 // long until fio asked, ns since 1970, and all the rest when the stall was over.
@@ -362,7 +397,7 @@ func (le *liveEntry) stalled(now *[ingest.Directions][]uint64, asked, long int64
 	for d, bins := range now {
 		for b, n := range bins {
 			if le.counts[d] != nil {
-				n -= le.counts[d][b]
+				n -= min(le.counts[d][b], n)
 			}
 			switch {
 			case n == 0:

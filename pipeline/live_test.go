@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -336,5 +337,36 @@ func TestLiveStall(t *testing.T) {
 	}
 	if want := []string{"true 49", "false 50"}; !slices.Equal(told[false], want) || !slices.Equal(told[true], want) {
 		t.Errorf("told from the stream alone %v, live %v", told[false], told[true])
+	}
+}
+
+// TestLiveDamagedBin: one wrong bin in one document costs nothing, and is named. It used to
+// be taken for a new fio, and everything was counted again.
+func TestLiveDamagedBin(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := countedBy(t, text, ingest.Clat)
+	for _, tt := range []struct {
+		name string
+		n    string // in place of the first bin
+	}{{"too low", "0"}, {"too high", "99999999"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			docs := documents(t, text)
+			for i, at := range regexp.MustCompile(`"\d+" : (\d{2,}),`).FindAllStringSubmatchIndex(docs[3], -1) {
+				if i == 20 { // in the middle of the first job's reads
+					docs[3] = docs[3][:at[2]] + tt.n + docs[3][at[3]:]
+				}
+			}
+			var warnings []string
+			l, c := follow(t, LiveConfig{Settings: liveSettings(), Warn: func(w string) { warnings = append(warnings, w) }}, []byte(strings.Join(docs, "")))
+			sameSums(t, liveSums(c), want)
+			if l.Restarts != 0 || !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "contradict") }) {
+				t.Errorf("%d restarts; warnings %q", l.Restarts, warnings)
+			}
+		})
 	}
 }
