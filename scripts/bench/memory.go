@@ -6,20 +6,26 @@ import (
 )
 
 // memory measures the peak of resident memory over logs that never touch a disk: a
-// thousand long and coarse ones, and a single one of 20 GB.
+// thousand long ones, coarse and as fine as fio logs, and a single one of 20 GB.
 func memory(ctx context.Context, b *bench) ([]result, error) {
-	thousand := func(seconds int) contender {
-		return streams{logs: 1000, seconds: seconds, coarseness: 6}.contender(b, fmt.Sprintf("fiolat --by host --interval 60s, 1,000 logs x %d s x 29 columns", seconds),
-			b.fiolat, "percentiles", "--format", "csv", "--by", "host", "--interval", "60s")
-	}
-	short, long := thousand(2160), thousand(21600)
-	short.after, long.after = both(short.after, atLeastLines(2160/60)), both(long.after, atLeastLines(21600/60))
-	long.want = func(r result, of []result) (string, bool) {
-		return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
-	}
-	many, err := b.race(ctx, short, long)
-	if err != nil {
-		return nil, err
+	var many []result
+	for _, s := range []struct{ short, long, coarseness, columns int }{{2160, 21600, 6, 29}, {720, 7200, 0, 1856}} {
+		thousand := func(seconds int) contender {
+			c := streams{logs: 1000, seconds: seconds, coarseness: s.coarseness}.contender(b,
+				fmt.Sprintf("fiolat --by host --interval 60s, 1,000 logs x %d s x %d columns", seconds, s.columns),
+				b.fiolat, "percentiles", "--format", "csv", "--by", "host", "--interval", "60s")
+			c.after = both(c.after, atLeastLines(seconds/60))
+			return c
+		}
+		long := thousand(s.long)
+		long.want = func(r result, of []result) (string, bool) {
+			return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
+		}
+		results, err := b.race(ctx, thousand(s.short), long)
+		if err != nil {
+			return nil, err
+		}
+		many = append(many, results...)
 	}
 	const seconds = 1_780_000 // of two records of 5.6 KB
 	big := streams{logs: 1, seconds: seconds, least: 20e9}
