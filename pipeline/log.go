@@ -231,8 +231,9 @@ type direction struct {
 	win     windows
 	starts  starts
 	counts  counts
-	seen    bool // it has had a record
-	some    bool // it has had I/O
+	record  stamped // scratch
+	seen    bool    // it has had a record
+	some    bool    // it has had I/O
 	records int64
 	since   int64         // the log's records before the first that waits
 	equal   int64         // records with the stamp of the one before
@@ -385,17 +386,17 @@ func (l *logState) feed(r *ingest.Record) error {
 			return err
 		}
 	}
-	waits := stamped{stamp, r.Line, skipped, *c}
+	d.record = stamped{stamp, r.Line, skipped, *c}
 	if d.win.known {
-		if err := l.place(r.Dir, &waits); err != nil {
+		if err := l.place(r.Dir, &d.record); err != nil {
 			return err
 		}
 	} else {
 		if len(d.win.waits) == 0 {
 			d.since, _ = l.sums()
 		}
-		waits.counts = c.clone()
-		d.win.waits = append(d.win.waits, waits)
+		d.record.counts = c.clone()
+		d.win.waits = append(d.win.waits, d.record)
 	}
 	for i := range l.dirs {
 		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
