@@ -139,7 +139,8 @@ func uncompressed(base string) string {
 //
 // Files given one by one are one run together. A folder is searched: each folder
 // with logs is a run, but the folders clients/HOST (pbench) are one run, of the
-// folder that clients is in. Runs come in the order of their folders, that of the
+// folder that clients is in, and so are folders below one with fio's JSON whose jobs
+// wrote their logs. Runs come in the order of their folders, that of the
 // single files first.
 func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	d := &discovery{opt: opt, seen: map[string]bool{}}
@@ -166,6 +167,9 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		}
 	}
 	runs := d.runs()
+	if !named.metasGiven {
+		runs = d.underOneJSON(runs)
+	}
 	slices.SortStableFunc(runs, func(a, b *Input) int { return cmp.Compare(a.Root, b.Root) })
 	for _, in := range runs {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
@@ -457,6 +461,80 @@ func (d *discovery) runs() []*Input {
 			out = append(out, in)
 		}
 		in.Logs = append(in.Logs, l.Source)
+	}
+	return out
+}
+
+// underOneJSON makes one run of those below a folder with fio's JSON, if that is of
+// their logs: its jobs name logs so, and no two logs have one name. The folder must
+// have been searched and hold no logs itself, and the runs no JSON of their own.
+func (d *discovery) underOneJSON(runs []*Input) []*Input {
+	metas := map[string][]*Meta{}
+	in := func(dir string) []*Meta {
+		if _, ok := metas[dir]; !ok {
+			metas[dir] = d.metasIn(dir)
+		}
+		return metas[dir]
+	}
+	below := map[string][]*Input{}
+	for _, run := range runs {
+		if slices.ContainsFunc(append(foldersOf(run.Logs), run.Root), func(dir string) bool { return len(in(dir)) > 0 }) {
+			continue
+		}
+		for dir := run.Root; slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) }); {
+			dir = filepath.Dir(dir)
+			if slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir }) {
+				break
+			}
+			if len(in(dir)) > 0 {
+				below[dir] = append(below[dir], run)
+				break
+			}
+		}
+	}
+	for dir, list := range below {
+		names := map[[2]string]bool{}
+		whole := true
+		for _, run := range list {
+			for _, l := range run.Logs {
+				name := [2]string{l.Host, uncompressed(l.Base)}
+				wrote := slices.ContainsFunc(metas[dir], func(m *Meta) bool { return m.hasPrefix(l.Name) })
+				whole = whole && wrote && !names[name]
+				names[name] = true
+			}
+		}
+		if !whole {
+			continue
+		}
+		list[0].Root = dir
+		for _, run := range list[1:] {
+			list[0].Logs = append(list[0].Logs, run.Logs...)
+			runs = slices.DeleteFunc(runs, func(r *Input) bool { return r == run })
+		}
+	}
+	return runs
+}
+
+// metasIn are fio's JSON documents in a folder.
+func (d *discovery) metasIn(dir string) (out []*Meta) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // search has said so
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if _, log := ParseName(e.Name()); log || otherLog.MatchString(e.Name()) {
+			continue
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		if kind, err := d.sniff(path); err != nil || kind != jsonFile {
+			continue
+		}
+		if m, err := d.meta(path); err == nil {
+			out = append(out, m)
+		}
 	}
 	return out
 }

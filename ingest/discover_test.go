@@ -205,6 +205,49 @@ func describedRelative(ins []*Input) string {
 	return described(ins, wd)
 }
 
+// TestUnderOneJSON: logs in folders below fio's JSON are one run if its jobs wrote them.
+func TestUnderOneJSON(t *testing.T) {
+	const jobs = `{"fio version": "fio-3.33", "jobs": [
+		{"jobname": "a", "job options": {"write_hist_log": "logs/h"}}, {"jobname": "b", "job options": {"write_hist_log": "h"}}]}`
+	for _, c := range []struct {
+		name, want string
+		files      []string
+	}{
+		{"one folder", ".: logs/h_clat_hist.1.log logs/h_clat_hist.2.log json=fio.json",
+			[]string{"logs/h_clat_hist.1.log", "logs/h_clat_hist.2.log"}},
+		{"a folder each", ".: x/h_clat_hist.1.log y/z/h_clat_hist.2.log json=fio.json",
+			[]string{"x/h_clat_hist.1.log", "y/z/h_clat_hist.2.log"}},
+		{"a folder for each host", ".: x/h_clat_hist.1.log.h1@h1 y/h_clat_hist.1.log.h2@h2 json=fio.json",
+			[]string{"x/h_clat_hist.1.log.h1", "y/h_clat_hist.1.log.h2"}},
+		{"one name twice", "x: h_clat_hist.1.log\ny: h_clat_hist.1.log",
+			[]string{"x/h_clat_hist.1.log", "y/h_clat_hist.1.log"}},
+		{"another job's", "logs: other_clat_hist.1.log", []string{"logs/other_clat_hist.1.log"}},
+		{"own JSON", "x: h_clat_hist.1.log json=own.json\ny: h_clat_hist.2.log json=own.json",
+			[]string{"x/h_clat_hist.1.log", "y/h_clat_hist.2.log", "x/own.json", "y/own.json"}},
+		{"logs beside it", ".: h_clat_hist.1.log json=fio.json\nx: h_clat_hist.2.log",
+			[]string{"h_clat_hist.1.log", "x/h_clat_hist.2.log"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "fio.json", jobs)
+			for i, name := range c.files {
+				text := fmt.Sprintf("1%02d, 0, 4096, 0, 1, 0\n", i) // equal logs are taken for copies
+				if strings.HasSuffix(name, ".json") {
+					text = jobs
+				}
+				write(t, dir, name, text)
+			}
+			ins, err := Discover([]string{dir}, DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := described(ins, dir); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestDiscoverTrees(t *testing.T) {
 	ins, err := Discover([]string{"testdata/trees"}, DiscoverOptions{})
 	if err != nil {

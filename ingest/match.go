@@ -494,7 +494,8 @@ func (s *set) mayHave(o *Source) bool {
 }
 
 // incomplete leaves out the counts of entries that stand for threads without a log
-// here: what those did is no missing tail of the others' logs.
+// here: what those did is no missing tail of the others' logs. Entries without any log
+// are named, if they wrote one by such a name.
 func (m *matcher) incomplete(s *set) {
 	has := map[*Entry]int{}
 	for _, l := range s.logs {
@@ -514,9 +515,20 @@ func (m *matcher) incomplete(s *set) {
 				c.Dirs[d].Kind = [Kinds]Totals{}
 			}
 			without[e] = &c
-			m.warn("%s: job %q stands for %d threads, of which %d have a log here: its totals are not used", Printable(s.meta.Path), e.JobName, l.Members, has[e])
+			m.warn("%s: job %q stands for %d threads, of which %d have a log here: the others' I/Os are missing, and its totals are not used", Printable(s.meta.Path), e.JobName, l.Members, has[e])
 		}
 		l.Entry = without[e]
+	}
+	kind := s.logs[0].Source.Name.Kind
+	for _, e := range s.entries {
+		var ios uint64
+		for d := range e.Dirs {
+			ios += e.Dirs[d].Kind[kind].N
+		}
+		wrote := slices.ContainsFunc(s.logs, func(l *Log) bool { return s.meta.writes(e, l.Source.Name) })
+		if has[e] == 0 && ios > 0 && wrote && len(s.index) > 0 && len(m.in.siblings) == 0 {
+			m.warn("%s: job %q has no log here: its %d I/Os are missing", Printable(s.meta.Path), e.JobName, ios)
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ a_clat_hist.5.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
 a_clat_hist.6.log "" four - 2s stage 2 (stonewall in the job file) + startdelay
 a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`, warn: "ramp_time may take up to a second longer"},
 		"one log of a group": {dir: "fio-3.33-groups", only: "a_clat_hist.2.log", want: `
-a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, of which 1 have a log here: its totals are not used`},
+a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, of which 1 have a log here: the others' I/Os are missing, and its totals are not used`},
 		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
