@@ -38,6 +38,8 @@ type truth struct {
 	Records map[string][][2]int64 `json:"records,omitempty"`
 	// Singles are the I/Os of each kind and direction that fio's JSON counts, for logs of single I/Os.
 	Singles map[string]map[string]int64 `json:"singles,omitempty"`
+	// Lines are the I/Os in logs of single I/Os, by kind and direction.
+	Lines map[string]map[string]int64 `json:"lines,omitempty"`
 	// Averages is set if the logs hold one value for several I/Os.
 	Averages bool `json:"averages,omitempty"`
 	// Grouped is set if one entry of fio's JSON stands for several jobs.
@@ -224,6 +226,9 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 	}
 	if f.c.Kind == single {
 		t.Averages = f.c.has("log_avg_msec")
+		if t.Lines, err = countLines(dir, t.Logs); err != nil {
+			t.Note = strings.ReplaceAll(err.Error(), dir+"/", "")
+		}
 		t.Singles = map[string]map[string]int64{"clat": {}, "slat": {}, "lat": {}}
 		for _, e := range t.Entries {
 			for d := range e.N {
@@ -293,6 +298,35 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 		sort.Slice(list, func(i, j int) bool { return list[i][0] < list[j][0] })
 	}
 	return t, nil
+}
+
+// countLines counts the lines of logs of single I/Os; log_window_value=both has the direction one column further on.
+func countLines(dir string, logs []string) (map[string]map[string]int64, error) {
+	lines := map[string]map[string]int64{}
+	for _, name := range logs {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		kind := singleName.FindStringSubmatch(name)[1]
+		if lines[kind] == nil {
+			lines[kind] = map[string]int64{}
+		}
+		for text := range strings.Lines(string(raw)) {
+			fields := strings.Split(text, ",")
+			d := -1
+			if len(fields) >= 4 {
+				if d, err = strconv.Atoi(strings.TrimSpace(fields[2])); err != nil || d > 2 {
+					d, err = strconv.Atoi(strings.TrimSpace(fields[3]))
+				}
+			}
+			if err != nil || d < 0 || d > 2 {
+				return nil, fmt.Errorf("%s: no line of a log: %.20q", filepath.Join(dir, name), text)
+			}
+			lines[kind][directions[d]]++
+		}
+	}
+	return lines, nil
 }
 
 // started is when each host's jobs started, after the ramp, in ms since 1970: as fio says, else as the jobs noted it.
