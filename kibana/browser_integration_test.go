@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -26,6 +25,7 @@ import (
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/vegaspec"
+	"fiolat/kibana/kibanatest"
 )
 
 // mark is something that a chart has drawn, with its place in the chart.
@@ -46,13 +46,13 @@ func (k mark) number(name string) float64 {
 	return f
 }
 
-// page plays Kibana's part: it serves a panel's specification, fills and runs its
-// searches, and draws.
+// page plays Kibana's part: it serves a panel's specification, with the answers to its searches in it, and
+// draws.
 type page struct {
-	s      *stored
-	ctx    context.Context
-	url    string
-	chosen []m
+	s     *stored
+	ctx   context.Context
+	url   string
+	panel m // what is served
 }
 
 func (p *page) serve(w http.ResponseWriter, r *http.Request) {
@@ -62,11 +62,14 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/js/"):
 		name := strings.TrimPrefix(r.URL.Path, "/js/")
 		w.Header().Set("Content-Type", "text/javascript")
-		if strings.Contains(r.Header.Get("Referer"), "vega=6") {
-			if !strings.Contains(name, "interpreter") { // made for Vega 5
-				http.ServeFile(w, r, "testdata/vega6/"+name)
+		w.Header().Set("Cache-Control", "no-store") // each version has the same addresses
+		for version, dir := range map[string]string{"6": "vega6", "5.24": "vega-8.12"} {
+			if strings.HasSuffix(r.Header.Get("Referer"), "vega="+version) {
+				if version != "6" || !strings.Contains(name, "interpreter") { // which is made for Vega 5
+					http.ServeFile(w, r, "testdata/"+dir+"/"+name)
+				}
+				return
 			}
-			return
 		}
 		b, err := fs.ReadFile(vegaspec.JS, "js/"+name)
 		if err != nil {
@@ -74,26 +77,8 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Write(b)
-	case strings.HasPrefix(r.URL.Path, "/panel/"):
-		o := p.s.bundle.find(typeVisualization, strings.TrimPrefix(r.URL.Path, "/panel/"))
-		json.NewEncoder(w).Encode(m{"title": o.attrs["title"], "spec": o.spec()})
-	case r.URL.Path == "/search":
-		var url map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&url); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		req := p.s.fill(url, p.chosen...)
-		body, _ := json.Marshal(req.body)
-		res, err := http.Post(p.s.es+"/"+req.index+"/_search", "application/json", strings.NewReader(string(body)))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		defer res.Body.Close()
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(res.StatusCode)
-		io.Copy(w, res.Body)
+	case r.URL.Path == "/panel":
+		json.NewEncoder(w).Encode(p.panel)
 	default:
 		http.NotFound(w, r)
 	}
@@ -110,22 +95,21 @@ func evaluate[T any](t *testing.T, p *page, expression string) T {
 	return v
 }
 
-// draw draws a panel with the choice made in the controls; nothing may be said to
-// the console.
-func (p *page) draw(t *testing.T, version, id string, chosen ...m) {
+// draw draws a panel of the state's dashboard; nothing may be said to the console.
+func (p *page) draw(t *testing.T, version string, st kibanatest.State, o *kibanatest.Object) {
 	t.Helper()
-	p.chosen = append(p.s.selected(p.s.object(t, id)), chosen...)
+	p.panel = m{"title": o.Title(), "spec": p.s.drawn(t, st, o)}
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Navigate(p.url+"/?vega="+version)); err != nil {
 		t.Fatal(err)
 	}
-	if v := evaluate[string](t, p, "vega.version + ' ' + vegaLite.version"); !strings.HasPrefix(v, version+".") || !strings.Contains(v, " "+version+".") {
+	if v := evaluate[string](t, p, "vega.version"); !strings.HasPrefix(v, version+".") {
 		t.Fatalf("drawn with %s", v)
 	}
-	evaluate[bool](t, p, fmt.Sprintf("fetch('/panel/%s-%s').then(r => r.json()).then(draw)", p.s.prefix, id))
+	evaluate[bool](t, p, "fetch('/panel').then(r => r.json()).then(draw)")
 	if said := evaluate[[]string](t, p, "window.said"); len(said) > 0 {
-		t.Errorf("the console says %q", said)
+		t.Errorf("%s: the console says %q", o.ID, said)
 	}
 }
 
@@ -170,81 +154,116 @@ func (p *page) hover(t *testing.T, x, y float64) (shown map[string]any) {
 
 const pixel = 0.6
 
-func testBrowser(t *testing.T, s *stored) {
+// browse starts Chromium.
+func browse(t *testing.T, s *stored) *page {
+	t.Helper()
 	p := &page{s: s}
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	p.url = server.URL
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	defer cancel()
+	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
-	defer cancel()
+	t.Cleanup(cancel)
 	p.ctx = ctx
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1000, 520)); err != nil {
 		t.Fatalf("Chromium (Debian package chromium): %v", err)
 	}
+	return p
+}
 
-	panels := map[string]func(t *testing.T, draw func(chosen ...m)){
-		"live-heatmap": func(t *testing.T, draw func(...m)) {
-			draw(chosenRun("cluster"))
-			p.sameCells(t, p.s.octaves(t, "cluster", func(start time.Time, _ float64) float64 { return float64(bucketStart(start)) }), float64(bucketOf.Milliseconds()))
+func testBrowser(t *testing.T, s *stored) {
+	p := browse(t, s)
+	panels := map[string]func(t *testing.T, draw func(run string)){
+		"live-heatmap": func(t *testing.T, draw func(string)) {
+			draw("cluster")
+			p.sameCells(t, p.s.octaves(t, "cluster", func(start time.Time, _ float64) float64 { return float64(start.Truncate(s.interval()).UnixMilli()) }), float64(s.interval().Milliseconds()))
 			if rules := p.marks(t, "layer_1_marks"); len(rules) != 3 {
 				t.Errorf("%d events are marked, want those of all runs", len(rules))
 			}
 		},
-		"run-heatmap": func(t *testing.T, draw func(...m)) {
-			draw(chosenRun("cluster"))
+		"run-heatmap": func(t *testing.T, draw func(string)) {
+			draw("cluster")
 			p.sameCells(t, p.s.octaves(t, "cluster", func(_ time.Time, offset float64) float64 { return offset }), 1000)
 			p.sameEvents(t, "layer_1_marks")
 		},
-		"run-read":    func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "read") },
-		"run-write":   func(t *testing.T, draw func(...m)) { draw(chosenRun("cluster")); p.samePercentiles(t, "write") },
-		"kinds-read":  func(t *testing.T, draw func(...m)) { draw(chosenRun("kinds")); p.sameKinds(t, "read") },
-		"kinds-write": func(t *testing.T, draw func(...m)) { draw(chosenRun("kinds")); p.sameKinds(t, "write") },
-		"kinds-parts": func(t *testing.T, draw func(...m)) {
-			draw(chosenRun("cluster"))
+		"live-read":  func(t *testing.T, draw func(string)) { draw("cluster"); p.sameLive(t, "read") },
+		"live-write": func(t *testing.T, draw func(string)) { draw("cluster"); p.sameLive(t, "write") },
+		"live-hosts": func(t *testing.T, draw func(string)) { draw("cluster"); p.sameHosts(t, realRuns...) },
+		"run-hosts":  func(t *testing.T, draw func(string)) { draw("cluster"); p.sameHosts(t, "cluster") },
+		"host-read":  func(t *testing.T, draw func(string)) { draw("cluster"); p.sameHost(t, "read") },
+		"host-write": func(t *testing.T, draw func(string)) { draw("cluster"); p.sameHost(t, "write") },
+		"host-heatmap": func(t *testing.T, draw func(string)) {
+			draw("cluster")
+			p.sameCells(t, p.s.octaves(t, "cluster", func(_ time.Time, offset float64) float64 { return offset }, s.firstHost("cluster")), 1000)
+			p.sameEvents(t, "layer_1_marks")
+		},
+		"host-figures": func(t *testing.T, draw func(string)) { draw("cluster"); p.sameFigures(t) },
+		"slowdown-percentiles": func(t *testing.T, draw func(string)) {
+			draw("")
+			worst := 0.0
+			for _, k := range p.marks(t, "layer_2_marks") {
+				worst = max(worst, k.number("times"))
+			}
+			if math.Abs(worst-40) > 0.4 {
+				t.Errorf("the worst is %v, want 40", worst)
+			}
+		},
+		"run-read":    func(t *testing.T, draw func(string)) { draw("cluster"); p.samePercentiles(t, "read") },
+		"run-write":   func(t *testing.T, draw func(string)) { draw("cluster"); p.samePercentiles(t, "write") },
+		"kinds-read":  func(t *testing.T, draw func(string)) { draw("kinds"); p.sameKinds(t, "read") },
+		"kinds-write": func(t *testing.T, draw func(string)) { draw("kinds"); p.sameKinds(t, "write") },
+		"kinds-parts": func(t *testing.T, draw func(string)) {
+			draw("cluster")
 			p.sameParts(t, "cluster", "clat")
-			without := func(kind string) m { return m{"bool": m{"must_not": m{"term": m{"fio.kind": kind}}}} }
-			draw(chosenRun("kinds"), without("clat"))
-			p.sameParts(t, "kinds", "slat", "lat")
-			draw(chosenRun("kinds"), without("slat")) // as of an engine that counts none
-			p.sameParts(t, "kinds", "clat", "lat")
-			draw(chosenRun("kinds"))
+			draw("kinds")
 			p.sameParts(t, "kinds", kinds...)
 		},
-		"compare-read": func(t *testing.T, draw func(...m)) {
-			draw()
+		"compare-read": func(t *testing.T, draw func(string)) {
+			draw("")
 			p.sameOverlay(t, "read")
 			evaluate[bool](t, p, "view.signal('percentile', 'p50').runAsync().then(() => true)")
 			p.sameOverlay(t, "read", "50")
 		},
-		"compare-write":  func(t *testing.T, draw func(...m)) { draw(); p.sameOverlay(t, "write") },
-		"compare-change": func(t *testing.T, draw func(...m)) { draw(); p.sameChange(t) },
+		"compare-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameOverlay(t, "write") },
+		"compare-change": func(t *testing.T, draw func(string)) { draw(""); p.sameChange(t) },
 	}
-	for _, version := range []string{"5", "6"} {
-		for _, o := range s.bundle.objects {
-			if o.spec() == nil {
-				continue
-			}
-			id := strings.TrimPrefix(o.id, s.prefix+"-")
+	for _, version := range []string{"5.24", "5.33", "6"} {
+		for _, o := range s.bundle.space.Of(typeVisualization) {
+			id := strings.TrimPrefix(o.ID, s.prefix+"-")
 			t.Run("Vega "+version+" "+id, func(t *testing.T) {
 				check := panels[id]
 				if check == nil {
 					t.Fatal("nothing compares this panel's marks with our numbers")
 				}
-				check(t, func(chosen ...m) { p.draw(t, version, id, chosen...) })
-				if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" && version == "5" {
-					b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-					if err == nil {
-						err = os.WriteFile(filepath.Join(dir, "kibana-"+id+".png"), b, 0o644)
+				st, o := s.open(t, id)
+				check(t, func(run string) {
+					if run != "" {
+						st = st.Choose("run.id", "run-"+run)
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					p.draw(t, version, st, o)
+				})
+				if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" && version == "5.33" {
+					p.screenshots(t, filepath.Join(dir, "kibana-"+id))
 				}
 			})
+		}
+	}
+}
+
+// screenshots writes the chart as it is in Kibana's light and dark theme.
+func (p *page) screenshots(t *testing.T, path string) {
+	t.Helper()
+	for _, theme := range []string{"light", "dark"} {
+		evaluate[bool](t, p, fmt.Sprintf("draw(panel, '%s')", theme))
+		b, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(path+"-"+theme+".png", b, 0o644)
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -253,10 +272,14 @@ func chosenRun(name string) m { return m{"term": m{"run.id": "run-" + name}} }
 
 // octaves are the I/Os by time and octave of a run, added up from the exact buckets
 // of its documents and fio's own grid.
-func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64) map[[2]float64]float64 {
+func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64, host ...string) map[[2]float64]float64 {
 	t.Helper()
 	out := map[[2]float64]float64{}
-	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000, "query": chosenRun(run)})
+	of := []m{chosenRun(run)}
+	if host != nil {
+		of = append(of, m{"terms": m{"host.name": host}})
+	}
+	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000, "query": m{"bool": m{"filter": of}}})
 	for _, h := range list(found, "hits", "hits") {
 		src := obj(h, "_source")
 		start, err := time.Parse(time.RFC3339Nano, str(src, "@timestamp"))
@@ -303,7 +326,7 @@ func (p *page) sameCells(t *testing.T, want map[[2]float64]float64, width float6
 			hovered = &cells[i]
 		}
 	}
-	shown := p.hover(t, hovered.Left+(hovered.X+hovered.X2)/2, hovered.Top+(hovered.Y+hovered.Y2)/2)
+	shown := p.hover(t, hovered.Left+0.8*hovered.X+0.2*hovered.X2, hovered.Top+(hovered.Y+hovered.Y2)/2)
 	if shown["I/Os"] != hovered.Tooltip["I/Os"] || shown["latency"] != hovered.Tooltip["latency"] {
 		t.Errorf("hovering shows %v, want %v", shown, hovered.Tooltip)
 	}
@@ -350,7 +373,7 @@ func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 		if i < 0 {
 			t.Fatalf("no point at %+v: %v", w, points)
 		}
-		if hovered == nil || points[i].Y < hovered.Y {
+		if hovered == nil || hovered.X < 5 || points[i].X > 5 && points[i].Y < hovered.Y { // half of what is on the edge is clipped
 			hovered = &points[i]
 		}
 	}
@@ -361,8 +384,127 @@ func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 
 func (p *page) samePercentiles(t *testing.T, direction string) {
 	t.Helper()
+	p.sameRows(t, direction == "read", func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction })
+}
+
+func (p *page) sameHost(t *testing.T, direction string) {
+	t.Helper()
+	p.sameRows(t, false, func(r quantum) bool { // the limit is for all hosts together
+		return r.Scope == "host+direction" && r.Direction == direction && r.host() == p.s.firstHost("cluster")
+	})
+}
+
+// firstHost is the first by name of a run's.
+func (s *stored) firstHost(run string) string {
+	var hosts []string
+	for _, r := range s.runs[run] {
+		if r.Host != nil {
+			hosts = append(hosts, *r.Host)
+		}
+	}
+	return slices.Min(hosts)
+}
+
+// interval is the length of time buckets over the time range.
+func (s *stored) interval() time.Duration {
+	return kibanatest.Length(kibanatest.RoundInterval(s.to.Sub(s.from) / maxBars))
+}
+
+// sameLive finds the percentiles of each time bucket; without the histogram type each is the number of I/Os.
+func (p *page) sameLive(t *testing.T, direction string) {
+	t.Helper()
+	step := p.s.interval()
+	ios, low, high := map[float64]float64{}, map[float64]map[string]float64{}, map[float64]map[string]float64{}
+	for _, r := range p.s.rows("cluster", func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction && r.Samples > 0 }) {
+		at := float64(r.Timestamp.Truncate(step).UnixMilli())
+		ios[at] += r.Samples
+		if low[at] == nil {
+			low[at], high[at] = map[string]float64{}, map[string]float64{}
+		}
+		for _, name := range shownPercentiles {
+			v := *r.Percentiles[strings.TrimPrefix(name, "p")]
+			if low[at][name] == 0 || v < low[at][name] {
+				low[at][name] = v
+			}
+			high[at][name] = max(high[at][name], v)
+		}
+	}
 	var want []point
-	for _, r := range p.s.rows("cluster", func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+	for at, n := range ios {
+		for _, name := range shownPercentiles {
+			want = append(want, point{at, n, name})
+		}
+	}
+	if !p.s.full {
+		p.samePoints(t, "layer_2_marks", "percentile", want)
+	} else {
+		points := p.marks(t, "layer_2_marks")
+		x := p.places(t, "x", slices.Collect(maps.Keys(ios)))
+		for _, w := range want {
+			if !slices.ContainsFunc(points, func(k mark) bool {
+				v := k.number("ns")
+				return math.Abs(k.X-x[w.t]) < pixel && k.Tooltip["percentile"] == w.what && v >= low[w.t][w.what]*0.96 && v <= high[w.t][w.what]*1.04
+			}) {
+				t.Errorf("no %s at %v between %v and %v", w.what, w.t, low[w.t][w.what], high[w.t][w.what])
+			}
+		}
+	}
+	if rules := p.marks(t, "layer_4_marks"); len(rules) != 3 {
+		t.Errorf("%d events are marked, want those of all runs", len(rules))
+	}
+	limit := p.marks(t, "layer_3_marks")
+	y := p.places(t, "y", []float64{slaLimit})[slaLimit]
+	if (len(limit) > 0) != (direction == "read") || slices.ContainsFunc(limit, func(k mark) bool { return math.Abs(k.Y-y) > pixel }) {
+		t.Errorf("the SLA's line is not at %v: %v", y, limit)
+	}
+}
+
+// sameHosts finds a bar for each host and direction, as long as the worst p99 of an interval.
+func (p *page) sameHosts(t *testing.T, runs ...string) {
+	t.Helper()
+	want := map[string]float64{}
+	for _, run := range runs {
+		for _, r := range p.s.rows(run, func(r quantum) bool { return r.Scope == "host+direction" && r.Percentiles["99"] != nil }) {
+			want[r.host()+" "+r.Direction] = max(want[r.host()+" "+r.Direction], *r.Percentiles["99"])
+		}
+	}
+	bars := p.marks(t, "layer_0_marks")
+	if len(bars) != len(want) || len(want) == 0 {
+		t.Errorf("%d bars, want %d", len(bars), len(want))
+	}
+	for _, k := range bars {
+		v := want[fmt.Sprint(k.Tooltip["host"], " ", k.Tooltip["direction"])]
+		x := p.places(t, "x", []float64{0, v})
+		if math.Abs(k.number("ns")-v) > 1e-6*v || math.Abs(k.X2-k.X-(x[v]-x[0])) > pixel {
+			t.Errorf("%+v, want %v", k, v)
+		}
+	}
+}
+
+// sameFigures finds the percentiles of a host's I/Os; without the histogram type each is their number.
+func (p *page) sameFigures(t *testing.T) {
+	t.Helper()
+	words := p.marks(t, "layer_0_marks")
+	if len(words) != 8 {
+		t.Errorf("%d figures, want 4 of reads and 4 of writes", len(words))
+	}
+	for _, k := range words {
+		n := 0.0
+		for _, r := range p.s.rows("cluster", func(r quantum) bool {
+			return r.Scope == "host+direction" && r.Direction == k.Tooltip["direction"] && r.host() == p.s.firstHost("cluster")
+		}) {
+			n += r.Samples
+		}
+		if math.Abs(k.number("I/Os")-n) > 1e-6*n || !p.s.full && math.Abs(k.number("ns")-n) > 1e-6*n {
+			t.Errorf("%+v, want %v I/Os", k, n)
+		}
+	}
+}
+
+func (p *page) sameRows(t *testing.T, limited bool, of func(r quantum) bool) {
+	t.Helper()
+	var want []point
+	for _, r := range p.s.rows("cluster", of) {
 		for _, name := range shownPercentiles {
 			if v := r.Percentiles[strings.TrimPrefix(name, "p")]; v != nil {
 				want = append(want, point{r.OffsetMS, *v, name})
@@ -372,9 +514,9 @@ func (p *page) samePercentiles(t *testing.T, direction string) {
 	p.samePoints(t, "layer_2_marks", "percentile", want)
 	p.sameEvents(t, "layer_4_marks")
 	limit := p.marks(t, "layer_3_marks")
-	if direction == "write" {
+	if !limited {
 		if len(limit) != 0 {
-			t.Errorf("a limit of writes: %v", limit)
+			t.Errorf("a limit: %v", limit)
 		}
 		return
 	}
@@ -494,7 +636,7 @@ func (p *page) sameChange(t *testing.T) {
 		}
 	}
 	seen := map[key]bool{}
-	for _, k := range p.marks(t, "marks") {
+	for _, k := range p.marks(t, "layer_0_marks") {
 		name, _, _ := strings.Cut(fmt.Sprint(k.Tooltip["run"]), " ")
 		measure := fmt.Sprint(k.Tooltip["measure"])
 		if strings.HasSuffix(measure, " iops") {

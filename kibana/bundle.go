@@ -2,9 +2,7 @@ package kibana
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"strings"
 )
 
 // Names of fields that are used in several places.
@@ -43,12 +41,14 @@ func Bundle(prefix string) []Object {
 	probes := &view{id: id("probes"), pattern: index("probe"), name: prefix + " probe", time: true,
 		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds}}
 
-	kind := control{view: histograms, field: "fio.kind", title: "Latency", selected: []string{"clat"}}
-	on := func(v *view, run control) []control {
-		return []control{run, {view: v, field: "host.name", title: "Host"}, {view: v, field: "fio.job", title: "Job"}, {view: v, field: "fio.direction", title: "Direction"}}
+	// The panels of a run show all of it, whatever the time picker says.
+	ofRun := &view{id: id("percentiles-of-run"), pattern: index("percentiles"), name: prefix + " latency percentiles of a run", formats: durations}
+
+	choose := func(v *view, field, title string) control { return control{view: v, field: field, title: title} }
+	kind := func(v *view) control {
+		return control{view: v, field: "fio.kind", title: "Latency", selected: []string{"clat"}}
 	}
 	singleRun := control{view: runs, field: "run.id", title: "Run", single: true}
-	everyRun := func(v *view) control { return control{view: v, field: "run.id", title: "Run"} }
 
 	var charts []Object
 	add := func(os ...Object) []Object {
@@ -56,45 +56,47 @@ func Bundle(prefix string) []Object {
 		return os
 	}
 
-	const selected = " of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms (HDR, 2 digits: within 1 %). " +
-		"\"Edit in Lens\" would lose HDR."
-	live := func(direction, title string) Object {
-		chart := tsvb(direction+"-panel", "timeseries", histograms,
-			line("latency", direction, colors[0], hdr("percentiles", histogram, liveDigits, 50, 95, 99, 99.9)).of("fio.direction: "+direction),
-			line("sla", "SLA p99", slaColor, tsvbMetric{ID: "limit", Type: "max", Field: "sla.limit.p99"}).
-				of(`scope: "direction" and fio.direction: `+direction).over(percentiles))
-		chart.AxisScale, chart.events = "log", events
-		return chart.object(id("live-"+direction), title, "Latency percentiles"+selected+" Flags are events of any run; the SLA is that of all hosts together.")
+	// The dashboards, so that each can lead to the others.
+	live := &dashboard{id: id("live"), label: "Live", title: prefix + ": live latency percentiles", from: "now-15m", refresh: 5000}
+	oneRun := &dashboard{id: id("one-run"), label: "One run", title: prefix + ": one run", from: "now-10y"}
+	host := &dashboard{id: id("one-host"), label: "One host", title: prefix + ": one host of a run", from: "now-10y"}
+	ofKinds := &dashboard{id: id("kinds"), label: "Kinds of latency", title: prefix + ": what latency is made of", from: "now-10y"}
+	compare := &dashboard{id: id("compare"), label: "Runs compared", title: prefix + ": runs compared", from: "now-10y"}
+	overlaid := &dashboard{id: id("overlaid"), label: "Runs overlaid", title: prefix + ": runs over the time since their start", from: "now-10y"}
+	slowdown := &dashboard{id: id("slowdown"), label: "Slowdown", title: prefix + ": user-perceived slowdown", from: "now-1h", refresh: 30000}
+	happened := &dashboard{id: id("happened"), label: "Events", title: prefix + ": events and notes", from: "now-30d"}
+	boards := []*dashboard{live, oneRun, host, ofKinds, compare, overlaid, slowdown, happened}
+
+	aHost := []destination{{"Open this host in " + host.label, host}}
+	aRun := []destination{{"Open this run in " + oneRun.label, oneRun}, {"Open this run in " + ofKinds.label, ofKinds}}
+
+	const drag = " Drag over a part of the time to set the time range."
+	const zoom = " Drag over a part of the time to see it alone, double-click to see all."
+	const merged = "Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 digits. Dashed is the SLA's limit for all hosts together, " +
+		"there while no host or job is chosen; vertical lines are the latest 1,000 events of all runs." + drag
+	livePanel := func(direction, title string) Object {
+		return vega(id("live-"+direction), title, merged, livePercentiles(histograms.pattern, percentiles.pattern, events.pattern, direction))
 	}
-	ranked := tsvb("ranked-panel", "top_n", histograms,
-		line("hosts", "p99", colors[1], hdr("percentiles", histogram, liveDigits, 99)).by("host.name", 10))
-	ranked.BarColorRules = []set{{"id": "rule"}}
 	iops := layer{"main", histograms, []column{
 		terms("direction", "fio.direction", "direction", 3, ""),
 		overTime("time"),
 		metric("iops", "sum", "samples", "I/Os per second", wholeFormat).perSecond(),
 	}}
-	liveDash := &dashboard{
-		id: id("live"), label: "Live", title: prefix + ": live latency percentiles", from: "now-15m", refresh: 5000,
-		description: "What latency do how many of the requests see now, on which host? Percentiles of any choice of hosts, jobs and runs.",
-		controls:    append(on(histograms, everyRun(histograms)), kind),
-		rows: []row{
-			{15, add(live("read", "Read latency percentiles"), live("write", "Write latency percentiles")), nil},
-			{12, add(
-				lens(id("live-iops"), "I/Os per second", "", "lnsXY", "", iops, xy("line", "main", "time", "direction", "iops")),
-				ranked.object(id("live-hosts"), "Hosts by p99", "p99 of the whole time range by host, the worst first,"+selected)), nil},
-			{15, add(vega(id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts of the histograms.", liveHeatMap(histograms.pattern, events.pattern))), nil},
-		},
+	live.description = "What latency do how many of the requests see now, on which host? Percentiles of any choice of hosts, jobs and runs."
+	live.controls = []control{choose(histograms, "run.id", "Run"), choose(histograms, "host.name", "Host"), choose(histograms, "fio.job", "Job"), kind(histograms)}
+	live.rows = []row{
+		{15, add(livePanel("read", "Read latency percentiles"), livePanel("write", "Write latency percentiles")), nil},
+		{12, add(lens(id("live-iops"), "I/Os per second", "", "lnsXY", "", iops, xy("line", "main", "time", "direction", "iops"))), nil},
+		{15, add(vega(id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts of the histograms."+drag, liveHeatMap(histograms.pattern, events.pattern))), nil},
+		{15, add(vega(id("live-hosts"), "Hosts by the worst p99 of an interval (clat of all runs in the time range, whatever is chosen above)",
+			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(percentiles.pattern))), aHost},
 	}
 
-	const whole = "Exact, of all hosts' I/Os together (documents of scope direction; choose no host). In a run of more than 200 intervals " +
-		"each point is the worst of several. The band is the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events."
-	worstByHost := layer{"main", percentiles, []column{
-		terms("host", "host.name", "host", 20, "p99"),
-		terms("direction", "fio.direction", "direction", 3, ""),
-		metric("p99", "max", "latency.p99", "worst p99 of an interval", latencyFormat),
-	}}
-	byJob := layer{"main", percentiles, []column{
+	const whole = "Exact, of all hosts' I/Os together (documents of scope direction). In a run of more than 200 intervals " +
+		"each point is the worst of several. The band is the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events." + zoom
+	byJob := layer{"main", ofRun, []column{
+		theRun(),
+		only(`scope: "host+job+direction"`, "by host and job"),
 		terms("host", "host.name", "host", 50, "p99"),
 		terms("job", "fio.job", "job", 20, "p99"),
 		terms("direction", "fio.direction", "direction", 3, ""),
@@ -103,9 +105,27 @@ func Bundle(prefix string) []Object {
 		metric("p99", "max", "latency.p99", "worst p99", latencyFormat),
 		metric("p999", "max", "latency.p99_9", "worst p99.9", latencyFormat),
 		metric("longest", "max", "latency.max", "longest", latencyFormat),
+		start(),
+	}}
+	jobs := func(name, title string) Object {
+		return lens(id(name), title, "Documents of scope host+job+direction, which `fiolat ingest --by direction,host,job` makes.", "lnsDatatable", "", byJob, table(byJob, "p99"))
+	}
+	summary := layer{"main", runs, []column{
+		terms("run", "run.id", "run", 1, "started"),
+		date("started", "max", "run.start", "began"),
+		latest("status", "run.status", "status", false),
+		metric("readios", "max", "summary.read.samples", "reads", wholeFormat),
+		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
+		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
+		metric("readp999", "max", "summary.read.p99_9", "read p99.9", latencyFormat),
+		metric("writeios", "max", "summary.write.samples", "writes", wholeFormat),
+		metric("writep50", "max", "summary.write.p50", "write p50", latencyFormat),
+		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
+		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
 	}}
 	account := layer{"main", runs, []column{
-		terms("run", "run.id", "run", 20, "logged"),
+		terms("run", "run.id", "run", 1, "started"),
+		date("started", "max", "run.start", "began"),
 		metric("logs", "max", "account.logs", "logs", wholeFormat),
 		metric("logged", "max", "account.ios_logged", "I/Os logged", wholeFormat),
 		metric("totals", "max", "account.ios_in_fio_totals", "in fio's totals", wholeFormat),
@@ -114,79 +134,80 @@ func Bundle(prefix string) []Object {
 		metric("repaired", "max", "account.records_repaired", "records repaired", wholeFormat),
 		metric("skipped", "max", "account.lines_skipped", "lines skipped", wholeFormat),
 		metric("beyond", "max", "account.ios_in_last_bucket", "beyond fio's last bucket", wholeFormat),
-		latest("status", "run.status", "string", "status"),
+		latest("status", "run.status", "status", false),
 	}}
-	merged := "Over the whole time range," + strings.Replace(selected, "2 digits: within 1 %", "3 digits: within 0.5 %", 1)
-	figures := tsvb("figures-panel", "table", histograms)
-	for _, d := range []string{"read", "write"} {
-		for _, p := range []float64{50, 99, 99.9} {
-			name := strings.ReplaceAll(fmt.Sprint(p), ".", "-")
-			figures.Series = append(figures.Series,
-				line(d+"-of-"+name+"-end", d+" p"+fmt.Sprint(p), colors[0], hdr("percentiles", histogram, figureDigits, p)).of("fio.direction: "+d))
-		}
+	const notParts = "not run.part: * and not fio.kind: probe"
+	oneRun.description = "The exact percentiles of one run, with how sure they are, where they come from and what was lost. Choose a run above; otherwise all panels show the one that began last."
+	oneRun.controls = []control{singleRun, kind(runs)}
+	oneRun.rows = []row{
+		{6, add(lens(id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary, table(summary, "started"))), nil},
+		{16, add(
+			vega(id("run-read"), "Read latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "read")),
+			vega(id("run-write"), "Write latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+		{15, add(vega(id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all hosts."+zoom, runHeatMap(histograms.pattern, events.pattern))), nil},
+		{14, add(vega(id("run-hosts"), "Hosts by the worst p99 of an interval", "The 20 worst, exact (documents of scope host+direction). Click a host to open it.", runHosts(percentiles.pattern))), aHost},
+		{12, add(jobs("run-jobs", "By host and job: the worst interval")), nil},
+		{8, add(lens(id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable", notParts, account, table(account, "started"))), nil},
 	}
-	runDash := &dashboard{
-		id: id("one-run"), label: "One run", title: prefix + ": one run", from: "now-10y",
-		description: "The exact percentiles of one run, with how sure they are, where they come from and what was lost. Choose a run above; charts over time show the latest otherwise.",
-		controls:    append(on(histograms, singleRun), kind),
-		rows: []row{
-			{16, add(
-				vega(id("run-read"), "Read latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "read")),
-				vega(id("run-write"), "Write latency percentiles with 95 % confidence", whole, runPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
-			{15, add(vega(id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of what is chosen above.", runHeatMap(histograms.pattern, events.pattern))), nil},
-			{14, add(
-				lens(id("run-hosts"), "Worst p99 by host", "The worst p99 of an interval on each host (documents of scope host+direction).", "lnsXY", `scope: "host+direction"`,
-					worstByHost, xy("bar", "main", "host", "direction", "p99")),
-				lens(id("run-jobs"), "By host and job: the worst interval", "Documents of scope host+job+direction, which `fiolat ingest --by direction,host,job` makes.", "lnsDatatable",
-					`scope: "host+job+direction"`, byJob, table(byJob, "p99"))), nil},
-			{12, add(figures.byHost().object(id("run-figures"), "Percentiles of the whole run by host", merged)), nil},
-			{8, add(lens(id("run-account"), "Account: what was read, repaired, restored and lost", "", "lnsDatatable", "not run.part: *", account, table(account, "logged"))), nil},
-		},
+
+	const ofHost = "Exact, of one host's I/Os (documents of scope host+direction). In a run of more than 200 intervals each point is the worst of several; " +
+		"the band is the 95 % confidence interval, vertical lines are events." + zoom
+	host.description = "What latency had one host of a run? Come by a click on a host, or choose a run and a host above; otherwise it is the first host, by name, of the run that began last."
+	host.controls = []control{singleRun, {view: percentiles, field: "host.name", title: "Host", single: true}, kind(percentiles)}
+	host.rows = []row{
+		{8, add(vega(id("host-figures"), "Percentiles of all of the host's I/Os", "Merged from histograms with HDR, 3 digits.", hostFigures(histograms.pattern))), nil},
+		{16, add(
+			vega(id("host-read"), "Read latency percentiles with 95 % confidence", ofHost, hostPercentiles(percentiles.pattern, events.pattern, "read")),
+			vega(id("host-write"), "Write latency percentiles with 95 % confidence", ofHost, hostPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+		{15, add(vega(id("host-heatmap"), "Latency heat map", "I/Os by time since the start and latency."+zoom, hostHeatMap(histograms.pattern, events.pattern))), nil},
+		{12, add(jobs("host-jobs", "By job: the worst interval")), nil},
 	}
 
 	figuresByKind := func(d, title string) Object {
 		l := layer{"main", runs, []column{
-			terms("run", "run.id", "run", 20, "ios"),
+			terms("run", "run.id", "run", 1, "started"),
 			terms("kind", "fio.kind", "kind", len(kinds), "mean"),
 			metric("ios", "max", "summary."+d+".samples", "I/Os", wholeFormat),
 			metric("mean", "max", "summary."+d+".mean", "mean", latencyFormat),
 			metric("p50", "max", "summary."+d+".p50", "p50", latencyFormat),
 			metric("p99", "max", "summary."+d+".p99", "p99", latencyFormat),
 			metric("longest", "max", "summary."+d+".max", "longest", latencyFormat),
+			date("started", "max", "run.start", "began"),
 		}}
-		return lens(id("kinds-"+d+"-figures"), title, "Of the whole run and all hosts, exact.", "lnsDatatable", "summary."+d+".mean: * and not run.part: *", l, table(l, "mean"))
+		return lens(id("kinds-"+d+"-figures"), title, "Of the whole run and all hosts, exact.", "lnsDatatable", notParts, l, table(l, "mean"))
 	}
 	hostsByKind := func(d, title string) Object {
-		t := tsvb(d+"-hosts-panel", "table", histograms)
-		for _, k := range kinds {
-			for _, p := range []float64{50, 99} {
-				t.Series = append(t.Series, line(fmt.Sprintf("%s-of-%v-end", k, p), fmt.Sprintf("%s p%v", k, p), colors[0], hdr("percentiles", histogram, figureDigits, p)).
-					of("fio.kind: "+k+" and fio.direction: "+d))
-			}
-		}
-		return t.byHost().object(id("kinds-"+d+"-hosts"), title, merged)
+		l := layer{"main", ofRun, []column{
+			theRun(),
+			only(`scope: "host+direction" and fio.direction: `+d, "by host"),
+			terms("host", "host.name", "host", 20, "p99"),
+			terms("kind", "fio.kind", "kind", len(kinds), "p99"),
+			metric("ios", "sum", "samples", "I/Os", wholeFormat),
+			metric("p50", "max", "latency.p50", "worst p50", latencyFormat),
+			metric("p99", "max", "latency.p99", "worst p99", latencyFormat),
+			metric("longest", "max", "latency.max", "longest", latencyFormat),
+			start(),
+		}}
+		return lens(id("kinds-"+d+"-hosts"), title, "The worst interval of each host, exact (documents of scope host+direction).", "lnsDatatable", "", l, table(l, "p99"))
 	}
-	kindsDash := &dashboard{
-		id: id("kinds"), label: "Kinds of latency", title: prefix + ": what latency is made of", from: "now-10y", allKinds: true,
-		description: "Is the time spent in submission (slat) or in completion (clat), and do both add up to the total (lat)? Choose a run above; charts show the latest otherwise.",
-		controls:    on(histograms, singleRun)[:3], // no direction: the documents of runs know none
-		rows: []row{
-			{16, add(
-				vega(id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "read")),
-				vega(id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
-			{9, add(vega(id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?", "Of the whole run, from documents of scope direction (choose no host). "+
-				"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no slat: docs/engines.md.", kindParts(percentiles.pattern))), nil},
-			{10, add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write", "Writes of the whole run by kind")), nil},
-			{12, add(hostsByKind("read", "Reads by host and kind"), hostsByKind("write", "Writes by host and kind")), nil},
-		},
+	ofKinds.description = "Is the time spent in submission (slat) or in completion (clat), and do both add up to the total (lat)? Choose a run above; otherwise all panels show the one that began last."
+	ofKinds.controls = []control{singleRun}
+	ofKinds.rows = []row{
+		{16, add(
+			vega(id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "read")),
+			vega(id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", whole, kindPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+		{9, add(vega(id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?", "Of the whole run, from documents of scope direction. "+
+			"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no slat: docs/engines.md.", kindParts(percentiles.pattern))), nil},
+		{10, add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write", "Writes of the whole run by kind")), nil},
+		{12, add(hostsByKind("read", "Reads by host and kind: the worst interval"), hostsByKind("write", "Writes by host and kind: the worst interval")), nil},
 	}
 
 	history := layer{"main", runs, []column{
-		terms("run", "run.id", "run", 500, "ios"),
-		latest("started", "run.start", "date", "started"),
-		latest("name", "run.name", "string", "name"),
-		latest("workload", "fio.workload", "string", "workload"),
-		latest("fio", "fio.version", "string", "fio"),
+		terms("name", "run.name", "name", 500, "started").orNone(),
+		terms("run", "run.id", "run", 500, "started"),
+		date("started", "max", "run.start", "started"),
+		latest("workload", "fio.workload", "workload", true),
+		latest("fio", "fio.version", "fio", true),
 		metric("ios", "max", "summary.all.samples", "I/Os", wholeFormat),
 		metric("readp50", "max", "summary.read.p50", "read p50", latencyFormat),
 		metric("readp99", "max", "summary.read.p99", "read p99", latencyFormat),
@@ -196,29 +217,25 @@ func Bundle(prefix string) []Object {
 		metric("writep99", "max", "summary.write.p99", "write p99", latencyFormat),
 		metric("writep999", "max", "summary.write.p99_9", "write p99.9", latencyFormat),
 		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
-		latest("sla", "sla.state", "string", "SLA"),
+		latest("sla", "sla.state", "SLA", false),
 	}}
-	runsDash := &dashboard{
-		id: id("compare"), label: "Runs compared", title: prefix + ": runs compared", from: "now-10y",
-		description: "All runs, whenever they were; what changed between them. Click a run in the table to open it.",
-		controls:    append(on(percentiles, everyRun(runs)), kind),
-		rows: []row{
-			{15, add(lens(id("compare-runs"), "Runs", "Percentiles are of the whole run, exact.", "lnsDatatable", "not run.part: *", history, table(history, "started"))), []*dashboard{runDash, kindsDash}},
-			{16, add(
-				vega(id("compare-read"), "Reads of several runs over the time since their start", "The 8 latest of the chosen runs; in runs of more than 200 intervals each point is the worst of several.", overlay(percentiles.pattern, "read")),
-				vega(id("compare-write"), "Writes of several runs over the time since their start", "The 8 latest of the chosen runs; in runs of more than 200 intervals each point is the worst of several.", overlay(percentiles.pattern, "write"))), nil},
-			{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs", "The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance says `fiolat compare`.", change(runs.pattern))), nil},
-		},
+	compare.description = "All runs, whenever they were; what changed between them. Click a run in the table to open it."
+	compare.controls = []control{choose(runs, "run.name", "Run name"), choose(runs, "fio.workload", "Workload"), choose(runs, "fio.version", "fio version"),
+		choose(runs, "run.id", "Run"), kind(runs)}
+	compare.rows = []row{
+		{15, add(lens(id("compare-runs"), "Runs, the latest first", "Percentiles are of the whole run, exact.", "lnsDatatable", notParts, history, table(history, "started"))), aRun},
+		{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs", "The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance says `fiolat compare`. "+
+			"Click a run to open it.", change(runs.pattern))), aRun},
 	}
 
-	slowest := func(s tsvbSeries) tsvbSeries {
-		s.Formatter, s.Template = "0,0.[00]", "{{value}} ×"
-		return s
+	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the worst of several. Click a run to open it." + zoom
+	overlaid.description = "Several runs over each other, on the time since the start of each."
+	overlaid.controls = []control{choose(percentiles, "run.name", "Run name"), choose(percentiles, "run.id", "Run"), kind(percentiles)}
+	overlaid.rows = []row{
+		{20, add(vega(id("compare-read"), "Reads of several runs over the time since their start", over, overlay(percentiles.pattern, "read"))), aRun},
+		{20, add(vega(id("compare-write"), "Writes of several runs over the time since their start", over, overlay(percentiles.pattern, "write"))), aRun},
 	}
-	slowdown := tsvb("slowdown-panel", "timeseries", probes,
-		slowest(line("slowdown", "slowdown", colors[0], hdr("percentiles", "probe.slowdown", liveDigits, 50, 95, 99))),
-		slowest(line("worst", "worst", slaColor, tsvbMetric{ID: "most", Type: "max", Field: "probe.slowdown"})))
-	slowdown.AxisScale, slowdown.events = "log", events
+
 	worstByOperation := layer{"main", probes, []column{
 		terms("operation", "probe.operation", "operation", 8, "slowdown"),
 		overTime("time"),
@@ -246,32 +263,50 @@ func Bundle(prefix string) []Object {
 		percentile("p95", "probe.slowdown", "p95 slowdown", 95, timesFormat),
 		metric("slowdown", "max", "probe.slowdown", "worst slowdown", timesFormat),
 	}}
-	timed := "probe.slowdown: *"
-	probeDash := &dashboard{
-		id: id("slowdown"), label: "Slowdown", title: prefix + ": user-perceived slowdown", from: "now-1h", refresh: 30000,
-		description: "How many times longer than expected do small operations take, as a user of the file system sees them?",
-		controls: []control{everyRun(probes), {view: probes, field: "host.name", title: "Host"}, {view: probes, field: "fio.job", title: "Job"},
-			{view: probes, field: "probe.operation", title: "Operation"}, {view: probes, field: "probe.target", title: "Target"}},
-		rows: []row{
-			{15, add(slowdown.object(id("slowdown-percentiles"), "Slowdown: observed by expected time", "1 is as usual. Percentiles by HDR with 2 digits. Flags are events.")), nil},
-			{14, add(
-				lens(id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation, xy("line", "main", "time", "operation", "slowdown")),
-				lens(id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed, xy("line", "main", "time", "", "value", "expected"))), nil},
-			{14, add(
-				lens(id("slowdown-targets"), "By target and operation", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, targets, table(targets, "slowdown")),
-				lens(id("slowdown-hours"), "Worst hours", "Median and p95 are Elasticsearch's estimates (T-Digest).", "lnsDatatable", timed, hours, table(hours, "p95"))), nil},
-		},
+	const timed, estimates = "probe.slowdown: *", "Median and p95 are Elasticsearch's estimates (T-Digest)."
+	slowdown.description = "How many times longer than expected do small operations take, as a user of the file system sees them?"
+	slowdown.controls = []control{choose(probes, "run.id", "Run"), choose(probes, "host.name", "Host"), choose(probes, "probe.operation", "Operation"), choose(probes, "probe.target", "Target")}
+	slowdown.rows = []row{
+		{15, add(vega(id("slowdown-percentiles"), "Slowdown: observed by expected time", "1 is as usual. Percentiles by HDR with 2 digits. Vertical lines are events."+drag,
+			slowdownPercentiles(probes.pattern, events.pattern))), nil},
+		{14, add(
+			lens(id("slowdown-operations"), "Worst slowdown by operation", "", "lnsXY", timed, worstByOperation, xy("line", "main", "time", "operation", "slowdown")),
+			lens(id("slowdown-observed"), "Observed and expected time", "", "lnsXY", timed, observed, xy("line", "main", "time", "", "value", "expected"))), nil},
+		{14, add(
+			lens(id("slowdown-targets"), "By target and operation", estimates, "lnsDatatable", timed, targets, table(targets, "slowdown")),
+			lens(id("slowdown-hours"), "Worst hours", estimates, "lnsDatatable", timed, hours, table(hours, "p95"))), nil},
 	}
 
-	var all []Object
-	for _, v := range []*view{runs, histograms, percentiles, events, probes} {
+	overDays := layer{"main", events, []column{
+		terms("action", "event.action", "kind", 8, ""),
+		overTime("time"),
+		records("events", "events"),
+	}}
+	list := layer{"main", events, []column{
+		terms("message", "message.keyword", "event", 200, "at"),
+		terms("run", "run.id", "run", 20, "at"),
+		date("at", "max", timeField, "at"),
+		latest("action", "event.action", "kind", false),
+		latest("host", "host.name", "host", false),
+		records("events", "times"),
+	}}
+	happened.description = "What happened: SLA breaches and recoveries, trouble that a probe saw, and what people noted on runs."
+	happened.controls = []control{choose(events, "event.action", "Kind"), choose(events, "run.id", "Run"), choose(events, "run.name", "Run name")}
+	happened.rows = []row{
+		{10, add(lens(id("events-over-time"), "Events over time", "", "lnsXY", "", overDays, xy("bar_stacked", "main", "time", "action", "events"))), nil},
+		{20, add(lens(id("events-table"), "Events and notes, the latest first", "Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},
+	}
+
+	tag := object(typeTag, id("tag"), tagAttributes{prefix, "Objects made by fiolat", "#54B399"})
+	all := []Object{tag}
+	for _, v := range []*view{runs, histograms, percentiles, ofRun, events, probes} {
 		all = append(all, v.object())
 	}
 	all = append(all, charts...)
-	boards := []*dashboard{liveDash, runDash, kindsDash, runsDash, probeDash}
 	for _, d := range boards {
 		all = append(all, d.object(boards))
 	}
+	tagged(tag, all[1:])
 	return all
 }
 

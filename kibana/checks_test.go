@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel"
+	"fiolat/kibana/kibanatest"
 )
 
 // saved is an object as it stands in the file.
@@ -27,6 +28,8 @@ type saved struct {
 
 // parsed is a bundle as Kibana reads it.
 type parsed struct {
+	space   *kibanatest.Space
+	asked   map[*kibanatest.Object][]asked // by requests
 	objects []*saved
 	faults  []string // what the checks found, with the name of the check before it
 	check   string
@@ -40,50 +43,12 @@ func (b *parsed) fault(o *saved, format string, args ...any) {
 	b.faults = append(b.faults, b.check+": "+where+fmt.Sprintf(format, args...))
 }
 
-// obj, list and str are what lies at a path, also within strings of JSON, zero where
-// it is missing or something else; at does not look into the last string.
-func obj(v any, path ...string) map[string]any {
-	v = at(v, path...)
-	if s, ok := v.(string); ok {
-		v = unpack(s)
-	}
-	m, _ := v.(map[string]any)
-	return m
-}
-
-func list(v any, path ...string) []any {
-	v = at(v, path...)
-	if s, ok := v.(string); ok {
-		v = unpack(s)
-	}
-	l, _ := v.([]any)
-	return l
-}
-
-func str(v any, path ...string) string {
-	s, _ := at(v, path...).(string)
-	return s
-}
-
-func at(v any, path ...string) any {
-	for _, p := range path {
-		if s, ok := v.(string); ok {
-			v = unpack(s)
-		}
-		m, _ := v.(map[string]any)
-		v = m[p]
-	}
-	return v
-}
+var obj, list, str, at = kibanatest.Obj, kibanatest.List, kibanatest.Str, kibanatest.At
 
 // unpack is the JSON within a string, nil if it is none.
 func unpack(v any) any {
 	s, _ := v.(string)
-	var out any
-	if json.Unmarshal([]byte(s), &out) != nil {
-		return nil
-	}
-	return out
+	return kibanatest.Unpack(s)
 }
 
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
@@ -198,10 +163,11 @@ var attributeKeys = map[string][]string{
 	typeLens:          {"title", "description", "visualizationType", "state"},
 	typeVisualization: {"title", "description", "version", "kibanaSavedObjectMeta", "uiStateJSON", "visState", "savedSearchRefName"},
 	typeDashboard:     {"title", "description", "kibanaSavedObjectMeta", "timeRestore", "timeFrom", "timeTo", "refreshInterval", "controlGroupInput", "panelsJSON", "optionsJSON", "hits", "version"},
+	typeTag:           {"name", "description", "color"},
 }
 
 // latestKnown is the newest version of each type that Kibana 8.12 takes.
-var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0", typeDashboard: "8.9.0"}
+var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0", typeDashboard: "8.9.0", typeTag: "8.0.0"}
 
 var bundleChecks = []bundleCheck{
 	{"versions", func(b *parsed) {
@@ -270,7 +236,7 @@ var bundleChecks = []bundleCheck{
 					b.fault(o, "attribute %q", k)
 				}
 			}
-			if str(o.attrs, "title") == "" {
+			if str(o.attrs, "title") == "" && o.typ != typeTag {
 				b.fault(o, "no title")
 			}
 			for _, k := range keys(obj(o.attrs, "controlGroupInput")) {
@@ -426,7 +392,9 @@ var bundleChecks = []bundleCheck{
 			number := slices.Contains([]string{"double", "long"}, typ)
 			ok := true
 			switch op {
-			case "percentile", "min", "max", "average", "sum", "median":
+			case "min", "max":
+				ok = number || typ == "date" || typ == "histogram"
+			case "percentile", "average", "sum", "median":
 				ok = number || typ == "histogram"
 			case "standard_deviation", "range":
 				ok = number
@@ -438,7 +406,7 @@ var bundleChecks = []bundleCheck{
 				ok = typ != "histogram" && esType(kind, str(c, "params", "sortField")) == "date"
 			case "count":
 				ok = field == "___records___"
-			case "static_value", "formula", "math":
+			case "static_value", "formula", "math", "filters":
 			default:
 				ok = false
 			}
@@ -586,168 +554,6 @@ var bundleChecks = []bundleCheck{
 			}
 		}
 	}},
-	{"tsvb references", func(b *parsed) {
-		for _, o := range b.objects {
-			p := o.params("metrics")
-			if p == nil {
-				continue
-			}
-			names := []string{str(p, "index_pattern_ref_name")}
-			for _, s := range list(p, "series") {
-				if at(s, "override_index_pattern") == 1.0 {
-					names = append(names, str(s, "series_index_pattern_ref_name"))
-				}
-			}
-			for _, a := range list(p, "annotations") {
-				names = append(names, str(a, "index_pattern_ref_name"))
-			}
-			for _, n := range names {
-				if r, ok := o.ref(n); !ok || r.Type != typeDataView {
-					b.fault(o, "reference %q", n)
-				}
-			}
-			if p["use_kibana_indexes"] != true || p["index_pattern"] != nil {
-				b.fault(o, "does not use data views")
-			}
-		}
-	}},
-	{"tsvb ids", func(b *parsed) {
-		ok := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-		b.eachSeries(func(o *saved, p, s map[string]any) {
-			ids := func(kind string, of ...any) {
-				var seen []string
-				for _, v := range of {
-					id := str(v, "id")
-					if !ok.MatchString(id) {
-						b.fault(o, "id %q of a %s", id, kind)
-					}
-					for _, other := range seen {
-						if strings.HasPrefix(id, other) || strings.HasPrefix(other, id) {
-							b.fault(o, "ids %q and %q of a %s", other, id, kind)
-						}
-					}
-					seen = append(seen, id)
-				}
-			}
-			ids("panel", p)
-			ids("series", list(p, "series")...)
-			ids("annotation", list(p, "annotations")...)
-			ids("metric", list(s, "metrics")...)
-			ids("split filter", list(s, "split_filters")...)
-			for _, metric := range list(s, "metrics") {
-				ids("percentile", list(metric, "percentiles")...)
-			}
-		})
-	}},
-	{"tsvb digits", func(b *parsed) {
-		b.eachMetric(func(o *saved, p, _, metric map[string]any) {
-			if t := str(metric, "type"); t != "percentile" && t != "percentile_rank" {
-				return
-			}
-			d, _ := metric["numberOfSignificantValueDigits"].(float64)
-			if d < 1 || d > 5 || d != float64(int(d)) {
-				b.fault(o, "digits %v: T-Digest", metric["numberOfSignificantValueDigits"])
-			}
-			if t := str(p, "type"); t != "table" && t != "metric" && d > 2 {
-				b.fault(o, "%v digits over many series", d)
-			}
-		})
-	}},
-	{"tsvb percentiles", func(b *parsed) {
-		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
-			seen := map[float64]bool{}
-			for _, p := range list(metric, "percentiles") {
-				v, ok := at(p, "value").(float64)
-				if !ok || v <= 0 || v >= 100 || seen[v] {
-					b.fault(o, "percentile %#v", at(p, "value"))
-				}
-				seen[v] = true
-				if _, ok := at(p, "percentile").(float64); str(p, "mode") == "band" && !ok {
-					b.fault(o, "a band without its other end")
-				}
-			}
-			if str(metric, "type") == "percentile" && len(seen) == 0 {
-				b.fault(o, "no percentiles")
-			}
-		})
-	}},
-	{"tsvb ranks", func(b *parsed) {
-		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
-			for _, v := range list(metric, "values") {
-				s, ok := v.(string)
-				f, err := strconv.ParseFloat(s, 64)
-				if !ok || err != nil || f >= 1e7 && !strings.Contains(s, "E") {
-					b.fault(o, "rank of %#v", v)
-				}
-			}
-		})
-	}},
-	{"tsvb static values", func(b *parsed) {
-		b.eachMetric(func(o *saved, _, _, metric map[string]any) {
-			if str(metric, "type") != "static" {
-				return
-			}
-			if _, err := strconv.ParseFloat(str(metric, "value"), 64); err != nil {
-				b.fault(o, "static value %#v", metric["value"])
-			}
-		})
-	}},
-	{"tsvb metrics of a histogram", func(b *parsed) {
-		b.eachMetric(func(o *saved, _, s, metric map[string]any) {
-			typ := str(metric, "type")
-			allowed := []string{"percentile", "percentile_rank", "avg", "sum", "min", "max", "value_count"}
-			if str(metric, "field") == histogram && !slices.Contains(allowed, typ) {
-				b.fault(o, "%s of %s", typ, histogram)
-			}
-		})
-	}},
-	{"tsvb formats", func(b *parsed) {
-		duration := regexp.MustCompile(`^(ps|ns|us|ms|s|m|h|d|w|M|Y),(humanize|ms|s|m|h|d|w|M|Y),\d+$`)
-		b.eachSeries(func(o *saved, p, s map[string]any) {
-			first := list(p, "series")[0]
-			for _, k := range []string{"formatter", "value_template"} {
-				if str(s, k) != str(first, k) {
-					b.fault(o, "%s %q and %q in one panel", k, str(first, k), str(s, k))
-				}
-			}
-			if f := str(s, "formatter"); strings.Contains(f, "ns") && !duration.MatchString(f) {
-				b.fault(o, "formatter %q", f)
-			}
-			if s["fill"] != "0" {
-				b.fault(o, "fill %#v: the axis would start at 0", s["fill"])
-			}
-		})
-	}},
-	{"tsvb intervals", func(b *parsed) {
-		ok := regexp.MustCompile(`^$|^auto$|^>=`)
-		b.eachSeries(func(o *saved, p, s map[string]any) {
-			bars, _ := p["max_bars"].(float64)
-			if !ok.MatchString(str(p, "interval")) || bars < 1 || bars > 100 {
-				b.fault(o, "interval %q of %v", str(p, "interval"), bars)
-			}
-			bars, _ = s["series_max_bars"].(float64)
-			if s["override_index_pattern"] == 1.0 && (!ok.MatchString(str(s, "series_interval")) || bars < 1 || bars > 100) {
-				b.fault(o, "interval %q of %v in a series", str(s, "series_interval"), bars)
-			}
-			if size, err := strconv.Atoi(str(s, "terms_size")); str(s, "split_mode") == "terms" && (err != nil || size > 10) {
-				b.fault(o, "%q series", str(s, "terms_size"))
-			}
-		})
-	}},
-	{"tsvb time range", func(b *parsed) {
-		b.eachSeries(func(o *saved, p, _ map[string]any) {
-			if whole := str(p, "time_range_mode") == "entire_time_range"; whole == (str(p, "type") == "timeseries") {
-				b.fault(o, "a %s with the time range mode %q", str(p, "type"), str(p, "time_range_mode"))
-			}
-		})
-	}},
-	{"tsvb tables", func(b *parsed) {
-		b.eachMetric(func(o *saved, p, _, metric map[string]any) {
-			if str(p, "type") == "table" && len(list(metric, "percentiles")) > 1 {
-				b.fault(o, "several percentiles in a column")
-			}
-		})
-	}},
 	{"forms of later versions", func(b *parsed) {
 		later := map[string][]string{typeLens: {"version"}, typeDashboard: {"sections", "pinned_panels", "showApplySelections"}}
 		for _, o := range b.objects {
@@ -768,26 +574,24 @@ var bundleChecks = []bundleCheck{
 		for _, o := range b.objects {
 			for id := range o.layers() {
 				r, _ := o.ref("indexpattern-datasource-layer-" + id)
-				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && len(scope.FindAllString(str(o.attrs, "state", "query", "query"), -1)) != 1 {
-					b.fault(o, "the query %q picks no one scope", str(o.attrs, "state", "query", "query"))
+				q := str(o.attrs, "state", "query", "query")
+				for _, c := range obj(o.layers(), id, "columns") {
+					for _, f := range list(c, "params", "filters") {
+						q += " " + str(f, "input", "query")
+					}
+				}
+				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && len(scope.FindAllString(q, -1)) != 1 {
+					b.fault(o, "%q picks no one scope", q)
 				}
 			}
 			for _, u := range vegaURLs(o.spec()) {
 				k, _ := kindOfPattern(str(u, "index"))
 				whole, _ := json.Marshal(u["body"])
-				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole, []byte(`{"term":{"scope":"direction"}}`)) {
+				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole, []byte(`{"term":{"scope":"`)) {
 					b.fault(o, "a request picks no scope")
 				}
 			}
 		}
-		b.eachSeries(func(o *saved, p, s map[string]any) {
-			if name := str(s, "series_index_pattern_ref_name"); name != "" {
-				r, _ := o.ref(name)
-				if k, _ := b.kindOf(r); k == esmodel.KindPercentiles && !scope.MatchString(str(s, "filter", "query")) {
-					b.fault(o, "a series picks no scope")
-				}
-			}
-		})
 	}},
 	{"kinds of latency", func(b *parsed) {
 		apart := map[string]bool{} // dashboards of charts that show each kind by itself
@@ -806,21 +610,6 @@ var bundleChecks = []bundleCheck{
 						b.fault(o, "%s: each kind for itself is %v, one chosen above is %v", r.ID, each, chosen)
 					}
 					apart[o.id] = apart[o.id] || each
-				}
-			}
-		})
-		b.eachDashboard(func(o *saved, panels []any) {
-			brings := func(name string, options map[string]any) {
-				if r, _ := o.ref(name); apart[r.ID] && options["useCurrentFilters"] != false {
-					b.fault(o, "%q may bring a choice of one kind to %s", name, r.ID)
-				}
-			}
-			for _, p := range panels {
-				for _, l := range list(p, "embeddableConfig", "attributes", "links") {
-					brings(str(p, "panelIndex")+":"+str(l, "destinationRefName"), obj(l, "options"))
-				}
-				for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
-					brings(str(p, "panelIndex")+":drilldown:"+str(e, "action", "factoryId")+":"+str(e, "eventId")+":dashboardId", obj(e, "action", "config"))
 				}
 			}
 		})
@@ -858,12 +647,10 @@ func (b *parsed) kindsIn(o *saved) (each []bool) {
 		}
 		add(kind, itself)
 	}
-	for _, s := range list(o.params("metrics"), "series") {
-		r, _ := o.ref(cmp.Or(str(s, "series_index_pattern_ref_name"), str(o.params("metrics"), "index_pattern_ref_name")))
-		kind, _ := b.kindOf(r)
-		add(kind, strings.Contains(str(s, "filter", "query"), "fio.kind: "))
-	}
 	for _, u := range vegaURLs(o.spec()) {
+		if u["%context%"] == nil { // no choice reaches it
+			continue
+		}
 		kind, _ := kindOfPattern(str(u, "index"))
 		fields := fieldsOf(u["body"])
 		if slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "latency.") || strings.HasPrefix(f, "summary.") }) {
@@ -884,14 +671,11 @@ func atMost(v, limit string) bool {
 
 // used says whether something in the object takes the reference.
 func used(o *saved, r Reference) bool {
-	whole, _ := json.Marshal(o.attrs)
 	switch {
 	case r.Type == "tag":
 		return true
 	case o.typ == typeLens:
 		return o.layers()[strings.TrimPrefix(r.Name, "indexpattern-datasource-layer-")] != nil
-	case o.typ == typeVisualization:
-		return strings.Contains(string(whole), `\"`+r.Name+`\"`)
 	case strings.HasPrefix(r.Name, "controlGroup_"):
 		id, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "controlGroup_"), ":")
 		return obj(o.attrs, "controlGroupInput", "panelsJSON", id) != nil
@@ -940,23 +724,6 @@ func (b *parsed) eachDashboard(f func(o *saved, panels []any)) {
 			f(o, list(o.attrs, "panelsJSON"))
 		}
 	}
-}
-
-func (b *parsed) eachSeries(f func(o *saved, p, s map[string]any)) {
-	for _, o := range b.objects {
-		p := o.params("metrics")
-		for _, s := range list(p, "series") {
-			f(o, p, s.(map[string]any))
-		}
-	}
-}
-
-func (b *parsed) eachMetric(f func(o *saved, p, s, metric map[string]any)) {
-	b.eachSeries(func(o *saved, p, s map[string]any) {
-		for _, metric := range list(s, "metrics") {
-			f(o, p, s, metric.(map[string]any))
-		}
-	})
 }
 
 // eachAggregation visits the aggregations of Vega panels.
@@ -1021,9 +788,16 @@ func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
 		}
 	}
 	inKQL := regexp.MustCompile(`([\w@.]+)"?:`)
-	b.eachLayer(func(o *saved, id string, _ map[string]any) {
+	b.eachLayer(func(o *saved, id string, l map[string]any) {
 		r, _ := o.ref("indexpattern-datasource-layer-" + id)
 		kind, _ := b.kindOf(r)
+		for _, c := range obj(l, "columns") {
+			for _, q := range list(c, "params", "filters") {
+				for _, hit := range inKQL.FindAllStringSubmatch(str(q, "input", "query"), -1) {
+					f(o, kind, hit[1])
+				}
+			}
+		}
 		for _, hit := range inKQL.FindAllStringSubmatch(str(o.attrs, "state", "query", "query"), -1) {
 			f(o, kind, hit[1])
 		}
@@ -1055,37 +829,6 @@ func (b *parsed) eachField(f func(o *saved, kind esmodel.Kind, field string)) {
 			}
 		}
 	}
-	b.eachSeries(func(o *saved, p, s map[string]any) {
-		r, _ := o.ref(str(p, "index_pattern_ref_name"))
-		kind, _ := b.kindOf(r)
-		f(o, kind, str(p, "time_field"))
-		if pivot := str(p, "pivot_id"); pivot != "" {
-			f(o, kind, pivot)
-		}
-		for _, a := range list(p, "annotations") {
-			r, _ := o.ref(str(a, "index_pattern_ref_name"))
-			events, _ := b.kindOf(r)
-			for _, name := range append(strings.Split(str(a, "fields"), ","), str(a, "time_field")) {
-				f(o, events, name)
-			}
-		}
-		if name := str(s, "series_index_pattern_ref_name"); name != "" {
-			r, _ = o.ref(name)
-			kind, _ = b.kindOf(r)
-			f(o, kind, str(s, "series_time_field"))
-		}
-		if t := str(s, "terms_field"); t != "" {
-			f(o, kind, t)
-		}
-		for _, metric := range list(s, "metrics") {
-			if name := str(metric, "field"); name != "" {
-				f(o, kind, name)
-			}
-		}
-		for _, hit := range inKQL.FindAllStringSubmatch(str(s, "filter", "query"), -1) {
-			f(o, kind, hit[1])
-		}
-	})
 }
 
 // fieldsOf are the fields that a request's body names.
@@ -1100,6 +843,8 @@ func fieldsOf(body any) (out []string) {
 			switch k {
 			case "field":
 				out = append(out, str(v, k))
+			case "exists":
+				out = append(out, str(v, k, "field"))
 			case "term", "range":
 				out = append(out, keys(obj(v, k))...)
 			case "sort":
@@ -1118,9 +863,9 @@ func fieldsOf(body any) (out []string) {
 	return out
 }
 
-// parse reads a bundle as Kibana's import does.
-func parse(ndjson []byte) *parsed {
-	b := &parsed{check: "lines"}
+// parse reads a bundle as Kibana's import does, and runs the checks of these names, or all.
+func parse(ndjson []byte, only ...string) *parsed {
+	b := &parsed{check: "lines", asked: map[*kibanatest.Object][]asked{}}
 	for i, line := range bytes.Split(bytes.TrimSuffix(ndjson, []byte("\n")), []byte("\n")) {
 		var raw map[string]any
 		if err := json.Unmarshal(line, &raw); err != nil {
@@ -1140,9 +885,19 @@ func parse(ndjson []byte) *parsed {
 		}
 		b.objects = append(b.objects, o)
 	}
-	for _, c := range bundleChecks {
-		b.check = c.name
-		c.run(b)
+	b.check = "import"
+	var err error
+	if b.space, err = kibanatest.Import(ndjson); err != nil {
+		b.fault(nil, "%v", err)
+	}
+	checks := bundleChecks
+	if b.space != nil {
+		checks = slices.Concat(checks, clientChecks)
+	}
+	for _, c := range checks {
+		if b.check = c.name; len(only) == 0 || slices.Contains(only, c.name) {
+			c.run(b)
+		}
 	}
 	return b
 }
@@ -1162,14 +917,10 @@ func TestBundleIsValid(t *testing.T) {
 		t.Error(f)
 	}
 	count := map[string]int{}
-	lenses := 0
 	for _, o := range b.objects {
 		count[o.typ]++
-		if o.typ == typeLens {
-			lenses++
-		}
 	}
-	if count[typeDataView] != 5 || count[typeDashboard] != 5 || lenses < 3 {
+	if count[typeDataView] != 6 || count[typeDashboard] != 8 || count[typeTag] != 1 || count[typeLens] < 10 || count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}
 }

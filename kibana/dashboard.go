@@ -127,15 +127,18 @@ type dashboard struct {
 	refresh                int // ms; 0 is only when asked to
 	controls               []control
 	rows                   []row
-	// allKinds says that the panels show every kind of latency: they would lose all but
-	// one to the choice of a kind, so no filter comes along with a link.
-	allKinds bool
 }
 
 type row struct {
 	height int
 	charts []Object
-	open   []*dashboard // that a click on a value of these charts opens, filtered by it
+	open   []destination // what a click on a value of these charts opens, filtered by it
+}
+
+// destination is a dashboard that a click opens, with what Kibana's menu says of it.
+type destination struct {
+	words string
+	to    *dashboard
 }
 
 // object makes the dashboard. all are those to link to, in order; this one is among
@@ -144,9 +147,9 @@ func (d *dashboard) object(all []*dashboard) Object {
 	var refs []Reference
 	nav := links{Layout: "horizontal"}
 	for i, o := range all {
-		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label,
-			// The choices go along, the time range does not: a dashboard's own suits it.
-			Options: linkOptions{UseCurrentFilters: !o.allKinds}}
+		// Nothing goes along: Kibana would bring what the controls have chosen as filters, which no control
+		// of the other dashboard can change.
+		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label}
 		l.DestinationName = "link_" + l.ID + "_dashboard"
 		nav.Links = append(nav.Links, l)
 		refs = append(refs, Reference{typeDashboard, o.id, "nav:" + l.DestinationName})
@@ -164,9 +167,9 @@ func (d *dashboard) object(all []*dashboard) Object {
 			}
 			for i, o := range r.open {
 				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
-					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", "Open this run in " + o.label, linkOptions{UseCurrentFilters: !o.allKinds}}}
+					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{}}}
 				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)
-				refs = append(refs, Reference{typeDashboard, o.id, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
+				refs = append(refs, Reference{typeDashboard, o.to.id, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
 			}
 			panels = append(panels, p)
 		}

@@ -7,7 +7,7 @@ type column struct {
 	Custom     bool     `json:"customLabel"`
 	DataType   string   `json:"dataType"`
 	Operation  string   `json:"operationType"`
-	Field      string   `json:"sourceField"`
+	Field      string   `json:"sourceField,omitempty"`
 	IsBucketed bool     `json:"isBucketed"`
 	Scale      string   `json:"scale"`
 	Filter     *query   `json:"filter,omitempty"`
@@ -60,18 +60,20 @@ func percentile(id, field, label string, p float64, f columnFormat) column {
 	return c
 }
 
-// latest is the value of the last document by time.
-func latest(id, field, dataType, label string) column {
-	scale := "ordinal"
-	if dataType == "date" {
-		scale = "interval"
-	}
-	return column{id: id, Label: label, Custom: true, DataType: dataType, Operation: "last_value", Field: field, Scale: scale,
+// latest is the value of the last document by time; several says that a document may have several, to be
+// shown all.
+func latest(id, field, label string, several bool) column {
+	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "last_value", Field: field, Scale: "ordinal",
 		Filter: &query{`"` + field + `": *`, "kuery"},
 		Params: struct {
 			SortField       string `json:"sortField"`
 			ShowArrayValues bool   `json:"showArrayValues"`
-		}{timeField, false}}
+		}{timeField, several}}
+}
+
+// date is a time, op being min or max. The last value of a time would come as text, and be sorted as such.
+func date(id, op, field, label string) column {
+	return column{id: id, Label: label, Custom: true, DataType: "date", Operation: op, Field: field, Scale: "ratio", Params: struct{}{}}
 }
 
 // records counts documents.
@@ -112,6 +114,40 @@ func terms(id, field, label string, size int, by string) column {
 	}
 	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "terms", Field: field, IsBucketed: true, Scale: "ordinal", Params: p}
 }
+
+// orNone keeps the documents without the field; Kibana does that beside a bucket of all other values only.
+func (c column) orNone() column {
+	p := c.Params.(termsParams)
+	p.OtherBucket, p.MissingBucket = true, true
+	c.Params = p
+	return c
+}
+
+// only is a column of the documents that q finds; the columns before it are of all documents. So the run that
+// is looked for is the same in all panels, whatever else they show of it.
+func only(q, label string) column {
+	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters", IsBucketed: true, Scale: "ordinal",
+		Params: struct {
+			Filters []labelledQuery `json:"filters"`
+		}{[]labelledQuery{{label, kql(q)}}}}
+}
+
+type labelledQuery struct {
+	Label string `json:"label"`
+	Input query  `json:"input"`
+}
+
+// theRun is the column of the run, of those that the dashboard chooses, that began last; start is its time.
+func theRun() column { return terms("run", "run.id", "run", 1, "start") }
+
+// start is when a run's documents begin, by which theRun is found.
+func start() column { return date(hiddenStart, "min", timeField, "began") }
+
+// Columns of tables that are there to find the run and its documents.
+const (
+	hiddenStart = "start"
+	hiddenOnly  = "only"
+)
 
 // overTime is a column of time buckets, as many as Kibana finds fit. Empty ones are
 // kept, so that a gap is a gap.
@@ -233,6 +269,7 @@ type tableVisualization struct {
 type tableColumn struct {
 	ColumnID  string `json:"columnId"`
 	Alignment string `json:"alignment,omitempty"`
+	Hidden    bool   `json:"hidden,omitempty"`
 }
 
 type tableSort struct {
@@ -249,6 +286,7 @@ func table(l layer, by string) tableVisualization {
 		if c.DataType == "number" {
 			tc.Alignment = "right"
 		}
+		tc.Hidden = c.id == hiddenStart || c.id == hiddenOnly
 		v.Columns = append(v.Columns, tc)
 	}
 	return v

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/kibana/kibanatest"
 )
 
 // Each status document of fio brings a new interval, and the searches of the live
@@ -23,7 +25,6 @@ func testLive(t *testing.T, s *stored) {
 		t.Fatal(err)
 	}
 	docs := strings.SplitAfter(string(text), "\n}\n")
-	chosen := m{"term": m{"run.id": "run-live"}}
 	const name = "live"
 	before := 0.0
 	for n := 3; n <= 6; n++ {
@@ -51,35 +52,31 @@ func testLive(t *testing.T, s *stored) {
 		for _, r := range rows {
 			want[fmt.Sprintf("%s|%d", r.Direction, bucketStart(r.Timestamp))] += r.Samples
 		}
-		o := s.object(t, "live-iops")
-		req, names := s.lens(t, o, chosen)
-		got := cells(t, o, names, s.search(t, req))
+		st, o := s.open(t, "live-iops")
+		st = st.Choose("run.id", "run-live")
+		got := s.rowsOf(t, st, o)
 		for key, samples := range want {
 			if got[key] == nil || !near(got[key]["iops"], samples) {
 				t.Errorf("%d documents, %s: %v I/Os, want %v", n, key, got[key], samples)
 			}
 		}
-		compared := 0
 		for _, direction := range []string{"read", "write"} {
-			o := s.object(t, "live-"+direction)
-			series := list(o.params("metrics"), "series")[0].(map[string]any)
-			for _, b := range list(s.search(t, s.tsvb(t, o, series, chosen)), "aggregations", "timeseries", "buckets") {
-				compared += s.sameAsRows(t, at(b, "metric").(map[string]any), s.rows(name, func(r quantum) bool {
-					return r.Scope == "direction" && r.Direction == direction && bucketStart(r.Timestamp) == int64(at(b, "key").(float64))
-				}))
+			_, o := s.open(t, "live-"+direction)
+			p, err := kibanatest.Vega(o, st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(p.Requests, func(r kibanatest.Request) bool { return r.Name == "answer" })
+			samples := 0.0
+			for _, r := range rows {
+				if r.Direction == direction {
+					samples += r.Samples
+				}
+			}
+			answer := s.search(t, p.Requests[i])
+			if got := at(answer, "aggregations", "of", "n", "value"); !near(got, samples) {
+				t.Errorf("%d documents: %v %ss in the panel of percentiles, want %v", n, got, direction, samples)
 			}
 		}
-		if compared < n-1 {
-			t.Errorf("%d documents: %d intervals in the panels of percentiles", n, compared)
-		}
 	}
-}
-
-func (s *stored) object(t *testing.T, id string) *saved {
-	t.Helper()
-	i := slices.IndexFunc(s.bundle.objects, func(o *saved) bool { return o.id == s.prefix+"-"+id })
-	if i < 0 {
-		t.Fatalf("no object %s", id)
-	}
-	return s.bundle.objects[i]
 }

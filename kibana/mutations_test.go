@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,8 +51,10 @@ func edit(ndjson []byte, id, path string, f func(any) any) []byte {
 	found := false
 	for line := range bytes.Lines(ndjson) {
 		var o any
-		if err := json.Unmarshal(line, &o); err != nil {
-			panic(err)
+		if bytes.Contains(line, []byte(`"id":"`+id+`"`)) {
+			if err := json.Unmarshal(line, &o); err != nil {
+				panic(err)
+			}
 		}
 		if str(o, "id") == id {
 			found = true
@@ -92,8 +95,6 @@ var mutations = []struct {
 	{"a links object with a version", "versions", "fio-live", "type", to("links")},
 	{"two objects of one id", "unique ids", "fio-live-write", "id", to("fio-live-read")},
 	{"references are missing", "lines", "fio-live-iops", "references", gone},
-	{"visState is an object", "strings of JSON", "fio-live-read", "attributes/visState", func(v any) any { return unpack(v) }},
-	{"visState is cut short", "strings of JSON", "fio-live-read", "attributes/visState", func(v any) any { return v.(string)[1:] }},
 	{"searchSourceJSON is an object", "strings of JSON", "fio-live", "attributes/kibanaSavedObjectMeta/searchSourceJSON", func(v any) any { return unpack(v) }},
 	{"panelsJSON is a list", "strings of JSON", "fio-live", "attributes/panelsJSON", func(v any) any { return unpack(v) }},
 	{"optionsJSON is an object", "strings of JSON", "fio-live", "attributes/optionsJSON", func(v any) any { return unpack(v) }},
@@ -119,22 +120,20 @@ var mutations = []struct {
 	{"a chart of no layer", "accessors", "fio-live-iops", "attributes/state/visualization/layers/0/layerId", to("second")},
 	{"a table of no column", "accessors", "fio-compare-runs", "attributes/state/visualization/columns/0/columnId", to("id")},
 	{"sorted by no column", "accessors", "fio-compare-runs", "attributes/state/visualization/sorting/columnId", to("id")},
-	{"terms by a column that is not there", "order of terms", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("p95")},
-	{"terms by a bucket", "order of terms", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("direction")},
+	{"terms by a column that is not there", "order of terms", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("p95")},
+	{"terms by a bucket", "order of terms", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/host/params/orderBy/columnId", to("direction")},
 	{"terms by p99.9", "order of terms", "fio-slowdown-targets", "attributes/state/datasourceStates/formBased/layers/main/columns/target/params/orderBy/columnId", to("tail")},
 	{"a formula alone", "formulas have parts", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops/operationType", to("formula")},
 	{"a formula whose part is missing", "formulas have parts", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops/references", to([]any{"iopsX0"})},
-	{"a field that no template has", "fields exist", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("latency.p98")},
+	{"a field that no template has", "fields exist", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("latency.p98")},
 	{"a control on a field that is not there", "fields exist", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/fieldName", to("run")},
 	{"a Vega field that is not there", "fields exist", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/aggs/t/aggs/e10/sum/field", to("octave.e10")},
 	{"a time field that is not there", "fields exist", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/%timefield%", to("time")},
-	{"a TSVB field that is not there", "fields exist", "fio-live-read", "attributes/visState/params/series/0/metrics/0/field", to("latency")},
-	{"a query for a field that is not there", "fields exist", "fio-live-read", "attributes/visState/params/series/0/filter/query", to("direction: read")},
 	{"a pattern of no template", "fields exist", "fio-events", "attributes/title", to("fio-events-*")},
-	{"terms of a number", "types of fields", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/host/sourceField", to("latency.p99")},
+	{"terms of a number", "types of fields", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/host/sourceField", to("latency.p99")},
 	{"the last value of a histogram", "types of fields", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "last_value", "sourceField": "latency.histogram", "isBucketed": false, "params": map[string]any{"sortField": "@timestamp"}})},
 	{"the deviation of a histogram", "types of fields", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "standard_deviation", "sourceField": "latency.histogram", "isBucketed": false})},
-	{"the maximum of a word", "types of fields", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("host.name")},
+	{"the maximum of a word", "types of fields", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/sourceField", to("host.name")},
 	{"p100", "types of fields", "fio-slowdown-targets", "attributes/state/datasourceStates/formBased/layers/main/columns/p95/params/percentile", to(100.0)},
 	{"a static value that is a number", "static values", "fio-live-iops", "attributes/state/datasourceStates/formBased/layers/main/columns/iops", to(map[string]any{"operationType": "static_value", "isBucketed": false, "params": map[string]any{"value": 5}})},
 	{"a panel that lies elsewhere", "geometry", "fio-live", "attributes/panelsJSON/1/gridData/i", to("p9")},
@@ -147,61 +146,57 @@ var mutations = []struct {
 	{"a control of another name", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/id", to("c9")},
 	{"a control with a data view by id", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/dataViewId", to("fio-runs")},
 	{"a gap in the order of controls", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/order", to(9)},
-	{"a control without a data view", "controls", "fio-live", "references", func(v any) any { l := v.([]any); return l[:len(l)-1] }},
+	{"a control without a data view", "controls", "fio-live", "references", func(v any) any { l := v.([]any); return append(l[:len(l)-2:len(l)-2], l[len(l)-1]) }},
 	{"a query beside the dashboard's", "vega", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/query", to(map[string]any{"match_all": map[string]any{}})},
 	{"no schema", "vega", "fio-live-heatmap", "attributes/visState/params/spec/$schema", gone},
 	{"an index of no template", "vega", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/index", to("fio-hist-*")},
 	{"percentiles below ranges of a histogram", "no aggregation below buckets of a histogram", "fio-live-heatmap", "attributes/visState/params/spec/layer/0/data/url/body/aggs/t",
 		to(map[string]any{"range": map[string]any{"field": "latency.histogram", "ranges": []any{map[string]any{"to": 1000}}}, "aggs": map[string]any{"n": map[string]any{"sum": map[string]any{"field": "samples"}}}})},
 	{"two units on one axis", "one unit on an axis", "fio-slowdown-observed", "attributes/state/datasourceStates/formBased/layers/main/columns/value/params/format/params/toUnit", to("asSeconds")},
-	{"a TSVB panel of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/index_pattern_ref_name", to("metrics_9_index_pattern")},
-	{"a TSVB series of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/series/1/series_index_pattern_ref_name", to("metrics_9_index_pattern")},
-	{"annotations of no data view", "tsvb references", "fio-live-read", "attributes/visState/params/annotations/0/index_pattern_ref_name", to("metrics_9_index_pattern")},
-	{"a TSVB index by name", "tsvb references", "fio-live-read", "attributes/visState/params/index_pattern", to("fio-histogram-*")},
-	{"TSVB without data views", "tsvb references", "fio-live-read", "attributes/visState/params/use_kibana_indexes", to(false)},
-	{"a TSVB id that begins with another", "tsvb ids", "fio-live-read", "attributes/visState/params/series/1/id", to("latency2")},
-	{"a TSVB id of digits", "tsvb ids", "fio-live-read", "attributes/visState/params/series/0/metrics/0/id", to("99")},
-	{"a TSVB id with a dot", "tsvb ids", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/3/id", to("p99.9")},
-	{"percentiles without digits", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", gone},
-	{"digits in a string", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", to("2")},
-	{"three digits over time", "tsvb digits", "fio-live-read", "attributes/visState/params/series/0/metrics/0/numberOfSignificantValueDigits", to(3)},
-	{"a percentile in a string", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to("50")},
-	{"a percentile of 100", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to(100)},
-	{"a percentile twice", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/value", to(99)},
-	{"a band with one end", "tsvb percentiles", "fio-live-read", "attributes/visState/params/series/0/metrics/0/percentiles/0/mode", to("band")},
-	{"a rank of a number", "tsvb ranks", "fio-live-read", "attributes/visState/params/series/0/metrics/0", to(map[string]any{"id": "r", "type": "percentile_rank", "field": "latency.histogram", "numberOfSignificantValueDigits": 2, "values": []any{5e6}})},
-	{"a rank of ten million in digits", "tsvb ranks", "fio-live-read", "attributes/visState/params/series/0/metrics/0", to(map[string]any{"id": "r", "type": "percentile_rank", "field": "latency.histogram", "numberOfSignificantValueDigits": 2, "values": []any{"10000000"}})},
-	{"a static line of a number", "tsvb static values", "fio-live-read", "attributes/visState/params/series/1/metrics/0", to(map[string]any{"id": "s", "type": "static", "value": 1e7})},
-	{"a count of a histogram", "tsvb metrics of a histogram", "fio-live-read", "attributes/visState/params/series/0/metrics/0/type", to("cardinality")},
-	{"two formats on an axis", "tsvb formats", "fio-live-read", "attributes/visState/params/series/1/formatter", to("ns,s,3")},
-	{"two templates on an axis", "tsvb formats", "fio-live-read", "attributes/visState/params/series/1/value_template", to("{{value}}")},
-	{"a format to microseconds", "tsvb formats", "fio-live-hosts", "attributes/visState/params/series/0/formatter", to("ns,us,3")},
-	{"an axis from zero", "tsvb formats", "fio-live-read", "attributes/visState/params/series/0/fill", to(0)},
-	{"a fixed interval", "tsvb intervals", "fio-live-read", "attributes/visState/params/interval", to("1s")},
-	{"a fixed interval of a series", "tsvb intervals", "fio-live-read", "attributes/visState/params/series/1/series_interval", to("1s")},
-	{"too many buckets", "tsvb intervals", "fio-live-read", "attributes/visState/params/max_bars", to(500)},
-	{"too many series", "tsvb intervals", "fio-live-hosts", "attributes/visState/params/series/0/terms_size", to("100")},
-	{"hosts by the last bucket", "tsvb time range", "fio-live-hosts", "attributes/visState/params/time_range_mode", to("last_value")},
-	{"a chart over time of a single bucket", "tsvb time range", "fio-live-read", "attributes/visState/params/time_range_mode", to("entire_time_range")},
-	{"two percentiles in a column", "tsvb tables", "fio-run-figures", "attributes/visState/params/series/0/metrics/0/percentiles", appended(map[string]any{"id": "x", "value": 42})},
 	{"a version in Lens", "forms of later versions", "fio-live-iops", "attributes/version", to(2)},
 	{"sections", "forms of later versions", "fio-live", "attributes/sections", to([]any{})},
 	{"a key of later controls", "forms of later versions", "fio-live", "attributes/controlGroupInput/showApplySelections", to(true)},
 	{"several splits", "forms of later versions", "fio-live-iops", "attributes/state/visualization/layers/0/splitAccessors", to([]any{"direction"})},
-	{"every scope at once in Lens", "one scope of percentile documents", "fio-run-hosts", "attributes/state/query/query", to("")},
-	{"every scope at once in TSVB", "one scope of percentile documents", "fio-live-read", "attributes/visState/params/series/1/filter/query", to("fio.direction: read")},
+	{"every scope at once in Lens", "one scope of percentile documents", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/only/params/filters/0/input/query", to("")},
 	{"every scope at once in Vega", "one scope of percentile documents", "fio-compare-read", "attributes/visState/params/spec/data/url/body/aggs/scope/filter", to(map[string]any{"match_all": map[string]any{}})},
 	{"kinds added up in Lens", "kinds of latency", "fio-kinds-read-figures", "attributes/state/datasourceStates/formBased/layers/main/columns/kind/sourceField", to("fio.job")},
-	{"kinds added up in TSVB", "kinds of latency", "fio-kinds-read-hosts", "attributes/visState/params/series/2/filter/query", to("fio.direction: read")},
 	{"kinds added up in Vega", "kinds of latency", "fio-kinds-parts", "attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/direction/aggs",
 		to(map[string]any{"lat": map[string]any{"max": map[string]any{"field": "latency.max"}}})},
-	{"kinds side by side where one is chosen", "kinds of latency", "fio-kinds", "attributes/controlGroupInput/panelsJSON/c3/explicitInput",
-		to(map[string]any{"id": "c3", "fieldName": "fio.kind", "title": "Latency", "selectedOptions": []any{"clat"}, "enhancements": map[string]any{}})},
-	{"no kind chosen", "kinds of latency", "fio-live", "attributes/controlGroupInput/panelsJSON/c5/explicitInput/selectedOptions", to([]any{})},
-	{"a link that brings a kind along", "kinds of latency", "fio-one-run", "attributes/panelsJSON/0/embeddableConfig/attributes/links/2/options/useCurrentFilters", to(true)},
-	{"a click that brings a kind along", "kinds of latency", "fio-compare", "attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/1/action/config/useCurrentFilters", to(true)},
+	{"kinds side by side where one is chosen", "kinds of latency", "fio-kinds", "attributes/controlGroupInput/panelsJSON/c1/explicitInput",
+		to(map[string]any{"id": "c1", "fieldName": "fio.kind", "title": "Latency", "selectedOptions": []any{"clat"}, "enhancements": map[string]any{}})},
+	{"no kind chosen", "kinds of latency", "fio-live", "attributes/controlGroupInput/panelsJSON/c4/explicitInput/selectedOptions", to([]any{})},
+	{"a link that brings what is chosen", "links bring nothing", "fio-one-run", "attributes/panelsJSON/0/embeddableConfig/attributes/links/2/options/useCurrentFilters", to(true)},
+	{"a click that brings what is chosen", "links bring nothing", "fio-compare", "attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/1/action/config/useCurrentFilters", to(true)},
 	{"a weighted average of percentiles in Vega", "no average of percentiles", "fio-kinds-parts", "attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/direction/aggs/lat/aggs/mean/weighted_avg/value/field", to("latency.p99")},
-	{"an average of percentiles in Lens", "no average of percentiles", "fio-run-hosts", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/operationType", to("average")},
+	{"an average of percentiles in Lens", "no average of percentiles", "fio-run-jobs", "attributes/state/datasourceStates/formBased/layers/main/columns/p99/operationType", to("average")},
+	// What was wrong in earlier bundles, as a user of Kibana sees it.
+	{"data without names", "vega answers", "fio-run-read", "attributes/visState/params/spec", func(v any) any {
+		return alter(alter(v, gone, "data", "name"), gone, "layer", "4", "data", "name")
+	}},
+	{"two data of a name", "vega answers", "fio-live-read", "attributes/visState/params/spec/layer/4/data/name", to("answer")},
+	{"a script error where there is no data", "no data in words", "fio-run-read", "attributes/visState/params/spec/data/format", to(map[string]any{"property": "aggregations.run.buckets"})},
+	{"an empty chart", "no data in words", "fio-live-hosts", "attributes/visState/params/spec/layer/1", gone},
+	{"TSVB", "lens and vega", "fio-live-read", "attributes/visState/type", to("metrics")},
+	{"a control that empties panels", "controls reach panels", "fio-one-run", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/fieldName", to("fio.direction")},
+	{"a click that empties panels", "clicks arrive", "fio-compare-runs", "attributes/state/datasourceStates/formBased/layers/main/columns/name/sourceField", to("fio.workload")},
+	{"a figure of all runs", "the same run", "fio-run-account", "attributes/state/datasourceStates/formBased/layers/main/columns/run/params/size", to(20)},
+	{"a figure of another run", "the same run", "fio-run-account", "attributes/state/datasourceStates/formBased/layers/main/columns/run/params/orderBy/columnId", to("logs")},
+	{"a chart of another run", "the same run", "fio-run-read", "attributes/visState/params/spec/data/url/body/aggs/run/aggs/start", to(map[string]any{"max": map[string]any{"field": "@timestamp"}})},
+	{"a figure of the time range", "the same run", "fio-run-jobs", "references/0/id", to("fio-percentiles")},
+	{"percentiles of each host over time", "memory", "fio-live-read", "attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/aggs",
+		func(v any) any {
+			return map[string]any{"host": map[string]any{"terms": map[string]any{"field": "host.name", "size": 10}, "aggs": v}}
+		}},
+	{"3 digits over time", "memory", "fio-live-read", "attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/aggs/p/percentiles/hdr/number_of_significant_value_digits", to(3)},
+	{"more time buckets", "memory", "fio-live-read", "attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/date_histogram/interval/%autointerval%", to(100)},
+	{"figures of every run that there is", "memory", "fio-host-figures", "attributes/visState/params/spec/data/url/body/aggs/run/terms/collect_mode", gone},
+	{"hosts by a percentile of histograms", "memory", "fio-live-hosts", "attributes/visState/params/spec/data/url/body/aggs/of/aggs/host/aggs/p99",
+		to(map[string]any{"percentiles": map[string]any{"field": "latency.histogram", "percents": []any{99}, "hdr": map[string]any{"number_of_significant_value_digits": 2}}})},
+	{"hosts by their documents", "hosts by exact documents", "fio-live-hosts", "attributes/visState/params/spec/data/url/body/aggs/of/aggs/host/terms/order", to(map[string]any{"_count": "desc"})},
+	{"a drag that sets a time range that nobody follows", "hands", "fio-run-heatmap", "attributes/visState/params/spec/params", to([]any{map[string]any{"name": "x", "update": "kibanaSetTimeFilter(1, 2)"}})},
+	{"a click that hands on nothing", "hands", "fio-run-hosts", "attributes/visState/params/spec/params", gone},
+	{"a chart without a tag", "tags", "fio-run-read", "references", to([]any{})},
+	{"runs by a date that is text", "latest runs first", "fio-compare-runs", "attributes/state/datasourceStates/formBased/layers/main/columns/started/operationType", to("last_value")},
 	{"an average of percentiles in Vega", "no average of percentiles", "fio-run-read", "attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/s1/aggs/h/aggs/p99", to(map[string]any{"avg": map[string]any{"field": "latency.p99"}})},
 }
 
@@ -213,7 +208,7 @@ func TestEachCheckFindsWhatItIsFor(t *testing.T) {
 			tested[c.check] = true
 			broken := whole
 			if c.name == "terms by p99.9" { // a column to order by that Kibana cannot order by
-				broken = edit(broken, c.id, "attributes/state/datasourceStates/formBased/layers/main/columns/tail", to(map[string]any{"operationType": "percentile", "isBucketed": false, "sourceField": "probe.slowdown", "params": map[string]any{"percentile": 99.9}}))
+				broken = edit(broken, c.id, "attributes/state/datasourceStates/formBased/layers/main/columns/tail", to(map[string]any{"operationType": "percentile", "isBucketed": false, "label": "tail", "sourceField": "probe.slowdown", "params": map[string]any{"percentile": 99.9}}))
 				broken = edit(broken, c.id, "attributes/state/datasourceStates/formBased/layers/main/columnOrder", appended("tail"))
 				if f := parse(broken).faults; len(f) > 0 {
 					t.Fatal(f)
@@ -223,16 +218,15 @@ func TestEachCheckFindsWhatItIsFor(t *testing.T) {
 			if bytes.Equal(broken, whole) {
 				t.Fatal("nothing changed")
 			}
-			faults := parse(broken).faults
-			for _, f := range faults {
+			for _, f := range parse(broken, c.check).faults {
 				if strings.HasPrefix(f, c.check+": ") {
 					return
 				}
 			}
-			t.Errorf("%q does not find it; all: %q", c.check, faults)
+			t.Errorf("%q does not find it; all: %q", c.check, parse(broken).faults)
 		})
 	}
-	for _, c := range bundleChecks {
+	for _, c := range slices.Concat(bundleChecks, clientChecks) {
 		if !tested[c.name] {
 			t.Errorf("nothing shows that the check %q finds anything", c.name)
 		}

@@ -30,6 +30,7 @@ const (
 	typeLens          = "lens"
 	typeVisualization = "visualization"
 	typeDashboard     = "dashboard"
+	typeTag           = "tag"
 )
 
 // coreVersion and typeVersions are what the attributes here are written for. An
@@ -43,6 +44,7 @@ var typeVersions = map[string]string{
 	typeLens:          "8.9.0",
 	typeVisualization: "8.5.0",
 	typeDashboard:     "8.9.0",
+	typeTag:           "8.0.0",
 }
 
 func object(typ, id string, attributes any, refs ...Reference) Object {
@@ -96,3 +98,18 @@ func emptySearch() searchSource {
 }
 
 type set map[string]any
+
+type tagAttributes struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Color       string `json:"color"`
+}
+
+// tagged puts a tag on charts and dashboards.
+func tagged(tag Object, objects []Object) {
+	for i := range objects {
+		if o := &objects[i]; o.Type != typeDataView {
+			o.References = append(o.References, Reference{typeTag, tag.ID, "tag-" + tag.ID})
+		}
+	}
+}

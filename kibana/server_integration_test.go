@@ -12,10 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/kibana/kibanatest"
 )
 
 // stored is a real Elasticsearch with real runs in it, and a bundle for them.
@@ -229,246 +230,119 @@ func (s *stored) byHand(t *testing.T) {
 	}
 }
 
-// request is a search that a panel makes.
-type request struct {
-	index string
-	body  m
-}
-
-func (s *stored) search(t *testing.T, r request) map[string]any {
-	t.Helper()
-	return s.ask(t, "POST", "/"+r.index+"/_search", r.body)
-}
-
-// pattern is that of the data view behind a reference.
-func (s *stored) pattern(o *saved, ref string) string {
-	r, _ := o.ref(ref)
-	return str(s.bundle.find(typeDataView, r.ID).attrs, "title")
-}
-
-func (s *stored) timed(o *saved, ref string) bool {
-	r, _ := o.ref(ref)
-	return str(s.bundle.find(typeDataView, r.ID).attrs, "timeFieldName") != ""
-}
-
-// selected are the filters of what the controls above a chart have chosen at first.
-func (s *stored) selected(o *saved) (filters []m) {
-	s.bundle.eachDashboard(func(d *saved, _ []any) {
-		if !slices.ContainsFunc(d.refs, func(r Reference) bool { return r.ID == o.id }) {
-			return
-		}
-		for _, c := range obj(d.attrs, "controlGroupInput", "panelsJSON") {
-			if values := list(c, "explicitInput", "selectedOptions"); len(values) > 0 {
-				filters = append(filters, m{"terms": m{str(c, "explicitInput", "fieldName"): values}})
-			}
-		}
-	})
-	return filters
-}
-
-// inTime is the time picker's filter.
-func (s *stored) inTime() m {
-	return m{"range": m{timeField: m{"format": "strict_date_optional_time", "gte": s.from.UTC().Format(time.RFC3339Nano), "lte": s.to.UTC().Format(time.RFC3339Nano)}}}
-}
-
-// dsl is what Kibana makes of the little KQL that the bundle has: "and" of field:
-// value, field: * and not field: *.
-func dsl(t *testing.T, q string) m {
-	t.Helper()
-	all := []m{}
-	for _, part := range strings.Split(q, " and ") {
-		if part == "" {
-			continue
-		}
-		not := strings.HasPrefix(part, "not ")
-		name, value, ok := strings.Cut(strings.TrimPrefix(part, "not "), ": ")
-		if !ok {
-			t.Fatalf("KQL %q", q)
-		}
-		name, value = strings.Trim(name, `"`), strings.Trim(value, `"`)
-		f := m{"match_phrase": m{name: value}}
-		if value == "*" {
-			f = m{"exists": m{"field": name}}
-		}
-		if not {
-			f = m{"bool": m{"must_not": f}}
-		}
-		all = append(all, f)
-	}
-	return m{"bool": m{"filter": all}}
-}
-
-// bucketOf is the length of time buckets in these tests.
+// bucketOf is the length of Lens's time buckets in these tests.
 const bucketOf = 2 * time.Second
 
-func (s *stored) dateHistogram(field string) m {
-	return m{"date_histogram": m{"field": field, "fixed_interval": fmt.Sprintf("%ds", int(bucketOf.Seconds())), "time_zone": "UTC",
-		"extended_bounds": m{"min": s.from.UnixMilli(), "max": s.to.UnixMilli()}}}
-}
-
-// lens is the search of a Lens layer, by the rules of Kibana's form-based data source:
-// aggregations are named by the place of their column, and nested in the order of
-// columns that make buckets. What the server at hand cannot do is replaced: the last
-// value by top_hits.
-func (s *stored) lens(t *testing.T, o *saved, chosen ...m) (request, map[string]string) {
+// open is the dashboard that has a panel, as it was saved, and the panel.
+func (s *stored) open(t *testing.T, id string) (kibanatest.State, *kibanatest.Object) {
 	t.Helper()
-	l := obj(o.layers(), "main")
-	ref := "indexpattern-datasource-layer-main"
-	names := map[string]string{} // of columns
-	for i, c := range list(l, "columnOrder") {
-		names[c.(string)] = fmt.Sprint(i)
-	}
-	top := m{"aggs": m{}}
-	body := top
-	metric := func(id string) (string, m) {
-		col := obj(l, "columns", id)
-		p, name, field := obj(col, "params"), names[id], str(col, "sourceField")
-		var agg m
-		switch op := str(col, "operationType"); op {
-		case "last_value":
-			agg = m{"top_metrics": m{"metrics": m{"field": field}, "size": 1, "sort": m{str(p, "sortField"): "desc"}}}
-			if !s.full {
-				agg = m{"top_hits": m{"_source": []string{field}, "size": 1, "sort": m{str(p, "sortField"): "desc"}}}
+	for _, d := range s.bundle.space.Of(typeDashboard) {
+		for _, p := range s.bundle.space.Panels(d) {
+			if p.Object.ID == s.prefix+"-"+id {
+				return s.bundle.space.Open(d, s.from, s.to), p.Object
 			}
-		case "percentile":
-			agg = m{"percentiles": m{"field": field, "percents": []any{p["percentile"]}}}
-		case "max", "min", "sum":
-			agg = m{op: m{"field": field}}
-		default:
-			t.Fatalf("%s: operation %s", o.id, op)
 		}
-		if q := str(col, "filter", "query"); q != "" {
-			agg = m{"filter": dsl(t, q), "aggs": m{name + "-metric": agg}}
-			name += "-filter"
-		}
-		return name, agg
 	}
-	for _, c := range list(l, "columnOrder") {
-		id := c.(string)
-		col := obj(l, "columns", id)
-		var agg m
-		switch str(col, "operationType") {
-		case "terms":
-			agg = m{"terms": m{"field": str(col, "sourceField"), "size": at(col, "params", "size"), "order": m{"_key": "asc"}, "shard_size": 5000}, "aggs": m{}}
-			if by := str(col, "params", "orderBy", "columnId"); by != "" { // what is ordered by is asked for at each level
-				name, order := metric(by)
-				agg["terms"].(m)["order"] = m{name: str(col, "params", "orderDirection")}
-				agg["aggs"] = m{name: order}
-			}
-		case "date_histogram":
-			agg = s.dateHistogram(str(col, "sourceField"))
-			if length := str(col, "params", "interval"); length != "auto" { // one of the calendar's, kept whatever the time range
-				agg = m{"date_histogram": m{"field": str(col, "sourceField"), "calendar_interval": length, "time_zone": "UTC", "min_doc_count": 1}}
-			}
-			agg["aggs"] = m{}
-		case "count":
-			continue
-		default:
-			name, agg := metric(id)
-			body["aggs"].(m)[name] = agg
-			continue
-		}
-		body["aggs"].(m)[names[id]] = agg
-		body = agg
-	}
-	filters := slices.Concat([]m{dsl(t, str(o.attrs, "state", "query", "query"))}, s.selected(o), chosen)
-	if s.timed(o, ref) {
-		filters = append(filters, s.inTime())
-	}
-	return request{s.pattern(o, ref), m{"size": 0, "query": m{"bool": m{"filter": filters}}, "aggs": top["aggs"]}}, names
+	t.Fatalf("no panel %s", id)
+	return kibanatest.State{}, nil
 }
 
-// tsvb is the search of a TSVB series. Without the histogram type, the percentiles of
-// a histogram are replaced by the sum of samples of the same documents, so that all
-// else of the search is run.
-func (s *stored) tsvb(t *testing.T, o *saved, series map[string]any, chosen ...m) request {
+// fields are the types of an index pattern's fields, as Elasticsearch says.
+func (s *stored) fields(t *testing.T) kibanatest.Fields {
+	return func(pattern string) map[string]string {
+		out := map[string]string{}
+		answer := s.ask(t, "GET", "/"+pattern+"/_field_caps?fields=*&ignore_unavailable=true&allow_no_indices=true", nil)
+		for name, types := range obj(answer, "fields") {
+			for typ := range types.(map[string]any) {
+				out[name] = typ
+			}
+		}
+		return out
+	}
+}
+
+func (s *stored) search(t *testing.T, r kibanatest.Request) map[string]any {
 	t.Helper()
-	p := o.params("metrics")
-	ref := str(p, "index_pattern_ref_name")
-	if series["override_index_pattern"] == 1.0 {
-		ref = str(series, "series_index_pattern_ref_name")
+	if aggs := r.Body["aggs"]; aggs != nil && !s.full {
+		r.Body["aggs"] = standIn(aggs)
 	}
-	metric := list(series, "metrics")[0]
-	var agg m
-	order := "order"
-	field := str(metric, "field")
-	switch typ := str(metric, "type"); {
-	case typ == "percentile" && field == histogram && !s.full:
-		agg = m{"sum": m{"field": "samples"}}
-	case typ == "percentile":
-		var percents []any
-		for _, e := range list(metric, "percentiles") {
-			percents = append(percents, at(e, "value"))
-		}
-		agg = m{"percentiles": m{"field": field, "percents": percents, "hdr": m{"number_of_significant_value_digits": at(metric, "numberOfSignificantValueDigits")}}}
-		order = fmt.Sprintf("order[%.1f]", percents[0])
-	case typ == "max":
-		agg = m{typ: m{"field": field}}
-	default:
-		t.Fatalf("%s: metric %s", o.id, typ)
-	}
-	aggs := m{"metric": agg}
-	if str(p, "type") == "timeseries" {
-		h := s.dateHistogram(timeField)
-		h["date_histogram"].(m)["min_doc_count"] = 0
-		h["aggs"] = aggs
-		aggs = m{"timeseries": h}
-	}
-	terms, size := str(series, "terms_field"), str(series, "terms_size")
-	if str(p, "type") == "table" {
-		terms, size = str(p, "pivot_id"), str(p, "pivot_rows")
-	}
-	if terms != "" {
-		aggs["order"] = agg
-		aggs = m{"by": m{"terms": m{"field": terms, "size": size, "order": m{order: "desc"}}, "aggs": aggs}}
-	}
-	must := slices.Concat([]m{s.inTime()}, s.selected(o), chosen)
-	if q := str(series, "filter", "query"); q != "" {
-		must = append(must, dsl(t, q))
-	}
-	return request{s.pattern(o, ref), m{"size": 0, "query": m{"bool": m{"must": must}}, "aggs": aggs}}
+	answer := s.ask(t, "POST", r.Path(), r.Body)
+	percentilesOf(answer)
+	return answer
 }
 
-// fill is a Vega request with Kibana's placeholders filled.
-func (s *stored) fill(url map[string]any, chosen ...m) request {
-	b, _ := json.Marshal(url["body"])
-	var body m
-	if err := json.Unmarshal(b, &body); err != nil {
-		panic(err)
-	}
-	var walk func(v any) any
-	walk = func(v any) any {
-		switch v := v.(type) {
-		case map[string]any:
-			if which := str(v, "%timefilter%"); which != "" {
-				return map[string]int64{"min": s.from.UnixMilli(), "max": s.to.UnixMilli()}[which]
-			}
-			if d := obj(v, "date_histogram"); d != nil && at(d, "interval", "%autointerval%") != nil {
-				delete(d, "interval")
-				d["fixed_interval"] = fmt.Sprintf("%ds", int(bucketOf.Seconds()))
-			}
-			for k, e := range v {
-				v[k] = walk(e)
-			}
-		case []any:
-			for i, e := range v {
-				v[i] = walk(e)
-			}
-		}
+// standIn replaces what the server at hand cannot do: percentiles of the histogram type by the sum of samples,
+// top_metrics by top_hits.
+func standIn(v any) any {
+	aggs, ok := v.(map[string]any)
+	if !ok {
 		return v
 	}
-	walk(body)
-	filters := []m{}
-	if url["%context%"] == true {
-		filters = append(filters, chosen...)
+	for name := range aggs {
+		agg := aggs[name].(map[string]any)
+		if p := obj(agg, "percentiles"); str(p, "field") == histogram {
+			aggs[name] = m{"sum": m{"field": "samples"}, "meta": m{"percents": p["percents"]}}
+		}
+		if top := obj(agg, "top_metrics"); top != nil {
+			aggs[name] = m{"top_hits": m{"_source": []any{at(top, "metrics", "field")}, "size": 1, "sort": top["sort"]}}
+		}
+		if agg["aggs"] != nil {
+			agg["aggs"] = standIn(agg["aggs"])
+		}
 	}
-	if url["%timefield%"] != nil {
-		filters = append(filters, s.inTime())
+	return aggs
+}
+
+// percentilesOf gives a sum in the place of percentiles their form: each is the number of I/Os.
+func percentilesOf(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			percentilesOf(e)
+		}
+	case map[string]any:
+		if percents := list(v, "meta", "percents"); percents != nil {
+			values := m{}
+			for _, p := range percents {
+				key := fmt.Sprint(p)
+				if !strings.Contains(key, ".") {
+					key += ".0"
+				}
+				values[key] = v["value"]
+			}
+			v["values"] = values
+		}
+		for _, e := range v {
+			percentilesOf(e)
+		}
 	}
-	if len(filters) > 0 {
-		body["query"] = m{"bool": m{"filter": filters}}
+}
+
+// rowsOf are the rows of a Lens panel.
+func (s *stored) rowsOf(t *testing.T, st kibanatest.State, o *kibanatest.Object) map[string]m {
+	t.Helper()
+	p, err := s.bundle.space.Lens(o, st, s.fields(t), bucketOf)
+	if err != nil {
+		t.Fatalf("%s: %v", o.ID, err)
 	}
-	return request{str(url, "index"), body}
+	return p.Rows(s.search(t, p.Request))
+}
+
+// drawn is what a Vega panel draws: its specification with the answers in it.
+func (s *stored) drawn(t *testing.T, st kibanatest.State, o *kibanatest.Object) m {
+	t.Helper()
+	p, err := kibanatest.Vega(o, st)
+	if err != nil {
+		t.Fatalf("%s: %v", o.ID, err)
+	}
+	var answers []m
+	for _, r := range p.Requests {
+		answers = append(answers, s.search(t, r))
+	}
+	if err = p.Draw(answers); err != nil {
+		t.Fatalf("%s: %v", o.ID, err)
+	}
+	return p.Spec
 }
 
 func parseQuantum(t *testing.T, line string) (r quantum) {

@@ -1,6 +1,7 @@
 package kibana
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,16 @@ import (
 
 type m = vegaspec.M
 
-// search is data of Elasticsearch in a Vega panel.
-func search(index, property string, body m) m {
-	return m{"url": m{"index": index, "body": body}, "format": m{"property": property}}
+// Digits of HDR: as few as keep a panel's memory small over time, and more for single figures.
+const (
+	liveDigits   = 2
+	figureDigits = 3
+)
+
+// search is data of Elasticsearch in a Vega panel: one row, the whole reply. Kibana hands answers out by
+// name, so each search of a panel has one of its own.
+func search(name, index string, body m) m {
+	return m{"name": name, "url": m{"index": index, "body": body}}
 }
 
 // chosen lets Kibana add the dashboard's query, filters and controls to a search; its
@@ -28,6 +36,28 @@ func inRange(data m) m {
 	return data
 }
 
+// reach is the expression of what lies at a path of the reply, null where something on the way is missing: a
+// reply has no aggregations as long as no index matches.
+func reach(path string) string {
+	var out []string
+	so := "datum"
+	for step := range strings.SplitSeq(path, ".") {
+		name, index, in := strings.Cut(step, "[")
+		so += "." + name
+		out = append(out, so)
+		if in {
+			so += "[" + index
+			out = append(out, so)
+		}
+	}
+	return "(" + strings.Join(out, " && ") + " || null)"
+}
+
+// each makes a row of each element of the list at a path of the reply.
+func each(path, as string) []m {
+	return []m{calculate("list", reach(path)+" || []"), flatten("list", as)}
+}
+
 func calculate(as, expr string) m { return m{"calculate": expr, "as": as} }
 
 func flatten(field, as string) m { return m{"flatten": []string{field}, "as": []string{as}} }
@@ -36,9 +66,29 @@ func flatten(field, as string) m { return m{"flatten": []string{field}, "as": []
 // lays them over a chart that has, say, no events to mark.
 func vega(id, title, description string, spec vegaspec.Spec) Object {
 	spec.Config = m{"kibana": m{"hideWarnings": true, "controlsLocation": "top"}}
-	return visualization(id, title, description, "vega", struct {
-		Spec text `json:"spec"`
-	}{text{spec}})
+	return object(typeVisualization, id, visualizationAttributes{
+		title, description, 1, "{}", text{visState{title, "vega", []any{}, vegaParams{text{spec}}}}, emptySearch(),
+	})
+}
+
+type visualizationAttributes struct {
+	Title       string       `json:"title"`
+	Description string       `json:"description"`
+	Version     int          `json:"version"`
+	UIState     string       `json:"uiStateJSON"`
+	State       text         `json:"visState"`
+	Search      searchSource `json:"kibanaSavedObjectMeta"`
+}
+
+type visState struct {
+	Title  string     `json:"title"`
+	Type   string     `json:"type"`
+	Aggs   []any      `json:"aggs"`
+	Params vegaParams `json:"params"`
+}
+
+type vegaParams struct {
+	Spec text `json:"spec"`
 }
 
 // octaves are the sums of the octave counts of histogram documents; foldOctaves
@@ -62,45 +112,188 @@ func foldOctaves(path string) []m {
 	}
 }
 
-// liveHeatMap is over the dashboard's time range.
-func liveHeatMap(histograms, events string) vegaspec.Spec {
-	aggs := octaves()
-	aggs["ms"] = m{"max": m{"field": "interval.ms"}}
-	return vegaspec.HeatMap{
-		Axis: vegaspec.WallClock,
+// maxBars is how many time buckets a chart over the time picker asks for. Kibana rounds their length down to
+// as little as a fifth (EsQueryParser._roundInterval), so there can be five times as many.
+const maxBars = 50
+
+// overTimeRange are aggregations by time over the dashboard's time range. Each bucket has the length of its
+// longest quantum as ms.
+func overTimeRange(aggs m) m {
+	return m{
+		"date_histogram": m{"field": timeField, "interval": m{"%autointerval%": maxBars}, "min_doc_count": 0,
+			"extended_bounds": m{"min": m{"%timefilter%": "min"}, "max": m{"%timefilter%": "max"}}},
+		"aggs": with(aggs, "ms", m{"max": m{"field": "interval.ms"}}),
+	}
+}
+
+// timeRows make a row of each time bucket at a path: t is its start, step its length. A bucket without
+// documents stays, as a gap, unless it lies within the quantum of one before it.
+func timeRows(path string) []m {
+	return append(each(path, "b"),
+		calculate("t", "datum.b.key"),
+		calculate("seen", "datum.b.doc_count > 0 ? datum.t : null"),
+		m{"window": []m{{"op": "lag", "field": "t", "as": "before"}, {"op": "max", "field": "seen", "as": "last"}}, "frame": []any{nil, 0},
+			"sort": []m{{"field": "t"}}},
+		calculate("between", "isValid(datum.before) ? datum.t - datum.before : 0"),
+		calculate("quantum", "isValid(datum.b.ms) ? datum.b.ms.value : 0"),
+		m{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}, {"op": "max", "field": "quantum", "as": "quantum"}}},
+		m{"filter": "datum.b.doc_count > 0 || !isValid(datum.last) || datum.t >= datum.last + datum.quantum"},
+	)
+}
+
+// livePercentiles are those of a direction's histograms, of whatever is chosen, merged with HDR.
+func livePercentiles(histograms, percentiles, events, direction string) vegaspec.Spec {
+	var percents []json.Number
+	rows, limitRows := "", ""
+	limits := m{}
+	for _, p := range shownPercentiles {
+		percents = append(percents, json.Number(p[1:]))
+		key := percentKey(p)
+		rows += fmt.Sprintf("{p: '%s', v: datum.b.p && datum.b.p.values['%s']},", p, key)
+		limits[field(p)] = m{"max": m{"field": "sla.limit." + field(p)}}
+		limitRows += fmt.Sprintf("{p: '%s', limit: datum.b.%s && datum.b.%s.value},", p, field(p), field(p))
+	}
+	n := m{"sum": m{"field": "samples"}}
+	return vegaspec.Percentiles{
+		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search(histograms, "aggregations.t.buckets", m{"size": 0, "aggs": m{"t": m{
-				"date_histogram": m{"field": timeField, "interval": m{"%autointerval%": maxBars}, "min_doc_count": 0,
-					"extended_bounds": m{"min": m{"%timefilter%": "min"}, "max": m{"%timefilter%": "max"}}},
-				"aggs": aggs,
+			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
+				"filter": m{"term": m{"fio.direction": direction}},
+				"aggs": m{"n": n, "t": overTimeRange(m{"n": n,
+					"p": m{"percentiles": m{"field": histogram, "percents": percents, "hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
 			}}}))),
-			// Elasticsearch does not say how long its buckets are: from one to the next.
-			Transform: append([]m{
-				calculate("t", "datum.key"),
-				{"window": []m{{"op": "lag", "field": "t", "as": "before"}}, "sort": []m{{"field": "t"}}},
-				calculate("step", "isValid(datum.before) ? datum.t - datum.before : 0"),
-				{"joinaggregate": []m{{"op": "max", "field": "step", "as": "width"}}},
-				calculate("t2", "datum.t + max(datum.width, datum.ms.value)"),
-			}, foldOctaves("")...),
+			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
+				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n", "datum.b.n ? datum.b.n.value : 0")}),
+			Found: reach("aggregations.of.n.value") + " > 0",
 		},
-		Events: &vegaspec.Data{
-			Source:    inRange(search(events, "hits.hits", latestEvents)),
-			Transform: eventRows("toNumber(toDate(datum._source['@timestamp']))"),
+		Limits: &vegaspec.Data{
+			Source: inRange(chosen(search("limits", percentiles, m{"size": 0, "aggs": m{"of": m{
+				"filter": allHosts(direction), "aggs": m{"t": overTimeRange(limits)},
+			}}}))),
+			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(limitRows),
+				[]m{calculate("p", "datum.q.p"), calculate("limit", "datum.q.limit")}),
 		},
+		Events: eventsInRange(events),
 	}.Spec()
 }
 
-// latestEvents are of all hosts, jobs and kinds of latency, whatever is chosen: what
-// befell the cluster befell them all.
-var latestEvents = m{"size": 10000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id", "event.action", "message", offsetField}}
+// percentKey is the key of a percentile in Elasticsearch's answer: "50.0", "99.9".
+func percentKey(p string) string {
+	if p = p[1:]; strings.Contains(p, ".") {
+		return p
+	}
+	return p + ".0"
+}
+
+// qRows makes a row q of each of the rows, objects in Vega's language.
+func qRows(rows string) []m {
+	return []m{calculate("rows", "["+strings.TrimSuffix(rows, ",")+"]"), flatten("rows", "q")}
+}
+
+// slowdownPercentiles are those of what a probe saw, with the worst.
+func slowdownPercentiles(probes, events string) vegaspec.Spec {
+	names := []string{"p50", "p95", "p99", "worst"}
+	rows := "{p: 'worst', v: datum.b.worst && datum.b.worst.value},"
+	for _, p := range names[:3] {
+		rows += fmt.Sprintf("{p: '%s', v: datum.b.p && datum.b.p.values['%s']},", p, percentKey(p))
+	}
+	n := m{"value_count": m{"field": "probe.slowdown"}}
+	return vegaspec.Percentiles{
+		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
+		Data: vegaspec.Data{
+			Source: inRange(chosen(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
+				"filter": m{"exists": m{"field": "probe.slowdown"}},
+				"aggs": m{"n": n, "t": overTimeRange(m{"n": n, "worst": m{"max": m{"field": "probe.slowdown"}},
+					"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99}, "hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
+			}}}))),
+			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
+				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n", "datum.b.n ? datum.b.n.value : 0")}),
+			Found: reach("aggregations.of.n.value") + " > 0",
+		},
+		Events: eventsInRange(events),
+	}.Spec()
+}
+
+// liveHosts ranks hosts by the worst p99 of an interval, of all runs.
+func liveHosts(percentiles string) vegaspec.Spec {
+	return vegaspec.Hosts{
+		What: "worst p99 of an interval",
+		Data: hostRows(inRange(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
+			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}}, {"term": m{"fio.kind": "clat"}}}}},
+			"aggs":   worstHosts(),
+		}}})), "aggregations.of"),
+		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
+	}.Spec()
+}
+
+// runHosts ranks the hosts of the run.
+func runHosts(percentiles string) vegaspec.Spec {
+	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": "host+direction"}}, "aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
+	d.Transform = append([]m{calculate("run", reach("aggregations.run.buckets[0].key"))}, d.Transform...)
+	return vegaspec.Hosts{
+		What: "worst p99 of an interval",
+		Data: d,
+		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.run}}, {term: {'host.name': datum.host}}]}}",
+			"datum.host + ' in ' + datum.run"),
+	}.Spec()
+}
+
+// worstHosts are the hosts with the largest exact p99, by direction.
+func worstHosts() m {
+	p99 := m{"p99": m{"max": m{"field": "latency.p99"}}}
+	return m{"host": m{
+		"terms": m{"field": "host.name", "size": 20, "order": m{"p99": "desc"}},
+		"aggs":  with(p99, "direction", m{"terms": m{"field": "fio.direction"}, "aggs": p99}),
+	}}
+}
+
+func hostRows(source m, path string) vegaspec.Data {
+	return vegaspec.Data{
+		Source: source,
+		Transform: append(each(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"), flatten("directions", "d"),
+			calculate("host", "datum.h.key"), calculate("direction", "datum.d.key"), calculate("v", "datum.d.p99.value")),
+		Found: reach(path+".host.buckets[0]") + " != null",
+	}
+}
+
+// addFilter hands a filter on documents of an index to Kibana, with words for its pill.
+func addFilter(index, filter, words string) string {
+	return fmt.Sprintf("kibanaAddFilter(%s, '%s', %s)", filter, index, words)
+}
+
+// liveHeatMap is over the dashboard's time range.
+func liveHeatMap(histograms, events string) vegaspec.Spec {
+	return vegaspec.HeatMap{
+		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime,
+		Data: vegaspec.Data{
+			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}))),
+			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
+				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
+			Found: reach("aggregations.n.value") + " > 0",
+		},
+		Events: eventsInRange(events),
+	}.Spec()
+}
+
+// eventsInRange are the events of all hosts, jobs and kinds of latency in the dashboard's time range,
+// whatever is chosen: what befell the cluster befell them all.
+func eventsInRange(events string) *vegaspec.Data {
+	return &vegaspec.Data{
+		Source:    inRange(search("events", events, latestEvents)),
+		Transform: eventRows("toNumber(toDate(datum.hit._source['@timestamp']))"),
+	}
+}
+
+// latestEvents are no more than a chart can hold.
+var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id", "event.action", "message", offsetField}}
 
 // eventRows make the rows that a chart wants of hits, t being the time.
 func eventRows(t string) []m {
-	return []m{
+	return append(each("hits.hits", "hit"),
 		calculate("t", t),
-		calculate("what", "datum._source.event && datum._source.event.action || 'event'"),
-		calculate("text", "datum._source.message || ''"),
-	}
+		calculate("what", "datum.hit._source.event && datum.hit._source.event.action || 'event'"),
+		calculate("text", "datum.hit._source.message || ''"),
+	)
 }
 
 // steps are the lengths, in seconds, of the intervals in which time since a run's
@@ -142,21 +335,24 @@ func chooseStep(path string) []m {
 	last := fmt.Sprint(steps[len(steps)-1])
 	return []m{
 		calculate("step", even.String()+any.String()+last),
-		calculate("buckets", path+"['s' + datum.step].h.buckets"),
+		calculate("buckets", fmt.Sprintf("%[1]s.end ? %[1]s['s' + datum.step].h.buckets : []", path)),
 		flatten("buckets", "b"),
 		calculate("t", "datum.b.key"),
 		calculate("t2", "datum.t + 1000 * datum.step"),
 	}
 }
 
-// oneRun asks for the run, of those that the dashboard chooses, with the latest
-// document in the index.
-func oneRun(index string, aggs m) m {
-	return chosen(search(index, "aggregations.run.buckets", m{"size": 0, "aggs": m{"run": m{
-		"terms": m{"field": "run.id", "size": 1, "order": m{"latest": "desc"}},
-		"aggs":  with(aggs, "latest", m{"max": m{"field": timeField}}),
+// oneRun asks for the run, of those that the dashboard chooses, that began last. Only its documents are kept
+// for aggs: breadth_first, and few candidates.
+func oneRun(name, index string, aggs m) m {
+	return chosen(search(name, index, m{"size": 0, "aggs": m{"run": m{
+		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first", "order": m{"start": "desc"}},
+		"aggs":  with(aggs, "start", m{"min": m{"field": timeField}}),
 	}}}))
 }
+
+// candidates is how many runs each shard, a month, offers for the latest.
+const candidates = 2
 
 func with(aggs m, name string, agg any) m {
 	out := m{name: agg}
@@ -168,23 +364,33 @@ func with(aggs m, name string, agg any) m {
 
 // runEvents are the events of the run that a panel over index shows.
 func runEvents(index, events string) *vegaspec.Data {
+	rows := eventRows("datum.hit._source.interval.offset_ms")
 	return &vegaspec.Data{
-		Source: search(events, "hits.hits", latestEvents),
-		Transform: append([]m{
-			calculate("run", "datum._source.run && datum._source.run.id"),
-			{"lookup": "run", "from": m{"data": oneRun(index, nil), "key": "key", "fields": []string{"key"}}, "as": []string{"shown"}},
-			{"filter": "isValid(datum.shown) && isValid(datum._source.interval)"},
-		}, eventRows("datum._source.interval.offset_ms")...),
+		Source: search("events", events, latestEvents),
+		Transform: slices.Concat(rows[:2], []m{
+			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
+			// The reply is one row, which each event is to have beside it: any member of one value is a key.
+			calculate("same", "false"),
+			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out", "fields": []string{"aggregations"}}},
+			{"filter": "datum.run == " + reach(runPath+".key") + " && isValid(datum.hit._source.interval)"},
+		}, rows[2:]),
 	}
 }
 
 func runHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
-		Axis:   vegaspec.SinceStart,
-		Data:   vegaspec.Data{Source: oneRun(histograms, sinceStart(octaves())), Transform: append(chooseStep("datum"), foldOctaves("b.")...)},
+		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
+		Data: vegaspec.Data{
+			Source:    oneRun("answer", histograms, with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})),
+			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
+			Found:     reach(runPath+".n.value") + " > 0",
+		},
 		Events: runEvents(histograms, events),
 	}.Spec()
 }
+
+// runPath is where the reply has the run of oneRun; each row of it is r.
+const runPath = "aggregations.run.buckets[0]"
 
 // field is the field of a percentile: p99.9 is p99_9.
 func field(percentile string) string { return strings.ReplaceAll(percentile, ".", "_") }
@@ -210,7 +416,52 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 // runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
 func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
-	return sinceStartOf(percentiles, events, direction, shownPercentiles, nil, aggs, rows("", "datum.b"))
+	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events), "aggregations.run.buckets",
+		shownPercentiles, nil, rows("", "datum.b"))
+}
+
+// hostPercentiles are those of a host: of those chosen in the run, the first by name.
+func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
+	aggs, rows := exactly(shownPercentiles)
+	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction, m{"term": m{"scope": "host+direction"}}, aggs))),
+		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("", "datum.b"))
+}
+
+// oneHost asks for one host of a run.
+func oneHost(aggs m) m {
+	return m{"host": m{"terms": m{"field": "host.name", "size": 1, "shard_size": 1, "collect_mode": "breadth_first", "order": m{"_key": "asc"}}, "aggs": aggs}}
+}
+
+// hostHeatMap is that of a host's I/Os.
+func hostHeatMap(histograms, events string) vegaspec.Spec {
+	return vegaspec.HeatMap{
+		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
+		Data: vegaspec.Data{
+			Source:    oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}}))),
+			Transform: slices.Concat(each(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
+			Found:     reach(runPath+".host.buckets[0].n.value") + " > 0",
+		},
+		Events: runEvents(histograms, events),
+	}.Spec()
+}
+
+// hostFigures are percentiles of all I/Os of a host in a run.
+func hostFigures(histograms string) vegaspec.Spec {
+	rows := ""
+	for _, p := range shownPercentiles {
+		rows += fmt.Sprintf("{p: '%s', v: datum.d.p && datum.d.p.values['%s']},", p, percentKey(p))
+	}
+	of := func(direction string) m {
+		return m{"filter": m{"term": m{"fio.direction": direction}}, "aggs": m{"n": m{"sum": m{"field": "samples"}},
+			"p": m{"percentiles": m{"field": histogram, "percents": []float64{50, 95, 99, 99.9}, "hdr": m{"number_of_significant_value_digits": figureDigits}}}}}
+	}
+	path := runPath + ".host.buckets"
+	return vegaspec.Figures{Data: vegaspec.Data{
+		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")})),
+		Transform: slices.Concat(each(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name", "d"}}}, qRows(rows),
+			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null")}),
+		Found: reach(path+"[0]") + " != null",
+	}}.Spec()
 }
 
 // kinds are fio's latencies: submission, completion, total.
@@ -238,25 +489,35 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}
-	return sinceStartOf(percentiles, events, direction, names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), eachKind(aggs), all)
+	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(percentiles, events), "aggregations.run.buckets",
+		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
 }
 
-// sinceStartOf draws the percentiles of these names, which aggs ask for and rows make
-// of the bucket b, over the time since the run's start.
-func sinceStartOf(percentiles, events, direction string, names, colors []string, aggs m, rows string) vegaspec.Spec {
+// scopeOf are aggregations of the percentile documents of a direction by time since the run's start: of all
+// hosts' I/Os, unless another scope is asked for.
+func scopeOf(direction string, scope, aggs m) m {
+	of := allHosts(direction)
+	if scope != nil {
+		of = m{"bool": m{"filter": []m{scope, {"term": m{"fio.direction": direction}}}}}
+	}
+	return m{"scope": m{"filter": of, "aggs": with(sinceStart(aggs), "n", m{"sum": m{"field": "samples"}})}}
+}
+
+// sinceStartOf draws the percentiles of these names, which rows make of the bucket b, over the time since the
+// run's start. runs is where the answer has the run, or its host.
+func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
 	return vegaspec.Percentiles{
-		Axis:   vegaspec.SinceStart,
+		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
 		Names:  names,
 		Colors: colors,
 		Data: vegaspec.Data{
-			Source: oneRun(percentiles, m{"scope": m{"filter": allHosts(direction), "aggs": sinceStart(aggs)}}),
-			Transform: append(chooseStep("datum.scope"),
-				calculate("rows", "["+strings.TrimSuffix(rows, ",")+"]"),
-				flatten("rows", "q"),
+			Source: source,
+			Transform: slices.Concat(each(runs, "r"), chooseStep("datum.r.scope"), qRows(rows), []m{
 				calculate("p", "datum.q.p"), calculate("v", "datum.q.v"),
-				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit")),
+				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit")}),
+			Found: reach(runs+"[0].scope.n.value") + " > 0",
 		},
-		Events: runEvents(percentiles, events),
+		Events: events,
 	}.Spec()
 }
 
@@ -264,16 +525,18 @@ func sinceStartOf(percentiles, events, direction string, names, colors []string,
 // it has I/Os, which is the mean of them all.
 func kindParts(percentiles string) vegaspec.Spec {
 	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
-	rows := []m{calculate("directions", "datum.scope.direction.buckets"), flatten("directions", "b"), calculate("direction", "datum.b.key")}
+	path := runPath + ".scope.direction.buckets"
+	rows := append(each(path, "b"), calculate("direction", "datum.b.key"))
 	for _, k := range kinds {
 		rows = append(rows, calculate(k, "datum.b."+k+".mean.value"))
 	}
 	return vegaspec.Parts{Data: vegaspec.Data{
-		Source: oneRun(percentiles, m{"scope": m{
+		Source: oneRun("answer", percentiles, m{"scope": m{
 			"filter": m{"term": m{"scope": "direction"}},
 			"aggs":   m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}}, "aggs": eachKind(mean)}},
 		}}),
 		Transform: rows,
+		Found:     reach(path+"[0]") + " != null",
 	}}.Spec()
 }
 
@@ -284,7 +547,7 @@ func allHosts(direction string) m {
 
 // runLabel names a run in a legend: by its name, and by enough of its id to tell two
 // of a name apart.
-const runLabel = "(length(datum.name.buckets) ? datum.name.buckets[0].key + ' ' : '') + substring(datum.key, 0, 8)"
+const runLabel = "(length(datum.r.name.buckets) ? datum.r.name.buckets[0].key + ' ' : '') + substring(datum.r.key, 0, 8)"
 
 var runName = m{"terms": m{"field": "run.name", "size": 1}}
 
@@ -294,22 +557,25 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	for _, p := range shownPercentiles {
 		aggs[field(p)] = m{"max": m{"field": "latency." + field(p)}}
 	}
-	rows := append(chooseStep("datum"), calculate("run", runLabel))
+	rows := slices.Concat(each("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run", runLabel), calculate("id", "datum.r.key")})
 	for _, p := range shownPercentiles {
 		rows = append(rows, calculate(field(p), "datum.b."+field(p)+".value"))
 	}
 	return vegaspec.Overlay{
 		Names: shownPercentiles,
 		First: "p99",
+		Hands: vegaspec.Zoom,
+		Click: addFilter(percentiles, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
-			Source: chosen(search(percentiles, "aggregations.scope.run.buckets", m{"size": 0, "aggs": m{"scope": m{
+			Source: chosen(search("answer", percentiles, m{"size": 0, "aggs": m{"scope": m{
 				"filter": allHosts(direction),
 				"aggs": m{"run": m{
-					"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"latest": "desc"}},
-					"aggs":  with(with(sinceStart(aggs), "latest", m{"max": m{"field": timeField}}), "name", runName),
+					"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"start": "desc"}},
+					"aggs":  with(with(sinceStart(aggs), "start", m{"min": m{"field": timeField}}), "name", runName),
 				}},
 			}}})),
 			Transform: rows,
+			Found:     reach("aggregations.scope.run.buckets[0]") + " != null",
 		},
 	}.Spec()
 }
@@ -324,23 +590,24 @@ func change(runs string) vegaspec.Spec {
 	for _, d := range []string{"read", "write"} {
 		for _, f := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
 			aggs[d+"_"+f] = m{"max": m{"field": "summary." + d + "." + f}}
-			rows += fmt.Sprintf("{measure: '%s %s', value: datum.%s_%s.value},", d, strings.ReplaceAll(f, "_", "."), d, f)
+			rows += fmt.Sprintf("{measure: '%s %s', value: datum.r.%s_%s.value},", d, strings.ReplaceAll(f, "_", "."), d, f)
 		}
 	}
-	return vegaspec.Change{Data: vegaspec.Data{
-		Source: chosen(search(runs, "aggregations.whole.run.buckets", m{"size": 0, "aggs": m{"whole": m{
+	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
+		Source: chosen(search("answer", runs, m{"size": 0, "aggs": m{"whole": m{
 			"filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}}}}},
 			"aggs":   m{"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}}, "aggs": aggs}},
 		}}})),
-		Transform: []m{
+		Found: reach("aggregations.whole.run.buckets[0]") + " != null",
+		Transform: slices.Concat(each("aggregations.whole.run.buckets", "r"), []m{
 			calculate("run", runLabel),
-			calculate("started", "datum.started.value"),
-			calculate("rows", "["+strings.TrimSuffix(rows, ",")+"]"),
-			flatten("rows", "q"),
+			calculate("id", "datum.r.key"),
+			calculate("started", "datum.r.started.value"),
+		}, qRows(rows), []m{
 			calculate("measure", "datum.q.measure"),
 			calculate("value", "datum.q.value"),
 			{"window": []m{{"op": "first_value", "field": "value", "as": "base"}, {"op": "first_value", "field": "run", "as": "baseline"}},
 				"frame": []any{nil, nil}, "groupby": []string{"measure"}, "sort": []m{{"field": "started"}}},
-		},
+		}),
 	}}.Spec()
 }

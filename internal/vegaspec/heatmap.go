@@ -17,7 +17,8 @@ type HeatMap struct {
 	// instead of octave.
 	Finer  bool
 	Axis   Axis
-	Events *Data // see Events; nil for none
+	Hands  Hands
+	Events *Data // see events; nil for none
 	Title  string
 }
 
@@ -42,7 +43,7 @@ func (h HeatMap) Spec() Spec {
 			}),
 			Mark: M{"type": "rect", "clip": true},
 			Encoding: M{
-				"x":  h.Axis.channel("t"),
+				"x":  h.Axis.channel("t", h.Hands),
 				"x2": M{"field": "t2"},
 				"y":  M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false}, "axis": latencyAxis("latency")},
 				"y2": M{"field": "hi"},
@@ -56,9 +57,10 @@ func (h HeatMap) Spec() Spec {
 		s.Title = h.Title
 	}
 	if h.Events != nil {
-		s.Layer = append(s.Layer, events(*h.Events, h.Axis))
+		s.Layer = append(s.Layer, events(*h.Events, h.Axis, h.Hands))
 	}
-	return s
+	s.Layer = append(s.Layer, h.Data.noData()...)
+	return h.Hands.on(s)
 }
 
 // events marks what happened: a rule at each time, with its text in the tooltip. Its
@@ -67,13 +69,13 @@ func (h HeatMap) Spec() Spec {
 //	t     ms
 //	what  the kind of event: breach, recovery, note
 //	text  in words
-func events(d Data, a Axis) Spec {
+func events(d Data, a Axis, h Hands) Spec {
 	return Spec{
 		Data:      d.Source,
 		Transform: append(append([]M(nil), d.Transform...), calculate("time", a.words("datum.t"))),
-		Mark:      M{"type": "rule", "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
+		Mark:      M{"type": "rule", "clip": true, "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
 		Encoding: M{
-			"x":       a.channel("t"),
+			"x":       a.channel("t", h),
 			"tooltip": []M{tip("text", "nominal", "event"), tip("what", "nominal", "kind"), tip("time", "nominal", "at")},
 		},
 	}

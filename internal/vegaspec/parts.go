@@ -25,7 +25,7 @@ func (c Parts) Spec() Spec {
 	}
 	y := M{"field": "direction", "type": "nominal", "axis": M{"title": nil}}
 	kinds := []string{"slat", "clat"}
-	return Spec{
+	s := Spec{
 		Schema:      Schema,
 		Description: "Mean slat and clat end to end, beside the mean lat",
 		Data:        c.Data.Source,
@@ -57,10 +57,12 @@ func (c Parts) Spec() Spec {
 					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : (isValid(datum.slat) ? 'lat − (slat + clat)' : 'no slat; lat − clat')"+
 						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+Latency("abs(datum.gap)")+" + ', ' + format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
 				},
-				Mark: M{"type": "text", "align": "left"},
+				Mark: M{"type": "text", "align": "left", "color": anyTheme},
 				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4}, "text": M{"field": "words", "type": "nominal"},
 					"tooltip": []M{tip("direction", "nominal", "direction"), tip("words", "nominal", "gap"), tip("gap", "quantitative", "ns")}},
 			},
 		},
 	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
+	return s
 }

@@ -1,5 +1,7 @@
 package vegaspec
 
+import "slices"
+
 // palette colours percentiles from calm to alarming, also for eyes that tell red and
 // green apart badly.
 var palette = []string{"#54B399", "#6092C0", "#9170B8", "#DA8B45", "#D36086", "#A66F3A"}
@@ -14,53 +16,75 @@ type Percentiles struct {
 	//	v             its value, ns; null breaks the line: a gap is shown, not bridged
 	//	lower, upper  its confidence limits, ns; null where there is none
 	//	limit         the SLA's limit for it, ns; null without one
+	//	n             with Merged: I/Os that it is of
 	Data   Data
 	Names  []string // in the order of the legend
 	Colors []string // of Names; nil for those of one kind's percentiles
 	Axis   Axis
+	Hands  Hands
 	Events *Data // see events in heatmap.go; nil for none
-	Title  string
+	Limits *Data // rows t, p and limit, where they come from elsewhere
+	// Merged says that the percentiles come out of merged histograms, without confidence limits: a tooltip
+	// tells how many I/Os there are, and warns of fewer than ten above a percentile.
+	Merged bool
+	// Ratio says that v is a number of times, no latency.
+	Ratio bool
+	Title string
 }
 
 // Spec is the chart's specification.
 func (c Percentiles) Spec() Spec {
-	x := c.Axis.channel("t")
+	x := c.Axis.channel("t", c.Hands)
+	axis, words := latencyAxis("latency"), Latency("datum.v")
+	if c.Ratio {
+		axis, words = M{"title": "times", "labelOverlap": true, "format": "~g"}, "format(datum.v, '.3~r') + ' ×'"
+	}
 	y := func(field string) M {
-		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
+		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": axis}
+	}
+	sure := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + (isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
+	sureTip := tip("confidence", "nominal", "95 % confidence")
+	if c.Merged {
+		sure = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n * (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
+		sureTip = tip("confidence", "nominal", "I/Os")
+	}
+	value := tip("v", "quantitative", "ns")
+	if c.Ratio {
+		value = tip("v", "quantitative", "times")
 	}
 	colors := c.Colors
 	if colors == nil {
 		colors = palette
 	}
-	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors}, "legend": M{"title": nil}}
+	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors}, "legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
 		Schema:      Schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
 		Layer: []Spec{
 			{ // the band, where both of its ends are known
 				Transform: []M{calculate("low", "isValid(datum.upper) ? datum.lower : null")},
-				Mark:      M{"type": "area", "opacity": 0.2},
+				Mark:      M{"type": "area", "opacity": 0.2, "clip": true},
 				Encoding:  M{"x": x, "y": y("low"), "y2": M{"field": "upper"}, "color": color},
 			},
 			{ // the percentiles
-				Mark:     M{"type": "line", "strokeWidth": 1.5},
+				Mark:     M{"type": "line", "strokeWidth": 1.5, "clip": true},
 				Encoding: M{"x": x, "y": y("v"), "color": color},
 			},
 			{ // to hover over, and to see what stands alone between two gaps
 				Transform: []M{
 					filter("isValid(datum.v)"),
-					calculate("latency", Latency("datum.v")),
-					calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + (isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')"),
+					calculate("latency", words),
+					sure,
 					calculate("time", c.Axis.words("datum.t")),
 				},
-				Mark: M{"type": "point", "filled": true, "size": 12},
+				Mark: M{"type": "point", "filled": true, "size": 12, "clip": true},
 				Encoding: M{"x": x, "y": y("v"), "color": color, "tooltip": []M{
 					tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
-					tip("confidence", "nominal", "95 % confidence"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
+					sureTip, value, tip("time", "nominal", "at")}},
 			},
 			{ // the SLA
 				Transform: []M{filter("isValid(datum.limit)"), calculate("within", "'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
-				Mark:      M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5},
+				Mark:      M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "clip": true},
 				Encoding:  M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal", "limit")}},
 			},
 		},
@@ -69,10 +93,15 @@ func (c Percentiles) Spec() Spec {
 	if c.Title != "" {
 		s.Title = c.Title
 	}
-	if c.Events != nil {
-		s.Layer = append(s.Layer, events(*c.Events, c.Axis))
+	if l := c.Limits; l != nil {
+		limits := &s.Layer[3]
+		limits.Data, limits.Transform = l.Source, slices.Concat(l.Transform, limits.Transform)
 	}
-	return s
+	if c.Events != nil {
+		s.Layer = append(s.Layer, events(*c.Events, c.Axis, c.Hands))
+	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
+	return c.Hands.on(s)
 }
 
 // Overlay lays one percentile of several runs over each other, on the time since the
@@ -86,12 +115,14 @@ type Overlay struct {
 	Data  Data
 	Names []string // percentiles to choose from: p50, p99.9
 	First string   // the one that is shown first
+	Hands Hands
+	Click string // what a click on a run does, an expression over its row; "" for nothing
 	Title string
 }
 
 // Spec is the overlay's specification, with a choice of the percentile.
 func (c Overlay) Spec() Spec {
-	x := SinceStart.channel("t")
+	x := SinceStart.channel("t", c.Hands)
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
 	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil}}
 	s := Spec{
@@ -102,19 +133,21 @@ func (c Overlay) Spec() Spec {
 		Transform: append(append([]M(nil), c.Data.Transform...),
 			calculate("v", "datum[replace(percentile, '.', '_')]")),
 		Layer: []Spec{
-			{Mark: M{"type": "line", "strokeWidth": 1.5}, Encoding: M{"x": x, "y": y, "color": color}},
+			{Mark: M{"type": "line", "strokeWidth": 1.5, "clip": true}, Encoding: M{"x": x, "y": y, "color": color}},
 			{
 				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")), calculate("time", SinceStart.words("datum.t"))},
-				Mark:      M{"type": "point", "filled": true, "size": 12},
+				Mark:      M{"type": "point", "filled": true, "size": 12, "clip": true, "cursor": cursor(c.Click)},
 				Encoding: M{"x": x, "y": y, "color": color, "tooltip": []M{
 					tip("run", "nominal", "run"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
 			},
 		},
 	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
+	s.Params = append(s.Params, clicked(c.Click, "symbol")...)
 	if c.Title != "" {
 		s.Title = c.Title
 	}
-	return s
+	return c.Hands.on(s)
 }
 
 // Change shows by how many percent measures of runs differ from a baseline's.
@@ -128,6 +161,7 @@ type Change struct {
 	//	value     in the measure's unit; null rows are left out
 	//	base      the baseline's value
 	Data  Data
+	Click string // see Overlay
 	Title string
 }
 
@@ -141,15 +175,18 @@ func (c Change) Spec() Spec {
 			filter("isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
 			calculate("change", "datum.value / datum.base - 1"),
 			calculate("words", "format(datum.change, '+.1%')")),
-		Mark: M{"type": "bar", "tooltip": true},
-		Encoding: M{
-			"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
-			"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
-			"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
-			"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}},
-			"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal", "measure"),
-				tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base", "quantitative", "baseline's")},
-		},
+		Layer: append([]Spec{{
+			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
+			Encoding: M{
+				"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
+				"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
+				"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
+				"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}},
+				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal", "measure"),
+					tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base", "quantitative", "baseline's")},
+			},
+		}}, c.Data.noData()...),
+		Params: clicked(c.Click, "rect"),
 	}
 	if c.Title != "" {
 		s.Title = c.Title

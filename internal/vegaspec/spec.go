@@ -38,6 +38,26 @@ type Spec struct {
 type Data struct {
 	Source    any // what Vega-Lite calls data: {"name":...}, {"values":...}, {"url":...}
 	Transform []M // makes the chart's fields of what the source returns
+	// Found says, as an expression over a row of the source before Transform, whether there is
+	// anything to draw; the chart says "no data" where it is false. "" for a chart that never says so.
+	// The source needs a name.
+	Found string
+}
+
+// anyTheme is the colour of words that are read on white and on black.
+const anyTheme = "#7B8798"
+
+// noData writes "no data" in the middle of the chart.
+func (d Data) noData() []Spec {
+	if d.Found == "" {
+		return nil
+	}
+	return []Spec{{
+		Data:      M{"name": d.Source.(M)["name"]},
+		Transform: []M{filter("!(" + d.Found + ")")},
+		Mark:      M{"type": "text", "fontSize": 16, "color": anyTheme, "tooltip": nil},
+		Encoding:  M{"x": M{"value": M{"expr": "width / 2"}}, "y": M{"value": M{"expr": "height / 2"}}, "text": M{"value": "no data"}},
+	}}
 }
 
 // Named is data that the page hands to the view by that name, already with the
@@ -53,13 +73,23 @@ const (
 	SinceStart
 )
 
-// channel encodes a time; title is null where a panel's title says it all.
-func (a Axis) channel(field string) M {
-	if a == WallClock {
-		return M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true}}
+// channel encodes a time; title is null where a panel's title says it all. A chart with hands shows
+// the part of the time that was dragged over.
+func (a Axis) channel(field string, h Hands) M {
+	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true}}
+	if a == SinceStart {
+		c = M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
+			"axis": M{"title": "time since start", "labelOverlap": true, "tickCount": 10, "labelExpr": Elapsed("datum.value")}}
 	}
-	return M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
-		"axis": M{"title": "time since start", "labelOverlap": true, "tickCount": 10, "labelExpr": Elapsed("datum.value")}}
+	if h == Zoom {
+		scale, _ := c["scale"].(M)
+		if scale == nil {
+			scale = M{}
+			c["scale"] = scale
+		}
+		scale["domainMin"], scale["domainMax"] = M{"expr": "zoom ? zoom[0] : null"}, M{"expr": "zoom ? zoom[1] : null"}
+	}
+	return c
 }
 
 // words is the expression of a time in a tooltip.

@@ -1,0 +1,65 @@
+package vegaspec
+
+// Hosts ranks hosts by a latency, the worst first.
+type Hosts struct {
+	// Data has a row for each host and direction, with the fields
+	//
+	//	host       its name
+	//	direction  read, write
+	//	v          ns
+	Data  Data
+	What  string // what v is: "worst p99 of an interval"
+	Click string // see Overlay
+}
+
+// Spec is the chart's specification.
+func (c Hosts) Spec() Spec {
+	return Spec{
+		Schema:      Schema,
+		Description: "Hosts by latency",
+		Data:        c.Data.Source,
+		Transform:   append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency", Latency("datum.v"))),
+		Params:      clicked(c.Click, "rect"),
+		Layer: append([]Spec{{
+			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
+			Encoding: M{
+				"y":       M{"field": "host", "type": "nominal", "sort": M{"field": "v", "op": "max", "order": "descending"}, "axis": M{"title": nil}},
+				"yOffset": M{"field": "direction", "type": "nominal"},
+				"x":       M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true, "labelExpr": Latency("datum.value")}},
+				"color":   M{"field": "direction", "type": "nominal", "scale": M{"range": palette}, "legend": M{"title": nil}},
+				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns")},
+			},
+		}}, c.Data.noData()...),
+	}
+}
+
+// Figures prints percentiles as words, a line for each direction.
+type Figures struct {
+	// Data has a row for each direction and percentile, with the fields
+	//
+	//	direction  read, write
+	//	p          its name: p50, p99.9
+	//	v          ns
+	//	n          I/Os that it is of
+	Data Data
+}
+
+// Spec is the chart's specification.
+func (c Figures) Spec() Spec {
+	return Spec{
+		Schema:      Schema,
+		Description: "Latency percentiles in words",
+		Data:        c.Data.Source,
+		Transform:   append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency", Latency("datum.v"))),
+		Layer: append([]Spec{{
+			Mark: M{"type": "text", "fontSize": 18, "color": anyTheme},
+			Encoding: M{
+				"x":    M{"field": "p", "type": "nominal", "sort": nil, "axis": M{"title": nil, "orient": "top", "labelAngle": 0, "domain": false, "ticks": false}},
+				"y":    M{"field": "direction", "type": "nominal", "axis": M{"title": nil, "domain": false, "ticks": false}},
+				"text": M{"field": "latency", "type": "nominal"},
+				"tooltip": []M{tip("direction", "nominal", "direction"), tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
+					tip("v", "quantitative", "ns"), tip("n", "quantitative", "I/Os")},
+			},
+		}}, c.Data.noData()...),
+	}
+}

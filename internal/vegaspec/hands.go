@@ -1,0 +1,67 @@
+package vegaspec
+
+import "fmt"
+
+// Hands says what a drag over a chart over time does.
+type Hands int
+
+// NoHands: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
+// all of it again after a double click.
+const (
+	NoHands Hands = iota
+	SetTime
+	Zoom
+)
+
+// farEnough is how many pixels a drag has to go; a shorter one is a click.
+const farEnough = 5
+
+// on adds the signals of a drag to a chart whose scale of time is x, and the area that is dragged over.
+//
+// Vega-Lite has no event for the end of a drag. It copies what else a parameter holds, here "on", into
+// Vega's signal (vega/vega-lite src/compile/parameter.ts).
+func (h Hands) on(s Spec) Spec {
+	if h == NoHands {
+		return s
+	}
+	far := fmt.Sprintf("drag && abs(drag[1] - drag[0]) >= %d", farEnough)
+	from, to := "time(invert('x', min(drag[0], drag[1])))", "time(invert('x', max(drag[0], drag[1])))"
+	done := M{"name": "picked", "value": nil, "on": []M{
+		{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [kibanaSetTimeFilter(%s, %s), now()] : null", far, from, to)},
+	}}
+	if h == Zoom {
+		from, to = "invert('x', min(drag[0], drag[1]))", "invert('x', max(drag[0], drag[1]))"
+		done = M{"name": "zoom", "value": nil, "on": []M{
+			{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [%s, %s] : zoom", far, from, to)},
+			{"events": "dblclick", "update": "null"},
+		}}
+	}
+	inside := "x() >= 0 && x() <= width && y() >= 0 && y() <= height"
+	s.Params = append(s.Params, M{"name": "drag", "value": nil, "on": []M{
+		{"events": "mousedown", "update": inside + " ? [x(), x()] : null"},
+		{"events": "[mousedown, window:mouseup] > window:mousemove", "update": "drag ? [drag[0], clamp(x(), 0, width)] : null"},
+		{"events": M{"signal": done["name"]}, "update": "null"},
+	}}, done)
+	s.Layer = append(s.Layer, Spec{
+		Data: M{"name": "dragged", "values": []M{{}}},
+		Mark: M{"type": "rect", "color": "#69707D", "tooltip": nil, "opacity": M{"expr": far + " ? 0.2 : 0"}},
+		Encoding: M{"x": M{"value": M{"expr": "drag ? drag[0] : 0"}}, "x2": M{"value": M{"expr": "drag ? drag[1] : 0"}},
+			"y": M{"value": 0}, "y2": M{"value": M{"expr": "height"}}},
+	})
+	return s
+}
+
+// clicked does what the expression says, over the row behind the mark of that type that is clicked.
+func clicked(expr, mark string) []M {
+	if expr == "" {
+		return nil
+	}
+	return []M{{"name": "clicked", "value": nil, "on": []M{{"events": mark + ":click", "update": "datum ? [" + expr + ", now()] : null"}}}}
+}
+
+func cursor(click string) any {
+	if click == "" {
+		return nil
+	}
+	return "pointer"
+}

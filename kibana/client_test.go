@@ -1,0 +1,366 @@
+package kibana
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/kibana/kibanatest"
+)
+
+// large is what a search has to be small on.
+var large = kibanatest.Size{
+	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "fio.job": 20, "fio.direction": 3, "fio.kind": 3, "probe.target": 50, "probe.operation": 8},
+	Shards: 12, Quantum: time.Second, Lowest: 100, Highest: 10e9,
+}
+
+// The most that HDR may take, in bytes and structures.
+const (
+	mostOfRequest    = 16 << 20
+	mostOfDashboard  = 64 << 20
+	mostOfStructures = 400
+)
+
+// asked is a search of a panel as the bundle has it, before anything is filled in.
+type asked struct {
+	name, index string
+	body        map[string]any
+	context     bool // it takes the dashboard's filters and controls
+	timed       bool
+}
+
+func (b *parsed) requests(o *kibanatest.Object) (out []asked) {
+	if out, ok := b.asked[o]; ok {
+		return out
+	}
+	defer func() { b.asked[o] = out }()
+	for _, d := range vegaData(kibanatest.Spec(o)) {
+		u := obj(d, "url")
+		out = append(out, asked{str(d, "name"), str(u, "index"), obj(u, "body"), u["%context%"] == true, u["%timefield%"] != nil})
+	}
+	if o.Type == typeLens {
+		fields := func(pattern string) map[string]string {
+			kind, _ := kindOfPattern(pattern)
+			return fieldTypes[kind]
+		}
+		p, err := b.space.Lens(o, kibanatest.State{}, fields, time.Minute)
+		if err != nil {
+			b.fault(nil, "%s: %v", o.ID, err)
+			return nil
+		}
+		view := b.space.Find(typeDataView, o.Ref("indexpattern-datasource-layer-main").ID)
+		out = append(out, asked{"main", p.Request.Index, p.Request.Body, true, str(view.Attributes, "timeFieldName") != ""})
+	}
+	return out
+}
+
+// vegaData are the data of a specification that are searches.
+func vegaData(spec any) (out []map[string]any) {
+	switch v := spec.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, vegaData(e)...)
+		}
+	case map[string]any:
+		if obj(v, "url") != nil {
+			return []map[string]any{v}
+		}
+		for _, k := range keys(v) {
+			out = append(out, vegaData(v[k])...)
+		}
+	}
+	return out
+}
+
+// eachPanel visits every panel of every dashboard.
+func (b *parsed) eachPanel(f func(d *kibanatest.Object, p kibanatest.Panel)) {
+	for _, d := range b.space.Of(typeDashboard) {
+		for _, p := range b.space.Panels(d) {
+			if p.Object != nil {
+				f(d, p)
+			}
+		}
+	}
+}
+
+var clickedField = regexp.MustCompile(`term: \{'([^']+)'`)
+
+// clickable are the fields whose values a click on a panel hands on.
+func clickable(o *kibanatest.Object) (out []string) {
+	if spec := kibanatest.Spec(o); spec != nil {
+		whole, _ := json.Marshal(spec["params"])
+		for _, hit := range clickedField.FindAllStringSubmatch(string(whole), -1) {
+			out = append(out, hit[1])
+		}
+		return out
+	}
+	for _, c := range obj(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columns") {
+		if str(c, "operationType") == "terms" {
+			out = append(out, str(c, "sourceField"))
+		}
+	}
+	return out
+}
+
+// clientChecks are what a user would see go wrong in Kibana, found with a model of its client.
+var clientChecks = []bundleCheck{
+	{"vega answers", func(b *parsed) {
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			if kibanatest.Spec(p.Object) == nil {
+				return
+			}
+			now := time.Now()
+			panel, err := kibanatest.Vega(p.Object, b.space.Open(d, now.Add(-time.Hour), now))
+			if err != nil {
+				b.fault(nil, "%s: %v", p.Object.ID, err)
+				return
+			}
+			var answers []kibanatest.M
+			for i := range panel.Requests {
+				answers = append(answers, kibanatest.M{"answer": i})
+			}
+			if err = panel.Draw(answers); err != nil {
+				b.fault(nil, "%s: %v", p.Object.ID, err)
+			}
+		})
+	}},
+	{"no data in words", func(b *parsed) {
+		b.eachPanel(func(_ *kibanatest.Object, p kibanatest.Panel) {
+			spec := kibanatest.Spec(p.Object)
+			if spec == nil {
+				return
+			}
+			whole, _ := json.Marshal(spec)
+			if !strings.Contains(string(whole), `"text":{"value":"no data"}`) {
+				b.fault(nil, "%s never says so", p.Object.ID)
+			}
+			for _, data := range vegaData(spec) {
+				if data["format"] != nil {
+					b.fault(nil, "%s: %s reads %v of a reply that may lack it", p.Object.ID, str(data, "name"), data["format"])
+				}
+			}
+		})
+	}},
+	{"lens and vega", func(b *parsed) {
+		for _, o := range b.space.Of(typeVisualization) {
+			if typ := str(o.Attributes, "visState", "type"); typ != "vega" {
+				b.fault(nil, "%s is of the type %q", o.ID, typ)
+			}
+		}
+	}},
+	{"controls reach panels", func(b *parsed) {
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			for _, r := range b.requests(p.Object) {
+				kind, _ := kindOfPattern(r.index)
+				for _, c := range b.space.Controls(d) {
+					// limits are of all hosts together, and not there for one
+					if r.context && esType(kind, c.Field) == "" {
+						b.fault(nil, "%s: %s of %s has no %s, which a control chooses", d.ID, r.name, p.Object.ID, c.Field)
+					}
+				}
+			}
+		})
+	}},
+	{"links bring nothing", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			now := time.Now()
+			st := b.space.Open(d, now.Add(-time.Hour), now)
+			for _, c := range b.space.Controls(d) {
+				st = st.Choose(c.Field, "chosen")
+			}
+			for _, w := range b.space.Links(d) {
+				if w.To == nil {
+					b.fault(nil, "%s: %q leads nowhere", d.ID, w.Label)
+				} else if next := b.space.Follow(st, w); len(next.Pills) > 0 {
+					b.fault(nil, "%s: %q brings %v", d.ID, w.Label, next.Pills)
+				}
+			}
+			for _, p := range b.space.Panels(d) {
+				for _, w := range p.Clicks {
+					if w.To != nil {
+						if next := b.space.Follow(st, w); len(next.Pills) > 0 {
+							b.fault(nil, "%s: %q brings %v", d.ID, w.Label, next.Pills)
+						}
+					}
+				}
+			}
+		}
+	}},
+	{"clicks arrive", func(b *parsed) {
+		b.eachPanel(func(_ *kibanatest.Object, p kibanatest.Panel) {
+			fields := clickable(p.Object)
+			for _, w := range p.Clicks {
+				if len(fields) == 0 || w.To == nil {
+					b.fault(nil, "%s: nothing to click for %q", p.Object.ID, w.Label)
+					continue
+				}
+				for _, there := range b.space.Panels(w.To) {
+					for _, r := range b.requests(there.Object) {
+						kind, _ := kindOfPattern(r.index)
+						for _, f := range fields {
+							if r.context && esType(kind, f) == "" {
+								b.fault(nil, "%s brings %s, which %s of %s has not", p.Object.ID, f, r.name, there.Object.ID)
+							}
+						}
+					}
+				}
+			}
+		})
+	}},
+	{"the same run", func(b *parsed) {
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			if !slices.Contains([]string{"fio-one-run", "fio-one-host", "fio-kinds"}, d.ID) {
+				return
+			}
+			for _, r := range b.requests(p.Object) {
+				if kind, _ := kindOfPattern(r.index); kind == esmodel.KindEvent {
+					continue
+				}
+				aggs := obj(r.body, "aggs")
+				if r.timed || len(aggs) != 1 {
+					b.fault(nil, "%s: %s is of a time range, or of several aggregations", p.Object.ID, r.name)
+				}
+				for _, name := range keys(aggs) {
+					terms := obj(aggs, name, "terms")
+					if str(terms, "field") != "run.id" || terms["size"] != 1.0 || obj(terms, "order")["_key"] != nil {
+						b.fault(nil, "%s: %s is not of one run: %v", p.Object.ID, r.name, terms)
+					}
+					for by := range obj(terms, "order") {
+						of := obj(aggs, name, "aggs", by)
+						if str(of, "min", "field") != timeField && str(of, "max", "field") != "run.start" {
+							b.fault(nil, "%s: %s takes the run by %v", p.Object.ID, r.name, of)
+						}
+					}
+				}
+			}
+		})
+	}},
+	{"memory", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			sum := 0.0
+			for _, p := range b.space.Panels(d) {
+				if p.Object == nil {
+					continue
+				}
+				for _, r := range b.requests(p.Object) {
+					n, bytes := large.HDR(r.body)
+					sum += bytes
+					if bytes > mostOfRequest || n > mostOfStructures {
+						b.fault(nil, "%s: %s holds %d HDR structures, %.0f MB", p.Object.ID, r.name, n, bytes/(1<<20))
+					}
+				}
+			}
+			if sum > mostOfDashboard {
+				b.fault(nil, "%s holds %.0f MB of HDR", d.ID, sum/(1<<20))
+			}
+		}
+	}},
+	{"hosts by exact documents", func(b *parsed) {
+		b.eachPanel(func(_ *kibanatest.Object, p kibanatest.Panel) {
+			for _, r := range b.requests(p.Object) {
+				eachAgg(r.body, func(typ string, agg, whole map[string]any) {
+					if typ != "terms" || str(agg, "field") != "host.name" || agg["size"] == 1.0 {
+						return
+					}
+					for by := range obj(agg, "order") {
+						if kind, _ := kindOfPattern(r.index); kind != esmodel.KindPercentiles || obj(whole, "aggs", by, "max") == nil {
+							b.fault(nil, "%s: hosts by %v of %s", p.Object.ID, agg["order"], r.index)
+						}
+					}
+				})
+			}
+		})
+	}},
+	{"hands", func(b *parsed) {
+		b.eachPanel(func(_ *kibanatest.Object, p kibanatest.Panel) {
+			spec := kibanatest.Spec(p.Object)
+			if spec == nil {
+				return
+			}
+			whole, _ := json.Marshal(spec["params"])
+			sets := strings.Contains(string(whole), "kibanaSetTimeFilter")
+			all, adds := true, strings.Contains(string(whole), "kibanaAddFilter")
+			for _, r := range b.requests(p.Object) {
+				all = all && r.timed
+			}
+			body, _ := json.Marshal(spec["layer"])
+			overTime := strings.Contains(string(body), `"field":"t"`)
+			if sets != (all && overTime) || sets && len(p.Clicks) > 0 {
+				b.fault(nil, "%s: setting the time range is %v, following it %v", p.Object.ID, sets, all)
+			}
+			if adds != (len(p.Clicks) > 0) {
+				b.fault(nil, "%s: a click hands on a filter: %v; it opens %d dashboards", p.Object.ID, adds, len(p.Clicks))
+			}
+			if zooms := strings.Contains(string(whole), `"zoom"`); overTime && !sets && !zooms {
+				b.fault(nil, "%s: a drag does nothing", p.Object.ID)
+			}
+		})
+	}},
+	{"tags", func(b *parsed) {
+		for _, o := range b.space.Objects {
+			if o.Type == typeLens || o.Type == typeVisualization || o.Type == typeDashboard {
+				if !slices.ContainsFunc(o.References, func(r kibanatest.Reference) bool { return r.Type == typeTag && r.Name == "tag-"+r.ID }) {
+					b.fault(nil, "%s %s has none", o.Type, o.ID)
+				}
+			}
+		}
+	}},
+	{"latest runs first", func(b *parsed) {
+		o := b.space.Find(typeLens, "fio-compare-runs")
+		if o == nil {
+			return
+		}
+		by := str(o.Attributes, "state", "visualization", "sorting", "columnId")
+		column := obj(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columns", by)
+		order := list(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columnOrder")
+		if str(column, "dataType") != "date" || str(column, "operationType") != "max" || str(column, "sourceField") != "run.start" || order[0] != "name" {
+			b.fault(nil, "sorted by %v, columns %v", column, order)
+		}
+	}},
+}
+
+// The memory that HDR takes, as docs/kibana.md prints it.
+func TestMemoryTable(t *testing.T) {
+	const page, begin, end = "../docs/kibana.md", "<!-- memory -->\n", "<!-- /memory -->"
+	b := parse(write(t, "fio"))
+	var table strings.Builder
+	table.WriteString("| dashboard | panel | HDR structures | digits | MB |\n|---|---|---:|---:|---:|\n")
+	digits := regexp.MustCompile(`"number_of_significant_value_digits":(\d)`)
+	for _, d := range b.space.Of(typeDashboard) {
+		sum := 0.0
+		for _, p := range b.space.Panels(d) {
+			for _, r := range b.requests(p.Object) {
+				n, bytes := large.HDR(r.body)
+				if sum += bytes; n > 0 {
+					body, _ := json.Marshal(r.body)
+					fmt.Fprintf(&table, "| %s | %s | %d | %s | %.1f |\n", d.Title(), p.Object.Title(), n, digits.FindSubmatch(body)[1], bytes/(1<<20))
+				}
+			}
+		}
+		if sum > 0 {
+			fmt.Fprintf(&table, "| %s | **all** | | | %.1f |\n", d.Title(), sum/(1<<20))
+		}
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	was, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the table", page)
+	}
+	if *update {
+		if err = os.WriteFile(page, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if was != table.String() {
+		t.Errorf("%s has another table (-update writes it anew):\n%s", page, table.String())
+	}
+}

@@ -1,0 +1,98 @@
+package kibanatest
+
+import (
+	"math"
+	"time"
+)
+
+// Size is what a cluster holds, as far as the memory of a search depends on it.
+type Size struct {
+	Values  map[string]int // how many there are of a field's
+	Shards  int            // months that a search without a time range touches
+	Quantum time.Duration
+	Lowest  float64 // of what percentiles are asked of
+	Highest float64
+}
+
+// HDR is how many HdrHistogram structures a search keeps at once, on all shards together, and their bytes.
+//
+// Elasticsearch keeps one for each bucket that has documents and each percentiles aggregation with "hdr",
+// however many percentiles that asks for. A terms aggregation makes buckets of every value that matches, unless
+// breadth_first defers what is below: then of those that a shard returns.
+func (z Size) HDR(body M) (structures int, bytes float64) {
+	return z.hdr(Obj(body, "aggs"), 1, z.Shards)
+}
+
+func (z Size) hdr(aggs M, buckets, shards int) (structures int, bytes float64) {
+	for _, name := range sortedKeys(aggs) {
+		agg := Obj(aggs, name)
+		here, on := buckets, shards
+		for kind, v := range agg {
+			switch kind {
+			case "terms":
+				here *= z.terms(Obj(v), Obj(agg, "aggs"))
+			case "date_histogram":
+				here, on = here*z.timeBuckets(Obj(v)), 1 // a time is in one month
+			case "histogram", "auto_date_histogram":
+				here *= 1000
+			case "filters":
+				here *= len(Obj(v, "filters"))
+			case "percentiles":
+				if digits, ok := At(v, "hdr", "number_of_significant_value_digits").(float64); ok {
+					structures += buckets * shards
+					bytes += float64(buckets*shards) * z.structure(int(digits))
+				}
+			}
+		}
+		s, b := z.hdr(Obj(agg, "aggs"), here, on)
+		structures, bytes = structures+s, bytes+b
+	}
+	return structures, bytes
+}
+
+func (z Size) terms(t, below M) int {
+	all, known := z.Values[Str(t, "field")]
+	if !known {
+		all = 1000
+	}
+	size, ok := At(t, "size").(float64)
+	if !ok {
+		size = 10
+	}
+	returned, ok := At(t, "shard_size").(float64)
+	if !ok {
+		returned = size*1.5 + 10
+	}
+	if Str(t, "collect_mode") != "breadth_first" {
+		return all
+	}
+	for by := range Obj(t, "order") {
+		if At(below, by, "percentiles") != nil {
+			return all // what is ordered by is not deferred
+		}
+	}
+	return min(all, int(returned))
+}
+
+// timeBuckets is the largest number that hold documents, over all time ranges that a user may choose.
+func (z Size) timeBuckets(h M) int {
+	most := 0
+	n, auto := At(h, "interval", "%autointerval%").(float64)
+	if !auto {
+		return math.MaxInt16 // of any range
+	}
+	for d := time.Second; d < 20*365*24*time.Hour; d += d/200 + time.Second {
+		length := max(Length(RoundInterval(time.Duration(float64(d)/n))), z.Quantum)
+		most = max(most, int(math.Ceil(float64(d)/float64(length))))
+	}
+	return most
+}
+
+// structure is the bytes of a DoubleHistogram that covers Lowest to Highest
+// (HdrHistogram/HdrHistogram src/main/java/org/HdrHistogram/AbstractHistogram.java: counts of 8 bytes, half as
+// many for each doubling as there are sub-buckets, which are the power of two from twice 10^digits on).
+func (z Size) structure(digits int) float64 {
+	subBuckets := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(digits))))
+	doublings := math.Ceil(math.Log2(z.Highest/z.Lowest)) + 2
+	return 8 * doublings * subBuckets / 2
+}

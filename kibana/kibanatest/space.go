@@ -1,0 +1,249 @@
+package kibanatest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Reference is how an object names another one.
+type Reference struct {
+	Type, ID, Name string
+}
+
+// Object is a saved object.
+type Object struct {
+	Type, ID   string
+	Attributes M
+	References []Reference
+
+	spec   M
+	panels []any
+}
+
+// Ref is what a name of the object refers to; its zero value where there is none.
+func (o *Object) Ref(name string) Reference {
+	for _, r := range o.References {
+		if r.Name == name {
+			return r
+		}
+	}
+	return Reference{}
+}
+
+// Title is the object's title.
+func (o *Object) Title() string { return Str(o.Attributes, "title") }
+
+// Space is a Kibana space after an import.
+type Space struct {
+	Objects []*Object
+}
+
+// Import reads an export. Kibana imports all or nothing where a data view is missing; a reference to anything
+// else may dangle (src/core/packages/saved-objects/import-export-server-internal/src/import/lib/validate_references.ts).
+func Import(ndjson []byte) (*Space, error) {
+	s := &Space{}
+	for line := range bytes.Lines(ndjson) {
+		var o struct {
+			Object
+			Exported *int `json:"exportedCount"`
+		}
+		if err := json.Unmarshal(line, &o); err != nil {
+			return nil, err
+		}
+		if o.Exported != nil {
+			continue
+		}
+		if s.Find(o.Type, o.ID) != nil {
+			return nil, fmt.Errorf("%s %s is there twice", o.Type, o.ID)
+		}
+		s.Objects = append(s.Objects, &o.Object)
+	}
+	for _, o := range s.Objects {
+		for _, r := range o.References {
+			if r.Type == "index-pattern" && s.Find(r.Type, r.ID) == nil {
+				return nil, fmt.Errorf("%s %s: data view %s is missing", o.Type, o.ID, r.ID)
+			}
+		}
+	}
+	return s, nil
+}
+
+// Find is the object of a type and id, nil without one.
+func (s *Space) Find(typ, id string) *Object {
+	for _, o := range s.Objects {
+		if o.Type == typ && o.ID == id {
+			return o
+		}
+	}
+	return nil
+}
+
+// Of are the objects of a type.
+func (s *Space) Of(typ string) (out []*Object) {
+	for _, o := range s.Objects {
+		if o.Type == typ {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Control is a choice above the panels of a dashboard.
+type Control struct {
+	ID, Field, Title string
+	View             *Object
+	Preset           []string
+}
+
+// Controls are a dashboard's, in their order. The data view comes from a reference
+// (src/plugins/controls/common/options_list/options_list_persistable_state.ts).
+func (s *Space) Controls(d *Object) (out []Control) {
+	all := Obj(d.Attributes, "controlGroupInput", "panelsJSON")
+	order := func(id string) float64 { f, _ := At(all, id, "order").(float64); return f }
+	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b string) int { return int(order(a) - order(b)) }) {
+		c := Control{ID: id, Field: Str(all, id, "explicitInput", "fieldName"), Title: Str(all, id, "explicitInput", "title"),
+			View: s.Find("index-pattern", d.Ref("controlGroup_"+id+":optionsListDataView").ID)}
+		for _, v := range List(all, id, "explicitInput", "selectedOptions") {
+			c.Preset = append(c.Preset, fmt.Sprint(v))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// State is what a user has set on a dashboard.
+type State struct {
+	Dashboard *Object
+	Pills     []M                 // filters, as Elasticsearch's queries
+	Selected  map[string][]string // by the control's field
+	From, To  time.Time
+}
+
+// Open opens a dashboard as it was saved: with the presets of its controls; the time range is the caller's.
+func (s *Space) Open(d *Object, from, to time.Time) State {
+	st := State{Dashboard: d, Selected: map[string][]string{}, From: from, To: to}
+	for _, c := range s.Controls(d) {
+		if len(c.Preset) > 0 {
+			st.Selected[c.Field] = c.Preset
+		}
+	}
+	return st
+}
+
+// Choose is the state after values were chosen in the control of a field.
+func (st State) Choose(field string, values ...string) State {
+	st.Selected = maps.Clone(st.Selected)
+	st.Selected[field] = values
+	return st
+}
+
+// Filters are what every panel gets: pills and the selections of controls, joined by AND
+// (src/plugins/controls/public/options_list/embeddable/options_list_embeddable.tsx: buildPhrasesFilter; all
+// panels, whatever their data view: src/plugins/dashboard/public/dashboard_container/embeddable/integrations/
+// controls/sync_dashboard_control_group.ts).
+func (st State) Filters() (out []M) {
+	out = append(out, st.Pills...)
+	for _, field := range slices.Sorted(maps.Keys(st.Selected)) {
+		if values := st.Selected[field]; len(values) > 0 {
+			should := []any{}
+			for _, v := range values {
+				should = append(should, M{"match_phrase": M{field: v}})
+			}
+			out = append(out, M{"bool": M{"should": should, "minimum_should_match": 1}})
+		}
+	}
+	return out
+}
+
+// Panel is a panel of a dashboard that draws something.
+type Panel struct {
+	Index  string
+	Object *Object // nil if the reference leads nowhere: Kibana shows a broken panel
+	Clicks []Way   // what a click on a value opens
+}
+
+// Way leads from one dashboard to another.
+type Way struct {
+	Label          string
+	To             *Object
+	CurrentFilters bool
+}
+
+func (o *Object) list() []any {
+	if o.panels == nil {
+		o.panels = List(o.Attributes, "panelsJSON")
+	}
+	return o.panels
+}
+
+// Panels are those that draw something
+// (src/plugins/dashboard/common/dashboard_container/persistable_state/dashboard_container_references.ts).
+func (s *Space) Panels(d *Object) (out []Panel) {
+	for _, p := range d.list() {
+		if Str(p, "type") == "links" {
+			continue
+		}
+		index := Str(p, "panelIndex")
+		panel := Panel{Index: index, Object: s.find(d.Ref(index + ":" + Str(p, "panelRefName")))}
+		for _, e := range List(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
+			name := index + ":drilldown:" + Str(e, "action", "factoryId") + ":" + Str(e, "eventId") + ":dashboardId"
+			all, _ := At(e, "action", "config", "useCurrentFilters").(bool)
+			panel.Clicks = append(panel.Clicks, Way{Str(e, "action", "name"), s.find(d.Ref(name)), all})
+		}
+		out = append(out, panel)
+	}
+	return out
+}
+
+func (s *Space) find(r Reference) *Object { return s.Find(r.Type, r.ID) }
+
+// Links are the links on top of a dashboard
+// (src/plugins/links/public/components/dashboard_link/dashboard_link_component.tsx).
+func (s *Space) Links(d *Object) (out []Way) {
+	for _, p := range d.list() {
+		for _, l := range List(p, "embeddableConfig", "attributes", "links") {
+			all, _ := At(l, "options", "useCurrentFilters").(bool)
+			out = append(out, Way{Str(l, "label"), s.find(d.Ref(Str(p, "panelIndex") + ":" + Str(l, "destinationRefName"))), all})
+		}
+	}
+	return out
+}
+
+// Follow is where a way leads: the destination as it was saved, and with it what was clicked. With current
+// filters the pills and the selections of controls come along, as pills
+// (src/plugins/dashboard/public/dashboard_app/locator/get_dashboard_locator_params.ts: "preserve all the filters
+// (pinned, unpinned, and from controls)"; x-pack/plugins/dashboard_enhanced/public/services/drilldowns/
+// embeddable_to_dashboard_drilldown/embeddable_to_dashboard_drilldown.tsx adds those of the event).
+func (s *Space) Follow(st State, w Way, clicked ...M) State {
+	next := s.Open(w.To, st.From, st.To)
+	if w.CurrentFilters {
+		next.Pills = st.Filters()
+	}
+	next.Pills = append(next.Pills, clicked...)
+	return next
+}
+
+// Pattern is the index pattern behind a data view.
+func Pattern(view *Object) string { return Str(view.Attributes, "title") }
+
+// Fields are the types of an index pattern's fields, empty as long as no index matches
+// (src/plugins/data_views/server/fetcher/lib/es_api.ts: _field_caps with allow_no_indices).
+type Fields func(pattern string) map[string]string
+
+// Request is a search. Kibana sends each with ignore_unavailable, so that a missing index is an empty answer
+// (src/plugins/data/server/search/strategies/es_search/request_utils.ts).
+type Request struct {
+	Name  string // of the answer
+	Index string
+	Body  M
+}
+
+// Path is the request's, below Elasticsearch's address.
+func (r Request) Path() string {
+	return "/" + strings.TrimPrefix(r.Index, "/") + "/_search?ignore_unavailable=true&track_total_hits=true"
+}
