@@ -116,7 +116,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	}
 	u.User, u.Path, u.RawPath = nil, strings.TrimRight(u.Path, "/"), ""
 	k := &conn{Config: c, root: u}
-	if err := k.status(ctx); err != nil {
+	if err = k.status(ctx); err != nil {
 		return nil, err
 	}
 	if c.Space == "" || c.Space == "default" {

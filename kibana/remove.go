@@ -46,7 +46,7 @@ func Remove(ctx context.Context, c Config, prefix string) (objects, rules int, e
 		return 0, 0, err
 	}
 	for _, r := range alertRules(prefix, c.Space) {
-		err := k.call(ctx, apiCall{method: http.MethodDelete, path: "/api/alerting/rule/" + r.id}, nil)
+		err = k.call(ctx, apiCall{method: http.MethodDelete, path: "/api/alerting/rule/" + r.id}, nil)
 		var refused *ImportError
 		switch {
 		case err == nil:
@@ -81,7 +81,7 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 				OriginID string `json:"originId"`
 			} `json:"saved_objects"`
 		}
-		if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/saved_objects/_find", query: url.Values{
+		if err = k.call(ctx, apiCall{method: http.MethodGet, path: "/api/saved_objects/_find", query: url.Values{
 			"type": slices.Sorted(maps.Keys(types)), "fields": {"title"}, "per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}}, &reply); err != nil {
 			return 0, err
 		}

@@ -171,9 +171,9 @@ func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
 	}
 	prefix := c.String("index-prefix")
 	if c.Bool("remove") {
-		objects, rules, err := kibana.Remove(ctx, k, prefix)
+		objects, rules, failed := kibana.Remove(ctx, k, prefix)
 		u.say("info", "removed    %d objects and %d alert rules from Kibana", objects, rules)
-		return trusted(k, err)
+		return trusted(k, failed)
 	}
 	done, err := kibana.Import(ctx, k, prefix)
 	if err != nil {
