@@ -49,7 +49,14 @@ type cells struct {
 	held  int // histograms held, for the memory bound
 	spare []*fiohist.Hist
 	used  []*cell // what take returned and nobody needs any more
+	// pack has quanta packed once the next but one is begun: with many logs those that wait
+	// for the other logs are most of all memory.
+	pack   bool
+	packed [ingest.Directions]int64 // quanta before this one are
 }
+
+// maxSpare is how many empty histograms are kept where quanta are packed.
+const maxSpare = 8
 
 // hist is the histogram to add to, or an error if the quantum is closed.
 func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
@@ -71,8 +78,23 @@ func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
 		h = c.free()
 		c.at[i][d] = h
 		c.held++
+		c.packBefore(q-1, d)
 	}
 	return h, nil
+}
+
+// packBefore packs the quanta before q of a direction.
+func (c *cells) packBefore(q int64, d ingest.Direction) {
+	if !c.pack {
+		return
+	}
+	for k := max(c.packed[d], c.first); k < q; k++ {
+		if cl := c.at[k-c.first]; cl != nil && cl[d] != nil && !cl[d].Packed() {
+			c.spare = append(c.spare, cl[d])
+			cl[d] = cl[d].Pack()
+		}
+	}
+	c.packed[d] = max(c.packed[d], q)
 }
 
 // take removes and returns the quanta before end; nil stands for one without I/O.
@@ -100,7 +122,7 @@ func (c *cells) free() *fiohist.Hist {
 			continue
 		}
 		for _, h := range cl {
-			if h != nil {
+			if h != nil && !h.Packed() && (!c.pack || len(c.spare) < maxSpare) {
 				c.spare = append(c.spare, h)
 			}
 		}

@@ -208,8 +208,8 @@ func TestKeptHeads(t *testing.T) {
 			}
 			defer p.Close()
 			for _, l := range p.logs {
-				if l.keeps != tt.want || (len(l.head) > 0) != tt.want || l.again == tt.want || (l.in != nil) != tt.want {
-					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, len(l.head), l.again, l.in != nil, tt.want)
+				if l.keeps != tt.want || (l.head.records > 0) != tt.want || l.again == tt.want || (l.in != nil) != tt.want {
+					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, l.head.records, l.again, l.in != nil, tt.want)
 				}
 			}
 		})

@@ -190,14 +190,14 @@ type logState struct {
 	index int              // in Run.Logs
 	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in    *opened
-	pipe  bool             // reading may wait for whoever writes
-	keeps bool             // it is a pipe, or goes on after the head as if it were one
-	file  *ingest.File     // as it was opened first; nil: standard input
-	scan  *scan            // of the whole log, where damage was suspected
-	head  []*ingest.Record // if kept: read to learn about the log, not yet placed
-	again bool             // it is to be read from its start
-	more  bool             // there is more in the log than the head
-	ahead int              // parsers that may read ahead
+	pipe  bool         // reading may wait for whoever writes
+	keeps bool         // it is a pipe, or goes on after the head as if it were one
+	file  *ingest.File // as it was opened first; nil: standard input
+	scan  *scan        // of the whole log, where damage was suspected
+	head  kept         // if kept: read to learn about the log, not yet placed
+	again bool         // it is to be read from its start
+	more  bool         // there is more in the log than the head
+	ahead int          // parsers that may read ahead
 	eof   bool
 
 	dirs  [ingest.Directions]direction
@@ -251,10 +251,8 @@ type direction struct {
 
 // next is the next record, from the head or from the file.
 func (l *logState) next() (*ingest.Record, error) {
-	if len(l.head) > 0 {
-		r := l.head[0]
-		l.head = l.head[1:]
-		return r, nil
+	if l.head.records > 0 {
+		return l.head.next(), nil
 	}
 	return l.read()
 }
@@ -317,7 +315,7 @@ func (l *logState) advance(target int64, quota int) error {
 // of memory. A pipe keeps its own, which is small: how much it hands out at a time
 // depends on who writes, and the rounds must not.
 func (l *logState) rests() bool {
-	if len(l.head) > 0 || l.pipe || l.in == nil {
+	if l.head.records > 0 || l.pipe || l.in == nil {
 		return true
 	}
 	l.in.reader.Park()

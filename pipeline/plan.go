@@ -361,9 +361,7 @@ func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
 		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once", "pass --repair or --no-repair")
 	}
 	s := new(scan)
-	for _, r := range l.head {
-		s.feed(r)
-	}
+	l.head.each(s.feed)
 	return s, nil
 }
 

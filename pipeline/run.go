@@ -26,6 +26,9 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 	r := &rounds{Plan: p, sink: sink, merge: newMerger(p.Run, &p.grid, p.logs), done: p.grid.first}
 	// Half is for what is being read, half for what is being added up.
 	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
+	for _, l := range p.logs {
+		l.align.cells.pack = quota == 0
+	}
 	var ready batch
 	for target := p.grid.start(p.grid.first + 1); ; {
 		var going []*logState

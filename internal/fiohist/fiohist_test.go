@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -384,4 +385,55 @@ func FuzzHist(f *testing.F) {
 			t.Fatalf("mean %v outside [%v, %v]", s.Mean, s.Min, s.Max)
 		}
 	})
+}
+
+// TestPack: a packed histogram is the same to whoever reads it, and adds up to the same
+// bits as one that is not.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	g, err := GeometryOf(1856)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(seed uint64, pack bool) *Hist {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		h := new(Hist)
+		for range rng.IntN(300) {
+			h.Add(rng.IntN(1856), rng.Float64()*100)
+		}
+		if pack {
+			return h.Pack()
+		}
+		return h
+	}
+	same := func(what string, a, b *Hist) {
+		t.Helper()
+		ai, an := a.Sparse(nil, nil)
+		bi, bn := b.Sparse(nil, nil)
+		if !slices.Equal(ai, bi) || !slices.Equal(an, bn) || a.Sum() != b.Sum() || a.Empty() != b.Empty() || a.Count(700) != b.Count(700) {
+			t.Errorf("%s: %v %v, want %v %v", what, bi, bn, ai, an)
+		}
+		if sa, sb := a.Stats(g, []float64{50, 99}, Limits{}), b.Stats(g, []float64{50, 99}, Limits{}); !reflect.DeepEqual(sa, sb) {
+			t.Errorf("%s: %v, want %v", what, sb, sa)
+		}
+	}
+	for seed := range uint64(50) {
+		same("read", made(seed, false), made(seed, true))
+		var plain, from Hist
+		to := made(seed, true)
+		plain.AddHist(made(seed, false))
+		from.AddHist(made(seed, true))
+		for _, h := range []*Hist{&plain, &from, to} {
+			h.AddHist(made(seed+1, h == &from))
+			h.Add(5, 0.1)
+		}
+		same("added from", &plain, &from)
+		same("added to", &plain, to)
+		if to.Packed() || !to.Pack().Packed() {
+			t.Error("packed or not")
+		}
+		to = to.Pack()
+		to.Reset()
+		same("emptied", new(Hist), to)
+	}
 }

@@ -24,10 +24,38 @@ type page [pageSize]float64
 // slower to add to). Two thirds of a page are 0 all the same, so whoever reads goes
 // by the bits of set. A Hist must not be copied after first use.
 type Hist struct {
-	pages [maxPages]*page
-	set   [maxPages]uint64 // by page: the buckets that were added to
-	spare []*page          // of anything
-	made  int              // pages and spare pages
+	pages   [maxPages]*page
+	set     [maxPages]uint64 // by page: the buckets that were added to
+	spare   []*page          // of anything
+	made    int              // pages and spare pages
+	*packed                  // instead of pages, or nil
+}
+
+// packed are the buckets that are not 0.
+type packed struct {
+	index []uint16
+	n     []float64
+}
+
+// Pack returns a histogram of the same counts that takes as little memory as it can until
+// something is added to it: 10 bytes a bucket that is not 0.
+func (h *Hist) Pack() *Hist {
+	filled := 0
+	h.Each(func(int, float64) { filled++ })
+	p := new(packed)
+	p.index, p.n = h.Sparse(make([]uint16, 0, filled), make([]float64, 0, filled))
+	return &Hist{packed: p}
+}
+
+// Packed says that h is as Pack made it.
+func (h *Hist) Packed() bool { return h.packed != nil }
+
+// unpack makes pages.
+func (h *Hist) unpack() {
+	if p := h.packed; p != nil {
+		h.packed = nil
+		h.AddAll(p.index, p.n, 0, 1)
+	}
 }
 
 // Reset makes h empty and keeps its memory.
@@ -39,6 +67,7 @@ func (h *Hist) Reset() {
 		}
 	}
 	clear(h.set[:])
+	h.packed = nil
 }
 
 // open makes page n, which is not there, of anything: memory that is new must be written
@@ -75,6 +104,7 @@ func (h *Hist) page(n int) *page {
 
 // Add adds w I/Os to bucket i.
 func (h *Hist) Add(i int, w float64) {
+	h.unpack()
 	h.page(i >> pageBits)[i&(pageSize-1)] += w
 	h.set[i>>pageBits] |= 1 << (i & (pageSize - 1))
 }
@@ -84,6 +114,7 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 	if len(index) == 0 {
 		return
 	}
+	h.unpack()
 	at, set := int(index[0])>>shift>>pageBits, uint64(0) // set in memory would be waited for
 	// No more pages than that, for new memory costs more than adding up: what comes next will look like this.
 	if h.made == 0 {
@@ -115,6 +146,11 @@ func (h *Hist) AddHist(o *Hist) {
 	if o == nil {
 		return
 	}
+	if o.packed != nil {
+		h.AddAll(o.index, o.n, 0, 1)
+		return
+	}
+	h.unpack()
 	if h.made == 0 {
 		h.more(o.made - len(o.spare))
 	}
@@ -141,6 +177,7 @@ func (p *page) addEach(q *page) {
 
 // Count is the count of bucket i.
 func (h *Hist) Count(i int) float64 {
+	h.unpack()
 	if p := h.pages[i>>pageBits]; p != nil {
 		return p[i&(pageSize-1)]
 	}
@@ -149,6 +186,12 @@ func (h *Hist) Count(i int) float64 {
 
 // Each calls f for every bucket that is not 0, in ascending order.
 func (h *Hist) Each(f func(i int, w float64)) {
+	if h.packed != nil {
+		for k, i := range h.index {
+			f(int(i), h.n[k])
+		}
+		return
+	}
 	for n, set := range h.set {
 		for p := h.pages[n]; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
@@ -161,6 +204,9 @@ func (h *Hist) Each(f func(i int, w float64)) {
 
 // Sparse appends the buckets that Each tells of to index, and their counts to n.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
+	if h.packed != nil {
+		return append(index, h.index...), append(n, h.n...)
+	}
 	for pg, set := range h.set {
 		for p := h.pages[pg]; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
@@ -187,7 +233,7 @@ func (h *Hist) Empty() bool {
 			return false
 		}
 	}
-	return true
+	return h.packed == nil || len(h.index) == 0
 }
 
 // Limits are the smallest and the largest latency in ns that fio saw; they

@@ -1,0 +1,45 @@
+package pipeline
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"fiolat/ingest"
+)
+
+// TestKept: records come back as they went in.
+func TestKept(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var k kept
+	var want []*ingest.Record
+	for n := range 100 {
+		r := &ingest.Record{Time: rng.Int64N(ingest.MaxTime), Dir: ingest.Direction(n % ingest.Directions), Line: int64(n), NS: rng.Uint64(), Index: []uint16{}, Count: []float64{}}
+		for b := rng.IntN(50); b < 2048; b += 1 + rng.IntN(300) {
+			c := rng.Uint64N(ingest.MaxCount) >> rng.IntN(44)
+			r.Index, r.Count, r.IOs = append(r.Index, uint16(b)), append(r.Count, float64(c)), r.IOs+c
+		}
+		k.add(r)
+		want = append(want, r.Clone())
+		if r.Index = r.Index[:0]; n%2 == 0 {
+			continue
+		}
+		seen := 0
+		k.each(func(r *ingest.Record) { seen++ })
+		got := k.next()
+		if seen != len(want) || len(got.Index) != len(want[0].Index) || len(got.Index) > 0 && !reflect.DeepEqual(got, want[0]) {
+			t.Fatalf("%d: %d records, %+v, want %+v", n, seen, got, want[0])
+		}
+		want = want[1:]
+	}
+	for k.records > 0 {
+		if got := k.next(); got.Time != want[0].Time {
+			t.Fatalf("%+v, want %+v", got, want[0])
+		}
+		want = want[1:]
+	}
+	if len(want) > 0 || k.b != nil {
+		t.Errorf("%d are missing, %d bytes are left", len(want), len(k.b))
+	}
+}
