@@ -55,6 +55,8 @@ func TestPanels(t *testing.T) {
 	s := store(t)
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
+	t.Run("hands", func(t *testing.T) { testHands(t, s) })
+	t.Run("walk", func(t *testing.T) { testWalk(t, s) })
 	t.Run("live", func(t *testing.T) { testLive(t, s) })
 }
 

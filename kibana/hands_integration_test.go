@@ -1,0 +1,211 @@
+//go:build integration
+
+package kibana
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"fiolat/kibana/kibanatest"
+)
+
+// mouse does something with the left button.
+func (p *page) mouse(t *testing.T, what input.DispatchMouseEventType, x, y float64, clicks int) {
+	t.Helper()
+	if err := chromedp.Do(p.ctx, chromedp.MouseEvent(what, x, y, chromedp.ButtonLeft, chromedp.ClickCount(clicks))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// drag drags from one place of the chart to another.
+func (p *page) drag(t *testing.T, from, to float64) {
+	t.Helper()
+	at := p.marks(t, "layer_2_marks")[0]
+	y := at.Top + 100
+	p.mouse(t, input.DispatchMouseEventTypeMousePressed, at.Left+from, y, 1)
+	p.mouse(t, input.DispatchMouseEventTypeMouseMoved, at.Left+(from+to)/2, y, 0)
+	p.mouse(t, input.DispatchMouseEventTypeMouseMoved, at.Left+to, y, 0)
+	p.mouse(t, input.DispatchMouseEventTypeMouseReleased, at.Left+to, y, 1)
+	evaluate[bool](t, p, "view.runAsync().then(() => true)")
+}
+
+func (p *page) called(t *testing.T) [][]any {
+	t.Helper()
+	return evaluate[[][]any](t, p, "window.called.splice(0)")
+}
+
+// A drag and a click do what they should, by what Kibana's functions are called with.
+func testHands(t *testing.T, s *stored) {
+	p := browse(t, s)
+	for _, version := range []string{"5.24", "5.33", "6"} {
+		draw := func(t *testing.T, id string) {
+			st, o := s.open(t, id)
+			p.draw(t, version, st.Choose("run.id", "run-cluster"), o)
+		}
+		t.Run("Vega "+version+" sets the time range", func(t *testing.T) {
+			draw(t, "live-read")
+			invert := evaluate[[]float64](t, p, "[200, 420].map(x => +view.scale('x').invert(x))")
+			for _, ends := range [][2]float64{{200, 420}, {420, 200}} { // in either direction
+				p.drag(t, ends[0], ends[1])
+				got := p.called(t)
+				if len(got) != 1 || len(got[0]) != 3 || got[0][0] != "kibanaSetTimeFilter" {
+					t.Fatalf("%v", got)
+				}
+				for i, want := range invert {
+					if ms, ok := got[0][i+1].(float64); !ok || math.Abs(ms-want) > 2*(invert[1]-invert[0])/220 {
+						t.Errorf("%v, want %v", got[0], invert)
+					}
+				}
+			}
+			p.drag(t, 300, 302)
+			p.mouse(t, input.DispatchMouseEventTypeMouseReleased, 500, 500, 1)
+			if got := p.called(t); len(got) != 0 {
+				t.Errorf("a click that moved 2 pixels, and one beside the chart: %v", got)
+			}
+		})
+		t.Run("Vega "+version+" zooms", func(t *testing.T) {
+			draw(t, "run-read")
+			domain := func() []float64 { return evaluate[[]float64](t, p, "view.scale('x').domain().map(Number)") }
+			all := domain()
+			want := evaluate[[]float64](t, p, "[200, 420].map(x => view.scale('x').invert(x))")
+			p.drag(t, 200, 420)
+			if got := domain(); math.Abs(got[0]-want[0]) > 50 || math.Abs(got[1]-want[1]) > 50 {
+				t.Errorf("shows %v, want %v", got, want)
+			}
+			at := p.marks(t, "layer_2_marks")[0]
+			for n := range 2 {
+				p.mouse(t, input.DispatchMouseEventTypeMousePressed, at.Left+300, at.Top+100, n+1)
+				p.mouse(t, input.DispatchMouseEventTypeMouseReleased, at.Left+300, at.Top+100, n+1)
+			}
+			evaluate[bool](t, p, "view.runAsync().then(() => true)")
+			if got := domain(); fmt.Sprint(got) != fmt.Sprint(all) {
+				t.Errorf("after a double click %v, want %v", got, all)
+			}
+			if got := p.called(t); len(got) != 0 {
+				t.Errorf("%v", got)
+			}
+		})
+		for id, c := range map[string]struct {
+			mark, index string
+			filter      func(k mark) any
+		}{
+			"run-hosts": {"layer_0_marks", "percentiles", func(k mark) any {
+				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}}, m{"term": m{"host.name": k.Tooltip["host"]}}}}}
+			}},
+			"live-hosts":     {"layer_0_marks", "percentiles", func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
+			"compare-read":   {"layer_1_marks", "percentiles", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"compare-change": {"layer_0_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+		} {
+			t.Run("Vega "+version+" "+id+" is clicked", func(t *testing.T) {
+				st, o := s.open(t, id)
+				chosen := st.Choose("run.id", "run-cluster")
+				if id == "compare-change" {
+					chosen = st.Choose("run.id", "run-cluster", "run-randrw")
+				}
+				p.draw(t, version, chosen, o)
+				var k mark
+				for _, e := range p.marks(t, c.mark) {
+					if clear := math.Abs(e.X2-e.X) > 4 && math.Abs(e.Y2-e.Y) > 4 || e.Type == "symbol" && e.X > 50 && e.X < 600; clear {
+						if id != "compare-change" || fmt.Sprint(e.Tooltip["run"])[:7] == "cluster" {
+							k = e
+						}
+					}
+				}
+				if k.Tooltip == nil {
+					t.Fatalf("nothing to click: %v", p.marks(t, c.mark))
+				}
+				x, y := k.Left+(k.X+k.X2)/2, k.Top+(k.Y+k.Y2)/2
+				p.mouse(t, input.DispatchMouseEventTypeMouseMoved, x-2, y, 0)
+				p.mouse(t, input.DispatchMouseEventTypeMouseMoved, x, y, 0)
+				p.mouse(t, input.DispatchMouseEventTypeMousePressed, x, y, 1)
+				p.mouse(t, input.DispatchMouseEventTypeMouseReleased, x, y, 1)
+				evaluate[bool](t, p, "view.runAsync().then(() => true)")
+				index := s.prefix + "-" + c.index
+				if c.index != "run" {
+					index += "-*"
+				}
+				got := p.called(t)
+				if len(got) != 1 || got[0][0] != "kibanaAddFilter" || fmt.Sprint(got[0][1]) != fmt.Sprint(c.filter(k)) || got[0][2] != index || got[0][3] == "" {
+					t.Errorf("%v, want %v of %s", got, c.filter(k), index)
+				}
+			})
+		}
+	}
+}
+
+// empty says whether a chart draws "no data".
+func (p *page) empty(t *testing.T, st kibanatest.State, o *kibanatest.Object) bool {
+	t.Helper()
+	p.draw(t, "5.33", st, o)
+	return evaluate[bool](t, p, "words().includes('no data')")
+}
+
+// lacks says what a panel shows nothing of, "" if it is not empty.
+func (p *page) lacks(t *testing.T, st kibanatest.State, o *kibanatest.Object) string {
+	t.Helper()
+	if kibanatest.Spec(o) != nil {
+		if p.empty(t, st, o) {
+			return "no data"
+		}
+		return ""
+	}
+	for _, row := range p.s.rowsOf(t, st, o) {
+		for _, v := range row {
+			if v != nil && v != 0.0 {
+				return ""
+			}
+		}
+	}
+	return "no results"
+}
+
+// From each dashboard, with a run, a kind and a host chosen, each link and each click leads to panels that
+// are not empty.
+func testWalk(t *testing.T, s *stored) {
+	s.command(t, "ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-latest", "--run-name", "latest", "--start", "2026-11-21T03:00:00Z", "cluster")
+	s.ask(t, "POST", "/"+s.prefix+"-*/_refresh", nil)
+	was := s.to
+	s.to = s.to.Add(2 * 3600e9)
+	defer func() { s.to = was }()
+	p := browse(t, s)
+	space := s.bundle.space
+	values := map[string]string{"run.id": "run-cluster", "run.name": "cluster", "host.name": s.firstHost("cluster"), "fio.kind": "clat"}
+	seen := map[string]bool{}
+	for _, d := range space.Of(typeDashboard) {
+		st := space.Open(d, s.from, s.to)
+		for _, c := range space.Controls(d) {
+			if v := values[c.Field]; v != "" {
+				st = st.Choose(c.Field, v)
+			}
+		}
+		visit := func(from string, next kibanatest.State) {
+			key := fmt.Sprint(next.Dashboard.ID, next.Pills)
+			if seen[key] {
+				return
+			}
+			seen[key] = true
+			for _, panel := range space.Panels(next.Dashboard) {
+				if what := p.lacks(t, next, panel.Object); what != "" {
+					t.Errorf("%s leads to %s with %v: %s: %s", from, next.Dashboard.Title(), next.Pills, panel.Object.Title(), what)
+				}
+			}
+		}
+		for _, w := range space.Links(d) {
+			visit(d.Title()+": "+w.Label, space.Follow(st, w))
+		}
+		for _, panel := range space.Panels(d) {
+			for _, f := range clickable(panel.Object) {
+				for _, w := range panel.Clicks {
+					visit(panel.Object.Title()+": "+w.Label, space.Follow(st, w, m{"term": m{f: values[f]}}))
+				}
+			}
+		}
+	}
+	if len(seen) < 8+4 {
+		t.Errorf("%d places were visited", len(seen))
+	}
+}
