@@ -1,0 +1,151 @@
+//go:build integration
+
+package kibana
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/internal/fiohist"
+	"fiolat/kibana/kibanatest"
+	"fiolat/pipeline"
+)
+
+// manyHosts stores the percentile documents of a run of 10,000 hosts, two quanta of 1 s:
+// host n's p99 is n+1 ms in the first and half of that in the second.
+func manyHosts(t *testing.T, hosts int) *stored {
+	t.Helper()
+	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kh%d", time.Now().UnixNano())}
+	if s.es == "" {
+		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
+	}
+	t.Cleanup(func() {
+		_, indices := s.try(t, "GET", "/"+s.prefix+"-*", nil)
+		for name := range indices {
+			s.try(t, "DELETE", "/"+name, nil)
+		}
+		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
+	})
+	client, err := esmodel.NewClient(esmodel.Config{Addresses: []string{s.es}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err = esmodel.Setup(t.Context(), client, esmodel.SetupOptions{Prefix: s.prefix}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: s.prefix, SpoolDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.from = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+	s.to = s.from.Add(2 * time.Second)
+	run := &pipeline.Run{ID: "many", Name: "many", Generation: "g", Start: s.from.UnixNano(), StartKnown: true, StartHow: "--start", Interval: 1e9,
+		Geometry: fiohist.Geometry{Groups: 29, Unit: 1}, Percentiles: []float64{50, 90, 95, 99, 99.9},
+		Settings: pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}}}
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: s.prefix})
+	err = sink.Begin(t.Context(), run)
+	for q := int64(0); q < 2 && err == nil; q++ {
+		quantum := &pipeline.Quantum{Offset: q * 1e9}
+		for n := range hosts {
+			p99 := float64(n+1) * 1e6 / float64(q+1)
+			stats := fiohist.Stats{Samples: 1000, Min: 1e5, Max: 2 * p99, Mean: p99 / 2, StdDev: 1e5, Percentiles: []float64{p99 / 10, p99 / 3, p99 / 2, p99, 1.5 * p99},
+				Lower: make([]float64, 5), Upper: []float64{1, 2, 3, 4, fiohist.NoLimit}}
+			for _, d := range []string{"read", "write", pipeline.All} {
+				scope := "host+direction"
+				if d == pipeline.All {
+					scope = "host"
+				}
+				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1, IOPS: 1000, IOPSKnown: true})
+			}
+		}
+		err = sink.Quantum(t.Context(), quantum)
+	}
+	if err == nil {
+		err = sink.End(t.Context(), &pipeline.Summary{Quanta: 2, End: 2e9})
+	}
+	if err = sink.Close(t.Context(), err); err != nil {
+		t.Fatal(err)
+	}
+	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
+	return s
+}
+
+// The searches by host of all panels, on 10,000 hosts, while Elasticsearch refuses any that
+// holds more than mostOfRequest. What HDR takes it does not count: see the table of memory.
+func TestTenThousandHosts(t *testing.T) {
+	const hosts = 10000
+	s := manyHosts(t, hosts)
+	limit := func(v any) {
+		s.ask(t, "PUT", "/_cluster/settings", m{"persistent": m{"indices.breaker.request.limit": v}})
+	}
+	t.Cleanup(func() { limit(nil) })
+	old := func() (used, peak float64) {
+		for _, node := range obj(s.ask(t, "GET", "/_nodes/stats/jvm", nil), "nodes") {
+			pool := obj(node, "jvm", "mem", "pools", "old")
+			used, peak = at(pool, "used_in_bytes").(float64), at(pool, "peak_used_in_bytes").(float64)
+		}
+		return used, peak
+	}
+	limit("10kb") // or else the limit below would say nothing
+	all := m{"size": 0, "aggs": m{"host": m{"terms": m{"field": "host.name", "size": hosts}}}}
+	if status, answer := s.try(t, "POST", "/"+s.prefix+"-percentiles-*/_search", all); status != 429 {
+		t.Fatalf("%d: Elasticsearch does not hold searches to the limit: %.300v", status, answer)
+	}
+	limit(fmt.Sprintf("%db", mostOfRequest))
+	asked := 0
+	try := func(what string, r kibanatest.Request) {
+		body, _ := json.Marshal(r.Body)
+		if !strings.Contains(string(body), `"field":"host.name"`) || !strings.Contains(string(body), `"terms"`) {
+			return
+		}
+		if n, _ := large.HDR(r.Body); n > 0 && strings.Contains(string(body), "latency.histogram") {
+			t.Logf("%s: %d HDR structures, for which the server at hand lacks the type", what, n)
+		}
+		asked++
+		began := time.Now()
+		answer := s.search(t, r)
+		used, peak := old()
+		t.Logf("%s: %v; old generation %.0f MB, at most %.0f MB", what, time.Since(began).Round(time.Millisecond), used/(1<<20), peak/(1<<20))
+		if failed := at(answer, "_shards", "failed"); failed != 0.0 {
+			t.Errorf("%s: %v shards failed", what, failed)
+		}
+		found, _ := json.Marshal(answer)
+		if strings.Contains(what, "by the worst p99") && !bytes.Contains(found, fmt.Appendf(nil, "node%05d", hosts-1)) {
+			t.Errorf("%s: the worst host is not in the answer: %.500s", what, found)
+		}
+	}
+	for _, d := range s.bundle.space.Of(typeDashboard) {
+		for _, p := range s.bundle.space.Panels(d) {
+			if p.Object == nil {
+				continue
+			}
+			st := s.bundle.space.Open(d, s.from, s.to)
+			if kibanatest.Spec(p.Object) != nil {
+				panel, err := kibanatest.Vega(p.Object, st)
+				if err != nil {
+					t.Fatalf("%s: %v", p.Object.ID, err)
+				}
+				for _, r := range panel.Requests {
+					try(d.Title()+", "+p.Object.Title(), r)
+				}
+			}
+			if p.Object.Type == typeLens {
+				panel, err := s.bundle.space.Lens(p.Object, st, s.fields(t), bucketOf)
+				if err != nil {
+					t.Fatalf("%s: %v", p.Object.ID, err)
+				}
+				try(d.Title()+", "+p.Object.Title(), panel.Request)
+			}
+		}
+	}
+	if asked < 3 {
+		t.Errorf("only %d searches by host were found", asked)
+	}
+}
