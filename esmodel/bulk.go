@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -132,7 +133,8 @@ type BulkWriter struct {
 	probe   time.Time     // when to try it again
 	spool   *spoolFile
 	refused *spoolFile
-	claims  []*claim // without all of them nothing is sent
+	claims  []*claim        // without all of them nothing is sent
+	checked map[string]bool // indices whose mapping is as it must be
 }
 
 // NewBulkWriter starts a writer; it must be closed.
@@ -168,8 +170,8 @@ func NewBulkWriter(c *Client, cfg BulkConfig) (*BulkWriter, error) {
 		free:   make(chan *batch, cfg.InFlight+1),
 		queue:  make(chan *batch),
 		report: Report{Indices: map[string]Counts{}},
-		number: map[string]int32{},
-		idle:   make(chan struct{}),
+		number: map[string]int32{}, checked: map[string]bool{},
+		idle: make(chan struct{}),
 	}
 	close(w.idle)
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
@@ -215,12 +217,48 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	w.mu.Lock()
 	w.report.Warnings = append(w.report.Warnings, warnings...)
 	w.mu.Unlock()
+	if err == nil {
+		var checked map[string]bool
+		checked, err = w.c.checkAll(ctx, w.cfg.Prefix, false)
+		w.mu.Lock()
+		maps.Copy(w.checked, checked)
+		w.mu.Unlock()
+	}
 	var away *UnavailableError
 	if errors.As(err, &away) && w.cfg.SpoolDir != "" {
 		w.setDown(err)
 		return nil
 	}
 	return err
+}
+
+// prepare sees to it that the indices of documents to be sent are mapped as they must be.
+func (w *BulkWriter) prepare(ctx context.Context, b *batch, todo []int32) error {
+	if w.cfg.NoTemplates {
+		return nil
+	}
+	last := int32(-1)
+	for _, i := range todo {
+		n := b.items[i].index
+		if n == last {
+			continue
+		}
+		last = n
+		w.mu.Lock()
+		index := w.names[n]
+		checked := w.checked[index]
+		w.mu.Unlock()
+		if checked {
+			continue
+		}
+		if err := w.c.prepare(ctx, w.cfg.Prefix, index); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.checked[index] = true
+		w.mu.Unlock()
+	}
+	return nil
 }
 
 // Add takes over one document, which it copies; see Make.

@@ -66,6 +66,7 @@ type claim struct {
 	what      ClaimError // names the run
 	takeOver  bool
 	refresh   bool
+	deletes   bool // the document is to be deleted in the end, and may be at first
 	// body is the document to hold the claim in, given the one found, nil if there is none.
 	body func(found []byte) []byte
 	// onLost is called once, from any goroutine, when another process has the claim.
@@ -83,6 +84,7 @@ type claim struct {
 	mu      sync.Mutex // guards what follows
 	found   []byte     // the document as it was before, without a claim
 	held    bool
+	deleted bool      // in place of a claim
 	renewed time.Time // when the last write that succeeded was begun
 	lost    error
 }
@@ -230,7 +232,7 @@ func (k *claim) fresh() (bool, error) {
 	defer k.mu.Unlock()
 	// Of a system that slept, only the wall clock went on.
 	now := time.Now()
-	return k.held && now.Sub(k.renewed) < claimStale && now.Round(0).Sub(k.renewed.Round(0)) < claimStale, k.lost
+	return k.deleted || k.held && now.Sub(k.renewed) < claimStale && now.Round(0).Sub(k.renewed.Round(0)) < claimStale, k.lost
 }
 
 func (k *claim) lock(ctx context.Context) error {
@@ -397,6 +399,20 @@ func (k *claim) seize(ctx context.Context, v runVersion) error {
 	k.doc = k.body(k.found)
 	now := time.Now()
 	seq, term, err := k.write(ctx, v, withClaim(k.doc, &k.own), k.refresh)
+	var no *ForbiddenError
+	if k.deletes && errors.As(err, &no) && no.Status == http.StatusForbidden {
+		// Who may delete and not write takes the document itself away: nobody who has claimed
+		// it goes on then.
+		if err = nil; v.there {
+			_, _, err = k.act(ctx, []byte(`{"delete":{"_index":`), v, nil, false)
+		}
+		if err == nil {
+			k.mu.Lock()
+			k.deleted = true
+			k.mu.Unlock()
+		}
+		return err
+	}
 	if err == nil {
 		k.ours(now, k.own, seq, term)
 	}
@@ -444,6 +460,20 @@ func (k *claim) release(ctx context.Context, doc []byte, refresh bool) error {
 			k.mu.Unlock()
 		}
 		return err
+	}
+}
+
+// give is release, trying again for MaxWait what may pass.
+func (k *claim) give(ctx context.Context, doc []byte) error {
+	p := k.c.pace("release the claim on run "+k.what.Run, k.c.maxWait)
+	for {
+		err := k.release(ctx, doc, k.refresh)
+		if err == nil {
+			return nil
+		}
+		if err = p.wait(ctx, err); err != nil {
+			return err
+		}
 	}
 }
 

@@ -343,7 +343,11 @@ var errTooLarge = errors.New("the request is too large")
 // left and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
 	w := s.w
-	if err := w.hold(ctx); err != nil {
+	err := w.hold(ctx)
+	if err == nil {
+		err = w.prepare(ctx, b, todo)
+	}
+	if err != nil {
 		return todo, err
 	}
 	data, encoding := s.encode(b, todo)

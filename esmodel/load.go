@@ -3,14 +3,17 @@ package esmodel
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fiolat/ingest"
@@ -27,6 +30,8 @@ type LoadOptions struct {
 	// RefusedDir is where documents go that Elasticsearch refuses; "" only counts
 	// them, they lie in the files that were loaded.
 	RefusedDir string
+	// TakeOver takes the claims on runs from whoever has them, without waiting.
+	TakeOver bool
 	// Bulk may set sizes; its directories are ignored.
 	Bulk BulkConfig
 }
@@ -74,8 +79,11 @@ func (e *TornError) Error() string {
 //
 // Documents of runs are held back until all others are acknowledged. One that says
 // "complete" is checked first: as many documents of its generation must be there as
-// it counts. Then the run's other generations go, as at the end of an ingest. If
-// documents are missing, because not all files were given, it is stored as partial.
+// it counts. Then the run's other generations go, as at the end of an ingest, but only
+// if the files hold documents of this one: a run's document alone, edited perhaps, removes
+// nothing. All files are read before anything is sent, and the runs that their documents
+// belong to are claimed; a run of which the files hold no document of its own stays complete
+// only if it still is. If documents are missing, because not all files were given, it is stored as partial.
 // Files of a spool, and of what was refused, are removed when every document of all
 // files was acknowledged, and not before; those of an output directory stay.
 // Documents of runs are held in memory, a few KiB and the names of the logs each.
@@ -93,11 +101,23 @@ func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadR
 	if err != nil {
 		return &LoadReport{}, err
 	}
-	l := &loader{c: c, w: w, prefix: o.Prefix, runs: map[string]runLine{}}
+	l := &loader{c: c, w: w, prefix: o.Prefix, takeOver: o.TakeOver, runs: map[string]runLine{}, held: map[runKey]map[string]bool{}}
 	err = w.Open(ctx, nil)
 	for _, f := range files {
 		if err == nil {
-			err = l.file(ctx, f)
+			err = l.file(f, l.look)
+		}
+	}
+	if err == nil {
+		err = l.claim(ctx)
+	}
+	l.report.Torn = nil // they are met again
+	for _, f := range files {
+		if err == nil {
+			err = l.file(f, func(index, id string, doc []byte) error { return l.w.Add(ctx, index, []byte(id), doc) })
+		}
+		if err == nil {
+			l.report.Loaded = append(l.report.Loaded, f)
 		}
 	}
 	if err == nil {
@@ -105,7 +125,7 @@ func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadR
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
 	defer cancel()
-	err = errors.Join(err, w.Close(drain, false))
+	err = errors.Join(err, l.giveBack(drain), w.Close(drain, false))
 	l.report.Report = w.Report()
 	for index, n := range l.report.Indices {
 		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
@@ -172,12 +192,13 @@ func loadFiles(paths []string) ([]string, error) {
 }
 
 type loader struct {
-	c      *Client
-	w      *BulkWriter
-	prefix string
-	report LoadReport
-	runs   map[string]runLine // by _id; the last one wins
-	order  []string
+	c        *Client
+	w        *BulkWriter
+	prefix   string
+	takeOver bool
+	report   LoadReport
+	runs     map[string]runLine         // by _id; the last one wins
+	held     map[runKey]map[string]bool // the generations of whose documents there are some in the files
 }
 
 type runLine struct {
@@ -194,8 +215,61 @@ type actionLine struct {
 	Error json.RawMessage `json:"_error"`
 }
 
-// file reads a file and adds its documents.
-func (l *loader) file(ctx context.Context, name string) error {
+// look takes down which runs a document belongs to.
+func (l *loader) look(_, _ string, doc []byte) error {
+	m, err := meaningOf(doc)
+	if err != nil || m.Run.ID == "" || m.Fio.Kind == "" || m.Fio.Kind == probeKind {
+		return err // it belongs to no document of a run
+	}
+	if l.held[m.key()] == nil {
+		l.held[m.key()] = map[string]bool{}
+	}
+	l.held[m.key()][m.Run.Generation] = true
+	return nil
+}
+
+// claim claims all runs that the files hold documents of, in order of their ids.
+func (l *loader) claim(ctx context.Context) error {
+	for id, r := range l.runs {
+		m, err := meaningOf(r.doc)
+		if err != nil || m.Run.ID == "" || m.key().id() != id {
+			return fmt.Errorf("the document %s of a run is none of fiolat's: %w", ingest.Printable(id), errors.Join(errNoRun, err))
+		}
+		if l.held[m.key()] == nil {
+			l.held[m.key()] = map[string]bool{}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(l.held), func(a, b runKey) int { return cmp.Compare(a.id(), b.id()) }) {
+		k := l.c.newClaim(l.prefix, key.run, key.part, key.kind, key.partial)
+		k.takeOver, k.onLost = l.takeOver, l.w.fail
+		l.w.mu.Lock()
+		l.w.claims = append(l.w.claims[:len(l.w.claims):len(l.w.claims)], k)
+		l.w.mu.Unlock()
+		if err := k.take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack releases the claims that are left after an error: a run of which something was
+// sent is partial from now on.
+func (l *loader) giveBack(ctx context.Context) error {
+	var errs []error
+	for _, k := range l.w.claimed() {
+		if held, _ := k.fresh(); held {
+			doc := k.doc
+			if k.found == nil || l.w.Report().Total().Indexed == 0 {
+				doc = k.found
+			}
+			errs = append(errs, k.give(ctx, doc))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// file reads a file and hands on its documents, those of runs apart.
+func (l *loader) file(name string, each func(index, id string, doc []byte) error) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -230,7 +304,7 @@ func (l *loader) file(ctx context.Context, name string) error {
 		if !ours {
 			return &UsageError{Msg: fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.n, a.Index.Index, l.prefix), Hint: "pass the --index-prefix of the ingest"}
 		}
-		index, id := a.Index.Index, []byte(a.Index.ID)
+		index, id := a.Index.Index, a.Index.ID
 		doc, whole, err := in.next()
 		if errors.Is(err, io.EOF) {
 			l.torn(in)
@@ -247,17 +321,13 @@ func (l *loader) file(ctx context.Context, name string) error {
 			return in.fault("this is not a document")
 		}
 		if kind == KindRun {
-			if _, seen := l.runs[string(id)]; !seen {
-				l.order = append(l.order, string(id))
-			}
-			l.runs[string(id)] = runLine{index, bytes.Clone(doc)}
+			l.runs[id] = runLine{index, bytes.Clone(bytes.TrimSpace(doc))}
 			continue
 		}
-		if err := l.w.Add(ctx, index, id, bytes.TrimSpace(doc)); err != nil {
+		if err := each(index, id, bytes.TrimSpace(doc)); err != nil {
 			return err
 		}
 	}
-	l.report.Loaded = append(l.report.Loaded, name)
 	return nil
 }
 
@@ -273,8 +343,14 @@ func (l *loader) finish(ctx context.Context) error {
 	if l.w.Report().Total().Incomplete() {
 		return nil // the caller says so; the documents of runs still lie in their files
 	}
-	for _, id := range l.order {
-		if err := l.run(ctx, id, l.runs[id]); err != nil {
+	for _, k := range l.w.claimed() {
+		err := error(nil)
+		if r, ok := l.runs[k.id]; ok {
+			err = l.run(ctx, k, r)
+		} else {
+			err = l.leave(ctx, k)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -282,24 +358,24 @@ func (l *loader) finish(ctx context.Context) error {
 }
 
 // run stores the document of a run, after making it true.
-func (l *loader) run(ctx context.Context, id string, r runLine) error {
-	var doc struct {
-		Run struct {
-			ID, Generation, Part string
-			Status               Status
-		} `json:"run"`
-		Fio     struct{ Kind string }
-		Account struct {
-			Documents Documents `json:"documents"`
-		} `json:"account"`
-	}
-	if err := json.Unmarshal(r.doc, &doc); err != nil || doc.Run.ID == "" || RunDocID(doc.Run.ID, doc.Run.Part, doc.Fio.Kind) != id {
-		return fmt.Errorf("the document %s of a run is none of fiolat's: %w", ingest.Printable(id), errors.Join(errNoRun, err))
+func (l *loader) run(ctx context.Context, k *claim, r runLine) error {
+	doc, err := readCounted(r.doc)
+	if err != nil {
+		return err
 	}
 	var missing error
 	if doc.Run.Status == StatusComplete {
-		g := generation{doc.Run.ID, doc.Run.Part, doc.Fio.Kind, doc.Run.Generation}
-		made := map[Kind]int64{KindHistogram: doc.Account.Documents.Histogram, KindPercentiles: doc.Account.Documents.Percentiles}
+		g, made := doc.counted()
+		if !l.held[runKey{g.run, g.part, g.kind}][g.generation] {
+			others, err := l.c.count(ctx, patterns(l.prefix), g.query(false))
+			if err == nil && others > 0 {
+				err = fault(g.run, g.part, "load the folder that the ingest wrote, or ingest it again",
+					"its document is of other settings than the %d documents in Elasticsearch, and the files hold none of them: nothing is removed", others)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		deleted, err := l.c.conclude(ctx, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
 		l.w.noteDeleted(deleted)
 		var mismatch *MismatchError
@@ -312,16 +388,65 @@ func (l *loader) run(ctx context.Context, id string, r runLine) error {
 			return err
 		}
 	}
-	if err := l.w.Add(ctx, r.index, []byte(id), bytes.TrimSpace(r.doc)); err != nil {
-		return err
-	}
-	if err := l.w.Flush(ctx); err != nil {
+	if err := l.w.Release(ctx, r.index, k.id, r.doc, true); err != nil {
 		return err
 	}
 	if missing == nil && doc.Run.Status == StatusComplete {
 		l.report.Complete = append(l.report.Complete, doc.Run.ID)
 	}
 	return missing
+}
+
+// leave gives back a run of which the files hold documents, but not its own. It is what it
+// was before only if that is still true.
+func (l *loader) leave(ctx context.Context, k *claim) error {
+	if k.found == nil {
+		return k.give(ctx, nil)
+	}
+	doc, err := readCounted(k.found)
+	if err != nil {
+		return err
+	}
+	if doc.Run.Status != StatusComplete {
+		return k.give(ctx, k.found)
+	}
+	g, made := doc.counted()
+	if err = l.c.refresh(ctx, l.prefix, l.w.Report().Names()); err != nil {
+		return err
+	}
+	whole, err := l.c.whole(ctx, l.prefix, g, made)
+	if err != nil && !errors.As(err, new(*MismatchError)) {
+		return err
+	}
+	if err == nil && whole {
+		return k.give(ctx, k.found)
+	}
+	return k.give(ctx, k.doc)
+}
+
+// countedDoc is what of a run's document is about the number of its documents.
+type countedDoc struct {
+	Run struct {
+		ID, Generation, Part string
+		Status               Status
+	} `json:"run"`
+	Fio     struct{ Kind string }
+	Account struct {
+		Documents Documents `json:"documents"`
+	} `json:"account"`
+}
+
+func readCounted(source []byte) (d countedDoc, err error) {
+	if err = json.Unmarshal(source, &d); err != nil {
+		err = fmt.Errorf("the document of a run cannot be read: %w", err)
+	}
+	return d, err
+}
+
+// counted are the documents that should be there.
+func (d *countedDoc) counted() (generation, map[Kind]int64) {
+	return generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
+		map[Kind]int64{KindHistogram: d.Account.Documents.Histogram, KindPercentiles: d.Account.Documents.Percentiles}
 }
 
 var errNoRun = errors.New("its id is not that of the run it names")

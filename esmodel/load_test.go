@@ -132,7 +132,7 @@ func TestLoadRefused(t *testing.T) {
 	if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(esmodeltest.Fault{Item: func(index, id string) (int, string, string) {
+	s.Inject(esmodeltest.Fault{Times: 2, Item: func(index, id string) (int, string, string) { // the claim, and the documents
 		if strings.Contains(index, "histogram") {
 			return 400, "x", "y"
 		}

@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -193,27 +194,161 @@ func (c *Client) countRun(ctx context.Context, prefix, runID string, touched []s
 }
 
 // DeleteRun deletes all documents of a run, notes and all, and says how many of each
-// kind. The run's own come first, so that a run which is half gone does not look
-// complete; deleting it again, by its id, then finishes the job. If documents of it
-// are left somebody is ingesting the run, which is an error.
-func DeleteRun(ctx context.Context, c *Client, prefix, runID string) (KindCounts, error) {
+// kind. It claims the run, all parts and kinds of it, and says partial in their documents
+// until these go as the last, so that a run which is half gone does not look complete;
+// deleting it again, by its id, then finishes the job. Without the privilege to write the
+// documents of the run go first, in place of a claim. A run that another process has
+// claimed is a *ClaimError, a closed index an error: what is in it could not be deleted.
+func DeleteRun(ctx context.Context, c *Client, prefix, runID string, takeOver bool) (KindCounts, error) {
 	out, deleted := KindCounts{}, map[string]int64{}
-	err := c.refresh(ctx, prefix, nil)
-	for _, kind := range Kinds { // KindRun is the first
-		if err == nil {
-			err = c.deleteFound(ctx, "delete documents of the run", Pattern(prefix, kind), termQuery("run.id", runID), func(context.Context) error { return nil }, deleted)
-		}
+	if _, err := c.checkAll(ctx, prefix, true); err != nil {
+		return out, err
 	}
+	if err := c.refresh(ctx, prefix, nil); err != nil {
+		return out, err
+	}
+	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: map[runKey]*claim{}}
+	err := d.documents(ctx, deleted)
+	if err == nil {
+		err = d.left(ctx, deleted)
+	}
+	runs, e := d.end(ctx, err == nil)
 	for index, n := range deleted {
 		kind, _ := KindOf(prefix, index)
 		out[kind] += n
 	}
-	if err != nil {
-		return out, err
+	if runs > 0 {
+		out[KindRun] = runs
 	}
-	left, err := c.countRun(ctx, prefix, runID, slices.Sorted(maps.Keys(deleted)))
+	return out, cmp.Or(err, e)
+}
+
+// deletion is a DeleteRun under way.
+type deletion struct {
+	c           *Client
+	prefix, run string
+	takeOver    bool
+	claims      map[runKey]*claim
+}
+
+// documents deletes all documents but those of the run itself. Each belongs to a document of
+// the run, which is claimed before, also where an interrupted attempt has deleted that one.
+func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
+	more := map[runKey]bool{}
+	query := termQuery("run.id", d.run)
+	err := d.c.scan(ctx, scanRequest{op: "find the run", indices: Index(d.prefix, KindRun, 0), query: query,
+		fields: map[string]any{"_source": []string{"run", "fio.kind"}}}, func(page []hit) error {
+		for _, h := range page {
+			m, err := meaningOf(h.Source)
+			if err != nil {
+				return err
+			}
+			if m.Run.ID == d.run && h.ID == m.key().id() {
+				more[m.key()] = true
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = d.claim(ctx, more)
+	}
+	for err == nil {
+		clear(more)
+		err = d.c.deleteFound(ctx, "delete documents of the run", allPatterns(d.prefix), query, func(m meaning) bool {
+			if m.Run.ID != d.run {
+				return false
+			}
+			// What people noted, and what a probe saw, belongs to no document of a run.
+			if m.Fio.Kind != "" && m.Fio.Kind != probeKind && d.claims[m.key()] == nil {
+				more[m.key()] = true
+				return false
+			}
+			return true
+		}, d.hold, deleted)
+		if len(more) == 0 {
+			break
+		}
+		if err == nil {
+			err = d.claim(ctx, more)
+		}
+	}
+	return err
+}
+
+// claim claims documents of the run, in order of their ids.
+func (d *deletion) claim(ctx context.Context, keys map[runKey]bool) error {
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b runKey) int { return cmp.Compare(a.id(), b.id()) }) {
+		k := d.c.newClaim(d.prefix, key.run, key.part, key.kind, key.partial)
+		k.takeOver, k.deletes = d.takeOver, true
+		d.claims[key] = k
+		if err := k.take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partial is a document of the run that says so, made of the one found.
+func (k runKey) partial(found []byte) []byte {
+	if found != nil {
+		if doc, err := withStatus(found, StatusPartial); err == nil {
+			return doc
+		}
+	}
+	run := map[string]any{"id": k.run, "status": StatusPartial}
+	if k.part != "" {
+		run["part"] = k.part
+	}
+	return encode(map[string]any{"run": run, "fio": map[string]any{"kind": k.kind}})
+}
+
+func (d *deletion) hold(ctx context.Context) error {
+	for _, k := range d.claims {
+		if err := k.hold(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left fails if documents of the run are left, other than those claimed.
+func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
+	left, err := d.c.countRun(ctx, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
+	delete(left, KindRun)
 	if err == nil && len(left) > 0 {
-		err = fault(runID, "", "wait until that is through, and delete it again", "%v are left: it is being ingested", left)
+		err = fault(d.run, "", "delete it again", "%v are left: something else writes them, or an index finds documents of other runs under this run.id", left)
 	}
-	return out, err
+	return err
+}
+
+// end deletes the claimed documents, or with an error behind it gives them back, and says
+// how many it has deleted.
+func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
+	if !through {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
+		defer cancel()
+	}
+	for _, k := range d.claims {
+		if k.deleted {
+			if k.found != nil {
+				n++
+			}
+		} else if held, _ := k.fresh(); held {
+			doc := k.doc
+			if through || k.found == nil {
+				doc = nil
+			}
+			if e := k.give(ctx, doc); e != nil {
+				err = cmp.Or(err, e)
+			} else if through && k.found != nil {
+				n++
+			}
+		}
+		k.end()
+	}
+	if through && err == nil {
+		err = d.c.refresh(ctx, d.prefix, []string{Index(d.prefix, KindRun, 0)})
+	}
+	return n, err
 }

@@ -88,7 +88,7 @@ func TestManageRuns(t *testing.T) {
 		t.Fatalf("%v %v", there, err)
 	}
 	s.Inject(esmodeltest.Fault{Status: 429, Times: 2})
-	deleted, err := DeleteRun(t.Context(), c, "fio", "a")
+	deleted, err := DeleteRun(t.Context(), c, "fio", "a", false)
 	if err != nil || deleted.String() != there.String() {
 		t.Errorf("deleted %v, want %v (%v)", deleted, there, err)
 	}
@@ -98,7 +98,7 @@ func TestManageRuns(t *testing.T) {
 	if left, err := CountRun(t.Context(), c, "fio", "a"); err != nil || left.String() != "none" {
 		t.Error(left, err)
 	}
-	if deleted, err = DeleteRun(t.Context(), c, "fio", "p"); err != nil || deleted[KindRun] != 2 {
+	if deleted, err = DeleteRun(t.Context(), c, "fio", "p", false); err != nil || deleted[KindRun] != 2 {
 		t.Errorf("the parts of a run: deleted %v, %v", deleted, err)
 	}
 }

@@ -17,6 +17,9 @@ const (
 	targetScope   = "target"   // all of a target, in an interval
 )
 
+// probeKind is the kind of latency of a probe's documents.
+const probeKind = "probe"
+
 // windowNames are the names of probe.Windows in documents.
 var windowNames = [len(probe.Windows)]string{"1m", "10m", "4h"}
 
@@ -33,7 +36,7 @@ type ProbeEncoder struct {
 func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncoder {
 	run.Geometry = probe.Grid
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
-	p.enc.kind = "probe"
+	p.enc.kind = probeKind
 	b := appendRunID([]byte(`,"run":`), run)
 	b = append(b, '}')
 	if len(run.Labels) > 0 {

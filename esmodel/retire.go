@@ -89,6 +89,20 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 	if err := c.refresh(ctx, prefix, touched); err != nil {
 		return nil, err
 	}
+	only, err := c.whole(ctx, prefix, g, made)
+	if err != nil || only {
+		return nil, err
+	}
+	deleted, err := c.retire(ctx, prefix, g, hold)
+	if err == nil {
+		err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
+	}
+	return deleted, err
+}
+
+// whole says whether a generation is the only one of its run; if it has not the documents
+// that were made, the error is a *MismatchError.
+func (c *Client) whole(ctx context.Context, prefix string, g generation, made map[Kind]int64) (only bool, err error) {
 	// All at once, for the server is idle by now. Mostly there is no other generation,
 	// and counting it takes less than a search for what is to be deleted.
 	var counting sync.WaitGroup
@@ -105,17 +119,10 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 			errs[i] = &MismatchError{Run: g.run, Kind: kind, Made: want, Found: found[i]}
 		}
 		if errs[i] != nil {
-			return nil, errs[i]
+			return false, errs[i]
 		}
 	}
-	if err != nil || others == 0 {
-		return nil, err
-	}
-	deleted, err := c.retire(ctx, prefix, g, hold)
-	if err == nil {
-		err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
-	}
-	return deleted, err
+	return others == 0, err
 }
 
 // count is how many documents a query finds in indices.
@@ -199,19 +206,35 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 // in which index.
 func (c *Client) retire(ctx context.Context, prefix string, g generation, hold holder) (map[string]int64, error) {
 	deleted := map[string]int64{}
-	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), hold, deleted)
+	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), g.other, hold, deleted)
+}
+
+// other says that a document is of the same run, part and kind, and of another generation.
+func (g generation) other(m meaning) bool {
+	return m.key() == runKey{g.run, g.part, g.kind} && m.Run.Generation != "" && m.Run.Generation != g.generation
 }
 
 // holder says whether the claims on what is sent or deleted are ours; what may pass is a
 // *temporaryError.
 type holder func(context.Context) error
 
-// deleteFound deletes the documents that a query finds, and counts them by index.
-func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, hold holder, deleted map[string]int64) error {
+// deleteFound deletes the documents that a query finds and that say themselves that they
+// are meant, and counts them by index.
+func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, meant func(meaning) bool, hold holder, deleted map[string]int64) error {
 	return c.scan(ctx, scanRequest{
 		op: op, indices: indices, query: query,
-		fields: map[string]any{"_source": false, "seq_no_primary_term": true},
-	}, func(page []hit) error {
+		fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
+	}, func(page []hit) (err error) {
+		page = slices.DeleteFunc(page, func(h hit) bool {
+			m, e := meaningOf(h.Source)
+			if e != nil && err == nil {
+				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
+			}
+			return e != nil || !meant(m)
+		})
+		if err != nil {
+			return err
+		}
 		return c.deleteHits(ctx, op, page, hold, deleted)
 	})
 }

@@ -82,7 +82,7 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	}
 	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, why.Type):
+	case transient(status) || blocked(status, why.Type) || why.Type == "illegal_index_shard_state_exception": // it is just being made
 		return &temporaryError{
 			err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			after: retryAfter(header.Get("Retry-After"), time.Now()),

@@ -57,10 +57,29 @@ func NewSink(w Writer, o SinkOptions) *Sink {
 	return &Sink{w: w, prefix: o.Prefix, every: o.PushEvery}
 }
 
+// maxName is the longest name, in bytes, that a run can be found by.
+const maxName = 512
+
+// checkNames says whether a run can be found by its names; the error is a *UsageError.
+func checkNames(run *pipeline.Run) error {
+	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name", run.Name}} {
+		if len(n.value) > maxName {
+			return &UsageError{Msg: fmt.Sprintf("%s is longer than %d bytes", n.flag, maxName), Hint: "use a shorter one"}
+		}
+		if n.flag != "--run-name" && !utf8.ValidString(n.value) {
+			return &UsageError{Msg: fmt.Sprintf("%s %q is not UTF-8", n.flag, n.value), Hint: "use another one"}
+		}
+	}
+	return CheckLabels(run.Labels)
+}
+
 // CheckLabels says whether labels can be fields of a document; the error is a
 // *UsageError.
 func CheckLabels(labels map[string]string) error {
-	for k := range labels {
+	for k, v := range labels {
+		if len(v) > maxName {
+			return &UsageError{Msg: fmt.Sprintf("the value of label %q is longer than %d bytes", k, maxName), Hint: "use a shorter one"}
+		}
 		if k == "" || strings.TrimSpace(k) != k || strings.HasPrefix(k, ".") || strings.HasSuffix(k, ".") ||
 			strings.Contains(k, "..") || strings.ContainsAny(k, "\x00*") || len(k) > 200 || !utf8.ValidString(k) {
 			return &UsageError{Msg: fmt.Sprintf("label %q cannot be the name of a field", k), Hint: "use letters, digits, '-', '_' and single dots, as in --label cluster=b7"}
@@ -71,7 +90,7 @@ func CheckLabels(labels map[string]string) error {
 
 // Begin prepares the writer and stores the document of the run as running.
 func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
-	if err := CheckLabels(run.Labels); err != nil {
+	if err := checkNames(run); err != nil {
 		return err
 	}
 	if !run.StartKnown {

@@ -201,6 +201,11 @@ func TestBeginRefuses(t *testing.T) {
 		"no start":    func(r *pipeline.Run) { r.StartKnown = false },
 		"empty label": func(r *pipeline.Run) { r.Labels = map[string]string{"": "x"} },
 		"dotty label": func(r *pipeline.Run) { r.Labels = map[string]string{"a..b": "x"} },
+		"long label":  func(r *pipeline.Run) { r.Labels = map[string]string{"a": strings.Repeat("x", 513)} },
+		"long id":     func(r *pipeline.Run) { r.ID = strings.Repeat("x", 513) },
+		"long part":   func(r *pipeline.Run) { r.Part = strings.Repeat("x", 513) },
+		"long name":   func(r *pipeline.Run) { r.Name = strings.Repeat("x", 513) },
+		"broken id":   func(r *pipeline.Run) { r.ID = "a\xff" },
 		"broken":      func(r *pipeline.Run) { r.Labels = map[string]string{"\xff": "x"} },
 	} {
 		t.Run(name, func(t *testing.T) {

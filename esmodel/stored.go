@@ -264,6 +264,19 @@ func readRun(source []byte) (*StoredRun, error) {
 		FirstQuantum: nanos(doc.Interval.OffsetMS), Interval: nanos(doc.Interval.MS), Parts: doc.Parts,
 		Geometry: fiohist.Geometry{Groups: doc.Latency.Buckets.Groups, Coarseness: doc.Latency.Buckets.Coarseness, Unit: doc.Latency.Buckets.UnitNS},
 	}
+	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
+		// Only claimed, by who deletes or loads what is left of it.
+		out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: StatusPartial}
+		if doc.Claim != nil {
+			out.Claim = &doc.Claim.Owner
+		}
+		for k := range ingest.Kind(ingest.Kinds) {
+			if k.String() == doc.Fio.Kind {
+				run.Kind = k
+			}
+		}
+		return out, nil
+	}
 	out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: doc.Run.Status}
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Source is one log file.
@@ -111,7 +112,7 @@ func ParseName(base string) (Name, bool) {
 	if m == nil || m[4] == "fz" { // log_store_compressed
 		return Name{}, false
 	}
-	n := Name{Prefix: m[1], Host: m[4]}
+	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
 	if n.Hist = m[2] == "clat_hist"; !n.Hist {
 		n.Kind = Kind(slices.Index(kindNames[:], m[2]))
 	}
@@ -351,10 +352,29 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	}
 	s.Host = s.Name.Host
 	if _, host := clients(filepath.Dir(path)); s.Host == "" {
-		s.Host = host
+		s.Host = validUTF8(host)
 	}
 	d.given.Logs = append(d.given.Logs, s)
 	return nil
+}
+
+// validUTF8 is a name with each byte that is not UTF-8 as \xNN: documents could not tell
+// hosts apart that differ in nothing else.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		} else {
+			b.WriteString(s[:n])
+		}
+		s = s[n:]
+	}
+	return b.String()
 }
 
 func realPath(path string) string {
@@ -419,7 +439,7 @@ func (d *discovery) search(root, dir string) {
 			// Above the path given, a folder that happens to be named clients means nothing.
 			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group, "clients") == root || filepath.Join(group, "clients", host) == root) {
 				l.group = group
-				l.Host = cmp.Or(l.Host, host)
+				l.Host = cmp.Or(l.Host, validUTF8(host))
 			}
 			d.logs = append(d.logs, l)
 		}

@@ -11,6 +11,21 @@ import (
 	"testing"
 )
 
+// Hosts whose names are not UTF-8 stay apart.
+func TestHostsNotUTF8(t *testing.T) {
+	for base, want := range map[string]string{
+		"a_clat_hist.1.log.h\xff":        `h\xff`,
+		"a_clat_hist.1.log.h\xfe":        `h\xfe`,
+		"a_clat_hist.1.log.h\xff\xfe.gz": `h\xff\xfe`,
+		"a_clat_hist.1.log.hé":           "hé",
+		"a_clat_hist.1.log.h\uFFFD":      "h\uFFFD",
+	} {
+		if n, ok := ParseName(base); !ok || n.Host != want {
+			t.Errorf("%q is of host %q, want %q", base, n.Host, want)
+		}
+	}
+}
+
 func TestParseName(t *testing.T) {
 	for base, want := range map[string]Name{
 		"a_clat_hist.1.log":                   {Prefix: "a", Hist: true, Job: 1},

@@ -24,7 +24,7 @@ func deleteCommand(u *ui) *cli.Command {
 		Description: "fiolat delete --es http://localhost:9200 nightly\n" +
 			"fiolat delete --yes 4f6b1c\n\n" +
 			"RUN is its run.id, or its name if only one run has that. Asks before it deletes; what was interrupted is finished by the same command with the run.id.",
-		Flags: append(esFlags(),
+		Flags: append(esFlags(), takeOverFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"}),
 		Action: func(c *cli.Context) error { return deleteRun(c.Context, u, c) },
 	}
@@ -68,7 +68,7 @@ func deleteRun(ctx context.Context, u *ui, c *cli.Context) error {
 	if !c.Bool("yes") && !confirm(u.stdin, u.stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ", ingest.Printable(id), there)) {
 		return errors.New("not deleted")
 	}
-	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id)
+	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, c.Bool("take-over"))
 	u.say("info", "deleted of run %s, documents: %v", ingest.Printable(id), deleted)
 	return err
 }

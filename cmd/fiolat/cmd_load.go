@@ -19,7 +19,7 @@ func loadCommand(u *ui) *cli.Command {
 		ArgsUsage: "FILE|DIR...",
 		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
 			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was refused, the files are removed when everything has arrived; those that ingest --output made stay.",
-		Flags:  esFlags(),
+		Flags:  append(esFlags(), takeOverFlag()),
 		Action: func(c *cli.Context) error { return load(c.Context, u, c) },
 	}
 }
@@ -82,7 +82,7 @@ func load(ctx context.Context, u *ui, c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	report, err := esmodel.Load(ctx, client, c.Args().Slice(), esmodel.LoadOptions{Prefix: c.String("index-prefix")})
+	report, err := esmodel.Load(ctx, client, c.Args().Slice(), esmodel.LoadOptions{Prefix: c.String("index-prefix"), TakeOver: c.Bool("take-over")})
 	for _, w := range report.Warnings {
 		u.warn(w)
 	}

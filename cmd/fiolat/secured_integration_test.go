@@ -144,7 +144,7 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete, `read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},
 		{"fiolat_ingest", "load", []string{"--index-prefix", "fio", files}, exitOK, "complete"},
-		{"fiolat_setup", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_setup" lacks the index privilege "index"`},
+		{"fiolat_setup", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_setup" lacks the index privilege "read"`},
 		{"fiolat_reader", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_reader" lacks the index privilege "index"`},
 		{"fiolat_delete", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_delete" lacks the index privilege "index"`},
 	} {

@@ -69,6 +69,9 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 
 func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (status int, typ, reason string) {
 	ix := s.indices[name]
+	if s.closed[name] {
+		return 400, "index_closed_exception", "closed"
+	}
 	if op == "delete" {
 		var old *doc
 		if ix != nil {

@@ -187,6 +187,9 @@ func btoi(b bool) int {
 func (s *Server) visible(indices string) []found {
 	var out []found
 	for _, name := range s.match(indices) {
+		if s.closed[name] {
+			continue
+		}
 		for id, d := range s.indices[name].seen {
 			out = append(out, found{name, id, d})
 		}

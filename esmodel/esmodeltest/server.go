@@ -18,6 +18,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ type Server struct {
 	mu        sync.Mutex
 	indices   map[string]*index
 	templates map[string]map[string]any
+	closed    map[string]bool
 	policies  map[string]map[string]any
 	pits      map[string][]found
 	seq       int64
@@ -176,6 +178,16 @@ func (s *Server) Template(name string) map[string]any {
 	return s.templates[name]
 }
 
+// CloseIndex closes an index: searches leave it out, and it takes no documents.
+func (s *Server) CloseIndex(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.closed = map[string]bool{}
+	}
+	s.closed[name] = true
+}
+
 // match are the names of indices that match patterns separated by commas, sorted.
 func (s *Server) match(patterns string) []string {
 	var out []string
@@ -227,10 +239,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if f.LoseReply {
 		panic(http.ErrAbortHandler)
 	}
-	data, err := json.Marshal(reply)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // a source comes back as it is
+	if err := enc.Encode(reply); err != nil {
 		panic(err)
 	}
+	data := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	if f.Reply != nil {
 		data = f.Reply(data)
 	}
@@ -319,7 +334,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		}
 		return 200, object{"_shards": object{"failed": 0}}
 	case is("GET", "*", "_field_caps"):
-		return s.fieldCaps(p[0], r.URL.Query().Get("fields"))
+		return s.fieldCaps(p[0], r.URL.Query())
 	case is("GET", "*", "_mapping"):
 		out := object{}
 		for _, name := range s.match(p[0]) {
@@ -328,6 +343,13 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return 200, out
 	case is("PUT", "*", "_mapping"):
 		if ix := s.indices[p[0]]; ix != nil {
+			var more object
+			if err := json.Unmarshal(body, &more); err != nil {
+				return 400, failure(400, "parse_exception", err.Error())
+			}
+			if field := changed("", ix.mappings, more); field != "" {
+				return 400, failure(400, "illegal_argument_exception", "mapper ["+field+"] cannot be changed to another type")
+			}
 			return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
 		}
 	case is("PUT", "*"):
@@ -355,6 +377,27 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		return s.query(r, p, body)
 	}
 	return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]", r.URL.Path, r.Method)}
+}
+
+// changed is the first field that has another type in one mapping than in another, "" if
+// there is none.
+func changed(prefix string, old, more object) string {
+	have, _ := old["properties"].(object)
+	want, _ := more["properties"].(object)
+	for name, v := range want {
+		a, ok := have[name].(object)
+		b, _ := v.(object)
+		if !ok {
+			continue
+		}
+		if x, y := a["type"], b["type"]; x != nil && y != nil && x != y {
+			return prefix + name
+		}
+		if field := changed(prefix+name+".", a, b); field != "" {
+			return field
+		}
+	}
+	return ""
 }
 
 // make creates an index with the mapping of the template that matches.
@@ -410,26 +453,55 @@ func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any)
 	return 200, object{name: s.policies[name]}
 }
 
-func (s *Server) fieldCaps(name, field string) (int, any) {
-	ix := s.indices[name]
-	if ix == nil {
-		return 404, failure(404, "index_not_found_exception", "no such index ["+name+"]")
+// fieldCaps says of fields which types they have in which indices.
+func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
+	names := s.match(patterns)
+	if len(names) == 0 && !strings.Contains(patterns, "*") && q.Get("ignore_unavailable") != "true" {
+		return 404, failure(404, "index_not_found_exception", "no such index ["+patterns+"]")
 	}
-	at := ix.mappings
-	for _, part := range strings.Split(field, ".") {
-		props, _ := at["properties"].(object)
-		at, _ = props[part].(object)
-	}
-	if at == nil {
-		return 200, object{"fields": object{}}
-	}
-	caps := object{"type": at["type"]}
-	if meta, ok := at["meta"].(object); ok {
-		lists := object{}
-		for k, v := range meta {
-			lists[k] = []any{v}
+	if i := slices.IndexFunc(names, func(n string) bool { return s.closed[n] }); i >= 0 {
+		if q.Get("ignore_unavailable") != "true" && strings.Contains(q.Get("expand_wildcards"), "closed") {
+			return 400, failure(400, "index_closed_exception", "closed")
 		}
-		caps["meta"] = lists
+		names = slices.DeleteFunc(names, func(n string) bool { return s.closed[n] })
 	}
-	return 200, object{"fields": object{field: object{fmt.Sprint(at["type"]): caps}}}
+	fields := object{}
+	for _, field := range strings.Split(q.Get("fields"), ",") {
+		types := map[string]object{}
+		for _, name := range names {
+			at := s.indices[name].mappings
+			for _, part := range strings.Split(field, ".") {
+				props, _ := at["properties"].(object)
+				at, _ = props[part].(object)
+			}
+			typ := "unmapped"
+			if at != nil {
+				typ = fmt.Sprint(at["type"])
+			} else if q.Get("include_unmapped") != "true" {
+				continue
+			}
+			if types[typ] == nil {
+				types[typ] = object{"type": typ, "indices": []string{}}
+			}
+			types[typ]["indices"] = append(types[typ]["indices"].([]string), name)
+			if meta, ok := at["meta"].(object); ok {
+				lists := object{}
+				for k, v := range meta {
+					lists[k] = []any{v}
+				}
+				types[typ]["meta"] = lists
+			}
+		}
+		if len(types) == 1 { // in all indices: they are not listed
+			for typ := range types {
+				if delete(types[typ], "indices"); typ == "unmapped" {
+					delete(types, typ)
+				}
+			}
+		}
+		if len(types) > 0 {
+			fields[field] = types
+		}
+	}
+	return 200, object{"indices": names, "fields": fields}
 }

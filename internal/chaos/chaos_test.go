@@ -197,28 +197,7 @@ var all = []chaos{
 		c.check(t)
 	}},
 	{name: "`fiolat load` killed (`kill -9`) or interrupted", run: loadInterrupted},
-	{name: "two ingests of the run at once", run: func(t *testing.T, c *trial) {
-		c.px.inject(nil)
-		a, b := c.ingest(t), c.ingest(t)
-		a.wait(t, 0)
-		b.wait(t, 0)
-		c.times = 1
-		c.check(t)
-	}},
-	{name: "two ingests of the run at once, with different settings", run: func(t *testing.T, c *trial) {
-		c.px.inject(nil)
-		a, b := c.ingest(t), c.ingest(t, "--interval", "200ms")
-		<-a.ended
-		<-b.ended
-		for _, p := range []*program{a, b} {
-			if p.code != 0 && !strings.Contains(p.said(), "another ingest of this run") {
-				t.Errorf("exit %d\n%s", p.code, p.said())
-			}
-		}
-		c.times = 1
-		c.again(t)
-		c.check(t)
-	}},
+	{name: "two ingests of the run at once, at random distances, every third time one killed (`kill -9`)", run: pairs},
 }
 
 // blows is an ingest that gets over all blows by itself.
@@ -350,6 +329,64 @@ func killedSpooling(t *testing.T, c *trial) {
 			}
 		}
 		c.honest(t)
+		c.again(t)
+		c.check(t)
+	}
+}
+
+// pairs are two ingests of the run at random distances, in turn with the same settings and
+// with others; of every third pair one is killed. Whoever ends well has written exactly its
+// documents, and the run never says complete with others.
+func pairs(t *testing.T, c *trial) {
+	other := []string{"--interval", "200ms"}
+	calm := *c
+	calm.prefix = c.prefix + "calm"
+	calm.ingest(t, other...).wait(t, 0)
+	wants := []map[string]string{c.want, c.es.documents(t, calm.prefix)}
+	c.es.wipe(t, calm.prefix)
+	for i := range either(c.rig, 50, 6) {
+		c.px.inject(nil)
+		second := i % 2
+		programs := []*program{c.ingest(t)}
+		time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
+		if second == 0 {
+			programs = append(programs, c.ingest(t))
+		} else {
+			programs = append(programs, c.ingest(t, other...))
+		}
+		if i%3 == 2 {
+			time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
+			programs[rand.IntN(2)].cmd.Process.Kill()
+		}
+		var last int // settings of the last that ended well
+		well := 0
+		for n, p := range programs {
+			<-p.ended
+			switch {
+			case p.code == 0:
+				well++
+				last = n * second
+			case p.code == 1 && !strings.Contains(p.said(), "is claimed by"):
+				t.Errorf("exit 1:\n%s", p.said())
+			}
+		}
+		if status := c.status(t); (status == "complete") != (well > 0) && i%3 != 2 || well == 0 && i%3 != 2 {
+			t.Errorf("%d of two ended well, and the run says %q", well, status)
+		} else if status == "complete" {
+			matches := false
+			for n, want := range wants {
+				if well > 0 && n != last {
+					continue
+				}
+				if _, foreign, lost := c.compare(t, want); foreign+lost == 0 {
+					matches = true
+				}
+			}
+			if !matches {
+				t.Errorf("the run says complete, and its documents are of no undisturbed ingest")
+			}
+		}
+		c.times++
 		c.again(t)
 		c.check(t)
 	}
