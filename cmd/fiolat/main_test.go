@@ -359,13 +359,13 @@ func TestLooksDamaged(t *testing.T) {
 		}
 		return got.Account.Repaired, stderr
 	}
-	if n, said := repaired(); n != 0 || !strings.Contains(said, "looks damaged") || !strings.Contains(said, "--fio-json") {
+	if n, said := repaired(); n != 0 || !strings.Contains(said, "may be damaged") || !strings.Contains(said, "--fio-json") {
 		t.Errorf("%d logs repaired; said\n%s", n, said)
 	}
 	if n, _ := repaired("--repair"); n != 2 {
 		t.Errorf("--repair: %d logs repaired, want 2", n)
 	}
-	if n, said := repaired("--no-repair"); n != 0 || strings.Contains(said, "looks damaged") {
+	if n, said := repaired("--no-repair"); n != 0 || strings.Contains(said, "may be damaged") {
 		t.Errorf("--no-repair: %d logs repaired; said\n%s", n, said)
 	}
 }
