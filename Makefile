@@ -111,7 +111,8 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
-	go test -count=1 -timeout 2h -v -tags integration ./internal/chaos
+	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
+	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 2h -v -tags integration ./internal/chaos
 
 .PHONY: sbom
 sbom: build ## list what is in ./fiolat, as CycloneDX, into fiolat.cdx.json
