@@ -30,6 +30,8 @@ func TestEmptyLogs(t *testing.T) {
 		{"nothing known", map[string]string{"x_clat_hist.1.log": ""}, "empty log; a job shorter", 0},
 		{"one of two, nothing known", map[string]string{"x_clat_hist.1.log": "", "x_clat_hist.2.log": record}, "1 logs are empty", 5},
 		{"no clat", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)}, "of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},
+		{"ended within the ramp", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","ramp_time":"1s"`,
+			`"read":{"total_ios":7,"runtime":900}`)}, "", 0},
 		{"no I/O", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":0}`)}, "", 0},
 		{"directions mixed", map[string]string{"x_clat_hist.1.log": record, "fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`, `"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot be given to one", 5},
 	} {
