@@ -79,9 +79,12 @@ func TestHangup(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
-			stdin.Write(goodLog(t)[100:])
-			stdin.Close()
+			if tc.code == exitOK { // else it ends while it waits for more
+				stdin.Write(goodLog(t)[100:])
+				stdin.Close()
+			}
 			cmd.Wait()
+			stdin.Close()
 			if code := cmd.ProcessState.ExitCode(); code != tc.code {
 				t.Errorf("%v, want exit %d\n%s", cmd.ProcessState, tc.code, stderr)
 			}

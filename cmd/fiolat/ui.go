@@ -77,10 +77,8 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "standard output: " + e.err.Error() }
 
 func (u *ui) configure(c *cli.Context) error {
-	for _, name := range []string{"run-id", "part"} {
-		if c.IsSet(name) && c.String(name) == "" {
-			return usagef("--%s \"\": it is empty; name it, or leave the flag out", name)
-		}
+	if c.IsSet("run-id") && c.String("run-id") == "" {
+		return usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	switch f := c.String("log-format"); f {
 	case "text":
