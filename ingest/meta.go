@@ -162,9 +162,32 @@ func ParseMeta(r io.Reader, path string) (*Meta, error) {
 	}, nil)
 	if last != nil && err == nil {
 		last.Path, last.Documents, last.Cut = path, documents, cut
+		last.contradictions()
 		return last, nil
 	}
 	return nil, err
+}
+
+// contradictions drops totals that are not those of their own bins. fio adds both up
+// at once; only a report of a job that still runs can be a few I/Os apart.
+func (m *Meta) contradictions() {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		for d := range e.Dirs {
+			for k := range e.Dirs[d].Kind {
+				t := &e.Dirs[d].Kind[k]
+				var sum uint64
+				for _, b := range t.Bins {
+					sum += b.Count
+				}
+				if len(t.Bins) == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
+					continue
+				}
+				m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %v %v: its bins hold %d I/Os, but its N is %d; its totals are not used", e.JobName, Direction(d), Kind(k), sum, t.N))
+				*t = Totals{}
+			}
+		}
+	}
 }
 
 // EachMeta reads a stream of documents as fio prints them with --status-interval, and

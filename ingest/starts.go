@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -160,6 +161,12 @@ func (m *matcher) sectionJobs(s *set) []job {
 	}
 	if len(jobs) > 1 && len(entry) == 0 && slices.ContainsFunc(jobs, func(j job) bool { return j.ramp > 0 }) {
 		m.warn("%s: ramp_time may take up to a second longer than asked, so that starts behind it are not exact; pass fio's JSON", Printable(s.job.Path))
+	}
+	for _, section := range s.job.Sections {
+		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 && !strings.Contains(section.Options["rw"], "read") {
+			m.warn("%s:%d: with verify fio reads what it wrote, and what its last window held is in no log; pass fio's JSON", Printable(s.job.Path), section.Line)
+			break
+		}
 	}
 	if unknown != "" {
 		m.warn("%s: nothing says how long this job ran, so that the start of those behind the stonewall is unknown and guessed; pass fio's JSON, or shift them with --offset", Printable(unknown))

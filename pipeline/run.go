@@ -302,6 +302,9 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	}
 	missingSingles(r.logs, r.warn)
 	mixedTotals(r.logs, r.warn)
+	if a.Logged > 1<<53 {
+		r.warn("the logs hold more than 2^53 I/Os, beyond which sums are not exact: is it a damaged log?")
+	}
 	for _, t := range r.tails {
 		if loss, ok := t.lossAt(r.Run.Geometry.Coarseness - t.members[0].g.Coarseness); ok {
 			a.Lost = append(a.Lost, loss)

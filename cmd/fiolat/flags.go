@@ -300,14 +300,23 @@ func startTime(v string) (string, error) {
 		if n < 1e11 { // seconds
 			n *= 1000
 		}
-		return time.UnixMicro(int64(n * 1000)).UTC().Format(time.RFC3339Nano), nil
+		return timeInRange(v, time.UnixMicro(int64(n*1000)))
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.Parse(layout, v); err == nil { // without a zone: UTC
-			return t.UTC().Format(time.RFC3339Nano), nil
+			return timeInRange(v, t)
 		}
 	}
 	return "", usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime", v)
+}
+
+// timeInRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
+// since 1970.
+func timeInRange(v string, t time.Time) (string, error) {
+	if t.Year() < 1678 || t.UnixMilli() > ingest.MaxTime {
+		return "", usagef("--start %q: want a time between the years 1678 and 2200", v)
+	}
+	return t.UTC().Format(time.RFC3339Nano), nil
 }
 
 func offsets(flags []string, file string) (map[string]time.Duration, error) {
