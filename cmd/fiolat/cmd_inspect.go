@@ -134,7 +134,7 @@ func inspectJSON(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summa
 		measured = append(measured, m.Explain()...)
 		totals = append(totals, kindsOf(m)...)
 	}
-	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "account": s.Account}, "", "  ")
+	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root, "run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs, "use": logUses(in, plan, s.Account.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -206,6 +206,7 @@ func inspectTable(u *ui, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summ
 	if err := totalsTable(u, run.Metas); err != nil {
 		return err
 	}
+	printUses(u.stdout, logUses(in, plan, s.Account.Warnings))
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.stdout, "not used: %s\n", ingest.Printable(name))
 	}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+// logUse says whether a log was used.
+type logUse struct {
+	Path string `json:"path"`
+	// Use is "used", "used with a warning" or "not used".
+	Use string `json:"use"`
+	// Why are the warnings about the log or about its JSON, or why it was not used.
+	Why []string `json:"why,omitempty"`
+	// Options are the options of fio that these name.
+	Options []string `json:"fio_options,omitempty"`
+}
+
+// fioOptions are the options of fio that decide what a log holds.
+var fioOptions = regexp.MustCompile(`\b(log_[a-z]+(_[a-z]+)*|write_[a-z]+_log|per_job_logs|(clat|slat|lat)_percentiles|disable_(clat|slat|lat)|gtod_reduce|io_submit_mode|` +
+	`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|ramp_time|group_reporting|verify)\b`)
+
+// logUses are those of all logs that were found, in their order.
+func logUses(in *ingest.Input, plan *pipeline.Plan, warnings []string) (out []logUse) {
+	metas := map[string]string{} // a log's JSON
+	for _, l := range plan.Run.Logs {
+		if l.Meta != nil {
+			metas[l.Source.Path] = ingest.Printable(l.Meta.Path)
+		}
+	}
+	for _, l := range in.Logs {
+		v := logUse{Path: l.Path, Use: "used"}
+		path := ingest.Printable(l.Path)
+		for _, w := range warnings {
+			if why, ok := strings.CutPrefix(w, "skipped: "+path+": "); ok {
+				v.Use, v.Why = "not used", []string{why}
+				break
+			}
+			if names(w, path) || metas[l.Path] != "" && names(w, metas[l.Path]) {
+				v.Use, v.Why = "used with a warning", append(v.Why, w)
+			}
+		}
+		for _, why := range v.Why {
+			for _, o := range fioOptions.FindAllString(why, -1) {
+				if !slices.Contains(v.Options, o) {
+					v.Options = append(v.Options, o)
+				}
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// names tells whether a text names a file, and not one whose name is longer.
+func names(text, path string) bool {
+	for rest := text; ; {
+		_, after, ok := strings.Cut(rest, path)
+		if !ok {
+			return false
+		}
+		if after == "" || strings.IndexByte(":, ;", after[0]) >= 0 {
+			return true
+		}
+		rest = after
+	}
+}
+
+func printUses(w io.Writer, all []logUse) {
+	for _, v := range all {
+		text := v.Use
+		if len(v.Why) > 0 {
+			text += ": " + strings.Join(v.Why, " | ")
+		}
+		if len(v.Options) > 0 {
+			text += " [fio: " + strings.Join(v.Options, ", ") + "]"
+		}
+		fmt.Fprintf(w, "%s: %s\n", ingest.Printable(v.Path), ingest.Printable(text))
+	}
+}

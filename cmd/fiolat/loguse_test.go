@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLogUses: inspect says of each log whether it was used, and what option of fio's
+// led to that.
+func TestLogUses(t *testing.T) {
+	t.Parallel()
+	record := "300, 0, 4096, 5" + strings.Repeat(", 0", 1855) + "\n"
+	for _, tc := range []struct {
+		name, file, log string
+		use, why        string
+		options         string
+	}{
+		{"used", "x_clat_hist.1.log", record, "used", "", ""},
+		{"empty for want of an option", "x_clat_hist.1.log", "", "not used", "add the line", "log_hist_msec"},
+		{"renamed", "x_clat_hist.1.log.old", record, "used with a warning", "ending of a copy", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{
+				tc.file:             tc.log,
+				"x_clat_hist.2.log": strings.Replace(record, "300", "400", 1),
+				"x.fio":             "[x]\nwrite_hist_log=x\nnumjobs=2\nrw=read\n",
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, stdout, stderr := fiolat(t, nil, "inspect", "--format", "json", dir)
+			var got struct {
+				Use []logUse `json:"use"`
+			}
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+				t.Fatal(err, stdout, stderr)
+			}
+			if len(got.Use) != 2 {
+				t.Fatalf("%+v", got.Use)
+			}
+			v := got.Use[0]
+			if v.Use != tc.use || !strings.Contains(strings.Join(v.Why, "\n"), tc.why) || strings.Join(v.Options, " ") != tc.options {
+				t.Errorf("%+v", v)
+			}
+			if other := got.Use[1]; other.Use != "used" {
+				t.Errorf("%+v", other)
+			}
+		})
+	}
+}
