@@ -158,7 +158,7 @@ func TestFollowReplaced(t *testing.T) {
 					}
 					got <- string(b)
 				}()
-				time.Sleep(time.Second)
+				time.Sleep(time.Second + time.Millisecond) // never at the moment of a look
 				tc.does(t, path, old)
 				if s := <-got; s != tc.want {
 					t.Errorf("%q, want %q", s, tc.want)

@@ -586,31 +586,3 @@ func TestParseMetaContradiction(t *testing.T) {
 		})
 	}
 }
-
-// TestMatchWithout: jobs of fio's JSON that did I/O and have no log are named.
-func TestMatchWithout(t *testing.T) {
-	t.Parallel()
-	const json = `{"fio version": "x", "jobs": [{"jobname": "a", "read": {"total_ios": 5}}, {"jobname": "b", "read": {"total_ios": 7}}, {"jobname": "c"}]}`
-	for name, c := range map[string]struct {
-		files string
-		path  string
-		want  string
-	}{
-		"all":                 {"x_clat_hist.1.log x_clat_hist.2.log", "", ""},
-		"one is lost":         {"x_clat_hist.1.log", "", `1 jobs have no log here, so that their 7 I/Os are missing: "b"`},
-		"one was not asked":   {"x_clat_hist.1.log x_clat_hist.2.log", "x_clat_hist.1.log", ""},
-		"logs of other kinds": {"x_clat_hist.1.log x_lat.1.log x_lat.2.log", "", `1 jobs have no log here, so that their 7 I/Os are missing: "b"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			files := map[string]string{"fio.json": json}
-			for i, f := range strings.Fields(c.files) {
-				files[f] = fmt.Sprint(i)
-			}
-			_, warned := matched(t, one(t, filepath.Join(folder(t, files), c.path)))
-			if !strings.HasSuffix(warned, c.want) || c.want == "" && warned != "" {
-				t.Errorf("got %q, want %q", warned, c.want)
-			}
-		})
-	}
-}
