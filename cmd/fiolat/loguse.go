@@ -43,7 +43,7 @@ func logUses(in *ingest.Input, plan *pipeline.Plan, warnings []string) (out []lo
 				break
 			}
 			if names(w, path) || metas[l.Path] != "" && names(w, metas[l.Path]) {
-				v.Use, v.Why = "used with a warning", append(v.Why, w)
+				v.Use, v.Why = "used with a warning", append(v.Why, strings.TrimPrefix(w, path+": "))
 			}
 		}
 		for _, why := range v.Why {
