@@ -239,7 +239,8 @@ type direction struct {
 	equal   int64         // records with the stamp of the one before
 	ios     float64       // as logged, after repair
 	ns      float64       // of single I/Os, their latencies added up
-	fullest float64       // the I/Os of the record that has most
+	opening float64       // the I/Os of the fuller of the first two records
+	later   float64       // the I/Os of the fullest of the other records
 	first   int64         // stamp of the first record, ms
 	last    int64         // stamp of the last record, ms
 	lines   int64         // lines skipped before the last record came
@@ -365,7 +366,11 @@ func (l *logState) feed(r *ingest.Record) error {
 		}
 	}
 	d.ios += sum
-	d.fullest = max(d.fullest, sum)
+	if d.records <= 2 {
+		d.opening = max(d.opening, sum)
+	} else {
+		d.later = max(d.later, sum)
+	}
 	d.ns += float64(r.NS)
 	d.some = d.some || sum > 0
 	if d.sums != nil {

@@ -306,7 +306,7 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 		r.warn("the logs hold more than 2^53 I/Os, beyond which sums are not exact: is it a damaged log?")
 	}
 	for _, t := range r.tails {
-		if loss, ok := t.lossAt(r.Run.Geometry.Coarseness - t.members[0].g.Coarseness); ok {
+		if loss, ok := t.lossAt(r.Run.Geometry.Coarseness - t.g.Coarseness); ok {
 			a.Lost = append(a.Lost, loss)
 			a.NotPlaced += loss.IOs
 		}

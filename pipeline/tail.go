@@ -16,8 +16,9 @@ type tail struct {
 	meta    *ingest.Meta
 	entry   *ingest.Entry
 	dir     ingest.Direction
-	members []*logState // the logs that the entry stands for, sorted
-	bins    []uint64    // fio's counts on the logs' grid
+	members []*logState      // the logs that the entry stands for, sorted
+	g       fiohist.Geometry // the finest that all of these logs can be added up on
+	bins    []uint64         // fio's counts on that
 	done    bool
 	counts  counts // what was restored
 	lost    counts // what has no place in time
@@ -33,19 +34,41 @@ func (t *tail) weigh() (misfit string) {
 		left[b] = float64(n)
 	}
 	for _, l := range t.members {
-		l.dirs[t.dir].sums.Each(func(b int, n float64) { left[b] -= n })
+		coarser := t.coarser(l)
+		l.dirs[t.dir].sums.Each(func(b int, n float64) { left[b>>coarser] -= n })
 	}
 	t.counts.reset()
 	for b, n := range left {
 		switch {
 		case n < 0:
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns the logs hold %.0f, fio counted %d; nothing was restored",
-				ingest.Printable(t.meta.Path), t.entry.JobName, t.dir, t.members[0].g.Middle(b), float64(t.bins[b])-n, t.bins[b])
+				ingest.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(t.bins[b])-n, t.bins[b])
 		case n > 0:
 			t.counts.add(uint16(b), n)
 		}
 	}
 	return ""
+}
+
+// coarser is by how many bits the tail's grid is coarser than the log's.
+func (t *tail) coarser(l *logState) int { return t.g.Coarseness - l.g.Coarseness }
+
+// headless names the repaired logs that lost their head. No I/O of theirs is missing: over
+// fio --client h(n) + h(n-1) is all that completed until then, so that the first two records
+// left also hold what the lost ones held.
+func (t *tail) headless() (warnings []string) {
+	for _, l := range t.members {
+		d := &l.dirs[t.dir]
+		if !d.verdict.repair || !d.seen || !d.win.exact || d.records > 2 && d.opening <= 1.3*d.later {
+			continue
+		}
+		start, _ := l.started(t.dir)
+		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
+			warnings = append(warnings, fmt.Sprintf("%s: the first window of its %ss begins %d ms after the job: its head is lost, and the I/Os of that time are counted in its first two records",
+				ingest.Printable(l.Source.Path), t.dir, late/msec))
+		}
+	}
+	return warnings
 }
 
 // think is the job's thinktime in ns, in which an intact log has no I/Os.
@@ -129,7 +152,7 @@ func (t *tail) loss() (why string, logs []*logState) {
 		if !d.seen {
 			unseen++
 		}
-		tails += d.fullest
+		tails += max(d.opening, d.later)
 	}
 	name := func(l *logState, format string, args ...any) (string, []*logState) {
 		return fmt.Sprintf(format, args...), []*logState{l}
@@ -221,6 +244,8 @@ func (t *tail) restore() error {
 			share = t.counts.clone()
 			for b := range share.n {
 				share.n[b] *= float64(to[i]-from[i]) / total
+				// On a finer grid, the bucket in the middle: all are added up on t.g or a coarser one.
+				share.index[b] = share.index[b]<<t.coarser(l) + 1<<t.coarser(l)>>1
 			}
 		}
 		if !apart {
@@ -255,6 +280,7 @@ func settleTails(all []*tail, meta *ingest.Meta) (restored float64, losses, misf
 		if why, logs := t.loss(); why != "" {
 			losses = append(losses, t.lose(why, logs))
 		}
+		losses = append(losses, t.headless()...)
 		if err := t.restore(); err != nil {
 			return 0, nil, nil, err
 		}
@@ -282,15 +308,16 @@ func tails(logs []*logState) (all []*tail, err error) {
 			k := key{l.Entry, d}
 			t := known[k]
 			if t == nil {
-				t = &tail{meta: l.Meta, entry: l.Entry, dir: ingest.Direction(d)}
-				if t.bins, err = totals.Counts(l.g); err != nil {
-					return nil, l.at(0, err.Error(), "give the JSON of this very run with --fio-json, or pass --no-restore")
-				}
+				t = &tail{meta: l.Meta, entry: l.Entry, dir: ingest.Direction(d), g: l.g}
 				known[k] = t
 				all = append(all, t)
 			}
-			if t.members = append(t.members, l); t.members[0].g != l.g {
-				return nil, l.at(0, fmt.Sprintf("%v, but another log of the same job is %v", l.g, t.members[0].g), "pass --no-restore")
+			t.members = append(t.members, l)
+			if t.g, err = t.g.Common(l.g); err != nil {
+				return nil, l.at(0, err.Error(), "pass --no-restore")
+			}
+			if t.bins, err = totals.Counts(t.g); err != nil {
+				return nil, l.at(0, err.Error(), "give the JSON of this very run with --fio-json, or pass --no-restore")
 			}
 			l.dirs[d].owed = t
 			l.dirs[d].sums = new(fiohist.Hist)
