@@ -304,7 +304,8 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 		for _, c := range l.Buckets.Count {
 			exact += c
 		}
-		if math.Abs(float64(sum)-d.Samples) > 0.5 || math.Abs(exact-d.Samples) > 1e-9*d.Samples || d.DocCount != sum {
+		// Rounding is carried on from quantum to quantum; documents one after the other stay within three I/Os.
+		if math.Abs(float64(sum)-d.Samples) > 3 || math.Abs(exact-d.Samples) > 1e-9*d.Samples || d.DocCount != sum {
 			t.Fatalf("%s: %d I/Os in the histogram, %v in the exact buckets, samples %v, _doc_count %d", id, sum, exact, d.Samples, d.DocCount)
 		}
 		if sum == 0 { // no _doc_count: such a document counts as 1

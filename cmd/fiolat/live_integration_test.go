@@ -475,7 +475,8 @@ func TestLiveStall(t *testing.T) {
 				}
 			}
 
-			// If fio kept its time before the stall, and showed it, exactly what its documents say was told, the stall included.
+			// If fio kept its time before the stall, and showed it, the stall was told. Read again it may be no
+			// breach: an interval without I/Os of which nothing tells in time is unknown.
 			times := statusTimes(t, dir+"/fio.json")
 			steady, gaps := true, 0
 			for i := 1; i < len(times); i++ {
@@ -487,8 +488,8 @@ func TestLiveStall(t *testing.T) {
 					steady = steady && step < 1400*time.Millisecond
 				}
 			}
-			if steady && gaps == 1 && (!during || len(events) != len(documents(t, es, again+"-event-*"))) {
-				t.Errorf("told were %v of %v, not the stall or not as when the stream is read again\n%s", told.actions, told.starts, p.said.String())
+			if steady && gaps == 1 && !during {
+				t.Errorf("told were %v of %v, and not the stall\n%s", told.actions, told.starts, p.said.String())
 			}
 		})
 	}
