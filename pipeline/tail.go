@@ -290,7 +290,7 @@ func settleTails(all []*tail, meta *ingest.Meta) (restored float64, losses, misf
 }
 
 // tails finds what is owed by the logs: one tail per entry and direction.
-func tails(logs []*logState) (all []*tail, err error) {
+func tails(logs []*logState) (all []*tail, _ error) {
 	type key struct {
 		entry *ingest.Entry
 		dir   int
@@ -313,11 +313,15 @@ func tails(logs []*logState) (all []*tail, err error) {
 				all = append(all, t)
 			}
 			t.members = append(t.members, l)
-			if t.g, err = t.g.Common(l.g); err != nil {
+			g, err := t.g.Common(l.g)
+			if err != nil {
 				return nil, l.at(0, err.Error(), "pass --no-restore")
 			}
-			if t.bins, err = totals.Counts(t.g); err != nil {
-				return nil, l.at(0, err.Error(), "give the JSON of this very run with --fio-json, or pass --no-restore")
+			if t.bins == nil || g != t.g {
+				t.g = g
+				if t.bins, err = totals.Counts(g); err != nil {
+					return nil, l.at(0, err.Error(), "give the JSON of this very run with --fio-json, or pass --no-restore")
+				}
 			}
 			l.dirs[d].owed = t
 			l.dirs[d].sums = new(fiohist.Hist)
