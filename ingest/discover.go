@@ -79,11 +79,20 @@ type Input struct {
 	// them.
 	Warnings []string
 
+	// NoLog are the entries of Metas that wrote logs which are not here; Match finds them.
+	NoLog []NoLog
+
 	// metasGiven says that Metas were named, and not found beside the logs.
 	metasGiven bool
 	// siblings are logs of the same run that exist and were not asked for: they
 	// tell how many threads a run of files given one by one had.
 	siblings []*Source
+}
+
+// NoLog is a job, or a group of jobs, of which fio's JSON has the totals and no log is here.
+type NoLog struct {
+	Meta  *Meta
+	Entry *Entry
 }
 
 // DiscoverOptions choose among the files found.

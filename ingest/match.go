@@ -19,8 +19,8 @@ type Log struct {
 	// Meta is the JSON document that the log belongs to, Entry the job in it; nil
 	// where that is not known.
 	//
-	// Where an entry stands for threads whose logs are not in the run, its counts
-	// are left out: they could not be compared with the logs'.
+	// Where an entry stands for threads whose logs exist and were not asked for, its
+	// counts are left out: they could not be compared with the logs'.
 	Meta  *Meta
 	Entry *Entry
 	// Members is the number of threads, and so of logs, that share the entry; 1
@@ -62,7 +62,8 @@ func (l *Log) Option(name string) (string, bool) {
 // Match finds the document and the entry of each log, in the order of in.Logs, and
 // when it started. What it cannot tell it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
-	m := &matcher{in: in, warnings: slices.Clone(in.Warnings)}
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*Entry]bool{}, unsure: map[*Meta]bool{}}
+	in.NoLog = nil
 	for _, s := range in.Logs {
 		m.logs = append(m.logs, &Log{Source: s, Host: s.Host, Members: 1})
 	}
@@ -71,13 +72,15 @@ func Match(in *Input) ([]*Log, []string, error) {
 		m.warnings = append(m.warnings, prefixed(meta.Path, meta.Warnings)...)
 	}
 	used := map[*JobFile]bool{}
-	for _, set := range m.sets() {
+	sets := m.sets()
+	for _, set := range sets {
 		m.entries(set)
 		if set.job != nil {
 			used[set.job] = true
 		}
 		m.starts(set)
 	}
+	m.withoutLogs(sets)
 	for _, j := range in.JobFiles {
 		if !used[j] {
 			in.Ignored = append(in.Ignored, Printable(j.Path)+": this job file's threads and log names are not those of the logs")
@@ -104,6 +107,8 @@ type matcher struct {
 	in       *Input
 	logs     []*Log
 	warnings []string
+	logged   map[*Entry]bool // they have a log
+	unsure   map[*Meta]bool  // it is not known which entry some log is of
 }
 
 func (m *matcher) warn(format string, args ...any) {
@@ -360,6 +365,9 @@ func (m *matcher) entries(s *set) {
 	if !m.oneServer(s) {
 		return
 	}
+	if s.meta != nil && len(s.entries) == 0 {
+		m.unsure[s.meta] = true
+	}
 	byThread := map[int][]*Log{}
 	for _, l := range s.logs {
 		byThread[l.Source.Name.Job] = append(byThread[l.Source.Name.Job], l)
@@ -421,6 +429,7 @@ func (m *matcher) entries(s *set) {
 		}
 	}
 	if len(left) > 0 {
+		m.unsure[s.meta] = true
 		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file", Printable(left[0].Source.Path), Printable(s.meta.Path), len(left), s.counts())
 	}
 	m.incomplete(s)
@@ -457,6 +466,7 @@ func (m *matcher) oneServer(s *set) bool {
 			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad to leave it out"}
 	}
 	if slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Bad != nil }) {
+		m.unsure[s.meta] = true
 		return false
 	}
 	for _, port := range ports {
@@ -493,41 +503,96 @@ func (s *set) mayHave(o *Source) bool {
 		s.meta != nil && s.meta.hasPrefix(o.Name)
 }
 
-// incomplete leaves out the counts of entries that stand for threads without a log
-// here: what those did is no missing tail of the others' logs. Entries without any log
-// are named, if they wrote one by such a name.
+// incomplete names the entries that stand for threads without a log here. Where those
+// logs exist and were not asked for, the entry's counts are left out: what the others did
+// is not lost, and no missing tail of these logs.
 func (m *matcher) incomplete(s *set) {
-	has := map[*Entry]int{}
+	has, elsewhere := map[*Entry]int{}, map[*Entry]int{}
 	for _, l := range s.logs {
 		if l.Entry != nil {
 			has[l.Entry]++
+			m.logged[l.Entry] = true
+		}
+	}
+	for _, o := range m.in.siblings {
+		if n := o.Name.Job; s.mayHave(o) && o.Name.like(s.logs[0].Source.Name) && n > 0 && n <= len(s.of) && s.of[n-1] >= 0 {
+			elsewhere[s.entries[s.of[n-1]]]++
 		}
 	}
 	without := map[*Entry]*Entry{}
+	warned := map[*Entry]bool{}
 	for _, l := range s.logs {
 		e := l.Entry
 		if e == nil || has[e] >= l.Members {
 			continue
 		}
-		if without[e] == nil {
-			c := *e
-			for d := range c.Dirs {
-				c.Dirs[d].Kind = [Kinds]Totals{}
+		missing := "the others' I/Os are missing"
+		if elsewhere[e] > 0 {
+			missing += ", and its totals are not used"
+			if without[e] == nil {
+				c := *e
+				for d := range c.Dirs {
+					c.Dirs[d].Kind = [Kinds]Totals{}
+				}
+				without[e] = &c
 			}
-			without[e] = &c
-			m.warn("%s: job %q stands for %d threads, of which %d have a log here: the others' I/Os are missing, and its totals are not used", Printable(s.meta.Path), e.JobName, l.Members, has[e])
+			l.Entry = without[e]
 		}
-		l.Entry = without[e]
+		if !warned[e] {
+			warned[e] = true
+			m.warn("%s: job %q stands for %d threads, of which %d have a log here: %s",
+				Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
+		}
 	}
-	kind := s.logs[0].Source.Name.Kind
-	for _, e := range s.entries {
-		var ios uint64
-		for d := range e.Dirs {
-			ios += e.Dirs[d].Kind[kind].N
+}
+
+// like says that two logs are of one kind.
+func (n Name) like(o Name) bool { return n.Hist == o.Hist && n.Kind == o.Kind }
+
+// withoutLogs names the entries of fio's JSON that wrote a log which is not here. Those of
+// hosts with logs are returned in in.NoLog.
+func (m *matcher) withoutLogs(sets []*set) {
+	hosts := map[*Meta][]string{}
+	var metas []*Meta
+	for _, s := range sets {
+		if s.meta == nil {
+			continue
 		}
-		wrote := slices.ContainsFunc(s.logs, func(l *Log) bool { return s.meta.writes(e, l.Source.Name) })
-		if has[e] == 0 && ios > 0 && wrote && len(s.index) > 0 && len(m.in.siblings) == 0 {
-			m.warn("%s: job %q has no log here: its %d I/Os are missing", Printable(s.meta.Path), e.JobName, ios)
+		if !slices.Contains(metas, s.meta) {
+			metas = append(metas, s.meta)
+		}
+		for _, e := range s.entries {
+			hosts[s.meta] = append(hosts[s.meta], e.Host)
+		}
+	}
+	name := m.logs[0].Source.Name
+	option := "write_lat_log"
+	if name.Hist {
+		option = "write_hist_log"
+	}
+	for _, meta := range metas {
+		for i := range meta.Entries {
+			e := &meta.Entries[i]
+			var ios []string // by direction
+			for d := range e.Dirs {
+				if n := e.Dirs[d].Kind[name.Kind].N; n > 0 {
+					ios = append(ios, fmt.Sprintf("%d %vs", n, Direction(d)))
+				}
+			}
+			prefix, _ := meta.Option(e, option)
+			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool { return l.Meta == meta && meta.writes(e, l.Source.Name) })
+			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
+				return o.Name.like(name) && meta.writes(e, o.Name) && (o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
+			})
+			if m.unsure[meta] || m.logged[e] || len(ios) == 0 || !wrote || exists {
+				continue
+			}
+			if slices.Contains(hosts[meta], e.Host) {
+				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
+				m.warn("%s: job %q has no log here: its %s are missing", Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+			} else {
+				m.warn("%s: job %q of host %q has no log here: its %s are missing", Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
+			}
 		}
 	}
 }

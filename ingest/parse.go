@@ -17,6 +17,14 @@ type lineError struct {
 	log       bool
 }
 
+// at is the error of a line, or of all of the log.
+func (e *lineError) at(file string, line int64) *ParseError {
+	if e.log {
+		line = 0
+	}
+	return &ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint}
+}
+
 const (
 	skipIt  = "re-run fio or copy the log again, or pass --skip-bad to count and skip the line"
 	notALog = "is it a histogram log (NAME_clat_hist.N.log), and undamaged? " + skipIt
@@ -187,6 +195,10 @@ func pointers(line []byte, cut bool) *lineError {
 
 func wrapped(line []byte, bucket int, v uint64) *lineError {
 	what := "memory that is no count"
+	if bucket == 0 && v < 1<<48 {
+		return faultf("run fio again without log_offset, or without --client",
+			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms by a column, and may crash", v)
+	}
 	if v > math.MaxUint64-MaxCount {
 		what = "a counter that wrapped around below 0, a known fault of some versions of fio"
 	}
@@ -208,9 +220,15 @@ func longLine(limit int) *lineError {
 	return faultf("this is no histogram log, or it is damaged; --max-line allows longer lines, --skip-bad counts and skips it", "a line of more than %d bytes", limit)
 }
 
-// byteOrderMark finds one at the start of a log.
-func byteOrderMark(line []byte) *lineError {
+// notText explains a log that starts with what fio does not write into text: a byte-order
+// mark, or the packed samples of log_compression.
+func notText(line []byte) *lineError {
 	switch {
+	case len(line) > 1 && line[0] == 0x78 && line[1]&0x20 == 0 && (int(line[0])<<8+int(line[1]))%31 == 0: // zlib, RFC 1950
+		bad := faultf("run fio again without log_compression, or pass --skip-bad to leave the log out",
+			"the log is zlib data: with log_compression fio --client stores logs as packed memory, and of histograms only their addresses")
+		bad.log = true
+		return bad
 	case bytes.HasPrefix(line, []byte("\xEF\xBB\xBF")):
 		return faultf("take it off, e.g. with `tail -c +4`, or pass --skip-bad to skip the line", "the log starts with a UTF-8 byte-order mark, which fio does not write: an editor or a shell saved it")
 	case bytes.HasPrefix(line, []byte("\xFF\xFE")), bytes.HasPrefix(line, []byte("\xFE\xFF")):

@@ -258,7 +258,7 @@ func (r *Reader) next() (*Record, error) {
 			continue
 		}
 		if bad := r.parse(line); bad != nil {
-			return nil, &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+			return nil, bad.at(r.name, r.line)
 		}
 		return &r.rec, nil
 	}
@@ -319,7 +319,7 @@ func (r *Reader) parse(line []byte) *lineError {
 		return longLine(r.opt.MaxLine)
 	}
 	if r.line == 1 {
-		if bad := byteOrderMark(line); bad != nil {
+		if bad := notText(line); bad != nil {
 			return bad
 		}
 	}

@@ -119,11 +119,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 			}
 			var bad *lineError
 			if io, bad = r.parseSingle(line); bad != nil {
-				pe := &ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
-				if bad.log {
-					pe.Line = 0
-				}
-				return nil, pe
+				return nil, bad.at(r.name, r.line)
 			}
 		}
 		r.good++
@@ -194,7 +190,7 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		return io, longLine(r.opt.MaxLine)
 	}
 	if r.line == 1 {
-		if bad = byteOrderMark(line); bad != nil {
+		if bad = notText(line); bad != nil {
 			return io, bad
 		}
 	}

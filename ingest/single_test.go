@@ -109,6 +109,7 @@ func TestSingleLines(t *testing.T) {
 		{"averages of nothing", "", fio3Grid, ""},
 		{"averages", "300, 415, 1, 0, 0\n", fio3Grid, "x: it holds averages"},
 		{"averages with offset and priority", "300, 415, 1, 0, 0, 0x0000\n", fio3Grid, "x: it holds averages"},
+		{"log_compression over --client", "\x78\x9c\x03\x00\x00\x00\x00\x01", fio3Grid, "x: the log is zlib data"},
 		{"an average among I/Os", "1, 2, 0, 4096, 0\n2, 3, 0, 0, 0\n", fio3Grid, "x:2: it holds averages"},
 		{"averages and maxima", "300, 450, 1313, 1, 0, 0\n", fio3Grid, "x: it holds averages"},
 		{"tiny averages and maxima, or blocks of a byte", "300, 1, 2, 1, 0, 0\n", fio3Grid, "x:1: cannot tell which column holds the direction: 2 and 1"},

@@ -195,7 +195,6 @@ func judge(logs []*logState, mode string, warn func(string)) {
 		entry *ingest.Entry
 		dir   int
 	}
-	judgeUncounted(logs, warn)
 	groups := map[key][]*logState{}
 	var order []key
 	for _, l := range logs {
@@ -241,6 +240,7 @@ func judge(logs []*logState, mode string, warn func(string)) {
 			}
 		}
 	}
+	judgeUncounted(logs, warn)
 }
 
 // weigh says whether the logs of an entry fit its totals in direction d as they
@@ -308,11 +308,17 @@ func judgeUncounted(logs []*logState, warn func(string)) {
 	var of []*logState
 	certain, healthy := false, false
 	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
+	here := map[*ingest.Entry]int{}
+	for _, l := range logs {
+		here[l.Entry]++
+	}
 	for _, l := range logs {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
+			// With threads whose logs are missing, damaged logs can hold less than fio counted.
+			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[ingest.Clat].N > 0 && here[l.Entry] >= l.Members
 			switch {
-			case l.Entry != nil && l.Entry.Dirs[d].Kind[ingest.Clat].N > 0, lag.records < 3:
+			case counted, lag.records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
 				if lag.looks() || lag.suspect() && lag.chance >= beyond && lag.falls >= fallen {
 					mayBeDamaged([]*logState{l}, "no bucket falls at lag 2", warn)

@@ -183,3 +183,81 @@ func TestLostRecords(t *testing.T) {
 		t.Errorf("%d of %d draws that lost I/Os were named, want 97 of 100", named, losing)
 	}
 }
+
+// TestMissingLogs: of a job, or of threads of a group, whose log is absent, fio's totals stay
+// in the account by job and direction, in no quantum, and in the summary of the run.
+func TestMissingLogs(t *testing.T) {
+	t.Parallel()
+	type loss struct {
+		job, direction string
+		ios            float64
+	}
+	copied := func(t *testing.T, folder string, edit func(string) string, without string) string {
+		t.Helper()
+		dir := t.TempDir()
+		files, err := filepath.Glob(filepath.Join(real, folder, "*.[jl]*"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(folder, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(file, without) {
+				continue
+			}
+			if strings.HasSuffix(file, ".json") {
+				text = []byte(edit(string(text)))
+			}
+			if err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, tt := range []struct {
+		name, folder, without string
+		edit                  func(string) string
+		want                  []loss
+		warns                 string
+	}{
+		{"a job without its log", "startdelay", "late_clat", func(s string) string { return s },
+			[]loss{{"late", "read", 9001}}, `job "late" has no log here: its 9001 reads are missing`},
+		{"a thread of three", "randrw", "hist.3.log", func(s string) string { return s },
+			[]loss{{"randrw", "read", 60000}, {"randrw", "write", 60000}}, `job "randrw" has no log here: its 60000 reads and 60000 writes are missing`},
+		{"a host's thread", "cluster", "hist.2.log.127.0.0.2", func(s string) string { return s },
+			[]loss{{"cluster", "read", 12001}, {"cluster", "write", 12000}}, `has no log here: its 12001 reads and 12000 writes are missing`},
+		{"a thread of a group", "trim", "nothing", // as if it had been two
+			func(s string) string { return strings.Replace(s, `"job_runtime" : 6000`, `"job_runtime" : 12000`, 1) },
+			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}}, `job "trim" stands for 2 threads, of which 1 have a log here: the others' I/Os are missing`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			warnings, c := warned(t, copied(t, tt.folder, tt.edit, tt.without))
+			if !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, tt.warns) }) {
+				t.Errorf("warned %q, want %q", warnings, tt.warns)
+			}
+			a := c.sum.Account
+			if a.Logged+a.Restored+a.NotPlaced != float64(a.Counted) || a.Placed != a.Logged+a.Restored {
+				t.Errorf("%v logged + %v restored + %v not placed, fio counted %d; %v placed", a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
+			}
+			var got []loss
+			sum := 0.0
+			for _, l := range a.Lost {
+				if sum += l.IOs; tt.want[0].ios < 0 {
+					l.IOs = -1
+				}
+				got = append(got, loss{l.Job, l.Direction, l.IOs})
+			}
+			if !slices.Equal(got, tt.want) || sum != a.NotPlaced {
+				t.Errorf("lost %v (%v of %v), want %v", got, sum, a.NotPlaced, tt.want)
+			}
+			for _, r := range c.sum.Total {
+				if r.Scope == "run" && r.Stats.Samples != float64(a.Counted) {
+					t.Errorf("the run's summary holds %v I/Os, fio counted %d", r.Stats.Samples, a.Counted)
+				}
+			}
+		})
+	}
+}

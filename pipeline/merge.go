@@ -52,6 +52,7 @@ type scope struct {
 	limits fiohist.Limits
 	rows   int64 // the quanta before this one have had their row
 	total  fiohist.Hist
+	loose  bool // total has I/Os of a job without logs: nothing tells when it ran
 }
 
 // merger adds up the quanta of all logs by leaf and by scope.
@@ -334,8 +335,13 @@ func (m *merger) lose(lost []Loss) {
 					l.lostUntil = max(l.lostUntil, loss.Until)
 				}
 			}
-			if its == len(loss.Logs) && (sc.dims.Direction == All || sc.dims.Direction == loss.Direction) {
+			whole := its == len(loss.Logs)
+			if whole && its == 0 {
+				whole = sc.dims.Job == "" && sc.dims.Log == "" && (sc.dims.Host == "" || sc.dims.Host == loss.Host)
+			}
+			if whole && (sc.dims.Direction == All || sc.dims.Direction == loss.Direction) {
 				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
+				sc.loose = sc.loose || len(loss.Logs) == 0
 			}
 		}
 	}
@@ -357,7 +363,9 @@ func (m *merger) total(first, end int64) (rows []Row) {
 		}
 		row := m.row(sc, &sc.total)
 		row.Logs = len(sc.logs)
-		row.cover(sc.covered(m.grid.start(first), until))
+		if row.cover(sc.covered(m.grid.start(first), until)); sc.loose {
+			row.IOPS, row.IOPSKnown = 0, false
+		}
 		rows = append(rows, row)
 	}
 	return rows

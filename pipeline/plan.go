@@ -86,6 +86,7 @@ type Plan struct {
 	logs    []*logState
 	grid    grid
 	tails   []*tail
+	noLog   []ingest.NoLog
 }
 
 // Prepare reads the heads of the run's logs and decides all that must be known
@@ -127,6 +128,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	if err != nil {
 		return nil, err
 	}
+	p.noLog = in.NoLog
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"fiolat/ingest"
 )
@@ -311,6 +312,9 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 			a.NotPlaced += loss.IOs
 		}
 	}
+	if err := r.withoutLogs(a); err != nil {
+		return nil, err
+	}
 	a.Placed = r.merge.placed()
 	r.merge.lose(a.Lost)
 	s.Total = r.merge.total(r.grid.first, r.done)
@@ -319,6 +323,42 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	}
 	s.Account = *a
 	return s, r.sink.End(ctx, s)
+}
+
+// withoutLogs accounts for the jobs that have no log here: all of their I/Os are lost.
+func (r *rounds) withoutLogs(a *Account) error {
+	kind := r.Run.Kind
+	for _, n := range r.noLog {
+		if slices.ContainsFunc(r.logs, func(l *logState) bool { return l.Meta == n.Meta && l.disowned }) {
+			continue
+		}
+		for d := range n.Entry.Dirs {
+			totals := &n.Entry.Dirs[d].Kind[kind]
+			if totals.N == 0 {
+				continue
+			}
+			job := JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: ingest.Direction(d).String(), Counted: totals.N, Missing: float64(totals.N)}
+			a.Counted += totals.N
+			a.Missing += job.Missing
+			if len(totals.Bins) > 0 && r.cfg.Settings.Restore {
+				bins, err := totals.Counts(r.Run.Geometry)
+				if err != nil {
+					return &ingest.ParseError{File: n.Meta.Path, Msg: err.Error(), Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
+				}
+				loss := Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing, Why: "the job has no log here"}
+				for b, n := range bins {
+					if n > 0 {
+						loss.Index, loss.Count = append(loss.Index, uint16(b)), append(loss.Count, float64(n))
+					}
+				}
+				job.NotPlaced = loss.IOs
+				a.NotPlaced += loss.IOs
+				a.Lost = append(a.Lost, loss)
+			}
+			a.Jobs = append(a.Jobs, job)
+		}
+	}
+	return nil
 }
 
 // add adds what became of one log.
