@@ -515,7 +515,8 @@ func (m *matcher) incomplete(s *set) {
 		}
 	}
 	for _, o := range m.in.siblings {
-		if n := o.Name.Job; s.mayHave(o) && o.Name.like(s.logs[0].Source.Name) && n > 0 && n <= len(s.of) && s.of[n-1] >= 0 {
+		n := o.Name.Job
+		if n > 0 && n <= len(s.of) && s.of[n-1] >= 0 && o.Name.like(s.logs[0].Source.Name) && s.mayHave(o) {
 			elsewhere[s.entries[s.of[n-1]]]++
 		}
 	}
@@ -580,18 +581,23 @@ func (m *matcher) withoutLogs(sets []*set) {
 				}
 			}
 			prefix, _ := meta.Option(e, option)
-			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool { return l.Meta == meta && meta.writes(e, l.Source.Name) })
+			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool {
+				return l.Meta == meta && meta.writes(e, l.Source.Name)
+			})
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
-				return o.Name.like(name) && meta.writes(e, o.Name) && (o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
+				return o.Name.like(name) && meta.writes(e, o.Name) &&
+					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
 			if m.unsure[meta] || m.logged[e] || len(ios) == 0 || !wrote || exists {
 				continue
 			}
 			if slices.Contains(hosts[meta], e.Host) {
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
-				m.warn("%s: job %q has no log here: its %s are missing", Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+				m.warn("%s: job %q has no log here: its %s are missing",
+					Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			} else {
-				m.warn("%s: job %q of host %q has no log here: its %s are missing", Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
+				m.warn("%s: job %q of host %q has no log here: its %s are missing",
+					Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
 			}
 		}
 	}

@@ -113,7 +113,8 @@ a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands 
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
 a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay`, warn: "stands for 3 threads, of which 2 have a log here: the others' I/Os are missing"},
+a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay`,
+			warn: "stands for 3 threads, of which 2 have a log here: the others' I/Os are missing"},
 		"stonewall, job file": {dir: "fio-3.33-stonewall", want: `
 a_clat_hist.1.log "" one one/1 0s fio's start
 a_clat_hist.2.log "" two two/1 2.001s stage 2 (stonewall in the job file) + ramp_time

@@ -197,7 +197,8 @@ func wrapped(line []byte, bucket int, v uint64) *lineError {
 	what := "memory that is no count"
 	if bucket == 0 && v < 1<<48 {
 		return faultf("run fio again without log_offset, or without --client",
-			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms by a column, and may crash", v)
+			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms by a column, and may crash",
+			v)
 	}
 	if v > math.MaxUint64-MaxCount {
 		what = "a counter that wrapped around below 0, a known fault of some versions of fio"
@@ -224,9 +225,10 @@ func longLine(limit int) *lineError {
 // mark, or the packed samples of log_compression.
 func notText(line []byte) *lineError {
 	switch {
-	case len(line) > 1 && line[0] == 0x78 && line[1]&0x20 == 0 && (int(line[0])<<8+int(line[1]))%31 == 0: // zlib, RFC 1950
+	case len(line) > 1 && line[0] == 0x78 && line[1]&0x20 == 0 && (0x78<<8+int(line[1]))%31 == 0: // zlib, RFC 1950
 		bad := faultf("run fio again without log_compression, or pass --skip-bad to leave the log out",
-			"the log is zlib data: with log_compression fio --client stores logs as packed memory, and of histograms only their addresses")
+			"the log is zlib data: with log_compression fio --client stores logs as packed memory, "+
+				"and of histograms only their addresses")
 		bad.log = true
 		return bad
 	case bytes.HasPrefix(line, []byte("\xEF\xBB\xBF")):

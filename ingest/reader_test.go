@@ -302,8 +302,15 @@ func TestReader_Defects(t *testing.T) {
 		{name: "log_compression without offsets", log: "501, 94470363743424, 1, 4096\n", line: 1, good: -1, msg: "4 columns, the second of them an address"},
 		{name: "log_compression, cut", log: "501, 94470363743424, 1, 4096, 0\n501, 944703637", line: 1, bad: 2, good: -1, msg: "log_compression"},
 		{name: "log_compression further on", text: "501, 94470363743424, 1, 4096, 0", msg: "log_compression"},
-		{name: "log_compression over --client", log: "\x78\x9ccgd\x00\x83\x86\xd0\xfb\n", line: -1, good: -1, msg: "the log is zlib data: with log_compression fio --client stores", hint: "without log_compression"},
-		{name: "log_offset over --client", log: line("3", "94178363392992") + "\n", line: 1, bad: 1, good: -1, msg: "bucket 0 holds 94178363392992 I/Os: an address; with log_offset fio --client shifts histograms", hint: "without log_offset"},
+		{
+			name: "log_compression over --client", log: "\x78\x9ccgd\x00\x83\x86\xd0\xfb\n", line: -1, good: -1,
+			msg: "the log is zlib data: with log_compression fio --client stores", hint: "without log_compression",
+		},
+		{
+			name: "log_offset over --client", log: line("3", "94178363392992") + "\n", line: 1, good: -1,
+			msg:  "bucket 0 holds 94178363392992 I/Os: an address; with log_offset fio --client shifts histograms",
+			hint: "without log_offset",
+		},
 		{name: "a log of single I/Os", log: "1, 81234, 0, 4096\n1, 2, 0, 4096, 8192, 0x0000\n", line: 1, bad: 2, good: -1, msg: "4 columns, as in a log of single I/Os (write_lat_log)", hint: "_clat_hist log"},
 		{name: "a log of single I/Os of 1 ns", log: "1, 1, 0, 4096\n", line: 1, good: -1, msg: "log of single I/Os"},
 	}

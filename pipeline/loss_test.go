@@ -225,12 +225,15 @@ func TestMissingLogs(t *testing.T) {
 		{"a job without its log", "startdelay", "late_clat", func(s string) string { return s },
 			[]loss{{"late", "read", 9001}}, `job "late" has no log here: its 9001 reads are missing`},
 		{"a thread of three", "randrw", "hist.3.log", func(s string) string { return s },
-			[]loss{{"randrw", "read", 60000}, {"randrw", "write", 60000}}, `job "randrw" has no log here: its 60000 reads and 60000 writes are missing`},
+			[]loss{{"randrw", "read", 60000}, {"randrw", "write", 60000}},
+			`job "randrw" has no log here: its 60000 reads and 60000 writes are missing`},
 		{"a host's thread", "cluster", "hist.2.log.127.0.0.2", func(s string) string { return s },
-			[]loss{{"cluster", "read", 12001}, {"cluster", "write", 12000}}, `has no log here: its 12001 reads and 12000 writes are missing`},
+			[]loss{{"cluster", "read", 12001}, {"cluster", "write", 12000}},
+			`has no log here: its 12001 reads and 12000 writes are missing`},
 		{"a thread of a group", "trim", "nothing", // as if it had been two
 			func(s string) string { return strings.Replace(s, `"job_runtime" : 6000`, `"job_runtime" : 12000`, 1) },
-			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}}, `job "trim" stands for 2 threads, of which 1 have a log here: the others' I/Os are missing`},
+			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}},
+			`job "trim" stands for 2 threads, of which 1 have a log here: the others' I/Os are missing`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +243,8 @@ func TestMissingLogs(t *testing.T) {
 			}
 			a := c.sum.Account
 			if a.Logged+a.Restored+a.NotPlaced != float64(a.Counted) || a.Placed != a.Logged+a.Restored {
-				t.Errorf("%v logged + %v restored + %v not placed, fio counted %d; %v placed", a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
+				t.Errorf("%v logged + %v restored + %v not placed, fio counted %d; %v placed",
+					a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
 			}
 			var got []loss
 			sum := 0.0

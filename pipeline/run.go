@@ -337,15 +337,18 @@ func (r *rounds) withoutLogs(a *Account) error {
 			if totals.N == 0 {
 				continue
 			}
-			job := JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: ingest.Direction(d).String(), Counted: totals.N, Missing: float64(totals.N)}
+			job := JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: ingest.Direction(d).String(),
+				Counted: totals.N, Missing: float64(totals.N)}
 			a.Counted += totals.N
 			a.Missing += job.Missing
 			if len(totals.Bins) > 0 && r.cfg.Settings.Restore {
 				bins, err := totals.Counts(r.Run.Geometry)
 				if err != nil {
-					return &ingest.ParseError{File: n.Meta.Path, Msg: err.Error(), Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
+					return &ingest.ParseError{File: n.Meta.Path, Msg: err.Error(),
+						Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
 				}
-				loss := Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing, Why: "the job has no log here"}
+				loss := Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing,
+					Why: "the job has no log here"}
 				for b, n := range bins {
 					if n > 0 {
 						loss.Index, loss.Count = append(loss.Index, uint16(b)), append(loss.Count, float64(n))
