@@ -197,8 +197,7 @@ func wrapped(line []byte, bucket int, v uint64) *lineError {
 	what := "memory that is no count"
 	if bucket == 0 && v < 1<<48 {
 		return faultf("run fio again without log_offset, or without --client",
-			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms by a column, or crashes",
-			v)
+			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms, or crashes", v)
 	}
 	if v > math.MaxUint64-MaxCount {
 		what = "a counter that wrapped around below 0, a known fault of some versions of fio"
