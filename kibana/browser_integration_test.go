@@ -179,9 +179,13 @@ func testBrowser(t *testing.T, s *stored) {
 	panels := map[string]func(t *testing.T, draw func(run string)){
 		"live-heatmap": func(t *testing.T, draw func(string)) {
 			draw("cluster")
-			p.sameCells(t, p.s.octaves(t, "cluster", func(start time.Time, _ float64) float64 { return float64(start.Truncate(s.interval()).UnixMilli()) }), float64(s.interval().Milliseconds()))
-			if rules := p.marks(t, "layer_1_marks"); len(rules) != 3 {
-				t.Errorf("%d events are marked, want those of all runs", len(rules))
+			p.sameCells(t, p.s.octaves(t, "cluster", func(start time.Time,
+				_ float64) float64 {
+				return float64(start.Truncate(s.interval()).UnixMilli())
+			}),
+				float64(max(s.interval(), time.Second).Milliseconds()))
+			if rules := p.marks(t, "layer_1_marks"); len(rules) != s.events() {
+				t.Errorf("%d events are marked, want the %d of all runs", len(rules), s.events())
 			}
 		},
 		"run-heatmap": func(t *testing.T, draw func(string)) {
@@ -230,7 +234,13 @@ func testBrowser(t *testing.T, s *stored) {
 		"compare-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameOverlay(t, "write") },
 		"compare-change": func(t *testing.T, draw func(string)) { draw(""); p.sameChange(t) },
 	}
+	from, to := s.from, s.to
+	defer func() { s.from, s.to = from, to }()
 	for _, version := range []string{"5.24", "5.33", "6"} {
+		if s.from, s.to = from, to; version == "5.33" { // time buckets shorter than the quanta
+			s.from = s.runs["cluster"][0].Timestamp.Add(-2 * time.Second)
+			s.to = s.from.Add(16 * time.Second)
+		}
 		for _, o := range s.bundle.space.Of(typeVisualization) {
 			id := strings.TrimPrefix(o.ID, s.prefix+"-")
 			t.Run("Vega "+version+" "+id, func(t *testing.T) {
@@ -270,21 +280,28 @@ func (p *page) screenshots(t *testing.T, path string) {
 
 func chosenRun(name string) m { return m{"term": m{"run.id": "run-" + name}} }
 
+// histograms visits the histogram documents of a run's clat.
+func (s *stored) histograms(t *testing.T, run string, visit func(start time.Time, source m)) {
+	t.Helper()
+	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000,
+		"query": m{"bool": m{"filter": []m{chosenRun(run), {"term": m{"fio.kind": "clat"}}}}}})
+	for _, h := range list(found, "hits", "hits") {
+		start, err := time.Parse(time.RFC3339Nano, str(h, "_source", "@timestamp"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(start, obj(h, "_source"))
+	}
+}
+
 // octaves are the I/Os by time and octave of a run, added up from the exact buckets
 // of its documents and fio's own grid.
 func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64, host ...string) map[[2]float64]float64 {
 	t.Helper()
 	out := map[[2]float64]float64{}
-	of := []m{chosenRun(run)}
-	if host != nil {
-		of = append(of, m{"terms": m{"host.name": host}})
-	}
-	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000, "query": m{"bool": m{"filter": of}}})
-	for _, h := range list(found, "hits", "hits") {
-		src := obj(h, "_source")
-		start, err := time.Parse(time.RFC3339Nano, str(src, "@timestamp"))
-		if err != nil {
-			t.Fatal(err)
+	s.histograms(t, run, func(start time.Time, src m) {
+		if host != nil && !slices.Contains(host, str(src, "host", "name")) {
+			return
 		}
 		b := obj(src, "latency", "buckets")
 		g := fiohist.Geometry{Groups: int(b["groups"].(float64)), Coarseness: int(b["coarseness"].(float64)), Unit: int64(b["unit_ns"].(float64))}
@@ -292,11 +309,46 @@ func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, off
 			octave := max(bits.Len64(uint64(g.Middle(int(n.(float64)))))-1, 0)
 			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(b, "count")[i].(float64)
 		}
-	}
+	})
 	if len(out) == 0 {
 		t.Fatal("no cells")
 	}
 	return out
+}
+
+// tally is I/Os by latency, ns, as the histogram field of documents has them.
+type tally map[float64]float64
+
+func (of tally) add(source m) {
+	h := obj(source, "latency", "histogram")
+	for i, v := range list(h, "values") {
+		of[v.(float64)] += list(h, "counts")[i].(float64)
+	}
+}
+
+// between are the lowest and the highest latency that HDR of these digits may answer for a percentile: those an
+// I/O further down and up, each within the width of its bucket. Where few I/Os are, that is far.
+func (of tally) between(percentile string, digits int) (low, high float64) {
+	p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
+	if err != nil {
+		panic(err)
+	}
+	total := 0.0
+	for _, n := range of {
+		total += n
+	}
+	rank, seen := p/100*total, 0.0
+	for _, v := range slices.Sorted(maps.Keys(of)) {
+		seen += of[v]
+		if low == 0 && seen >= rank-1 {
+			low = v
+		}
+		if high = v; seen >= rank+1 {
+			break
+		}
+	}
+	width := 1 / math.Pow10(digits)
+	return low * (1 - width), high * (1 + width)
 }
 
 // sameCells finds each cell where its time and its octave are, with its I/Os, and no
@@ -320,7 +372,7 @@ func (p *page) sameCells(t *testing.T, want map[[2]float64]float64, width float6
 				math.Abs(min(k.Y, k.Y2)-y[math.Exp2(c[1]+1)]) < pixel && math.Abs(max(k.Y, k.Y2)-y[math.Exp2(c[1])]) < pixel
 		})
 		if i < 0 || math.Abs(cells[i].number("I/Os")-n) > 1e-6*n {
-			t.Fatalf("no cell of %v I/Os at %v: %v", n, c, cells)
+			t.Fatalf("no cell of %v I/Os at %v among %d", n, c, len(cells))
 		}
 		if hovered == nil || n > hovered.number("I/Os") {
 			hovered = &cells[i]
@@ -405,52 +457,72 @@ func (s *stored) firstHost(run string) string {
 	return slices.Min(hosts)
 }
 
+// events is how many lie in the time range.
+func (s *stored) events() (n int) {
+	for _, at := range s.happened {
+		if !at.Before(s.from) && !at.After(s.to) {
+			n++
+		}
+	}
+	return n
+}
+
 // interval is the length of time buckets over the time range.
 func (s *stored) interval() time.Duration {
 	return kibanatest.Length(kibanatest.RoundInterval(s.to.Sub(s.from) / maxBars))
 }
 
-// sameLive finds the percentiles of each time bucket; without the histogram type each is the number of I/Os.
+// sameLive finds the percentiles of each time bucket, by ranks of the I/Os in its documents.
 func (p *page) sameLive(t *testing.T, direction string) {
 	t.Helper()
 	step := p.s.interval()
-	ios, low, high := map[float64]float64{}, map[float64]map[string]float64{}, map[float64]map[string]float64{}
-	for _, r := range p.s.rows("cluster", func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction && r.Samples > 0 }) {
-		at := float64(r.Timestamp.Truncate(step).UnixMilli())
-		ios[at] += r.Samples
-		if low[at] == nil {
-			low[at], high[at] = map[string]float64{}, map[string]float64{}
-		}
-		for _, name := range shownPercentiles {
-			v := *r.Percentiles[strings.TrimPrefix(name, "p")]
-			if low[at][name] == 0 || v < low[at][name] {
-				low[at][name] = v
+	want, ios := map[float64]tally{}, map[float64]float64{}
+	p.s.histograms(t, "cluster", func(start time.Time, source m) {
+		if str(source, "fio", "direction") == direction {
+			at := float64(start.Truncate(step).UnixMilli())
+			if want[at] == nil {
+				want[at] = tally{}
 			}
-			high[at][name] = max(high[at][name], v)
+			want[at].add(source)
 		}
+	})
+	for _, r := range p.s.rows("cluster", func(r quantum) bool {
+		return r.Scope == "direction" &&
+			r.Direction == direction && r.Samples > 0
+	}) {
+		ios[float64(r.Timestamp.Truncate(step).UnixMilli())] += r.Samples
 	}
-	var want []point
+	points := p.marks(t, "layer_2_marks")
+	if len(points) != len(ios)*len(shownPercentiles) || len(ios) == 0 {
+		t.Errorf("%d points, want %d percentiles at %d times", len(points), len(shownPercentiles), len(ios))
+	}
+	x := p.places(t, "x", slices.Collect(maps.Keys(ios)))
 	for at, n := range ios {
 		for _, name := range shownPercentiles {
-			want = append(want, point{at, n, name})
-		}
-	}
-	if !p.s.full {
-		p.samePoints(t, "layer_2_marks", "percentile", want)
-	} else {
-		points := p.marks(t, "layer_2_marks")
-		x := p.places(t, "x", slices.Collect(maps.Keys(ios)))
-		for _, w := range want {
-			if !slices.ContainsFunc(points, func(k mark) bool {
-				v := k.number("ns")
-				return math.Abs(k.X-x[w.t]) < pixel && k.Tooltip["percentile"] == w.what && v >= low[w.t][w.what]*0.96 && v <= high[w.t][w.what]*1.04
-			}) {
-				t.Errorf("no %s at %v between %v and %v", w.what, w.t, low[w.t][w.what], high[w.t][w.what])
+			low, high := want[at].between(name, liveDigits)
+			i := slices.IndexFunc(points, func(k mark) bool {
+				return math.Abs(k.X-x[at]) < pixel &&
+					k.Tooltip["percentile"] == name
+			})
+			if i < 0 {
+				t.Fatalf("no %s at %v: %v", name, at, points)
+			}
+			if v := points[i].number("ns"); v < low || v > high {
+				t.Errorf("%s at %v is %v, want %v to %v", name, at, v, low, high)
+			}
+			share, _ := strconv.ParseFloat(name[1:], 64)
+			words := fmt.Sprint(points[i].Tooltip["I/Os"])
+			count, _, _ := strings.Cut(words, ", fewer")
+			if got, _ := strconv.ParseFloat(strings.ReplaceAll(count, ",", ""), 64); math.Abs(got-n) > 0.5 {
+				t.Errorf("%s at %v is of %s I/Os, want %v", name, at, words, n)
+			}
+			if few := n*(1-share/100) < 10; few != strings.Contains(words, ", fewer than 10 above") {
+				t.Errorf("%s of %v I/Os: %q", name, n, words)
 			}
 		}
 	}
-	if rules := p.marks(t, "layer_4_marks"); len(rules) != 3 {
-		t.Errorf("%d events are marked, want those of all runs", len(rules))
+	if rules := p.marks(t, "layer_4_marks"); len(rules) != p.s.events() {
+		t.Errorf("%d events are marked, want the %d of all runs", len(rules), p.s.events())
 	}
 	limit := p.marks(t, "layer_3_marks")
 	y := p.places(t, "y", []float64{slaLimit})[slaLimit]
@@ -464,7 +536,10 @@ func (p *page) sameHosts(t *testing.T, runs ...string) {
 	t.Helper()
 	want := map[string]float64{}
 	for _, run := range runs {
-		for _, r := range p.s.rows(run, func(r quantum) bool { return r.Scope == "host+direction" && r.Percentiles["99"] != nil }) {
+		for _, r := range p.s.rows(run, func(r quantum) bool {
+			return r.Scope == "host+direction" && r.Percentiles["99"] != nil && !r.Timestamp.Before(p.s.from) &&
+				r.Timestamp.Before(p.s.to)
+		}) {
 			want[r.host()+" "+r.Direction] = max(want[r.host()+" "+r.Direction], *r.Percentiles["99"])
 		}
 	}
@@ -481,22 +556,31 @@ func (p *page) sameHosts(t *testing.T, runs ...string) {
 	}
 }
 
-// sameFigures finds the percentiles of a host's I/Os; without the histogram type each is their number.
+// sameFigures finds the percentiles of a host's I/Os, by ranks.
 func (p *page) sameFigures(t *testing.T) {
 	t.Helper()
 	words := p.marks(t, "layer_0_marks")
 	if len(words) != 8 {
 		t.Errorf("%d figures, want 4 of reads and 4 of writes", len(words))
 	}
+	host := p.s.firstHost("cluster")
+	want := map[string]tally{"read": {}, "write": {}}
+	p.s.histograms(t, "cluster", func(_ time.Time, source m) {
+		if str(source, "host", "name") == host {
+			want[str(source, "fio", "direction")].add(source)
+		}
+	})
 	for _, k := range words {
+		direction := fmt.Sprint(k.Tooltip["direction"])
 		n := 0.0
 		for _, r := range p.s.rows("cluster", func(r quantum) bool {
-			return r.Scope == "host+direction" && r.Direction == k.Tooltip["direction"] && r.host() == p.s.firstHost("cluster")
+			return r.Scope == "host+direction" && r.Direction == direction && r.host() == host
 		}) {
 			n += r.Samples
 		}
-		if math.Abs(k.number("I/Os")-n) > 1e-6*n || !p.s.full && math.Abs(k.number("ns")-n) > 1e-6*n {
-			t.Errorf("%+v, want %v I/Os", k, n)
+		low, high := want[direction].between(fmt.Sprint(k.Tooltip["percentile"]), figureDigits)
+		if v := k.number("ns"); math.Abs(k.number("I/Os")-n) > 1e-6*n || !(v >= low && v <= high) {
+			t.Errorf("%+v, want %v I/Os, %v to %v", k, n, low, high)
 		}
 	}
 }

@@ -53,6 +53,7 @@ func (s *stored) whole(t *testing.T, run, kind string) (rows []quantum) {
 // runs on a real Elasticsearch.
 func TestPanels(t *testing.T) {
 	s := store(t)
+	t.Run("hdr", func(t *testing.T) { testHDR(t, s) })
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
 	t.Run("hands", func(t *testing.T) { testHands(t, s) })

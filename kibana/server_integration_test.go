@@ -29,6 +29,8 @@ type stored struct {
 	runs   map[string][]quantum // by key: what `percentiles --format ndjson` says
 	from   time.Time            // of all of them
 	to     time.Time
+	// when the events by hand happened
+	happened []time.Time
 }
 
 // quantum is a line of percentiles --format ndjson.
@@ -214,6 +216,7 @@ func (s *stored) byHand(t *testing.T) {
 		return s.prefix + "-" + kind + "-" + at.UTC().Format("2006.01")
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
+		s.happened = append(s.happened, at)
 		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
 			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
 	}
@@ -267,12 +270,15 @@ func (s *stored) search(t *testing.T, r kibanatest.Request) map[string]any {
 		r.Body["aggs"] = standIn(aggs)
 	}
 	answer := s.ask(t, "POST", r.Path(), r.Body)
-	percentilesOf(answer)
+	percentilesOf(t, answer)
 	return answer
 }
 
-// standIn replaces what the server at hand cannot do: percentiles of the histogram type by the sum of samples,
-// top_metrics by top_hits.
+// hitsOfBucket is how many documents a bucket can hand back, unless an index allows more.
+const hitsOfBucket = 100
+
+// standIn replaces what the server at hand cannot do: percentiles of the histogram type by the stored
+// histograms themselves, of which percentilesOf makes them; top_metrics by top_hits.
 func standIn(v any) any {
 	aggs, ok := v.(map[string]any)
 	if !ok {
@@ -281,7 +287,7 @@ func standIn(v any) any {
 	for name := range aggs {
 		agg := aggs[name].(map[string]any)
 		if p := obj(agg, "percentiles"); str(p, "field") == histogram {
-			aggs[name] = m{"sum": m{"field": "samples"}, "meta": m{"percents": p["percents"]}}
+			aggs[name] = m{"top_hits": m{"_source": []string{histogram}, "size": hitsOfBucket}, "meta": p}
 		}
 		if top := obj(agg, "top_metrics"); top != nil {
 			aggs[name] = m{"top_hits": m{"_source": []any{at(top, "metrics", "field")}, "size": 1, "sort": top["sort"]}}
@@ -293,27 +299,43 @@ func standIn(v any) any {
 	return aggs
 }
 
-// percentilesOf gives a sum in the place of percentiles their form: each is the number of I/Os.
-func percentilesOf(v any) {
+// percentilesOf puts what Elasticsearch would answer in the place of stored histograms.
+func percentilesOf(t *testing.T, v any) {
+	t.Helper()
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			percentilesOf(e)
+			percentilesOf(t, e)
 		}
 	case map[string]any:
 		if percents := list(v, "meta", "percents"); percents != nil {
-			values := m{}
+			digits := int(at(v, "meta", "hdr", "number_of_significant_value_digits").(float64))
+			hits, values := obj(v, "hits"), m{}
+			if n := at(hits, "total", "value"); n != float64(len(list(hits, "hits"))) {
+				t.Fatalf("a bucket of %v documents hands back %d", n, len(list(hits, "hits")))
+			}
+			h := kibanatest.NewHDR(digits)
+			for _, hit := range list(hits, "hits") {
+				of := obj(hit, "_source", "latency", "histogram")
+				for i, value := range list(of, "values") {
+					h.Add(value.(float64), int64(list(of, "counts")[i].(float64)))
+				}
+			}
 			for _, p := range percents {
 				key := fmt.Sprint(p)
 				if !strings.Contains(key, ".") {
 					key += ".0"
 				}
-				values[key] = v["value"]
+				values[key] = nil
+				if value, ok := h.Percentile(p.(float64)); ok {
+					values[key] = value
+				}
 			}
+			delete(v, "hits")
 			v["values"] = values
 		}
 		for _, e := range v {
-			percentilesOf(e)
+			percentilesOf(t, e)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func timeRows(path string) []m {
 		m{"window": []m{{"op": "lag", "field": "t", "as": "before"}, {"op": "max", "field": "seen", "as": "last"}}, "frame": []any{nil, 0},
 			"sort": []m{{"field": "t"}}},
 		calculate("between", "isValid(datum.before) ? datum.t - datum.before : 0"),
-		calculate("quantum", "isValid(datum.b.ms) ? datum.b.ms.value : 0"),
+		calculate("quantum", "datum.b.ms && datum.b.ms.value || 0"),
 		m{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}, {"op": "max", "field": "quantum", "as": "quantum"}}},
 		m{"filter": "datum.b.doc_count > 0 || !isValid(datum.last) || datum.t >= datum.last + datum.quantum"},
 	)

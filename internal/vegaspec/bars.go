@@ -25,7 +25,8 @@ func (c Hosts) Spec() Spec {
 			Encoding: M{
 				"y":       M{"field": "host", "type": "nominal", "sort": M{"field": "v", "op": "max", "order": "descending"}, "axis": M{"title": nil}},
 				"yOffset": M{"field": "direction", "type": "nominal"},
-				"x":       M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true, "labelExpr": Latency("datum.value")}},
+				"x": M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true,
+					"labelFlush": false, "labelExpr": Latency("datum.value")}},
 				"color":   M{"field": "direction", "type": "nominal", "scale": M{"range": palette}, "legend": M{"title": nil}},
 				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns")},
 			},

@@ -2,8 +2,8 @@ package vegaspec
 
 // KindColors are those of slat, clat and lat, KindPale the same for their p50.
 var (
-	KindColors = []string{"#2E8B6B", "#2F6CA8", "#5A5A66"}
-	KindPale   = []string{"#8CCFB5", "#94BCE3", "#B0B0B8"}
+	KindColors = []string{"#2E8B6B", "#4A86C5", "#C9762B"}
+	KindPale   = []string{"#8CCFB5", "#A4C8EA", "#E5B98C"}
 )
 
 // Parts shows what the mean latency is made of: submission (slat) and completion
@@ -21,7 +21,8 @@ type Parts struct {
 // words say so.
 func (c Parts) Spec() Spec {
 	x := func(field string) M {
-		return M{"field": field, "type": "quantitative", "axis": M{"title": "mean latency", "labelOverlap": true, "labelExpr": Latency("datum.value")}}
+		return M{"field": field, "type": "quantitative", "axis": M{"title": "mean latency", "labelOverlap": true,
+			"labelFlush": false, "labelExpr": Latency("datum.value")}}
 	}
 	y := M{"field": "direction", "type": "nominal", "axis": M{"title": nil}}
 	kinds := []string{"slat", "clat"}

@@ -1,6 +1,9 @@
 package vegaspec
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // palette colours percentiles from calm to alarming, also for eyes that tell red and
 // green apart badly.
@@ -40,7 +43,8 @@ func (c Percentiles) Spec() Spec {
 		axis, words = M{"title": "times", "labelOverlap": true, "format": "~g"}, "format(datum.v, '.3~r') + ' ×'"
 	}
 	y := func(field string) M {
-		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": axis}
+		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
+			"axis": axis}
 	}
 	sure := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + (isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
 	sureTip := tip("confidence", "nominal", "95 % confidence")
@@ -77,7 +81,7 @@ func (c Percentiles) Spec() Spec {
 					sure,
 					calculate("time", c.Axis.words("datum.t")),
 				},
-				Mark: M{"type": "point", "filled": true, "size": 12, "clip": true},
+				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true},
 				Encoding: M{"x": x, "y": y("v"), "color": color, "tooltip": []M{
 					tip("p", "nominal", "percentile"), tip("latency", "nominal", "latency"),
 					sureTip, value, tip("time", "nominal", "at")}},
@@ -100,8 +104,27 @@ func (c Percentiles) Spec() Spec {
 	if c.Events != nil {
 		s.Layer = append(s.Layer, events(*c.Events, c.Axis, c.Hands))
 	}
-	s.Layer = append(s.Layer, c.Data.noData()...)
+	s.Layer = append(append(s.Layer, room(y("v"))), c.Data.noData()...)
 	return c.Hands.on(s)
+}
+
+// edge is how many pixels lie between what is drawn and the edge of the chart.
+const edge = 6
+
+// room keeps a tenth above and below the values, so that a scale of values that are all the same is one.
+func room(y M) Spec {
+	lowest, highest := maps.Clone(y), M{"field": "highest"}
+	lowest["field"] = "lowest"
+	return Spec{
+		Transform: []M{
+			filter("datum.v > 0"),
+			{"aggregate": []M{{"op": "min", "field": "v", "as": "lowest"}, {"op": "max", "field": "v",
+				"as": "highest"}}},
+			calculate("lowest", "datum.lowest / 1.1"), calculate("highest", "datum.highest * 1.1"),
+		},
+		Mark:     M{"type": "rule", "opacity": 0, "tooltip": nil},
+		Encoding: M{"x": M{"value": -edge}, "y": lowest, "y2": highest}, // beside what the mouse may hover over
+	}
 }
 
 // Overlay lays one percentile of several runs over each other, on the time since the
@@ -123,8 +146,9 @@ type Overlay struct {
 // Spec is the overlay's specification, with a choice of the percentile.
 func (c Overlay) Spec() Spec {
 	x := SinceStart.channel("t", c.Hands)
-	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")}
-	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil}}
+	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
+		"axis": latencyAxis("latency")}
+	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
 		Schema:      Schema,
 		Description: "One latency percentile of several runs over the time since the start of each",
@@ -136,13 +160,14 @@ func (c Overlay) Spec() Spec {
 			{Mark: M{"type": "line", "strokeWidth": 1.5, "clip": true}, Encoding: M{"x": x, "y": y, "color": color}},
 			{
 				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")), calculate("time", SinceStart.words("datum.t"))},
-				Mark:      M{"type": "point", "filled": true, "size": 12, "clip": true, "cursor": cursor(c.Click)},
+				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true,
+					"cursor": cursor(c.Click)},
 				Encoding: M{"x": x, "y": y, "color": color, "tooltip": []M{
 					tip("run", "nominal", "run"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
 			},
 		},
 	}
-	s.Layer = append(s.Layer, c.Data.noData()...)
+	s.Layer = append(append(s.Layer, room(y)), c.Data.noData()...)
 	s.Params = append(s.Params, clicked(c.Click, "symbol")...)
 	if c.Title != "" {
 		s.Title = c.Title

@@ -76,10 +76,14 @@ const (
 // channel encodes a time; title is null where a panel's title says it all. A chart with hands shows
 // the part of the time that was dragged over.
 func (a Axis) channel(field string, h Hands) M {
-	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true}}
+	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
+		"labelSeparation": 6,
+		"format": M{"milliseconds": "%H:%M:%S.%L", "seconds": "%H:%M:%S", "minutes": "%H:%M",
+			"hours": "%H:%M"}}}
 	if a == SinceStart {
 		c = M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
-			"axis": M{"title": "time since start", "labelOverlap": true, "tickCount": 10, "labelExpr": Elapsed("datum.value")}}
+			"axis": M{"title": "time since start", "labelOverlap": true, "labelFlush": false, "tickCount": 10,
+				"tickMinStep": 1000, "labelExpr": Elapsed("datum.value")}}
 	}
 	if h == Zoom {
 		scale, _ := c["scale"].(M)

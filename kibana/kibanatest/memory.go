@@ -92,7 +92,6 @@ func (z Size) timeBuckets(h M) int {
 // (HdrHistogram/HdrHistogram src/main/java/org/HdrHistogram/AbstractHistogram.java: counts of 8 bytes, half as
 // many for each doubling as there are sub-buckets, which are the power of two from twice 10^digits on).
 func (z Size) structure(digits int) float64 {
-	subBuckets := math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(digits))))
 	doublings := math.Ceil(math.Log2(z.Highest/z.Lowest)) + 2
-	return 8 * doublings * subBuckets / 2
+	return 8 * doublings * subBuckets(digits) / 2
 }
