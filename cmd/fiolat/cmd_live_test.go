@@ -259,7 +259,9 @@ func TestLiveAlerts(t *testing.T) {
 		t.Errorf("exit %d, %d told of an hour ago\n%s", code, len(told), stderr)
 	}
 	answer = http.StatusGone
-	if code, stderr = live(start); code != exitIncomplete || !strings.Contains(stderr, "was not told: SLA broken: all iops >= 100; it is 10 I/Os per second: 410 Gone") || !strings.Contains(stderr, "0 delivered, 2 not") {
+	gone := ": SLA broken: all iops >= 100; it is 10 I/Os per second: 410 Gone"
+	code, stderr = live(start)
+	if code != exitIncomplete || !strings.Contains(stderr, gone) || !strings.Contains(stderr, "0 delivered, 2 not") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 }

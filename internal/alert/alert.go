@@ -1,9 +1,7 @@
-// Package alert tells others of events while a run goes on: a webhook by POST, a
-// command by its standard input. It never holds up whoever raises an event, and never
-// forgets one: what could not be delivered is returned by Close. It does not decide
-// what is worth an alert, and does not remember across processes what was told.
-//
-// It is called by fiolat live and fiolat probe.
+// Package alert delivers events while a run is in progress: to a webhook by POST, to a
+// command on its standard input. Raising an event never blocks. Close returns the events
+// that could not be delivered. The package neither decides what is worth an alert nor
+// keeps state across processes.
 package alert
 
 import (
@@ -29,51 +27,51 @@ import (
 
 // Headers of a request.
 const (
-	// IDHeader names the event; it is the same however often it is sent.
+	// IDHeader identifies the event; it is the same for every attempt.
 	IDHeader = "Fiolat-Event-Id"
-	// SignatureHeader is "sha256=" and the HMAC-SHA256 of the body in hex, where there
-	// is a secret.
+	// SignatureHeader is "sha256=" and the HMAC-SHA256 of the body in hex, if there is a
+	// secret.
 	SignatureHeader = "Fiolat-Signature"
 )
 
 const (
-	// queued is how many events may wait for a target.
+	// queued is the number of events that may wait for a target.
 	queued = 1000
-	// attemptTime is how long a request, or the command, may take.
+	// attemptTime is the time limit of a request or of the command.
 	attemptTime = 10 * time.Second
 )
 
-// Config says whom to tell. The zero value of a field is its default.
+// Config lists the targets. The zero value of a field is its default.
 type Config struct {
-	// Webhook is an http or https URL; "" for none. It may hold a secret, so only its
-	// host is ever named.
+	// Webhook is an http or https URL; "" for none. It may contain a secret, so messages
+	// contain only its host.
 	Webhook string
-	// Secret signs the requests; none without one.
+	// Secret is the key of the requests' signatures; without it there are none.
 	Secret []byte
-	// Command is a line for sh, which gets the event on its standard input. Of the
-	// environment it gets PATH, HOME, LANG, FIOLAT_EVENT_ID, and the variables named in
-	// Env: it must not hold the secrets of whoever runs us.
+	// Command is run by sh with the event on its standard input. Its environment has
+	// PATH, HOME, LANG, FIOLAT_EVENT_ID and the variables named in Env, and nothing
+	// else: the parent's environment may contain secrets.
 	Command string
 	Env     []string
-	// MaxWait is how long a request is tried again; default 10 min.
+	// MaxWait is how long a failed request is retried; default 10 min.
 	MaxWait time.Duration
-	// Output is where the command's own output goes; default nowhere.
+	// Output receives the command's output; by default it is discarded.
 	Output io.Writer
-	// Warn is told of attempts that failed, from several goroutines.
+	// Warn is called for failed attempts, from several goroutines.
 	Warn func(msg string)
 
 	first time.Duration // pause after the first failure
 }
 
-// Event is what is told.
+// Event is one event to deliver.
 type Event struct {
 	ID string
-	// Text names it for people, Body is the JSON that is sent.
+	// Text describes the event in messages, Body is the JSON to send.
 	Text string
 	Body []byte
 }
 
-// Undelivered is an event that a target was not told.
+// Undelivered is an event that did not reach a target.
 type Undelivered struct {
 	Event  Event
 	Target string
@@ -81,29 +79,29 @@ type Undelivered struct {
 }
 
 func (u Undelivered) String() string {
-	return fmt.Sprintf("%s was not told: %s: %v", u.Target, u.Event.Text, u.Err)
+	return fmt.Sprintf("not delivered to %s: %s: %v", u.Target, u.Event.Text, u.Err)
 }
 
-// Dispatcher tells all targets, each in the order of the events.
+// Dispatcher delivers events to all targets, in order for each target.
 type Dispatcher struct {
 	cfg     Config
 	targets []*target
 	ctx     context.Context // of the deliveries
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	mu      sync.Mutex // guards lost and told
+	mu      sync.Mutex // guards lost and sent
 	lost    []Undelivered
-	told    int
+	sent    int
 }
 
 type target struct {
 	name  string
-	tell  func(context.Context, Event) error
-	again bool // what failed is tried again
+	send  func(context.Context, Event) error
+	retry bool
 	queue chan Event
 }
 
-// New starts a Dispatcher, which must be closed.
+// New starts a Dispatcher. The caller must close it.
 func New(cfg Config) (*Dispatcher, error) {
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = 10 * time.Minute
@@ -122,15 +120,14 @@ func New(cfg Config) (*Dispatcher, error) {
 		}
 		client := &http.Client{
 			Timeout: attemptTime,
-			// A POST that is sent elsewhere becomes a GET without its body.
+			// A redirected POST would become a GET without its body.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
-		d.targets = append(d.targets, &target{name: "the webhook at " + u.Host, again: true, tell: func(ctx context.Context, e Event) error {
-			return d.post(ctx, client, e)
-		}})
+		post := func(ctx context.Context, e Event) error { return d.post(ctx, client, e) }
+		d.targets = append(d.targets, &target{name: "the webhook at " + u.Host, retry: true, send: post})
 	}
 	if cfg.Command != "" {
-		d.targets = append(d.targets, &target{name: "the command", tell: d.run})
+		d.targets = append(d.targets, &target{name: "the command", send: d.run})
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	for _, t := range d.targets {
@@ -146,20 +143,20 @@ func New(cfg Config) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Raise has all targets told of an event, and does not wait for it.
+// Raise queues an event for all targets and returns at once.
 func (d *Dispatcher) Raise(e Event) {
 	for _, t := range d.targets {
 		select {
 		case t.queue <- e:
 		default:
-			d.lose(t, e, fmt.Errorf("%d events wait already", queued))
+			d.lose(t, e, fmt.Errorf("%d events are already waiting", queued))
 		}
 	}
 }
 
-// Close waits until all events are delivered or ctx ends, and returns how many
-// deliveries there were, and those that were not. Raise must not be called any more.
-func (d *Dispatcher) Close(ctx context.Context) (told int, lost []Undelivered) {
+// Close waits until all events are delivered or ctx ends. It returns the number of
+// deliveries and the events that were not delivered. Raise must not be called after it.
+func (d *Dispatcher) Close(ctx context.Context) (sent int, lost []Undelivered) {
 	for _, t := range d.targets {
 		close(t.queue)
 	}
@@ -167,7 +164,7 @@ func (d *Dispatcher) Close(ctx context.Context) (told int, lost []Undelivered) {
 	d.wg.Wait()
 	stop()
 	d.cancel()
-	return d.told, d.lost
+	return d.sent, d.lost
 }
 
 func (d *Dispatcher) lose(t *target, e Event, err error) {
@@ -176,29 +173,29 @@ func (d *Dispatcher) lose(t *target, e Event, err error) {
 	d.lost = append(d.lost, Undelivered{e, t.name, err})
 }
 
-// final is an error that trying again does not mend.
+// final is an error that a retry cannot resolve.
 type final struct{ error }
 
-// deliver tries until the target has taken the event, or never will.
+// deliver sends an event, with retries, until it succeeds or fails for good.
 func (d *Dispatcher) deliver(t *target, e Event) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = d.cfg.first, 30*time.Second
 	until := time.Now().Add(d.cfg.MaxWait)
 	for {
-		err := t.tell(d.ctx, e)
+		err := t.send(d.ctx, e)
 		if err == nil {
 			d.mu.Lock()
-			d.told++
+			d.sent++
 			d.mu.Unlock()
 			return
 		}
 		next := pause.NextBackOff()
 		var never final
-		if !t.again || errors.As(err, &never) || d.ctx.Err() != nil || time.Now().Add(next).After(until) {
+		if !t.retry || errors.As(err, &never) || d.ctx.Err() != nil || time.Now().Add(next).After(until) {
 			d.lose(t, e, err)
 			return
 		}
-		d.cfg.Warn(fmt.Sprintf("%s: %v; trying again in %v", t.name, err, next.Round(time.Millisecond)))
+		d.cfg.Warn(fmt.Sprintf("%s: %v; retrying in %v", t.name, err, next.Round(time.Millisecond)))
 		select {
 		case <-time.After(next):
 		case <-d.ctx.Done():
@@ -208,11 +205,11 @@ func (d *Dispatcher) deliver(t *target, e Event) {
 	}
 }
 
-// post sends the event to the webhook; any 2xx says that it was taken.
+// post sends the event to the webhook; any 2xx is success.
 func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.cfg.Webhook, bytes.NewReader(e.Body))
 	if err != nil {
-		return final{errors.New("not a URL to send to")}
+		return final{errors.New("not a valid URL")}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "fiolat")
@@ -222,14 +219,14 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		var whole *url.Error // it names the URL
+		var whole *url.Error // its text contains the URL
 		if errors.As(err, &whole) {
 			err = whole.Err
 		}
 		return err
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // allows the connection to be reused
 	switch c := res.StatusCode; {
 	case c/100 == 2:
 		return nil
@@ -239,14 +236,14 @@ func (d *Dispatcher) post(ctx context.Context, client *http.Client, e Event) err
 	return final{errors.New(res.Status)}
 }
 
-// Sign is the value of SignatureHeader for a body.
+// Sign returns the value of SignatureHeader for a body.
 func Sign(secret, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// run runs the command once: what it has done before it failed, nobody knows.
+// run runs the command once: it may have had effects before it failed, so there is no retry.
 func (d *Dispatcher) run(ctx context.Context, e Event) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -262,11 +259,11 @@ func (d *Dispatcher) run(ctx context.Context, e Event) error {
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return fmt.Errorf("it took longer than %v, or fiolat ended", attemptTime)
+		return fmt.Errorf("not finished within %v, or fiolat was stopped", attemptTime)
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && strings.Contains(err.Error(), "broken pipe") {
-		return nil // it did not want to read all of it
+		return nil // the command did not read all of its input
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func TestSign(t *testing.T) {
 }
 
 // TestNeverBlocks: whoever raises events does not wait for a target that hangs, and
-// hears at the end which ones it was not told.
+// gets the undelivered ones at the end.
 func TestNeverBlocks(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
@@ -134,7 +134,7 @@ func TestCommand(t *testing.T) {
 	d.Raise(event(1))
 	d.Raise(event(2))
 	told, lost := d.Close(t.Context())
-	if told != 1 || len(lost) != 1 || lost[0].String() != "the command was not told: event 2: exit status 1" {
+	if told != 1 || len(lost) != 1 || lost[0].String() != "not delivered to the command: event 2: exit status 1" {
 		t.Errorf("%d told, lost %v", told, lost)
 	}
 	got, err := os.ReadFile(file)

@@ -15,28 +15,27 @@ const (
 	// GroupsV2 is the number of groups that fio 2 is built with
 	// (FIO_IO_U_PLAT_GROUP_NR).
 	GroupsV2 = 19
-	// GroupsV3 is that of fio 3.
+	// GroupsV3 is the same for fio 3.
 	GroupsV3 = 29
 
-	minGroups, maxGroups = 20, 32 // what other builds of fio 3 use
+	minGroups, maxGroups = 20, 32 // in other builds of fio 3
 )
 
-// Geometry says which latencies the columns of a histogram stand for. The zero
-// value is no geometry. Values are comparable with ==.
+// Geometry maps the columns of a histogram to latencies. The zero value is not a
+// valid geometry. Values are comparable with ==.
 type Geometry struct {
 	// Groups is the number of bucket groups: 29 in fio 3, 19 in fio 2.
 	Groups int
-	// Coarseness is the number of times that neighbouring buckets were added
-	// up in pairs (log_hist_coarseness), 0 to 6.
+	// Coarseness is log_hist_coarseness, 0 to 6: 2^Coarseness neighbouring buckets
+	// are one column.
 	Coarseness int
 	// Unit is the width in nanoseconds of fio's narrowest bucket: 1 in fio 3,
 	// 1000 in fio 2.
 	Unit int64
 }
 
-// GeometryOf tells the geometry of a log from its number of bucket columns.
-// No two geometries have the same number: groups x 64 / 2^coarseness with
-// 19 to 32 groups.
+// GeometryOf returns the geometry of a log with a number of bucket columns. No two
+// geometries have the same number, groups x 64 / 2^coarseness with 19 to 32 groups.
 func GeometryOf(columns int) (Geometry, error) {
 	for c := 0; c <= MaxCoarseness; c++ {
 		full := columns << c
@@ -50,13 +49,14 @@ func GeometryOf(columns int) (Geometry, error) {
 			return Geometry{Groups: g, Coarseness: c, Unit: 1}, nil
 		}
 	}
-	return Geometry{}, fmt.Errorf("%d buckets fit no fio: fio 3 logs 1856 and fio 2 logs 1216, halved once per log_hist_coarseness", columns)
+	return Geometry{}, fmt.Errorf("%d buckets fit no version of fio: "+
+		"fio 3 logs 1856 and fio 2 logs 1216, halved once per log_hist_coarseness", columns)
 }
 
-// Columns is the number of buckets.
+// Columns returns the number of buckets.
 func (g Geometry) Columns() int { return g.Groups * PerGroup >> g.Coarseness }
 
-// String names the geometry as people know it, e.g. "fio 3, 29 groups, coarseness 0".
+// String returns a description such as "fio 3, 29 groups, coarseness 0".
 func (g Geometry) String() string {
 	version := "fio 3"
 	if g.Unit != 1 {
@@ -65,7 +65,7 @@ func (g Geometry) String() string {
 	return fmt.Sprintf("%s, %d groups, coarseness %d", version, g.Groups, g.Coarseness)
 }
 
-// edge is the lower edge, in units, of bucket i at coarseness 0. Groups 0 and 1
+// edge returns the lower edge, in units, of bucket i at coarseness 0. Groups 0 and 1
 // have width 1, then the width doubles with each group (fio's stat.h).
 func edge(i int) int64 {
 	group, within := i/PerGroup, int64(i%PerGroup)
@@ -75,20 +75,20 @@ func edge(i int) int64 {
 	return (PerGroup + within) << (group - 1)
 }
 
-// Lower is the lower edge in ns of bucket i; Lower(Columns()) is the upper edge
+// Lower returns the lower edge in ns of bucket i; Lower(Columns()) is the upper edge
 // of the last bucket's nominal width.
 func (g Geometry) Lower(i int) int64 { return edge(i<<g.Coarseness) * g.Unit }
 
-// Upper is the upper edge in ns of bucket i. The last bucket has none in truth:
-// it holds everything longer, too.
+// Upper returns the upper edge in ns of bucket i. For the last bucket it is nominal:
+// that bucket also holds everything longer.
 func (g Geometry) Upper(i int) int64 { return g.Lower(i + 1) }
 
-// Middle is the middle in ns of bucket i; of the last one, of its nominal width.
+// Middle returns the middle in ns of bucket i, nominal for the last one.
 func (g Geometry) Middle(i int) float64 {
 	return float64(g.Lower(i)+g.Upper(i)) / 2
 }
 
-// middles are those of all buckets, computed once.
+// middles returns the middles of all buckets, computed once.
 func (g Geometry) middles() []float64 {
 	if known, ok := middles.Load(g); ok {
 		return known.([]float64)
@@ -101,10 +101,10 @@ func (g Geometry) middles() []float64 {
 	return m
 }
 
-var middles sync.Map // []float64 by Geometry, of which a run has one
+var middles sync.Map // Geometry to []float64
 
-// Index is the bucket that holds a latency of ns nanoseconds; the last bucket
-// for everything beyond it, the first for what is below 0.
+// Index returns the bucket of a latency of ns nanoseconds: the last one for everything
+// beyond it, the first one below 0.
 func (g Geometry) Index(ns int64) int {
 	v := uint64(max(ns, 0) / g.Unit)
 	i := int(v)
@@ -115,21 +115,21 @@ func (g Geometry) Index(ns int64) int {
 	return i >> g.Coarseness
 }
 
-// Last is the index of the last bucket, which has no upper edge: a percentile
-// that falls there is "at least" its lower edge.
+// Last returns the index of the last bucket, which has no upper edge: a percentile
+// in it is "at least" its lower edge.
 func (g Geometry) Last() int { return g.Columns() - 1 }
 
-// Coarsen is the geometry with coarseness c.
+// Coarsen returns the geometry with coarseness c.
 func (g Geometry) Coarsen(c int) Geometry {
 	g.Coarseness = c
 	return g
 }
 
-// Common is the finest geometry that histograms of both can be added up in: the
-// coarser of the two. Different units or group counts have none.
+// Common returns the finest geometry in which histograms of both can be added, which is
+// the coarser of the two. It is an error if units or group counts differ.
 func (g Geometry) Common(h Geometry) (Geometry, error) {
 	if g.Groups != h.Groups || g.Unit != h.Unit {
-		return Geometry{}, fmt.Errorf("histograms of different grids cannot be added up: %v and %v", g, h)
+		return Geometry{}, fmt.Errorf("histograms of different geometries cannot be added: %v and %v", g, h)
 	}
 	return g.Coarsen(max(g.Coarseness, h.Coarseness)), nil
 }

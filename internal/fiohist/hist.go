@@ -18,27 +18,25 @@ type page [pageSize]float64
 // Hist is a histogram of float64 counts over bucket indices 0 to 2047. The zero
 // value is empty and ready to use.
 //
-// Counts lie in pages of 64, made when first touched: a real record fills 50 to
-// 300 of 1856 buckets, all in five to ten neighbouring groups, so this is a
-// third of a dense array's memory at the same speed (a map was eight times
-// slower to add to). Two thirds of a page are 0 all the same, so whoever reads goes
-// by the bits of set. A Hist must not be copied after first use.
+// Counts lie in pages of 64 that are allocated on first use: a real record fills 50 to
+// 300 of 1856 buckets in five to ten neighbouring groups. Readers follow the bits of
+// set, since most counts of a page are 0. A Hist must not be copied after first use.
 type Hist struct {
 	pages   [maxPages]*page
-	set     [maxPages]uint64 // by page: the buckets that were added to
-	spare   []*page          // of anything
+	set     [maxPages]uint64 // per page, a bit for each bucket that was added to
+	spare   []*page          // contents undefined
 	made    int              // pages and spare pages
-	*packed                  // instead of pages, or nil
+	*packed                  // replaces pages if not nil
 }
 
-// packed are the buckets that are not 0.
+// packed holds the non-empty buckets.
 type packed struct {
 	index []uint16
 	n     []float64
 }
 
-// Pack returns a histogram of the same counts that takes as little memory as it can until
-// something is added to it: 10 bytes a bucket that is not 0.
+// Pack returns a compact copy, 10 bytes per non-empty bucket until something is added
+// to it.
 func (h *Hist) Pack() *Hist {
 	filled := 0
 	h.Each(func(int, float64) { filled++ })
@@ -47,10 +45,10 @@ func (h *Hist) Pack() *Hist {
 	return &Hist{packed: p}
 }
 
-// Packed says that h is as Pack made it.
+// Packed reports whether h is in the form that Pack returns.
 func (h *Hist) Packed() bool { return h.packed != nil }
 
-// unpack makes pages.
+// unpack converts a packed histogram to pages.
 func (h *Hist) unpack() {
 	if p := h.packed; p != nil {
 		h.packed = nil
@@ -58,7 +56,7 @@ func (h *Hist) unpack() {
 	}
 }
 
-// Reset makes h empty and keeps its memory.
+// Reset empties h and keeps its memory.
 func (h *Hist) Reset() {
 	for n, p := range h.pages {
 		if p != nil {
@@ -70,9 +68,8 @@ func (h *Hist) Reset() {
 	h.packed = nil
 }
 
-// open makes page n, which is not there, of anything: memory that is new must be written
-// to first, not read, or there are two page faults for one, and the second interrupts all
-// other cores.
+// open allocates page n with undefined contents. The caller must write it before reading:
+// reading new memory first costs a second page fault, which interrupts all other cores.
 func (h *Hist) open(n int) *page {
 	if len(h.spare) == 0 {
 		h.more(max(h.made/4, 1))
@@ -83,7 +80,7 @@ func (h *Hist) open(n int) *page {
 	return p
 }
 
-// more makes n more pages, at once: objects of 512 bytes are a burden to the collector.
+// more allocates n pages at once, since many small objects burden the garbage collector.
 func (h *Hist) more(n int) {
 	more := make([]page, min(n, maxPages-h.made))
 	h.made += len(more)
@@ -92,7 +89,7 @@ func (h *Hist) more(n int) {
 	}
 }
 
-// page is page n.
+// page returns page n, allocating it if necessary.
 func (h *Hist) page(n int) *page {
 	if p := h.pages[n]; p != nil {
 		return p
@@ -115,8 +112,8 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 		return
 	}
 	h.unpack()
-	at, set := int(index[0])>>shift>>pageBits, uint64(0) // set in memory would be waited for
-	// No more pages than that, for new memory costs more than adding up: what comes next will look like this.
+	at, set := int(index[0])>>shift>>pageBits, uint64(0) // kept in a register
+	// Allocate exactly the pages needed: later histograms tend to fill the same ones.
 	if h.made == 0 {
 		pages, before := 1, at
 		for _, i := range index {
@@ -141,7 +138,7 @@ func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 	h.set[at] |= set
 }
 
-// AddHist adds all of o, which stays as it is. A nil o is empty.
+// AddHist adds o, which is not changed. A nil o is empty.
 func (h *Hist) AddHist(o *Hist) {
 	if o == nil {
 		return
@@ -168,14 +165,14 @@ func (h *Hist) AddHist(o *Hist) {
 	}
 }
 
-// addEach adds q to p, on any processor.
+// addEach adds q to p. It is the portable form of addPage.
 func (p *page) addEach(q *page) {
 	for i, w := range q {
 		p[i] += w
 	}
 }
 
-// Count is the count of bucket i.
+// Count returns the count of bucket i.
 func (h *Hist) Count(i int) float64 {
 	h.unpack()
 	if p := h.pages[i>>pageBits]; p != nil {
@@ -184,7 +181,7 @@ func (h *Hist) Count(i int) float64 {
 	return 0
 }
 
-// Each calls f for every bucket that is not 0, in ascending order.
+// Each calls f for every non-zero bucket in ascending order.
 func (h *Hist) Each(f func(i int, w float64)) {
 	if h.packed != nil {
 		for k, i := range h.index {
@@ -202,7 +199,7 @@ func (h *Hist) Each(f func(i int, w float64)) {
 	}
 }
 
-// Sparse appends the buckets that Each tells of to index, and their counts to n.
+// Sparse appends the non-zero buckets to index, ascending, and their counts to n.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 	if h.packed != nil {
 		return append(index, h.index...), append(n, h.n...)
@@ -218,15 +215,15 @@ func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 	return index, n
 }
 
-// Sum is the number of I/Os, added up in ascending order of buckets so that it
-// is the same wherever it is computed.
+// Sum returns the number of I/Os, added in ascending order of buckets so that the
+// result is reproducible.
 func (h *Hist) Sum() float64 {
 	sum := 0.0
 	h.Each(func(_ int, w float64) { sum += w })
 	return sum
 }
 
-// Empty says that no bucket was ever added to.
+// Empty reports whether nothing was ever added.
 func (h *Hist) Empty() bool {
 	for _, p := range h.pages {
 		if p != nil {
@@ -236,14 +233,14 @@ func (h *Hist) Empty() bool {
 	return h.packed == nil || len(h.index) == 0
 }
 
-// Limits are the smallest and the largest latency in ns that fio saw; they
-// sharpen what a bucket's edges can say. The zero value knows nothing.
+// Limits are the smallest and the largest latency in ns that fio measured. The zero
+// value means unknown.
 type Limits struct {
 	Min, Max int64
 	Known    bool
 }
 
-// Widen makes l cover o as well.
+// Widen returns limits that cover both l and o.
 func (l Limits) Widen(o Limits) Limits {
 	switch {
 	case !o.Known:
@@ -265,50 +262,47 @@ func (l Limits) clamp(v float64) float64 {
 type Stats struct {
 	Samples                float64
 	Min, Max, Mean, StdDev float64
-	// Percentiles are parallel to the percentiles asked for.
+	// Percentiles correspond to the requested percentiles.
 	Percentiles []float64
-	// Lower and Upper are the 95 % confidence limits of each percentile, NoLimit
-	// where there is none. They say how far the percentile of so few I/Os can be from
-	// that of the process they came from, if they are independent of each other.
+	// Lower and Upper are the 95 % confidence limits of each percentile, or NoLimit.
+	// They assume independent I/Os.
 	Lower, Upper []float64
-	// AtLeast are the indices, ascending, of percentiles that fell into the last
-	// bucket: they are at least what is said, and how much more nobody knows.
+	// AtLeast are the indices, ascending, of percentiles in the last bucket. These
+	// values are lower bounds.
 	AtLeast []int
 }
 
-// NoLimit stands for a confidence limit that does not exist: the I/Os are too few
-// to have one, or it lies in the last bucket, which has no upper edge.
+// NoLimit marks a confidence limit that does not exist: there are too few I/Os, or it
+// lies in the last bucket, which has no upper edge.
 const NoLimit = -1
 
-// z95 is how many standard deviations of the normal distribution hold 95 % of it.
+// z95 is the two-sided 95 % quantile of the normal distribution.
 const z95 = 1.96
 
-// tiny is the share of the whole that counts as float dust: shares of I/Os that
-// add up to n p / 100 but for rounding must not push a percentile into the next bucket.
+// tiny is the relative tolerance for rounding: fractions of I/Os that add up to n p / 100
+// but for rounding must not push a percentile into the next bucket.
 const tiny = 1e-9
 
-// Empty says that there is no I/O in h beyond float dust.
+// Empty reports whether there are no I/Os beyond rounding errors.
 func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 
-// Stats computes the statistics of h on grid g for the wanted percentiles (0 to
-// 100, any order).
+// Stats computes the statistics of h with geometry g for the wanted percentiles (0 to
+// 100, in any order).
 //
-// Percentile p of n I/Os lies in the first bucket at which the running sum
-// reaches n p / 100, and is linear inside it; in the last bucket it is the lower
-// edge; p0 is the lower edge of the first bucket that is not empty, p100 the
-// upper edge of the last one. Min, Max and the percentiles are then clamped to
-// the limits. Mean and standard deviation (of the population) are those of the
-// bucket middles.
+// Percentile p of n I/Os lies in the first bucket at which the running sum reaches
+// n p / 100, with linear interpolation inside the bucket; in the last bucket it is the
+// lower edge. p0 is the lower edge of the first non-empty bucket, p100 the upper edge of
+// the last one. Min, Max and the percentiles are clamped to the limits. Mean and
+// (population) standard deviation are computed from the bucket middles.
 //
-// The confidence limits are order statistics, which assume nothing about how
-// latencies are distributed: how many of n I/Os are below the true percentile is
-// binomial, so with q = p / 100 the I/Os of ranks n q -+ 1.96 sqrt(n q (1-q)),
-// rounded outward, enclose it in 95 of 100 cases (e.g. Conover, Practical
-// Nonparametric Statistics, 3.2). Lower is the lower edge of the bucket with the
-// lower of them, Upper the upper edge of that with the upper; there is no Lower
-// where its rank is below 1, and no Upper where its rank exceeds n, nor of p100.
+// The confidence limits are order statistics and assume nothing about the distribution:
+// the number of I/Os below the true percentile is binomial, so with q = p / 100 the I/Os
+// of ranks n q -+ 1.96 sqrt(n q (1-q)), rounded outward, enclose it in 95 of 100 cases
+// (Conover, Practical Nonparametric Statistics, 3.2). Lower is the lower edge of the
+// bucket of the lower rank, Upper the upper edge of the bucket of the upper rank. There
+// is no Lower if its rank is below 1, and no Upper if its rank exceeds n or for p100.
 //
-// All are 0, and there are no confidence limits, when the histogram is Empty.
+// For an Empty histogram all values are 0 and there are no confidence limits.
 func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 	k := len(wanted)
 	values := make([]float64, 3*k)
@@ -327,7 +321,7 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 	}
 	first, last := int(r.bucket[0]), int(r.bucket[len(r.bucket)-1])
 	s.Mean = mean / n
-	if first == last { // exactly, not but for rounding
+	if first == last { // exact, without rounding
 		s.Mean = middles[first]
 	}
 	variance := 0.0
@@ -364,15 +358,15 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 // ranks finds the buckets of ranks in a histogram.
 type ranks struct {
 	n      float64
-	bucket []uint16 // those that are not 0
+	bucket []uint16 // the non-empty ones
 	count  []float64
-	upTo   []float64 // running sum up to each of them, itself included
+	upTo   []float64 // running sum up to and including each
 }
 
-// scratch is memory that Stats uses again.
+// scratch is memory that Stats reuses.
 var scratch = sync.Pool{New: func() any { return new(ranks) }}
 
-// load adds the histogram up, in the order of Sum, and the latency of its I/Os.
+// load prepares r for a histogram and returns the sum of its latencies.
 func (r *ranks) load(h *Hist, middles []float64) (latency float64) {
 	r.bucket, r.count = h.Sparse(r.bucket[:0], r.count[:0])
 	r.upTo = r.upTo[:0]
@@ -386,8 +380,8 @@ func (r *ranks) load(h *Hist, middles []float64) (latency float64) {
 	return latency
 }
 
-// find is the first bucket at which the running sum reaches want, to within float
-// dust, the I/Os in it, and the running sum before it.
+// find returns the first bucket at which the running sum reaches want (within tiny), the
+// I/Os in it, and the running sum before it.
 func (r *ranks) find(want float64) (bucket int, count, before float64) {
 	want -= tiny * r.n
 	k := min(sort.SearchFloat64s(r.upTo, want), len(r.upTo)-1)
@@ -397,7 +391,7 @@ func (r *ranks) find(want float64) (bucket int, count, before float64) {
 	return int(r.bucket[k]), r.count[k], before
 }
 
-// percentile is the bucket of p (above 0, below 100) and the value inside it.
+// percentile returns the bucket of p, 0 < p < 100, and the value inside it.
 func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
 	want := r.n * p / 100
 	b, count, before := r.find(want)
@@ -408,7 +402,7 @@ func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
 	return b, lo + min(max((want-before)/count, 0), 1)*(hi-lo)
 }
 
-// limits are the confidence limits of the quantile q.
+// limits returns the confidence limits of the quantile q.
 func (r *ranks) limits(g Geometry, q float64) (lower, upper float64) {
 	lower, upper = NoLimit, NoLimit
 	mid, spread := r.n*q, z95*math.Sqrt(r.n*q*(1-q))

@@ -11,8 +11,7 @@ func (p *page) add(q *page) {
 	p.addEach(q)
 }
 
-// addPage is addEach, four buckets at a time: 66 instead of 175 ns for a histogram of 200
-// buckets, and a fourteenth of the processor time of an ingest of 32 logs, not an eighth.
+// addPage is addEach with AVX2, four buckets at a time.
 //
 //go:noescape
 func addPage(p, q *page)

@@ -1,7 +1,5 @@
-// Package secret masks secrets in text that others wrote: servers and proxies say back
-// what they were sent, in whatever form they write it down.
-//
-// It is called by esmodel and kibana.
+// Package secret masks secrets in text from servers and proxies, which may echo what
+// they were sent in various encodings.
 package secret
 
 import (
@@ -14,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// Mask replaces secrets. The zero value replaces none.
+// Mask replaces secrets. The zero value replaces nothing.
 type Mask struct{ forms []*regexp.Regexp }
 
-// Shown is what stands in place of a secret.
+// Shown replaces a secret.
 const Shown = "***"
 
-// New makes a Mask of secrets; empty ones are left out. Of several that overlap, the
-// first is replaced first.
+// New returns a Mask of secrets, ignoring empty ones. Overlapping secrets are replaced in
+// the given order.
 func New(secrets ...string) *Mask {
 	m := new(Mask)
 	for _, s := range secrets {
@@ -34,8 +32,8 @@ func New(secrets ...string) *Mask {
 	return m
 }
 
-// Credentials are the forms that a request's Authorization header has, and the parts
-// of them that are secret.
+// Credentials returns a Mask of the secrets that an Authorization header can contain,
+// and of their secret parts.
 func Credentials(username, password, apiKey, serviceToken string) *Mask {
 	secrets := []string{password, apiKey, serviceToken}
 	if username != "" {
@@ -48,7 +46,7 @@ func Credentials(username, password, apiKey, serviceToken string) *Mask {
 	return New(secrets...)
 }
 
-// Hide is s without the secrets.
+// Hide returns s with the secrets replaced.
 func (m *Mask) Hide(s string) string {
 	for _, form := range m.forms {
 		s = form.ReplaceAllLiteralString(s, Shown)
@@ -56,15 +54,15 @@ func (m *Mask) Hide(s string) string {
 	return s
 }
 
-// pattern matches s with each of its characters written in any of these ways: as it is,
-// percent-encoded (once or again and again, in either case, whether it has to be or not),
-// escaped in JSON, or as an entity of HTML. A blank may be a plus sign.
+// pattern returns a regular expression for s in which each character may be literal,
+// percent-encoded (once or repeatedly, in either case, whether necessary or not), escaped
+// as in JSON, or an HTML entity. A space may also be a plus sign.
 func pattern(s string) string {
 	var p strings.Builder
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
 		p.WriteString("(?:")
-		p.WriteString(regexp.QuoteMeta(string(r))) // U+FFFD matches bytes that are no UTF-8, too
+		p.WriteString(regexp.QuoteMeta(string(r))) // U+FFFD matches bytes that are not UTF-8
 		p.WriteString("|")
 		for i := range n {
 			p.WriteString("%(?:25)*(?i:" + fmt.Sprintf("%02x", s[i]) + ")")

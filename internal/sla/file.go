@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ParseFile reads rules from YAML: a list of rules as texts, or a map whose key
-// "sla" holds it.
+// ParseFile reads rules from YAML: a list of strings, or a map with such a list
+// under the key "sla".
 //
 //	sla:
 //	  - read p99 < 5ms
@@ -31,12 +31,12 @@ func ParseFile(r io.Reader, name string) ([]Rule, error) {
 		return fmt.Errorf("%s:%d: %s", name, n.Line, fmt.Sprintf(format, args...))
 	}
 	if len(doc.Content) == 0 {
-		return nil, fmt.Errorf("%s: no rules in it: want a list like `- read p99 < 5ms`", name)
+		return nil, fmt.Errorf("%s: no rules found: want a list like `- read p99 < 5ms`", name)
 	}
 	list := doc.Content[0]
 	if list.Kind == yaml.MappingNode {
 		if len(list.Content) != 2 || list.Content[0].Value != "sla" {
-			return nil, bad(list, "want the one key sla, with a list of rules")
+			return nil, bad(list, "want a single key, sla, with a list of rules")
 		}
 		list = list.Content[1]
 	}
@@ -46,7 +46,7 @@ func ParseFile(r io.Reader, name string) ([]Rule, error) {
 	var rules []Rule
 	for _, n := range list.Content {
 		if n.Kind != yaml.ScalarNode {
-			return nil, bad(n, "want a rule as text, like `- read p99 < 5ms`")
+			return nil, bad(n, "want a string, like `- read p99 < 5ms`")
 		}
 		rule, err := Parse(n.Value)
 		if err != nil {
@@ -55,7 +55,7 @@ func ParseFile(r io.Reader, name string) ([]Rule, error) {
 		rules = append(rules, rule)
 	}
 	if len(rules) == 0 {
-		return nil, bad(list, "no rules in it")
+		return nil, bad(list, "no rules found")
 	}
 	return rules, nil
 }

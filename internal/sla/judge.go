@@ -6,13 +6,13 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Status is what is known of a promise.
+// Status is the state of a rule.
 type Status string
 
 // Statuses, from best to worst.
 const (
 	OK      Status = "ok"
-	Unknown Status = "unknown" // the I/Os are too few to tell, or there is none
+	Unknown Status = "unknown" // too few I/Os to tell, or none
 	Broken  Status = "broken"
 )
 
@@ -20,60 +20,60 @@ const (
 type Verdict struct {
 	Rule   *Rule
 	Status Status
-	// Value is that of the metric in the window: ns, or completions per second. Known
-	// is false where there is none.
+	// Value is the metric over the window, in ns or completions per second; Known is
+	// false if it has no value.
 	Value float64
 	Known bool
-	// Stalled says that nothing completed while the job ran, and that Value is the time
-	// since the last completion: a latency is at least that.
+	// Stalled means that nothing completed while the job ran. Value is then the time
+	// since the last completion, a lower bound of the latency.
 	Stalled bool
-	// Window is the length in ns on which the verdict rests: a quantum's, or more.
+	// Window is the length in ns of the window that was evaluated, at least a quantum.
 	Window int64
-	// Share is the part of the quantum's I/Os whose latency keeps the threshold, from 0
-	// to 1, linear inside the bucket that holds it; -1 without I/O, or for iops.
+	// Share is the fraction of the quantum's I/Os within the threshold, 0 to 1, with
+	// linear interpolation inside a bucket; -1 without I/O, and for iops.
 	Share float64
 }
 
-// Quantum is what a Judge is told of a quantum of its scope.
+// Quantum is one quantum of a scope.
 type Quantum struct {
 	Start, Length int64 // ns
 	Hist          *fiohist.Hist
 	Limits        fiohist.Limits // of the scope, as in fiohist.Stats
-	// Running says that the jobs of the scope ran in the quantum, IOPS how many I/Os
-	// per second completed meanwhile.
+	// Running is true if jobs of the scope ran during the quantum. IOPS is the number of
+	// completions per second of that time.
 	Running bool
 	IOPS    float64
 }
 
-// Judge judges one scope by the rules that apply to it. It remembers as many quanta
-// as the longest Over holds, sparse.
+// Judge evaluates the rules of one scope. It keeps the histograms of as many quanta as
+// the longest Over covers.
 type Judge struct {
-	rules []*Rule
-	g     fiohist.Geometry
-	past  []sparse // the latest last; the one that is judged included
-	last  int64    // end of the last quantum in which something completed; else the start
-	begun bool
-	rate  float64 // completions per ns of running time, of late
+	rules   []*Rule
+	g       fiohist.Geometry
+	past    []sparse // oldest first, including the current quantum
+	last    int64    // end of the last quantum with a completion, or the start of the first
+	started bool
+	rate    float64 // completions per ns in the last quantum with I/O
 }
 
-// sparse is a histogram in little memory.
+// sparse holds the non-empty buckets of a quantum.
 type sparse struct {
 	index  []uint16
 	count  []float64
 	length int64
 }
 
-// NewJudge makes a Judge of histograms on grid g.
+// NewJudge returns a Judge for histograms with geometry g.
 func NewJudge(g fiohist.Geometry, rules []*Rule) *Judge { return &Judge{rules: rules, g: g} }
 
-// stallProof is how many completions must be missing for an empty quantum to be a
-// stall and not a matter of chance: exp(-5) is 0.7 %.
+// stallProof is the number of missing completions that makes an empty quantum a stall.
+// The probability of none by chance is exp(-5), 0.7 %.
 const stallProof = 5
 
-// Judge takes the next quantum and gives a verdict for each rule, in their order.
+// Judge evaluates the next quantum and returns a verdict for each rule, in order.
 func (j *Judge) Judge(q *Quantum) []Verdict {
-	if !j.begun {
-		j.begun, j.last = true, q.Start
+	if !j.started {
+		j.started, j.last = true, q.Start
 	}
 	j.remember(q)
 	samples := q.Hist.Sum()
@@ -85,7 +85,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 		case r.Metric == "iops":
 			if q.Running {
 				v.Known, v.Value, v.Status = true, q.IOPS, Broken
-				if r.kept(q.IOPS) {
+				if r.met(q.IOPS) {
 					v.Status = OK
 				}
 			}
@@ -94,7 +94,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 			j.widen(r, q.Limits, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
-			if !r.kept(v.Value) && j.rate*v.Value >= stallProof {
+			if !r.met(v.Value) && j.rate*v.Value >= stallProof {
 				v.Status = Broken
 			}
 		}
@@ -107,17 +107,18 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 	return out
 }
 
-// Silent gives the verdict on each rule, in their order, if nothing has been heard for
-// so long, in ns: broken where a latency is at least that and enough completions are
-// missing, else unknown. Window is how long it is, in quanta of a length, until an empty
-// one is broken.
-func (j *Judge) Silent(long, length int64) []Verdict {
+// Silent returns the verdict on each rule, in order, if no data has arrived for silence
+// ns: broken if a latency of that length breaks the rule and enough completions are
+// missing, otherwise unknown. Window is the time, in multiples of the quantum length,
+// after which an empty window breaks the rule.
+func (j *Judge) Silent(silence, length int64) []Verdict {
 	out := make([]Verdict, 0, len(j.rules))
 	for _, r := range j.rules {
-		v := Verdict{Rule: r, Status: Unknown, Window: length, Share: -1, Value: float64(long), Known: true, Stalled: true}
-		if r.Metric != "iops" && !r.Above && !r.kept(v.Value) && j.rate*v.Value >= stallProof {
+		v := Verdict{Rule: r, Status: Unknown, Value: float64(silence), Known: true, Stalled: true,
+			Window: length, Share: -1}
+		if r.Metric != "iops" && !r.Above && !r.met(v.Value) && j.rate*v.Value >= stallProof {
 			v.Status = Broken
-			for r.kept(float64(v.Window)) {
+			for r.met(float64(v.Window)) {
 				v.Window += length
 			}
 		}
@@ -126,7 +127,7 @@ func (j *Judge) Silent(long, length int64) []Verdict {
 	return out
 }
 
-// remember adds the quantum to the past and forgets what no window reaches.
+// remember adds the quantum to the past and drops what no window reaches.
 func (j *Judge) remember(q *Quantum) {
 	s := sparse{length: q.Length}
 	q.Hist.Each(func(i int, w float64) {
@@ -145,9 +146,8 @@ func (j *Judge) remember(q *Quantum) {
 	}
 }
 
-// widen doubles the window backwards until the verdict is certain, or the window as
-// long as the rule lets it be; it holds at least the quantum itself. Where nothing is
-// certain the value is that of the quantum.
+// widen doubles the window backwards until the verdict is certain or the window reaches
+// the rule's maximum. Without a certain verdict the value is that of the quantum.
 func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
 	most, length := 0, int64(0)
 	for i := len(j.past) - 1; i >= 0; i-- {
@@ -164,7 +164,7 @@ func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
 			sum.AddAll(s.index, s.count, 0, 1)
 			length += s.length
 		}
-		status, value := j.weigh(r, &sum, limits)
+		status, value := j.evaluate(r, &sum, limits)
 		if status != Unknown || !v.Known {
 			v.Status, v.Value, v.Known, v.Window = status, value, true, length
 		}
@@ -174,8 +174,8 @@ func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
 	}
 }
 
-// weigh judges a histogram that is not empty.
-func (j *Judge) weigh(r *Rule, h *fiohist.Hist, limits fiohist.Limits) (Status, float64) {
+// evaluate applies a rule to a non-empty histogram.
+func (j *Judge) evaluate(r *Rule, h *fiohist.Hist, limits fiohist.Limits) (Status, float64) {
 	var wanted []float64
 	if r.Metric == "p" {
 		wanted = []float64{r.Percentile}
@@ -202,22 +202,22 @@ func (j *Judge) weigh(r *Rule, h *fiohist.Hist, limits fiohist.Limits) (Status, 
 		}
 	}
 	known := func(v float64) bool { return v != fiohist.NoLimit }
-	best, worst := lower, upper // for the promise
+	best, worst := lower, upper // with respect to the rule
 	if r.Above {
 		best, worst = upper, lower
 	}
 	switch {
-	case known(worst) && r.kept(worst):
+	case known(worst) && r.met(worst):
 		return OK, value
-	case known(best) && !r.kept(best):
+	case known(best) && !r.met(best):
 		return Broken, value
 	}
 	return Unknown, value
 }
 
-// Share is the part of the I/Os of h, on grid g, whose latency keeps the threshold, from
-// 0 to 1, linear inside the bucket that holds it; -1 without I/O, or for iops. What lies
-// in the last bucket, of which nobody knows how long it took, is taken to be above.
+// Share is the fraction of the I/Os of h, with geometry g, within the threshold, 0 to 1,
+// with linear interpolation inside a bucket; -1 without I/O, and for iops. I/Os in the
+// last bucket, which has no upper edge, count as above the threshold.
 func (r *Rule) Share(g fiohist.Geometry, h *fiohist.Hist) float64 {
 	if r.Metric == "iops" || h.Empty() {
 		return -1

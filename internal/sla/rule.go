@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// DefaultOver is how far a window is widened where a rule does not say.
+// DefaultOver is the default of Rule.Over.
 const DefaultOver = 5 * time.Minute
 
-// Rule is a promise.
+// Rule is one SLA rule.
 type Rule struct {
-	// Text is the rule in its canonical spelling, which names it everywhere.
+	// Text is the canonical spelling. It identifies the rule in output and documents.
 	Text string
-	// Direction is read, write, trim, or all of them together.
+	// Direction is read, write, trim, or all.
 	Direction string
 	// Metric is p (a percentile), mean, max or iops.
 	Metric string
-	// Percentile is that of the metric p, above 0 and below 100.
+	// Percentile belongs to the metric p; 0 < Percentile < 100.
 	Percentile float64
-	// Above says that the value must not be below the threshold; else not above it.
+	// Above is true for > and >=.
 	Above bool
-	// OrEqual says that the threshold itself keeps the promise.
+	// OrEqual is true for <= and >=.
 	OrEqual bool
 	// Threshold is in ns, or for iops completions per second.
 	Threshold float64
 	// Over is the longest window for a verdict.
 	Over time.Duration
-	// For is how many intervals in a row must be broken for a breach; 0: not said.
+	// For is the number of consecutive broken intervals that make a breach; 0 if not given.
 	For int
 }
 
-// SyntaxError is a rule that cannot be read.
+// SyntaxError describes a rule that cannot be parsed.
 type SyntaxError struct {
 	Rule, Msg string
 }
@@ -51,8 +51,8 @@ var (
 	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
 )
 
-// Parse reads a rule. Case and spaces do not matter. Durations are as Go and fio
-// write them (500us, 5ms, 1.5s, 2m); rates are numbers.
+// Parse parses a rule, ignoring case and extra spaces. Durations are written as in Go
+// and fio (500us, 5ms, 1.5s, 2m); rates are numbers.
 func Parse(text string) (Rule, error) {
 	bad := func(format string, args ...any) (Rule, error) {
 		return Rule{}, &SyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
@@ -63,13 +63,13 @@ func Parse(text string) (Rule, error) {
 		r.Direction, f = f[0], f[1:]
 	}
 	if len(f) < 3 {
-		return bad("it is not complete")
+		return bad("the rule is incomplete")
 	}
 	switch m := percentile.FindStringSubmatch(f[0]); {
 	case m != nil:
 		p, err := strconv.ParseFloat(strings.ReplaceAll(m[1], "_", "."), 64)
 		if err != nil || !(p > 0 && p < 100) {
-			return bad("%q: a percentile lies above 0 and below 100", f[0])
+			return bad("%q: a percentile must be above 0 and below 100", f[0])
 		}
 		r.Metric, r.Percentile = "p", p
 	case f[0] == "mean", f[0] == "max", f[0] == "iops":
@@ -102,7 +102,7 @@ func Parse(text string) (Rule, error) {
 	for rest := f[3:]; len(rest) > 0; {
 		word := rest[0]
 		if len(rest) < 2 || given[word] {
-			return bad("%q: one too many, or something is missing behind it", word)
+			return bad("%q: repeated, or its value is missing", word)
 		}
 		given[word] = true
 		switch word {
@@ -112,7 +112,7 @@ func Parse(text string) (Rule, error) {
 				return bad("over %q: want a duration up to 24h, like 30s or 5m", rest[1])
 			}
 			if r.Metric == "iops" {
-				return bad("over is for latencies: how many I/Os completed in an interval is not a matter of chance")
+				return bad("over applies to latencies only: iops is an exact count")
 			}
 			r.Over, rest = d, rest[2:]
 		case "for":
@@ -132,7 +132,7 @@ func Parse(text string) (Rule, error) {
 	return r, nil
 }
 
-// ParseAll reads several rules.
+// ParseAll parses several rules and joins their errors.
 func ParseAll(texts []string) ([]Rule, error) {
 	var rules []Rule
 	var errs []error
@@ -143,7 +143,7 @@ func ParseAll(texts []string) ([]Rule, error) {
 	return rules, errors.Join(errs...)
 }
 
-// spell is the canonical spelling.
+// spell returns the canonical spelling.
 func (r *Rule) spell() string {
 	op := "<"
 	if r.Above {
@@ -166,7 +166,7 @@ func (r *Rule) spell() string {
 	return text
 }
 
-// Name is the metric as it is written: p99.9, mean, max, iops.
+// Name returns the metric as written in a rule: p99.9, mean, max, iops.
 func (r *Rule) Name() string {
 	if r.Metric == "p" {
 		return "p" + strconv.FormatFloat(r.Percentile, 'g', -1, 64)
@@ -174,8 +174,8 @@ func (r *Rule) Name() string {
 	return r.Metric
 }
 
-// kept says that a value keeps the promise.
-func (r *Rule) kept(v float64) bool {
+// met reports whether a value meets the rule.
+func (r *Rule) met(v float64) bool {
 	switch {
 	case v == r.Threshold:
 		return r.OrEqual
@@ -185,7 +185,7 @@ func (r *Rule) kept(v float64) bool {
 	return v < r.Threshold
 }
 
-// Duration is ns in the shortest spelling: 5ms, 1.5s, 5m.
+// Duration formats ns in the shortest spelling: 5ms, 1.5s, 5m.
 func Duration(ns float64) string {
 	s := time.Duration(ns).String()
 	if strings.HasSuffix(s, "m0s") {

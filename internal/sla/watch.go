@@ -4,21 +4,20 @@ package sla
 type Change struct {
 	Rule   *Rule
 	Breach bool // else a recovery
-	// Start and End are the first quantum of the row that led to it: when it began.
+	// Start and End delimit the first of the quanta that led to the change, in ns.
 	Start, End int64
-	// First is the verdict on that quantum, Last the latest one.
+	// First is the verdict on that quantum, Last the most recent one.
 	First, Last Verdict
 }
 
-// Watch follows the verdicts on one rule in one scope. A breach is as many broken
-// quanta in a row as the rule or its caller says, a recovery as many that are kept;
-// unknown ones neither count nor interrupt. So every breach is told once, and so is
-// every recovery.
+// Watch follows the verdicts on one rule in one scope. A breach takes a number of
+// consecutive broken quanta, a recovery as many that are ok. Unknown quanta neither
+// count nor interrupt. Each breach and each recovery is reported once.
 type Watch struct {
 	need   int
 	broken bool
-	row    int   // verdicts in a row that speak against the present state
-	told   int64 // when the breach began: what lies before is no recovery from it
+	row    int   // consecutive verdicts against the current state
+	from   int64 // start of the breach; earlier quanta cannot be its recovery
 	since  Change
 
 	// Counts of quanta by status, of breaches, and the worst value with its quantum.
@@ -28,9 +27,8 @@ type Watch struct {
 	WorstAt             int64
 }
 
-// NewWatch makes a Watch of a rule. Patience is how many quanta in a row it takes
-// where the rule does not say; a stall, in which nothing completes at all, is no
-// matter of chance and is told at once.
+// NewWatch returns a Watch for a rule. Patience is the number of consecutive quanta for
+// a breach or recovery if the rule does not say. A stall is reported at once.
 func NewWatch(r *Rule, patience int) *Watch {
 	w := &Watch{need: max(r.For, 1)}
 	if r.For == 0 {
@@ -39,7 +37,7 @@ func NewWatch(r *Rule, patience int) *Watch {
 	return w
 }
 
-// Status is what the verdicts say together: Broken if there was a breach.
+// Status is the overall verdict: Broken if there was a breach.
 func (w *Watch) Status() Status {
 	switch {
 	case w.Breaches > 0:
@@ -50,7 +48,7 @@ func (w *Watch) Status() Status {
 	return Unknown
 }
 
-// See takes the verdict on the next quantum.
+// See adds the verdict on the next quantum and returns the change it causes, if any.
 func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	w.count(v, start)
 	against := OK
@@ -61,7 +59,7 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	case Unknown:
 		return c, false
 	case against:
-		if w.broken && start < w.told {
+		if w.broken && start < w.from {
 			return c, false
 		}
 	default:
@@ -79,19 +77,19 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	w.broken = !w.broken
 	if w.broken {
 		w.Breaches++
-		w.told = w.since.Start
+		w.from = w.since.Start
 	}
 	w.since.Last = v
 	return w.since, true
 }
 
-// Stall takes a verdict that rests on nothing having been heard, before the quanta that
-// will say so: a breach at once, unless the rule says how many quanta it takes.
+// Stall adds a verdict that is based on the absence of data, before the quanta that will
+// confirm it. It is a breach at once unless the rule demands a number of quanta.
 func (w *Watch) Stall(v Verdict, start, end int64) (c Change, changed bool) {
 	if w.broken || w.need > 1 && v.Rule.For > 0 {
 		return c, false
 	}
-	w.broken, w.row, w.told = true, 0, start
+	w.broken, w.row, w.from = true, 0, start
 	w.Breaches++
 	return Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}, true
 }
