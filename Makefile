@@ -102,6 +102,10 @@ matrix: build ## run fio with MATRIX_RUNS (60) combinations of options drawn at 
 	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
 	go run ./scripts/matrix -fio "$$(command -v fio)" -random $(MATRIX_RUNS) -seed $(MATRIX_SEED) -out "$$out" -fiolat ./fiolat
 
+.PHONY: same
+same: ## compare what fiolat prints and writes with what it did at commit OLD (main), byte for byte, on all runs that are here
+	go run ./scripts/samebytes -old '$(or $(OLD),main)'
+
 .PHONY: oracle
 oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) made-up inputs
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
