@@ -21,41 +21,56 @@ func annotateCommand(u *ui) *cli.Command {
 			"RUN is its run.id, or its name if only one run has that. The same note at the same time is one note. Notes outlive another ingest of the run, and go with fiolat delete.",
 		Flags: append(esFlags(),
 			&cli.StringFlag{Name: "at", Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
-		Action: func(c *cli.Context) error { return annotate(c.Context, u, c) },
+		Action: action(u, readAnnotateOptions, annotate),
 	}
 }
 
-func annotate(ctx context.Context, u *ui, c *cli.Context) error {
+// annotateOptions are what fiolat annotate is asked for.
+type annotateOptions struct {
+	Elasticsearch Elasticsearch
+	Run           string // its run.id or its name
+	Text          string
+	At            time.Time // when that is not relative to the run's start
+	Relative      bool
+	Offset        time.Duration // from the run's start
+}
+
+func readAnnotateOptions(c *cli.Context) (o annotateOptions, err error) {
 	var bad faults
 	if c.NArg() != 2 || strings.TrimSpace(c.Args().Get(1)) == "" {
 		bad.add(usagef("fiolat annotate: name the run, and say what happened, in quotes"))
 	}
+	o.Run, o.Text = c.Args().First(), c.Args().Get(1)
 	at := c.String("at")
-	var offset time.Duration
-	var err error
-	relative := strings.HasPrefix(at, "+") || strings.HasPrefix(at, "-")
+	o.Relative = strings.HasPrefix(at, "+") || strings.HasPrefix(at, "-")
 	switch {
 	case at == "":
 		bad.add(usagef("fiolat annotate: say when with --at, such as --at +90s"))
-	case relative:
-		offset, err = duration("--at", at)
+	case o.Relative:
+		o.Offset, err = duration("--at", at)
 		bad.add(err)
 	default:
-		if at, err = startTime(at); err != nil || at == "mtime" {
-			bad.add(usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start such as +90s", c.String("at")))
+		text, wrong := startTime(at)
+		if wrong == nil {
+			o.At, wrong = time.Parse(time.RFC3339Nano, text) // mtime is none
+		}
+		if wrong != nil {
+			bad.add(usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's start "+
+				"such as +90s", at))
 		}
 	}
-	prefix := c.String("index-prefix")
-	bad.add(esmodel.CheckPrefix(prefix))
-	if err = bad.err(); err != nil {
-		return err
-	}
-	client, err := u.client(c)
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	return o, bad.err()
+}
+
+func annotate(ctx context.Context, o annotateOptions, u *ui) error {
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	run, err := esmodel.FindRun(ctx, client, prefix, c.Args().First())
+	run, err := esmodel.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
 	if err != nil {
 		return err
 	}
@@ -63,18 +78,17 @@ func annotate(ctx context.Context, u *ui, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	when := start.Add(offset)
-	if !relative {
-		if when, err = time.Parse(time.RFC3339Nano, at); err != nil {
-			return err
-		}
+	when := o.At
+	if o.Relative {
+		when = start.Add(o.Offset)
 	}
 	if run.Run.End != nil {
 		if end, bad := time.Parse(time.RFC3339Nano, *run.Run.End); bad == nil && (when.Before(start) || when.After(end)) {
 			u.warn("that is not within the run, which lasted from " + run.Run.Start + " to " + *run.Run.End)
 		}
 	}
-	created, err := esmodel.Annotate(ctx, client, prefix, esmodel.Note{Run: run, At: when.UnixNano(), Offset: int64(when.Sub(start)), Text: c.Args().Get(1)})
+	created, err := esmodel.Annotate(ctx, client, o.Elasticsearch.Prefix, esmodel.Note{Run: run, At: when.UnixNano(),
+		Offset: int64(when.Sub(start)), Text: o.Text})
 	if err != nil {
 		return err
 	}

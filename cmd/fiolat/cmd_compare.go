@@ -43,43 +43,55 @@ func compareCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),
-		Action: func(c *cli.Context) error { return compareRuns(c.Context, u, c) },
+		Action: action(u, readCompareOptions, compareRuns),
 	}
 }
 
-func compareRuns(ctx context.Context, u *ui, c *cli.Context) error {
+// compareOptions are what fiolat compare is asked for.
+type compareOptions struct {
+	Logs          Logs // how runs are read that are logs
+	Elasticsearch Elasticsearch
+	Runs          []string // the baseline first: paths, or run.ids or names in Elasticsearch
+	FailIf        []compare.Rule
+	Format        string // table, markdown or json
+	Unit          string // of latencies in tables: ns, us or ms
+}
+
+func readCompareOptions(c *cli.Context) (o compareOptions, err error) {
 	var bad faults
-	cfg, err := u.config(c)
+	o.Logs, err = logOptions(c)
+	o.Logs, err = oneKind(c, o.Logs, err)
 	bad.add(err)
-	format, err := oneOf(c, "format", "table", "markdown", "json")
+	o.Format, err = oneOf(c, "format", "table", "markdown", "json")
 	bad.add(err)
-	unit, err := oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.add(err)
-	if c.NArg() < 2 {
+	if o.Runs = o.Logs.Paths; len(o.Runs) < 2 {
 		bad.add(usagef("fiolat compare: name the baseline and at least one other run"))
 	}
-	var rules []compare.Rule
 	for _, text := range c.StringSlice("fail-if") {
 		rule, wrong := compare.ParseRule(text)
 		if wrong != nil {
 			bad.add(usagef("--fail-if %v", wrong))
 		}
-		rules = append(rules, rule)
+		o.FailIf = append(o.FailIf, rule)
 	}
-	for _, p := range cfg.Settings.Percentiles {
+	for _, p := range o.Logs.Config.Settings.Percentiles {
 		if p <= 0 || p >= 100 {
 			bad.add(usagef("--percentiles %g: the smallest and the largest of all latencies depend on the length of the run, and cannot be compared", p))
 		}
 	}
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	if err = bad.err(); err != nil {
-		return err
-	}
-	wanted := compare.Percentiles(cfg.Settings.Percentiles, rules)
-	series := make([]*compare.Series, c.NArg())
-	for i, name := range c.Args().Slice() {
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	return o, bad.err()
+}
+
+func compareRuns(ctx context.Context, o compareOptions, u *ui) (err error) {
+	wanted := compare.Percentiles(o.Logs.Config.Settings.Percentiles, o.FailIf)
+	series := make([]*compare.Series, len(o.Runs))
+	for i, name := range o.Runs {
 		series[i] = &compare.Series{Name: name}
-		if err = u.replay(ctx, c, cfg, name, series[i]); err != nil {
+		if err = o.replay(ctx, u, name, series[i]); err != nil {
 			return err
 		}
 	}
@@ -91,17 +103,17 @@ func compareRuns(ctx context.Context, u *ui, c *cli.Context) error {
 		}
 		report.Comparisons = append(report.Comparisons, r)
 	}
-	if err = report.judge(rules); err != nil {
+	if err = report.judge(o.FailIf); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(u.stdout)
-	switch format {
+	switch o.Format {
 	case "json":
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", " ")
 		err = enc.Encode(report)
 	default:
-		report.print(out, format == "markdown", unit)
+		report.print(out, o.Format == "markdown", o.Unit)
 	}
 	if ferr := out.Flush(); err == nil {
 		err = ferr
@@ -237,27 +249,26 @@ func percent(v *float64) string {
 
 // replay reads a run from logs, from a directory of documents, or from
 // Elasticsearch into a sink.
-func (u *ui) replay(ctx context.Context, c *cli.Context, cfg pipeline.Config, name string, sink pipeline.Sink) error {
+func (o *compareOptions) replay(ctx context.Context, u *ui, name string, sink pipeline.Sink) error {
+	logs := o.Logs
+	logs.Paths = []string{name}
+	cfg := logs.pipeline(u)
 	stored := func(r *pipeline.Replay, err error) error {
 		if err == nil {
 			_, err = r.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers}, sink)
 		}
 		return err
 	}
-	prefix := c.String("index-prefix")
+	prefix := o.Elasticsearch.Prefix
 	if docs, _ := filepath.Glob(filepath.Join(name, prefix+"-run.*.ndjson")); len(docs) > 0 {
 		return stored(esmodel.OpenStoredDir(name, "", cfg.Settings.Kind))
 	}
 	_, statErr := os.Stat(name)
 	if matches, _ := filepath.Glob(name); statErr != nil && len(matches) == 0 && name != "-" {
-		es, err := addresses(c)
-		if err != nil {
-			return err
-		}
-		if len(es) == 0 {
+		if len(o.Elasticsearch.Addresses) == 0 {
 			return usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name in: pass --es URL", ingest.Printable(name))
 		}
-		client, err := u.client(c)
+		client, err := o.Elasticsearch.Connect(u)
 		if err != nil {
 			return err
 		}
@@ -268,7 +279,7 @@ func (u *ui) replay(ctx context.Context, c *cli.Context, cfg pipeline.Config, na
 		}
 		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
 	}
-	runs, err := discover(u, c, []string{name}, cfg.Settings.Kind, false)
+	runs, err := logs.discover(u, cfg.Settings.Kind, false)
 	if err != nil {
 		return err
 	}

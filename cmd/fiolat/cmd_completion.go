@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -29,13 +30,18 @@ func completionCommand(u *ui) *cli.Command {
 	return &cli.Command{
 		Name: "completion", ArgsUsage: "bash|zsh", Usage: "a script that completes commands and flags in the shell",
 		Description: "source <(fiolat completion bash)",
-		Action: func(c *cli.Context) error {
-			script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[c.Args().First()]
-			if !ok || c.NArg() != 1 {
-				return usagef("fiolat completion: want bash or zsh")
-			}
+		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui) error {
 			_, err := fmt.Fprint(u.stdout, script)
 			return err
-		},
+		}),
 	}
+}
+
+// readCompletionOptions returns the script.
+func readCompletionOptions(c *cli.Context) (string, error) {
+	script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[c.Args().First()]
+	if !ok || c.NArg() != 1 {
+		return "", usagef("fiolat completion: want bash or zsh")
+	}
+	return script, nil
 }

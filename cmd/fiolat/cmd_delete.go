@@ -26,31 +26,41 @@ func deleteCommand(u *ui) *cli.Command {
 			"RUN is its run.id, or its name if only one run has that. Asks before it deletes; what was interrupted is finished by the same command with the run.id.",
 		Flags: append(esFlags(), takeOverFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"}),
-		Action: func(c *cli.Context) error { return deleteRun(c.Context, u, c) },
+		Action: action(u, readDeleteOptions, deleteRun),
 	}
 }
 
-func deleteRun(ctx context.Context, u *ui, c *cli.Context) error {
+// deleteOptions are what fiolat delete is asked for.
+type deleteOptions struct {
+	Elasticsearch Elasticsearch
+	Run           string // its run.id or its name
+	Yes           bool   // does not ask
+}
+
+func readDeleteOptions(c *cli.Context) (o deleteOptions, err error) {
 	var bad faults
 	if c.NArg() != 1 {
 		bad.add(usagef("fiolat delete: name one run, its run.id"))
 	}
-	if !c.Bool("yes") && !isTerminal(u.stdin) {
+	if !c.Bool("yes") && !isTerminal(c.App.Reader) {
 		bad.add(usagef("fiolat delete: nobody is there to be asked; pass --yes to delete all the same"))
 	}
-	prefix := c.String("index-prefix")
-	bad.add(esmodel.CheckPrefix(prefix))
-	if err := bad.err(); err != nil {
-		return err
-	}
-	client, err := u.client(c)
+	o.Run, o.Yes = c.Args().First(), c.Bool("yes")
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	return o, bad.err()
+}
+
+func deleteRun(ctx context.Context, o deleteOptions, u *ui) error {
+	prefix := o.Elasticsearch.Prefix
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	// A run of which an interrupted delete has left something has no document of its
 	// own any more, and only its id finds it.
-	id := c.Args().First()
+	id := o.Run
 	there, err := esmodel.CountRun(ctx, client, prefix, id)
 	if err != nil {
 		return err
@@ -65,10 +75,11 @@ func deleteRun(ctx context.Context, u *ui, c *cli.Context) error {
 			return err
 		}
 	}
-	if !c.Bool("yes") && !confirm(u.stdin, u.stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ", ingest.Printable(id), there)) {
+	if !o.Yes && !confirm(u.stdin, u.stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ", ingest.Printable(id),
+		there)) {
 		return errors.New("not deleted")
 	}
-	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, c.Bool("take-over"))
+	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, o.Elasticsearch.TakeOver)
 	u.say("info", "deleted of run %s, documents: %v", ingest.Printable(id), deleted)
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -21,22 +22,33 @@ func explainCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "fio-version", Usage: "`VERSION` of fio, like fio-3.28 (default: a current one)"},
 			&cli.IntFlag{Name: "iodepth", Usage: "`DEPTH` of the job (default: more than 1)"},
 		},
-		Action: func(c *cli.Context) error { return explain(u, c) },
+		Action: action(u, readExplainOptions, explain),
 	}
 }
 
-func explain(u *ui, c *cli.Context) error {
-	version, depth := c.String("fio-version"), c.Int("iodepth")
-	if _, _, ok := ingest.ParseVersion(version); version != "" && !ok {
-		return usagef("--fio-version %q: want a version like fio-3.28", version)
+// explainOptions are what fiolat explain is asked for.
+type explainOptions struct {
+	Engine     string // "": all engines
+	FioVersion string // such as fio-3.28; "": a current one
+	IODepth    int    // of the job; 0: more than 1
+}
+
+func readExplainOptions(c *cli.Context) (o explainOptions, err error) {
+	o = explainOptions{Engine: c.Args().First(), FioVersion: c.String("fio-version"), IODepth: c.Int("iodepth")}
+	if _, _, ok := ingest.ParseVersion(o.FioVersion); o.FioVersion != "" && !ok {
+		return o, usagef("--fio-version %q: want a version like fio-3.28", o.FioVersion)
 	}
 	if c.NArg() > 1 {
-		return usagef("fiolat explain: want one engine, or none for all")
+		return o, usagef("fiolat explain: want one engine, or none for all")
 	}
-	if name := c.Args().First(); name != "" {
-		e, ok := ingest.FindEngine(name, version, depth)
+	return o, nil
+}
+
+func explain(_ context.Context, o explainOptions, u *ui) error {
+	if o.Engine != "" {
+		e, ok := ingest.FindEngine(o.Engine, o.FioVersion, o.IODepth)
 		if !ok {
-			return usagef("%q is not one of fio's own engines; fiolat explain lists them", name)
+			return usagef("%q is not one of fio's own engines; fiolat explain lists them", o.Engine)
 		}
 		_, err := fmt.Fprintln(u.stdout, strings.Join(append([]string{e.Sentence()}, e.Notes...), "\n- "))
 		return err
@@ -44,7 +56,7 @@ func explain(u *ui, c *cli.Context) error {
 	w := tabwriter.NewWriter(u.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "engine\thow fio measures it\tslat")
 	for _, e := range ingest.Engines() {
-		e, _ = ingest.FindEngine(e.Name, version, depth)
+		e, _ = ingest.FindEngine(e.Name, o.FioVersion, o.IODepth)
 		slat := "no"
 		if e.Measure.Slat() {
 			slat = "yes"

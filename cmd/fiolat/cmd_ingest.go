@@ -30,25 +30,31 @@ func ingestCommand(u *ui) *cli.Command {
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
 			outputFlag(), takeOverFlag(),
 		),
-		Action: func(c *cli.Context) error { return ingestLogs(c.Context, u, c) },
+		Action: action(u, readIngestOptions, ingestLogs),
 	}
 }
 
-func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
+// ingestOptions are what fiolat ingest is asked for.
+type ingestOptions struct {
+	Logs          Logs
+	Elasticsearch Elasticsearch // without addresses documents become files
+}
+
+func readIngestOptions(c *cli.Context) (o ingestOptions, err error) {
 	var bad faults
-	cfg, k, err := u.configKinds(c)
+	o.Logs, err = logOptions(c)
 	bad.add(err)
-	args, err := paths(c)
+	bad.add(needPaths(o.Logs))
+	o.Elasticsearch, err = esOptions(c)
 	bad.add(err)
-	es, err := addresses(c)
-	bad.add(err)
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	bad.add(esmodel.CheckLabels(cfg.Labels))
-	if err = bad.err(); err != nil {
-		return err
-	}
+	bad.add(esmodel.CheckLabels(o.Logs.Config.Labels))
+	return o, bad.err()
+}
+
+func ingestLogs(ctx context.Context, o ingestOptions, u *ui) error {
+	cfg := o.Logs.pipeline(u)
 	cfg.NeedStart = true
-	runs, err := discoverKinds(u, c, args, k)
+	runs, err := o.Logs.discoverKinds(u)
 	if err != nil {
 		return err
 	}
@@ -56,8 +62,8 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		return usagef("--run-id names one run, but these are %d: %s", len(runs), roots(firsts(runs)))
 	}
 	var client *esmodel.Client
-	if len(es) > 0 && !c.Bool("dry-run") {
-		if client, err = u.client(c); err != nil {
+	if len(o.Elasticsearch.Addresses) > 0 && !o.Logs.DryRun {
+		if client, err = o.Elasticsearch.Connect(u); err != nil {
 			return err
 		}
 		defer client.Close()
@@ -68,7 +74,7 @@ func ingestLogs(ctx context.Context, u *ui, c *cli.Context) error {
 		if len(runs) > 1 {
 			u.say("info", "run in %s:", ingest.Printable(run.inputs[0].Root))
 		}
-		err := ingestRun(ctx, u, c, client, run, cfg, len(runs) == 1)
+		err := ingestRun(ctx, &o, u, client, run, cfg, len(runs) == 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -94,20 +100,20 @@ func roots(runs []*ingest.Input) string {
 
 // ingestRun takes one run from its logs to its last document, kind by kind, and where
 // documents are files to a page beside them. alone says that no other run is ingested.
-func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, run *kindRun, cfg pipeline.Config, alone bool) error {
+func ingestRun(ctx context.Context, o *ingestOptions, u *ui, client *esmodel.Client, run *kindRun, cfg pipeline.Config,
+	alone bool) error {
 	plans, err := run.prepare(ctx, cfg)
 	defer closePlans(plans)
 	if err != nil {
 		return err
 	}
-	output := c.String("output")
 	var file *page
-	if client == nil && !c.Bool("dry-run") {
+	if client == nil && !o.Logs.DryRun {
 		name := "report.html"
 		if !alone { // the id of a run that has others beside it is a hash
 			name = "report." + plans[0].Run.ID + ".html"
 		}
-		file = newPage(filepath.Join(output, name), false, len(plans))
+		file = newPage(filepath.Join(o.Elasticsearch.Spool, name), false, len(plans))
 		defer file.discard()
 	}
 	var first *pipeline.Summary
@@ -116,7 +122,7 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 		if len(plans) > 1 {
 			u.say("info", "%v:", plan.Run.Kind)
 		}
-		summary, written, err := ingestKind(ctx, u, c, client, plan, file, i)
+		summary, written, err := ingestKind(ctx, o, u, client, plan, file, i)
 		if err != nil {
 			return err
 		}
@@ -129,21 +135,22 @@ func ingestRun(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clien
 		for _, f := range append(files, file.path) {
 			u.say("info", "  %s", f)
 		}
-		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(output))
+		u.say("info", "to send them: fiolat load --es URL %s", filepath.Clean(o.Elasticsearch.Spool))
 	}
-	return failOnSLA(c, first)
+	return failOnSLA(o.Logs.FailOnSLA, first)
 }
 
 // ingestKind takes one kind of a run, the nth of the page, to its last document, and
 // returns the files written.
-func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Client, plan *pipeline.Plan, file *page, nth int) (summary *pipeline.Summary, files []string, err error) {
+func ingestKind(ctx context.Context, o *ingestOptions, u *ui, client *esmodel.Client, plan *pipeline.Plan, file *page,
+	nth int) (summary *pipeline.Summary, files []string, err error) {
 	var w esmodel.Writer
-	if c.Bool("dry-run") {
+	if o.Logs.DryRun {
 		w = esmodel.NewCountWriter()
-	} else if w, err = newWriter(c, client, false); err != nil {
+	} else if w, err = o.Elasticsearch.Writer(client, false); err != nil {
 		return nil, nil, err
 	}
-	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: c.String("index-prefix")})
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: o.Elasticsearch.Prefix})
 	sinks := tee{sink}
 	if file != nil {
 		sinks = append(sinks, file.kind(nth))
@@ -153,22 +160,13 @@ func ingestKind(ctx context.Context, u *ui, c *cli.Context, client *esmodel.Clie
 		err = file.publish()
 	}
 	report := sink.Report()
-	err = u.concluded(c, plan.Run, summary, report, err)
+	err = u.concluded(&o.Elasticsearch, o.Logs.DryRun, plan.Run, summary, report, err)
 	return summary, report.Files, err
 }
 
-// newWriter is the way of documents to Elasticsearch, or with no client into files. refresh
-// is for runs that are watched while they go on.
-func newWriter(c *cli.Context, client *esmodel.Client, refresh bool) (esmodel.Writer, error) {
-	prefix, output := c.String("index-prefix"), c.String("output")
-	if client != nil {
-		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, Refresh: refresh, TakeOver: c.Bool("take-over")})
-	}
-	return esmodel.NewDirWriter(output, prefix)
-}
-
 // concluded tells what became of the documents of a run, and returns err.
-func (u *ui) concluded(c *cli.Context, run *pipeline.Run, summary *pipeline.Summary, report esmodel.Report, err error) error {
+func (u *ui) concluded(o *Elasticsearch, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
+	report esmodel.Report, err error) error {
 	for _, warning := range report.Warnings {
 		u.warn(warning)
 	}
@@ -177,9 +175,9 @@ func (u *ui) concluded(c *cli.Context, run *pipeline.Run, summary *pipeline.Summ
 	}
 	var incomplete *esmodel.IncompleteError
 	if errors.As(err, &incomplete) {
-		u.unfinished(c, report)
+		u.unfinished(o, report)
 	}
-	if err == nil && c.Bool("dry-run") {
+	if err == nil && dryRun {
 		u.say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
 	}
 	return err

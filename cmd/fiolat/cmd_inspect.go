@@ -26,7 +26,7 @@ func inspectCommand(u *ui) *cli.Command {
 		Flags: append(logFlags(""),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 		),
-		Action: func(c *cli.Context) error { return inspect(c.Context, u, c) },
+		Action: action(u, readInspectOptions, inspect),
 	}
 }
 
@@ -37,18 +37,26 @@ func (discard) Begin(context.Context, *pipeline.Run) error       { return nil }
 func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
 func (discard) End(context.Context, *pipeline.Summary) error     { return nil }
 
-func inspect(ctx context.Context, u *ui, c *cli.Context) error {
+// inspectOptions are what fiolat inspect is asked for.
+type inspectOptions struct {
+	Logs   Logs   // of one kind
+	Format string // table or json
+}
+
+func readInspectOptions(c *cli.Context) (o inspectOptions, err error) {
 	var bad faults
-	cfg, err := u.config(c)
+	o.Logs, err = logOptions(c)
+	o.Logs, err = oneKind(c, o.Logs, err)
 	bad.add(err)
-	format, err := oneOf(c, "format", "table", "json")
+	o.Format, err = oneOf(c, "format", "table", "json")
 	bad.add(err)
-	args, err := paths(c)
-	bad.add(err)
-	if err = bad.err(); err != nil {
-		return err
-	}
-	runs, err := discover(u, c, args, cfg.Settings.Kind, false)
+	bad.add(needPaths(o.Logs))
+	return o, bad.err()
+}
+
+func inspect(ctx context.Context, o inspectOptions, u *ui) error {
+	cfg := o.Logs.pipeline(u)
+	runs, err := o.Logs.discover(u, cfg.Settings.Kind, false)
 	if err != nil {
 		return err
 	}
@@ -66,7 +74,7 @@ func inspect(ctx context.Context, u *ui, c *cli.Context) error {
 			return err
 		}
 		skipped += summary.Account.LogsSkipped + int(summary.Account.LinesSkipped)
-		if format == "json" {
+		if o.Format == "json" {
 			err = inspectJSON(u, in, plan, summary)
 		} else {
 			err = inspectTable(u, in, plan, summary)

@@ -6,22 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/internal/alert"
 	"fiolat/pipeline"
 )
-
-const catAlert = "ALERTS"
 
 func liveCommand(u *ui) *cli.Command {
 	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"}
@@ -45,24 +41,105 @@ func liveCommand(u *ui) *cli.Command {
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
 			outputFlag(), takeOverFlag(),
 		),
-		Action: func(c *cli.Context) error { return live(c.Context, u, c) },
+		Action: action(u, readLiveOptions, live),
 	}
 }
 
-// alertFlags say whom to tell of something.
-func alertFlags(of string) []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"}, Usage: "`URL` to POST " + of + " to, as JSON; tried again for 10 minutes"},
-		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
-		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its standard input; of the environment it gets PATH, HOME, LANG and FIOLAT_EVENT_ID"},
-		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Usage: "`VARIABLE` of the environment that the command gets as well; can be repeated"},
+// liveOptions are what fiolat live is asked for.
+type liveOptions struct {
+	Elasticsearch Elasticsearch // without addresses documents become files
+	Config        pipeline.LiveConfig
+	Kinds         []ingest.Kind
+	Accuracy      float64  // for a chosen interval; 0: the interval is not to be chosen
+	File          string   // "" and "-": standard input
+	Fio           []string // the command line of fio if it is to be started
+	Follow        bool     // waits for File to appear and to grow
+	Idle          time.Duration
+	Rows          bool // writes NDJSON to standard output
+	Quiet         bool // paints nothing on a terminal
+	FailOnSLA     bool
+	Alerts        alert.Config
+}
+
+func readLiveOptions(c *cli.Context) (o liveOptions, err error) {
+	o = liveOptions{Follow: c.Bool("follow"), Idle: c.Duration("idle"), Rows: c.String("format") == "ndjson",
+		Quiet: c.Bool("quiet"), FailOnSLA: c.Bool("fail-on-sla")}
+	cfg, set := &o.Config, &o.Config.Settings
+	// As ingest has them, so that parts of both kinds can be merged.
+	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}
+	cfg.RunID, cfg.RunName, cfg.Part, cfg.Host, cfg.Patience = c.String("run-id"), c.String("run-name"),
+		c.String("part"), c.String("host"), 2
+	var bad faults
+	args := c.Args().Slice()
+	if len(args) > 0 && args[0] == "--" {
+		if len(args) == 1 {
+			return o, usagef("fiolat live --: name fio and its arguments")
+		}
+		o.Fio, args = args[1:], nil
 	}
+	if len(args) > 0 {
+		o.File = args[0]
+	}
+	stdin := o.File == "" || o.File == "-"
+	if len(args) > 1 {
+		bad.add(usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
+	}
+	if o.Fio == nil && stdin && isTerminal(c.App.Reader) {
+		bad.add(usagef("fiolat live: nothing to read; name a FILE, or start fio: fiolat live [flags] -- fio ARGS..."))
+	}
+	if o.Follow && stdin {
+		bad.add(usagef("--follow: name the FILE that fio writes"))
+	}
+	set.Interval, o.Accuracy, err = intervalOptions(c, 100*time.Millisecond)
+	bad.add(err)
+	for _, name := range strings.Split(c.String("kind"), ",") {
+		k, e := latency(strings.TrimSpace(name))
+		bad.add(e)
+		if !slices.Contains(o.Kinds, k) {
+			o.Kinds = append(o.Kinds, k)
+		}
+	}
+	set.Percentiles, err = percentileList(c.String("percentiles"))
+	bad.add(err)
+	set.By, err = byList(c.String("by"))
+	bad.add(err)
+	if set.Coarseness = c.Int("coarseness"); set.Coarseness < -1 || set.Coarseness > 6 {
+		bad.add(usagef("--coarseness %d: want 0 to 6", set.Coarseness))
+	}
+	set.SLA, err = slaRules(c)
+	bad.add(err)
+	cfg.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.add(err)
+	if cfg.Part != "" && cfg.RunID == "" {
+		bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
+	}
+	if f := c.String("format"); f != "" && f != "ndjson" {
+		bad.add(usagef("--format %q: want ndjson", f))
+	}
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	bad.add(esmodel.CheckLabels(cfg.Labels))
+	if cfg.Host == "" && o.Fio != nil {
+		cfg.Host, err = os.Hostname()
+		bad.add(err)
+	}
+	if o.Fio != nil {
+		var step time.Duration
+		o.Fio, step, err = fioCommand(o.Fio, set.Interval)
+		bad.add(err)
+		if set.Interval == 0 && o.Accuracy == 0 {
+			set.Interval = wholeSeconds(step)
+		}
+	}
+	o.Alerts, err = alertOptions(c, len(set.SLA) > 0)
+	bad.add(err)
+	return o, bad.err()
 }
 
 // session follows one stream.
 type session struct {
 	u      *ui
-	c      *cli.Context
+	o      *liveOptions
 	cfg    pipeline.LiveConfig
 	kinds  []ingest.Kind
 	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
@@ -82,149 +159,30 @@ type liveRun struct {
 	end  *pipeline.Summary
 }
 
-func live(ctx context.Context, u *ui, c *cli.Context) (err error) {
-	s, command, err := u.session(c)
-	if err != nil {
+func live(ctx context.Context, o liveOptions, u *ui) (err error) {
+	s := &session{u: u, o: &o, cfg: o.Config, kinds: o.Kinds, auto: o.Accuracy}
+	s.cfg.Warn = u.warn
+	if s.alerts, err = startAlerts(o.Alerts, u); err != nil {
 		return err
 	}
-	es, err := addresses(c)
-	if err != nil {
-		return err
-	}
-	if len(es) > 0 {
-		if s.client, err = u.client(c); err != nil {
+	if len(o.Elasticsearch.Addresses) > 0 {
+		if s.client, err = o.Elasticsearch.Connect(u); err != nil {
 			return err
 		}
 		defer s.client.Close()
 	}
 	// An interrupt ends the reading. What was read is brought to its end.
 	work := context.WithoutCancel(ctx)
-	src, err := s.source(ctx, command)
+	src, err := s.source(ctx)
 	if err != nil {
 		return err
 	}
 	err = s.follow(ctx, work, src)
-	if err != nil && command != nil && ctx.Err() == nil {
+	if err != nil && o.Fio != nil && ctx.Err() == nil {
 		u.say("warning", "%v; fio goes on alone", err)
 	}
 	err = errors.Join(s.conclude(work, err), src.close())
 	return errors.Join(err, u.tellLost(s.alerts, alertWait))
-}
-
-// session reads the flags; command is that of fio, if it is to be started.
-func (u *ui) session(c *cli.Context) (s *session, command []string, err error) {
-	s = &session{u: u, c: c}
-	set := &s.cfg.Settings
-	// As ingest has them, so that parts of both kinds can be merged.
-	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}
-	s.cfg.RunID, s.cfg.RunName, s.cfg.Part, s.cfg.Host, s.cfg.Patience, s.cfg.Warn = c.String("run-id"), c.String("run-name"), c.String("part"), c.String("host"), 2, u.warn
-	var bad faults
-	args := c.Args().Slice()
-	if len(args) > 0 && args[0] == "--" {
-		if len(args) == 1 {
-			return nil, nil, usagef("fiolat live --: name fio and its arguments")
-		}
-		command, args = args[1:], nil
-	}
-	if len(args) > 1 {
-		bad.add(usagef("fiolat live reads one FILE; to start fio: fiolat live [flags] -- fio ARGS..."))
-	}
-	if in, terminal := u.stdin.(*os.File); command == nil && (len(args) == 0 || args[0] == "-") && terminal && term.IsTerminal(int(in.Fd())) {
-		bad.add(usagef("fiolat live: nothing to read; name a FILE, or start fio: fiolat live [flags] -- fio ARGS..."))
-	}
-	if c.Bool("follow") && (len(args) == 0 || args[0] == "-") {
-		bad.add(usagef("--follow: name the FILE that fio writes"))
-	}
-	switch v := c.String("interval"); {
-	case v == "auto":
-		s.auto, err = accuracy(c.String("accuracy"))
-		bad.add(err)
-	case c.IsSet("accuracy"):
-		bad.add(usagef("--accuracy is for --interval auto"))
-	case v != "":
-		set.Interval, err = duration("--interval", v)
-		bad.add(err)
-		if err == nil && set.Interval < 100*time.Millisecond {
-			bad.add(usagef("--interval %s: want at least 100ms", v))
-		}
-	}
-	for _, name := range strings.Split(c.String("kind"), ",") {
-		k, e := latency(strings.TrimSpace(name))
-		bad.add(e)
-		if !slices.Contains(s.kinds, k) {
-			s.kinds = append(s.kinds, k)
-		}
-	}
-	set.Percentiles, err = percentileList(c.String("percentiles"))
-	bad.add(err)
-	set.By, err = byList(c.String("by"))
-	bad.add(err)
-	if set.Coarseness = c.Int("coarseness"); set.Coarseness < -1 || set.Coarseness > 6 {
-		bad.add(usagef("--coarseness %d: want 0 to 6", set.Coarseness))
-	}
-	set.SLA, err = slaRules(c)
-	bad.add(err)
-	s.cfg.Labels, err = pairs("--label", c.StringSlice("label"))
-	bad.add(err)
-	if s.cfg.Part != "" && s.cfg.RunID == "" {
-		bad.add(usagef("--part %q: say with --run-id which run it is a part of", s.cfg.Part))
-	}
-	if f := c.String("format"); f != "" && f != "ndjson" {
-		bad.add(usagef("--format %q: want ndjson", f))
-	}
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	bad.add(esmodel.CheckLabels(s.cfg.Labels))
-	if s.cfg.Host == "" && command != nil {
-		s.cfg.Host, err = os.Hostname()
-		bad.add(err)
-	}
-	if command != nil {
-		var step time.Duration
-		command, step, err = fioCommand(command, set.Interval)
-		bad.add(err)
-		if set.Interval == 0 && s.auto == 0 {
-			set.Interval = wholeSeconds(step)
-		}
-	}
-	s.alerts, err = u.alerts(c, len(set.SLA) > 0)
-	bad.add(err)
-	return s, command, bad.err()
-}
-
-// sayer says what is written to it.
-type sayer struct{ u *ui }
-
-func (s sayer) Write(p []byte) (int, error) {
-	s.u.say("info", "%s", strings.TrimRight(string(p), "\n"))
-	return len(p), nil
-}
-
-// alerts starts telling whom the flags name; nil if nobody.
-func (u *ui) alerts(c *cli.Context, rules bool) (*alert.Dispatcher, error) {
-	cfg := alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"), Env: c.StringSlice("alert-env"), Output: sayer{u}, Warn: u.warn}
-	if cfg.Webhook == "" && cfg.Command == "" {
-		return nil, nil
-	}
-	if !rules {
-		return nil, usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with --sla or --sla-file")
-	}
-	if parsed, err := url.Parse(cfg.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil && os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
-		return nil, usagef("--alert-webhook: a password in an argument can be read by everybody on this host; use FIOLAT_ALERT_WEBHOOK")
-	}
-	if file := c.String("alert-secret-file"); file != "" {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			return nil, usagef("--alert-secret-file: %v", err)
-		}
-		if cfg.Secret = []byte(strings.TrimSpace(string(b))); len(cfg.Secret) == 0 {
-			return nil, usagef("--alert-secret-file %s: there is no secret in it", file)
-		}
-	}
-	d, err := alert.New(cfg)
-	if err != nil {
-		return nil, usagef("--alert-webhook: %v", err)
-	}
-	return d, nil
 }
 
 // wholeSeconds is the interval that a status interval makes, at least a second.
@@ -407,10 +365,10 @@ func (s *session) choose(ctx context.Context) error {
 
 // run makes what takes one kind of latency.
 func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
-	prefix := s.c.String("index-prefix")
+	prefix := s.o.Elasticsearch.Prefix
 	cfg := s.cfg
 	cfg.Settings.Kind = kind
-	w, err := newWriter(s.c, s.client, true)
+	w, err := s.o.Elasticsearch.Writer(s.client, true)
 	if err != nil {
 		return nil, err
 	}
@@ -420,11 +378,11 @@ func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
 		if s.alerts != nil {
 			sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
 		}
-		sinks = append(sinks, newLiveView(s.u, s.c.Bool("quiet")))
+		sinks = append(sinks, newLiveView(s.u, s.o.Quiet))
 	} else {
 		cfg.Settings.SLA, cfg.Warn = nil, nil // once is enough
 	}
-	if s.c.String("format") == "ndjson" {
+	if s.o.Rows {
 		sinks = append(sinks, &flushed{renderer: newRenderer("ndjson", "ns", false, bufio.NewWriter(s.u.stdout))})
 	}
 	r.Live, err = pipeline.NewLive(cfg, append(sinks, r.sink))
@@ -462,7 +420,7 @@ func (s *session) conclude(ctx context.Context, why error) error {
 		err = r.sink.Close(ctx, err)
 		report := r.sink.Report()
 		if run := r.Run(); run != nil {
-			err = s.u.concluded(s.c, run, r.end, report, err)
+			err = s.u.concluded(&s.o.Elasticsearch, false, run, r.end, report, err)
 		}
 		for _, f := range report.Files {
 			s.u.say("info", "  %s", f)
@@ -471,7 +429,7 @@ func (s *session) conclude(ctx context.Context, why error) error {
 			s.u.say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
 		}
 		if err == nil && i == 0 {
-			err = failOnSLA(s.c, r.end)
+			err = failOnSLA(s.o.FailOnSLA, r.end)
 		}
 		if why == nil || i == 0 { // of several kinds it is the same
 			errs = append(errs, err)
@@ -481,28 +439,6 @@ func (s *session) conclude(ctx context.Context, why error) error {
 		return why
 	}
 	return errors.Join(errs...)
-}
-
-// alertWait is how long is waited at the end for alerts that are on their way.
-const alertWait = 30 * time.Second
-
-// tellLost waits for the alerts, and names those that nobody was told. There may be
-// none to wait for.
-func (u *ui) tellLost(d *alert.Dispatcher, wait time.Duration) error {
-	if d == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	told, lost := d.Close(ctx)
-	u.say("info", "alerts     %d delivered, %d not", told, len(lost))
-	for _, l := range lost {
-		u.say("error", "%s", l.String())
-	}
-	if len(lost) > 0 {
-		return fmt.Errorf("%d alerts were not delivered", len(lost))
-	}
-	return nil
 }
 
 // flushed is a renderer whose rows are seen at once.
@@ -550,8 +486,3 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 }
 
 func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
-
-// alertOf is what is told of an event with that document.
-func alertOf(id, text string, doc []byte) alert.Event {
-	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
-}

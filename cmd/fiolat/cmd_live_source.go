@@ -46,11 +46,11 @@ func (s *liveSource) Read(p []byte) (int, error) {
 func (s *liveSource) ended() bool { return s.fio && s.eof.Load() }
 
 // source opens what the arguments name.
-func (s *session) source(ctx context.Context, command []string) (*liveSource, error) {
-	if command != nil {
-		return s.u.startFio(command)
+func (s *session) source(ctx context.Context) (*liveSource, error) {
+	if s.o.Fio != nil {
+		return s.u.startFio(s.o.Fio)
 	}
-	name := s.c.Args().First()
+	name := s.o.File
 	none := &liveSource{name: name, interrupt: func() {}, close: func() error { return nil }}
 	if name == "" || name == "-" {
 		// Whoever writes into the pipe had the same signal, mostly.
@@ -59,8 +59,8 @@ func (s *session) source(ctx context.Context, command []string) (*liveSource, er
 		none.live = file && !regular(in)
 		return none, nil
 	}
-	if s.c.Bool("follow") {
-		f := ingest.Follow(ctx, name, s.c.Duration("idle"))
+	if s.o.Follow {
+		f := ingest.Follow(ctx, name, s.o.Idle)
 		f.Warn = s.u.warn
 		none.Reader, none.live, none.close = f, true, f.Close
 		return none, nil

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,13 +20,13 @@ func loadCommand(u *ui) *cli.Command {
 		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
 			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was refused, the files are removed when everything has arrived; those that ingest --output made stay.",
 		Flags:  append(esFlags(), takeOverFlag()),
-		Action: func(c *cli.Context) error { return load(c.Context, u, c) },
+		Action: action(u, readLoadOptions, load),
 	}
 }
 
 // unfinished says where the rest of a run's documents is, and the one command that
 // sends it.
-func (u *ui) unfinished(c *cli.Context, r esmodel.Report) {
+func (u *ui) unfinished(o *Elasticsearch, r esmodel.Report) {
 	var files []string
 	for _, f := range []struct{ name, what string }{
 		{r.SpoolFile, "what could not be sent lies in %s"},
@@ -38,31 +38,14 @@ func (u *ui) unfinished(c *cli.Context, r esmodel.Report) {
 		}
 	}
 	if len(files) > 0 {
-		u.say("error", "to finish: %s", ingest.Printable(loadLine(c, files)))
+		u.say("error", "to finish: %s", ingest.Printable(o.loadLine(files)))
 	}
 }
 
-// loadLine is a command for the shell: it loads files with what the present one was
-// told of Elasticsearch by flags. Secrets are none of those.
-func loadLine(c *cli.Context, files []string) string {
-	words := []string{"fiolat", "load"}
-	for _, f := range esFlags() {
-		name := f.Names()[0]
-		if !c.IsSet(name) {
-			continue
-		}
-		switch f.(type) {
-		case *cli.BoolFlag:
-			words = append(words, "--"+name+"="+strconv.FormatBool(c.Bool(name)))
-		case *cli.StringFlag:
-			words = append(words, "--"+name, c.String(name))
-		case *cli.StringSliceFlag:
-			for _, v := range c.StringSlice(name) {
-				words = append(words, "--"+name, v)
-			}
-		}
-	}
-	words = append(words, files...)
+// loadLine is a command for the shell: it loads files with the flags that the present one was given. Secrets are none
+// of those.
+func (o *Elasticsearch) loadLine(files []string) string {
+	words := slices.Concat([]string{"fiolat", "load"}, o.Flags, files)
 	for i, w := range words {
 		if !plainWord.MatchString(w) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -73,16 +56,29 @@ func loadLine(c *cli.Context, files []string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-func load(ctx context.Context, u *ui, c *cli.Context) error {
+// loadOptions are what fiolat load is asked for.
+type loadOptions struct {
+	Elasticsearch Elasticsearch
+	Paths         []string // files and directories
+}
+
+func readLoadOptions(c *cli.Context) (o loadOptions, err error) {
 	if c.NArg() == 0 {
-		return usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput)
+		return o, usagef("fiolat load: name the files or directories to send, such as %s", defaultOutput)
 	}
-	client, err := u.client(c)
+	o.Paths = c.Args().Slice()
+	o.Elasticsearch, err = esOptions(c)
+	return o, err
+}
+
+func load(ctx context.Context, o loadOptions, u *ui) error {
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	report, err := esmodel.Load(ctx, client, c.Args().Slice(), esmodel.LoadOptions{Prefix: c.String("index-prefix"), TakeOver: c.Bool("take-over")})
+	report, err := esmodel.Load(ctx, client, o.Paths, esmodel.LoadOptions{Prefix: o.Elasticsearch.Prefix,
+		TakeOver: o.Elasticsearch.TakeOver})
 	for _, w := range report.Warnings {
 		u.warn(w)
 	}

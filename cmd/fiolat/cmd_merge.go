@@ -33,19 +33,34 @@ func mergeCommand(u *ui) *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "do everything but write: say what would be written"},
 			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for what could not be sent or was refused"},
 		),
-		Action: func(c *cli.Context) error { return mergeRun(c.Context, u, c) },
+		Action: action(u, readMergeOptions, mergeRun),
 	}
 }
 
-func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
+// mergeOptions are what fiolat merge is asked for.
+type mergeOptions struct {
+	Elasticsearch  Elasticsearch
+	Run            string // its run.id
+	Kind           ingest.Kind
+	Parts          int  // that must be there; 0: as many as there are
+	SkipIncomplete bool // leaves out parts that are not complete
+	Replay         pipeline.ReplayOptions
+	FailOnSLA      bool
+	DryRun         bool
+}
+
+func readMergeOptions(c *cli.Context) (o mergeOptions, err error) {
 	var bad faults
 	if c.NArg() != 1 {
 		bad.add(usagef("fiolat merge: name one run, its run.id"))
 	}
-	o := pipeline.ReplayOptions{AcrossHosts: true, Workers: c.Int("workers")}
-	var err error
+	o = mergeOptions{
+		Run: c.Args().First(), Parts: c.Int("parts"), SkipIncomplete: c.Bool("skip-incomplete"),
+		Replay:    pipeline.ReplayOptions{AcrossHosts: true, Workers: c.Int("workers")},
+		FailOnSLA: c.Bool("fail-on-sla"), DryRun: c.Bool("dry-run"),
+	}
 	if v := c.String("percentiles"); v != "" {
-		o.Percentiles, err = percentileList(v)
+		o.Replay.Percentiles, err = percentileList(v)
 		bad.add(err)
 	}
 	for _, flag := range []string{"workers", "parts"} {
@@ -53,23 +68,25 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 			bad.add(usagef("--%s %d: want 1 or more", flag, c.Int(flag)))
 		}
 	}
-	kind, err := latency(c.String("kind"))
+	o.Kind, err = latency(c.String("kind"))
 	bad.add(err)
-	prefix := c.String("index-prefix")
-	bad.add(esmodel.CheckPrefix(prefix))
-	if err = bad.err(); err != nil {
-		return err
-	}
-	client, err := u.client(c)
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	return o, bad.err()
+}
+
+func mergeRun(ctx context.Context, o mergeOptions, u *ui) error {
+	prefix := o.Elasticsearch.Prefix
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	runs, err := esmodel.StoredRuns(ctx, client, prefix, c.Args().First(), kind)
+	runs, err := esmodel.StoredRuns(ctx, client, prefix, o.Run, o.Kind)
 	if err != nil {
 		return err
 	}
-	parts, warnings, err := mergeable(c, runs)
+	parts, warnings, err := mergeable(&o, runs)
 	if err != nil {
 		return err
 	}
@@ -82,25 +99,24 @@ func mergeRun(ctx context.Context, u *ui, c *cli.Context) error {
 	}
 	replay.Warnings = warnings
 	var w esmodel.Writer = esmodel.NewCountWriter()
-	if !c.Bool("dry-run") {
-		if w, err = esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: c.String("output"), TakeOver: c.Bool("take-over")}); err != nil {
+	if !o.DryRun {
+		if w, err = o.Elasticsearch.Writer(client, false); err != nil {
 			return err
 		}
 	}
 	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
-	summary, err := replay.Process(ctx, o, sink)
+	summary, err := replay.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
-	if err = u.concluded(c, replay.Run, summary, sink.Report(), err); err != nil {
+	if err = u.concluded(&o.Elasticsearch, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
 		return err
 	}
-	return failOnSLA(c, summary)
+	return failOnSLA(o.FailOnSLA, summary)
 }
 
 // mergeable are the parts to merge, and what is to be said about those that are not.
-func mergeable(c *cli.Context, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
-	id := c.Args().First()
+func mergeable(o *mergeOptions, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
 	cannot := func(hint, format string, args ...any) error {
-		return &ingest.ParseError{File: fmt.Sprintf("run %q", id), Msg: fmt.Sprintf(format, args...), Hint: hint}
+		return &ingest.ParseError{File: fmt.Sprintf("run %q", o.Run), Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	for _, r := range runs {
 		switch {
@@ -109,7 +125,7 @@ func mergeable(c *cli.Context, runs []*esmodel.StoredRun) (parts []*esmodel.Stor
 		case r.Run.Part == "":
 		case r.Status == esmodel.StatusComplete && r.Claim == nil:
 			parts = append(parts, r)
-		case !c.Bool("skip-incomplete"):
+		case !o.SkipIncomplete:
 			return nil, nil, fmt.Errorf("%w, or pass --skip-incomplete to merge the others", r.Incomplete())
 		default:
 			warnings = append(warnings, fmt.Sprintf("left out: part %q is %s", r.Run.Part, r.Status))
@@ -117,9 +133,10 @@ func mergeable(c *cli.Context, runs []*esmodel.StoredRun) (parts []*esmodel.Stor
 	}
 	slices.Sort(warnings)
 	if len(parts) == 0 {
-		return nil, nil, cannot("see fiolat ingest --part", "no complete part of it is in %s-run", c.String("index-prefix"))
+		return nil, nil, cannot("see fiolat ingest --part", "no complete part of it is in %s-run",
+			o.Elasticsearch.Prefix)
 	}
-	if want := c.Int("parts"); want != 0 && want != len(parts) {
+	if want := o.Parts; want != 0 && want != len(parts) {
 		var names []string
 		for _, p := range parts {
 			names = append(names, ingest.Printable(p.Run.Part))

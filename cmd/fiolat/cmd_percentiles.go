@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/ingest"
 	"fiolat/internal/like"
 	"fiolat/pipeline"
 )
@@ -33,7 +30,7 @@ func percentilesCommand(u *ui) *cli.Command {
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and csv; json and ndjson always have them"},
 			&cli.StringFlag{Name: "like", Usage: "answer as `PROGRAM` does, from its own flags that follow"},
 		),
-		Action: func(c *cli.Context) error { return percentiles(c.Context, u, c) },
+		Action: action(u, readPercentilesOptions, percentiles),
 	}
 }
 
@@ -61,29 +58,39 @@ func runLike(ctx context.Context, u *ui, args []string) error {
 	return errNotLike
 }
 
-func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
+// percentilesOptions are what fiolat percentiles is asked for.
+type percentilesOptions struct {
+	Logs   Logs
+	Format string // table, csv, json or ndjson
+	Unit   string // of latencies in tables and csv: ns, us or ms
+	Limits bool   // shows confidence limits in tables and csv
+}
+
+func readPercentilesOptions(c *cli.Context) (o percentilesOptions, err error) {
 	var bad faults
-	cfg, k, err := u.configKinds(c)
+	o.Logs, err = logOptions(c)
 	bad.add(err)
-	format, err := oneOf(c, "format", "table", "csv", "json", "ndjson")
+	o.Format, err = oneOf(c, "format", "table", "csv", "json", "ndjson")
 	bad.add(err)
-	unit, err := oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.add(err)
-	args, err := paths(c)
-	bad.add(err)
-	if err = bad.err(); err != nil {
-		return err
-	}
-	cfg.Nameless = format != "json"
-	plans, err := u.oneRun(ctx, c, args, cfg, k, "percentiles of one make sense")
+	bad.add(needPaths(o.Logs))
+	o.Limits = c.Bool("limits")
+	return o, bad.err()
+}
+
+func percentiles(ctx context.Context, o percentilesOptions, u *ui) error {
+	cfg := o.Logs.pipeline(u)
+	cfg.Nameless = o.Format != "json"
+	plans, err := o.Logs.oneRun(ctx, u, cfg, "percentiles of one make sense")
 	defer closePlans(plans)
 	if err != nil {
 		return err
 	}
 	var written counter
-	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(c.Bool("dry-run"), u.stdout)), 64<<10)
+	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.Logs.DryRun, u.stdout)), 64<<10)
 	var sums []*pipeline.Summary
-	sink := newRenderer(format, unit, c.Bool("limits"), out)
+	sink := newRenderer(o.Format, o.Unit, o.Limits, out)
 	sink.of = len(plans)
 	for _, plan := range plans {
 		var s *pipeline.Summary
@@ -102,10 +109,10 @@ func percentiles(ctx context.Context, u *ui, c *cli.Context) error {
 	for i, s := range sums {
 		u.kindAccount(plans[i].Run, s, len(plans))
 	}
-	if c.Bool("dry-run") {
+	if o.Logs.DryRun {
 		u.say("info", "dry run: %d bytes would be written to standard output", written)
 	}
-	return failOnSLA(c, sums[0])
+	return failOnSLA(o.Logs.FailOnSLA, sums[0])
 }
 
 // counter counts the bytes written to it.
@@ -121,34 +128,4 @@ func discardIf(yes bool, w io.Writer) io.Writer {
 		return io.Discard
 	}
 	return w
-}
-
-// How much garbage the collector lets gather, in percent of what is in use. With many
-// logs less than Go's 100 %, with which the peak over a thousand logs depends on when a
-// collection happens to run: 162 MB for 2,160 s and 213 MB for 21,600 s; with 30 % it is
-// 145 and 147 MB, for 4 % more processor time. Of few logs that hold little (see
-// pipeline.Config.Hold) more saves 7 % of the processor time of `percentiles` over 32 logs
-// of 600 s, for 7 MB; an ingest would take twice the memory.
-const (
-	manyLogs    = 200
-	garbageMany = 30
-	garbageFew  = 400
-)
-
-// discover finds the runs below the paths; any leaves out what is of other kinds only.
-func discover(u *ui, c *cli.Context, args []string, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
-	runs, err := ingest.Discover(args, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: c.StringSlice("fio-json"), Stdin: u.stdin})
-	logs, little := 0, c.Command.Name == "percentiles"
-	for _, in := range runs {
-		logs += len(in.Logs)
-		little = little && len(in.Metas) == 0 && !in.LargeWindows()
-	}
-	switch {
-	case os.Getenv("GOGC") != "":
-	case logs >= manyLogs:
-		debug.SetGCPercent(garbageMany)
-	case little:
-		debug.SetGCPercent(garbageFew)
-	}
-	return runs, err
 }

@@ -21,6 +21,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
+	"fiolat/internal/alert"
 	"fiolat/internal/probe"
 	"fiolat/pipeline"
 )
@@ -72,99 +73,112 @@ func probeCommand(u *ui) *cli.Command {
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
 		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(), alertFlags("a directory's trouble and its end"))...),
-		Action: func(c *cli.Context) error { return probeDirs(c.Context, u, c) },
+		Action: action(u, readProbeOptions, probeDirs),
 	}
 }
 
-// probeSettings are what the flags say.
-type probeSettings struct {
-	cfg    probe.Config
-	dir    probe.DirConfig
-	dirs   []string
-	run    *pipeline.Run
-	labels map[string]string
+// probeOptions are what fiolat probe is asked for.
+type probeOptions struct {
+	Elasticsearch Elasticsearch // without addresses documents become files
+	Do            string        // prepare, cleanup or status; "": probe
+	Dirs          []string      // absolute
+	Probe         probe.Config
+	Dir           probe.DirConfig // of each directory; the seed of the first
+	Run           *pipeline.Run   // its names, interval and percentiles
+	Duration      time.Duration   // 0: until interrupted
+	SaveBaseline  string          // a file for what is usual
+	Quiet         bool            // prints no line per interval
+	Alerts        alert.Config
 }
 
-func probeDirs(ctx context.Context, u *ui, c *cli.Context) error {
-	s, err := u.probeSettings(c)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Bool("status"):
-		return probeStatus(u, s)
-	case c.Bool("cleanup"):
-		var errs []error
-		for _, dir := range s.dirs {
-			foreign, err := probe.Cleanup(dir, s.dir.Name)
-			errs = append(errs, err)
-			if len(foreign) > 0 {
-				u.warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir), ingest.Printable(strings.Join(foreign, ", "))))
-			} else if err == nil {
-				u.say("info", "%s: removed", ingest.Printable(dir))
-			}
-		}
-		return errors.Join(errs...)
-	case c.Bool("prepare"):
-		var errs []error
-		for _, dir := range s.dirs {
-			d, err := u.openProbe(ctx, dir, s.dir)
-			if err == nil {
-				err = d.Close()
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	}
-	return u.probe(ctx, c, s)
-}
-
-func (u *ui) probeSettings(c *cli.Context) (*probeSettings, error) {
+func readProbeOptions(c *cli.Context) (o probeOptions, err error) {
 	var bad faults
-	s := &probeSettings{cfg: probe.Config{
-		Every: c.Duration("every"), Deadline: c.Duration("deadline"), Interval: c.Duration("interval"),
-		Window: c.Duration("window"), Slow: c.Float64("slow"), VerySlow: c.Float64("very-slow"),
-	}}
+	o = probeOptions{
+		Probe: probe.Config{
+			Every: c.Duration("every"), Deadline: c.Duration("deadline"), Interval: c.Duration("interval"),
+			Window: c.Duration("window"), Slow: c.Float64("slow"), VerySlow: c.Float64("very-slow"),
+		},
+		Duration: c.Duration("duration"), SaveBaseline: c.String("save-baseline"), Quiet: c.Bool("quiet"),
+	}
 	if c.NArg() == 0 {
 		bad.add(usagef("fiolat probe: name the directories to probe"))
 	}
 	for _, dir := range c.Args().Slice() {
 		abs, err := filepath.Abs(dir)
-		if err == nil && slices.Contains(s.dirs, abs) {
+		if err == nil && slices.Contains(o.Dirs, abs) {
 			err = usagef("%s is named twice", ingest.Printable(abs))
 		}
 		bad.add(err)
-		s.dirs = append(s.dirs, abs)
+		o.Dirs = append(o.Dirs, abs)
 	}
 	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond, "interval": time.Second} {
 		if d := c.Duration(name); d < least {
 			bad.add(usagef("--%s %v: want at least %v", name, d, least))
 		}
 	}
-	if s.cfg.Window != 0 && s.cfg.Window < time.Minute {
-		bad.add(usagef("--window %v: want at least 1m", s.cfg.Window))
+	if o.Probe.Window != 0 && o.Probe.Window < time.Minute {
+		bad.add(usagef("--window %v: want at least 1m", o.Probe.Window))
 	}
-	if c.Duration("duration") < 0 {
-		bad.add(usagef("--duration %v: want more than nothing", c.Duration("duration")))
+	if o.Duration < 0 {
+		bad.add(usagef("--duration %v: want more than nothing", o.Duration))
 	}
-	if !(s.cfg.Slow > 1 && s.cfg.VerySlow >= s.cfg.Slow) {
-		bad.add(usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first", s.cfg.Slow, s.cfg.VerySlow))
+	if !(o.Probe.Slow > 1 && o.Probe.VerySlow >= o.Probe.Slow) {
+		bad.add(usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",
+			o.Probe.Slow, o.Probe.VerySlow))
 	}
-	if (c.Bool("status") && c.Bool("cleanup")) || (c.Bool("prepare") && (c.Bool("status") || c.Bool("cleanup"))) {
-		bad.add(usagef("--prepare, --cleanup and --status exclude each other"))
+	for _, do := range []string{"prepare", "status", "cleanup"} {
+		if !c.Bool(do) {
+			continue
+		}
+		if o.Do != "" {
+			bad.add(usagef("--prepare, --cleanup and --status exclude each other"))
+			break
+		}
+		o.Do = do
 	}
-	s.dir = probe.DirConfig{Name: c.String("host"), Seed: c.Uint64("seed"), Warn: u.warn}
-	if s.dir.Name == "" {
-		name, err := os.Hostname()
+	o.Dir, err = readProbeDir(c)
+	bad.add(err)
+	if name := c.String("baseline"); name != "" {
+		o.Probe.Baseline, err = readBaseline(name, o.Dirs)
 		bad.add(err)
-		s.dir.Name = name
+		if o.Probe.Window > 0 {
+			bad.add(usagef("--baseline and --window exclude each other"))
+		}
+	}
+	labels, err := pairs("--label", c.StringSlice("label"))
+	bad.add(err)
+	bad.add(esmodel.CheckLabels(labels))
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	o.Run = &pipeline.Run{
+		ID: c.String("run-id"), Name: c.String("run-name"), Labels: labels,
+		StartKnown: true, Interval: int64(o.Probe.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
+	}
+	if o.Run.ID == "" {
+		o.Run.ID = "probe-" + o.Dir.Name
+	}
+	if o.Do == "" {
+		o.Alerts, err = alertOptions(c, true)
+		bad.add(err)
+	}
+	return o, bad.err()
+}
+
+// readProbeDir reads the flags about files and places.
+func readProbeDir(c *cli.Context) (dir probe.DirConfig, err error) {
+	var bad faults
+	dir = probe.DirConfig{Name: c.String("host"), Seed: c.Uint64("seed")}
+	if dir.Name == "" {
+		dir.Name, err = os.Hostname()
+		bad.add(err)
 	}
 	if !c.IsSet("seed") {
 		var b [8]byte
 		rand.Read(b[:])
-		s.dir.Seed = binary.NativeEndian.Uint64(b[:])
+		dir.Seed = binary.NativeEndian.Uint64(b[:])
 	}
-	for flag, to := range map[string]*int64{"block": &s.dir.Layout.Block, "size": &s.dir.Layout.Data, "file": &s.dir.Layout.File} {
+	l := &dir.Layout
+	for flag, to := range map[string]*int64{"block": &l.Block, "size": &l.Data, "file": &l.File} {
 		if v := c.String(flag); v != "" {
 			n, err := byteSize(v)
 			if err != nil {
@@ -173,50 +187,72 @@ func (u *ui) probeSettings(c *cli.Context) (*probeSettings, error) {
 			*to = n
 		}
 	}
-	if s.dir.Layout.Block > 1<<30 || s.dir.Layout.File > 1<<26 {
+	if l.Block > 1<<30 || l.File > 1<<26 {
 		bad.add(usagef("--block takes 1g at most, --file 64m: they are held in memory"))
 	}
-	if s.dir.Layout.Pool = c.Int("pool"); c.IsSet("pool") && (s.dir.Layout.Pool < 1 || s.dir.Layout.Pool > 10e6) {
-		bad.add(usagef("--pool %d: want 1 to 10,000,000", s.dir.Layout.Pool))
+	if l.Pool = c.Int("pool"); c.IsSet("pool") && (l.Pool < 1 || l.Pool > 10e6) {
+		bad.add(usagef("--pool %d: want 1 to 10,000,000", l.Pool))
 	}
-	s.dir.Layout.Direct = c.Bool("direct")
-	if name := c.String("baseline"); name != "" {
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = json.Unmarshal(b, &s.cfg.Baseline)
-		}
-		if err != nil {
-			bad.add(usagef("--baseline: %s: %v", ingest.Printable(name), err))
-		}
-		if s.cfg.Window > 0 {
-			bad.add(usagef("--baseline and --window exclude each other"))
-		}
-		for _, dir := range s.dirs {
-			if err == nil && len(s.cfg.Baseline[dir]) == 0 {
-				bad.add(usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
-			}
-		}
-	}
-	var err error
-	s.labels, err = pairs("--label", c.StringSlice("label"))
-	bad.add(err)
-	bad.add(esmodel.CheckLabels(s.labels))
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	s.run = &pipeline.Run{
-		ID: c.String("run-id"), Name: c.String("run-name"), Labels: s.labels,
-		Start: time.Now().UnixNano(), StartKnown: true, Interval: int64(s.cfg.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
-		Generation: probeGeneration(s),
-	}
-	if s.run.ID == "" {
-		s.run.ID = "probe-" + s.dir.Name
-	}
-	return s, bad.err()
+	l.Direct = c.Bool("direct")
+	return dir, bad.err()
 }
 
-// probeGeneration is a hash of the settings that change what is measured.
-func probeGeneration(s *probeSettings) string {
-	l := s.dir.Layout
-	sum := sha256.Sum256(fmt.Appendf(nil, "probe 1 %v %v %v %d %t %d %d %d", s.cfg.Every, s.cfg.Interval, s.cfg.Window, l.Block, l.Direct, l.File, l.Pool, l.Data))
+// readBaseline reads a file of --save-baseline, which must have the times of these directories.
+func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		return nil, usagef("--baseline: %s: %v", ingest.Printable(name), err)
+	}
+	var bad faults
+	for _, dir := range dirs {
+		if len(all[dir]) == 0 {
+			bad.add(usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
+		}
+	}
+	return all, bad.err()
+}
+
+func probeDirs(ctx context.Context, o probeOptions, u *ui) error {
+	o.Dir.Warn = u.warn
+	o.Run.Start, o.Run.Generation = time.Now().UnixNano(), o.generation()
+	switch o.Do {
+	case "status":
+		return probeStatus(u, o.Dirs)
+	case "cleanup":
+		var errs []error
+		for _, dir := range o.Dirs {
+			foreign, err := probe.Cleanup(dir, o.Dir.Name)
+			errs = append(errs, err)
+			if len(foreign) > 0 {
+				u.warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir),
+					ingest.Printable(strings.Join(foreign, ", "))))
+			} else if err == nil {
+				u.say("info", "%s: removed", ingest.Printable(dir))
+			}
+		}
+		return errors.Join(errs...)
+	case "prepare":
+		var errs []error
+		for _, dir := range o.Dirs {
+			d, err := u.openProbe(ctx, dir, o.Dir)
+			if err == nil {
+				err = d.Close()
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+	return u.probe(ctx, &o)
+}
+
+// generation is a hash of the settings that change what is measured.
+func (o *probeOptions) generation() string {
+	l := o.Dir.Layout
+	sum := sha256.Sum256(fmt.Appendf(nil, "probe 1 %v %v %v %d %t %d %d %d", o.Probe.Every, o.Probe.Interval,
+		o.Probe.Window, l.Block, l.Direct, l.File, l.Pool, l.Data))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -255,9 +291,9 @@ func (u *ui) openProbe(ctx context.Context, path string, cfg probe.DirConfig) (*
 // statusWait is how long --status waits for a file system.
 const statusWait = 10 * time.Second
 
-func probeStatus(u *ui, s *probeSettings) error {
+func probeStatus(u *ui, dirs []string) error {
 	var errs []error
-	for _, dir := range s.dirs {
+	for _, dir := range dirs {
 		type answer struct {
 			all map[string]*probe.Status
 			err error
@@ -281,37 +317,33 @@ func probeStatus(u *ui, s *probeSettings) error {
 }
 
 // probe probes until ctx ends, or --duration is over.
-func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) error {
-	es, err := addresses(c)
-	if err != nil {
-		return err
-	}
+func (u *ui) probe(parent context.Context, o *probeOptions) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	docs, err := u.openProbeDocs(ctx, c, s, len(es) > 0)
+	docs, err := u.openProbeDocs(ctx, o)
 	if err != nil {
 		return err
 	}
-	if d := c.Duration("duration"); d > 0 { // from here on: a server may take seconds for its templates
+	if d := o.Duration; d > 0 { // from here on: a server may take seconds for its templates
 		ctx, cancel = context.WithTimeout(parent, d)
 		defer cancel()
 	}
 	var targets []*probe.Target
-	for i, dir := range s.dirs {
-		cfg := s.dir
+	for i, dir := range o.Dirs {
+		cfg := o.Dir
 		cfg.Seed += uint64(i)
 		targets = append(targets, &probe.Target{Path: dir, Open: func(ctx context.Context) (probe.Files, error) {
 			return u.openProbe(ctx, dir, cfg)
 		}})
 	}
-	baseline, saved := c.String("save-baseline"), time.Now()
-	s.cfg.OnSample = docs.sample
-	s.cfg.OnChange = func(t *probe.Target, text string) {
+	baseline, saved := o.SaveBaseline, time.Now()
+	o.Probe.OnSample = docs.sample
+	o.Probe.OnChange = func(t *probe.Target, text string) {
 		u.warn(ingest.Printable(t.Path) + ": " + ingest.Printable(text))
 	}
-	s.cfg.OnReport = func(r *probe.Report) {
+	o.Probe.OnReport = func(r *probe.Report) {
 		docs.report(r)
-		if !c.Bool("quiet") {
+		if !o.Quiet {
 			fmt.Fprintln(u.stdout, probeLine(r))
 		}
 		if baseline != "" && time.Since(saved) > 10*time.Minute {
@@ -321,7 +353,7 @@ func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) err
 			}
 		}
 	}
-	err = probe.Run(ctx, s.cfg, targets)
+	err = probe.Run(ctx, o.Probe, targets)
 	if baseline != "" {
 		err = errors.Join(err, saveBaseline(baseline, targets))
 	}
@@ -332,7 +364,7 @@ func (u *ui) probe(parent context.Context, c *cli.Context, s *probeSettings) err
 	lost := make(chan error, 1)
 	go func() { lost <- u.tellLost(docs.alerts, wait) }()
 	err = errors.Join(err, docs.close(), <-lost)
-	if err == nil && parent.Err() != nil && c.Duration("duration") > 0 {
+	if err == nil && parent.Err() != nil && o.Duration > 0 {
 		return context.Cause(parent)
 	}
 	return err

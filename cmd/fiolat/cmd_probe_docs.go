@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/internal/alert"
@@ -58,21 +56,22 @@ type probeItem struct {
 	report *probe.Report
 }
 
-func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings, es bool) (d *probeDocs, err error) {
-	prefix, output := c.String("index-prefix"), c.String("output")
-	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}), run: s.run.ID,
-		enc: esmodel.NewProbeEncoder(prefix, s.run, s.dir.Name)}
-	if d.alerts, err = u.alerts(c, true); err != nil {
+func (u *ui) openProbeDocs(ctx context.Context, o *probeOptions) (d *probeDocs, err error) {
+	prefix, output := o.Elasticsearch.Prefix, o.Elasticsearch.Spool
+	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}),
+		run: o.Run.ID,
+		enc: esmodel.NewProbeEncoder(prefix, o.Run, o.Dir.Name)}
+	if d.alerts, err = startAlerts(o.Alerts, u); err != nil {
 		return nil, err
 	}
-	if es {
-		if d.client, err = u.client(c); err != nil {
+	if len(o.Elasticsearch.Addresses) > 0 {
+		if d.client, err = o.Elasticsearch.Connect(u); err != nil {
 			return nil, err
 		}
 		// Small requests, and few of them: a probe must not need much memory.
 		d.bulk, err = esmodel.NewBulkWriter(d.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, FlushBytes: 512 << 10, InFlight: 2})
 		if err == nil {
-			err = d.bulk.Open(ctx, s.run)
+			err = d.bulk.Open(ctx, o.Run)
 		}
 		if err != nil {
 			return nil, err
@@ -81,7 +80,7 @@ func (u *ui) openProbeDocs(ctx context.Context, c *cli.Context, s *probeSettings
 			u.warn(w)
 		}
 	} else {
-		d.files = esmodel.NewProbeFiles(output, s.run.ID)
+		d.files = esmodel.NewProbeFiles(output, o.Run.ID)
 		u.say("info", "no Elasticsearch given: documents go into %s", output)
 	}
 	go d.write()

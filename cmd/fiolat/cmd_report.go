@@ -33,40 +33,82 @@ func reportCommand(u *ui) *cli.Command {
 		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 		),
-		Action: func(c *cli.Context) error { return reportRun(c.Context, u, c) },
+		Action: action(u, readReportOptions, reportRun),
 	}
 }
 
-func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
+// reportOptions are what fiolat report is asked for.
+type reportOptions struct {
+	Logs          Logs // or, in Paths, what is stored
+	Elasticsearch Elasticsearch
+	// InElasticsearch and InDirectory say that the run is stored: Paths has its run.id, or the directory.
+	InElasticsearch, InDirectory bool
+	Percentiles                  []float64 // of a stored run; none: those that it has
+	File                         string    // for the page
+}
+
+func readReportOptions(c *cli.Context) (o reportOptions, err error) {
 	var bad faults
-	cfg, k, err := u.configKinds(c)
+	o.Logs, err = logOptions(c)
 	bad.add(err)
-	args, err := paths(c)
+	bad.add(needPaths(o.Logs))
+	o.Elasticsearch, err = esOptions(c)
 	bad.add(err)
-	_, err = addresses(c)
+	o.InElasticsearch, o.InDirectory, err = whence(o.Logs.Paths, c.IsSet)
 	bad.add(err)
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	es, docs, err := whence(c, args)
-	bad.add(err)
-	if err = bad.err(); err != nil {
-		return err
+	if !c.IsSet("kind") && (o.InElasticsearch || o.InDirectory) {
+		o.Logs.Kinds = everyKind // what is stored
 	}
-	var sources []kindSource
-	if es || docs {
-		if !c.IsSet("kind") {
-			k = everyKind // what is stored
+	if c.IsSet("percentiles") {
+		o.Percentiles = o.Logs.Config.Settings.Percentiles
+	}
+	o.File = c.String("output")
+	return o, bad.err()
+}
+
+// whence is where the run is stored that the arguments name: in Elasticsearch, if --es
+// is given or nothing of that name is here; in a directory of documents; or nowhere. given tells
+// whether a flag is on the command line.
+func whence(args []string, given func(flag string) bool) (es, docs bool, err error) {
+	es = given("es")
+	if !es && len(args) == 1 {
+		_, statErr := os.Stat(args[0])
+		es = errors.Is(statErr, fs.ErrNotExist) && args[0] != "-" && !strings.ContainsAny(args[0], "*?[/") &&
+			os.Getenv("ELASTICSEARCH_URL") != ""
+		files, globErr := filepath.Glob(filepath.Join(args[0], "*-run.*.ndjson"))
+		docs = globErr == nil && len(files) > 0
+	}
+	if es && len(args) != 1 {
+		return false, false, usagef("fiolat report --es: name one run, its run.id")
+	}
+	for _, f := range logFlags("") {
+		name := f.Names()[0]
+		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
+			name == "run-id" && docs {
+			continue
 		}
+		if (es || docs) && given(name) {
+			return false, false, usagef("--%s: this run is stored already, and was made with settings of its own", name)
+		}
+	}
+	return es, docs, nil
+}
+
+func reportRun(ctx context.Context, o reportOptions, u *ui) error {
+	var sources []kindSource
+	var err error
+	if o.InElasticsearch || o.InDirectory {
 		var client *esmodel.Client
-		if es {
-			if client, err = u.client(c); err != nil {
+		if o.InElasticsearch {
+			if client, err = o.Elasticsearch.Connect(u); err != nil {
 				return err
 			}
 			defer client.Close() //nolint:errcheck // it was only read
 		}
-		sources, err = storedKinds(ctx, c, client, args[0], cfg, k)
+		sources, err = o.storedKinds(ctx, client)
 	} else {
 		var plans []*pipeline.Plan
-		plans, err = u.oneRun(ctx, c, args, cfg, k, "a page is of one")
+		plans, err = o.Logs.oneRun(ctx, u, o.Logs.pipeline(u), "a page is of one")
 		defer closePlans(plans)
 		defer u.progressDone()
 		for _, p := range plans {
@@ -76,7 +118,7 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	file := newPage(c.String("output"), c.Bool("dry-run"), len(sources))
+	file := newPage(o.File, o.Logs.DryRun, len(sources))
 	defer file.discard()
 	var sums []*pipeline.Summary
 	for i, s := range sources {
@@ -93,12 +135,12 @@ func reportRun(ctx context.Context, u *ui, c *cli.Context) error {
 	for i, s := range sums {
 		u.kindAccount(sources[i].run, s, len(sums))
 	}
-	if c.Bool("dry-run") {
+	if o.Logs.DryRun {
 		u.say("info", "dry run: %d bytes would be written", file.size)
 	} else {
 		u.say("info", "page       %s, %d bytes", ingest.Printable(file.path), file.size)
 	}
-	return failOnSLA(c, sums[0])
+	return failOnSLA(o.Logs.FailOnSLA, sums[0])
 }
 
 // kindSource is one kind of a run, from logs or stored.
@@ -109,8 +151,8 @@ type kindSource struct {
 
 // storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
 // no client in a directory.
-func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, name string, cfg pipeline.Config, k kinds) (out []kindSource, err error) {
-	prefix, runID := c.String("index-prefix"), c.String("run-id")
+func (o *reportOptions) storedKinds(ctx context.Context, client *esmodel.Client) (out []kindSource, err error) {
+	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
 	var there []ingest.Kind
 	if client != nil {
 		there, err = esmodel.StoredKinds(ctx, client, prefix, name)
@@ -120,13 +162,10 @@ func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, na
 	if err != nil {
 		return nil, err
 	}
-	o := pipeline.ReplayOptions{Workers: cfg.Workers}
-	if c.IsSet("percentiles") {
-		o.Percentiles = cfg.Settings.Percentiles
-	}
-	for _, kind := range k.list {
+	replay := pipeline.ReplayOptions{Workers: o.Logs.Config.Workers, Percentiles: o.Percentiles}
+	for _, kind := range o.Logs.Kinds.list {
 		if !slices.Contains(there, kind) && len(there) > 0 {
-			if k.all {
+			if o.Logs.Kinds.all {
 				continue
 			}
 			return nil, &ingest.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind, there[0]), Hint: "--kind all takes those that are there"}
@@ -143,39 +182,14 @@ func storedKinds(ctx context.Context, c *cli.Context, client *esmodel.Client, na
 		if len(out) > 0 && r.Run.ID != out[0].run.ID {
 			return nil, usagef("%s holds the runs %q and %q; say which with --run-id", ingest.Printable(name), out[0].run.ID, r.Run.ID)
 		}
-		if o.Percentiles == nil { // of all kinds those of the first
-			o.Percentiles = r.Run.Percentiles
+		if replay.Percentiles == nil { // of all kinds those of the first
+			replay.Percentiles = r.Run.Percentiles
 		}
 		out = append(out, kindSource{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
-			return r.Process(ctx, o, sink)
+			return r.Process(ctx, replay, sink)
 		}})
 	}
 	return out, nil
-}
-
-// whence is where the run is stored that the arguments name: in Elasticsearch, if --es
-// is given or nothing of that name is here; in a directory of documents; or nowhere.
-func whence(c *cli.Context, args []string) (es, docs bool, err error) {
-	es = c.IsSet("es")
-	if !es && len(args) == 1 {
-		_, statErr := os.Stat(args[0])
-		es = errors.Is(statErr, fs.ErrNotExist) && args[0] != "-" && !strings.ContainsAny(args[0], "*?[/") && os.Getenv("ELASTICSEARCH_URL") != ""
-		files, globErr := filepath.Glob(filepath.Join(args[0], "*-run.*.ndjson"))
-		docs = globErr == nil && len(files) > 0
-	}
-	if es && len(args) != 1 {
-		return false, false, usagef("fiolat report --es: name one run, its run.id")
-	}
-	for _, f := range logFlags("") {
-		name := f.Names()[0]
-		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" || name == "run-id" && docs {
-			continue
-		}
-		if (es || docs) && c.IsSet(name) {
-			return false, false, usagef("--%s: this run is stored already, and was made with settings of its own", name)
-		}
-	}
-	return es, docs, nil
 }
 
 // page is a report on its way to a file, which appears only when it is whole.

@@ -36,42 +36,51 @@ func runsCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},
 		),
-		Action: func(c *cli.Context) error { return listRuns(c.Context, u, c) },
+		Action: action(u, readRunsOptions, listRuns),
 	}
 }
 
-func listRuns(ctx context.Context, u *ui, c *cli.Context) error {
+// runsOptions are what fiolat runs is asked for.
+type runsOptions struct {
+	Elasticsearch Elasticsearch
+	Filter        esmodel.RunFilter
+	Format        string // table or json
+	Unit          string // of latencies in the table: ns, us or ms
+}
+
+func readRunsOptions(c *cli.Context) (o runsOptions, err error) {
 	var bad faults
 	if c.NArg() > 0 {
 		bad.add(usagef("fiolat runs takes no arguments: %q", c.Args().First()))
 	}
-	format, err := oneOf(c, "format", "table", "json")
+	o.Format, err = oneOf(c, "format", "table", "json")
 	bad.add(err)
-	unit, err := oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.add(err)
-	var f esmodel.RunFilter
-	f.Labels, err = pairs("--label", c.StringSlice("label"))
+	o.Filter.Labels, err = pairs("--label", c.StringSlice("label"))
 	bad.add(err)
-	f.Options, err = pairs("--option", c.StringSlice("option"))
+	o.Filter.Options, err = pairs("--option", c.StringSlice("option"))
 	bad.add(err)
-	f.Since, err = moment("--since", c.String("since"))
+	o.Filter.Since, err = moment("--since", c.String("since"))
 	bad.add(err)
-	f.Until, err = moment("--until", c.String("until"))
+	o.Filter.Until, err = moment("--until", c.String("until"))
 	bad.add(err)
-	bad.add(esmodel.CheckPrefix(c.String("index-prefix")))
-	if err = bad.err(); err != nil {
-		return err
-	}
-	client, err := u.client(c)
+	o.Elasticsearch, err = esOptions(c)
+	bad.add(err)
+	return o, bad.err()
+}
+
+func listRuns(ctx context.Context, o runsOptions, u *ui) error {
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	runs, err := esmodel.ListRuns(ctx, client, c.String("index-prefix"), f)
+	runs, err := esmodel.ListRuns(ctx, client, o.Elasticsearch.Prefix, o.Filter)
 	if err != nil {
 		return err
 	}
-	if format == "json" {
+	if o.Format == "json" {
 		if runs == nil {
 			runs = []esmodel.RunSummary{}
 		}
@@ -80,7 +89,7 @@ func listRuns(ctx context.Context, u *ui, c *cli.Context) error {
 		return enc.Encode(runs)
 	}
 	out := bufio.NewWriter(u.stdout)
-	runTable(out, runs, unit)
+	runTable(out, runs, o.Unit)
 	u.say("info", "%d runs", len(runs))
 	return out.Flush()
 }

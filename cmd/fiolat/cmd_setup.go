@@ -38,59 +38,103 @@ func setupCommand(u *ui) *cli.Command {
 			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana, Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
 			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, EnvVars: []string{"KIBANA_CA_CERT"}, Usage: "PEM `FILE` of the authorities to trust instead of the system's"},
 		),
-		Action: func(c *cli.Context) error { return setup(c.Context, u, c) },
+		Action: action(u, readSetupOptions, setup),
 	}
 }
 
-func setup(ctx context.Context, u *ui, c *cli.Context) error {
+// setupOptions are what fiolat setup is asked for.
+type setupOptions struct {
+	Elasticsearch Elasticsearch
+	DeleteAfter   time.Duration // the age at which indices are deleted; 0: never
+	Export        string        // a file for Kibana's objects, "-" for standard output: nothing else is done
+	Remove        bool          // only takes out of Kibana what setup has put there
+	AlertRules    bool          // makes alert rules in Kibana
+
+	Kibana             string // its URL; "": nothing is imported
+	Space              string // "": the default space
+	KibanaUser         string // without user and key, who asks is as for Elasticsearch
+	KibanaPasswordFile string // else KIBANA_PASSWORD
+	KibanaAPIKeyFile   string // else KIBANA_API_KEY
+	KibanaCACertFile   string // PEM, instead of whom Elasticsearch's flags trust
+}
+
+func readSetupOptions(c *cli.Context) (o setupOptions, err error) {
 	if c.NArg() > 0 {
-		return usagef("fiolat setup takes no arguments: %q", c.Args().First())
+		return o, usagef("fiolat setup takes no arguments: %q", c.Args().First())
 	}
-	if d := c.Duration("delete-after"); d < 0 || d > 0 && d < time.Hour {
-		return usagef("--delete-after %v: want an hour or more", d)
+	o = setupOptions{
+		DeleteAfter: c.Duration("delete-after"), Export: c.String("export"),
+		Remove: c.Bool("remove"), AlertRules: c.Bool("alert-rules"), Space: c.String("space"),
+		KibanaUser: c.String("kibana-user"), KibanaPasswordFile: c.String("kibana-password-file"),
+		KibanaAPIKeyFile: c.String("kibana-api-key-file"), KibanaCACertFile: c.String("kibana-ca-cert"),
 	}
-	if err := esmodel.CheckPrefix(c.String("index-prefix")); err != nil {
-		return err
+	if d := o.DeleteAfter; d < 0 || d > 0 && d < time.Hour {
+		return o, usagef("--delete-after %v: want an hour or more", d)
+	}
+	if o.Elasticsearch, err = esOptions(c); err != nil {
+		return o, err
 	}
 	if c.IsSet("export") {
-		return export(u, c)
-	}
-	at, err := kibanaURL(c)
-	if err != nil {
-		return err
-	}
-	es, err := addresses(c)
-	if err != nil {
-		return err
-	}
-	for _, f := range []string{"space", "alert-rules", "remove"} {
-		if at == "" && c.IsSet(f) {
-			return usagef("--%s is about Kibana: pass --kibana URL or set KIBANA_URL", f)
-		}
-	}
-	if c.Bool("remove") {
-		for _, f := range []string{"es", "alert-rules", "delete-after"} {
+		for _, f := range []string{"es", "kibana"} {
 			if c.IsSet(f) {
-				return usagef("--remove only takes out of Kibana what is there: not together with --%s", f)
+				return o, usagef("--export asks no server: not together with --%s", f)
 			}
 		}
-		return setupKibana(ctx, u, c, at)
+		if o.Export != "-" && !strings.HasSuffix(o.Export, ".ndjson") {
+			return o, usagef("--export %s: Kibana imports only files whose names end in .ndjson", o.Export)
+		}
+		return o, nil
 	}
-	if len(es) > 0 || at == "" { // without either, say so
-		if err := setupElasticsearch(ctx, u, c); err != nil || at == "" {
+	if o.Kibana, err = kibanaURL(c.String("kibana")); err != nil {
+		return o, err
+	}
+	for _, f := range []string{"space", "alert-rules", "remove"} {
+		if o.Kibana == "" && c.IsSet(f) {
+			return o, usagef("--%s is about Kibana: pass --kibana URL or set KIBANA_URL", f)
+		}
+	}
+	for _, f := range []string{"es", "alert-rules", "delete-after"} {
+		if o.Remove && c.IsSet(f) {
+			return o, usagef("--remove only takes out of Kibana what is there: not together with --%s", f)
+		}
+	}
+	return o, nil
+}
+
+// kibanaURL is where Kibana is, "" if nobody says.
+func kibanaURL(given string) (string, error) {
+	if u, err := url.Parse(given); err == nil && u.User != nil {
+		if _, secret := u.User.Password(); secret {
+			return "", usagef("--kibana: a password in an argument can be read by everybody on this host; use " +
+				"--kibana-user and --kibana-password-file, or KIBANA_URL")
+		}
+	}
+	if given == "" {
+		given = os.Getenv("KIBANA_URL")
+	}
+	return given, nil
+}
+
+func setup(ctx context.Context, o setupOptions, u *ui) error {
+	if o.Export != "" {
+		return export(o.Export, o.Elasticsearch.Prefix, u)
+	}
+	if !o.Remove && (len(o.Elasticsearch.Addresses) > 0 || o.Kibana == "") { // without either, say so
+		if err := setupElasticsearch(ctx, &o, u); err != nil || o.Kibana == "" {
 			return err
 		}
 	}
-	return setupKibana(ctx, u, c, at)
+	return setupKibana(ctx, &o, u)
 }
 
-func setupElasticsearch(ctx context.Context, u *ui, c *cli.Context) error {
-	client, err := u.client(c)
+func setupElasticsearch(ctx context.Context, o *setupOptions, u *ui) error {
+	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	report, err := esmodel.Setup(ctx, client, esmodel.SetupOptions{Prefix: c.String("index-prefix"), DeleteAfter: c.Duration("delete-after")})
+	report, err := esmodel.Setup(ctx, client, esmodel.SetupOptions{Prefix: o.Elasticsearch.Prefix,
+		DeleteAfter: o.DeleteAfter})
 	if report != nil {
 		for _, w := range report.Warnings {
 			u.warn(w)
@@ -103,54 +147,32 @@ func setupElasticsearch(ctx context.Context, u *ui, c *cli.Context) error {
 }
 
 // export writes Kibana's objects to a file.
-func export(u *ui, c *cli.Context) error {
-	for _, f := range []string{"es", "kibana"} {
-		if c.IsSet(f) {
-			return usagef("--export asks no server: not together with --%s", f)
-		}
-	}
-	name := c.String("export")
+func export(name, prefix string, u *ui) error {
 	if name == "-" {
-		return kibana.Write(u.stdout, c.String("index-prefix"))
-	}
-	if !strings.HasSuffix(name, ".ndjson") {
-		return usagef("--export %s: Kibana imports only files whose names end in .ndjson", name)
+		return kibana.Write(u.stdout, prefix)
 	}
 	var b bytes.Buffer
-	if err := kibana.Write(&b, c.String("index-prefix")); err != nil {
+	if err := kibana.Write(&b, prefix); err != nil {
 		return err
 	}
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// kibanaURL is where Kibana is, "" if nobody says.
-func kibanaURL(c *cli.Context) (string, error) {
-	given := c.String("kibana")
-	if u, err := url.Parse(given); err == nil && u.User != nil {
-		if _, secret := u.User.Password(); secret {
-			return "", usagef("--kibana: a password in an argument can be read by everybody on this host; use --kibana-user and --kibana-password-file, or KIBANA_URL")
-		}
-	}
-	if given == "" {
-		given = os.Getenv("KIBANA_URL")
-	}
-	return given, nil
-}
-
-func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
-	es, err := esConfig(c)
+func setupKibana(ctx context.Context, o *setupOptions, u *ui) error {
+	es, err := o.Elasticsearch.Config()
 	var bad faults
 	bad.add(err)
-	k := kibana.Config{URL: at, Space: c.String("space"), Username: c.String("kibana-user"),
-		Password: readSecret(c, "kibana-password-file", "KIBANA_PASSWORD", &bad), APIKey: readSecret(c, "kibana-api-key-file", "KIBANA_API_KEY", &bad)}
-	own, _ := url.Parse(at)
+	k := kibana.Config{URL: o.Kibana, Space: o.Space, Username: o.KibanaUser,
+		Password: readSecret("kibana-password-file", o.KibanaPasswordFile, "KIBANA_PASSWORD", &bad),
+		APIKey:   readSecret("kibana-api-key-file", o.KibanaAPIKeyFile, "KIBANA_API_KEY", &bad)}
+	own, _ := url.Parse(o.Kibana)
 	if k.Username == "" && k.APIKey == "" && (own == nil || own.User == nil) {
 		k.Username, k.Password, k.APIKey, k.ServiceToken = es.Username, es.Password, es.APIKey, es.ServiceToken
 	}
 	if k.Username != "" && k.APIKey != "" {
 		bad.add(usagef("Kibana: more than one of user and password, and API key; pass one of them"))
 	}
-	if file := c.String("kibana-ca-cert"); file != "" {
+	if file := o.KibanaCACertFile; file != "" {
 		es.Fingerprint, es.Insecure = "", false
 		if es.CACert, err = os.ReadFile(file); err != nil {
 			bad.add(usagef("--kibana-ca-cert: %v", err))
@@ -169,8 +191,8 @@ func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
 	if own != nil && own.Scheme == "http" && (k.Username != "" || k.APIKey != "" || k.ServiceToken != "") && own.Hostname() != "localhost" && own.Hostname() != "127.0.0.1" {
 		u.warn("credentials for Kibana go over plain http: anybody on the way can read them; use https")
 	}
-	prefix := c.String("index-prefix")
-	if c.Bool("remove") {
+	prefix := o.Elasticsearch.Prefix
+	if o.Remove {
 		objects, rules, failed := kibana.Remove(ctx, k, prefix)
 		u.say("info", "removed    %d objects and %d alert rules from Kibana", objects, rules)
 		return trusted(k, failed)
@@ -186,7 +208,7 @@ func setupKibana(ctx context.Context, u *ui, c *cli.Context, at string) error {
 	if done.Removed > 0 {
 		u.say("info", "removed    %d objects of an older fiolat from Kibana", done.Removed)
 	}
-	if !c.Bool("alert-rules") {
+	if !o.AlertRules {
 		return nil
 	}
 	made, there, err := kibana.AlertRules(ctx, k, prefix)

@@ -3,8 +3,8 @@ package main
 import (
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -36,8 +36,7 @@ func takeOverFlag() cli.Flag {
 }
 
 // addresses are the cluster's, none if no Elasticsearch was given.
-func addresses(c *cli.Context) ([]string, error) {
-	given := c.StringSlice("es")
+func addresses(given []string) ([]string, error) {
 	for _, a := range given {
 		if u, err := url.Parse(a); err == nil && u.User != nil {
 			if _, secret := u.User.Password(); secret {
@@ -51,61 +50,41 @@ func addresses(c *cli.Context) ([]string, error) {
 	return given, nil
 }
 
-// readSecret is what the file of a flag holds, else the environment.
-func readSecret(c *cli.Context, flag, env string, bad *faults) string {
-	file := c.String(flag)
-	if file == "" {
-		return os.Getenv(env)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		bad.add(usagef("--%s: %v", flag, err))
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// esConfig is what the flags say of Elasticsearch; without an address if none does.
-func esConfig(c *cli.Context) (esmodel.Config, error) {
-	cfg := esmodel.Config{Username: c.String("es-user"), Fingerprint: c.String("es-fingerprint"), Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait")}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = -1 // the package's 0 is its default
+// esOptions reads esFlags, outputFlag and takeOverFlag.
+func esOptions(c *cli.Context) (Elasticsearch, error) {
+	o := Elasticsearch{
+		Given: c.IsSet("es"), Prefix: c.String("index-prefix"),
+		Spool: c.String("output"), TakeOver: c.Bool("take-over"),
+		User: c.String("es-user"), PasswordFile: c.String("es-password-file"),
+		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
+		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
+		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Flags: esWords(c),
 	}
 	var bad faults
 	var err error
-	cfg.Addresses, err = addresses(c)
+	o.Addresses, err = addresses(c.StringSlice("es"))
 	bad.add(err)
-	cfg.Password = readSecret(c, "es-password-file", "ELASTICSEARCH_PASSWORD", &bad)
-	cfg.APIKey = readSecret(c, "es-api-key-file", "ELASTICSEARCH_API_KEY", &bad)
-	cfg.ServiceToken = readSecret(c, "es-service-token-file", "ELASTICSEARCH_SERVICE_TOKEN", &bad)
-	if cfg.Username == "" {
-		cfg.Password = "" // of an environment meant for something else
-	}
-	if file := c.String("es-ca-cert"); file != "" {
-		if cfg.CACert, err = os.ReadFile(file); err != nil {
-			bad.add(usagef("--es-ca-cert: %v", err))
-		}
-	}
-	return cfg, bad.err()
+	bad.add(esmodel.CheckPrefix(o.Prefix))
+	return o, bad.err()
 }
 
-// client connects as the flags say.
-func (u *ui) client(c *cli.Context) (*esmodel.Client, error) {
-	cfg, err := esConfig(c)
-	if err == nil && len(cfg.Addresses) == 0 {
-		err = usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+// esWords are those of esFlags that the command line has.
+func esWords(c *cli.Context) (words []string) {
+	for _, f := range esFlags() {
+		name := f.Names()[0]
+		if !c.IsSet(name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			words = append(words, "--"+name+"="+strconv.FormatBool(c.Bool(name)))
+		case *cli.StringFlag:
+			words = append(words, "--"+name, c.String(name))
+		case *cli.StringSliceFlag:
+			for _, v := range c.StringSlice(name) {
+				words = append(words, "--"+name, v)
+			}
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	cfg.OnWait = func(w esmodel.Wait) {
-		u.say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond), w.Left.Round(time.Second))
-	}
-	client, err := esmodel.NewClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range client.Warnings {
-		u.warn(w)
-	}
-	return client, nil
+	return words
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/ingest"
+	"fiolat/internal/alert"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
@@ -23,6 +25,7 @@ const (
 	catInput = "INPUT"
 	catRun   = "RUN"
 	catSLA   = "SLA"
+	catAlert = "ALERTS"
 )
 
 // logFlags are those of all commands that read logs.
@@ -90,8 +93,8 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 }
 
 // failOnSLA is an error if a rule is broken and that was asked for.
-func failOnSLA(c *cli.Context, s *pipeline.Summary) error {
-	if !c.Bool("fail-on-sla") {
+func failOnSLA(wanted bool, s *pipeline.Summary) error {
+	if !wanted {
 		return nil
 	}
 	var broken []string
@@ -140,20 +143,19 @@ func outputFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"}
 }
 
-// config is what the flags ask of the pipeline, where --kind is one kind.
-func (u *ui) config(c *cli.Context) (pipeline.Config, error) {
-	cfg, k, err := u.configKinds(c)
-	if err == nil && len(k.list) > 1 {
-		return cfg, usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
+// oneKind is what logOptions returned, where --kind is one kind.
+func oneKind(c *cli.Context, o Logs, err error) (Logs, error) {
+	if err == nil && len(o.Kinds.list) > 1 {
+		return o, usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
 	}
-	return cfg, err
+	return o, err
 }
 
-// configKinds is what the flags ask of the pipeline; the Kind in it is the first.
-func (u *ui) configKinds(c *cli.Context) (pipeline.Config, kinds, error) {
+// logOptions reads logFlags and the arguments; the Kind in its Config is the first.
+func logOptions(c *cli.Context) (Logs, error) {
 	cfg := pipeline.Config{
 		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
-		Workers: c.Int("workers"), MaxLine: c.Int("max-line"), Stdin: u.stdin, Warn: u.warn,
+		Workers: c.Int("workers"), MaxLine: c.Int("max-line"),
 	}
 	s := &cfg.Settings
 	var bad faults
@@ -169,19 +171,8 @@ func (u *ui) configKinds(c *cli.Context) (pipeline.Config, kinds, error) {
 	if err == nil {
 		s.Kind = k.list[0]
 	}
-	switch v := c.String("interval"); {
-	case v == "auto":
-		cfg.Accuracy, err = accuracy(c.String("accuracy"))
-		bad.add(err)
-	case c.IsSet("accuracy"):
-		bad.add(usagef("--accuracy is for --interval auto"))
-	case v != "":
-		s.Interval, err = duration("--interval", v)
-		bad.add(err)
-		if err == nil && s.Interval < time.Millisecond {
-			bad.add(usagef("--interval %s: want at least 1ms", v))
-		}
-	}
+	s.Interval, cfg.Accuracy, err = intervalOptions(c, time.Millisecond)
+	bad.add(err)
 	s.Percentiles, err = percentileList(c.String("percentiles"))
 	bad.add(err)
 	s.By, err = byList(c.String("by"))
@@ -225,7 +216,26 @@ func (u *ui) configKinds(c *cli.Context) (pipeline.Config, kinds, error) {
 			bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
 		}
 	}
-	return cfg, k, bad.err()
+	o := Logs{Command: c.Command.Name, Paths: c.Args().Slice(), FioJSON: c.StringSlice("fio-json"), Config: cfg,
+		Kinds: k}
+	o.FailOnSLA, o.DryRun = c.Bool("fail-on-sla"), c.Bool("dry-run")
+	return o, bad.err()
+}
+
+// intervalOptions reads --interval and --accuracy, of which only one is not 0.
+func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duration, wanted float64, err error) {
+	switch v := c.String("interval"); {
+	case v == "auto":
+		wanted, err = accuracy(c.String("accuracy"))
+	case c.IsSet("accuracy"):
+		err = usagef("--accuracy is for --interval auto")
+	case v != "":
+		interval, err = duration("--interval", v)
+		if err == nil && interval < least {
+			err = usagef("--interval %s: want at least %v", v, least)
+		}
+	}
+	return interval, wanted, err
 }
 
 // latency reads a kind of latency.
@@ -367,11 +377,52 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// paths are the arguments of a command that reads logs.
-func paths(c *cli.Context) ([]string, error) {
-	p := c.Args().Slice()
-	if len(p) == 0 {
-		return nil, usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", c.Command.Name)
+// needPaths is an error if the command line of a command that reads logs names none.
+func needPaths(o Logs) error {
+	if len(o.Paths) == 0 {
+		return usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", o.Command)
 	}
-	return p, nil
+	return nil
+}
+
+// alertFlags say whom to tell of something.
+func alertFlags(of string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
+			Usage: "`URL` to POST " + of + " to, as JSON; tried again for 10 minutes"},
+		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs " +
+			"them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
+		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its " +
+			"standard input; of the environment it gets PATH, HOME, LANG and FIOLAT_EVENT_ID"},
+		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Usage: "`VARIABLE` of the environment that the " +
+			"command gets as well; can be repeated"},
+	}
+}
+
+// alertOptions reads alertFlags. rules says that there is something to tell of.
+func alertOptions(c *cli.Context, rules bool) (cfg alert.Config, err error) {
+	cfg = alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"),
+		Env: c.StringSlice("alert-env")}
+	if cfg.Webhook == "" && cfg.Command == "" {
+		return cfg, nil
+	}
+	if !rules {
+		return cfg, usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with --sla " +
+			"or --sla-file")
+	}
+	if parsed, err := url.Parse(cfg.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil &&
+		os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
+		return cfg, usagef("--alert-webhook: a password in an argument can be read by everybody on this host; use " +
+			"FIOLAT_ALERT_WEBHOOK")
+	}
+	if file := c.String("alert-secret-file"); file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return cfg, usagef("--alert-secret-file: %v", err)
+		}
+		if cfg.Secret = []byte(strings.TrimSpace(string(b))); len(cfg.Secret) == 0 {
+			return cfg, usagef("--alert-secret-file %s: there is no secret in it", file)
+		}
+	}
+	return cfg, nil
 }

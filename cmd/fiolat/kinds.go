@@ -57,7 +57,8 @@ type kindRun struct {
 }
 
 // discoverKinds finds the runs below the paths, each with its logs of all the kinds.
-func discoverKinds(u *ui, c *cli.Context, args []string, k kinds) ([]*kindRun, error) {
+func (o *Logs) discoverKinds(u *ui) ([]*kindRun, error) {
+	k := o.Kinds
 	type key struct {
 		root string
 		nth  int // of the runs with that root: files named one by one may lie in a folder that is searched
@@ -67,7 +68,7 @@ func discoverKinds(u *ui, c *cli.Context, args []string, k kinds) ([]*kindRun, e
 	of := map[string]ingest.Kind{} // by path
 	var none error
 	for _, kind := range k.list {
-		runs, err := discover(u, c, args, kind, k.all)
+		runs, err := o.discover(u, kind, k.all)
 		var missing *ingest.NoLogsError
 		if k.all && errors.As(err, &missing) {
 			if none == nil {
@@ -178,8 +179,8 @@ func inputs(runs []*kindRun) (out []*ingest.Input) {
 
 // oneRun are the plans of the one run below the paths; more is an error that says why
 // one is wanted.
-func (u *ui) oneRun(ctx context.Context, c *cli.Context, args []string, cfg pipeline.Config, k kinds, why string) ([]*pipeline.Plan, error) {
-	runs, err := discoverKinds(u, c, args, k)
+func (o *Logs) oneRun(ctx context.Context, u *ui, cfg pipeline.Config, why string) ([]*pipeline.Plan, error) {
+	runs, err := o.discoverKinds(u)
 	if err != nil {
 		return nil, err
 	}

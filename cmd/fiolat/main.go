@@ -148,6 +148,18 @@ func newApp(u *ui) *cli.App {
 	return app
 }
 
+// action is what a command does: it reads its options from the command line, and runs with them.
+func action[Options any](u *ui, read func(*cli.Context) (Options, error), run func(context.Context, Options,
+	*ui) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		o, err := read(c)
+		if err != nil {
+			return err
+		}
+		return run(c.Context, o, u)
+	}
+}
+
 // permute moves the flags of a subcommand before its arguments, since the library
 // takes everything after the first argument as one, in silence.
 func permute(app *cli.App, args []string) []string {

@@ -149,7 +149,8 @@ func unpackRuns(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	for _, archive := range packed {
-		if err = command(ctx, "", "tar", "--use-compress-program=zstd --long=27", "-xf", archive, "-C", unpacked); err != nil {
+		if err = command(ctx, "", "tar", "--use-compress-program=zstd --long=27", "-xf", archive, "-C",
+			unpacked); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +169,8 @@ func unpackRuns(ctx context.Context, dir string) ([]string, error) {
 
 // alone are commands that read no run.
 var alone = [][]string{
-	{"setup", "--export", "-"}, {"setup", "--export", "-", "--index-prefix", "other"}, {"setup", "--export", "kibana.ndjson"},
+	{"setup", "--export", "-"}, {"setup", "--export", "-", "--index-prefix", "other"}, {"setup", "--export",
+		"kibana.ndjson"},
 	{"explain"}, {"explain", "libaio"}, {"docs", "."}, {"--help"}, {"ingest", "--help"}, {"completion", "bash"},
 }
 
@@ -187,15 +189,18 @@ func casesOf(folder string) (out []testCase) {
 	add("percentiles", "--format", "json", "--kind", "all", "--sla", "p99 < 5ms", "run")
 	add("percentiles", "--format", "csv", "--interval", "auto", "--grid", "epoch", "--unit", "ns", "run")
 	add("inspect", "--format", "json", "run")
-	add("ingest", "--output", "out", "--start", "2026-01-31T12:00:00Z", "--run-name", "n", "--label", "k=v", "--sla", "p99 < 5ms", "run")
-	add("ingest", "--output", "out", "--start", "2026-01-31T12:00:00Z", "--kind", "all", "--run-id", "r", "--part", "p", "--interval", "2s", "run")
+	add("ingest", "--output", "out", "--start", "2026-01-31T12:00:00Z", "--run-name", "n", "--label", "k=v", "--sla",
+		"p99 < 5ms", "run")
+	add("ingest", "--output", "out", "--start", "2026-01-31T12:00:00Z", "--kind", "all", "--run-id", "r", "--part", "p",
+		"--interval", "2s", "run")
 	add("report", "-o", "page.html", "--kind", "all", "run")
 	if logs, err := filepath.Glob(folder + "/*_clat_hist.*.log*"); err == nil && len(logs) > 0 {
 		for i, log := range logs {
 			logs[i] = filepath.Join("run", filepath.Base(log))
 		}
 		add(append([]string{"percentiles", "--like", "fio-histo-log-pctiles", "--time-quantum", "1"}, logs...)...)
-		add(append([]string{"percentiles", "--like", "fio-histo-log-pctiles", "--output-unit", "msec", "--percentiles", "50", "99"},
+		add(append([]string{"percentiles", "--like", "fio-histo-log-pctiles", "--output-unit", "msec", "--percentiles",
+			"50", "99"},
 			append([]string{"--"}, logs...)...)...)
 		add(append([]string{"percentiles", "--like", "fiologparser_hist"}, logs...)...)
 	}
@@ -252,7 +257,8 @@ func (c *testCase) run(ctx context.Context, binary, dir string) (map[string]stri
 	if err != nil && !errors.As(err, &exit) {
 		return nil, err
 	}
-	out := map[string]string{"standard output": stdout.String(), "standard error": stderr.String(), "exit code": cmd.ProcessState.String()}
+	out := map[string]string{"standard output": stdout.String(), "standard error": stderr.String(),
+		"exit code": cmd.ProcessState.String()}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+)
+
+// Elasticsearch says where documents are or go, who asks, and whom to trust. Secrets are in files or in the
+// environment.
+type Elasticsearch struct {
+	Addresses []string // URLs of nodes; none: no Elasticsearch
+	Given     bool     // by a flag, not only by the environment
+	Prefix    string   // of the indices
+	// Spool is the directory for what could not be sent or was refused, and for all documents where there are no
+	// addresses.
+	Spool    string
+	TakeOver bool // takes a run that another fiolat has claimed
+
+	User             string
+	PasswordFile     string // else ELASTICSEARCH_PASSWORD; without a User neither is used
+	APIKeyFile       string // else ELASTICSEARCH_API_KEY
+	ServiceTokenFile string // else ELASTICSEARCH_SERVICE_TOKEN
+	CACertFile       string // PEM, instead of the system's authorities
+	Fingerprint      string // SHA-256, hexadecimal
+	Insecure         bool
+	MaxWait          time.Duration // for how long a request is tried again
+
+	// Flags are those of the command line that say all this, for a command that finishes the work.
+	Flags []string
+}
+
+// readSecret returns what a file holds, without a file the environment's value. flag is the one that named the file.
+func readSecret(flag, file, env string, bad *faults) string {
+	if file == "" {
+		return os.Getenv(env)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		bad.add(usagef("--%s: %v", flag, err))
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Config reads the secrets.
+func (o *Elasticsearch) Config() (esmodel.Config, error) {
+	cfg := esmodel.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
+		MaxWait: o.MaxWait}
+	if cfg.MaxWait == 0 {
+		cfg.MaxWait = -1 // the package's 0 is its default
+	}
+	var bad faults
+	cfg.Password = readSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
+	cfg.APIKey = readSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
+	cfg.ServiceToken = readSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
+	if cfg.Username == "" {
+		cfg.Password = "" // of an environment meant for something else
+	}
+	if o.CACertFile != "" {
+		var err error
+		if cfg.CACert, err = os.ReadFile(o.CACertFile); err != nil {
+			bad.add(usagef("--es-ca-cert: %v", err))
+		}
+	}
+	return cfg, bad.err()
+}
+
+// Connect makes a client. Its warnings, and what it waits for, are said.
+func (o *Elasticsearch) Connect(u *ui) (*esmodel.Client, error) {
+	cfg, err := o.Config()
+	if err == nil && len(cfg.Addresses) == 0 {
+		err = usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg.OnWait = func(w esmodel.Wait) {
+		u.say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond),
+			w.Left.Round(time.Second))
+	}
+	client, err := esmodel.NewClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range client.Warnings {
+		u.warn(w)
+	}
+	return client, nil
+}
+
+// Writer is the way of documents to Elasticsearch, or with no client into files. refresh
+// is for runs that are watched while they go on.
+func (o *Elasticsearch) Writer(client *esmodel.Client, refresh bool) (esmodel.Writer, error) {
+	if client != nil {
+		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,
+			TakeOver: o.TakeOver})
+	}
+	return esmodel.NewDirWriter(o.Spool, o.Prefix)
+}
