@@ -30,6 +30,8 @@ type Source struct {
 	ModTime time.Time
 	// Host is the name's host suffix, or the folder's (clients/HOST); "": unknown.
 	Host string
+	// Extent is the part of the file that is meant; nil: all of it.
+	Extent *Extent
 }
 
 // window is about how much memory decompressing the log takes, going by its name.

@@ -36,6 +36,8 @@ type Log struct {
 	Start   Start
 	// Bad is why the log cannot be read for what it is, known before it is read.
 	Bad *ParseError
+
+	like *Section // starts when this one does
 }
 
 // Start is when a log's time 0 was.
@@ -64,9 +66,7 @@ func (l *Log) Option(name string) (string, bool) {
 func Match(in *Input) ([]*Log, []string, error) {
 	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*Entry]bool{}, unsure: map[*Meta]bool{}}
 	in.NoLog = nil
-	for _, s := range in.Logs {
-		m.logs = append(m.logs, &Log{Source: s, Host: s.Host, Members: 1})
-	}
+	m.split()
 	m.documents()
 	for _, meta := range in.Metas {
 		m.warnings = append(m.warnings, prefixed(meta.Path, meta.Warnings)...)
@@ -88,7 +88,8 @@ func Match(in *Input) ([]*Log, []string, error) {
 	}
 	for _, l := range m.logs {
 		m.jobName(l)
-		if l.Source.Name.Job == 0 && l.Source.Name.Host != "" && l.Source.Path != stdin && l.Members == 1 {
+		if l.Source.Name.Job == 0 && l.Source.Name.Host != "" && l.Source.Path != stdin &&
+			l.Entry == nil && l.Source.Extent == nil {
 			m.warn("%s: no thread number in its name (per_job_logs=0): fio --client before 3.37 keeps only the log of the job that ended last; what others did is missing then", Printable(l.Source.Path))
 		}
 	}
@@ -401,7 +402,12 @@ func (m *matcher) entries(s *set) {
 			}
 		}
 	}
+	appended := byThread[0]
 	if len(s.entries) == 0 {
+		if s.job != nil && len(appended) > 0 {
+			m.appendedBy(s, appended)
+		}
+		m.tellAppended(s, appended)
 		return
 	}
 	if s.job != nil {
@@ -416,10 +422,15 @@ func (m *matcher) entries(s *set) {
 	var left []*Log
 	for _, n := range numbers {
 		switch logs := byThread[n]; {
+		case n == 0 && len(s.entries) == 1 && len(logs) == 1: // one log of all threads
+			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
+		case n == 0 && m.appended(s, logs):
+		case n == 0 && len(logs) > 1 && logs[1].Source.Extent != nil:
+			m.unsure[s.meta] = true
+			m.refuseAppended(s, logs)
+			return
 		case len(logs) > 1:
 			left = append(left, logs...)
-		case n == 0 && len(s.entries) == 1: // one log of all threads
-			logs[0].Entry, s.index[logs[0]] = s.entries[0], 0
 		case n == 0 || n > len(s.of):
 			left = append(left, logs[0])
 		case s.of[n-1] >= 0:
@@ -431,6 +442,9 @@ func (m *matcher) entries(s *set) {
 	if len(left) > 0 {
 		m.unsure[s.meta] = true
 		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file", Printable(left[0].Source.Path), Printable(s.meta.Path), len(left), s.counts())
+	}
+	if s.job != nil && len(appended) > 0 {
+		m.appendedBy(s, appended)
 	}
 	m.incomplete(s)
 }
@@ -636,7 +650,8 @@ func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool
 	}
 	hist := s.logs[0].Source.Name.Hist
 	for i, section := range threads {
-		if !section.logs(hist) || len(byThread[i+1]) > 0 {
+		if !section.logs(hist) || len(byThread[i+1]) > 0 ||
+			len(byThread[0]) > 0 && section.appends(byThread[0][0].Source.Name) {
 			continue
 		}
 		if !slices.ContainsFunc(siblings, func(o *Source) bool {
@@ -815,6 +830,9 @@ func (m *matcher) logNames() {
 		of := map[string][]int{}
 		for i, l := range m.logs {
 			l.LogName = strings.Join(parts[i][max(len(parts[i])-depth[i], 0):], "/")
+			if e := l.Source.Extent; e != nil {
+				l.LogName += "#" + strconv.Itoa(e.N)
+			}
 			of[l.LogName] = append(of[l.LogName], i)
 		}
 		for _, same := range of {

@@ -49,6 +49,8 @@ type ReaderOptions struct {
 	// this grid, whose Unit is that of the log's latencies; nil: of histograms. A record
 	// is then the I/Os of one stamp and direction.
 	Single *fiohist.Geometry
+	// After is the number of lines of the file before those that are read.
+	After int64
 }
 
 // Reader reads the records of one histogram log, or of one log of single I/Os.
@@ -117,7 +119,7 @@ func newReader(name string, opt ReaderOptions) *Reader {
 	if opt.Block <= 0 {
 		opt.Block = defaultBlock
 	}
-	r := &Reader{name: name, opt: opt}
+	r := &Reader{name: name, opt: opt, line: opt.After, good: opt.After}
 	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
 		r.setGeometry(g)
 	}
@@ -318,7 +320,7 @@ func (r *Reader) parse(line []byte) *lineError {
 	if len(line) > r.opt.MaxLine {
 		return longLine(r.opt.MaxLine)
 	}
-	if r.line == 1 {
+	if r.line == r.opt.After+1 {
 		if bad := notText(line); bad != nil {
 			return bad
 		}

@@ -189,7 +189,7 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 	if len(line) > r.opt.MaxLine {
 		return io, longLine(r.opt.MaxLine)
 	}
-	if r.line == 1 {
+	if r.line == r.opt.After+1 {
 		if bad = notText(line); bad != nil {
 			return io, bad
 		}

@@ -39,8 +39,8 @@ func (m *matcher) starts(s *set) {
 	if s.job != nil {
 		jobs, how = m.sectionJobs(s), "stonewall in the job file"
 		for _, l := range s.logs {
-			if l.Section != nil {
-				of[l] = slices.Index(s.job.Sections, l.Section)
+			if section := cmp.Or(l.Section, l.like); section != nil {
+				of[l] = slices.Index(s.job.Sections, section)
 			}
 		}
 	} else {

@@ -125,7 +125,12 @@ func openLog(l *logState) (_ *opened, err error) {
 	if !l.pipe {
 		block = max(block, minBlock)
 	}
-	o.reader = ingest.NewReader(o.stream, path, ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()})
+	src := io.Reader(o.stream)
+	opt := ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	if e := l.Source.Extent; e != nil {
+		src, opt.After = e.Read(o.stream), e.After
+	}
+	o.reader = ingest.NewReader(src, path, opt)
 	return o, nil
 }
 
