@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ func TestExtents(t *testing.T) {
 		{"one thread", "1, a\n2, b\n2, c\n", []string{"1, a\n2, b\n2, c\n"}},
 		{"three", "5, a\n9, b\n5, c\n6, d\n0, e\n", []string{"5, a\n9, b\n", "5, c\n6, d\n", "0, e\n"}},
 		{"no newline at the end", "5, a\n1, b", []string{"5, a\n", "1, b"}},
-		{"lines longer than a block", "7, " + long + "\n3, " + long + "\n", []string{"7, " + long + "\n", "3, " + long + "\n"}},
+		{"lines longer than a block", "7, " + long + "\n3, " + long + "\n",
+			[]string{"7, " + long + "\n", "3, " + long + "\n"}},
 		{"lines without a stamp", "7, a\n\nx\n8, b\n2, c\n", []string{"7, a\n\nx\n8, b\n", "2, c\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,7 +34,11 @@ func TestExtents(t *testing.T) {
 				if e.N != i+1 || e.After != lines {
 					t.Errorf("extent %d is numbered %d, after %d lines, want %d", i+1, e.N, e.After, lines)
 				}
-				for _, r := range []io.Reader{strings.NewReader(tt.text), iotest.OneByteReader(strings.NewReader(tt.text))} {
+				for _, slow := range []bool{false, true} {
+					r := io.Reader(strings.NewReader(tt.text))
+					if slow {
+						r = iotest.OneByteReader(r)
+					}
 					text, err := io.ReadAll(e.Read(r))
 					if err != nil {
 						t.Fatal(err)
@@ -63,11 +69,12 @@ func TestAppended(t *testing.T) {
 	t.Parallel()
 	const a, b = "1, 70, 0, 4096\n2, 70, 0, 4096\n", "1, 90, 0, 4096\n4, 90, 0, 4096\n"
 	entry := func(job string, group, ns, n string) string {
-		return `{"jobname":"` + job + `","groupid":` + group + `,"job options":{"write_lat_log":"x"},"read":{"runtime":4,"clat_ns":{"N":` +
-			n + `,"bins":{"` + ns + `":` + n + `}}}}`
+		return fmt.Sprintf(`{"jobname":%q,"groupid":%s,"job options":{"write_lat_log":"x"},
+			"read":{"runtime":4,"clat_ns":{"N":%s,"bins":{%q:%s}}}}`, job, group, n, ns, n)
 	}
 	fio := func(entries ...string) string {
-		return `{"fio version":"fio-3.36","global options":{"per_job_logs":"0"},"jobs":[` + strings.Join(entries, ",") + "]}"
+		return `{"fio version":"fio-3.36","global options":{"per_job_logs":"0"},"jobs":[` +
+			strings.Join(entries, ",") + "]}"
 	}
 	for _, tt := range []struct {
 		name, log, json string
@@ -84,7 +91,8 @@ func TestAppended(t *testing.T) {
 		{"another run's", a + b, fio(entry("one", "0", "30", "2"), entry("two", "0", "30", "2")),
 			"", "", "and their counts do not tell which jobs of"},
 		{"without fio's JSON", a + b, "",
-			"x_clat.log#1 \"\" x - 0s taken to be fio's own start\nx_clat.log#2 \"\" x - 0s taken to be fio's own start",
+			"x_clat.log#1 \"\" x - 0s taken to be fio's own start\n" +
+				"x_clat.log#2 \"\" x - 0s taken to be fio's own start",
 			"2 threads appended their logs to it (per_job_logs=0), and nothing says which is whose", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

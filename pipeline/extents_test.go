@@ -24,7 +24,8 @@ func TestAppendedLogs(t *testing.T) {
 		{"packed", "randrw", []string{"randrw_clat_hist.N.log"}, true},
 		{"coarse, with absolute stamps", "epoch", []string{"epoch_clat_hist.N.log"}, false},
 		{"single I/Os", "exact", []string{"exact_clat.N.log"}, false},
-		{"of fio --client", "cluster", []string{"cluster_clat_hist.N.log.127.0.0.1", "cluster_clat_hist.N.log.127.0.0.2"}, false},
+		{"of fio --client", "cluster",
+			[]string{"cluster_clat_hist.N.log.127.0.0.1", "cluster_clat_hist.N.log.127.0.0.2"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,12 +72,14 @@ func TestAppendedLogs(t *testing.T) {
 			for i, r := range got.rows {
 				w := want.rows[i]
 				near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Max(math.Abs(b), 1) }
-				if r.Dims != w.Dims || r.Logs != w.Logs || !near(r.Stats.Samples, w.Stats.Samples) || !near(r.Stats.Mean, w.Stats.Mean) {
+				if r.Dims != w.Dims || r.Logs != w.Logs ||
+					!near(r.Stats.Samples, w.Stats.Samples) || !near(r.Stats.Mean, w.Stats.Mean) {
 					t.Errorf("row %d: %+v, want %+v", i, r, w)
 				}
 			}
 			a, b := got.sum.Account, want.sum.Account
-			if a.Logged != b.Logged || a.Restored != b.Restored || a.Missing != b.Missing || !a.CountedKnown || a.LogsRepaired != b.LogsRepaired {
+			if a.Logged != b.Logged || a.Restored != b.Restored || a.Missing != b.Missing ||
+				!a.CountedKnown || a.LogsRepaired != b.LogsRepaired {
 				t.Errorf("account %+v, want %+v", a, b)
 			}
 			complete(t, p)
