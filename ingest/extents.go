@@ -302,7 +302,8 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 				}
 			}
 		} else if len(threads) == len(logs) {
-			mine = slices.DeleteFunc(slices.Clone(threads), func(t *Section) bool { return t.Stage != threads[i].Stage })
+			mine = slices.Clone(threads)
+			mine = slices.DeleteFunc(mine, func(t *Section) bool { return t.Stage != threads[i].Stage })
 		}
 		if len(mine) == 0 {
 			continue
@@ -330,9 +331,11 @@ func (s *Section) appends(n Name) bool {
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
 		l.Bad = &ParseError{File: l.Source.Path,
-			Msg: fmt.Sprintf("%d threads appended their logs to it (per_job_logs=0), as time runs backwards at line %d, "+
-				"and their counts do not tell which jobs of %s they are", len(logs), logs[1].Source.Extent.After+1, Printable(s.meta.Path)),
-			Hint: "give the JSON of this very run with --fio-json, run fio again without per_job_logs=0, or pass --skip-bad"}
+			Msg: fmt.Sprintf("%d threads appended their logs to it (per_job_logs=0), as time runs backwards at "+
+				"line %d, and their counts do not tell which jobs of %s they are",
+				len(logs), logs[1].Source.Extent.After+1, Printable(s.meta.Path)),
+			Hint: "give the JSON of this very run with --fio-json, " +
+				"run fio again without per_job_logs=0, or pass --skip-bad"}
 		if i > 0 { // one error is enough
 			m.logs = slices.DeleteFunc(m.logs, func(o *Log) bool { return o == l })
 			s.logs = slices.DeleteFunc(s.logs, func(o *Log) bool { return o == l })
@@ -346,7 +349,8 @@ func (m *matcher) tellAppended(s *set, logs []*Log) {
 		return
 	}
 	m.warn("%s: %d threads appended their logs to it (per_job_logs=0), and nothing says which is whose: they are "+
-		"taken to have started together; pass fio's JSON, or run without per_job_logs=0", Printable(logs[0].Source.Path), len(logs))
+		"taken to have started together; pass fio's JSON, or run without per_job_logs=0",
+		Printable(logs[0].Source.Path), len(logs))
 }
 
 func (s *set) sure(logs []*Log) bool {
