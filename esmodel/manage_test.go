@@ -127,7 +127,7 @@ func TestCountOfAllShards(t *testing.T) {
 	fault := esmodeltest.Fault{
 		Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_count") },
 		Reply: func([]byte) []byte {
-			return []byte(`{"count":0,"_shards":{"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`)
+			return []byte(`{"count":0,"_shards":{"total":1,"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`)
 		},
 	}
 	s.Inject(fault)
@@ -136,7 +136,7 @@ func TestCountOfAllShards(t *testing.T) {
 	}
 	fault.Times = -1
 	s.Inject(fault)
-	if got, err := CountRun(t.Context(), c, "fio", run.ID); err == nil || !strings.Contains(err.Error(), "1 shards could not answer: circuit_breaking_exception too much") {
+	if got, err := CountRun(t.Context(), c, "fio", run.ID); err == nil || !strings.Contains(err.Error(), "1 of 1 shards could not answer: circuit_breaking_exception too much") {
 		t.Errorf("%v, %v, want no count", got, err)
 	}
 }

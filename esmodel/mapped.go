@@ -30,12 +30,7 @@ var errClosed = errors.New("an index is closed: open it first (POST /INDEX/_open
 // fiolat needs. With closed, a closed index is an error, else it is left out. It returns the
 // indices that it has looked at.
 func (c *Client) checkMappings(ctx context.Context, prefix, patterns string, closed bool) (map[string]bool, error) {
-	var reply struct {
-		Indices []string `json:"indices"`
-		Fields  map[string]map[string]struct {
-			Indices []string `json:"indices"`
-		} `json:"fields"`
-	}
+	var reply fieldCaps
 	query := "/_field_caps?include_unmapped=true&allow_no_indices=true&fields=" + strings.Join(neededKeywords, ",")
 	if closed {
 		query += "&expand_wildcards=open,closed"
@@ -79,6 +74,24 @@ func (c *Client) checkMappings(ctx context.Context, prefix, patterns string, clo
 		}
 	}
 	return seen, nil
+}
+
+// fieldCaps is the reply to _field_caps.
+type fieldCaps struct {
+	Indices []string `json:"indices"`
+	Fields  map[string]map[string]struct {
+		Indices []string `json:"indices"`
+	} `json:"fields"`
+	Failed []string `json:"failed_indices"`
+}
+
+func (r *fieldCaps) whole() error {
+	said := *r
+	if said.Indices == nil || len(said.Failed) > 0 {
+		*r = fieldCaps{}
+		return fmt.Errorf("the reply does not name all indices; %d failed", len(said.Failed))
+	}
+	return nil
 }
 
 // allPatterns are those of all indices of a prefix but the one of runs.

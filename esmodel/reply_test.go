@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"fiolat/esmodel/esmodeltest"
 )
 
 func TestParseReply(t *testing.T) {
@@ -192,4 +197,84 @@ func BenchmarkReply(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What ends an ingest, or begins it, is asked again until the reply says it: a reply about
+// something else, or about a part, is not taken for "there is nothing to delete".
+func TestRepliesThatMislead(t *testing.T) {
+	const nothing = `{"count":0,"_shards":{"total":3,"successful":2,"failed":0}}`
+	tests := []struct {
+		name, path string
+		reply      func(body []byte) []byte
+	}{
+		{"a count that is none", "_count", func([]byte) []byte { return []byte(`{}`) }},
+		{"a count without its shards", "_count", func([]byte) []byte { return []byte(`{"count":0}`) }},
+		{"a count with a shard that has no node", "_count", func([]byte) []byte { return []byte(nothing) }},
+		{"a refresh that was not done", "_refresh", nil},
+		{"no point in time", "_pit", func([]byte) []byte { return []byte(`{}`) }},
+		{"a search that finds nothing", "_search", func(b []byte) []byte {
+			return regexp.MustCompile(`"hits":\[.*\],"total"`).ReplaceAll(b, []byte(`"hits":[],"total"`))
+		}},
+		{"deletions in another order, the first of which failed", "_bulk", func(b []byte) []byte {
+			var reply struct {
+				Items []json.RawMessage `json:"items"`
+			}
+			if !bytes.Contains(b, []byte(`{"delete"`)) || json.Unmarshal(b, &reply) != nil {
+				return b
+			}
+			slices.Reverse(reply.Items)
+			return encode(reply)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, c := standIn(t)
+			run := testRun()
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 9)); err != nil {
+				t.Fatal(err)
+			}
+			want := contents(s)
+			run.Generation, run.Interval = "g2", 4e9
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 6)); err != nil {
+				t.Fatal(err)
+			}
+			times := 2
+			var struck, failed atomic.Int32
+			item := func(index, id string) (int, string, string) {
+				if _, stays := want[index+"/"+id]; stays || failed.Add(1) > 1 {
+					return 0, "", ""
+				}
+				return 429, "es_rejected_execution_exception", ""
+			}
+			if tt.path == "_bulk" {
+				times = -1
+			} else {
+				item = nil
+			}
+			status := 0
+			if tt.reply == nil {
+				status = 200 // and nothing is carried out
+				struck.Add(1)
+			}
+			s.Inject(esmodeltest.Fault{Times: times, Status: status, Item: item, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, tt.path) },
+				Reply: func(b []byte) []byte {
+					out := b
+					if struck.Load() < 2 {
+						out = tt.reply(b)
+					}
+					if !bytes.Equal(out, b) {
+						struck.Add(1)
+					}
+					return out
+				}})
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, testRun(), testQuanta(testRun(), 9)); err != nil {
+				t.Fatal(err)
+			}
+			if struck.Load() == 0 {
+				t.Error("nothing was asked")
+			}
+			equalContents(t, contents(s), want)
+		})
+	}
 }

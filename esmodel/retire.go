@@ -83,21 +83,29 @@ func (w *BulkWriter) noteDeleted(deleted map[string]int64) {
 	}
 }
 
-// conclude makes a generation the only one of its run: refresh, count, delete.
-// touched are indices that have documents of it; hold says whether we may delete.
+// conclude makes a generation the only one of its run: refresh, count, delete, until there
+// is nothing to delete. touched are indices that have documents of it; hold says whether we
+// may delete.
 func (c *Client) conclude(ctx context.Context, prefix string, g generation, made map[Kind]int64, touched []string, hold holder) (map[string]int64, error) {
+	deleted := map[string]int64{}
 	if err := c.refresh(ctx, prefix, touched); err != nil {
 		return nil, err
 	}
-	only, err := c.whole(ctx, prefix, g, made)
-	if err != nil || only {
-		return nil, err
+	for tries := 0; ; tries++ {
+		only, err := c.whole(ctx, prefix, g, made)
+		if err == nil && !only && tries == 3 {
+			err = fault(g.run, g.part, "run it again", "documents of other settings are still there after they were deleted: something else writes them")
+		}
+		if err != nil || only {
+			return deleted, err
+		}
+		if err = c.retire(ctx, prefix, g, hold, deleted); err == nil {
+			err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
+		}
+		if err != nil {
+			return deleted, err
+		}
 	}
-	deleted, err := c.retire(ctx, prefix, g, hold)
-	if err == nil {
-		err = c.refresh(ctx, prefix, slices.Sorted(maps.Keys(deleted)))
-	}
-	return deleted, err
 }
 
 // whole says whether a generation is the only one of its run; if it has not the documents
@@ -127,13 +135,28 @@ func (c *Client) whole(ctx context.Context, prefix string, g generation, made ma
 
 // count is how many documents a query finds in indices.
 func (c *Client) count(ctx context.Context, indices string, query any) (int64, error) {
-	var reply struct {
-		shards
-		Count int64 `json:"count"`
-	}
+	var reply countReply
 	err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient,
 		Body: encode(map[string]any{"query": query})}, &reply)
-	return reply.Count, err
+	if err != nil {
+		return 0, err
+	}
+	return *reply.Count, nil
+}
+
+type countReply struct {
+	shards
+	Count *int64 `json:"count"`
+}
+
+func (r *countReply) whole() error {
+	if err := r.shards.whole(); err != nil {
+		return err
+	}
+	if r.Count == nil {
+		return errors.New("the reply has no count")
+	}
+	return nil
 }
 
 const lenient = "ignore_unavailable=true&allow_no_indices=true"
@@ -185,7 +208,7 @@ func patterns(prefix string) string {
 // refresh comes as a parameter of a bulk request to each index touched, which
 // deletes a document that does not exist.
 func (c *Client) refresh(ctx context.Context, prefix string, touched []string) error {
-	err := c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: "/" + patterns(prefix) + "," + Pattern(prefix, KindRun) + "/_refresh?" + lenient}, nil)
+	err := c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: "/" + patterns(prefix) + "," + Pattern(prefix, KindRun) + "/_refresh?" + lenient}, new(refreshed))
 	var no *ForbiddenError
 	if !errors.As(err, &no) || no.Status != http.StatusForbidden {
 		return err
@@ -199,14 +222,45 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 	if body.Len() == 0 {
 		return nil
 	}
-	return c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()}, nil)
+	return c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()}, &deletedNone{n: len(touched)})
 }
 
-// retire deletes the documents of the run's other generations, and says how many
-// in which index.
-func (c *Client) retire(ctx context.Context, prefix string, g generation, hold holder) (map[string]int64, error) {
-	deleted := map[string]int64{}
-	return deleted, c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), g.other, hold, deleted)
+// refreshed is the reply to a refresh. It counts replicas that have no node as well.
+type refreshed struct{ shards }
+
+func (r *refreshed) whole() error {
+	if r.Shards != nil {
+		r.Shards.Successful = r.Shards.Total - r.Shards.Failed
+	}
+	return r.shards.whole()
+}
+
+// deletedNone is the reply to n deletions of what is not there.
+type deletedNone struct {
+	n     int
+	Items []struct {
+		Delete replyAction `json:"delete"`
+	} `json:"items"`
+}
+
+func (r *deletedNone) whole() error {
+	said := r.Items
+	r.Items = nil
+	if len(said) != r.n {
+		return fmt.Errorf("the reply is about %d documents, %d were sent", len(said), r.n)
+	}
+	for _, it := range said {
+		if s := it.Delete.Status; s != http.StatusNotFound && s/100 != 2 {
+			why := readCause(it.Delete.Error)
+			return fmt.Errorf("%d %s: %s", s, why.Type, why.text())
+		}
+	}
+	return nil
+}
+
+// retire deletes the documents of the run's other generations, and counts them by index.
+func (c *Client) retire(ctx context.Context, prefix string, g generation, hold holder, deleted map[string]int64) error {
+	return c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), g.other, hold, deleted)
 }
 
 // other says that a document is of the same run, part and kind, and of another generation.
@@ -267,6 +321,11 @@ func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold hol
 		if err == nil {
 			if items, err = c.parseReply(data, nil); err == nil && len(items) != len(todo) {
 				err = fmt.Errorf("the reply is about %d documents, %d were sent", len(items), len(todo))
+			}
+			for i := 0; err == nil && i < len(todo); i++ {
+				if string(items[i].id) != todo[i].ID {
+					err = fmt.Errorf("the reply is about document %q where %q was sent", c.secrets.Hide(string(items[i].id)), todo[i].ID)
+				}
 			}
 			if err != nil {
 				err = &temporaryError{err: err}

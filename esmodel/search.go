@@ -97,6 +97,13 @@ type pit struct {
 	ID string `json:"id"`
 }
 
+func (p *pit) whole() error {
+	if p.ID == "" {
+		return errors.New("the reply names no point in time")
+	}
+	return nil
+}
+
 // open begins a search; what it returns must be given to close.
 func (c *Client) open(ctx context.Context, r scanRequest) (p pit, err error) {
 	return p, c.Call(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}, &p)
@@ -199,29 +206,34 @@ type searchPage struct {
 	} `json:"hits"`
 }
 
-// shards says in a reply whether all shards could answer.
+// shards says in the reply to a search or a count whether all shards could answer.
 type shards struct {
-	Shards struct {
-		Failed   int `json:"failed"`
-		Failures []struct {
+	Shards *struct {
+		Total      int `json:"total"`
+		Successful int `json:"successful"`
+		Failed     int `json:"failed"`
+		Failures   []struct {
 			Reason json.RawMessage `json:"reason"`
 		} `json:"failures"`
 	} `json:"_shards"`
 }
 
 // whole is nil if they could; it forgets what the reply said, for the next one may be
-// decoded into the same memory.
+// decoded into the same memory. A shard without a node neither succeeds nor fails.
 func (s *shards) whole() error {
 	said := s.Shards
 	*s = shards{}
-	if said.Failed == 0 {
+	switch {
+	case said == nil:
+		return errors.New("the reply does not say whether all shards could answer")
+	case said.Failed == 0 && said.Successful == said.Total:
 		return nil
 	}
 	why := cause{Reason: "no reason given"}
 	if len(said.Failures) > 0 {
 		why = readCause(said.Failures[0].Reason)
 	}
-	return fmt.Errorf("%d shards could not answer: %s %s", said.Failed, why.Type, why.text())
+	return fmt.Errorf("%d of %d shards could not answer: %s %s", max(said.Failed, said.Total-said.Successful), said.Total, why.Type, why.text())
 }
 
 // read decodes a reply; one that is not whole is an error that may pass.

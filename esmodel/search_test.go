@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 	instead := func(from, to string) func([]byte) []byte {
 		return func(b []byte) []byte { return bytes.Replace(b, []byte(from), []byte(to), 1) }
 	}
-	failed := instead(`{"hits"`, `{"_shards":{"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]},"hits"`)
+	failed := instead(`"failed":0`, `"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]`)
 	tests := []struct {
 		name  string
 		size  int
@@ -78,11 +78,11 @@ func TestSearch(t *testing.T) {
 		{name: "a page of one", size: 1},
 		{name: "a last page that is full", size: 7},
 		{name: "a shard fails once", size: 3, fault: esmodeltest.Fault{Reply: failed}},
-		{name: "a shard fails always", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: failed}, want: "1 shards could not answer: circuit_breaking_exception too much"},
-		{name: "time-out", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: instead(`{"hits"`, `{"timed_out":true,"hits"`)}, want: "timed out"},
+		{name: "a shard fails always", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: failed}, want: "1 of 1 shards could not answer: circuit_breaking_exception too much"},
+		{name: "time-out", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: instead(`,"hits":{`, `,"timed_out":true,"hits":{`)}, want: "timed out"},
 		{name: "busy once", size: 3, fault: esmodeltest.Fault{Status: 429, Type: "es_rejected_execution_exception"}},
 		{name: "refused", size: 3, fault: esmodeltest.Fault{Status: 404, Type: "search_context_missing_exception", Reason: "gone"}, want: "search_context_missing_exception"},
-		{name: "no hits at all", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: func([]byte) []byte { return []byte("{}") }}, want: "has no hits"},
+		{name: "no hits at all", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: func([]byte) []byte { return []byte(`{"_shards":{}}`) }}, want: "has no hits"},
 		{name: "half a reply", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: func(b []byte) []byte { return b[:len(b)/2] }}, want: "cannot be read"},
 		{name: "a reply that is too long", size: 30, fault: esmodeltest.Fault{Reply: func([]byte) []byte { return bytes.Repeat([]byte(" "), maxReply+1) }}},
 	}

@@ -264,7 +264,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		}},
 		esmodeltest.Fault{Times: 2, Reset: true, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_search") }},
 	)
-	if _, err := c.retire(t.Context(), "fio", g, free); err != nil {
+	if err := c.retire(t.Context(), "fio", g, free, map[string]int64{}); err != nil {
 		t.Fatal(err)
 	}
 	if left := len(s.Docs("*")); left != 1 {
@@ -278,7 +278,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		return 403, "security_exception", "action [indices:data/write/delete] is unauthorized for user [u], this action is granted by the index privileges [delete,write,all]"
 	}})
 	var no *ForbiddenError
-	if _, err := c.retire(t.Context(), "fio", g, free); !errors.As(err, &no) || no.Privilege != "delete" {
+	if err := c.retire(t.Context(), "fio", g, free, map[string]int64{}); !errors.As(err, &no) || no.Privilege != "delete" {
 		t.Errorf("%v", err)
 	}
 }

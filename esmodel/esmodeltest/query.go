@@ -101,14 +101,16 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		hits = append(hits, h)
 	}
 	if last == "_count" {
-		return 200, object{"count": total}
+		return 200, object{"count": total, "_shards": allShards}
 	}
-	out := object{"hits": object{"hits": hits, "total": object{"value": total, "relation": "eq"}}}
+	out := object{"_shards": allShards, "hits": object{"hits": hits, "total": object{"value": total, "relation": "eq"}}}
 	if q.PIT != nil {
 		out["pit_id"] = q.PIT.ID
 	}
 	return 200, out
 }
+
+var allShards = object{"total": 1, "successful": 1, "failed": 0}
 
 // sortBy is the field of an element of sort, and whether it descends.
 func sortBy(s any) (field string, down bool) {

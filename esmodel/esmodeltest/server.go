@@ -332,7 +332,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		for _, name := range s.match(p[0]) {
 			s.refresh(name)
 		}
-		return 200, object{"_shards": object{"failed": 0}}
+		return 200, object{"_shards": allShards}
 	case is("GET", "*", "_field_caps"):
 		return s.fieldCaps(p[0], r.URL.Query())
 	case is("GET", "*", "_mapping"):
@@ -503,5 +503,5 @@ func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 			fields[field] = types
 		}
 	}
-	return 200, object{"indices": names, "fields": fields}
+	return 200, object{"indices": append([]string{}, names...), "fields": fields}
 }
