@@ -57,11 +57,9 @@ func made(doc []byte) Appender {
 
 // Defaults of BulkConfig.
 const (
-	DefaultFlushBytes = 4 << 20
-	DefaultInFlight   = 8
-	defaultGzipLevel  = 1
-	overhang          = 64 << 10 // room in a batch for the document that turns out to be too much
-	probeEvery        = 30 * time.Second
+	DefaultInFlight  = 8
+	defaultGzipLevel = 1
+	overhang         = 64 << 10 // room in a batch for the document that turns out to be too much
 )
 
 // BulkConfig says how documents are sent.

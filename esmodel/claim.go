@@ -14,14 +14,6 @@ import (
 	"fiolat/ingest"
 )
 
-const (
-	claimEvery = 10 * time.Second // between two renewals
-	claimRetry = 2 * time.Second  // after a renewal that failed
-	claimStale = 30 * time.Second // without a renewal the owner sends nothing
-	claimDead  = 60 * time.Second // without a renewal others take the claim over
-	claimWatch = time.Second      // between two looks at another's claim
-)
-
 // ClaimError says that a run, or a part of it, belongs to another process: nothing
 // more is sent or deleted.
 type ClaimError struct {

@@ -21,9 +21,6 @@ import (
 )
 
 const (
-	// DefaultTimeout is how long one request may take. Elasticsearch itself waits
-	// a minute for a shard before it says 503.
-	DefaultTimeout = 90 * time.Second
 	// DefaultMaxWait is how long one thing is tried again before giving up.
 	DefaultMaxWait = 5 * time.Minute
 
