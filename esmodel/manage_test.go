@@ -57,7 +57,13 @@ func TestManageRuns(t *testing.T) {
 
 	var usage *UsageError
 	var fault *ingest.ParseError
-	if _, err := FindRun(t.Context(), c, "fio", "two"); !errors.As(err, &usage) || !strings.Contains(usage.Hint, "b, c") {
+	if _, err := FindRun(
+		t.Context(),
+		c,
+		"fio",
+		"two",
+	); !errors.As(err, &usage) ||
+		!strings.Contains(usage.Hint, "b, c") {
 		t.Errorf("two runs of one name: %v", err)
 	}
 	if _, err := FindRun(t.Context(), c, "fio", "nobody"); !errors.As(err, &fault) {
@@ -68,7 +74,13 @@ func TestManageRuns(t *testing.T) {
 		t.Fatal(run, err)
 	}
 	for i, want := range []bool{true, false} {
-		if created, err := Annotate(t.Context(), c, "fio", Note{Run: run, At: at + 1e9, Offset: 1e9, Text: "n"}); err != nil || created != want {
+		if created, err := Annotate(
+			t.Context(),
+			c,
+			"fio",
+			Note{Run: run, At: at + 1e9, Offset: 1e9, Text: "n"},
+		); err != nil ||
+			created != want {
 			t.Errorf("note %d is new: %v, want %v (%v)", i, created, want, err)
 		}
 	}
@@ -84,7 +96,8 @@ func TestManageRuns(t *testing.T) {
 
 	others := len(s.Docs("*")) - len(documentsOf(s, "a"))
 	there, err := CountRun(t.Context(), c, "fio", "a")
-	if err != nil || there[KindRun] != 1 || there[KindEvent] != 1 || there[KindHistogram] == 0 || there[KindPercentiles] == 0 {
+	if err != nil || there[KindRun] != 1 || there[KindEvent] != 1 || there[KindHistogram] == 0 ||
+		there[KindPercentiles] == 0 {
 		t.Fatalf("%v %v", there, err)
 	}
 	s.Inject(esmodeltest.Fault{Status: 429, Times: 2})
@@ -127,7 +140,10 @@ func TestCountOfAllShards(t *testing.T) {
 	fault := esmodeltest.Fault{
 		Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_count") },
 		Reply: func([]byte) []byte {
-			return []byte(`{"count":0,"_shards":{"total":1,"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`)
+			return []byte(
+				`{"count":0,"_shards":{"total":1,"failed":1,"failures":[` +
+					`{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`,
+			)
 		},
 	}
 	s.Inject(fault)
@@ -136,7 +152,13 @@ func TestCountOfAllShards(t *testing.T) {
 	}
 	fault.Times = -1
 	s.Inject(fault)
-	if got, err := CountRun(t.Context(), c, "fio", run.ID); err == nil || !strings.Contains(err.Error(), "1 of 1 shards could not answer: circuit_breaking_exception too much") {
+	if got, err := CountRun(
+		t.Context(),
+		c,
+		"fio",
+		run.ID,
+	); err == nil ||
+		!strings.Contains(err.Error(), "1 of 1 shards could not answer: circuit_breaking_exception too much") {
 		t.Errorf("%v, %v, want no count", got, err)
 	}
 }

@@ -20,7 +20,12 @@ var neededKeywords = []string{"run.id", "run.generation", "run.part", "fio.kind"
 type MappingError struct{ Index, Msg string }
 
 func (e *MappingError) Error() string {
-	return fmt.Sprintf("index %s: %s; another index template has made it, or nobody's: reindex it into one made after \"fiolat setup\", or use another --index-prefix", e.Index, e.Msg)
+	return fmt.Sprintf(
+		"index %s: %s; another index template has made it, or nobody's: reindex it into one made after "+
+			"\"fiolat setup\", or use another --index-prefix",
+		e.Index,
+		e.Msg,
+	)
 }
 
 // errClosed says that an index is closed: what is in it can be neither counted nor deleted.
@@ -37,7 +42,11 @@ func (c *Client) checkMappings(ctx context.Context, prefix, patterns string, clo
 	} else {
 		query += "&ignore_unavailable=true"
 	}
-	err := c.Call(ctx, Request{Op: "read the mappings of " + patterns, Method: http.MethodGet, Path: "/" + patterns + query}, &reply)
+	err := c.Call(
+		ctx,
+		Request{Op: "read the mappings of " + patterns, Method: http.MethodGet, Path: "/" + patterns + query},
+		&reply,
+	)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
 		switch {
@@ -59,7 +68,10 @@ func (c *Client) checkMappings(ctx context.Context, prefix, patterns string, clo
 	for _, field := range neededKeywords {
 		types := reply.Fields[field]
 		if len(types) == 0 && len(seen) > 0 {
-			return nil, &MappingError{Index: slices.Sorted(maps.Keys(seen))[0], Msg: field + " is not mapped where fiolat needs keyword"}
+			return nil, &MappingError{
+				Index: slices.Sorted(maps.Keys(seen))[0],
+				Msg:   field + " is not mapped where fiolat needs keyword",
+			}
 		}
 		for _, typ := range slices.Sorted(maps.Keys(types)) {
 			in := types[typ].Indices
@@ -68,7 +80,10 @@ func (c *Client) checkMappings(ctx context.Context, prefix, patterns string, clo
 			}
 			for _, index := range in {
 				if typ != "keyword" && seen[index] {
-					return nil, &MappingError{Index: index, Msg: fmt.Sprintf("%s is %s where fiolat needs keyword", field, typ)}
+					return nil, &MappingError{
+						Index: index,
+						Msg:   fmt.Sprintf("%s is %s where fiolat needs keyword", field, typ),
+					}
 				}
 			}
 		}

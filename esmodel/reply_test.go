@@ -22,7 +22,8 @@ func TestParseReply(t *testing.T) {
 	if err != nil || len(items) != 4 {
 		t.Fatalf("%v, %v", items, err)
 	}
-	if string(items[1].id) != "b" || items[1].status != 404 || items[2].cause.text() != "r: s" || items[3].cause.text() != "plain" {
+	if string(items[1].id) != "b" || items[1].status != 404 || items[2].cause.text() != "r: s" ||
+		items[3].cause.text() != "plain" {
 		t.Errorf("%+v", items)
 	}
 	for _, bad := range []string{``, `{`, `[]`, `{"items":{}}`, `{"items":[{}]}`, `{"items":[{"index":{"_id":"a"}}]}`, `{"items":[{"update":{"_id":"a","status":200}}]}`,
@@ -161,7 +162,11 @@ func TestAllStored(t *testing.T) {
 	var b batch
 	b.put(0, "fio-run", "a", []byte("{}"))
 	b.put(0, "fio-run", "b", []byte("{}"))
-	if !allStored([]byte(`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`), &b, b.all()) {
+	if !allStored(
+		[]byte(`{"items":[{"index":{"_id":"a","status":201}},{"index":{"_id":"b","status":200}}]}`),
+		&b,
+		b.all(),
+	) {
 		t.Error("an ordinary reply is not taken for what it is")
 	}
 }
@@ -257,17 +262,24 @@ func TestRepliesThatMislead(t *testing.T) {
 				status = 200 // and nothing is carried out
 				struck.Add(1)
 			}
-			s.Inject(esmodeltest.Fault{Times: times, Status: status, Item: item, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, tt.path) },
-				Reply: func(b []byte) []byte {
-					out := b
-					if struck.Load() < 2 {
-						out = tt.reply(b)
-					}
-					if !bytes.Equal(out, b) {
-						struck.Add(1)
-					}
-					return out
-				}})
+			s.Inject(
+				esmodeltest.Fault{
+					Times:  times,
+					Status: status,
+					Item:   item,
+					Match:  func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, tt.path) },
+					Reply: func(b []byte) []byte {
+						out := b
+						if struck.Load() < 2 {
+							out = tt.reply(b)
+						}
+						if !bytes.Equal(out, b) {
+							struck.Add(1)
+						}
+						return out
+					},
+				},
+			)
 			if _, err := ingestRun(t.Context(), c, BulkConfig{}, testRun(), testQuanta(testRun(), 9)); err != nil {
 				t.Fatal(err)
 			}

@@ -86,7 +86,14 @@ func (w *BulkWriter) noteDeleted(deleted map[string]int64) {
 // conclude makes a generation the only one of its run: refresh, count, delete, until there
 // is nothing to delete. touched are indices that have documents of it; hold says whether we
 // may delete.
-func (c *Client) conclude(ctx context.Context, prefix string, g generation, made map[Kind]int64, touched []string, hold holder) (map[string]int64, error) {
+func (c *Client) conclude(
+	ctx context.Context,
+	prefix string,
+	g generation,
+	made map[Kind]int64,
+	touched []string,
+	hold holder,
+) (map[string]int64, error) {
 	deleted := map[string]int64{}
 	if err := c.refresh(ctx, prefix, touched); err != nil {
 		return nil, err
@@ -94,7 +101,12 @@ func (c *Client) conclude(ctx context.Context, prefix string, g generation, made
 	for tries := 0; ; tries++ {
 		only, err := c.whole(ctx, prefix, g, made)
 		if err == nil && !only && tries == 3 {
-			err = fault(g.run, g.part, "run it again", "documents of other settings are still there after they were deleted: something else writes them")
+			err = fault(
+				g.run,
+				g.part,
+				"run it again",
+				"documents of other settings are still there after they were deleted: something else writes them",
+			)
 		}
 		if err != nil || only {
 			return deleted, err
@@ -136,8 +148,12 @@ func (c *Client) whole(ctx context.Context, prefix string, g generation, made ma
 // count is how many documents a query finds in indices.
 func (c *Client) count(ctx context.Context, indices string, query any) (int64, error) {
 	var reply countReply
-	err := c.Call(ctx, Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient,
-		Body: encode(map[string]any{"query": query})}, &reply)
+	err := c.Call(
+		ctx,
+		Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + lenient,
+			Body: encode(map[string]any{"query": query})},
+		&reply,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -208,7 +224,15 @@ func patterns(prefix string) string {
 // refresh comes as a parameter of a bulk request to each index touched, which
 // deletes a document that does not exist.
 func (c *Client) refresh(ctx context.Context, prefix string, touched []string) error {
-	err := c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: "/" + patterns(prefix) + "," + Pattern(prefix, KindRun) + "/_refresh?" + lenient}, new(refreshed))
+	err := c.Call(
+		ctx,
+		Request{
+			Op:     "refresh indices",
+			Method: http.MethodPost,
+			Path:   "/" + patterns(prefix) + "," + Pattern(prefix, KindRun) + "/_refresh?" + lenient,
+		},
+		new(refreshed),
+	)
 	var no *ForbiddenError
 	if !errors.As(err, &no) || no.Status != http.StatusForbidden {
 		return err
@@ -222,7 +246,11 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 	if body.Len() == 0 {
 		return nil
 	}
-	return c.Call(ctx, Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()}, &deletedNone{n: len(touched)})
+	return c.Call(
+		ctx,
+		Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()},
+		&deletedNone{n: len(touched)},
+	)
 }
 
 // refreshed is the reply to a refresh. It counts replicas that have no node as well.
@@ -260,7 +288,15 @@ func (r *deletedNone) whole() error {
 
 // retire deletes the documents of the run's other generations, and counts them by index.
 func (c *Client) retire(ctx context.Context, prefix string, g generation, hold holder, deleted map[string]int64) error {
-	return c.deleteFound(ctx, "delete documents of other generations", patterns(prefix), g.query(false), g.other, hold, deleted)
+	return c.deleteFound(
+		ctx,
+		"delete documents of other generations",
+		patterns(prefix),
+		g.query(false),
+		g.other,
+		hold,
+		deleted,
+	)
 }
 
 // other says that a document is of the same run, part and kind, and of another generation.
@@ -274,7 +310,14 @@ type holder func(context.Context) error
 
 // deleteFound deletes the documents that a query finds and that say themselves that they
 // are meant, and counts them by index.
-func (c *Client) deleteFound(ctx context.Context, op, indices string, query any, meant func(meaning) bool, hold holder, deleted map[string]int64) error {
+func (c *Client) deleteFound(
+	ctx context.Context,
+	op, indices string,
+	query any,
+	meant func(meaning) bool,
+	hold holder,
+	deleted map[string]int64,
+) error {
 	return c.scan(ctx, scanRequest{
 		op: op, indices: indices, query: query,
 		fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
@@ -315,7 +358,14 @@ func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold hol
 		var data []byte
 		err := hold(ctx)
 		if err == nil {
-			data, err = c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: bulkPath}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(len(todo)))
+			data, err = c.perform(
+				ctx,
+				Request{Op: op, Method: http.MethodPost, Path: bulkPath},
+				bytes.NewReader(body),
+				"application/x-ndjson",
+				"",
+				replyLimit(len(todo)),
+			)
 		}
 		var items []replyItem
 		if err == nil {
@@ -324,7 +374,11 @@ func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold hol
 			}
 			for i := 0; err == nil && i < len(todo); i++ {
 				if string(items[i].id) != todo[i].ID {
-					err = fmt.Errorf("the reply is about document %q where %q was sent", c.secrets.Hide(string(items[i].id)), todo[i].ID)
+					err = fmt.Errorf(
+						"the reply is about document %q where %q was sent",
+						c.secrets.Hide(string(items[i].id)),
+						todo[i].ID,
+					)
 				}
 			}
 			if err != nil {

@@ -106,13 +106,24 @@ func (p *pit) whole() error {
 
 // open begins a search; what it returns must be given to close.
 func (c *Client) open(ctx context.Context, r scanRequest) (p pit, err error) {
-	return p, c.Call(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient}, &p)
+	return p, c.Call(
+		ctx,
+		Request{
+			Op:     r.op,
+			Method: http.MethodPost,
+			Path:   "/" + r.indices + "/_pit?keep_alive=" + keepAlive + "&" + lenient,
+		},
+		&p,
+	)
 }
 
 // close ends a search. Without this it would go by itself, but hold deleted documents
 // until then.
 func (c *Client) close(ctx context.Context, r scanRequest, p pit) {
-	_, _ = c.once(context.WithoutCancel(ctx), Request{Op: r.op, Method: http.MethodDelete, Path: "/_pit", Body: encode(p)})
+	_, _ = c.once(
+		context.WithoutCancel(ctx),
+		Request{Op: r.op, Method: http.MethodDelete, Path: "/_pit", Body: encode(p)},
+	)
 }
 
 // scan calls f with the documents that a query finds in indices, a page at a time.
@@ -128,7 +139,10 @@ func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) e
 // pages is a scan of an open search.
 func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hit) error) error {
 	size := min(cmp.Or(r.size, pageSize), maxPage)
-	search := map[string]any{"sort": append(r.sort[:len(r.sort):len(r.sort)], map[string]string{"_shard_doc": "asc"}), "track_total_hits": false}
+	search := map[string]any{
+		"sort":             append(r.sort[:len(r.sort):len(r.sort)], map[string]string{"_shard_doc": "asc"}),
+		"track_total_hits": false,
+	}
 	if r.query != nil {
 		search["query"] = r.query
 	}
@@ -144,7 +158,15 @@ func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hi
 	next := func(ctx context.Context) (out reply) {
 		for {
 			search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
-			data, err := c.once(ctx, Request{Op: r.op, Method: http.MethodPost, Path: "/_search?allow_partial_search_results=false", Body: encode(search)})
+			data, err := c.once(
+				ctx,
+				Request{
+					Op:     r.op,
+					Method: http.MethodPost,
+					Path:   "/_search?allow_partial_search_results=false",
+					Body:   encode(search),
+				},
+			)
 			var page searchPage
 			if err == nil {
 				err = page.read(data)
@@ -233,7 +255,13 @@ func (s *shards) whole() error {
 	if len(said.Failures) > 0 {
 		why = readCause(said.Failures[0].Reason)
 	}
-	return fmt.Errorf("%d of %d shards could not answer: %s %s", max(said.Failed, said.Total-said.Successful), said.Total, why.Type, why.text())
+	return fmt.Errorf(
+		"%d of %d shards could not answer: %s %s",
+		max(said.Failed, said.Total-said.Successful),
+		said.Total,
+		why.Type,
+		why.text(),
+	)
 }
 
 // read decodes a reply; one that is not whole is an error that may pass.

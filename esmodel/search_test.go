@@ -67,7 +67,10 @@ func TestSearch(t *testing.T) {
 	instead := func(from, to string) func([]byte) []byte {
 		return func(b []byte) []byte { return bytes.Replace(b, []byte(from), []byte(to), 1) }
 	}
-	failed := instead(`"failed":0`, `"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]`)
+	failed := instead(
+		`"failed":0`,
+		`"failed":1,"failures":[{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]`,
+	)
 	tests := []struct {
 		name  string
 		size  int
@@ -78,13 +81,42 @@ func TestSearch(t *testing.T) {
 		{name: "a page of one", size: 1},
 		{name: "a last page that is full", size: 7},
 		{name: "a shard fails once", size: 3, fault: esmodeltest.Fault{Reply: failed}},
-		{name: "a shard fails always", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: failed}, want: "1 of 1 shards could not answer: circuit_breaking_exception too much"},
-		{name: "time-out", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: instead(`,"hits":{`, `,"timed_out":true,"hits":{`)}, want: "timed out"},
+		{
+			name:  "a shard fails always",
+			size:  3,
+			fault: esmodeltest.Fault{Times: -1, Reply: failed},
+			want:  "1 of 1 shards could not answer: circuit_breaking_exception too much",
+		},
+		{
+			name:  "time-out",
+			size:  3,
+			fault: esmodeltest.Fault{Times: -1, Reply: instead(`,"hits":{`, `,"timed_out":true,"hits":{`)},
+			want:  "timed out",
+		},
 		{name: "busy once", size: 3, fault: esmodeltest.Fault{Status: 429, Type: "es_rejected_execution_exception"}},
-		{name: "refused", size: 3, fault: esmodeltest.Fault{Status: 404, Type: "search_context_missing_exception", Reason: "gone"}, want: "search_context_missing_exception"},
-		{name: "no hits at all", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: func([]byte) []byte { return []byte(`{"_shards":{}}`) }}, want: "has no hits"},
-		{name: "half a reply", size: 3, fault: esmodeltest.Fault{Times: -1, Reply: func(b []byte) []byte { return b[:len(b)/2] }}, want: "cannot be read"},
-		{name: "a reply that is too long", size: 30, fault: esmodeltest.Fault{Reply: func([]byte) []byte { return bytes.Repeat([]byte(" "), maxReply+1) }}},
+		{
+			name:  "refused",
+			size:  3,
+			fault: esmodeltest.Fault{Status: 404, Type: "search_context_missing_exception", Reason: "gone"},
+			want:  "search_context_missing_exception",
+		},
+		{
+			name:  "no hits at all",
+			size:  3,
+			fault: esmodeltest.Fault{Times: -1, Reply: func([]byte) []byte { return []byte(`{"_shards":{}}`) }},
+			want:  "has no hits",
+		},
+		{
+			name:  "half a reply",
+			size:  3,
+			fault: esmodeltest.Fault{Times: -1, Reply: func(b []byte) []byte { return b[:len(b)/2] }},
+			want:  "cannot be read",
+		},
+		{
+			name:  "a reply that is too long",
+			size:  30,
+			fault: esmodeltest.Fault{Reply: func([]byte) []byte { return bytes.Repeat([]byte(" "), maxReply+1) }},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +127,12 @@ func TestSearch(t *testing.T) {
 				s.Inject(tt.fault)
 			}
 			var hits []Hit
-			n, err := Search(t.Context(), c, searchQuery("fio", tt.size), func(h Hit) error { hits = append(hits, h); return nil })
+			n, err := Search(
+				t.Context(),
+				c,
+				searchQuery("fio", tt.size),
+				func(h Hit) error { hits = append(hits, h); return nil },
+			)
 			if open := len(s.Requests("_pit")); open%2 != 0 {
 				t.Errorf("%d requests about points in time: one is still open", open)
 			}
@@ -105,13 +142,24 @@ func TestSearch(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || n != int64(len(all)) || !slices.EqualFunc(hits, all, func(a, b Hit) bool { return a.ID == b.ID && bytes.Equal(a.Source, b.Source) }) {
+			if err != nil || n != int64(len(all)) ||
+				!slices.EqualFunc(
+					hits,
+					all,
+					func(a, b Hit) bool { return a.ID == b.ID && bytes.Equal(a.Source, b.Source) },
+				) {
 				t.Errorf("%v; %d documents, %d in one page", err, n, len(all))
 			}
 		})
 	}
 	stop := errors.New("enough")
-	if n, err := Search(t.Context(), c, searchQuery("fio", 5), func(Hit) error { return stop }); !errors.Is(err, stop) || n != 1 {
+	if n, err := Search(
+		t.Context(),
+		c,
+		searchQuery("fio", 5),
+		func(Hit) error { return stop },
+	); !errors.Is(err, stop) ||
+		n != 1 {
 		t.Errorf("%d, %v", n, err)
 	}
 	if none := search(t, c, SearchRequest{Index: "absent-*,absent"}); len(none) != 0 {

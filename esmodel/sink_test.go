@@ -176,7 +176,11 @@ func TestMismatchIsFound(t *testing.T) {
 	}
 	victim := s.Docs("fio-histogram-*")[0]
 	body := `{"delete":{"_index":"` + victim.Index + `","_id":"` + victim.ID + `"}}` + "\n"
-	if err := c.Call(t.Context(), Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(body)}, nil); err != nil {
+	if err := c.Call(
+		t.Context(),
+		Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(body)},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	err = sink.Close(t.Context(), sink.End(t.Context(), testSummary(run, quanta)))
@@ -262,7 +266,11 @@ func TestFaultsWhileDeleting(t *testing.T) {
 			}
 			return 0, "", ""
 		}},
-		esmodeltest.Fault{Times: 2, Reset: true, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_search") }},
+		esmodeltest.Fault{
+			Times: 2,
+			Reset: true,
+			Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_search") },
+		},
 	)
 	if err := c.retire(t.Context(), "fio", g, free, map[string]int64{}); err != nil {
 		t.Fatal(err)
@@ -278,7 +286,14 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		return 403, "security_exception", "action [indices:data/write/delete] is unauthorized for user [u], this action is granted by the index privileges [delete,write,all]"
 	}})
 	var no *ForbiddenError
-	if err := c.retire(t.Context(), "fio", g, free, map[string]int64{}); !errors.As(err, &no) || no.Privilege != "delete" {
+	if err := c.retire(
+		t.Context(),
+		"fio",
+		g,
+		free,
+		map[string]int64{},
+	); !errors.As(err, &no) ||
+		no.Privilege != "delete" {
 		t.Errorf("%v", err)
 	}
 }
@@ -286,7 +301,14 @@ func TestFaultsWhileDeleting(t *testing.T) {
 // A user without the privilege "maintenance" refreshes by the way of bulk requests.
 func TestRefreshWithoutPrivilege(t *testing.T) {
 	s, c := standIn(t)
-	s.Inject(esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_refresh") }})
+	s.Inject(
+		esmodeltest.Fault{
+			Times:  -1,
+			Status: 403,
+			Type:   "security_exception",
+			Match:  func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_refresh") },
+		},
+	)
 	run := testRun()
 	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 9)); err != nil {
 		t.Fatal(err)
