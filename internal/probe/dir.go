@@ -2,13 +2,14 @@ package probe
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 )
 
-// Layout says what a probe does its operations to.
+// Layout describes the files of a probe.
 type Layout struct {
-	// Block is the size of a data operation in bytes; Direct does them past the cache.
+	// Block is the size of a data operation in bytes. Direct bypasses the page cache.
 	Block  int64
 	Direct bool
 	// File is the size in bytes of each of Pool small files.
@@ -18,40 +19,45 @@ type Layout struct {
 	Data int64
 }
 
-// Defaults of Layout. That of Data is twice the memory, if that is at most a quarter
-// of the space left.
+// Defaults of Layout. Data defaults to twice the memory, at most a quarter of the free
+// space.
 const (
 	DefaultBlock = 1 << 20
 	DefaultFile  = 3901
 	DefaultPool  = 3000
 )
 
-// DirConfig says how to make and use a probe's directory.
+// DirConfig configures OpenDir.
 type DirConfig struct {
-	// Name tells probes of one directory apart: the host's name, since many hosts may
-	// see the same file system.
+	// Name distinguishes the probes of one directory. It is the host's name, since many
+	// hosts may see the same file system.
 	Name string
-	// Layout: what is 0 is as prepared, or the default.
+	// Layout: a value of 0 means as prepared, or the default.
 	Layout Layout
-	// Seed decides on the places in the large file.
+	// Seed determines the offsets in the large file.
 	Seed uint64
-	// Progress is told what is being made, of how many bytes or files; it may be nil.
+	// Progress is called while files are created, with bytes or numbers of files; it may
+	// be nil.
 	Progress func(what string, done, total int64)
-	// Warn is told what people should know.
+	// Warn is called with warnings.
 	Warn func(text string)
 }
 
-// UsageError is a wish that cannot be fulfilled, and what to do about it.
+// UsageError is an invalid request and what to do about it.
 type UsageError struct{ Msg, Hint string }
 
 func (e *UsageError) Error() string { return e.Msg + "; " + e.Hint }
 
+func usagef(hint, format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...), hint}
+}
+
 // A probe's directory is DIR/.fiolat-probe.NAME. In it are
 //
 //	manifest.json   written first: what the rest was made for
-//	lock            locked while somebody works there
+//	lock            locked while a probe is running
 //	data            the large file
-//	pool/N          small files, numbered as they are made; the lowest is the oldest
+//	pool/N          small files, numbered as they are made; the lowest number is the oldest
 //	status.json     Status
 //
 // and manifest.json.tmp and status.json.tmp for a moment.
@@ -67,16 +73,16 @@ const (
 	manifestVersion = 1
 )
 
-// goodName is what may follow dirPrefix, if it is no longer than maxName. (Counted in
-// the expression, that took a tenth of the time that fiolat needs to start.)
+// goodName matches valid names. The length is checked separately, because a counted
+// repetition takes long to compile at start.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const maxName = 201
 
-// smallName is the name of a small file.
+// smallName returns the name of small file n.
 func smallName(n uint64) string { return strconv.FormatUint(1e12+n, 10)[1:] }
 
-// manifest is what manifest.json holds.
+// manifest is the content of manifest.json.
 type manifest struct {
 	Version int    `json:"fiolat_probe"`
 	Name    string `json:"name"`
@@ -85,7 +91,8 @@ type manifest struct {
 	Data    int64  `json:"data_bytes"`
 }
 
-// keptStatus is what status.json holds: the times of other blocks say nothing.
+// keptStatus is the content of status.json. Times are comparable only for the same block
+// size.
 type keptStatus struct {
 	Block  int64           `json:"block"`
 	Direct bool            `json:"direct"`

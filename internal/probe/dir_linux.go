@@ -21,34 +21,34 @@ import (
 
 const (
 	pageSize = 4096
-	// dirFlags open a directory, and never through a symlink.
+	// dirFlags open a directory, but not through a symbolic link.
 	dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	newFlags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
 )
 
-// Dir is a probe's directory; it is Files. Every name is looked up in a directory
-// that is held open, with O_NOFOLLOW, so nothing outside of it is ever reached.
+// Dir is a probe's directory. It implements Files. Every name is looked up in an open
+// directory with O_NOFOLLOW, so nothing outside of it can be reached.
 //
-// System calls are made as such: the descriptors of package os are registered with
-// the runtime's poller, which would be timed as well.
+// It makes system calls directly, because registering the descriptors of package os with
+// the runtime's poller would be timed, too.
 type Dir struct {
 	path   string // DIR
 	cfg    DirConfig
 	layout Layout
 	rng    *rand.Rand
 
-	dir, pool, lock int    // descriptors, -1 if not open
-	inode           uint64 // of the pool
-	doubt           bool
+	dir, pool, lock int      // descriptors, -1 if not open
+	inode           uint64   // of the pool
+	stale           bool     // after an error: reopen everything
 	small           []uint64 // the pool, oldest first
 	next            uint64
 	block, content  []byte
-	stat            unix.Stat_t // here, for making one takes as long as a tenth of a stat
+	stat            unix.Stat_t // reused: allocating one takes a tenth of the time of a stat
 }
 
-// OpenDir opens the probe's directory below path, and makes in it what is missing:
-// all of it the first time, what a kill left undone later. It fails with a
-// *UsageError if somebody else works there, or if what is there was made otherwise.
+// OpenDir opens the probe's directory below path and creates what is missing: everything
+// the first time, later what a kill left incomplete. It fails with a *UsageError if
+// another probe uses the directory or if it was prepared with another layout.
 func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error) {
 	d := &Dir{path: path, cfg: cfg, layout: cfg.Layout, dir: -1, pool: -1, lock: -1,
 		rng: rand.New(rand.NewPCG(cfg.Seed, 1))}
@@ -58,12 +58,13 @@ func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error
 		}
 	}()
 	if len(cfg.Name) > maxName || !goodName.MatchString(cfg.Name) {
-		return nil, &UsageError{fmt.Sprintf("%q cannot be part of a directory's name", cfg.Name), "choose one of letters, digits, '.', '-' and '_' with --host"}
+		return nil, usagef("choose a name of letters, digits, '.', '-' and '_' with --host",
+			"%q cannot be part of a directory name", cfg.Name)
 	}
 	if err = d.open(true); err != nil {
 		return nil, err
 	}
-	if err = d.settle(); err != nil {
+	if err = d.prepare(); err != nil {
 		return nil, err
 	}
 	if err = d.makeData(ctx); err != nil {
@@ -75,18 +76,21 @@ func OpenDir(ctx context.Context, path string, cfg DirConfig) (_ *Dir, err error
 	return d, nil
 }
 
-// Layout is what was settled on.
+// Layout returns the layout in use.
 func (d *Dir) Layout() Layout { return d.layout }
 
-// at names a path in an error.
+// name returns the path of a file of the directory.
+func (d *Dir) name(file string) string { return filepath.Join(d.path, dirPrefix+d.cfg.Name, file) }
+
+// at adds a path to an error.
 func (d *Dir) at(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &fs.PathError{Op: op, Path: filepath.Join(d.path, dirPrefix+d.cfg.Name, name), Err: err}
+	return &fs.PathError{Op: op, Path: d.name(name), Err: err}
 }
 
-// open opens and locks the directory, made if that is wanted.
+// open opens and locks the directory, creating it if create is set.
 func (d *Dir) open(create bool) error {
 	top, err := unix.Open(d.path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -107,7 +111,8 @@ func (d *Dir) open(create bool) error {
 		return d.at("stat", "", err)
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return &UsageError{fmt.Sprintf("%s belongs to user %d", filepath.Join(d.path, name), st.Uid), "probe as that user, or under another name with --host"}
+		return usagef("probe as that user, or under another name with --host",
+			"%s belongs to user %d", filepath.Join(d.path, name), st.Uid)
 	}
 	if create {
 		if err = d.ours(); err != nil {
@@ -127,14 +132,14 @@ func (d *Dir) open(create bool) error {
 	}
 	if err = unix.Fstat(d.pool, &st); err == nil && d.inode != 0 && d.inode != st.Ino {
 		d.inode = st.Ino
-		return d.scanPool() // it was made anew behind our back
+		return d.scanPool() // it was replaced meanwhile
 	}
 	d.inode = st.Ino
 	return d.at("stat", poolName, err)
 }
 
-// ours fails if there is something in the directory and no manifest: we did not
-// make it. What comes before the manifest may be there.
+// ours fails if the directory holds files but no manifest: then no probe created it.
+// Files that are created before the manifest are allowed.
 func (d *Dir) ours() error {
 	if _, err := d.read(manifestName); !errors.Is(err, unix.ENOENT) {
 		return err
@@ -156,13 +161,14 @@ func (d *Dir) ours() error {
 				}
 			}
 		}
-		return &UsageError{fmt.Sprintf("%s holds %q and no manifest: it is not ours", filepath.Join(d.path, dirPrefix+d.cfg.Name), n), "choose another name with --host, or look who made it"}
+		return usagef("choose another name with --host, or find out who created it",
+			"%s contains %q and no manifest: no probe created it", d.name(""), n)
 	}
 	return nil
 }
 
-// takeLock keeps other probes out for as long as we live. Over NFS an exclusive lock
-// needs a file open for writing; elsewhere that would be in the way of a read-only
+// takeLock excludes other probes while this process lives. Over NFS an exclusive lock
+// needs a file that is open for writing; elsewhere such a file would prevent a read-only
 // remount.
 func (d *Dir) takeLock(create bool) error {
 	for _, flags := range []int{unix.O_RDONLY, unix.O_RDWR} {
@@ -179,27 +185,30 @@ func (d *Dir) takeLock(create bool) error {
 			return nil
 		case errors.Is(err, unix.EWOULDBLOCK):
 			unix.Close(fd) //nolint:errcheck // nothing was written
-			return &UsageError{fmt.Sprintf("%s is being probed already", filepath.Join(d.path, dirPrefix+d.cfg.Name)), "end the other probe, or choose another name with --host"}
+			return usagef("stop the other probe, or choose another name with --host",
+				"%s is already being probed", d.name(""))
 		case errors.Is(err, unix.EBADF):
 			unix.Close(fd) //nolint:errcheck // nothing was written
 			continue
 		default: // a file system without locks
 			d.lock = fd
-			d.cfg.Warn(fmt.Sprintf("%s: this file system has no locks (%v): see to it that nobody else probes there under the name %s", d.path, err, d.cfg.Name))
+			d.cfg.Warn(fmt.Sprintf("%s: this file system has no locks (%v): "+
+				"make sure that no other probe uses the name %s there", d.path, err, d.cfg.Name))
 			return nil
 		}
 	}
 	return d.at("lock", lockName, unix.EBADF)
 }
 
-// settle compares what is wanted with the manifest, or makes that.
-func (d *Dir) settle() error {
+// prepare compares the layout with the manifest, or writes the manifest.
+func (d *Dir) prepare() error {
 	l := &d.layout
 	if l.Block == 0 {
 		l.Block = DefaultBlock
 	}
 	if l.Data > 0 && l.Data < l.Block {
-		return &UsageError{fmt.Sprintf("blocks of %d bytes do not fit into a file of %d", l.Block, l.Data), "choose a smaller --block or a larger --size"}
+		return usagef("choose a smaller --block or a larger --size",
+			"blocks of %d bytes do not fit into a file of %d", l.Block, l.Data)
 	}
 	l.Data -= l.Data % l.Block
 	var m manifest
@@ -226,30 +235,35 @@ func (d *Dir) settle() error {
 		return err
 	default:
 		if err = json.Unmarshal(b, &m); err != nil || m.Version != manifestVersion || m.File < 1 || m.Pool < 1 || m.Data < 1 {
-			return &UsageError{fmt.Sprintf("%s is not a manifest of this version", filepath.Join(d.path, dirPrefix+d.cfg.Name, manifestName)), "remove what was made, with --cleanup of the version that made it"}
+			return usagef("run --cleanup of the version that created it",
+				"%s is not a manifest of this version", d.name(manifestName))
 		}
 		for _, c := range []struct {
 			what      string
 			want, has int64
 		}{{"small files of bytes", l.File, m.File}, {"small files", int64(l.Pool), int64(m.Pool)}, {"bytes in the large file", l.Data, m.Data}} {
 			if c.want != 0 && c.want != c.has {
-				return &UsageError{fmt.Sprintf("%s was prepared otherwise: %s: %d, not %d", filepath.Join(d.path, dirPrefix+d.cfg.Name), c.what, c.has, c.want), "leave that flag out, or --cleanup first"}
+				return usagef("omit that flag, or run --cleanup first",
+					"%s was prepared with other settings: %s: %d, not %d", d.name(""), c.what, c.has, c.want)
 			}
 		}
 		l.File, l.Pool, l.Data = m.File, m.Pool, m.Data
 	}
 	if l.Block > l.Data {
-		return &UsageError{fmt.Sprintf("blocks of %d bytes do not fit into a file of %d", l.Block, l.Data), "choose a smaller --block or a larger --size"}
+		return usagef("choose a smaller --block or a larger --size",
+			"blocks of %d bytes do not fit into a file of %d", l.Block, l.Data)
 	}
 	if l.Direct && l.Block%pageSize != 0 {
-		return &UsageError{fmt.Sprintf("--direct with blocks of %d bytes", l.Block), fmt.Sprintf("choose a multiple of %d", pageSize)}
+		return usagef(fmt.Sprintf("choose a multiple of %d", pageSize),
+			"--direct with blocks of %d bytes", l.Block)
 	}
 	if memory := memorySize(); l.Data < 2*memory && !l.Direct {
-		d.cfg.Warn(fmt.Sprintf("%s: the large file has %d MiB, less than twice the memory (%d MiB): reads are mostly of the cache, and say little of the file system; give --size, or --direct",
+		d.cfg.Warn(fmt.Sprintf("%s: the large file has %d MiB, less than twice the memory (%d MiB): "+
+			"most reads come from the page cache and say little about the file system; pass --size or --direct",
 			d.path, l.Data>>20, memory>>20))
 	}
 	if d.block, err = unix.Mmap(-1, 0, int(l.Block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
-		return fmt.Errorf("a block of %d bytes: %w", l.Block, err) // mapped, for O_DIRECT needs whole pages
+		return fmt.Errorf("a block of %d bytes: %w", l.Block, err) // mapped, because O_DIRECT needs whole pages
 	}
 	d.fill(d.block)
 	d.content = make([]byte, l.File)
@@ -257,7 +271,7 @@ func (d *Dir) settle() error {
 	return nil
 }
 
-// sizeData decides on the size of the large file.
+// sizeData determines the size of the large file.
 func (d *Dir) sizeData() error {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(d.dir, &st); err != nil {
@@ -270,12 +284,14 @@ func (d *Dir) sizeData() error {
 	}
 	l.Data -= l.Data % l.Block
 	if l.Data < l.Block || l.Data+int64(l.Pool)*max(l.File, pageSize) > free {
-		return &UsageError{fmt.Sprintf("%s: %d MiB are free: not enough for a large file of %d MiB and %d small ones", d.path, free>>20, l.Data>>20, l.Pool), "choose a smaller --size or --pool, or make room"}
+		return usagef("choose a smaller --size or --pool, or free some space",
+			"%s: %d MiB are free: too little for a large file of %d MiB and %d small ones",
+			d.path, free>>20, l.Data>>20, l.Pool)
 	}
 	return nil
 }
 
-// makeData writes what is missing of the large file, and drops it from the cache.
+// makeData writes the missing part of the large file and drops it from the page cache.
 func (d *Dir) makeData(ctx context.Context) error {
 	fd, err := unix.Openat(d.dir, dataName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -306,7 +322,7 @@ func (d *Dir) makeData(ctx context.Context) error {
 	if d.layout.Direct {
 		fd, err := unix.Openat(d.dir, dataName, unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.EINVAL) {
-			return &UsageError{d.path + ": this file system has no direct I/O", "leave --direct out"}
+			return &UsageError{d.path + ": this file system has no direct I/O", "omit --direct"}
 		} else if err != nil {
 			return d.at("open", dataName, err)
 		}
@@ -315,8 +331,8 @@ func (d *Dir) makeData(ctx context.Context) error {
 	return nil
 }
 
-// onlyOurs says whether what is open is a file of ours under this one name: a hard link
-// that somebody planted leads to a file of its owner's. It is left in d.stat.
+// onlyOurs fails unless fd is a regular file of this user with a single name: a planted
+// hard link would lead to another file. The result of fstat is left in d.stat.
 func (d *Dir) onlyOurs(fd int) error {
 	switch err := unix.Fstat(fd, &d.stat); {
 	case err != nil:
@@ -331,10 +347,10 @@ func (d *Dir) onlyOurs(fd int) error {
 	return nil
 }
 
-var errLinked = errors.New("it has another name as well, by a hard link that we did not make; it is left alone")
+var errLinked = errors.New("it has a second name, a hard link that the probe did not create; it is left alone")
 
-// scanPool takes the small files that are there into the pool. The last one may be
-// half written, if we were killed.
+// scanPool adds the existing small files to the pool. After a kill the last one may be
+// incomplete.
 func (d *Dir) scanPool() error {
 	names, err := list(d.pool)
 	if err != nil {
@@ -345,7 +361,7 @@ func (d *Dir) scanPool() error {
 		if n, ours := smallNumber(name); ours {
 			d.small = append(d.small, n)
 		} else {
-			d.cfg.Warn(fmt.Sprintf("%s: %q is not ours, and is left alone", filepath.Join(d.path, dirPrefix+d.cfg.Name, poolName), name))
+			d.cfg.Warn(fmt.Sprintf("%s: %q was not created by the probe and is left alone", d.name(poolName), name))
 		}
 	}
 	slices.Sort(d.small)
@@ -363,13 +379,13 @@ func (d *Dir) scanPool() error {
 	return nil
 }
 
-// smallNumber is the number in the name of a small file.
+// smallNumber returns the number in the name of a small file.
 func smallNumber(name string) (n uint64, ours bool) {
 	n, err := strconv.ParseUint(name, 10, 64)
 	return n, err == nil && smallName(n) == name
 }
 
-// makePool makes as many small files as there are to be.
+// makePool creates the missing small files.
 func (d *Dir) makePool(ctx context.Context) (err error) {
 	if err = d.scanPool(); err != nil {
 		return err
@@ -397,7 +413,7 @@ func (d *Dir) progress(what string, done, total int64) {
 	}
 }
 
-// remove removes the i-th of the pool.
+// remove removes file i of the pool.
 func (d *Dir) remove(i int) error {
 	if err := unix.Unlinkat(d.pool, smallName(d.small[i]), 0); err != nil {
 		return d.at("remove", filepath.Join(poolName, smallName(d.small[i])), err)
@@ -406,10 +422,10 @@ func (d *Dir) remove(i int) error {
 	return nil
 }
 
-// Ready opens everything anew after an error: a file system that comes back, at the
-// same path, is another one.
+// Ready reopens everything after an error: what comes back at the same path is another
+// file system.
 func (d *Dir) Ready() error {
-	if !d.doubt {
+	if !d.stale {
 		return nil
 	}
 	d.close()
@@ -417,14 +433,14 @@ func (d *Dir) Ready() error {
 		d.close()
 		return err
 	}
-	d.doubt = false
+	d.stale = false
 	return nil
 }
 
-// Do does one operation. What is timed is all that it takes, from the look-up of the
-// name to the close, which over NFS is when data goes to the server.
+// Do performs one operation. It times everything from the name lookup to the close,
+// which over NFS sends data to the server.
 func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
-	var name string // made before the clock runs: it takes as long as a tenth of a stat
+	var name string // built before the clock starts: it takes a tenth of the time of a stat
 	if len(d.small) > 0 {
 		name = smallName(d.small[0])
 	}
@@ -461,7 +477,7 @@ func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
 		err = d.at(op.String(), filepath.Join(poolName, name), err)
 	}
 	if err != nil {
-		d.doubt = true
+		d.stale = true
 	}
 	return at, took, err
 }
@@ -471,7 +487,7 @@ func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
 	flags := unix.O_RDONLY
 	if op == Write {
 		flags = unix.O_WRONLY
-		for i := 0; i+8 <= len(d.block); i += pageSize { // or storage that finds duplicates would find many
+		for i := 0; i+8 <= len(d.block); i += pageSize { // defeats deduplication
 			binary.NativeEndian.PutUint64(d.block[i:], d.rng.Uint64())
 		}
 	}
@@ -483,7 +499,7 @@ func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
 	if err != nil {
 		return at, time.Since(at), d.at("open", dataName, err)
 	}
-	var check time.Duration // is not part of the operation
+	var check time.Duration // not part of the operation
 	if op == Read {
 		err = readAll(fd, d.block, offset)
 	} else {
@@ -499,7 +515,7 @@ func (d *Dir) data(op Operation) (at time.Time, took time.Duration, err error) {
 	return at, time.Since(at) - check, d.at(op.String(), dataName, err)
 }
 
-// create adds a file to the pool. One that is there already is not ours.
+// create adds a file to the pool. It never opens an existing one.
 func (d *Dir) create() (took time.Duration, err error) {
 	n := d.next
 	d.next++
@@ -517,7 +533,7 @@ func (d *Dir) create() (took time.Duration, err error) {
 	if err != nil && unix.Unlinkat(d.pool, name, 0) == nil {
 		return took, d.at("create", filepath.Join(poolName, name), err)
 	}
-	d.small = append(d.small, n) // also if it is half written and will not go now
+	d.small = append(d.small, n) // even if it is incomplete and cannot be removed now
 	return took, d.at("create", filepath.Join(poolName, name), err)
 }
 
@@ -542,7 +558,7 @@ func (d *Dir) Keep(status []byte) error {
 	return d.replace(statusName, b)
 }
 
-// Kept is the status stored last, if it is of the same operations.
+// Kept returns the last stored status if its operations had the same block size.
 func (d *Dir) Kept() []byte {
 	b, err := d.read(statusName)
 	var k keptStatus
@@ -552,7 +568,7 @@ func (d *Dir) Kept() []byte {
 	return k.Status
 }
 
-// Close ends the use of the directory; what is in it stays.
+// Close closes the directory and leaves its files in place.
 func (d *Dir) Close() error {
 	d.close()
 	return unix.Munmap(d.block)
@@ -567,10 +583,10 @@ func (d *Dir) close() {
 	}
 }
 
-// read reads a file of ours.
+// read reads a file of the directory.
 func (d *Dir) read(name string) ([]byte, error) { return readFile(d.dir, name, d.at) }
 
-// replace writes a file beside the old one, and then puts it in its place.
+// replace writes a temporary file and renames it over the old one.
 func (d *Dir) replace(name string, content []byte) error {
 	temp := name + tempSuffix
 	if err := unix.Unlinkat(d.dir, temp, 0); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -593,7 +609,7 @@ func (d *Dir) replace(name string, content []byte) error {
 	return d.at("write", name, err)
 }
 
-// fill makes bytes that no file system can compress.
+// fill fills b with bytes that cannot be compressed.
 func (d *Dir) fill(b []byte) {
 	for ; len(b) >= 8; b = b[8:] {
 		binary.NativeEndian.PutUint64(b, d.rng.Uint64())
@@ -603,13 +619,13 @@ func (d *Dir) fill(b []byte) {
 	}
 }
 
-// Cleanup removes what probes of that name made below path, and returns what it
-// found there beside, which stays. It fails with a *UsageError while one is at work.
+// Cleanup removes what probes of that name created below path, and returns the names of
+// other files, which stay. It fails with a *UsageError while a probe is running.
 func Cleanup(path, name string) (foreign []string, err error) {
 	d := &Dir{path: path, cfg: DirConfig{Name: name, Warn: func(string) {}}, dir: -1, pool: -1, lock: -1}
 	defer d.close()
 	if err = d.open(false); err != nil {
-		// A kill may have come between two of the first steps.
+		// A probe may have been killed during its first steps.
 		if d.dir < 0 || !errors.Is(err, unix.ENOENT) {
 			return nil, err
 		}
@@ -639,7 +655,7 @@ func Cleanup(path, name string) (foreign []string, err error) {
 	if names, err = list(d.dir); err != nil {
 		return foreign, d.at("read", "", err)
 	}
-	// The manifest after all that it is about; the lock alone says nothing.
+	// The manifest goes after the files it describes, and the lock last.
 	known := []string{dataName, statusName, statusName + tempSuffix, manifestName + tempSuffix, manifestName, lockName}
 	for _, n := range names {
 		if !slices.Contains(known, n) && n != poolName {
@@ -648,10 +664,10 @@ func Cleanup(path, name string) (foreign []string, err error) {
 	}
 	for _, n := range known {
 		if n == manifestName && len(foreign) > 0 {
-			continue // the directory stays, and stays ours
+			continue // the directory stays a probe's
 		}
 		if n == lockName && d.lock >= 0 {
-			unix.Close(d.lock) //nolint:errcheck // over NFS and FUSE an open file would stay under another name
+			unix.Close(d.lock) //nolint:errcheck // over NFS and FUSE an open file would be renamed and stay
 			d.lock = -1
 		}
 		if err = unix.Unlinkat(d.dir, n, 0); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -669,8 +685,8 @@ func Cleanup(path, name string) (foreign []string, err error) {
 	return nil, d.at("remove", "", unix.Unlinkat(top, dirPrefix+name, unix.AT_REMOVEDIR))
 }
 
-// ReadStatus reads what probes left below path, by their name. It waits for the
-// file system for as long as that takes.
+// ReadStatus returns the statuses of all probes below path by name. It blocks while the
+// file system hangs.
 func ReadStatus(path string) (_ map[string]*Status, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -711,9 +727,9 @@ func ReadStatus(path string) (_ map[string]*Status, err error) {
 	return out, nil
 }
 
-// list are the names in a directory that is open.
+// list returns the names in an open directory, sorted.
 func list(dir int) ([]string, error) {
-	fd, err := unix.Openat(dir, ".", dirFlags, 0) // with a position of its own
+	fd, err := unix.Openat(dir, ".", dirFlags, 0) // with its own offset
 	if err != nil {
 		return nil, err
 	}
@@ -724,7 +740,7 @@ func list(dir int) ([]string, error) {
 	return names, err
 }
 
-// readFile reads a small file; one of more than 1 MiB is not ours.
+// readFile reads up to 1 MiB of a file.
 func readFile(dir int, name string, at func(op, name string, err error) error) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -152,7 +152,8 @@ func TestCleanup(t *testing.T) {
 			t.Fatal(err)
 		}
 		var busy *UsageError
-		if _, err := Cleanup(dir, "h"); !errors.As(err, &busy) || !strings.Contains(err.Error(), "being probed already") {
+		_, err := Cleanup(dir, "h")
+		if !errors.As(err, &busy) || !strings.Contains(err.Error(), "already being probed") {
 			t.Errorf("clean-up beside a probe at work: %v", err)
 		}
 		d.close()
@@ -226,7 +227,7 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.close()
-		}, "prepared otherwise: small files: 5, not 20"},
+		}, "with other settings: small files: 5, not 20"},
 		{"a manifest that is none", func(t *testing.T, dir string) {
 			openDir(t, dir).close()
 			os.WriteFile(filepath.Join(dir, own, manifestName), []byte("{}"), 0o600)
@@ -236,11 +237,11 @@ func TestRefusals(t *testing.T) {
 			l := small
 			l.Data = 1 << 60
 			_, err := OpenDir(context.Background(), dir, DirConfig{Name: "h", Layout: l, Warn: func(string) {}})
-			if err == nil || !strings.Contains(err.Error(), "are free: not enough") {
+			if err == nil || !strings.Contains(err.Error(), "are free: too little") {
 				t.Error(err)
 			}
 			openDir(t, dir) // stays locked
-		}, "being probed already"},
+		}, "already being probed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

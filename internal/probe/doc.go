@@ -1,18 +1,16 @@
-// Package probe measures what users feel of a file system: small operations at a
-// fixed pace, each timed by itself, compared with how long they usually take. The
-// method is that of Kunkel and others, "Tracking User-Perceived I/O Slowdown via
+// Package probe measures the slowdown of a file system as users perceive it: small
+// operations at a fixed pace, each timed separately and compared with its usual time.
+// The method is that of Kunkel and others, "Tracking User-Perceived I/O Slowdown via
 // Probing" (2019).
 //
-//	probe.go      operations, samples, settings; a process with all its targets
+//	probe.go      operations, samples, settings; Run for all targets
 //	schedule.go   one target: a fixed schedule, and operations that may never end
-//	stats.go      what is usual, and how much slower it is than that
+//	stats.go      usual times and slowdowns
 //	dir_linux.go  the files of a target: manifest, large file, pool, clean-up
-//	status.go     what a probe leaves in its directory for others to read
+//	status.go     the status file in a probe's directory
 //
-// The package refuses to touch anything outside of the directory it made, to
-// follow symlinks, to write over files that are not its own, and to start a second
-// operation on a file system that has not ended the first. It never waits for an
-// operation: what hangs is reported as lasting at least so long.
-//
-// It is called by fiolat probe; esmodel makes its documents. It prints nothing.
+// The package touches nothing outside of the directory that it made, follows no
+// symbolic links, overwrites no files of others, and starts no second operation on a
+// file system that has not finished the first. It never waits for an operation: one
+// that hangs is reported with a lower bound of its time. It prints nothing.
 package probe

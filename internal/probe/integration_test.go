@@ -58,7 +58,7 @@ func realTarget(path string, seed uint64) *Target {
 }
 
 // A FUSE file system whose server is stopped: the other target keeps its schedule,
-// the hung one gives growing samples, and answers again when the server goes on.
+// the hung one gives growing samples, and responds again when the server goes on.
 func TestStoppedServer(t *testing.T) {
 	below, mounted, other := t.TempDir(), t.TempDir(), t.TempDir()
 	server := bindfs(t, below, mounted)
@@ -94,7 +94,8 @@ func TestStoppedServer(t *testing.T) {
 		t.Errorf("the hang of 4 s ended as %+v; samples of it: %v", end, growing)
 	}
 	said := strings.Join(r.changes, "\n")
-	if !strings.Contains(said, mounted+": hangs: a "+end.Op.String()) || !strings.Contains(said, "answers again: the "+end.Op.String()) || timed && strings.Contains(said, other) {
+	if !strings.Contains(said, mounted+": hangs: a "+end.Op.String()) ||
+		!strings.Contains(said, "responds again: the "+end.Op.String()) || timed && strings.Contains(said, other) {
 		t.Errorf("said\n%s", said)
 	}
 	last := r.samples[mounted][len(r.samples[mounted])-1]

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Operation is one of those that make a round, in this order.
+// Operation is one of the operations of a round, in this order.
 type Operation int
 
 // The operations: two on blocks of a large file, four on small files.
@@ -23,49 +23,48 @@ const (
 	Stat
 	SmallRead
 	Delete
-	Operations // how many there are
+	Operations // their number
 )
 
 var operationNames = [Operations]string{"read", "write", "create", "stat", "small-read", "delete"}
 
 func (o Operation) String() string { return operationNames[o] }
 
-// ErrSkipped is an operation that was not due: no file would be left to read, or
-// the pool would grow or shrink without end, since its counterpart fails.
+// ErrSkipped is returned for an operation that was not tried: there is no file left to
+// read, or the pool would grow or shrink without bound because its counterpart fails.
 var ErrSkipped = errors.New("not due")
 
-// Files are what the operations of one target are done to. No two methods run at
-// the same time.
+// Files are the files of one target. Its methods are never called concurrently.
 type Files interface {
-	// Ready comes before each round and is not timed.
+	// Ready is called before each round and is not timed.
 	Ready() error
-	// Do does an operation, and times the system calls that make it.
+	// Do performs an operation and times its system calls.
 	Do(op Operation) (at time.Time, took time.Duration, err error)
-	// Keep stores what ReadStatus reads.
+	// Keep stores a status for ReadStatus.
 	Keep(status []byte) error
-	// Kept is what was stored last, perhaps by another process; nil if nothing.
+	// Kept returns the last stored status, possibly of another process, or nil.
 	Kept() []byte
 	Close() error
 }
 
-// Sample is the outcome of one operation, or word of one that is still under way.
+// Sample is the result of one operation, or of one that is still running.
 type Sample struct {
 	Op Operation
-	// At is when it began. Of one AtLeast it is when the next round was due.
+	// At is its start; if AtLeast, the time at which the next round was due.
 	At time.Time
-	// Late is by how much its round began later than it was due.
+	// Late is the delay of the start of its round.
 	Late time.Duration
 	Took time.Duration
-	// AtLeast says that the operation has not ended, and took Took until At.
+	// AtLeast is true if the operation was still running at At, after Took.
 	AtLeast bool
-	// Err is why it failed, ErrSkipped if it was not tried.
+	// Err is the error, ErrSkipped if it was not tried.
 	Err error
-	// Expected is the usual time in ns before this sample, 0 if not known yet, and
-	// Slowdown Took by Expected.
+	// Expected is the usual time in ns before this sample, 0 if unknown. Slowdown is
+	// Took / Expected.
 	Expected, Slowdown float64
 }
 
-// ErrorName is the errno's name, ENOSPC, or what else names an error.
+// ErrorName returns the name of an errno, such as ENOSPC, or another short name.
 func ErrorName(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -80,80 +79,81 @@ func ErrorName(err error) string {
 	return "OTHER"
 }
 
-// State says how a target does.
+// State is the state of a target.
 type State string
 
-// The states, from good to bad.
+// The states, from best to worst.
 const (
-	StatePreparing State = "preparing" // its files are being made
-	StateLearning  State = "learning"  // too few samples to say what is usual
+	StatePreparing State = "preparing" // its files are being created
+	StateLearning  State = "learning"  // too few samples for a usual time
 	StateQuiet     State = "quiet"
 	StateSlow      State = "slow"
 	StateVerySlow  State = "very slow"
-	StateFailing   State = "failing" // an operation only failed in the interval
-	StateHung      State = "hung"    // an operation has been under way for longer than the deadline
+	StateFailing   State = "failing" // some operation failed each time in the interval
+	StateHung      State = "hung"    // an operation has been running for longer than the deadline
 )
 
-// verdict says whether users suffer; not known while the target is prepared or learned.
+// verdict reports whether users are affected; unknown while preparing or learning.
 func (s State) verdict() (bad, known bool) {
 	return s != StateQuiet, s != StatePreparing && s != StateLearning && s != ""
 }
 
-// Config says how to probe.
+// Config configures Run.
 type Config struct {
-	// Every is the time between the beginnings of two rounds.
+	// Every is the time between the starts of two rounds.
 	Every time.Duration
-	// Deadline is how long an operation may take before the target counts as hung.
+	// Deadline is the time after which a running operation makes the target hung.
 	Deadline time.Duration
-	// Interval is the time between two reports; they lie on its multiples since 1970.
+	// Interval is the time between two reports, which are aligned to its multiples since
+	// 1970.
 	Interval time.Duration
-	// Window makes the usual time the median of that long instead of all samples.
+	// Window, if set, limits the usual time to the median of that period.
 	Window time.Duration
-	// Baseline gives usual times instead, by target.
+	// Baseline, if set, gives the usual times, by target.
 	Baseline Baseline
-	// Slow and VerySlow are slowdowns from which on the state is that.
+	// Slow and VerySlow are the thresholds of these states, as slowdowns.
 	Slow, VerySlow float64
 
-	// OnSample and OnReport get everything, from several goroutines at a time. A
-	// schedule waits for them, so they must not.
+	// OnSample and OnReport are called for all samples and reports, concurrently. They
+	// must not block, because the schedule waits for them.
 	OnSample func(t *Target, s *Sample)
 	OnReport func(r *Report)
-	// OnChange gets what people should know, a line each.
+	// OnChange is called with messages for users, one line each.
 	OnChange func(t *Target, text string)
 }
 
-// Grace is how long the end of Run waits for operations that are under way.
+// Grace is how long Run waits at its end for running operations.
 const Grace = 2 * time.Second
 
 // Target is a file system that is probed.
 type Target struct {
-	// Path names it.
+	// Path identifies the target.
 	Path string
-	// Open makes its files ready; it may take its time.
+	// Open prepares its files, which may take long.
 	Open func(context.Context) (Files, error)
 
 	cfg   *Config
-	state chan []byte // to be kept, the newest only
+	state chan []byte // to be stored, only the newest
 
-	mu     sync.Mutex // guards what follows, and the statistics
-	phase  State      // preparing, learning (at work), failing (could not be opened)
+	mu     sync.Mutex // guards the following fields and the statistics
+	phase  State      // preparing, learning (running), failing (could not be opened)
 	series [Operations]*Series
-	failed [Operations]string // the error that was reported last, "" if it works
+	failed [Operations]string // the error reported last, "" if it succeeds
 	hung   *Hang
-	now    counts // of this interval, and
+	now    counts // of this interval
 	events [Operations]opCounts
-	total  counts // before it, and
+	total  counts // of earlier intervals
 	errors [Operations]map[string]int64
-	worst  State // as of the last report, and
-	all    float64
+	worst  State   // of the last report
+	all    float64 // of the last report
 	last   [Operations][3]Window
-	bad    bool      // as of the last Change,
-	was    time.Time // from then on;
-	differ int       // reports in a row that say otherwise,
-	since  time.Time // from then on
+	bad    bool      // of the last Change
+	was    time.Time // when bad began to hold
+	differ int       // consecutive reports that contradict bad
+	since  time.Time // start of the first of these
 }
 
-// Hang is an operation that has been under way for longer than the deadline.
+// Hang is an operation that has been running for longer than the deadline.
 type Hang struct {
 	Op    Operation
 	Since time.Time
@@ -161,8 +161,8 @@ type Hang struct {
 
 type counts struct{ Rounds, Late, Missed int64 }
 
-// Run probes until ctx ends, and then waits for Grace at most. Targets that cannot
-// be opened are left out and named in the error; without any left it returns.
+// Run probes until ctx ends, and then waits for at most Grace. Targets that cannot be
+// opened are skipped and named in the error. Without any other target Run returns.
 func Run(ctx context.Context, cfg Config, targets []*Target) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(targets))
@@ -176,7 +176,7 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 		wg.Go(func() {
 			files, err := t.Open(ctx)
 			if err == nil && ctx.Err() != nil {
-				_ = files.Close() // nobody waits for samples any more
+				_ = files.Close() // too late for samples
 				return
 			}
 			if err != nil {
@@ -188,7 +188,7 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 				}
 				return
 			}
-			// Targets take turns, so that none is in another's way.
+			// The targets' rounds are staggered so that they do not disturb each other.
 			t.schedule(ctx, files, time.Now().Add(cfg.Every*time.Duration(i)/time.Duration(len(targets))))
 		})
 	}
@@ -206,7 +206,7 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 		case <-ctx.Done():
 			select {
 			case <-all:
-			case <-time.After(Grace + Grace/4): // one that hangs in Open
+			case <-time.After(Grace + Grace/4): // a target hangs in Open
 				return nil
 			}
 		}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// event is what the goroutine that does the operations says to the one that keeps
-// the schedule.
+// event is a message from the goroutine that performs the operations to the schedule.
 type event struct {
 	kind   eventKind
 	op     Operation
@@ -20,24 +19,23 @@ type event struct {
 type eventKind int
 
 const (
-	begins  eventKind = iota // an operation begins now
-	ended                    // it ended: a sample
-	through                  // so did the round
+	begins  eventKind = iota // an operation starts
+	ended                    // it ended, with a sample
+	through                  // the round ended
 	closed                   // the files are closed
 )
 
-// schedule starts a round at each due time, start + n x Every, and never waits for
-// one. While a round is under way the next ones become due all the same: one that
-// can begin within half of its slot begins late, the others are missed.
+// schedule starts a round at each due time, start + n x Every, and never waits for one.
+// Rounds become due even while another one is running: a round that can start within
+// half of its slot starts late, the others are missed.
 //
-// A due time at which an operation has been under way for Every or longer gives a
-// sample of it: it takes at least so long. So a hang of a minute is samples of 1, 2,
-// ... 60 s, as many as there would have been without it; counting it once would hide
-// it from every percentile ("coordinated omission"; HdrHistogram's correction adds
-// the same values, after the fact).
+// At each due time at which an operation has been running for Every or longer, there is
+// a sample with that time as a lower bound. A hang of a minute thus gives samples of 1,
+// 2, ... 60 s, as many as without the hang. Counted once, it would be invisible in every
+// percentile (coordinated omission; HdrHistogram's correction adds the same values).
 //
-// The operations are done by a goroutine of their own, which a hung file system may
-// hold for ever.
+// The operations run in a goroutine of their own, which a hung file system may block
+// forever.
 func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	t.mu.Lock()
 	t.phase = StateLearning
@@ -55,9 +53,9 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	deadline.Stop()
 	var (
 		busy    bool
-		op      Operation // under way if busy
+		op      Operation // running if busy
 		since   time.Time
-		pending time.Time // a due round that has not begun
+		pending time.Time // a due round that has not started
 		done    = ctx.Done()
 		grace   <-chan time.Time
 	)
@@ -127,52 +125,52 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 	}
 }
 
-// work does the operations of rounds until there are no more, then closes the files.
+// work performs the operations of the rounds, and then closes the files.
 func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- event, gone <-chan struct{}) {
-	say := func(e event) {
+	send := func(e event) {
 		select {
 		case events <- e:
-		case <-gone: // long after: nobody waits for this one any more
+		case <-gone: // the schedule has ended
 		}
 	}
-	// keep stores a status if there is a new one. It makes a file, and is under way as
-	// the making of a file is.
+	// keep stores the status if there is a new one. It counts as a create operation,
+	// because it creates a file.
 	keep := func() (err error) {
 		select {
 		case status := <-t.state:
-			say(event{kind: begins, op: Create})
+			send(event{kind: begins, op: Create})
 			err = files.Keep(status)
 		default:
 		}
 		return err
 	}
 	for late := range rounds {
-		say(event{kind: begins, op: Read})
+		send(event{kind: begins, op: Read})
 		err := files.Ready()
 		for op := range Operations {
-			say(event{kind: begins, op: op})
+			send(event{kind: begins, op: op})
 			s := Sample{Op: op, At: time.Now(), Err: err}
 			if err == nil {
 				s.At, s.Took, s.Err = files.Do(op)
 			}
 			s.Late = late
-			say(event{kind: ended, sample: s})
+			send(event{kind: ended, sample: s})
 		}
 		if err == nil {
 			err = keep()
 		} else {
-			err = nil // said already
+			err = nil // already reported
 		}
-		say(event{kind: through, err: err})
+		send(event{kind: through, err: err})
 	}
 	if err := files.Keep(t.kept(time.Now())); err != nil {
 		t.cfg.OnChange(t, fmt.Sprintf("its status could not be stored: %v", err))
 	}
 	_ = files.Close()
-	say(event{kind: closed})
+	send(event{kind: closed})
 }
 
-// began counts a round.
+// began counts a started round.
 func (t *Target) began(late time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +186,7 @@ func (t *Target) missed() {
 	t.now.Missed++
 }
 
-// sample takes a sample into the statistics and hands it on.
+// sample adds a sample to the statistics and passes it on.
 func (t *Target) sample(s Sample) {
 	t.mu.Lock()
 	series, n := t.series[s.Op], &t.events[s.Op]
@@ -226,16 +224,18 @@ func (t *Target) hang(h *Hang) {
 	t.mu.Lock()
 	t.hung = h
 	t.mu.Unlock()
-	t.cfg.OnChange(t, fmt.Sprintf("hangs: a %s has been under way for %v", h.Op, time.Since(h.Since).Round(time.Millisecond)))
+	took := time.Since(h.Since).Round(time.Millisecond)
+	t.cfg.OnChange(t, fmt.Sprintf("hangs: a %s has been running for %v", h.Op, took))
 }
 
-// recover ends a hang, if there is one.
+// recover ends a hang, if any.
 func (t *Target) recover(op Operation) {
 	t.mu.Lock()
 	h := t.hung
 	t.hung = nil
 	t.mu.Unlock()
 	if h != nil {
-		t.cfg.OnChange(t, fmt.Sprintf("answers again: the %s came to an end after %v", op, time.Since(h.Since).Round(time.Millisecond)))
+		took := time.Since(h.Since).Round(time.Millisecond)
+		t.cfg.OnChange(t, fmt.Sprintf("responds again: the %s ended after %v", op, took))
 	}
 }

@@ -195,7 +195,8 @@ func TestHungTarget(t *testing.T) {
 				t.Errorf("report %d at %v: %s", i, end, rep.State)
 			}
 		}
-		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "hung: hangs: a create has been under way for 5s") || !strings.Contains(c[1], "answers again") {
+		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "hung: hangs: a create has been running for 5s") ||
+			!strings.Contains(c[1], "responds again") {
 			t.Errorf("said %q", c)
 		}
 		// Of the samples of the 10 minutes, 60 of 120 were slower than a second: no percentile hides that.
@@ -323,7 +324,7 @@ func TestSlowdown(t *testing.T) {
 		if !strings.Contains(text, "this file system is slow: now 3.0 times slower than usual for creates (30ms instead of 10") || !strings.Contains(text, "as usual for the others") {
 			t.Errorf("--status says %q", text)
 		}
-		if old := status.Text(time.Now().Add(time.Hour)); !strings.Contains(old, "nothing is known since 1h0m0s") {
+		if old := status.Text(time.Now().Add(time.Hour)); !strings.Contains(old, "no update for 1h0m0s") {
 			t.Errorf("an hour later: %q", old)
 		}
 	})

@@ -10,24 +10,24 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Grid is that of all histograms of probes: fio 3's.
+// Grid is the geometry of all histograms of probes, that of fio 3.
 var Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 
 const (
-	// enough is how many samples it takes to say what is usual.
+	// enough is the number of samples that a usual time needs.
 	enough = 10
-	// chunks is the number of pieces that a sliding window moves by.
+	// chunks is the number of parts of a sliding window.
 	chunks = 24
 )
 
-// Windows are the times before a report that its statistics are of.
+// Windows are the periods before a report for which it has statistics.
 var Windows = [3]time.Duration{time.Minute, 10 * time.Minute, 4 * time.Hour}
 
-// Window are statistics of the samples of such a time, in ns. Percentiles are exact:
-// the sample of rank n p / 100, rounded up.
+// Window holds the statistics of the samples of such a period, in ns. Percentiles are
+// exact: the sample of rank n p / 100, rounded up.
 type Window struct {
 	Samples int `json:"samples"`
-	// AtLeast is how many of them were still under way.
+	// AtLeast of them were still running.
 	AtLeast int     `json:"at_least"`
 	Mean    float64 `json:"mean"`
 	Median  float64 `json:"median"`
@@ -37,19 +37,19 @@ type Window struct {
 	Max     float64 `json:"max"`
 }
 
-// Series are the samples of one operation on one target. What is usual comes from a
-// histogram on fio's grid, of all that ended or of those in a sliding window; the
-// latest are kept one by one, as many as the longest of Windows holds. So its size
-// does not depend on how long it has been going on.
+// Series holds the samples of one operation on one target in bounded memory. The usual
+// time comes from a histogram of all samples that ended, or of those in a sliding
+// window. The most recent samples, as many as the longest of Windows covers, are kept
+// individually.
 type Series struct {
 	fixed float64 // the usual time, if it was given
 
 	all   fiohist.Hist
 	count int64
-	// parts of all in the sliding window, by the number of their time modulo chunks
+	// parts of the sliding window, by their number modulo chunks
 	width  int64
 	parts  []part
-	median float64 // of all, if known
+	median float64 // of all, if fresh
 	fresh  bool
 
 	ring    []entry
@@ -63,8 +63,8 @@ type part struct {
 }
 
 type entry struct {
-	known int64 // when, ns since 1970
-	took  int64 // ns; negative of what is still under way
+	known int64 // time at which it became known, ns since 1970
+	took  int64 // ns; negative while still running
 }
 
 func newSeries(cfg *Config, fixed float64) *Series {
@@ -76,8 +76,8 @@ func newSeries(cfg *Config, fixed float64) *Series {
 	return s
 }
 
-// Add takes a sample that began at a time in ns since 1970, or, atLeast, that is
-// still under way then.
+// Add adds a sample that started at a time in ns since 1970 or, if atLeast, was still
+// running then.
 func (s *Series) Add(at, took int64, atLeast bool) {
 	e := entry{at, -took}
 	if !atLeast {
@@ -89,14 +89,14 @@ func (s *Series) Add(at, took int64, atLeast bool) {
 	s.n = min(s.n+1, len(s.ring))
 }
 
-// learn adds to what is usual.
+// learn adds a sample to the usual time.
 func (s *Series) learn(at, took int64) {
 	bucket := Grid.Index(took)
 	if s.parts != nil {
 		number := at / s.width
-		for i := range s.parts { // those that the window has moved past
+		for i := range s.parts { // drop what has left the window
 			if p := &s.parts[i]; p.hist != nil && p.number <= number-chunks {
-				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact: whole numbers
+				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact, these are whole numbers
 				s.count -= p.count
 				*p = part{}
 			}
@@ -113,8 +113,8 @@ func (s *Series) learn(at, took int64) {
 	s.fresh = false
 }
 
-// Expected is the usual time in ns, the median of what ended, or 0 while there are
-// too few to say.
+// Expected returns the usual time in ns, the median of the samples that ended, or 0 if
+// there are too few.
 func (s *Series) Expected() float64 {
 	if s.fixed > 0 {
 		return s.fixed
@@ -128,8 +128,8 @@ func (s *Series) Expected() float64 {
 	return s.median
 }
 
-// Last are the statistics of what became known in the time d before now, and scratch
-// to be used again.
+// Last returns the statistics of the samples that became known in the period d before
+// now, and scratch for reuse.
 func (s *Series) Last(now int64, d time.Duration, scratch []int64) (Window, []int64) {
 	var w Window
 	took, sum := scratch[:0], 0.0
@@ -159,7 +159,7 @@ func (s *Series) Last(now int64, d time.Duration, scratch []int64) (Window, []in
 	return w, took
 }
 
-// opCounts are what happened to an operation in an interval.
+// opCounts counts the results of an operation in an interval.
 type opCounts struct {
 	hist     *fiohist.Hist
 	limits   fiohist.Limits
@@ -186,41 +186,41 @@ func (n *opCounts) fail(name string) {
 	n.failures[name]++
 }
 
-// Report is what is known of a target at the end of an interval.
+// Report describes a target at the end of an interval.
 type Report struct {
 	Target *Target
-	// End of the interval, Length before it.
+	// End is the end of the interval, Length its length.
 	End    time.Time
 	Length time.Duration
 	State  State
-	// Slowdown is the geometric mean over the operations of the median time of the
-	// last minute by the usual one; 0 if none is known.
+	// Slowdown is the geometric mean over the operations of the last minute's median
+	// divided by the usual time; 0 if unknown.
 	Slowdown float64
 	Hung     *Hang
-	// Rounds began in the interval; Late ones more than a tenth of the spacing after
-	// they were due, Missed ones not at all, because the one before was under way.
+	// Rounds started in the interval, Late of them by more than a tenth of their
+	// spacing. Missed ones did not start, because the previous one was still running.
 	Rounds, Late, Missed int64
 	Ops                  [Operations]OpReport
-	// Change is what is to be told of, if anything.
+	// Change is the trouble or recovery to report, or nil.
 	Change *Change
 }
 
-// Change is trouble that begins, or is over. Two reports in a row say so, for one
-// may be chance; one that it hangs is enough.
+// Change is the start or the end of trouble. It takes two consecutive reports, or one
+// with a hang.
 type Change struct {
 	Bad bool
-	// Since is the beginning of the first of these reports' intervals.
+	// Since is the start of the first of these reports' intervals.
 	Since time.Time
-	// Text says how the target does.
+	// Text describes the state of the target.
 	Text string
 }
 
-// change watches the states of reports.
+// change follows the states of reports.
 func (t *Target) change(r *Report) *Change {
 	bad, known := r.State.verdict()
 	switch {
 	case !known:
-		return nil // says nothing about either
+		return nil // neither good nor bad
 	case bad == t.bad:
 		t.differ = 0
 		return nil
@@ -234,9 +234,10 @@ func (t *Target) change(r *Report) *Change {
 	c := &Change{Bad: bad, Since: t.since, Text: t.status(r.End).Text(r.End)}
 	switch {
 	case r.Hung != nil:
-		c.Text = fmt.Sprintf("this file system hangs: a %s has been under way for %v", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(time.Millisecond))
+		took := r.End.Sub(r.Hung.Since).Round(time.Millisecond)
+		c.Text = fmt.Sprintf("this file system hangs: a %s has been running for %v", r.Hung.Op, took)
 	case !bad:
-		c.Text += fmt.Sprintf("; it was not for %v", t.since.Sub(t.was))
+		c.Text += fmt.Sprintf("; the trouble lasted %v", t.since.Sub(t.was))
 	}
 	t.bad, t.was, t.differ = bad, t.since, 0
 	return c
@@ -244,21 +245,21 @@ func (t *Target) change(r *Report) *Change {
 
 // OpReport is the part of a Report on one operation.
 type OpReport struct {
-	// Expected is the usual time in ns, 0 if it is not known.
+	// Expected is the usual time in ns, 0 if unknown.
 	Expected float64
-	// Hist is of the samples of the interval, nil if there are none; AtLeast of them
-	// were still under way.
+	// Hist is the histogram of the interval, nil without samples. AtLeast of them were
+	// still running.
 	Hist    *fiohist.Hist
 	Limits  fiohist.Limits
 	AtLeast int64
-	// Skipped were not due; Errors are failures by their errno's name.
+	// Skipped operations were not tried. Errors counts failures by the errno's name.
 	Skipped int64
 	Errors  map[string]int64
-	// Last are statistics of Windows.
+	// Last are the statistics of Windows.
 	Last [len(Windows)]Window
 }
 
-// Slowdown is a time in ns by the usual one, 0 if that is not known.
+// Slowdown returns ns divided by the usual time, 0 if that is unknown.
 func (o *OpReport) Slowdown(ns float64) float64 {
 	if o.Expected == 0 {
 		return 0
@@ -266,7 +267,7 @@ func (o *OpReport) Slowdown(ns float64) float64 {
 	return ns / o.Expected
 }
 
-// report ends an interval; nil before the target is at work.
+// report ends an interval.
 func (t *Target) report(end time.Time) *Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -324,7 +325,7 @@ func (t *Target) report(end time.Time) *Report {
 	t.worst, t.all = r.State, r.Slowdown
 	status := t.marshal(end)
 	select {
-	case <-t.state: // a newer one
+	case <-t.state: // replaced by a newer one
 	default:
 	}
 	select {
@@ -339,7 +340,7 @@ type Baseline map[string]map[string]float64
 
 func (b Baseline) expected(target string, op Operation) float64 { return b[target][op.String()] }
 
-// Usual are the usual times of targets, of operations of which they are known.
+// Usual returns the known usual times of targets.
 func Usual(targets []*Target) Baseline {
 	b := Baseline{}
 	for _, t := range targets {
@@ -357,5 +358,5 @@ func Usual(targets []*Target) Baseline {
 	return b
 }
 
-// ErrorNames are the failures of an interval by their errno's name, sorted.
+// ErrorNames returns the names of an interval's errors, sorted.
 func (o *OpReport) ErrorNames() []string { return slices.Sorted(maps.Keys(o.Errors)) }

@@ -198,7 +198,8 @@ func TestChange(t *testing.T) {
 			switch {
 			case change == nil:
 				got += " "
-			case change.Bad != (c != 'q') || !strings.Contains(change.Text, map[bool]string{true: "hangs: a create has been under way for 12s", false: "is " + string(r.State)}[c == 'h']):
+			case change.Bad != (c != 'q') || !strings.Contains(change.Text, map[bool]string{
+				true: "hangs: a create has been running for 12s", false: "is " + string(r.State)}[c == 'h']):
 				t.Errorf("%s: %+v", reports, change)
 			case change.Bad:
 				got += strings.ToUpper(string(c))

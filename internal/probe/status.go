@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Status is what a probe leaves in its directory, for --status and for the probe
-// that comes after it.
+// Status is the content of a probe's status file, for --status and for the next probe.
 type Status struct {
 	Updated  time.Time `json:"updated"`
 	EveryMS  float64   `json:"every_ms"`
@@ -26,22 +25,22 @@ type Status struct {
 // StatusOp is the part of a Status on one operation.
 type StatusOp struct {
 	Expected float64              `json:"expected"`
-	Error    string               `json:"error,omitempty"` // of the last one, if it failed
+	Error    string               `json:"error,omitempty"` // of the last operation, if it failed
 	Errors   map[string]int64     `json:"errors,omitempty"`
 	Last     [len(Windows)]Window `json:"last"`
-	// Index and Count are the buckets of all samples that ended.
+	// Index and Count are the non-empty buckets of all samples that ended.
 	Index []int     `json:"index"`
 	Count []float64 `json:"count"`
 }
 
-// kept is the Status now, as JSON.
+// kept returns the current Status as JSON.
 func (t *Target) kept(now time.Time) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.marshal(now)
 }
 
-// status is the Status now, for who holds the lock.
+// status returns the current Status. The caller holds the lock.
 func (t *Target) status(now time.Time) *Status {
 	s := &Status{Updated: now.UTC(), EveryMS: float64(t.cfg.Every) / 1e6, Interval: float64(t.cfg.Interval) / 1e6, State: t.worst,
 		Slowdown: t.all, Rounds: t.total.Rounds, Late: t.total.Late, Missed: t.total.Missed, Slow: t.cfg.Slow, Operations: map[string]*StatusOp{}}
@@ -55,17 +54,16 @@ func (t *Target) status(now time.Time) *Status {
 	return s
 }
 
-// marshal is kept for who holds the lock.
+// marshal is kept for callers that hold the lock.
 func (t *Target) marshal(now time.Time) []byte {
 	b, err := json.Marshal(t.status(now))
 	if err != nil {
-		panic(err) // numbers and names
+		panic(err) // it contains only numbers and names
 	}
 	return b
 }
 
-// restore takes over what the probe before this one knew of the usual times. A
-// sliding window begins anew.
+// restore loads the usual times of the previous probe. A sliding window starts empty.
 func (t *Target) restore(kept []byte) {
 	var s Status
 	if kept == nil || json.Unmarshal(kept, &s) != nil || t.cfg.Window > 0 {
@@ -85,16 +83,16 @@ func (t *Target) restore(kept []byte) {
 	}
 }
 
-// Text says in words how a target does.
+// Text describes a target in words.
 func (s *Status) Text(now time.Time) string {
 	var b strings.Builder
 	age := now.Sub(s.Updated).Round(time.Second)
 	if limit := time.Duration(3 * s.Interval * 1e6); age > limit+time.Duration(2*s.EveryMS*1e6) {
-		fmt.Fprintf(&b, "nothing is known since %v: either nobody probes it now, or an operation hangs; %v ago ", age, age)
+		fmt.Fprintf(&b, "no update for %v: it is not being probed, or an operation hangs; %v ago ", age, age)
 	}
 	switch s.State {
 	case "", StateLearning, StatePreparing:
-		b.WriteString("what is usual is still being learned")
+		b.WriteString("the usual times are still being learned")
 	default:
 		fmt.Fprintf(&b, "this file system is %s", s.State)
 	}
@@ -134,7 +132,7 @@ func (s *Status) Text(now time.Time) string {
 	return b.String()
 }
 
-// Text is a time in ns for people, with three digits.
+// Text formats a time in ns with three digits.
 func Text(ns float64) string {
 	d := time.Duration(ns)
 	for _, unit := range []time.Duration{1, time.Microsecond, time.Millisecond, time.Second} {
