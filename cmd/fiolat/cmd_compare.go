@@ -1,30 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/esmodel"
-	"fiolat/ingest"
+	comparecmd "fiolat/internal/command/compare"
 	"fiolat/internal/compare"
-	"fiolat/pipeline"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
-// errCompare is a --fail-if that fired.
-var errCompare = errors.New("a change is beyond what --fail-if allows")
-
-func compareCommand(u *ui) *cli.Command {
+func compareCommand(u *ui.UI) *cli.Command {
 	// What says which run it is, or writes, has no meaning here.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
 		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla", "sla-file", "fail-on-sla"}, f.Names()[0])
@@ -36,263 +23,44 @@ func compareCommand(u *ui) *cli.Command {
 		Description: "fiolat compare runs/before runs/after\n" +
 			"fiolat compare --es http://localhost:9200 --format markdown nightly-1 nightly-2\n" +
 			"fiolat compare --fail-if 'read p99 +10%' --fail-if 'iops -5%' baseline.docs runs/today\n\n" +
-			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or else a run in Elasticsearch, by its run.id or name. " +
+			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
+			"else a run in command.Elasticsearch, by its run.id or name. " +
 			"Limits are of 95 % confidence for all numbers together, from a block bootstrap over the intervals of each run; docs/compare.md explains them.",
 		Flags: append(append(flags, esFlags()...),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; may be repeated"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),
-		Action: action(u, readCompareOptions, compareRuns),
+		Action: action(u, readCompareOptions, comparecmd.Run),
 	}
 }
 
-// compareOptions are what fiolat compare is asked for.
-type compareOptions struct {
-	Logs          Logs // how runs are read that are logs
-	Elasticsearch Elasticsearch
-	Runs          []string // the baseline first: paths, or run.ids or names in Elasticsearch
-	FailIf        []compare.Rule
-	Format        string // table, markdown or json
-	Unit          string // of latencies in tables: ns, us or ms
-}
-
-func readCompareOptions(c *cli.Context) (o compareOptions, err error) {
-	var bad faults
+func readCompareOptions(c *cli.Context) (o comparecmd.Options, err error) {
+	var bad errs.Faults
 	o.Logs, err = logOptions(c)
 	o.Logs, err = oneKind(c, o.Logs, err)
-	bad.add(err)
+	bad.Add(err)
 	o.Format, err = oneOf(c, "format", "table", "markdown", "json")
-	bad.add(err)
+	bad.Add(err)
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
-	bad.add(err)
+	bad.Add(err)
 	if o.Runs = o.Logs.Paths; len(o.Runs) < 2 {
-		bad.add(usagef("fiolat compare: name the baseline and at least one other run"))
+		bad.Add(errs.Usagef("fiolat compare: name the baseline and at least one other run"))
 	}
 	for _, text := range c.StringSlice("fail-if") {
 		rule, wrong := compare.ParseRule(text)
 		if wrong != nil {
-			bad.add(usagef("--fail-if %v", wrong))
+			bad.Add(errs.Usagef("--fail-if %v", wrong))
 		}
 		o.FailIf = append(o.FailIf, rule)
 	}
 	for _, p := range o.Logs.Config.Settings.Percentiles {
 		if p <= 0 || p >= 100 {
-			bad.add(usagef("--percentiles %g: the smallest and the largest of all latencies depend on the length of the run, and cannot be compared", p))
+			bad.Add(errs.Usagef("--percentiles %g: the smallest and the largest of all latencies depend on the "+
+				"length of the run, and cannot be compared", p))
 		}
 	}
 	o.Elasticsearch, err = esOptions(c)
-	bad.add(err)
-	return o, bad.err()
-}
-
-func compareRuns(ctx context.Context, o compareOptions, u *ui) (err error) {
-	wanted := compare.Percentiles(o.Logs.Config.Settings.Percentiles, o.FailIf)
-	series := make([]*compare.Series, len(o.Runs))
-	for i, name := range o.Runs {
-		series[i] = &compare.Series{Name: name}
-		if err = o.replay(ctx, u, name, series[i]); err != nil {
-			return err
-		}
-	}
-	report := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
-	for _, other := range series[1:] {
-		r, unlike := compare.Compare(series[0], other, wanted)
-		if unlike != nil {
-			return usagef("%v", unlike)
-		}
-		report.Comparisons = append(report.Comparisons, r)
-	}
-	if err = report.judge(o.FailIf); err != nil {
-		return err
-	}
-	out := bufio.NewWriter(u.stdout)
-	switch o.Format {
-	case "json":
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", " ")
-		err = enc.Encode(report)
-	default:
-		report.print(out, o.Format == "markdown", o.Unit)
-	}
-	if ferr := out.Flush(); err == nil {
-		err = ferr
-	}
-	if err == nil && report.failed() {
-		err = errCompare
-	}
-	return err
-}
-
-// comparison is what compare found, as --format json prints it.
-type comparison struct {
-	Confidence  float64           `json:"confidence"`
-	Comparisons []*compare.Result `json:"comparisons"`
-	FailIf      []ruling          `json:"fail_if,omitempty"`
-}
-
-// ruling is what a rule says of one comparison.
-type ruling struct {
-	Rule   string        `json:"rule"`
-	Run    string        `json:"run"`
-	Failed bool          `json:"failed"`
-	Broken []compare.Row `json:"broken,omitempty"`
-}
-
-// judge applies the rules. One that finds nothing to check is an error: it would
-// never fire.
-func (r *comparison) judge(rules []compare.Rule) error {
-	for _, result := range r.Comparisons {
-		for _, rule := range rules {
-			broken, checked := rule.Broken(result)
-			if !checked {
-				return pipeline.Usage("--fail-if %q: %s and %s do not both have such I/O", rule.Text, ingest.Printable(result.Baseline.Name), ingest.Printable(result.Other.Name))
-			}
-			r.FailIf = append(r.FailIf, ruling{rule.Text, result.Other.Name, len(broken) > 0, broken})
-		}
-	}
-	return nil
-}
-
-func (r *comparison) failed() bool {
-	return slices.ContainsFunc(r.FailIf, func(f ruling) bool { return f.Failed })
-}
-
-// print prints tables for people.
-func (r *comparison) print(out *bufio.Writer, markdown bool, unit string) {
-	for n, result := range r.Comparisons {
-		if n > 0 {
-			fmt.Fprintln(out)
-		}
-		for _, side := range []struct {
-			is string
-			of compare.Side
-		}{{"baseline", result.Baseline}, {"run", result.Other}} {
-			fmt.Fprintf(out, "%s: %s, %d intervals of %g s", side.is, ingest.Printable(side.of.Name), side.of.Quanta, side.of.IntervalMS/1e3)
-			if side.of.Block > 1 {
-				fmt.Fprintf(out, " that hang together in %d", side.of.Block)
-			}
-			fmt.Fprintln(out)
-			if markdown {
-				fmt.Fprintln(out)
-			}
-		}
-		rows := [][]string{{"direction", "metric", "baseline", "run", "change", "95 % limits", "verdict"}}
-		for _, row := range result.Rows {
-			rows = append(rows, cells(row, unit))
-		}
-		if markdown {
-			rows = slices.Insert(rows, 1, []string{"---", "---", "---:", "---:", "---:", "---", "---"})
-			for _, row := range rows {
-				fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-			}
-		} else {
-			w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			for _, row := range rows {
-				fmt.Fprintln(w, strings.Join(row, "\t"))
-			}
-			w.Flush() //nolint:errcheck // to a bufio.Writer
-		}
-		if result.Note != "" {
-			fmt.Fprintf(out, "\n%s\n", ingest.Printable(result.Note))
-		}
-	}
-	for i, f := range r.FailIf {
-		if i == 0 {
-			fmt.Fprintln(out)
-		}
-		verdict := "holds not"
-		if f.Failed {
-			var rows []string
-			for _, b := range f.Broken {
-				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, percent(b.Change)))
-			}
-			verdict = "FAILED: " + strings.Join(rows, ", ")
-		}
-		fmt.Fprintf(out, "fail if %s: %s: %s\n", f.Rule, ingest.Printable(f.Run), verdict)
-	}
-}
-
-// cells are a row in words.
-func cells(row compare.Row, unit string) []string {
-	value := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		if row.Metric == "iops" {
-			return strconv.FormatFloat(*v, 'f', decimals(*v), 64) + "/s"
-		}
-		x := *v / divisors[unit]
-		return strconv.FormatFloat(x, 'f', decimals(x), 64) + " " + unit
-	}
-	limits := "-"
-	if row.Low != nil {
-		limits = percent(row.Low) + " to " + percent(row.High)
-		if *row.High > 10 { // how much more says nothing
-			limits = percent(row.Low) + " to over +1000 %"
-		}
-	}
-	verdict := string(row.Verdict)
-	if row.AtLeast {
-		verdict = "cannot tell: beyond fio's last bucket"
-	}
-	return []string{row.Direction, row.Metric, value(row.Baseline), value(row.Other), percent(row.Change), limits, verdict}
-}
-
-// percent is a share as people write a change.
-func percent(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%+.2f %%", *v*100)
-}
-
-// replay reads a run from logs, from a directory of documents, or from
-// Elasticsearch into a sink.
-func (o *compareOptions) replay(ctx context.Context, u *ui, name string, sink pipeline.Sink) error {
-	logs := o.Logs
-	logs.Paths = []string{name}
-	cfg := logs.pipeline(u)
-	stored := func(r *pipeline.Replay, err error) error {
-		if err == nil {
-			_, err = r.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers}, sink)
-		}
-		return err
-	}
-	prefix := o.Elasticsearch.Prefix
-	if docs, _ := filepath.Glob(filepath.Join(name, prefix+"-run.*.ndjson")); len(docs) > 0 {
-		return stored(esmodel.OpenStoredDir(name, "", cfg.Settings.Kind))
-	}
-	_, statErr := os.Stat(name)
-	if matches, _ := filepath.Glob(name); statErr != nil && len(matches) == 0 && name != "-" {
-		if len(o.Elasticsearch.Addresses) == 0 {
-			return usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name in: pass --es URL", ingest.Printable(name))
-		}
-		client, err := o.Elasticsearch.Connect(u)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		run, err := esmodel.FindRun(ctx, client, prefix, name)
-		if err != nil {
-			return err
-		}
-		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
-	}
-	runs, err := logs.discover(u, cfg.Settings.Kind, false)
-	if err != nil {
-		return err
-	}
-	if len(runs) > 1 {
-		return usagef("%s holds %d runs: name one of %s", ingest.Printable(name), len(runs), roots(runs))
-	}
-	cfg.Progress = u.progress(size(runs), "reading "+ingest.Printable(name))
-	defer u.progressDone()
-	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
-	if err != nil {
-		return err
-	}
-	defer plan.Close()
-	_, err = plan.Process(ctx, sink)
-	return err
+	bad.Add(err)
+	return o, bad.Err()
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
 // The scripts ask the program itself for what can come next.
@@ -26,12 +29,12 @@ autoload -U bashcompinit && bashcompinit
 ` + bashCompletion
 )
 
-func completionCommand(u *ui) *cli.Command {
+func completionCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "completion", ArgsUsage: "bash|zsh", Usage: "a script that completes commands and flags in the shell",
 		Description: "source <(fiolat completion bash)",
-		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui) error {
-			_, err := fmt.Fprint(u.stdout, script)
+		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui.UI) error {
+			_, err := fmt.Fprint(u.Stdout, script)
 			return err
 		}),
 	}
@@ -41,7 +44,7 @@ func completionCommand(u *ui) *cli.Command {
 func readCompletionOptions(c *cli.Context) (string, error) {
 	script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[c.Args().First()]
 	if !ok || c.NArg() != 1 {
-		return "", usagef("fiolat completion: want bash or zsh")
+		return "", errs.Usagef("fiolat completion: want bash or zsh")
 	}
 	return script, nil
 }

@@ -10,19 +10,23 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/internal/command/explain"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
 //go:generate go run . docs ../../docs
 
 // docsCommand writes the generated pages of docs/, which CI compares.
-func docsCommand(*ui) *cli.Command {
+func docsCommand(*ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "docs", Hidden: true, ArgsUsage: "DIR", Usage: "write the generated pages of the documentation",
 		Action: func(c *cli.Context) error {
 			if c.NArg() != 1 {
-				return usagef("fiolat docs: name the folder")
+				return errs.Usagef("fiolat docs: name the folder")
 			}
-			for name, page := range map[string]string{"cli.md": flagTable(c.App), "documents.md": esmodel.FieldTable(), "engines.md": enginePage()} {
+			for name, page := range map[string]string{"cli.md": flagTable(c.App), "documents.md": esmodel.FieldTable(),
+				"engines.md": explain.Page()} {
 				if err := os.WriteFile(filepath.Join(c.Args().First(), name), []byte(page), 0o644); err != nil {
 					return err
 				}

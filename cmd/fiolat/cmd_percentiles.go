@@ -1,19 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command/percentiles"
+	"fiolat/internal/errs"
 	"fiolat/internal/like"
-	"fiolat/pipeline"
+	"fiolat/internal/ui"
 )
 
-func percentilesCommand(u *ui) *cli.Command {
+func percentilesCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "percentiles",
 		Usage:     "percentiles over time, on standard output",
@@ -30,14 +30,14 @@ func percentilesCommand(u *ui) *cli.Command {
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and csv; json and ndjson always have them"},
 			&cli.StringFlag{Name: "like", Usage: "answer as `PROGRAM` does, from its own flags that follow"},
 		),
-		Action: action(u, readPercentilesOptions, percentiles),
+		Action: action(u, readPercentilesOptions, percentiles.Run),
 	}
 }
 
 var errNotLike = errors.New("not --like")
 
 // runLike handles percentiles --like PROGRAM, whose arguments are not ours.
-func runLike(ctx context.Context, u *ui, args []string) error {
+func runLike(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) < 2 || args[1] != "percentiles" {
 		return errNotLike
 	}
@@ -46,86 +46,27 @@ func runLike(ctx context.Context, u *ui, args []string) error {
 			break
 		}
 		if program, ok := strings.CutPrefix(a, "--like="); ok {
-			return like.Run(ctx, program, args[i+1:], u.stdout, u.stderr)
+			return like.Run(ctx, program, args[i+1:], u.Stdout, u.Stderr)
 		}
 		if a == "--like" {
 			if i+1 == len(args) {
-				return usagef("--like: want %s", strings.Join(like.Programs, " or "))
+				return errs.Usagef("--like: want %s", strings.Join(like.Programs, " or "))
 			}
-			return like.Run(ctx, args[i+1], args[i+2:], u.stdout, u.stderr)
+			return like.Run(ctx, args[i+1], args[i+2:], u.Stdout, u.Stderr)
 		}
 	}
 	return errNotLike
 }
 
-// percentilesOptions are what fiolat percentiles is asked for.
-type percentilesOptions struct {
-	Logs   Logs
-	Format string // table, csv, json or ndjson
-	Unit   string // of latencies in tables and csv: ns, us or ms
-	Limits bool   // shows confidence limits in tables and csv
-}
-
-func readPercentilesOptions(c *cli.Context) (o percentilesOptions, err error) {
-	var bad faults
+func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
+	var bad errs.Faults
 	o.Logs, err = logOptions(c)
-	bad.add(err)
+	bad.Add(err)
 	o.Format, err = oneOf(c, "format", "table", "csv", "json", "ndjson")
-	bad.add(err)
+	bad.Add(err)
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
-	bad.add(err)
-	bad.add(needPaths(o.Logs))
+	bad.Add(err)
+	bad.Add(needPaths(o.Logs))
 	o.Limits = c.Bool("limits")
-	return o, bad.err()
-}
-
-func percentiles(ctx context.Context, o percentilesOptions, u *ui) error {
-	cfg := o.Logs.pipeline(u)
-	cfg.Nameless = o.Format != "json"
-	plans, err := o.Logs.oneRun(ctx, u, cfg, "percentiles of one make sense")
-	defer closePlans(plans)
-	if err != nil {
-		return err
-	}
-	var written counter
-	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.Logs.DryRun, u.stdout)), 64<<10)
-	var sums []*pipeline.Summary
-	sink := newRenderer(o.Format, o.Unit, o.Limits, out)
-	sink.of = len(plans)
-	for _, plan := range plans {
-		var s *pipeline.Summary
-		if s, err = plan.Process(ctx, sink); err != nil {
-			break
-		}
-		sums = append(sums, s)
-	}
-	u.progressDone()
-	if ferr := out.Flush(); err == nil && ferr != nil {
-		return ferr
-	}
-	if err != nil {
-		return err
-	}
-	for i, s := range sums {
-		u.kindAccount(plans[i].Run, s, len(plans))
-	}
-	if o.Logs.DryRun {
-		u.say("info", "dry run: %d bytes would be written to standard output", written)
-	}
-	return failOnSLA(o.Logs.FailOnSLA, sums[0])
-}
-
-// counter counts the bytes written to it.
-type counter int64
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
-}
-
-func discardIf(yes bool, w io.Writer) io.Writer {
-	if yes {
-		return io.Discard
-	}
-	return w
+	return o, bad.Err()
 }

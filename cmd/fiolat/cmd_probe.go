@@ -1,15 +1,10 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +16,10 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
-	"fiolat/internal/alert"
+	probecmd "fiolat/internal/command/probe"
+	"fiolat/internal/errs"
 	"fiolat/internal/probe"
+	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
@@ -33,7 +30,7 @@ const (
 	catFiles    = "FILES"
 )
 
-func probeCommand(u *ui) *cli.Command {
+func probeCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "probe",
 		Usage:     "probe file systems once a second, and say how much slower than usual they are",
@@ -73,27 +70,13 @@ func probeCommand(u *ui) *cli.Command {
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
 		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(), alertFlags("a directory's trouble and its end"))...),
-		Action: action(u, readProbeOptions, probeDirs),
+		Action: action(u, readProbeOptions, probecmd.Run),
 	}
 }
 
-// probeOptions are what fiolat probe is asked for.
-type probeOptions struct {
-	Elasticsearch Elasticsearch // without addresses documents become files
-	Do            string        // prepare, cleanup or status; "": probe
-	Dirs          []string      // absolute
-	Probe         probe.Config
-	Dir           probe.DirConfig // of each directory; the seed of the first
-	Run           *pipeline.Run   // its names, interval and percentiles
-	Duration      time.Duration   // 0: until interrupted
-	SaveBaseline  string          // a file for what is usual
-	Quiet         bool            // prints no line per interval
-	Alerts        alert.Config
-}
-
-func readProbeOptions(c *cli.Context) (o probeOptions, err error) {
-	var bad faults
-	o = probeOptions{
+func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
+	var bad errs.Faults
+	o = probecmd.Options{
 		Probe: probe.Config{
 			Every: c.Duration("every"), Deadline: c.Duration("deadline"), Interval: c.Duration("interval"),
 			Window: c.Duration("window"), Slow: c.Float64("slow"), VerySlow: c.Float64("very-slow"),
@@ -101,29 +84,29 @@ func readProbeOptions(c *cli.Context) (o probeOptions, err error) {
 		Duration: c.Duration("duration"), SaveBaseline: c.String("save-baseline"), Quiet: c.Bool("quiet"),
 	}
 	if c.NArg() == 0 {
-		bad.add(usagef("fiolat probe: name the directories to probe"))
+		bad.Add(errs.Usagef("fiolat probe: name the directories to probe"))
 	}
 	for _, dir := range c.Args().Slice() {
 		abs, err := filepath.Abs(dir)
 		if err == nil && slices.Contains(o.Dirs, abs) {
-			err = usagef("%s is named twice", ingest.Printable(abs))
+			err = errs.Usagef("%s is named twice", ingest.Printable(abs))
 		}
-		bad.add(err)
+		bad.Add(err)
 		o.Dirs = append(o.Dirs, abs)
 	}
 	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond, "interval": time.Second} {
 		if d := c.Duration(name); d < least {
-			bad.add(usagef("--%s %v: want at least %v", name, d, least))
+			bad.Add(errs.Usagef("--%s %v: want at least %v", name, d, least))
 		}
 	}
 	if o.Probe.Window != 0 && o.Probe.Window < time.Minute {
-		bad.add(usagef("--window %v: want at least 1m", o.Probe.Window))
+		bad.Add(errs.Usagef("--window %v: want at least 1m", o.Probe.Window))
 	}
 	if o.Duration < 0 {
-		bad.add(usagef("--duration %v: want more than nothing", o.Duration))
+		bad.Add(errs.Usagef("--duration %v: want more than nothing", o.Duration))
 	}
 	if !(o.Probe.Slow > 1 && o.Probe.VerySlow >= o.Probe.Slow) {
-		bad.add(usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",
+		bad.Add(errs.Usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",
 			o.Probe.Slow, o.Probe.VerySlow))
 	}
 	for _, do := range []string{"prepare", "status", "cleanup"} {
@@ -131,25 +114,25 @@ func readProbeOptions(c *cli.Context) (o probeOptions, err error) {
 			continue
 		}
 		if o.Do != "" {
-			bad.add(usagef("--prepare, --cleanup and --status exclude each other"))
+			bad.Add(errs.Usagef("--prepare, --cleanup and --status exclude each other"))
 			break
 		}
 		o.Do = do
 	}
 	o.Dir, err = readProbeDir(c)
-	bad.add(err)
+	bad.Add(err)
 	if name := c.String("baseline"); name != "" {
 		o.Probe.Baseline, err = readBaseline(name, o.Dirs)
-		bad.add(err)
+		bad.Add(err)
 		if o.Probe.Window > 0 {
-			bad.add(usagef("--baseline and --window exclude each other"))
+			bad.Add(errs.Usagef("--baseline and --window exclude each other"))
 		}
 	}
 	labels, err := pairs("--label", c.StringSlice("label"))
-	bad.add(err)
-	bad.add(esmodel.CheckLabels(labels))
+	bad.Add(err)
+	bad.Add(esmodel.CheckLabels(labels))
 	o.Elasticsearch, err = esOptions(c)
-	bad.add(err)
+	bad.Add(err)
 	o.Run = &pipeline.Run{
 		ID: c.String("run-id"), Name: c.String("run-name"), Labels: labels,
 		StartKnown: true, Interval: int64(o.Probe.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
@@ -159,18 +142,18 @@ func readProbeOptions(c *cli.Context) (o probeOptions, err error) {
 	}
 	if o.Do == "" {
 		o.Alerts, err = alertOptions(c, true)
-		bad.add(err)
+		bad.Add(err)
 	}
-	return o, bad.err()
+	return o, bad.Err()
 }
 
 // readProbeDir reads the flags about files and places.
 func readProbeDir(c *cli.Context) (dir probe.DirConfig, err error) {
-	var bad faults
+	var bad errs.Faults
 	dir = probe.DirConfig{Name: c.String("host"), Seed: c.Uint64("seed")}
 	if dir.Name == "" {
 		dir.Name, err = os.Hostname()
-		bad.add(err)
+		bad.Add(err)
 	}
 	if !c.IsSet("seed") {
 		var b [8]byte
@@ -182,19 +165,19 @@ func readProbeDir(c *cli.Context) (dir probe.DirConfig, err error) {
 		if v := c.String(flag); v != "" {
 			n, err := byteSize(v)
 			if err != nil {
-				bad.add(usagef("--%s %q: want a number of bytes such as 4096, 64k or 100g", flag, v))
+				bad.Add(errs.Usagef("--%s %q: want a number of bytes such as 4096, 64k or 100g", flag, v))
 			}
 			*to = n
 		}
 	}
 	if l.Block > 1<<30 || l.File > 1<<26 {
-		bad.add(usagef("--block takes 1g at most, --file 64m: they are held in memory"))
+		bad.Add(errs.Usagef("--block takes 1g at most, --file 64m: they are held in memory"))
 	}
 	if l.Pool = c.Int("pool"); c.IsSet("pool") && (l.Pool < 1 || l.Pool > 10e6) {
-		bad.add(usagef("--pool %d: want 1 to 10,000,000", l.Pool))
+		bad.Add(errs.Usagef("--pool %d: want 1 to 10,000,000", l.Pool))
 	}
 	l.Direct = c.Bool("direct")
-	return dir, bad.err()
+	return dir, bad.Err()
 }
 
 // readBaseline reads a file of --save-baseline, which must have the times of these directories.
@@ -204,56 +187,15 @@ func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 		err = json.Unmarshal(b, &all)
 	}
 	if err != nil {
-		return nil, usagef("--baseline: %s: %v", ingest.Printable(name), err)
+		return nil, errs.Usagef("--baseline: %s: %v", ingest.Printable(name), err)
 	}
-	var bad faults
+	var bad errs.Faults
 	for _, dir := range dirs {
 		if len(all[dir]) == 0 {
-			bad.add(usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
+			bad.Add(errs.Usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
 		}
 	}
-	return all, bad.err()
-}
-
-func probeDirs(ctx context.Context, o probeOptions, u *ui) error {
-	o.Dir.Warn = u.warn
-	o.Run.Start, o.Run.Generation = time.Now().UnixNano(), o.generation()
-	switch o.Do {
-	case "status":
-		return probeStatus(u, o.Dirs)
-	case "cleanup":
-		var errs []error
-		for _, dir := range o.Dirs {
-			foreign, err := probe.Cleanup(dir, o.Dir.Name)
-			errs = append(errs, err)
-			if len(foreign) > 0 {
-				u.warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir),
-					ingest.Printable(strings.Join(foreign, ", "))))
-			} else if err == nil {
-				u.say("info", "%s: removed", ingest.Printable(dir))
-			}
-		}
-		return errors.Join(errs...)
-	case "prepare":
-		var errs []error
-		for _, dir := range o.Dirs {
-			d, err := u.openProbe(ctx, dir, o.Dir)
-			if err == nil {
-				err = d.Close()
-			}
-			errs = append(errs, err)
-		}
-		return errors.Join(errs...)
-	}
-	return u.probe(ctx, &o)
-}
-
-// generation is a hash of the settings that change what is measured.
-func (o *probeOptions) generation() string {
-	l := o.Dir.Layout
-	sum := sha256.Sum256(fmt.Appendf(nil, "probe 1 %v %v %v %d %t %d %d %d", o.Probe.Every, o.Probe.Interval,
-		o.Probe.Window, l.Block, l.Direct, l.File, l.Pool, l.Data))
-	return hex.EncodeToString(sum[:8])
+	return all, bad.Err()
 }
 
 // byteSize reads 4096, 64k, 1m, 100g, with or without iB.
@@ -265,162 +207,4 @@ func byteSize(v string) (int64, error) {
 		return 0, errors.New("not a number of bytes")
 	}
 	return n << shift, nil
-}
-
-// openProbe opens a directory, and says so if that takes its time.
-func (u *ui) openProbe(ctx context.Context, path string, cfg probe.DirConfig) (*probe.Dir, error) {
-	said, made := time.Now(), false
-	cfg.Progress = func(what string, done, total int64) {
-		if !made {
-			u.say("info", "%s: making files in .fiolat-probe.%s", ingest.Printable(path), cfg.Name)
-		}
-		made = true
-		if time.Since(said) > 10*time.Second {
-			said = time.Now()
-			u.say("info", "%s: %d of %d %s", ingest.Printable(path), done, total, what)
-		}
-	}
-	d, err := probe.OpenDir(ctx, path, cfg)
-	if err == nil && made {
-		l := d.Layout()
-		u.say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", ingest.Printable(path), l.Data>>20, l.Pool, l.File)
-	}
-	return d, err
-}
-
-// statusWait is how long --status waits for a file system.
-const statusWait = 10 * time.Second
-
-func probeStatus(u *ui, dirs []string) error {
-	var errs []error
-	for _, dir := range dirs {
-		type answer struct {
-			all map[string]*probe.Status
-			err error
-		}
-		got := make(chan answer, 1)
-		go func() {
-			all, err := probe.ReadStatus(dir)
-			got <- answer{all, err}
-		}()
-		select {
-		case a := <-got:
-			errs = append(errs, a.err)
-			for _, host := range slices.Sorted(maps.Keys(a.all)) {
-				fmt.Fprintf(u.stdout, "%s, seen from %s: %s\n", ingest.Printable(dir), ingest.Printable(host), a.all[host].Text(time.Now()))
-			}
-		case <-time.After(statusWait):
-			fmt.Fprintf(u.stdout, "%s: this file system hangs: not even the status could be read within %v\n", ingest.Printable(dir), statusWait)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// probe probes until ctx ends, or --duration is over.
-func (u *ui) probe(parent context.Context, o *probeOptions) error {
-	ctx, cancel := context.WithCancel(parent)
-	defer cancel()
-	docs, err := u.openProbeDocs(ctx, o)
-	if err != nil {
-		return err
-	}
-	if d := o.Duration; d > 0 { // from here on: a server may take seconds for its templates
-		ctx, cancel = context.WithTimeout(parent, d)
-		defer cancel()
-	}
-	var targets []*probe.Target
-	for i, dir := range o.Dirs {
-		cfg := o.Dir
-		cfg.Seed += uint64(i)
-		targets = append(targets, &probe.Target{Path: dir, Open: func(ctx context.Context) (probe.Files, error) {
-			return u.openProbe(ctx, dir, cfg)
-		}})
-	}
-	baseline, saved := o.SaveBaseline, time.Now()
-	o.Probe.OnSample = docs.sample
-	o.Probe.OnChange = func(t *probe.Target, text string) {
-		u.warn(ingest.Printable(t.Path) + ": " + ingest.Printable(text))
-	}
-	o.Probe.OnReport = func(r *probe.Report) {
-		docs.report(r)
-		if !o.Quiet {
-			fmt.Fprintln(u.stdout, probeLine(r))
-		}
-		if baseline != "" && time.Since(saved) > 10*time.Minute {
-			saved = time.Now()
-			if e := saveBaseline(baseline, targets); e != nil {
-				u.warn(e.Error())
-			}
-		}
-	}
-	err = probe.Run(ctx, o.Probe, targets)
-	if baseline != "" {
-		err = errors.Join(err, saveBaseline(baseline, targets))
-	}
-	wait := probeDrain
-	if parent.Err() == nil { // nobody waits for the end
-		wait = alertWait
-	}
-	lost := make(chan error, 1)
-	go func() { lost <- u.tellLost(docs.alerts, wait) }()
-	err = errors.Join(err, docs.close(), <-lost)
-	if err == nil && parent.Err() != nil && o.Duration > 0 {
-		return context.Cause(parent)
-	}
-	return err
-}
-
-// probeLine is what a terminal shows of an interval.
-func probeLine(r *probe.Report) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), ingest.Printable(r.Target.Path), r.State)
-	if r.Hung != nil {
-		fmt.Fprintf(&b, " (%s at least %v)", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(100*time.Millisecond))
-	}
-	if r.Slowdown > 0 {
-		fmt.Fprintf(&b, " %.1fx ", r.Slowdown)
-	}
-	for op := range r.Ops {
-		o := &r.Ops[op]
-		fmt.Fprintf(&b, "  %s ", probe.Operation(op))
-		switch {
-		case len(o.Errors) > 0:
-			b.WriteString(strings.Join(o.ErrorNames(), "+"))
-		case o.Last[0].Samples == 0:
-			b.WriteString("-")
-		case o.Expected == 0:
-			b.WriteString(probe.Text(o.Last[0].Median))
-		default:
-			fmt.Fprintf(&b, "%.1fx", o.Slowdown(o.Last[0].Median))
-		}
-	}
-	if r.Late+r.Missed > 0 {
-		fmt.Fprintf(&b, "  late %d missed %d", r.Late, r.Missed)
-	}
-	return b.String()
-}
-
-// saveBaseline writes what is usual, with what else the file says of other
-// directories.
-func saveBaseline(name string, targets []*probe.Target) error {
-	all := probe.Baseline{}
-	b, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(b, &all)
-	} else if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("--save-baseline: %s: %w", name, err)
-	}
-	for path, times := range probe.Usual(targets) {
-		all[path] = times
-	}
-	if b, err = json.MarshalIndent(all, "", "  "); err != nil {
-		return err
-	}
-	if err = os.WriteFile(name+".tmp", append(b, '\n'), 0o644); err == nil {
-		err = os.Rename(name+".tmp", name)
-	}
-	return err
 }

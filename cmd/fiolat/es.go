@@ -9,6 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
 )
 
 const catES = "ELASTICSEARCH"
@@ -40,7 +42,8 @@ func addresses(given []string) ([]string, error) {
 	for _, a := range given {
 		if u, err := url.Parse(a); err == nil && u.User != nil {
 			if _, secret := u.User.Password(); secret {
-				return nil, usagef("--es: a password in an argument can be read by everybody on this host; use --es-user and --es-password-file, or ELASTICSEARCH_URL")
+				return nil, errs.Usagef("--es: a password in an argument can be read by everybody on this host; use " +
+					"--es-user and --es-password-file, or ELASTICSEARCH_URL")
 			}
 		}
 	}
@@ -51,8 +54,8 @@ func addresses(given []string) ([]string, error) {
 }
 
 // esOptions reads esFlags, outputFlag and takeOverFlag.
-func esOptions(c *cli.Context) (Elasticsearch, error) {
-	o := Elasticsearch{
+func esOptions(c *cli.Context) (command.Elasticsearch, error) {
+	o := command.Elasticsearch{
 		Given: c.IsSet("es"), Prefix: c.String("index-prefix"),
 		Spool: c.String("output"), TakeOver: c.Bool("take-over"),
 		User: c.String("es-user"), PasswordFile: c.String("es-password-file"),
@@ -60,12 +63,12 @@ func esOptions(c *cli.Context) (Elasticsearch, error) {
 		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
 		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Flags: esWords(c),
 	}
-	var bad faults
+	var bad errs.Faults
 	var err error
 	o.Addresses, err = addresses(c.StringSlice("es"))
-	bad.add(err)
-	bad.add(esmodel.CheckPrefix(o.Prefix))
-	return o, bad.err()
+	bad.Add(err)
+	bad.Add(esmodel.CheckPrefix(o.Prefix))
+	return o, bad.Err()
 }
 
 // esWords are those of esFlags that the command line has.

@@ -3,14 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
+	"fiolat/internal/command"
+	comparecmd "fiolat/internal/command/compare"
+	"fiolat/internal/command/live"
+	"fiolat/internal/errs"
 	"fiolat/internal/like"
 	"fiolat/internal/probe"
 	"fiolat/kibana"
@@ -31,7 +33,7 @@ const (
 // exitCode is the table of errors and exit codes; the only one.
 func exitCode(err error) int {
 	var (
-		usage      *usageErr
+		usage      *errs.UsageError
 		wish       *pipeline.UsageError
 		likeUsage  *like.UsageError
 		likeInput  *like.InputError
@@ -44,16 +46,16 @@ func exitCode(err error) int {
 		line       *esmodel.LineError
 		probeUsage *probe.UsageError
 	)
-	var broken *slaError
-	var fio *fioError
+	var broken *command.SLAError
+	var fio *live.FioError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &fio): // live -- fio ...
-		return fio.code
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return fio.Code
+	case errors.Is(err, errs.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errCompare):
+	case errors.Is(err, comparecmd.ErrFailIf):
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage), errors.As(err, &probeUsage):
 		return exitUsage
@@ -84,21 +86,9 @@ func hint(err error) string {
 	return ""
 }
 
-// slaError is what --fail-on-sla makes of broken rules.
-type slaError struct{ rules []string }
-
-func (e *slaError) Error() string { return "SLA broken: " + strings.Join(e.rules, "; ") }
-
-// usageErr is a fault of the command line.
-type usageErr struct{ msg string }
-
-func (e *usageErr) Error() string { return e.msg }
-
-func usagef(format string, args ...any) error { return &usageErr{fmt.Sprintf(format, args...)} }
-
 func usageError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &usageErr{err.Error()}
+	return &errs.UsageError{Msg: err.Error()}
 }

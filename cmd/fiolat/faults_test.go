@@ -19,6 +19,8 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/testlog"
+
+	"fiolat/internal/ui"
 )
 
 // No command, however it ended, leaves a goroutine behind.
@@ -96,10 +98,11 @@ func TestHangup(t *testing.T) {
 func TestHintOpenFiles(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("some work: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE})
-	var errs bytes.Buffer
-	code := newUI(nil, io.Discard, &errs).exit(err)
-	if want := "fiolat: error: some work: open x: too many open files; raise the limit, e.g. with `ulimit -n 1024`\n"; code != exitInput || errs.String() != want {
-		t.Errorf("exit %d, %q", code, &errs)
+	var stderr bytes.Buffer
+	code := exit(ui.New(nil, io.Discard, &stderr), err)
+	if want := "fiolat: error: some work: open x: too many open files; raise the limit, e.g. with `ulimit -n " +
+		"1024`\n"; code != exitInput || stderr.String() != want {
+		t.Errorf("exit %d, %q", code, &stderr)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/alert"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/sla"
 	"fiolat/pipeline"
 )
@@ -72,14 +74,14 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 	if name := c.String("sla-file"); name != "" {
 		f, openErr := os.Open(name)
 		if openErr != nil {
-			return nil, usagef("--sla-file: %v", openErr)
+			return nil, errs.Usagef("--sla-file: %v", openErr)
 		}
 		defer f.Close()
 		more, fileErr := sla.ParseFile(f, name)
 		rules, err = append(rules, more...), errors.Join(err, fileErr)
 	}
 	if err != nil {
-		return nil, usagef("--sla: %v", err)
+		return nil, errs.Usagef("--sla: %v", err)
 	}
 	for _, r := range rules {
 		if !slices.Contains(texts, r.Text) {
@@ -87,51 +89,18 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 		}
 	}
 	if c.Bool("fail-on-sla") && len(texts) == 0 {
-		return nil, usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
+		return nil, errs.Usagef("--fail-on-sla: no rules; give them with --sla or --sla-file")
 	}
 	return texts, nil
-}
-
-// failOnSLA is an error if a rule is broken and that was asked for.
-func failOnSLA(wanted bool, s *pipeline.Summary) error {
-	if !wanted {
-		return nil
-	}
-	var broken []string
-	for _, o := range s.SLA {
-		if o.Status() == sla.Broken && !slices.Contains(broken, o.Rule.Text) {
-			broken = append(broken, o.Rule.Text)
-		}
-	}
-	if len(broken) == 0 {
-		return nil
-	}
-	return &slaError{broken}
 }
 
 // oneOf is the value of a flag that takes one of a few words.
 func oneOf(c *cli.Context, name string, words ...string) (string, error) {
 	v := c.String(name)
 	if !slices.Contains(words, v) {
-		return "", usagef("--%s %q: want %s", name, v, strings.Join(words, " or "))
+		return "", errs.Usagef("--%s %q: want %s", name, v, strings.Join(words, " or "))
 	}
 	return v, nil
-}
-
-// faults collects all faults of a command line, to report them together.
-type faults []string
-
-func (f *faults) add(err error) {
-	if err != nil {
-		*f = append(*f, err.Error())
-	}
-}
-
-func (f faults) err() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return usagef("%s", strings.Join(f, "\n"))
 }
 
 // only are the flags of these names.
@@ -144,57 +113,57 @@ func outputFlag() cli.Flag {
 }
 
 // oneKind is what logOptions returned, where --kind is one kind.
-func oneKind(c *cli.Context, o Logs, err error) (Logs, error) {
-	if err == nil && len(o.Kinds.list) > 1 {
-		return o, usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
+func oneKind(c *cli.Context, o command.Logs, err error) (command.Logs, error) {
+	if err == nil && len(o.Kinds.List) > 1 {
+		return o, errs.Usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
 	}
 	return o, err
 }
 
 // logOptions reads logFlags and the arguments; the Kind in its Config is the first.
-func logOptions(c *cli.Context) (Logs, error) {
+func logOptions(c *cli.Context) (command.Logs, error) {
 	cfg := pipeline.Config{
 		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
 		Workers: c.Int("workers"), MaxLine: c.Int("max-line"),
 	}
 	s := &cfg.Settings
-	var bad faults
+	var bad errs.Faults
 	var err error
 	s.Grid, err = oneOf(c, "grid", "run", "epoch")
-	bad.add(err)
+	bad.Add(err)
 	s.Align, err = oneOf(c, "align", "overlap", "inflight")
-	bad.add(err)
+	bad.Add(err)
 	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
-	bad.add(err)
+	bad.Add(err)
 	k, err := kindList(c.String("kind"))
-	bad.add(err)
+	bad.Add(err)
 	if err == nil {
-		s.Kind = k.list[0]
+		s.Kind = k.List[0]
 	}
 	s.Interval, cfg.Accuracy, err = intervalOptions(c, time.Millisecond)
-	bad.add(err)
+	bad.Add(err)
 	s.Percentiles, err = percentileList(c.String("percentiles"))
-	bad.add(err)
+	bad.Add(err)
 	s.By, err = byList(c.String("by"))
-	bad.add(err)
+	bad.Add(err)
 	if s.Coarseness = c.Int("coarseness"); s.Coarseness < -1 || s.Coarseness > 6 {
-		bad.add(usagef("--coarseness %d: want 0 to 6", s.Coarseness))
+		bad.Add(errs.Usagef("--coarseness %d: want 0 to 6", s.Coarseness))
 	}
 	if s.LogHistMsec = c.Int64("log-hist-msec"); s.LogHistMsec < 0 || s.LogHistMsec > 1e9 {
-		bad.add(usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
+		bad.Add(errs.Usagef("--log-hist-msec %d: want a number of ms above 0", s.LogHistMsec))
 	}
 	if cfg.Workers < 0 {
-		bad.add(usagef("--workers %d: want 1 or more", cfg.Workers))
+		bad.Add(errs.Usagef("--workers %d: want 1 or more", cfg.Workers))
 	}
 	if cfg.MaxLine < 1 {
-		bad.add(usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
+		bad.Add(errs.Usagef("--max-line %d: want a number of bytes above 0", cfg.MaxLine))
 	}
 	s.SLA, err = slaRules(c)
-	bad.add(err)
+	bad.Add(err)
 	s.Repair = "auto"
 	switch {
 	case c.Bool("repair") && c.Bool("no-repair"):
-		bad.add(usagef("--repair and --no-repair exclude each other"))
+		bad.Add(errs.Usagef("--repair and --no-repair exclude each other"))
 	case c.Bool("repair"):
 		s.Repair = "yes"
 	case c.Bool("no-repair"):
@@ -202,24 +171,25 @@ func logOptions(c *cli.Context) (Logs, error) {
 	}
 	s.Restore, s.SkipBad = !c.Bool("no-restore"), c.Bool("skip-bad")
 	s.Start, err = startTime(c.String("start"))
-	bad.add(err)
+	bad.Add(err)
 	s.Offsets, err = offsets(c.StringSlice("offset"), c.String("offsets"))
-	bad.add(err)
+	bad.Add(err)
 	cfg.Labels, err = pairs("--label", c.StringSlice("label"))
-	bad.add(err)
+	bad.Add(err)
 	if cfg.Part != "" {
 		s.Grid = "epoch"
 		if cfg.Accuracy != 0 {
-			bad.add(usagef("--interval auto: the parts of a run need one interval, and none knows the others; name it"))
+			bad.Add(errs.Usagef("--interval auto: the parts of a run need one interval, and none knows the others; " +
+				"name it"))
 		}
 		if cfg.RunID == "" {
-			bad.add(usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
+			bad.Add(errs.Usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))
 		}
 	}
-	o := Logs{Command: c.Command.Name, Paths: c.Args().Slice(), FioJSON: c.StringSlice("fio-json"), Config: cfg,
+	o := command.Logs{Command: c.Command.Name, Paths: c.Args().Slice(), FioJSON: c.StringSlice("fio-json"), Config: cfg,
 		Kinds: k}
 	o.FailOnSLA, o.DryRun = c.Bool("fail-on-sla"), c.Bool("dry-run")
-	return o, bad.err()
+	return o, bad.Err()
 }
 
 // intervalOptions reads --interval and --accuracy, of which only one is not 0.
@@ -228,11 +198,11 @@ func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duratio
 	case v == "auto":
 		wanted, err = accuracy(c.String("accuracy"))
 	case c.IsSet("accuracy"):
-		err = usagef("--accuracy is for --interval auto")
+		err = errs.Usagef("--accuracy is for --interval auto")
 	case v != "":
 		interval, err = duration("--interval", v)
 		if err == nil && interval < least {
-			err = usagef("--interval %s: want at least %v", v, least)
+			err = errs.Usagef("--interval %s: want at least %v", v, least)
 		}
 	}
 	return interval, wanted, err
@@ -245,7 +215,7 @@ func latency(v string) (ingest.Kind, error) {
 			return k, nil
 		}
 	}
-	return 0, usagef("--kind %q: want clat, slat or lat", v)
+	return 0, errs.Usagef("--kind %q: want clat, slat or lat", v)
 }
 
 // accuracy reads 10%.
@@ -253,7 +223,7 @@ func accuracy(v string) (float64, error) {
 	percent, ok := strings.CutSuffix(v, "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 	if !ok || err != nil || !(f > 0 && f < 100) {
-		return 0, usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
+		return 0, errs.Usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
 	}
 	return f / 100, nil
 }
@@ -264,7 +234,7 @@ func duration(flag, v string) (time.Duration, error) {
 	if err != nil {
 		seconds, nerr := strconv.ParseFloat(v, 64)
 		if nerr != nil || !(seconds > -1e9 && seconds < 1e9) {
-			return 0, usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
+			return 0, errs.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
 		}
 		d = time.Duration(seconds * 1e9)
 	}
@@ -276,7 +246,7 @@ func percentileList(v string) ([]float64, error) {
 	for _, f := range strings.Split(v, ",") {
 		p, err := strconv.ParseFloat(strings.TrimSpace(f), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			return nil, usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", v)
+			return nil, errs.Usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", v)
 		}
 		if !slices.Contains(out, p) {
 			out = append(out, p)
@@ -293,7 +263,7 @@ func byList(v string) ([]string, error) {
 			continue
 		}
 		if !slices.Contains(known, f) {
-			return nil, usagef("--by %q: want a list of direction, host, job, log", v)
+			return nil, errs.Usagef("--by %q: want a list of direction, host, job, log", v)
 		}
 		out = append(out, f)
 	}
@@ -317,14 +287,15 @@ func startTime(v string) (string, error) {
 			return timeInRange(v, t)
 		}
 	}
-	return "", usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime", v)
+	return "", errs.Usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime",
+		v)
 }
 
 // timeInRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
 // since 1970.
 func timeInRange(v string, t time.Time) (string, error) {
 	if t.Year() < 1678 || t.UnixMilli() > ingest.MaxTime {
-		return "", usagef("--start %q: want a time between the years 1678 and 2200", v)
+		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
 	}
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
@@ -335,7 +306,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 		host, v, ok := strings.Cut(f, "=")
 		d, err := duration("--offset", v)
 		if !ok || err != nil {
-			return nil, usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
+			return nil, errs.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
 		}
 		out[host] = d
 	}
@@ -344,7 +315,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 	}
 	r, err := os.Open(file)
 	if err != nil {
-		return nil, usagef("--offsets: %v", err)
+		return nil, errs.Usagef("--offsets: %v", err)
 	}
 	defer r.Close()
 	lines := bufio.NewScanner(r)
@@ -354,7 +325,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 			continue
 		}
 		if len(fields) != 2 {
-			return nil, usagef("%s:%d: want HOST DURATION", ingest.Printable(file), n)
+			return nil, errs.Usagef("%s:%d: want HOST DURATION", ingest.Printable(file), n)
 		}
 		d, err := duration(fmt.Sprintf("%s:%d:", ingest.Printable(file), n), fields[1])
 		if err != nil {
@@ -370,7 +341,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	for _, f := range list {
 		k, v, ok := strings.Cut(f, "=")
 		if !ok || k == "" {
-			return nil, usagef("%s %q: want KEY=VALUE", flag, f)
+			return nil, errs.Usagef("%s %q: want KEY=VALUE", flag, f)
 		}
 		out[k] = v
 	}
@@ -378,9 +349,9 @@ func pairs(flag string, list []string) (map[string]string, error) {
 }
 
 // needPaths is an error if the command line of a command that reads logs names none.
-func needPaths(o Logs) error {
+func needPaths(o command.Logs) error {
 	if len(o.Paths) == 0 {
-		return usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", o.Command)
+		return errs.Usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", o.Command)
 	}
 	return nil
 }
@@ -407,21 +378,21 @@ func alertOptions(c *cli.Context, rules bool) (cfg alert.Config, err error) {
 		return cfg, nil
 	}
 	if !rules {
-		return cfg, usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with --sla " +
-			"or --sla-file")
+		return cfg, errs.Usagef("--alert-webhook and --alert-command tell of rules that are broken: give some with " +
+			"--sla or --sla-file")
 	}
 	if parsed, err := url.Parse(cfg.Webhook); err == nil && c.IsSet("alert-webhook") && parsed.User != nil &&
 		os.Getenv("FIOLAT_ALERT_WEBHOOK") == "" {
-		return cfg, usagef("--alert-webhook: a password in an argument can be read by everybody on this host; use " +
-			"FIOLAT_ALERT_WEBHOOK")
+		return cfg, errs.Usagef("--alert-webhook: a password in an argument can be read by everybody on this host; " +
+			"use FIOLAT_ALERT_WEBHOOK")
 	}
 	if file := c.String("alert-secret-file"); file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
-			return cfg, usagef("--alert-secret-file: %v", err)
+			return cfg, errs.Usagef("--alert-secret-file: %v", err)
 		}
 		if cfg.Secret = []byte(strings.TrimSpace(string(b))); len(cfg.Secret) == 0 {
-			return cfg, usagef("--alert-secret-file %s: there is no secret in it", file)
+			return cfg, errs.Usagef("--alert-secret-file %s: there is no secret in it", file)
 		}
 	}
 	return cfg, nil

@@ -8,6 +8,14 @@ import (
 	"testing"
 )
 
+// logUse is what inspect says of a log.
+type logUse struct {
+	Path    string   `json:"path"`
+	Use     string   `json:"use"`
+	Why     []string `json:"why"`
+	Options []string `json:"fio_options"`
+}
+
 // TestLogUses: inspect says of each log whether it was used, and what option of fio's
 // led to that.
 func TestLogUses(t *testing.T) {

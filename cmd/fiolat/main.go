@@ -1,8 +1,9 @@
 // Command fiolat turns the latency histograms that fio logs into percentiles over
 // time, on standard output, in Elasticsearch, or in files.
 //
-// Each subcommand is one file: its flags, its help, and a function of a context
-// and an ui that does the work. main is wiring; exit.go alone decides exit codes.
+// Each subcommand is one file: its flags, its help, and a function that reads its
+// options. What does the work is in internal/command, and knows no command line.
+// main is wiring; exit.go alone decides exit codes.
 package main
 
 import (
@@ -11,13 +12,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
 func main() {
@@ -26,32 +29,20 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// errInterrupted is the cause of a context that a signal ended.
-var errInterrupted = errors.New("interrupted")
-
 // graceful is how long what is under way may take to come to an end after a signal.
 // A read from a pipe that nobody writes to never does.
 const graceful = 6 * time.Second
-
-// endings are the signals that end a command: SIGINT, SIGTERM, and SIGHUP unless it was
-// ignored when fiolat was started, as nohup does.
-func endings() []os.Signal {
-	if signal.Ignored(syscall.SIGHUP) {
-		return []os.Signal{os.Interrupt, syscall.SIGTERM}
-	}
-	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
-}
 
 // signalContext ends at the first of these signals, so that what is under way can
 // be brought to a clean end; the second one kills as usual.
 func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
-	signal.Notify(c, endings()...)
+	signal.Notify(c, command.Signals()...)
 	go func() {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
-			cancel(errInterrupted)
+			cancel(errs.ErrInterrupted)
 			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
 		}
 	}()
@@ -60,25 +51,27 @@ func signalContext() (context.Context, func()) {
 
 // run is the whole program.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	u := newUI(stdin, stdout, stderr)
+	u := ui.New(stdin, stdout, stderr)
 	err := runLike(ctx, u, args)
 	if errors.Is(err, errNotLike) {
-		if err = parse(ctx, u, args); err == nil && u.work != nil {
-			err = u.work()
+		var work func() error
+		if work, err = parse(ctx, u, args); err == nil && work != nil {
+			err = work()
 		}
 	}
-	return u.exit(err)
+	return exit(u, err)
 }
 
 // parsing lets one command line be parsed at a time: the library keeps its help
 // flag and command in globals that it writes to.
 var parsing sync.Mutex
 
-// parse reads the command line and leaves what is to be done in u.work.
-func parse(ctx context.Context, u *ui, args []string) error {
+// parse reads the command line, and returns what is to be done; nil if that is done.
+func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err error) {
 	parsing.Lock()
 	defer parsing.Unlock()
-	app := newApp(u)
+	var unknown string
+	app := newApp(u, func(w func() error) { work = w }, func(name string) { unknown = name })
 	if len(args) > 1 {
 		// The library makes the help of each flag of each command that it knows of, asked
 		// for or not: half a millisecond.
@@ -86,44 +79,32 @@ func parse(ctx context.Context, u *ui, args []string) error {
 			app.Commands = []*cli.Command{cmd}
 		}
 	}
-	return app.RunContext(ctx, permute(app, args))
+	err = app.RunContext(ctx, permute(app, args))
+	if err == nil && unknown != "" {
+		err = errs.Usagef("no such command: %q; see fiolat --help", unknown)
+	}
+	return work, err
 }
 
-// version is that of the module, or of the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
-}
-
-func newApp(u *ui) *cli.App {
+// newApp is the command line. It calls do with what the command named there does, or notFound with its name.
+func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *cli.App {
 	usage := func(_ *cli.Context, err error, _ bool) error { return usageError(err) }
 	app := &cli.App{
 		Name:    "fiolat",
 		Usage:   "fio's latency histograms, aligned, added up, and asked for percentiles over time",
-		Version: version(),
+		Version: command.Version(),
 		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today\n" +
 			"fiolat inspect runs/today              what each log is, and what is wrong with it",
 		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
-		Reader:                    u.stdin,
-		Writer:                    u.stdout,
-		ErrWriter:                 u.stderr,
+		Reader:                    u.Stdin,
+		Writer:                    u.Stdout,
+		ErrWriter:                 u.Stderr,
 		ExitErrHandler:            func(*cli.Context, error) {}, // exit.go decides
 		OnUsageError:              usage,
-		CommandNotFound:           func(_ *cli.Context, name string) { u.unknown = name },
+		CommandNotFound:           func(_ *cli.Context, name string) { notFound(name) },
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u), mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
@@ -131,7 +112,7 @@ func newApp(u *ui) *cli.App {
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("no such command: %q; see fiolat --help", c.Args().First())
+				return errs.Usagef("no such command: %q; see fiolat --help", c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -141,16 +122,16 @@ func newApp(u *ui) *cli.App {
 		c.Flags = append(c.Flags, logFormatFlag)
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
-			u.work = func() error { return action(ctx) }
-			return u.configure(ctx)
+			do(func() error { return action(ctx) })
+			return configure(ctx, u)
 		}
 	}
 	return app
 }
 
 // action is what a command does: it reads its options from the command line, and runs with them.
-func action[Options any](u *ui, read func(*cli.Context) (Options, error), run func(context.Context, Options,
-	*ui) error) cli.ActionFunc {
+func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run func(context.Context, Options,
+	*ui.UI) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		o, err := read(c)
 		if err != nil {

@@ -1,4 +1,5 @@
-package main
+// Package render prints rows of percentiles as a table, CSV, JSON or NDJSON.
+package render
 
 import (
 	"bufio"
@@ -15,16 +16,17 @@ import (
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
+	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
-// renderer is a pipeline.Sink that prints rows.
-type renderer struct {
+// Renderer is a pipeline.Sink that prints rows.
+type Renderer struct {
 	run    *pipeline.Run
 	out    *bufio.Writer
 	limits bool // confidence limits as columns of table and csv
 	nth    int  // from 1: the kind of latency, of so many that follow each other
-	of     int
+	Of     int  // as many kinds follow each other
 	// begin, row and end are the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
@@ -32,12 +34,14 @@ type renderer struct {
 	buf   []byte
 }
 
-// divisors turn ns into the units of tables.
-var divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+// Divisors turn ns into the units of tables.
+var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
 
-func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer {
-	r := &renderer{out: out, limits: limits, of: 1, begin: func() error { return nil }, end: func(*pipeline.Summary) error { return nil }}
-	divisor := divisors[unit]
+// New makes a Renderer for one of the formats table, csv, json and ndjson, with latencies in ns, us or ms.
+func New(format, unit string, limits bool, out *bufio.Writer) *Renderer {
+	r := &Renderer{out: out, limits: limits, Of: 1, begin: func() error { return nil },
+		end: func(*pipeline.Summary) error { return nil }}
+	divisor := Divisors[unit]
 	switch format {
 	case "ndjson":
 		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -55,13 +59,13 @@ func newRenderer(format, unit string, limits bool, out *bufio.Writer) *renderer 
 	return r
 }
 
-func (r *renderer) Begin(_ context.Context, run *pipeline.Run) error {
+func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 	r.run = run
 	r.nth++
 	return r.begin()
 }
 
-func (r *renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		if err := r.row(q, &q.Rows[i]); err != nil {
 			return err
@@ -70,10 +74,13 @@ func (r *renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-func (r *renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
+// Flush writes what is held back.
+func (r *Renderer) Flush() error { return r.out.Flush() }
+
+func (r *Renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
 
 // timestamp is the wall-clock start of a quantum, "" if it is not known.
-func (r *renderer) timestamp(offset int64) string {
+func (r *Renderer) timestamp(offset int64) string {
 	if !r.run.StartKnown {
 		return ""
 	}
@@ -83,11 +90,12 @@ func (r *renderer) timestamp(offset int64) string {
 // number is f as briefly as it can be read back exactly.
 func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
 
-func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+// PercentileName is how p is written, such as 99.9.
+func PercentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // appendJSON appends the row as the NDJSON of the contract: ns, and null where
 // there is nothing to say.
-func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
 	text := func(name, v string) {
 		b = append(b, ',', '"')
 		b = append(b, name...)
@@ -100,7 +108,7 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if err != nil {
 			panic(err) // strings always marshal
 		}
-		b = append(b, printableJSON(quoted)...)
+		b = append(b, ui.PrintableJSON(quoted)...)
 	}
 	s := &row.Stats
 	value := func(name string, v float64) {
@@ -133,7 +141,7 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		value(`"`+percentileName(p)+`":`, s.Percentiles[i])
+		value(`"`+PercentileName(p)+`":`, s.Percentiles[i])
 	}
 	b = append(b, `},"ci":{`...)
 	limit := func(v float64) {
@@ -147,7 +155,7 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `"`+percentileName(p)+`":{"lower":`...)
+		b = append(b, `"`+PercentileName(p)+`":{"lower":`...)
 		limit(s.Lower[i])
 		b = append(b, `,"upper":`...)
 		limit(s.Upper[i])
@@ -161,7 +169,7 @@ func (r *renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 				b = append(b, ',')
 			}
 			b = append(b, '"')
-			b = append(b, percentileName(r.run.Percentiles[k])...)
+			b = append(b, PercentileName(r.run.Percentiles[k])...)
 			b = append(b, '"')
 		}
 		b = append(b, ']')
@@ -211,10 +219,11 @@ func verdict(row *pipeline.Row) string {
 
 // json is one object: what the run is, and its rows; of several kinds an array of
 // such objects.
-func (r *renderer) json() {
+func (r *Renderer) json() {
 	rows := 0
 	r.begin = func() error {
-		head := map[string]any{"id": r.run.ID, "interval_ms": float64(r.run.Interval) / 1e6, "start": nil, "start_how": nil, "percentiles": r.run.Percentiles}
+		head := map[string]any{"id": r.run.ID, "interval_ms": float64(r.run.Interval) / 1e6, "start": nil,
+			"start_how": nil, "percentiles": r.run.Percentiles}
 		if r.run.StartKnown {
 			head["start"], head["start_how"] = r.timestamp(0), r.run.StartHow
 		}
@@ -223,11 +232,11 @@ func (r *renderer) json() {
 			return err
 		}
 		open := "{"
-		if r.of > 1 { // an object for each kind
+		if r.Of > 1 { // an object for each kind
 			open = map[bool]string{true: "[{", false: ",{"}[r.nth == 1]
 		}
 		rows = 0
-		_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, printableJSON(b))
+		_, err = fmt.Fprintf(r.out, "%s\"run\":%s,\n\"rows\":[", open, ui.PrintableJSON(b))
 		return err
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -245,19 +254,19 @@ func (r *renderer) json() {
 			return err
 		}
 		closing := "}"
-		if r.of > 1 && r.nth == r.of {
+		if r.Of > 1 && r.nth == r.Of {
 			closing = "}]"
 		}
-		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", printableJSON(b), closing)
+		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)
 		return err
 	}
 }
 
 // names are those of the columns that fields fills, in a unit.
-func (r *renderer) names(unit string) []string {
+func (r *Renderer) names(unit string) []string {
 	names := []string{"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
 	for _, p := range r.run.Percentiles {
-		p := "p" + percentileName(p)
+		p := "p" + PercentileName(p)
 		names = append(names, p+"_"+unit)
 		if r.limits {
 			names = append(names, p+"_lower_"+unit, p+"_upper_"+unit)
@@ -270,7 +279,7 @@ func (r *renderer) names(unit string) []string {
 }
 
 // fields are the statistics of a row in a unit, "" where there are none.
-func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []string {
+func (r *Renderer) fields(row *pipeline.Row, format func(float64) string) []string {
 	s := &row.Stats
 	text := func(v float64, prefix string) string {
 		if s.Empty() || v == fiohist.NoLimit {
@@ -295,9 +304,10 @@ func (r *renderer) fields(row *pipeline.Row, format func(float64) string) []stri
 	return out
 }
 
-func (r *renderer) csv(unit string, divisor float64) {
+func (r *Renderer) csv(unit string, divisor float64) {
 	w := csv.NewWriter(r.out)
-	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs", "iops"}
+	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
+		"iops"}
 	r.begin = func() error {
 		if r.nth > 1 {
 			return nil // under the head of the first
@@ -312,7 +322,8 @@ func (r *renderer) csv(unit string, divisor float64) {
 			iops = plain(row.IOPS)
 		}
 		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
-			csvName(row.Dims.Host), csvName(row.Dims.Job), csvName(row.Dims.Log), r.run.Kind.String(), plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
+			csvName(row.Dims.Host), csvName(row.Dims.Job), csvName(row.Dims.Log), r.run.Kind.String(),
+			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
 		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
 		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
 	}
@@ -333,13 +344,13 @@ func csvName(name string) string {
 }
 
 // table is for people: only the columns that say something, and rounded.
-func (r *renderer) table(unit string, divisor float64) {
+func (r *Renderer) table(unit string, divisor float64) {
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	rows := 0
 	var by []string
 	r.begin = func() error {
 		by = r.run.Settings.By
-		if r.of > 1 {
+		if r.Of > 1 {
 			fmt.Fprintf(r.out, "%v\n", r.run.Kind)
 		}
 		fmt.Fprint(w, "time\t")
@@ -349,11 +360,12 @@ func (r *renderer) table(unit string, divisor float64) {
 		_, err := fmt.Fprintf(w, "samples\tiops\t%s\t\n", strings.Join(r.names(unit), "\t"))
 		return err
 	}
-	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', decimals(v/divisor), 64) }
+	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', Decimals(v/divisor), 64) }
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		fmt.Fprintf(w, "%s\t", time.Duration(q.Offset))
 		for _, dim := range by {
-			v := map[string]string{"host": row.Dims.Host, "job": row.Dims.Job, "log": row.Dims.Log, "direction": row.Dims.Direction}[dim]
+			v := map[string]string{"host": row.Dims.Host, "job": row.Dims.Job, "log": row.Dims.Log,
+				"direction": row.Dims.Direction}[dim]
 			if v == "" {
 				v = pipeline.All
 			}
@@ -361,9 +373,9 @@ func (r *renderer) table(unit string, divisor float64) {
 		}
 		iops := ""
 		if row.IOPSKnown {
-			iops = strconv.FormatFloat(row.IOPS, 'f', decimals(row.IOPS), 64)
+			iops = strconv.FormatFloat(row.IOPS, 'f', Decimals(row.IOPS), 64)
 		}
-		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', decimals(row.Stats.Samples), 64), iops)
+		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', Decimals(row.Stats.Samples), 64), iops)
 		for _, f := range r.fields(row, round) {
 			fmt.Fprintf(w, "%s\t", f)
 		}
@@ -378,8 +390,8 @@ func (r *renderer) table(unit string, divisor float64) {
 	r.end = func(*pipeline.Summary) error { return w.Flush() }
 }
 
-// decimals leaves four significant digits or so.
-func decimals(v float64) int {
+// Decimals leaves four significant digits or so.
+func Decimals(v float64) int {
 	switch {
 	case v >= 1000 || v == 0:
 		return 0

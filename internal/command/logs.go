@@ -1,12 +1,23 @@
-package main
+package command
 
 import (
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"fiolat/ingest"
+	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
+
+// Roots are the folders of the runs.
+func Roots(runs []*ingest.Input) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, ingest.Printable(r.Root))
+	}
+	return strings.Join(names, ", ")
+}
 
 // Logs are what all commands that read logs are asked for.
 type Logs struct {
@@ -14,15 +25,15 @@ type Logs struct {
 	Paths     []string // files, directories, globs; - is standard input
 	FioJSON   []string // files with fio's JSON, instead of what is found beside the logs
 	Config    pipeline.Config
-	Kinds     kinds // of which Config has the first
+	Kinds     Kinds // of which Config has the first
 	FailOnSLA bool
 	DryRun    bool // does everything but write
 }
 
-// pipeline is the Config for what reads standard input and warns on standard error.
-func (o *Logs) pipeline(u *ui) pipeline.Config {
+// Pipeline is the Config for what reads standard input and warns on standard error.
+func (o *Logs) Pipeline(u *ui.UI) pipeline.Config {
 	cfg := o.Config
-	cfg.Stdin, cfg.Warn = u.stdin, u.warn
+	cfg.Stdin, cfg.Warn = u.Stdin, u.Warn
 	return cfg
 }
 
@@ -38,10 +49,10 @@ const (
 	garbageFew  = 400
 )
 
-// discover finds the runs below the paths; any leaves out what is of other kinds only.
-func (o *Logs) discover(u *ui, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
+// Discover finds the runs below the paths; any leaves out what is of other kinds only.
+func (o *Logs) Discover(u *ui.UI, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
-		Stdin: u.stdin})
+		Stdin: u.Stdin})
 	logs, little := 0, o.Command == "percentiles"
 	for _, in := range runs {
 		logs += len(in.Logs)
@@ -55,4 +66,14 @@ func (o *Logs) discover(u *ui, kind ingest.Kind, any bool) ([]*ingest.Input, err
 		debug.SetGCPercent(garbageFew)
 	}
 	return runs, err
+}
+
+// Size is the number of bytes of the logs as stored, for the progress bar.
+func Size(in []*ingest.Input) (n int64) {
+	for _, i := range in {
+		for _, s := range i.Logs {
+			n += s.Size
+		}
+	}
+	return n
 }

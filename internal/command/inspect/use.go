@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"fmt"
@@ -23,8 +23,11 @@ type logUse struct {
 }
 
 // fioOptions are the options of fio that decide what a log holds.
-var fioOptions = regexp.MustCompile(`\b(log_[a-z]+(_[a-z]+)*|write_[a-z]+_log|per_job_logs|(clat|slat|lat)_percentiles|disable_(clat|slat|lat)|gtod_reduce|io_submit_mode|` +
-	`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|ramp_time|group_reporting|verify)\b`)
+var fioOptions = regexp.MustCompile(
+	`\b(log_[a-z]+(_[a-z]+)*|write_[a-z]+_log|per_job_logs|(clat|slat|lat)_percentiles|` +
+		`disable_(clat|slat|lat)|gtod_reduce|io_submit_mode|` +
+		`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|` +
+		`ramp_time|group_reporting|verify)\b`)
 
 // logUses are those of all logs that were found, in their order.
 func logUses(in *ingest.Input, plan *pipeline.Plan, warnings []string) (out []logUse) {

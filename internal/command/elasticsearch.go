@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"fiolat/esmodel"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
 // Elasticsearch says where documents are or go, who asks, and whom to trust. Secrets are in files or in the
@@ -32,14 +34,14 @@ type Elasticsearch struct {
 	Flags []string
 }
 
-// readSecret returns what a file holds, without a file the environment's value. flag is the one that named the file.
-func readSecret(flag, file, env string, bad *faults) string {
+// ReadSecret returns what a file holds, without a file the environment's value. flag is the one that named the file.
+func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 	if file == "" {
 		return os.Getenv(env)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		bad.add(usagef("--%s: %v", flag, err))
+		bad.Add(errs.Usagef("--%s: %v", flag, err))
 	}
 	return strings.TrimSpace(string(b))
 }
@@ -51,33 +53,33 @@ func (o *Elasticsearch) Config() (esmodel.Config, error) {
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = -1 // the package's 0 is its default
 	}
-	var bad faults
-	cfg.Password = readSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
-	cfg.APIKey = readSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
-	cfg.ServiceToken = readSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
+	var bad errs.Faults
+	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
+	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
+	cfg.ServiceToken = ReadSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
 	if cfg.Username == "" {
 		cfg.Password = "" // of an environment meant for something else
 	}
 	if o.CACertFile != "" {
 		var err error
 		if cfg.CACert, err = os.ReadFile(o.CACertFile); err != nil {
-			bad.add(usagef("--es-ca-cert: %v", err))
+			bad.Add(errs.Usagef("--es-ca-cert: %v", err))
 		}
 	}
-	return cfg, bad.err()
+	return cfg, bad.Err()
 }
 
 // Connect makes a client. Its warnings, and what it waits for, are said.
-func (o *Elasticsearch) Connect(u *ui) (*esmodel.Client, error) {
+func (o *Elasticsearch) Connect(u *ui.UI) (*esmodel.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
-		err = usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
+		err = errs.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
 	}
 	if err != nil {
 		return nil, err
 	}
 	cfg.OnWait = func(w esmodel.Wait) {
-		u.say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond),
+		u.Say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond),
 			w.Left.Round(time.Second))
 	}
 	client, err := esmodel.NewClient(cfg)
@@ -85,7 +87,7 @@ func (o *Elasticsearch) Connect(u *ui) (*esmodel.Client, error) {
 		return nil, err
 	}
 	for _, w := range client.Warnings {
-		u.warn(w)
+		u.Warn(w)
 	}
 	return client, nil
 }

@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"context"
@@ -13,14 +13,16 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/ingest"
+	"fiolat/internal/render"
 	"fiolat/internal/sla"
+	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
 
 // liveView shows a run while it goes on: on a terminal a picture that is painted anew,
 // else a line per interval.
 type liveView struct {
-	u       *ui
+	u       *ui.UI
 	screen  bool
 	run     *pipeline.Run
 	spark   int                  // of the percentiles, the one that is drawn
@@ -33,9 +35,10 @@ const (
 	changesKept = 3
 )
 
-func newLiveView(u *ui, quiet bool) *liveView {
-	f, ok := u.stderr.(*os.File)
-	return &liveView{u: u, screen: ok && !quiet && !u.json && term.IsTerminal(int(f.Fd())), past: map[string][]float64{}}
+func newLiveView(u *ui.UI, quiet bool) *liveView {
+	f, ok := u.Stderr.(*os.File)
+	return &liveView{u: u, screen: ok && !quiet && !u.JSON && term.IsTerminal(int(f.Fd())),
+		past: map[string][]float64{}}
 }
 
 func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
@@ -45,18 +48,19 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 			v.spark = i
 		}
 	}
-	v.u.say("info", "run %s, %v intervals", ingest.Printable(run.ID), time.Duration(run.Interval))
+	v.u.Say("info", "run %s, %v intervals", ingest.Printable(run.ID), time.Duration(run.Interval))
 	return nil
 }
 
 func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Changes {
 		text := q.Changes[i].String()
-		v.u.say("warning", "%s", text)
+		v.u.Say("warning", "%s", text)
 		v.changes = append(v.changes, v.at(q.Changes[i].Start)+" "+text)
 		v.changes = v.changes[max(len(v.changes)-changesKept, 0):]
 	}
-	if len(q.Rows) == 0 || len(q.Leaves) == 0 && slices.ContainsFunc(q.Rows, func(r pipeline.Row) bool { return r.Scope == "run" && r.Covered == 0 }) {
+	if len(q.Rows) == 0 || len(q.Leaves) == 0 && slices.ContainsFunc(q.Rows,
+		func(r pipeline.Row) bool { return r.Scope == "run" && r.Covered == 0 }) {
 		return nil
 	}
 	var parts, lines []string
@@ -78,21 +82,22 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	state := v.state(q)
 	if !v.screen {
-		v.u.say("info", "%s  %s%s", v.at(q.Offset), strings.Join(parts, " | "), state)
+		v.u.Say("info", "%s  %s%s", v.at(q.Offset), strings.Join(parts, " | "), state)
 		return nil
 	}
-	name := "p" + percentileName(v.run.Percentiles[v.spark])
-	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), ingest.Printable(v.run.ID), name, sparkWidth, time.Duration(v.run.Interval))
+	name := "p" + render.PercentileName(v.run.Percentiles[v.spark])
+	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), ingest.Printable(v.run.ID), name,
+		sparkWidth, time.Duration(v.run.Interval))
 	lines = slices.Concat([]string{head}, lines, v.changes)
 	if state != "" {
 		lines = append(lines, strings.TrimSpace(state))
 	}
-	v.u.paint(lines)
+	v.u.Paint(lines)
 	return nil
 }
 
 func (v *liveView) End(context.Context, *pipeline.Summary) error {
-	v.u.unpaint()
+	v.u.Unpaint()
 	return nil
 }
 
@@ -113,7 +118,7 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 		if slices.Contains(s.AtLeast, i) {
 			sign = " >="
 		}
-		text += " p" + percentileName(v.run.Percentiles[i]) + sign + brief(p)
+		text += " p" + render.PercentileName(v.run.Percentiles[i]) + sign + brief(p)
 	}
 	return text
 }

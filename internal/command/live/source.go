@@ -1,4 +1,4 @@
-package main
+package live
 
 import (
 	"bufio"
@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
 )
 
 // liveSource is where status documents come from.
@@ -48,20 +51,20 @@ func (s *liveSource) ended() bool { return s.fio && s.eof.Load() }
 // source opens what the arguments name.
 func (s *session) source(ctx context.Context) (*liveSource, error) {
 	if s.o.Fio != nil {
-		return s.u.startFio(s.o.Fio)
+		return startFio(s.u, s.o.Fio)
 	}
 	name := s.o.File
 	none := &liveSource{name: name, interrupt: func() {}, close: func() error { return nil }}
 	if name == "" || name == "-" {
 		// Whoever writes into the pipe had the same signal, mostly.
-		in, file := s.u.stdin.(*os.File)
-		none.Reader, none.name, none.fio = s.u.stdin, "standard input", true
+		in, file := s.u.Stdin.(*os.File)
+		none.Reader, none.name, none.fio = s.u.Stdin, "standard input", true
 		none.live = file && !regular(in)
 		return none, nil
 	}
 	if s.o.Follow {
 		f := ingest.Follow(ctx, name, s.o.Idle)
-		f.Warn = s.u.warn
+		f.Warn = s.u.Warn
 		none.Reader, none.live, none.close = f, true, f.Close
 		return none, nil
 	}
@@ -78,9 +81,9 @@ func regular(f *os.File) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// fioCommand adds to a command line of fio what live needs, and refuses what it cannot
+// FioCommand adds to a command line of fio what live needs, and refuses what it cannot
 // do with. step is the status interval.
-func fioCommand(args []string, interval time.Duration) (command []string, step time.Duration, err error) {
+func FioCommand(args []string, interval time.Duration) (command []string, step time.Duration, err error) {
 	given := map[string]string{}
 	for i, a := range args[1:] {
 		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
@@ -93,28 +96,31 @@ func fioCommand(args []string, interval time.Duration) (command []string, step t
 		given[name] = value
 	}
 	for _, no := range []struct{ option, hint string }{
-		{"output", "fiolat live reads what fio prints; to keep it as well, let fio write it and pass fiolat live --follow FILE"},
-		{"o", "see fiolat live --follow FILE"}, {"minimal", ""}, {"m", ""}, {"daemonize", ""}, {"server", "start it apart"},
-		{"client", "fio --client prints nothing before its end: run fiolat live on each host, with --run-id and --part"},
+		{"output", "fiolat live reads what fio prints; to keep it as well, let fio write it and pass fiolat live " +
+			"--follow FILE"},
+		{"o", "see fiolat live --follow FILE"}, {"minimal", ""}, {"m", ""}, {"daemonize", ""}, {"server",
+			"start it apart"},
+		{"client", "fio --client prints nothing before its end: run fiolat live on each host, with --run-id and " +
+			"--part"},
 	} {
 		if _, ok := given[no.option]; ok {
 			hint := no.hint
 			if hint != "" {
 				hint = "; " + hint
 			}
-			return nil, 0, usagef("fio's option %s does not go with fiolat live%s", no.option, hint)
+			return nil, 0, errs.Usagef("fio's option %s does not go with fiolat live%s", no.option, hint)
 		}
 	}
 	add := []string{"--output-format=normal,json+"}
 	if f, ok := given["output-format"]; ok {
 		if !slices.Contains(strings.Split(f, ","), "json+") {
-			return nil, 0, usagef("fio's --output-format=%s: fiolat live needs json+; leave it out", f)
+			return nil, 0, errs.Usagef("fio's --output-format=%s: fiolat live needs json+; leave it out", f)
 		}
 		add = nil
 	}
 	if v, ok := given["status-interval"]; ok {
 		if step, err = ingest.ParseDuration(v); err != nil || step <= 0 {
-			return nil, 0, usagef("fio's --status-interval=%s: want a time", v)
+			return nil, 0, errs.Usagef("fio's --status-interval=%s: want a time", v)
 		}
 	} else {
 		if step = time.Second; interval > 0 && interval < step {
@@ -125,26 +131,26 @@ func fioCommand(args []string, interval time.Duration) (command []string, step t
 	return slices.Concat(args[:1], add, args[1:]), step, nil
 }
 
-// fioError is a fio that failed; its exit code is ours.
-type fioError struct{ code int }
+// FioError is a fio that failed; its exit code is ours.
+type FioError struct{ Code int }
 
-func (e *fioError) Error() string { return fmt.Sprintf("fio ended with exit code %d", e.code) }
+func (e *FioError) Error() string { return fmt.Sprintf("fio ended with exit code %d", e.Code) }
 
 // startAt is the part of a second at which fio is started.
 const startAt = 900 * time.Millisecond
 
 // startFio starts fio. Signals go to it, and what it prints beside its documents goes
 // to standard error.
-func (u *ui) startFio(args []string) (*liveSource, error) {
+func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	// Of a group of its own: signals of the terminal would reach it twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stdin = u.stdin
+	cmd.Stdin = u.Stdin
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	errs, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +158,10 @@ func (u *ui) startFio(args []string) (*liveSource, error) {
 	// documents runs: started now they come soon after the ends, and not just before.
 	time.Sleep((startAt - time.Duration(time.Now().Nanosecond()) + time.Second) % time.Second)
 	if err = cmd.Start(); err != nil {
-		return nil, usagef("%v", err)
+		return nil, errs.Usagef("%v", err)
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, command.Signals()...)
 	var signalled atomic.Bool
 	go func() {
 		for sig := range signals {
@@ -166,12 +172,12 @@ func (u *ui) startFio(args []string) (*liveSource, error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		for lines := bufio.NewScanner(errs); lines.Scan(); {
-			u.say("info", "%s", lines.Text())
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			u.Say("info", "%s", lines.Text())
 		}
 	}()
 	documents, pipe := io.Pipe()
-	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.say("info", "%s", line) })) }()
+	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.Say("info", "%s", line) })) }()
 	return &liveSource{Reader: documents, name: "fio", live: true, fio: true,
 		interrupt: func() {
 			if !signalled.Load() { // not by a signal to this process
@@ -189,9 +195,9 @@ func (u *ui) startFio(args []string) (*liveSource, error) {
 				return err
 			}
 			if code := exit.ExitCode(); code > 0 {
-				return &fioError{code}
+				return &FioError{Code: code}
 			}
-			return &fioError{128 + int(exit.Sys().(syscall.WaitStatus).Signal())}
+			return &FioError{Code: 128 + int(exit.Sys().(syscall.WaitStatus).Signal())}
 		},
 	}, nil
 }

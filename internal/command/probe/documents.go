@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 	"fiolat/esmodel"
 	"fiolat/ingest"
 	"fiolat/internal/alert"
+	"fiolat/internal/command"
 	"fiolat/internal/probe"
+	"fiolat/internal/ui"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 // for it: what Elasticsearch does not take in time goes to the spool, and what a disk
 // does not take either is counted.
 type probeDocs struct {
-	u       *ui
+	u       *ui.UI
 	prefix  string
 	queue   chan probeItem
 	dropped atomic.Int64
@@ -56,12 +58,12 @@ type probeItem struct {
 	report *probe.Report
 }
 
-func (u *ui) openProbeDocs(ctx context.Context, o *probeOptions) (d *probeDocs, err error) {
+func openProbeDocs(ctx context.Context, u *ui.UI, o *Options) (d *probeDocs, err error) {
 	prefix, output := o.Elasticsearch.Prefix, o.Elasticsearch.Spool
 	d = &probeDocs{u: u, prefix: prefix, queue: make(chan probeItem, probeQueue), done: make(chan struct{}),
 		run: o.Run.ID,
 		enc: esmodel.NewProbeEncoder(prefix, o.Run, o.Dir.Name)}
-	if d.alerts, err = startAlerts(o.Alerts, u); err != nil {
+	if d.alerts, err = command.StartAlerts(o.Alerts, u); err != nil {
 		return nil, err
 	}
 	if len(o.Elasticsearch.Addresses) > 0 {
@@ -69,7 +71,8 @@ func (u *ui) openProbeDocs(ctx context.Context, o *probeOptions) (d *probeDocs, 
 			return nil, err
 		}
 		// Small requests, and few of them: a probe must not need much memory.
-		d.bulk, err = esmodel.NewBulkWriter(d.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output, FlushBytes: 512 << 10, InFlight: 2})
+		d.bulk, err = esmodel.NewBulkWriter(d.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output,
+			FlushBytes: 512 << 10, InFlight: 2})
 		if err == nil {
 			err = d.bulk.Open(ctx, o.Run)
 		}
@@ -77,11 +80,11 @@ func (u *ui) openProbeDocs(ctx context.Context, o *probeOptions) (d *probeDocs, 
 			return nil, err
 		}
 		for _, w := range d.bulk.Report().Warnings {
-			u.warn(w)
+			u.Warn(w)
 		}
 	} else {
 		d.files = esmodel.NewProbeFiles(output, o.Run.ID)
-		u.say("info", "no Elasticsearch given: documents go into %s", output)
+		u.Say("info", "no Elasticsearch given: documents go into %s", output)
 	}
 	go d.write()
 	return d, nil
@@ -94,7 +97,7 @@ func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{t
 func (d *probeDocs) report(r *probe.Report) {
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
-		d.alerts.Raise(alertOf(id, ingest.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+		d.alerts.Raise(command.AlertOf(id, ingest.Printable(r.Target.Path)+": "+r.Change.Text, doc))
 	}
 }
 
@@ -103,7 +106,8 @@ func (d *probeDocs) put(i probeItem) {
 	case d.queue <- i:
 	default:
 		if d.dropped.Add(1) == 1 {
-			d.u.warn("documents cannot be written as fast as they are made: some are lost; their number follows at the end")
+			d.u.Warn("documents cannot be written as fast as they are made: some are lost; their number follows at " +
+				"the end")
 		}
 	}
 }
@@ -166,7 +170,7 @@ func (d *probeDocs) fail(err error) {
 	d.failed++
 	if d.err == nil {
 		d.err = err
-		d.u.warn(fmt.Sprintf("documents are lost: %v", err))
+		d.u.Warn(fmt.Sprintf("documents are lost: %v", err))
 	}
 }
 
@@ -178,7 +182,8 @@ func (d *probeDocs) close() error {
 	lost := d.failed + d.dropped.Load()
 	if d.files != nil {
 		err := d.files.Close()
-		d.u.say("info", "documents  %d made, %d written, %d lost (run %s)", d.made+d.dropped.Load(), d.made-d.failed, lost, d.run)
+		d.u.Say("info", "documents  %d made, %d written, %d lost (run %s)", d.made+d.dropped.Load(), d.made-d.failed,
+			lost, d.run)
 		if lost > 0 {
 			err = errors.Join(err, fmt.Errorf("%d documents are lost: %w", lost, d.err))
 		}
@@ -191,12 +196,13 @@ func (d *probeDocs) close() error {
 	r := d.bulk.Report()
 	t := r.Total()
 	spooled, lost := t.Spooled+d.spooled, lost+t.Lost
-	d.u.say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", d.made+d.dropped.Load(), t.Indexed, t.Refused, spooled, lost, d.run)
+	d.u.Say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", d.made+d.dropped.Load(),
+		t.Indexed, t.Refused, spooled, lost, d.run)
 	for _, refusal := range r.Refusals {
-		d.u.say("error", "refused    %d: %s", refusal.Count, refusal)
+		d.u.Say("error", "refused    %d: %s", refusal.Count, refusal)
 	}
 	if r.SpoolFile != "" {
-		d.u.say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
+		d.u.Say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
 	}
 	if err == nil && t.Refused+spooled+lost > 0 {
 		err = &esmodel.IncompleteError{Report: r, Err: d.err}

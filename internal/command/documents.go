@@ -1,0 +1,82 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Conclude tells what became of the documents of a run, and returns err.
+func (o *Elasticsearch) Conclude(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
+	report esmodel.Report, err error) error {
+	for _, warning := range report.Warnings {
+		u.Warn(warning)
+	}
+	if summary != nil {
+		Account(u, summary, report, documentsText(run, report))
+	}
+	var incomplete *esmodel.IncompleteError
+	if errors.As(err, &incomplete) {
+		o.unfinished(u, report)
+	}
+	if err == nil && dryRun {
+		u.Say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
+	}
+	return err
+}
+
+// documentsText is the account's line on documents.
+func documentsText(run *pipeline.Run, r esmodel.Report) string {
+	t := r.Total()
+	where := fmt.Sprintf("%d indexed", t.Indexed)
+	if t.Written > 0 {
+		where = fmt.Sprintf("%d written", t.Written)
+	}
+	text := fmt.Sprintf("documents  %d made, %s, %d refused, %d spooled, %d lost; %d of other generations deleted "+
+		"(run %s)",
+		t.Made, where, t.Refused, t.Spooled, t.Lost, t.Deleted, ingest.Printable(run.ID))
+	for _, refusal := range r.Refusals {
+		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
+	}
+	return text
+}
+
+// unfinished says where the rest of a run's documents is, and the one command that
+// sends it.
+func (o *Elasticsearch) unfinished(u *ui.UI, r esmodel.Report) {
+	var files []string
+	for _, f := range []struct{ name, what string }{
+		{r.SpoolFile, "what could not be sent lies in %s"},
+		{r.RefusedFile, "what was refused, and why, lies in %s: mend that first"},
+	} {
+		if f.name != "" {
+			u.Say("error", f.what, ingest.Printable(f.name))
+			files = append(files, f.name)
+		}
+	}
+	if len(files) > 0 {
+		u.Say("error", "to finish: %s", ingest.Printable(o.loadLine(files)))
+	}
+}
+
+// loadLine is a command for the shell: it loads files with the flags that the present one was given. Secrets are none
+// of
+// those.
+func (o *Elasticsearch) loadLine(files []string) string {
+	words := slices.Concat([]string{"fiolat", "load"}, o.Flags, files)
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)

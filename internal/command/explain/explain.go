@@ -1,0 +1,76 @@
+// Package explain is fiolat explain: it says what slat, clat and lat include.
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+// Options are what fiolat explain is asked for.
+type Options struct {
+	Engine     string // "": all engines
+	FioVersion string // such as fio-3.28; "": a current one
+	IODepth    int    // of the job; 0: more than 1
+}
+
+// Run prints what the latencies of an engine include.
+func Run(_ context.Context, o Options, u *ui.UI) error {
+	if o.Engine != "" {
+		e, ok := ingest.FindEngine(o.Engine, o.FioVersion, o.IODepth)
+		if !ok {
+			return errs.Usagef("%q is not one of fio's own engines; fiolat explain lists them", o.Engine)
+		}
+		_, err := fmt.Fprintln(u.Stdout, strings.Join(append([]string{e.Sentence()}, e.Notes...), "\n- "))
+		return err
+	}
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "engine\thow fio measures it\tslat")
+	for _, e := range ingest.Engines() {
+		e, _ = ingest.FindEngine(e.Name, o.FioVersion, o.IODepth)
+		slat := "no"
+		if e.Measure.Slat() {
+			slat = "yes"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Measure, slat)
+	}
+	return w.Flush()
+}
+
+// Page is docs/engines.md.
+func Page() string {
+	var b strings.Builder
+	b.WriteString(`# What fio's latencies include, by I/O engine
+
+<!-- Made from ingest/engine.go by "make docs"; do not edit. -->
+
+fio notes when it takes an I/O up (start), when it counts it as issued, and when it sees it complete:
+slat = issued - start, clat = completed - issued, lat = completed - start. So slat + clat = lat, and the ` +
+		`engines differ in when
+"issued" is and in whether slat is counted at all. Sources: fio's wiki page "How does fio measure latency" ` +
+		`(Vincent Fu, of fio
+3.30), and fio's source from 3.30 to 3.42. A test runs the engines that run anywhere and compares which of ` +
+		`the three have samples.
+
+Side by side (Kibana's dashboard "what latency is made of", [kibana.md](kibana.md), and "fiolat report ` +
+		`--kind all", [report.md](report.md), which says whether
+they add up; inspect says so of fio's own totals, job by job): means add up, percentiles do not. With a ` +
+		`synchronous engine slat is
+missing or near zero by construction, and says nothing about the submission; ask an asynchronous one.
+`)
+	for _, m := range ingest.Measures {
+		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n| engine | notes |\n|---|---|\n", strings.ToUpper(m.String()[:1]),
+			m.String()[1:], m.Sentence())
+		for _, e := range ingest.Engines() {
+			if e.Measure == m {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, strings.Join(e.Notes, "; "))
+			}
+		}
+	}
+	return b.String()
+}

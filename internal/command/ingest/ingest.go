@@ -1,0 +1,129 @@
+// Package ingest is fiolat ingest: it takes logs to documents.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Options are what fiolat ingest is asked for.
+type Options struct {
+	Logs          command.Logs
+	Elasticsearch command.Elasticsearch // without addresses documents become files
+}
+
+// Run takes the documents of all runs that it finds to Elasticsearch, or into files.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	cfg := o.Logs.Pipeline(u)
+	cfg.NeedStart = true
+	runs, err := o.Logs.DiscoverKinds(u)
+	if err != nil {
+		return err
+	}
+	if len(runs) > 1 && cfg.RunID != "" {
+		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
+			command.Roots(command.Firsts(runs)))
+	}
+	var client *esmodel.Client
+	if len(o.Elasticsearch.Addresses) > 0 && !o.Logs.DryRun {
+		if client, err = o.Elasticsearch.Connect(u); err != nil {
+			return err
+		}
+		defer client.Close()
+	}
+	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
+	var errs []error
+	for _, run := range runs {
+		if len(runs) > 1 {
+			u.Say("info", "run in %s:", ingest.Printable(run.Inputs[0].Root))
+		}
+		err := ingestRun(ctx, &o, u, client, run, cfg, len(runs) == 1)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil { // one bad run must not keep the others from being seen
+			errs = append(errs, err)
+		}
+		var trust *esmodel.TrustError
+		var no *esmodel.ForbiddenError
+		if errors.As(err, &trust) || errors.As(err, &no) && no.Status == http.StatusUnauthorized {
+			break // all others would hear the same
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ingestRun takes one run from its logs to its last document, kind by kind, and where
+// documents are files to a page beside them. alone says that no other run is ingested.
+func ingestRun(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client, run *command.KindRun,
+	cfg pipeline.Config, alone bool) error {
+	plans, err := run.Prepare(ctx, cfg)
+	defer command.ClosePlans(plans)
+	if err != nil {
+		return err
+	}
+	var file *command.Page
+	if client == nil && !o.Logs.DryRun {
+		name := "report.html"
+		if !alone { // the id of a run that has others beside it is a hash
+			name = "report." + plans[0].Run.ID + ".html"
+		}
+		file = command.NewPage(filepath.Join(o.Elasticsearch.Spool, name), false, len(plans))
+		defer file.Discard()
+	}
+	var first *pipeline.Summary
+	var files []string
+	for i, plan := range plans {
+		if len(plans) > 1 {
+			u.Say("info", "%v:", plan.Run.Kind)
+		}
+		summary, written, err := ingestKind(ctx, o, u, client, plan, file, i)
+		if err != nil {
+			return err
+		}
+		files = append(files, written...)
+		if i == 0 {
+			first = summary
+		}
+	}
+	if file != nil {
+		for _, f := range append(files, file.Path) {
+			u.Say("info", "  %s", f)
+		}
+		u.Say("info", "to send them: fiolat load --es URL %s", filepath.Clean(o.Elasticsearch.Spool))
+	}
+	return command.FailOnSLA(o.Logs.FailOnSLA, first)
+}
+
+// ingestKind takes one kind of a run, the nth of the page, to its last document, and
+// returns the files written.
+func ingestKind(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client, plan *pipeline.Plan,
+	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
+	var w esmodel.Writer
+	if o.Logs.DryRun {
+		w = esmodel.NewCountWriter()
+	} else if w, err = o.Elasticsearch.Writer(client, false); err != nil {
+		return nil, nil, err
+	}
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: o.Elasticsearch.Prefix})
+	sinks := command.Tee{sink}
+	if file != nil {
+		sinks = append(sinks, file.Kind(nth))
+	}
+	summary, err = plan.Process(ctx, sinks)
+	if err = sink.Close(ctx, err); err == nil && file != nil && file.Last(nth) {
+		err = file.Publish()
+	}
+	report := sink.Report()
+	err = o.Elasticsearch.Conclude(u, o.Logs.DryRun, plan.Run, summary, report, err)
+	return summary, report.Files, err
+}

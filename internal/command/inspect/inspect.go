@@ -1,0 +1,314 @@
+// Package inspect is fiolat inspect: it says what each log is.
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Discard is a sink for who only wants the account.
+type discard struct{}
+
+func (discard) Begin(context.Context, *pipeline.Run) error { return nil }
+
+func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
+
+func (discard) End(context.Context, *pipeline.Summary) error { return nil }
+
+// Options are what fiolat inspect is asked for.
+type Options struct {
+	Logs   command.Logs // of one kind
+	Format string       // table or json
+}
+
+// Run prints what each log is.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	cfg := o.Logs.Pipeline(u)
+	runs, err := o.Logs.Discover(u, cfg.Settings.Kind, false)
+	if err != nil {
+		return err
+	}
+	skip := cfg.Settings.SkipBad
+	cfg.Settings.SkipBad = true // show the good logs beside the bad
+	skipped := 0
+	for _, in := range runs {
+		plan, err := pipeline.Prepare(ctx, in, cfg)
+		if err != nil {
+			return err
+		}
+		summary, err := plan.Process(ctx, discard{})
+		plan.Close()
+		if err != nil {
+			return err
+		}
+		skipped += summary.Account.LogsSkipped + int(summary.Account.LinesSkipped)
+		if o.Format == "json" {
+			err = inspectJSON(u, in, plan, summary)
+		} else {
+			err = inspectTable(u, in, plan, summary)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if skipped > 0 && !skip {
+		return &ingest.ParseError{File: "input", Msg: "some of it cannot be read",
+			Hint: "see above; --skip-bad goes on without it"}
+	}
+	return nil
+}
+
+func inspectJSON(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+	type dir struct {
+		Direction   string  `json:"direction"`
+		Records     int64   `json:"records"`
+		EqualStamps int64   `json:"records_equal_stamp"`
+		IOs         float64 `json:"ios"`
+		FirstMS     int64   `json:"first_ms"`
+		LastMS      int64   `json:"last_ms"`
+		Repaired    bool    `json:"repaired"`
+		Counted     *uint64 `json:"fio_total"`
+		Members     int     `json:"fio_total_of_logs,omitempty"`
+		Restored    float64 `json:"restored"`
+	}
+	type log struct {
+		Path       string  `json:"path"`
+		Log        string  `json:"log"`
+		Host       string  `json:"host,omitempty"`
+		Job        string  `json:"job,omitempty"`
+		Version    string  `json:"fio_version,omitempty"`
+		Geometry   string  `json:"geometry,omitempty"`
+		Groups     int     `json:"groups,omitempty"`
+		Coarseness int     `json:"coarseness"`
+		Columns    int     `json:"columns,omitempty"`
+		IntervalMS float64 `json:"interval_ms"`
+		How        string  `json:"interval_how,omitempty"`
+		Absolute   bool    `json:"absolute"`
+		StartMS    float64 `json:"start_ms"`
+		StartHow   string  `json:"start_how"`
+		Empty      bool    `json:"empty,omitempty"`
+		Directions []dir   `json:"directions"`
+	}
+	var logs []log
+	for _, r := range plan.Report() {
+		l := log{Path: r.Source.Path, Log: r.LogName, Host: r.Host, Job: r.Job, Version: r.Version,
+			IntervalMS: float64(r.Interval) / 1e6, How: r.IntervalHow,
+			Absolute: r.Absolute, StartMS: float64(r.Start) / 1e6, StartHow: r.StartHow, Empty: r.Empty}
+		if !r.Empty {
+			l.Geometry, l.Groups, l.Coarseness, l.Columns = r.Geometry.String(), r.Geometry.Groups,
+				r.Geometry.Coarseness, r.Geometry.Columns()
+		}
+		for _, d := range r.Dirs {
+			x := dir{Direction: d.Direction, Records: d.Records, EqualStamps: d.EqualStamps, IOs: d.IOs,
+				FirstMS: d.First.Milliseconds(), LastMS: d.Last.Milliseconds(), Repaired: d.Repaired,
+				Restored: d.Restored}
+			if d.CountedKnown {
+				x.Counted, x.Members = &d.Counted, d.Members
+			}
+			l.Directions = append(l.Directions, x)
+		}
+		logs = append(logs, l)
+	}
+	var measured []string
+	var totals []kindTotals
+	for _, m := range plan.Run.Metas {
+		measured = append(measured, m.Explain()...)
+		totals = append(totals, kindsOf(m)...)
+	}
+	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root,
+		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
+		"use": logUses(in, plan, s.Account.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = u.Stdout.Write(append(ui.PrintableJSON(b), '\n'))
+	return err
+}
+
+func startText(run *pipeline.Run) any {
+	if !run.StartKnown {
+		return nil
+	}
+	return time.Unix(0, run.Start).UTC().Format(time.RFC3339Nano)
+}
+
+func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+	run := plan.Run
+	start := "unknown"
+	if run.StartKnown {
+		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
+	}
+	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", ingest.Printable(run.ID), ingest.Printable(in.Root),
+		len(run.Logs), start, run.Geometry)
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
+		"total\tmissing\trestored\tnotes")
+	for _, r := range plan.Report() {
+		groups, coarse := strconv.Itoa(r.Geometry.Groups), strconv.Itoa(r.Geometry.Coarseness)
+		if r.Empty {
+			groups, coarse = "-", "-"
+		}
+		lead := []string{r.LogName, orDash(r.Host), orDash(r.Job), orDash(r.Version), groups, coarse,
+			fmt.Sprintf("%v (%s)", r.Interval, orDash(r.IntervalHow)), fmt.Sprintf("%v (%s)", time.Duration(r.Start),
+				r.StartHow)}
+		if len(r.Dirs) == 0 {
+			fmt.Fprintln(w, line(append(lead, "-", "0", "0", "-", "-", "-", "empty")))
+		}
+		for _, d := range r.Dirs {
+			counted, missing, restored := "-", "-", "-"
+			var notes []string
+			if d.CountedKnown {
+				counted = strconv.FormatUint(d.Counted, 10)
+				if d.Members > 1 {
+					counted += fmt.Sprintf(" of %d logs", d.Members)
+				} else {
+					missing = command.Whole(float64(d.Counted) - d.IOs)
+				}
+				restored = command.Whole(d.Restored)
+			}
+			if d.Repaired {
+				notes = append(notes, "repaired: damaged by fio --client")
+			}
+			if d.EqualStamps > 0 {
+				notes = append(notes, fmt.Sprintf("%d equal stamps", d.EqualStamps))
+			}
+			if r.Absolute {
+				notes = append(notes, "absolute stamps")
+			}
+			if r.Empty {
+				notes = append(notes, "empty")
+			}
+			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), command.Whole(d.IOs),
+				counted, missing, restored, strings.Join(notes, ", "))))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, m := range run.Metas {
+		for _, sentence := range m.Explain() {
+			fmt.Fprintln(u.Stdout, "measured:", ingest.Printable(sentence))
+		}
+	}
+	if err := totalsTable(u, run.Metas); err != nil {
+		return err
+	}
+	printUses(u.Stdout, logUses(in, plan, s.Account.Warnings))
+	for _, name := range in.Ignored {
+		fmt.Fprintf(u.Stdout, "not used: %s\n", ingest.Printable(name))
+	}
+	command.Account(u, s, nil, "")
+	return nil
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// line joins cells for the tabwriter; what comes from files is made printable.
+func line(cells []string) string {
+	for i, c := range cells {
+		cells[i] = ingest.Printable(c)
+	}
+	return strings.Join(cells, "\t")
+}
+
+// kindTotals is what fio's JSON says of a whole job, in one direction and kind of
+// latency, in ns.
+type kindTotals struct {
+	Job         string             `json:"job"`
+	Host        string             `json:"host,omitempty"`
+	Direction   string             `json:"direction"`
+	Kind        string             `json:"kind"`
+	IOs         uint64             `json:"ios"`
+	Min         int64              `json:"min"`
+	Mean        float64            `json:"mean"`
+	Max         int64              `json:"max"`
+	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
+	// Gap is ingest.Gap, on the line of lat.
+	Gap *float64 `json:"gap,omitempty"`
+}
+
+var totalPercentiles = []float64{50, 99, 99.9}
+
+// kindsOf is the whole of each job by kind.
+func kindsOf(m *ingest.Meta) (out []kindTotals) {
+	for _, e := range m.Entries {
+		for d := range e.Dirs {
+			kinds := &e.Dirs[d].Kind
+			for _, k := range []ingest.Kind{ingest.Slat, ingest.Clat, ingest.Lat} {
+				t := &kinds[k]
+				if t.N == 0 {
+					continue
+				}
+				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: ingest.Direction(d).String(), Kind: k.String(),
+					IOs: t.N, Min: t.Min, Mean: t.Mean, Max: t.Max}
+				g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+				if counts, err := t.Counts(g); err == nil && len(t.Bins) > 0 {
+					var h fiohist.Hist
+					for b, n := range counts {
+						h.Add(b, float64(n))
+					}
+					s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
+					x.Percentiles = map[string]float64{}
+					for i, p := range totalPercentiles {
+						x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
+					}
+				}
+				if k == ingest.Lat && kinds[ingest.Slat].N == t.N && kinds[ingest.Clat].N == t.N {
+					gap := ingest.Gap(kinds[ingest.Slat].Mean, kinds[ingest.Clat].Mean, t.Mean)
+					x.Gap = &gap
+				}
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+func totalsTable(u *ui.UI, metas []*ingest.Meta) error {
+	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	header := false
+	for _, m := range metas {
+		for _, t := range kindsOf(m) {
+			if !header {
+				fmt.Fprintln(w, "fio's totals\thost\tdirection\tkind\tI/Os\tmin\tmean\tp50\tp99\tp99.9\tmax\tlat - "+
+					"slat - clat\t")
+				header = true
+			}
+			row := []string{t.Job, orDash(t.Host), t.Direction, t.Kind, strconv.FormatUint(t.IOs, 10),
+				micros(float64(t.Min)), micros(t.Mean)}
+			for _, p := range totalPercentiles {
+				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]
+				if !ok {
+					row = append(row, "-")
+					continue
+				}
+				row = append(row, micros(v))
+			}
+			gap := ""
+			if t.Gap != nil {
+				gap = micros(*t.Gap)
+			}
+			fmt.Fprintln(w, line(append(row, micros(float64(t.Max)), gap))+"\t")
+		}
+	}
+	return w.Flush()
+}
+
+// micros is a time in ns, shown in us.
+func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

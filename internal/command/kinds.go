@@ -1,0 +1,169 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Kinds are the kinds of latency that --kind names, in that order.
+type Kinds struct {
+	List []ingest.Kind
+	All  bool // those that are not there are left out
+}
+
+// EveryKind is --kind all.
+var EveryKind = Kinds{List: []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat}, All: true}
+
+// KindRun is one run: its logs of each kind.
+type KindRun struct {
+	Kinds
+	Inputs []*ingest.Input // of each kind that is there
+	of     []ingest.Kind   // parallel to Inputs
+}
+
+// DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
+func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
+	k := o.Kinds
+	type key struct {
+		root string
+		nth  int // of the runs with that root: files named one by one may lie in a folder that is searched
+	}
+	var out []*KindRun
+	at := map[key]*KindRun{}
+	of := map[string]ingest.Kind{} // by path
+	var none error
+	for _, kind := range k.List {
+		runs, err := o.Discover(u, kind, k.All)
+		var missing *ingest.NoLogsError
+		if k.All && errors.As(err, &missing) {
+			if none == nil {
+				none = err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen := map[string]int{}
+		for _, in := range runs {
+			for _, l := range in.Logs {
+				if other, twice := of[l.Path]; twice {
+					return nil, errs.Usagef("%s: it may be of %v or of %v, for its name does not say; name one of "+
+						"them with --kind", ingest.Printable(l.Path), other, kind)
+				}
+				of[l.Path] = kind
+			}
+			seen[in.Root]++
+			r := at[key{in.Root, seen[in.Root]}]
+			if r == nil {
+				r = &KindRun{Kinds: k}
+				at[key{in.Root, seen[in.Root]}] = r
+				out = append(out, r)
+			}
+			r.Inputs, r.of = append(r.Inputs, in), append(r.of, kind)
+		}
+	}
+	if len(out) == 0 {
+		return nil, none
+	}
+	for _, r := range out {
+		for _, kind := range k.List {
+			if !k.All && !slices.Contains(r.of, kind) {
+				return nil, &ingest.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind,
+					r.of[0]), Hint: "--kind all takes those that are there"}
+			}
+		}
+	}
+	return out, nil
+}
+
+// Prepare reads the heads of a run's logs, kind by kind. All have the run.id that the
+// first has, and the longest interval that any has: else they would not lie side by
+// side. Close the plans when done, also those that come with an error.
+func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pipeline.Plan, err error) {
+	said := map[string]bool{}
+	warn := cfg.Warn
+	cfg.Warn = func(msg string) { // what is wrong with the folder is so for each kind
+		if !said[msg] {
+			warn(msg)
+		}
+		said[msg] = true
+	}
+	longest := 0
+	for i, in := range r.Inputs {
+		cfg.Settings.Kind = r.of[i]
+		plan, err := pipeline.Prepare(ctx, in, cfg)
+		var none *ingest.NoLogsError
+		if last := i == len(r.of)-1; errors.As(err, &none) && r.All && !(last && len(plans) == 0) {
+			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // of averages, for one
+			continue
+		}
+		if err != nil {
+			return plans, err
+		}
+		plans = append(plans, plan)
+		if plan.Run.Interval > plans[longest].Run.Interval {
+			longest = i
+		}
+		cfg.RunID, cfg.Settings.SLA = plans[0].Run.ID, nil // what is promised is of one kind
+	}
+	for _, p := range plans {
+		if l := plans[longest]; p.Run.Interval != l.Run.Interval {
+			chosen := l.Account.Interval
+			if chosen != nil {
+				of := *chosen
+				of.Reason = fmt.Sprintf("for %v: %s", l.Run.Kind, of.Reason)
+				chosen = &of
+			}
+			if err := p.Regrid(time.Duration(l.Run.Interval), chosen); err != nil {
+				return plans, err
+			}
+		}
+	}
+	return plans, nil
+}
+
+// ClosePlans closes all of them.
+func ClosePlans(plans []*pipeline.Plan) {
+	for _, p := range plans {
+		p.Close()
+	}
+}
+
+// Firsts are the runs' inputs of their first kinds.
+func Firsts(runs []*KindRun) (out []*ingest.Input) {
+	for _, r := range runs {
+		out = append(out, r.Inputs[0])
+	}
+	return out
+}
+
+// Inputs are those of all kinds of the runs.
+func Inputs(runs []*KindRun) (out []*ingest.Input) {
+	for _, r := range runs {
+		out = append(out, r.Inputs...)
+	}
+	return out
+}
+
+// OneRun are the plans of the one run below the paths; more is an error that says why
+// one is wanted.
+func (o *Logs) OneRun(ctx context.Context, u *ui.UI, cfg pipeline.Config, why string) ([]*pipeline.Plan, error) {
+	runs, err := o.DiscoverKinds(u)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) > 1 {
+		return nil, errs.Usagef("these are %d runs, and %s: name one of %s", len(runs), why, Roots(Firsts(runs)))
+	}
+	cfg.Progress = u.Progress(Size(Inputs(runs)), "reading")
+	return runs[0].Prepare(ctx, cfg)
+}

@@ -1,0 +1,394 @@
+// Package live is fiolat live: it follows a fio that runs.
+package live
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/alert"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Options are what fiolat live is asked for.
+type Options struct {
+	Elasticsearch command.Elasticsearch // without addresses documents become files
+	Config        pipeline.LiveConfig
+	Kinds         []ingest.Kind
+	Accuracy      float64  // for a chosen interval; 0: the interval is not to be chosen
+	File          string   // "" and "-": standard input
+	Fio           []string // the command line of fio if it is to be started
+	Follow        bool     // waits for File to appear and to grow
+	Idle          time.Duration
+	Rows          bool // writes NDJSON to standard output
+	Quiet         bool // paints nothing on a terminal
+	FailOnSLA     bool
+	Alerts        alert.Config
+}
+
+// session follows one stream.
+type session struct {
+	u      *ui.UI
+	o      *Options
+	cfg    pipeline.LiveConfig
+	kinds  []ingest.Kind
+	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
+	client *esmodel.Client
+	alerts *alert.Dispatcher
+
+	held  []*ingest.Meta // before the interval is known
+	runs  []*liveRun     // by kind; none before that
+	since time.Time      // when the latest document came
+	said  bool           // that the next one is overdue
+}
+
+// liveRun is one kind of latency.
+type liveRun struct {
+	*pipeline.Live
+	sink *esmodel.Sink
+	end  *pipeline.Summary
+}
+
+// Run follows fio to its end. The error is fio's if fio failed.
+func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
+	s := &session{u: u, o: &o, cfg: o.Config, kinds: o.Kinds, auto: o.Accuracy}
+	s.cfg.Warn = u.Warn
+	if s.alerts, err = command.StartAlerts(o.Alerts, u); err != nil {
+		return err
+	}
+	if len(o.Elasticsearch.Addresses) > 0 {
+		if s.client, err = o.Elasticsearch.Connect(u); err != nil {
+			return err
+		}
+		defer s.client.Close()
+	}
+	// An interrupt ends the reading. What was read is brought to its end.
+	work := context.WithoutCancel(ctx)
+	src, err := s.source(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.follow(ctx, work, src)
+	if err != nil && o.Fio != nil && ctx.Err() == nil {
+		u.Say("warning", "%v; fio goes on alone", err)
+	}
+	err = errors.Join(s.conclude(work, err), src.close())
+	return errors.Join(err, command.TellLost(u, s.alerts, command.AlertWait))
+}
+
+// WholeSeconds is the interval that a status interval makes, at least a second.
+func WholeSeconds(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }
+
+// tick is how often is looked whether a document is overdue.
+const tick = 20 * time.Millisecond
+
+// grace is how long an interrupted fio may take to print its last document.
+const grace = 4 * time.Second
+
+// follow reads the source to its end. The error says why that is not the run's.
+func (s *session) follow(ctx, work context.Context, src *liveSource) error {
+	metas := make(chan *ingest.Meta, 4)
+	quit := make(chan struct{})
+	defer close(quit)
+	var read error // of the reader; good once metas is closed
+	go func() {
+		defer close(metas)
+		_, read = ingest.EachMeta(src, src.name, func(m *ingest.Meta) error {
+			select {
+			case metas <- m:
+				return nil
+			case <-quit:
+				return errs.ErrInterrupted
+			}
+		}, func(err error) { s.u.Say("warning", "a status document is lost: %v", err) })
+	}()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	stop := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case m, more := <-metas:
+			if !more {
+				if err := s.begin(work); err != nil {
+					return err
+				}
+				switch {
+				case ctx.Err() != nil && !src.ended():
+					return context.Cause(ctx)
+				case len(s.runs) == 0:
+					return read
+				}
+				var nothing *ingest.ParseError // a cut document was told of already
+				if read != nil && !errors.As(read, &nothing) {
+					return read
+				}
+				return nil
+			}
+			if err := s.take(work, m); err != nil {
+				return err
+			}
+			if len(metas) == 0 {
+				for _, r := range s.runs {
+					if err := r.sink.Push(work); err != nil {
+						return err
+					}
+				}
+			}
+		case <-ticker.C:
+			if src.live && len(metas) == 0 {
+				if err := s.silent(work); err != nil {
+					return err
+				}
+			}
+		case <-stop:
+			stop = nil
+			late = time.After(grace)
+			src.interrupt()
+		case <-late:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// take takes the next document.
+func (s *session) take(ctx context.Context, m *ingest.Meta) error {
+	s.since, s.said = time.Now(), false
+	if len(s.runs) > 0 {
+		return s.snapshot(ctx, m)
+	}
+	s.held = append(s.held, m)
+	first := s.held[0]
+	enough := s.cfg.Settings.Interval > 0 || len(s.held) > 1 && stampMS(m) > stampMS(first)
+	if s.auto > 0 {
+		enough = stampMS(m)-stampMS(first) >= time.Minute.Milliseconds()
+	}
+	if !enough {
+		return nil
+	}
+	return s.begin(ctx)
+}
+
+// stampMS is the time of a document in ms.
+func stampMS(m *ingest.Meta) int64 {
+	at := m.TimestampMS
+	for i := range m.Entries {
+		at = max(at, m.CountedMS(&m.Entries[i]))
+	}
+	return at
+}
+
+func (s *session) snapshot(ctx context.Context, m *ingest.Meta) error {
+	for _, r := range s.runs {
+		if err := r.Snapshot(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin decides the interval, and hands on what was held for that.
+func (s *session) begin(ctx context.Context) error {
+	if len(s.runs) > 0 || len(s.held) == 0 {
+		return nil
+	}
+	set := &s.cfg.Settings
+	switch {
+	case s.auto > 0:
+		if err := s.choose(ctx); err != nil {
+			return err
+		}
+	case set.Interval == 0:
+		set.Interval = WholeSeconds(time.Duration(stampMS(s.held[len(s.held)-1])-stampMS(s.held[0])) * time.Millisecond)
+	}
+	for i, k := range s.kinds {
+		r, err := s.run(k, i == 0)
+		if err != nil {
+			return err
+		}
+		s.runs = append(s.runs, r)
+	}
+	held := s.held
+	s.held = nil
+	for _, m := range held {
+		if err := s.snapshot(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose chooses the interval from what was held.
+func (s *session) choose(ctx context.Context) error {
+	cfg := s.cfg
+	chooser := &pipeline.Chooser{Accuracy: s.auto, ByDirection: slices.Contains(cfg.Settings.By, "direction"),
+		Percentile: math.Inf(-1)}
+	for _, p := range cfg.Settings.Percentiles {
+		if p > chooser.Percentile && p > 0 && p < 100 {
+			chooser.Percentile = p
+		}
+	}
+	if math.IsInf(chooser.Percentile, -1) {
+		return pipeline.Usage("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between " +
+			"them")
+	}
+	if len(s.held) > 1 {
+		chooser.Shortest = time.Duration(stampMS(s.held[1])-stampMS(s.held[0])) * time.Millisecond
+	}
+	cfg.Settings.Interval, cfg.Settings.By, cfg.Settings.SLA, cfg.Settings.Percentiles, cfg.Settings.Kind = time.Second,
+		nil, nil, []float64{chooser.Percentile}, s.kinds[0]
+	cfg.Warn = nil
+	l, err := pipeline.NewLive(cfg, chooser)
+	for _, m := range s.held {
+		if err == nil {
+			err = l.Snapshot(ctx, m)
+		}
+	}
+	if err == nil {
+		_, err = l.End(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	choice := chooser.Choose()
+	choice.Reason += fmt.Sprintf("; by the first %v",
+		(time.Duration(stampMS(s.held[len(s.held)-1])-stampMS(s.held[0])) * time.Millisecond).Round(time.Second))
+	s.cfg.Choice, s.cfg.Settings.Interval = choice, choice.Interval
+	s.u.Say("info", "interval %v chosen: %s", choice.Interval, choice.Reason)
+	return nil
+}
+
+// run makes what takes one kind of latency.
+func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
+	prefix := s.o.Elasticsearch.Prefix
+	cfg := s.cfg
+	cfg.Settings.Kind = kind
+	w, err := s.o.Elasticsearch.Writer(s.client, true)
+	if err != nil {
+		return nil, err
+	}
+	r := &liveRun{sink: esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})}
+	var sinks command.Tee
+	if first {
+		if s.alerts != nil {
+			sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
+		}
+		sinks = append(sinks, newLiveView(s.u, s.o.Quiet))
+	} else {
+		cfg.Settings.SLA, cfg.Warn = nil, nil // once is enough
+	}
+	if s.o.Rows {
+		sinks = append(sinks, &flushed{Renderer: render.New("ndjson", "ns", false, bufio.NewWriter(s.u.Stdout))})
+	}
+	r.Live, err = pipeline.NewLive(cfg, append(sinks, r.sink))
+	return r, err
+}
+
+// silent says so if no document has come for too long.
+func (s *session) silent(ctx context.Context) error {
+	for i, r := range s.runs {
+		long := time.Since(s.since)
+		overdue, err := r.Silent(ctx, long)
+		if err != nil {
+			return err
+		}
+		if i == 0 && overdue && !s.said {
+			s.said = true
+			s.u.Say("warning", "no status document of fio for %v: a job waits for an I/O, or fio itself is stopped",
+				long.Round(100*time.Millisecond))
+			if err = r.sink.Push(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// conclude ends all runs; why is why the stream was not read to its end.
+func (s *session) conclude(ctx context.Context, why error) error {
+	var errs []error
+	s.u.Unpaint()
+	for i, r := range s.runs {
+		err := why
+		if err == nil {
+			r.end, err = r.End(ctx)
+		}
+		err = r.sink.Close(ctx, err)
+		report := r.sink.Report()
+		if run := r.Run(); run != nil {
+			err = s.o.Elasticsearch.Conclude(s.u, false, run, r.end, report, err)
+		}
+		for _, f := range report.Files {
+			s.u.Say("info", "  %s", f)
+		}
+		if err == nil && r.end.Account.Placed == 0 {
+			s.u.Say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
+		}
+		if err == nil && i == 0 {
+			err = command.FailOnSLA(s.o.FailOnSLA, r.end)
+		}
+		if why == nil || i == 0 { // of several kinds it is the same
+			errs = append(errs, err)
+		}
+	}
+	if len(s.runs) == 0 {
+		return why
+	}
+	return errors.Join(errs...)
+}
+
+// flushed is a renderer whose rows are seen at once.
+type flushed struct{ *render.Renderer }
+
+func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if err := f.Renderer.Quantum(ctx, q); err != nil {
+		return err
+	}
+	return f.Flush()
+}
+
+// alertSink raises breaches and recoveries. Those that are over since long, for a
+// stream is read again, are history and not told.
+type alertSink struct {
+	u      *ui.UI
+	prefix string
+	to     *alert.Dispatcher
+	run    *pipeline.Run
+	enc    *esmodel.Encoder
+	past   int
+}
+
+func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
+	a.run, a.enc = run, esmodel.NewEncoder(a.prefix, run)
+	return nil
+}
+
+func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
+	for i := range q.Changes {
+		if age > max(time.Minute, 10*time.Duration(a.run.Interval)) {
+			if a.past++; a.past == 1 {
+				a.u.Say("info", "breaches and recoveries that are over for a minute and more are not alerted")
+			}
+			continue
+		}
+		id, doc, err := a.enc.Event(q, &q.Changes[i])
+		if err != nil {
+			return err
+		}
+		a.to.Raise(command.AlertOf(id, q.Changes[i].String(), doc))
+	}
+	return nil
+}
+
+func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }

@@ -1,0 +1,53 @@
+// Package load is fiolat load: it sends documents again.
+package load
+
+import (
+	"context"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/ui"
+)
+
+// Options are what fiolat load is asked for.
+type Options struct {
+	Elasticsearch command.Elasticsearch
+	Paths         []string // files and directories
+}
+
+// Run sends documents again.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	client, err := o.Elasticsearch.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	report, err := esmodel.Load(ctx, client, o.Paths, esmodel.LoadOptions{Prefix: o.Elasticsearch.Prefix,
+		TakeOver: o.Elasticsearch.TakeOver})
+	for _, w := range report.Warnings {
+		u.Warn(w)
+	}
+	for _, torn := range report.Torn {
+		u.Warn(ingest.Printable(torn) + ": the last document is cut off: its writer died; run the ingest again to " +
+			"make it anew")
+	}
+	t := report.Total()
+	if u.JSON {
+		u.Line(map[string]any{"level": "info", "msg": "account", "documents": report})
+	} else {
+		for _, name := range report.Removed {
+			u.Say("info", "removed    %s: all of it has arrived", ingest.Printable(name))
+		}
+		u.Say("info", "documents  %d read from %d files, %d indexed, %d refused, %d not sent; %d of other "+
+			"generations deleted", t.Made, len(report.Loaded), t.Indexed, t.Refused, t.Spooled+t.Lost, t.Deleted)
+		for _, r := range report.Refusals {
+			u.Say("info", "refused    %d: %s", r.Count, r)
+		}
+		if len(report.Complete) > 0 {
+			u.Say("info", "complete   %s", ingest.Printable(strings.Join(report.Complete, ", ")))
+		}
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+// Package merge is fiolat merge: it adds up a run whose hosts were ingested apart.
+package merge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Options are what fiolat merge is asked for.
+type Options struct {
+	Elasticsearch  command.Elasticsearch
+	Run            string // its run.id
+	Kind           ingest.Kind
+	Parts          int  // that must be there; 0: as many as there are
+	SkipIncomplete bool // leaves out parts that are not complete
+	Replay         pipeline.ReplayOptions
+	FailOnSLA      bool
+	DryRun         bool
+}
+
+// Run adds up the parts of a run.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	prefix := o.Elasticsearch.Prefix
+	client, err := o.Elasticsearch.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	runs, err := esmodel.StoredRuns(ctx, client, prefix, o.Run, o.Kind)
+	if err != nil {
+		return err
+	}
+	parts, warnings, err := mergeable(&o, runs)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		u.Warn(w)
+	}
+	replay, err := esmodel.ReplayStored(client, prefix, parts)
+	if err != nil {
+		return err
+	}
+	replay.Warnings = warnings
+	var w esmodel.Writer = esmodel.NewCountWriter()
+	if !o.DryRun {
+		if w, err = o.Elasticsearch.Writer(client, false); err != nil {
+			return err
+		}
+	}
+	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
+	summary, err := replay.Process(ctx, o.Replay, sink)
+	err = sink.Close(ctx, err)
+	if err = o.Elasticsearch.Conclude(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
+		return err
+	}
+	return command.FailOnSLA(o.FailOnSLA, summary)
+}
+
+// mergeable are the parts to merge, and what is to be said about those that are not.
+func mergeable(o *Options, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
+	cannot := func(hint, format string, args ...any) error {
+		return &ingest.ParseError{File: fmt.Sprintf("run %q", o.Run), Msg: fmt.Sprintf(format, args...), Hint: hint}
+	}
+	for _, r := range runs {
+		switch {
+		case r.Run.Part == "" && len(r.Run.Parts) == 0:
+			return nil, nil, cannot("fiolat delete it if its hosts are to be ingested apart",
+				"it was ingested as a whole: there is nothing to merge")
+		case r.Run.Part == "":
+		case r.Status == esmodel.StatusComplete && r.Claim == nil:
+			parts = append(parts, r)
+		case !o.SkipIncomplete:
+			return nil, nil, fmt.Errorf("%w, or pass --skip-incomplete to merge the others", r.Incomplete())
+		default:
+			warnings = append(warnings, fmt.Sprintf("left out: part %q is %s", r.Run.Part, r.Status))
+		}
+	}
+	slices.Sort(warnings)
+	if len(parts) == 0 {
+		return nil, nil, cannot("see fiolat ingest --part", "no complete part of it is in %s-run",
+			o.Elasticsearch.Prefix)
+	}
+	if want := o.Parts; want != 0 && want != len(parts) {
+		var names []string
+		for _, p := range parts {
+			names = append(names, ingest.Printable(p.Run.Part))
+		}
+		slices.Sort(names)
+		return nil, nil, cannot("ingest what is missing, then merge", "%d complete parts are there, --parts wants "+
+			"%d: %s", len(parts), want, strings.Join(names, ", "))
+	}
+	return parts, warnings, nil
+}

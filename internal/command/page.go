@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/internal/report"
+	"fiolat/pipeline"
+)
+
+// Counter counts the bytes written to it.
+type Counter int64
+
+func (c *Counter) Write(p []byte) (int, error) {
+	*c += Counter(len(p))
+	return len(p), nil
+}
+
+// Page is a report on its way to a file, which appears only when it is whole.
+type Page struct {
+	Path string
+	Size Counter // bytes so far
+
+	kinds []*report.Sink
+	temp  *os.File
+	dry   bool
+}
+
+// NewPage makes a page of so many kinds of latency.
+func NewPage(path string, dry bool, kinds int) *Page {
+	p := &Page{Path: path, dry: dry}
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + Version()})
+	return p
+}
+
+// Kind is where the nth kind of latency goes.
+func (p *Page) Kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }
+
+// Last tells whether the nth kind is the last one.
+func (p *Page) Last(n int) bool { return n+1 == len(p.kinds) }
+
+type pageSink struct {
+	*report.Sink
+	page *Page
+}
+
+// Begin makes a new file beside the one that it will replace, for us alone: a long run
+// must not end with the news that it cannot be written.
+func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
+	p := s.page
+	if p.dry || p.temp != nil {
+		return s.Sink.Begin(ctx, run)
+	}
+	if st, statErr := os.Lstat(p.Path); statErr == nil && !st.Mode().IsRegular() {
+		return errs.Usagef("--output %s: there is something that is not a file", ingest.Printable(p.Path))
+	}
+	if p.temp, err = os.CreateTemp(filepath.Dir(p.Path), "."+filepath.Base(p.Path)+".*.tmp"); err != nil {
+		return errs.Usagef("--output %s: %v", ingest.Printable(p.Path), err)
+	}
+	return s.Sink.Begin(ctx, run)
+}
+
+// Write is where the kinds write to.
+func (p *Page) Write(b []byte) (n int, err error) {
+	if n, err = p.Size.Write(b); p.dry {
+		return n, err
+	}
+	return p.temp.Write(b)
+}
+
+// Publish gives the file its name.
+func (p *Page) Publish() error {
+	if p.temp == nil {
+		return nil
+	}
+	if err := p.temp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(p.temp.Name(), p.Path); err != nil {
+		return err
+	}
+	p.temp = nil
+	return nil
+}
+
+// Discard removes what was not published.
+func (p *Page) Discard() {
+	if p.temp != nil {
+		p.temp.Close()           //nolint:errcheck // it goes
+		os.Remove(p.temp.Name()) //nolint:errcheck // a hidden file stays behind
+	}
+}

@@ -1,0 +1,126 @@
+// Package report is fiolat report: it makes an HTML page of a run.
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Options are what fiolat report is asked for.
+type Options struct {
+	Logs          command.Logs // or, in Paths, what is stored
+	Elasticsearch command.Elasticsearch
+	// InElasticsearch and InDirectory say that the run is stored: Paths has its run.id, or the directory.
+	InElasticsearch, InDirectory bool
+	Percentiles                  []float64 // of a stored run; none: those that it has
+	File                         string    // for the page
+}
+
+// Run writes the page of one run.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	var sources []kindSource
+	var err error
+	if o.InElasticsearch || o.InDirectory {
+		var client *esmodel.Client
+		if o.InElasticsearch {
+			if client, err = o.Elasticsearch.Connect(u); err != nil {
+				return err
+			}
+			defer client.Close() //nolint:errcheck // it was only read
+		}
+		sources, err = o.storedKinds(ctx, client)
+	} else {
+		var plans []*pipeline.Plan
+		plans, err = o.Logs.OneRun(ctx, u, o.Logs.Pipeline(u), "a page is of one")
+		defer command.ClosePlans(plans)
+		defer u.ProgressDone()
+		for _, p := range plans {
+			sources = append(sources, kindSource{p.Run, p.Process})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	file := command.NewPage(o.File, o.Logs.DryRun, len(sources))
+	defer file.Discard()
+	var sums []*pipeline.Summary
+	for i, s := range sources {
+		var sum *pipeline.Summary
+		if sum, err = s.process(ctx, file.Kind(i)); err != nil {
+			return err
+		}
+		sums = append(sums, sum)
+	}
+	u.ProgressDone()
+	if err = file.Publish(); err != nil {
+		return err
+	}
+	for i, s := range sums {
+		command.KindAccount(u, sources[i].run, s, len(sums))
+	}
+	if o.Logs.DryRun {
+		u.Say("info", "dry run: %d bytes would be written", file.Size)
+	} else {
+		u.Say("info", "page       %s, %d bytes", ingest.Printable(file.Path), file.Size)
+	}
+	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
+}
+
+// kindSource is one kind of a run, from logs or stored.
+type kindSource struct {
+	run     *pipeline.Run
+	process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
+}
+
+// storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
+// no client in a directory.
+func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out []kindSource, err error) {
+	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
+	var there []ingest.Kind
+	if client != nil {
+		there, err = esmodel.StoredKinds(ctx, client, prefix, name)
+	} else {
+		there, err = esmodel.StoredKindsDir(name, runID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	replay := pipeline.ReplayOptions{Workers: o.Logs.Config.Workers, Percentiles: o.Percentiles}
+	for _, kind := range o.Logs.Kinds.List {
+		if !slices.Contains(there, kind) && len(there) > 0 {
+			if o.Logs.Kinds.All {
+				continue
+			}
+			return nil, &ingest.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
+				there[0]), Hint: "--kind all takes those that are there"}
+		}
+		var r *pipeline.Replay
+		if client != nil {
+			r, err = esmodel.OpenStored(ctx, client, prefix, name, kind)
+		} else {
+			r, err = esmodel.OpenStoredDir(name, runID, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 && r.Run.ID != out[0].run.ID {
+			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", ingest.Printable(name),
+				out[0].run.ID, r.Run.ID)
+		}
+		if replay.Percentiles == nil { // of all kinds those of the first
+			replay.Percentiles = r.Run.Percentiles
+		}
+		out = append(out, kindSource{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+			return r.Process(ctx, replay, sink)
+		}})
+	}
+	return out, nil
+}

@@ -1,0 +1,61 @@
+// Package runs has fiolat runs, annotate and delete: what is done with runs that are stored.
+package runs
+
+import (
+	"context"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/ui"
+)
+
+// AnnotateOptions are what fiolat annotate is asked for.
+type AnnotateOptions struct {
+	Elasticsearch command.Elasticsearch
+	Run           string // its run.id or its name
+	Text          string
+	At            time.Time // when that is not relative to the run's start
+	Relative      bool
+	Offset        time.Duration // from the run's start
+}
+
+// Annotate notes on a run what happened.
+func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
+	client, err := o.Elasticsearch.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	run, err := esmodel.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
+	if err != nil {
+		return err
+	}
+	start, err := time.Parse(time.RFC3339Nano, run.Run.Start)
+	if err != nil {
+		return err
+	}
+	when := o.At
+	if o.Relative {
+		when = start.Add(o.Offset)
+	}
+	if run.Run.End != nil {
+		if end, bad := time.Parse(time.RFC3339Nano, *run.Run.End); bad == nil && (when.Before(start) ||
+			when.After(end)) {
+			u.Warn("that is not within the run, which lasted from " + run.Run.Start + " to " + *run.Run.End)
+		}
+	}
+	created, err := esmodel.Annotate(ctx, client, o.Elasticsearch.Prefix, esmodel.Note{Run: run, At: when.UnixNano(),
+		Offset: int64(when.Sub(start)), Text: o.Text})
+	if err != nil {
+		return err
+	}
+	was := "noted"
+	if !created {
+		was = "noted before"
+	}
+	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		when.Sub(start), ingest.Printable(run.Run.ID))
+	return nil
+}

@@ -1,0 +1,53 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fiolat/esmodel"
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/ui"
+)
+
+// DeleteOptions are what fiolat delete is asked for.
+type DeleteOptions struct {
+	Elasticsearch command.Elasticsearch
+	Run           string // its run.id or its name
+	Yes           bool   // does not ask
+}
+
+// Delete deletes a run.
+func Delete(ctx context.Context, o DeleteOptions, u *ui.UI) error {
+	prefix := o.Elasticsearch.Prefix
+	client, err := o.Elasticsearch.Connect(u)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	// A run of which an interrupted delete has left something has no document of its
+	// own any more, and only its id finds it.
+	id := o.Run
+	there, err := esmodel.CountRun(ctx, client, prefix, id)
+	if err != nil {
+		return err
+	}
+	if len(there) == 0 {
+		run, none := esmodel.FindRun(ctx, client, prefix, id)
+		if none != nil {
+			return none
+		}
+		id = run.Run.ID
+		if there, err = esmodel.CountRun(ctx, client, prefix, id); err != nil {
+			return err
+		}
+	}
+	if !o.Yes && !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ",
+		ingest.Printable(id), there)) {
+		return errors.New("not deleted")
+	}
+	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, o.Elasticsearch.TakeOver)
+	u.Say("info", "deleted of run %s, documents: %v", ingest.Printable(id), deleted)
+	return err
+}
