@@ -53,7 +53,7 @@ type Judge struct {
 	past    []sparse // oldest first, including the current quantum
 	last    int64    // end of the last quantum with a completion, or the start of the first
 	started bool
-	rate    float64 // completions per ns in the last quantum with I/O
+	rate    float64 // completions per ns: a mean of which the last quantum with I/O is one half
 }
 
 // sparse holds the non-empty buckets of a quantum.
@@ -101,8 +101,13 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 		out = append(out, v)
 	}
 	if samples > 0 {
-		j.last = end
-		j.rate = samples / float64(q.Length)
+		// A stall rarely starts at the edge of a quantum: the few I/Os of the quantum in
+		// which it starts are not the usual rate.
+		rate := samples / float64(q.Length)
+		if j.rate > 0 {
+			rate = (j.rate + rate) / 2
+		}
+		j.last, j.rate = end, rate
 	}
 	return out
 }

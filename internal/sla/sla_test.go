@@ -146,6 +146,7 @@ func TestJudge(t *testing.T) {
 		{"iops", "iops >= 100", []quantum{{50, 0, 99}, {100, 0, 100}, {0, 0, 0}}, "broken 1, ok 1, broken 1"},
 		{"a stall", "p99 < 500ms", []quantum{{1000, 0, 1000}, {0, 0, 0}, {1000, 0, 1000}}, "ok 1, broken 1, ok 1"},
 		{"a stall shorter than the promise", "p99 < 1500ms", []quantum{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
+		{"a stall that begins in a quantum", "p99 < 500ms over 1s", []quantum{{1000, 0, 0}, {2, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
 		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}}, "unknown 1, unknown 1, unknown 1"},
 		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, broken 2"},
 		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},

@@ -16,8 +16,7 @@ type Change struct {
 type Watch struct {
 	need   int
 	broken bool
-	row    int   // consecutive verdicts against the current state
-	from   int64 // start of the breach; earlier quanta cannot be its recovery
+	row    int // consecutive verdicts against the current state
 	since  Change
 
 	// Counts of quanta by status, of breaches, and the worst value with its quantum.
@@ -59,9 +58,6 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	case Unknown:
 		return c, false
 	case against:
-		if w.broken && start < w.from {
-			return c, false
-		}
 	default:
 		w.row = 0
 		return c, false
@@ -77,21 +73,23 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 	w.broken = !w.broken
 	if w.broken {
 		w.Breaches++
-		w.from = w.since.Start
 	}
 	w.since.Last = v
 	return w.since, true
 }
 
-// Stall adds a verdict that is based on the absence of data, before the quanta that will
-// confirm it. It is a breach at once unless the rule demands a number of quanta.
-func (w *Watch) Stall(v Verdict, start, end int64) (c Change, changed bool) {
+// Ahead returns the breach that a verdict on the quantum from start to end would cause if
+// it came next, and leaves the Watch as it is. There is none during a breach, and if the
+// rule demands a number of quanta.
+func (w *Watch) Ahead(v Verdict, start, end int64) (c Change, breach bool) {
 	if w.broken || w.need > 1 && v.Rule.For > 0 {
 		return c, false
 	}
-	w.broken, w.row, w.from = true, 0, start
-	w.Breaches++
-	return Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}, true
+	c = Change{Rule: v.Rule, Breach: true, Start: start, End: end, First: v, Last: v}
+	if w.row > 0 {
+		c.Start, c.End, c.First = w.since.Start, w.since.End, w.since.First
+	}
+	return c, true
 }
 
 func (w *Watch) count(v Verdict, start int64) {
