@@ -151,6 +151,9 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		}
 	}
 	for i := range q.Changes {
+		if q.Changes[i].Early {
+			continue
+		}
 		id, doc, err := s.enc.Event(q, &q.Changes[i])
 		if err != nil {
 			return err

@@ -294,7 +294,7 @@ func TestLiveStall(t *testing.T) {
 	}
 	settings := liveSettings()
 	settings.SLA = []string{"read p99 < 500ms"}
-	told := map[bool][]string{}
+	told, stored := map[bool][]string{}, map[bool][]string{}
 	for _, asIfLive := range []bool{false, true} {
 		c := new(collect)
 		l, err := NewLive(LiveConfig{Settings: settings, Host: "h", Patience: 2}, c)
@@ -323,7 +323,13 @@ func TestLiveStall(t *testing.T) {
 		}
 		sameSums(t, liveSums(c), countedBy(t, text, ingest.Clat))
 		for _, ch := range c.changes {
-			told[asIfLive] = append(told[asIfLive], fmt.Sprint(ch.Breach, (c.run.Start+ch.Start)/1e9%60))
+			what := fmt.Sprint(ch.Breach, (c.run.Start+ch.Start)/1e9%60)
+			if !ch.Alerted {
+				told[asIfLive] = append(told[asIfLive], what)
+			}
+			if !ch.Early {
+				stored[asIfLive] = append(stored[asIfLive], what)
+			}
 		}
 		var empty []int64
 		for i, r := range c.rows {
@@ -335,8 +341,73 @@ func TestLiveStall(t *testing.T) {
 			t.Errorf("the seconds %v are empty", empty)
 		}
 	}
-	if want := []string{"true 49", "false 50"}; !slices.Equal(told[false], want) || !slices.Equal(told[true], want) {
-		t.Errorf("told from the stream alone %v, live %v", told[false], told[true])
+	if want := []string{"true 49", "false 50"}; !slices.Equal(told[false], want) || !slices.Equal(told[true], want) || !reflect.DeepEqual(stored[false], want) || !reflect.DeepEqual(stored[true], want) {
+		t.Errorf("told from the stream alone %v, live %v; stored %v and %v", told[false], told[true], stored[false], stored[true])
+	}
+}
+
+// TestLiveSilence: whatever silences a live stream has, what is stored is that of the same documents read again: rows,
+// verdicts, breaches, recoveries and outcomes. An early breach that the documents do not show is withdrawn.
+func TestLiveSilence(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := liveSettings()
+	settings.SLA = []string{"read p99 < 500ms", "read p50 < 1us", "all max < 2s for 2 intervals", "write p99 < 1s"}
+	read := func(silentBefore int, silences ...time.Duration) (c *collect, told []string) {
+		c = new(collect)
+		l, err := NewLive(LiveConfig{Settings: settings, Host: "h", Patience: 2}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		take := func(m *ingest.Meta) error {
+			for _, long := range silences {
+				if n == silentBefore {
+					if _, err := l.Silent(t.Context(), long); err != nil {
+						return err
+					}
+				}
+			}
+			n++
+			return l.Snapshot(t.Context(), m)
+		}
+		if _, err = ingest.EachMeta(bytes.NewReader(text), "status", take, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = l.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := c.changes
+		c.changes = nil
+		for _, ch := range all {
+			if ch.Rule.Text == "read p99 < 500ms" && !ch.Alerted {
+				told = append(told, fmt.Sprint(ch.Breach, ch.Early))
+			}
+			if ch.Alerted = false; !ch.Early {
+				c.changes = append(c.changes, ch)
+			}
+		}
+		return c, told
+	}
+	alone, told := read(-1)
+	if len(alone.changes) == 0 || len(told) > 0 {
+		t.Fatalf("the stream alone: %v; told %v", alone.changes, told)
+	}
+	for before, want := range map[int][]string{
+		2: {"true true", "false true"},
+		3: {"true true", "false true"},
+		4: {"true true"}, // the stream ends before the silence would
+	} {
+		c, told := read(before, 3900*time.Millisecond, 4200*time.Millisecond)
+		if !slices.Equal(told, want) {
+			t.Errorf("silent before document %d: told %v, want %v", before+1, told, want)
+		}
+		if !reflect.DeepEqual(c.rows, alone.rows) || !reflect.DeepEqual(c.sum.SLA, alone.sum.SLA) || !reflect.DeepEqual(c.changes, alone.changes) {
+			t.Errorf("silent before document %d: stored is not what the documents say: %v, want %v", before+1, c.changes, alone.changes)
+		}
 	}
 }
 

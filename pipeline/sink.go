@@ -163,6 +163,11 @@ type Change struct {
 	Scope string
 	Dims  Dims
 	sla.Change
+	// Early is a breach concluded from the silence of a live stream, or its withdrawal. It is
+	// for alerts alone: what is stored follows from the documents of the stream.
+	Early bool
+	// Alerted is a breach that was Early before.
+	Alerted bool
 }
 
 // Outcome is what the whole run says of a rule.

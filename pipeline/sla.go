@@ -31,6 +31,9 @@ func (c *Change) String() string {
 	if c.Breach {
 		return fmt.Sprintf("SLA broken%s: %s; it is %s", where, c.Rule.Text, value)
 	}
+	if c.Early {
+		return fmt.Sprintf("SLA not broken after all%s: %s; it is %s", where, c.Rule.Text, value)
+	}
 	return fmt.Sprintf("SLA kept again%s: %s; it is %s", where, c.Rule.Text, value)
 }
 
@@ -56,6 +59,7 @@ type watched struct {
 	rules   []*sla.Rule
 	judge   *sla.Judge
 	watches []*sla.Watch
+	early   []int64      // by rule: until when silence has broken it, ns from the run's start; 0 if it has not
 	now     fiohist.Hist // of the quantum
 	total   fiohist.Hist
 	limits  fiohist.Limits
@@ -110,6 +114,7 @@ func (w *Watch) watch(host string) {
 		}
 		if len(s.rules) > 0 {
 			s.judge = sla.NewJudge(w.run.Geometry, s.rules)
+			s.early = make([]int64, len(s.rules))
 			w.scopes[Dims{Host: host, Direction: d}] = s
 		}
 	}
@@ -146,8 +151,15 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			row.SLA = verdicts
 		}
 		for i, v := range verdicts {
-			if c, changed := s.watches[i].See(v, q.Offset, q.Offset+w.run.Interval); changed {
-				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c})
+			end := q.Offset + w.run.Interval
+			if c, changed := s.watches[i].See(v, q.Offset, end); changed {
+				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.early[i] > 0})
+				s.early[i] = 0
+			} else if s.early[i] > 0 && q.Offset >= s.early[i] && v.Status == sla.OK {
+				// The silence was no breach.
+				c = sla.Change{Rule: v.Rule, Start: q.Offset, End: end, First: v, Last: v}
+				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Early: true})
+				s.early[i] = 0
 			}
 		}
 		s.total.AddHist(&s.now)
@@ -210,9 +222,12 @@ func (w *Watch) silent(ctx context.Context, from, at int64) error {
 			for start > at { // nobody should wait for a long quantum
 				start -= interval
 			}
-			if c, changed := s.watches[i].Stall(v, start, start+interval); changed {
-				q.Offset = start
-				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c})
+			if c, breach := s.watches[i].Ahead(v, start, start+interval); breach {
+				if s.early[i] == 0 {
+					q.Offset = start
+					q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Early: true})
+				}
+				s.early[i] = at
 			}
 		}
 		if len(q.Changes) > 0 {

@@ -42,7 +42,25 @@ func liveSeconds(t *testing.T) int {
 // proc is a program that runs.
 type proc struct {
 	*exec.Cmd
-	said bytes.Buffer
+	said heard
+}
+
+// heard is what a program has written so far.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *heard) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *heard) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 func start(t *testing.T, dir, name string, args ...string) *proc {
@@ -99,13 +117,13 @@ func recordFio(t *testing.T, dir string) {
 // waitFor polls until done, for as long as a very busy machine may need.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 6000 {
+	for range 30000 {
 		if done() {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("%s: not in two minutes", what)
+	t.Fatalf("%s: not in ten minutes", what)
 }
 
 // counted is what fio says it counted, by direction.
@@ -206,7 +224,7 @@ func TestLiveInTime(t *testing.T) {
 
 	// As a panel asks: no refresh, the interval that began last.
 	var delays []time.Duration
-	seen, running := 0.0, false
+	seen, running, looked := 0.0, false, false
 	for ended := false; !ended; {
 		select {
 		case <-done:
@@ -230,6 +248,7 @@ func TestLiveInTime(t *testing.T) {
 			seen = *last
 		}
 		if !running && !ended && seen > 0 {
+			looked = true
 			for _, doc := range documents(t, es, prefix+"-run") {
 				running = running || bytes.Contains(doc, []byte(`"status":"running"`))
 			}
@@ -238,17 +257,20 @@ func TestLiveInTime(t *testing.T) {
 	if code := p.ProcessState.ExitCode(); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, p.said.String())
 	}
-	if len(delays) < 2 {
+	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
+	if len(delays) < 2 && timed {
 		t.Fatalf("%d intervals were seen while fio ran for %d s\n%s", len(delays), seconds, p.said.String())
 	}
-	delays = delays[:len(delays)-1] // the last one is cut short by the end of the run
-	slices.Sort(delays)
-	t.Logf("%d intervals of 1 s could be found after their end within (best) %v, (median) %v, (worst) %v", len(delays), delays[0].Round(time.Millisecond), delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
-	// A busy machine may hold one up; more say that it is not the machine.
-	if late := delays[len(delays)*9/10]; os.Getenv("FIOLAT_TEST_TIMES") != "" && (late > 2*time.Second || len(delays) < seconds*8/10) {
-		t.Errorf("%d intervals seen in %d s, and one in ten could be found only %v after its end, or later", len(delays), seconds, late)
+	if len(delays) > 1 {
+		delays = delays[:len(delays)-1] // the last one is cut short by the end of the run
+		slices.Sort(delays)
+		t.Logf("%d intervals of 1 s could be found after their end within (best) %v, (median) %v, (worst) %v", len(delays), delays[0].Round(time.Millisecond), delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
+		// A busy machine may hold one up; more say that it is not the machine.
+		if late := delays[len(delays)*9/10]; timed && (late > 2*time.Second || len(delays) < seconds*8/10) {
+			t.Errorf("%d intervals seen in %d s, and one in ten could be found only %v after its end, or later", len(delays), seconds, late)
+		}
 	}
-	if !running {
+	if !running && looked {
 		t.Error("the document of the run never said running")
 	}
 	clat, lat := counted(t, ingest.Clat, dir+"/fio.json"), counted(t, ingest.Lat, dir+"/fio.json")
@@ -295,20 +317,29 @@ func TestLiveKilled(t *testing.T) {
 	t.Parallel()
 	es := server(t)
 	prefix, dir := livePrefix(t, es, "killed"), t.TempDir()
-	fio := start(t, dir, "fio", nullJob(liveSeconds(t), "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
+	fio := start(t, dir, "fio", nullJob(3600, "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
 	args := func(prefix, file string) []string {
 		return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--by", "direction,host,job", "--follow", file}
 	}
-	for range 2 {
+	indexed := 0
+	follow := func() *proc {
 		p := start(t, dir, "fiolat", args(prefix, "fio.json")...)
-		time.Sleep(time.Duration(liveSeconds(t)) * time.Second / 3)
-		p.kill9(t)
+		waitFor(t, "more is indexed", func() bool {
+			var reply struct{ Count int }
+			more := poll(t, es+"/"+prefix+"-histogram-*/_count?ignore_unavailable=true", `{}`, &reply) && reply.Count > indexed
+			indexed = max(indexed, reply.Count)
+			return more
+		})
+		return p
 	}
-	if n := len(documents(t, es, prefix+"-histogram-*")); n == 0 {
-		t.Error("nothing was indexed before it was killed")
+	for range 2 {
+		follow().kill9(t)
 	}
-	p := start(t, dir, "fiolat", args(prefix, "fio.json")...)
-	fio.ends(t, 0)
+	p := follow()
+	if err := fio.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	fio.ends(t, 128)
 	p.ends(t, exitOK)
 	undisturbed := livePrefix(t, es, "undisturbed")
 	start(t, dir, "fiolat", args(undisturbed, "fio.json")...).ends(t, exitOK)
@@ -393,7 +424,8 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestLiveStall: a device that stalls is told of by webhook and command, and when it is well
 // again; each breach and recovery once, also by a webhook that fails twice first. What is
-// stored is what the same status documents give when they are read again, undisturbed.
+// stored is what the same status documents give when they are read again, undisturbed;
+// an early alert may be withdrawn instead.
 //
 // On a busy machine fio itself may stall once more, or report so rarely that the stall does
 // not show. So what must have been told follows from fio's own documents.
@@ -431,9 +463,9 @@ func TestLiveStall(t *testing.T) {
 			}
 			p.ends(t, exitOK)
 
-			// Each event reached the webhook, the command and Elasticsearch, once.
+			// Each event reached the webhook and the command, once, and the recoveries of stored breaches were told.
 			events := documents(t, es, prefix+"-event-*")
-			if len(hook.bad) > 0 || len(hook.attempts) != len(hook.events)+fail || len(events) != len(hook.events) {
+			if len(hook.bad) > 0 || len(hook.attempts) != len(hook.events)+fail || len(events) > len(hook.events) {
 				t.Fatalf("the webhook was told %v in %d requests, %d events in Elasticsearch; %v\n%s", hook.events, len(hook.attempts), len(events), hook.bad, p.said.String())
 			}
 			var told struct{ actions, starts []string }
@@ -441,8 +473,8 @@ func TestLiveStall(t *testing.T) {
 			var broken time.Time
 			for _, e := range hook.events {
 				id := fmt.Sprint(e["id"])
-				if _, stored := events[id]; !stored || seen[id] {
-					t.Errorf("not stored, or told twice: %v", e)
+				if seen[id] {
+					t.Errorf("told twice: %v", e)
 				}
 				seen[id] = true
 				event := e["event"].(map[string]any)
@@ -457,6 +489,11 @@ func TestLiveStall(t *testing.T) {
 					during = true
 				}
 			}
+			for id, e := range events {
+				if !seen[id] && strings.Contains(string(e), `"sla-recovery"`) {
+					t.Errorf("stored and not told: %s", e)
+				}
+			}
 			t.Logf("told %v of %v, stalled from %v to %v", told.actions, told.starts, stalled.UTC(), well.UTC())
 			for i, action := range told.actions {
 				if want := []string{"sla-breach", "sla-recovery"}[i%2]; action != want {
@@ -469,14 +506,13 @@ func TestLiveStall(t *testing.T) {
 
 			again := livePrefix(t, es, fmt.Sprint("again", fail))
 			start(t, dir, "fiolat", append(args(again), "fio.json")...).ends(t, exitOK)
-			for _, index := range []string{"-histogram-*", "-percentiles-*"} {
-				if got, want := documents(t, es, prefix+index), documents(t, es, again+index); len(want) == 0 || !reflect.DeepEqual(got, want) {
+			for _, index := range []string{"-histogram-*", "-percentiles-*", "-event-*"} {
+				if got, want := documents(t, es, prefix+index), documents(t, es, again+index); len(want) == 0 && index != "-event-*" || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: %d documents, %d when the stream is read again, and they are not the same", index, len(got), len(want))
 				}
 			}
 
-			// If fio kept its time before the stall, and showed it, the stall was told. Read again it may be no
-			// breach: an interval without I/Os of which nothing tells in time is unknown.
+			// If fio kept its time before the stall, and showed it, the stall was told.
 			times := statusTimes(t, dir+"/fio.json")
 			steady, gaps := true, 0
 			for i := 1; i < len(times); i++ {
@@ -519,7 +555,7 @@ func TestLiveExit(t *testing.T) {
 	dir := t.TempDir()
 	start(t, dir, "fiolat", "live", "--", "fio", "--name=x", "--ioengine=nosuch").ends(t, 1)
 	p := start(t, dir, "fiolat", append([]string{"live", "--output", "docs", "--", "fio"}, nullJob(60)...)...)
-	time.Sleep(3500 * time.Millisecond)
+	waitFor(t, "fio reports", func() bool { return strings.Contains(p.said.String(), "/s p50") })
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -376,6 +376,9 @@ func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
 func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
 	for i := range q.Changes {
+		if q.Changes[i].Alerted {
+			continue
+		}
 		if age > max(time.Minute, 10*time.Duration(a.run.Interval)) {
 			if a.past++; a.past == 1 {
 				a.u.Say("info", "breaches and recoveries that are over for a minute and more are not alerted")

@@ -54,6 +54,9 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 
 func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Changes {
+		if q.Changes[i].Alerted {
+			continue
+		}
 		text := q.Changes[i].String()
 		v.u.Say("warning", "%s", text)
 		v.changes = append(v.changes, v.at(q.Changes[i].Start)+" "+text)
