@@ -264,10 +264,12 @@ func TestLiveInTime(t *testing.T) {
 	if len(delays) > 1 {
 		delays = delays[:len(delays)-1] // the last one is cut short by the end of the run
 		slices.Sort(delays)
-		t.Logf("%d intervals of 1 s could be found after their end within (best) %v, (median) %v, (worst) %v", len(delays), delays[0].Round(time.Millisecond), delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
+		t.Logf("%d intervals of 1 s could be found after their end within (best) %v, (median) %v, (worst) %v", len(delays),
+			delays[0].Round(time.Millisecond), delays[len(delays)/2].Round(time.Millisecond), delays[len(delays)-1].Round(time.Millisecond))
 		// A busy machine may hold one up; more say that it is not the machine.
 		if late := delays[len(delays)*9/10]; timed && (late > 2*time.Second || len(delays) < seconds*8/10) {
-			t.Errorf("%d intervals seen in %d s, and one in ten could be found only %v after its end, or later", len(delays), seconds, late)
+			t.Errorf("%d intervals seen in %d s, and one in ten could be found only %v after its end, or later",
+				len(delays), seconds, late)
 		}
 	}
 	if !running && looked {
@@ -326,7 +328,8 @@ func TestLiveKilled(t *testing.T) {
 		p := start(t, dir, "fiolat", args(prefix, "fio.json")...)
 		waitFor(t, "more is indexed", func() bool {
 			var reply struct{ Count int }
-			more := poll(t, es+"/"+prefix+"-histogram-*/_count?ignore_unavailable=true", `{}`, &reply) && reply.Count > indexed
+			url := es + "/" + prefix + "-histogram-*/_count?ignore_unavailable=true"
+			more := poll(t, url, `{}`, &reply) && reply.Count > indexed
 			indexed = max(indexed, reply.Count)
 			return more
 		})
@@ -507,7 +510,8 @@ func TestLiveStall(t *testing.T) {
 			again := livePrefix(t, es, fmt.Sprint("again", fail))
 			start(t, dir, "fiolat", append(args(again), "fio.json")...).ends(t, exitOK)
 			for _, index := range []string{"-histogram-*", "-percentiles-*", "-event-*"} {
-				if got, want := documents(t, es, prefix+index), documents(t, es, again+index); len(want) == 0 && index != "-event-*" || !reflect.DeepEqual(got, want) {
+				got, want := documents(t, es, prefix+index), documents(t, es, again+index)
+				if len(want) == 0 && index != "-event-*" || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: %d documents, %d when the stream is read again, and they are not the same", index, len(got), len(want))
 				}
 			}
