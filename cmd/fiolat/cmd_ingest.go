@@ -14,7 +14,7 @@ const defaultOutput = "fiolat-out"
 func ingestCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "ingest",
-		Usage:     "the main job: logs into command.Elasticsearch, or into a directory",
+		Usage:     "the main job: logs into Elasticsearch, or into a directory",
 		ArgsUsage: "PATH...",
 		Description: "fiolat ingest --es http://localhost:9200 runs/today\n" +
 			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' --label ceph=19.2 runs/today\n" +

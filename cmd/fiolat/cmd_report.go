@@ -24,7 +24,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
 			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and whether they add up\n" +
 			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of several runs --run-id says which\n" +
-			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in command.Elasticsearch, by " +
+			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch, by " +
 			"its run.id\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
 			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
@@ -54,7 +54,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	return o, bad.Err()
 }
 
-// whence is where the run is stored that the arguments name: in command.Elasticsearch, if --es
+// whence is where the run is stored that the arguments name: in Elasticsearch, if --es
 // is given or nothing of that name is here; in a directory of documents; or nowhere. given tells
 // whether a flag is on the command line.
 func whence(args []string, given func(flag string) bool) (es, docs bool, err error) {

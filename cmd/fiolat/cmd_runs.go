@@ -15,7 +15,7 @@ const catFilter = "WHICH RUNS"
 func runsCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:  "runs",
-		Usage: "the runs that are in command.Elasticsearch, the latest first",
+		Usage: "the runs that are in Elasticsearch, the latest first",
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
 			"fiolat runs --option bs=4k --option rw=randread --format json",
 		Flags: append(esFlags(),

@@ -28,7 +28,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices of that age: `DURATION` (default: never)"},
 			&cli.StringFlag{Name: "kibana", Category: catKibana, Usage: "`URL` of Kibana, with its base path: import " +
 				"data views, charts and dashboards (default: KIBANA_URL). Whom to trust and who we are is as for " +
-				"command.Elasticsearch, unless said here"},
+				"Elasticsearch, unless said here"},
 			&cli.StringFlag{Name: "space", Category: catKibana, EnvVars: []string{"KIBANA_SPACE"}, Usage: "`ID` of the space to import into (default: the default space)"},
 			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Usage: "also make rules of Kibana's alerting for broken promises and for trouble that the probe finds, without connectors; those that are there stay as they are"},
 			&cli.BoolFlag{Name: "remove", Category: catKibana, Usage: "remove from the space what setup put there, of this version and of earlier ones, with the alert rules, and do nothing else; Elasticsearch is left alone"},
