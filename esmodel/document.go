@@ -110,7 +110,24 @@ func appendRunID(b []byte, run *pipeline.Run) []byte {
 		b = append(b, `,"part":`...)
 		b = appendString(b, run.Part)
 	}
+	for i, pair := range labelPairs(run.Labels) {
+		b = append(b, []string{`,"labels":[`, `,`}[min(i, 1)]...)
+		b = appendString(b, pair)
+	}
+	if len(run.Labels) > 0 {
+		b = append(b, ']')
+	}
 	return b
+}
+
+// labelPairs are labels as key=value, in order. They are one field, run.labels, for a choice among the labels of
+// all runs needs a field whose name does not depend on their keys.
+func labelPairs(labels map[string]string) []string {
+	var pairs []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, k+"="+labels[k])
+	}
+	return pairs
 }
 
 func appendLabels(b []byte, labels map[string]string) []byte {

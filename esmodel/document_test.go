@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +87,13 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, 
 
 func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) map[string]any {
 	id := map[string]any{"id": run.ID, "generation": run.Generation}
+	var pairs []any
+	for _, k := range slices.Sorted(maps.Keys(run.Labels)) {
+		pairs = append(pairs, k+"="+run.Labels[k])
+	}
+	if pairs != nil {
+		id["labels"] = pairs
+	}
 	if run.Name != "" {
 		id["name"] = run.Name
 	}

@@ -36,10 +36,11 @@ type eventDoc struct {
 }
 
 type eventRun struct {
-	ID         string `json:"id"`
-	Name       string `json:"name,omitempty"`
-	Generation string `json:"generation,omitempty"`
-	Part       string `json:"part,omitempty"`
+	ID         string   `json:"id"`
+	Name       string   `json:"name,omitempty"`
+	Generation string   `json:"generation,omitempty"`
+	Part       string   `json:"part,omitempty"`
+	Labels     []string `json:"labels,omitempty"`
 }
 
 type eventFio struct {
@@ -82,7 +83,8 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	}
 	end, length := stamp(e.start(q)+e.run.Interval), number(float64(e.run.Interval)/1e6)
 	d := eventDoc{
-		Timestamp: start, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part}, Labels: e.run.Labels,
+		Timestamp: start, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part, labelPairs(e.run.Labels)},
+		Labels:   e.run.Labels,
 		Fio:      &eventFio{e.kind, c.Dims.Direction},
 		Interval: eventInterval{&length, number(float64(c.Start) / 1e6)},
 		Scope:    c.Scope,
@@ -121,8 +123,9 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 	run := p.enc.run
 	start, end, length := stamp(c.Since.UnixNano()), stamp(r.End.UnixNano()), number(float64(r.Length)/1e6)
 	d := eventDoc{
-		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name}, Labels: run.Labels,
-		Host: &hostField{[]string{p.host}}, Fio: &eventFio{Kind: p.enc.kind},
+		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Labels: labelPairs(run.Labels)},
+		Labels: run.Labels,
+		Host:   &hostField{[]string{p.host}}, Fio: &eventFio{Kind: p.enc.kind},
 		Interval: eventInterval{&length, number(float64(int64(start)-run.Start) / 1e6)},
 		Scope:    targetScope, Event: eventField{ActionTroubleEnded, start, &end},
 		Probe: &eventProbe{r.Target.Path, r.State}, Message: r.Target.Path + ": " + c.Text,

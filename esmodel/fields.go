@@ -36,6 +36,7 @@ var Fields = []Field{
 	{"run.name", "keyword", "", everywhere, "`--run-name`"},
 	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; what people note on a run has none"},
 	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested apart; missing for a whole run"},
+	{"run.labels", "keyword", "", everywhere, "the labels as `K=V`, for a choice among all of them"},
 	{"labels.*", "keyword", "", everywhere, "`--label K=V`"},
 	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all hosts in `run`"},
 	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`; `probe`"},

@@ -137,7 +137,8 @@ func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bo
 		return false, err
 	}
 	doc := eventDoc{
-		Timestamp: stamp(n.At), Run: eventRun{ID: n.Run.Run.ID, Name: n.Run.Run.Name}, Labels: n.Run.Labels,
+		Timestamp: stamp(n.At), Run: eventRun{ID: n.Run.Run.ID, Name: n.Run.Run.Name, Labels: labelPairs(n.Run.Labels)},
+		Labels:   n.Run.Labels,
 		Interval: eventInterval{OffsetMS: number(float64(n.Offset) / 1e6)},
 		Event:    eventField{Action: ActionNote, Start: stamp(n.At)}, Message: n.Text,
 	}

@@ -72,15 +72,16 @@ type runDoc struct {
 }
 
 type runField struct {
-	ID         string `json:"id"`
-	Name       string `json:"name,omitempty"`
-	Generation string `json:"generation"`
-	Part       string `json:"part,omitempty"`
-	Status     Status `json:"status"`
-	Start      stamp  `json:"start"`
-	StartHow   string `json:"start_how,omitempty"`
-	End        *stamp `json:"end,omitempty"`
-	Quanta     *int   `json:"quanta,omitempty"`
+	ID         string   `json:"id"`
+	Name       string   `json:"name,omitempty"`
+	Generation string   `json:"generation"`
+	Part       string   `json:"part,omitempty"`
+	Status     Status   `json:"status"`
+	Start      stamp    `json:"start"`
+	StartHow   string   `json:"start_how,omitempty"`
+	End        *stamp   `json:"end,omitempty"`
+	Quanta     *int     `json:"quanta,omitempty"`
+	Labels     []string `json:"labels,omitempty"`
 }
 
 type hostField struct {
@@ -166,7 +167,8 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
 		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
-			Status: status, Start: stamp(run.Start), StartHow: run.StartHow},
+			Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
+			Labels: labelPairs(run.Labels)},
 		Labels:   run.Labels,
 		Fio:      fioField{Kind: e.kind, Version: told.Versions, Workload: told.Workloads, Job: jobNames(run), Measure: told.Measures, Options: told.Options},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},

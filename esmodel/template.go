@@ -16,7 +16,7 @@ import (
 
 // TemplateVersion is in the _meta of templates and indices; raise it with each
 // change of mappings.
-const TemplateVersion = 5
+const TemplateVersion = 6
 
 // priority lies above what Elastic ships and below what people tend to take to
 // override others.

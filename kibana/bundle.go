@@ -48,6 +48,7 @@ func Bundle(prefix string) []Object {
 	kind := func(v *view) control {
 		return control{view: v, field: "fio.kind", title: "Latency", selected: []string{"clat"}}
 	}
+	label := func(v *view) control { return choose(v, "run.labels", "Label") }
 	singleRun := control{view: runs, field: "run.id", title: "Run", single: true}
 
 	var charts []Object
@@ -83,7 +84,9 @@ func Bundle(prefix string) []Object {
 		metric("iops", "sum", "samples", "I/Os per second", wholeFormat).perSecond(),
 	}}
 	live.description = "What latency do how many of the requests see now, on which host? Percentiles of any choice of hosts, jobs and runs."
-	live.controls = []control{choose(histograms, "run.id", "Run"), choose(histograms, "host.name", "Host"), choose(histograms, "fio.job", "Job"), kind(histograms)}
+	live.controls = []control{choose(histograms, "run.id", "Run"), choose(histograms, "host.name", "Host"),
+		choose(histograms, "fio.job", "Job"),
+		label(histograms), kind(histograms)}
 	live.rows = []row{
 		{15, add(livePanel("read", "Read latency percentiles"), livePanel("write", "Write latency percentiles")), nil},
 		{12, add(lens(id("live-iops"), "I/Os per second", "", "lnsXY", "", iops, xy("line", "main", "time", "direction", "iops"))), nil},
@@ -221,7 +224,7 @@ func Bundle(prefix string) []Object {
 	}}
 	compare.description = "All runs, whenever they were; what changed between them. Click a run in the table to open it."
 	compare.controls = []control{choose(runs, "run.name", "Run name"), choose(runs, "fio.workload", "Workload"), choose(runs, "fio.version", "fio version"),
-		choose(runs, "run.id", "Run"), kind(runs)}
+		label(runs), choose(runs, "run.id", "Run"), kind(runs)}
 	compare.rows = []row{
 		{15, add(lens(id("compare-runs"), "Runs, the latest first", "Percentiles are of the whole run, exact.", "lnsDatatable", notParts, history, table(history, "started"))), aRun},
 		{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs", "The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance says `fiolat compare`. "+
@@ -230,7 +233,9 @@ func Bundle(prefix string) []Object {
 
 	const over = "The 8 of the chosen runs that began last; in runs of more than 200 intervals each point is the worst of several. Click a run to open it." + zoom
 	overlaid.description = "Several runs over each other, on the time since the start of each."
-	overlaid.controls = []control{choose(percentiles, "run.name", "Run name"), choose(percentiles, "run.id", "Run"), kind(percentiles)}
+	overlaid.controls = []control{choose(percentiles, "run.name", "Run name"), label(percentiles), choose(percentiles,
+		"run.id", "Run"),
+		kind(percentiles)}
 	overlaid.rows = []row{
 		{20, add(vega(id("compare-read"), "Reads of several runs over the time since their start", over, overlay(percentiles.pattern, "read"))), aRun},
 		{20, add(vega(id("compare-write"), "Writes of several runs over the time since their start", over, overlay(percentiles.pattern, "write"))), aRun},
@@ -291,7 +296,8 @@ func Bundle(prefix string) []Object {
 		records("events", "times"),
 	}}
 	happened.description = "What happened: SLA breaches and recoveries, trouble that a probe saw, and what people noted on runs."
-	happened.controls = []control{choose(events, "event.action", "Kind"), choose(events, "run.id", "Run"), choose(events, "run.name", "Run name")}
+	happened.controls = []control{choose(events, "event.action", "Kind"), choose(events, "run.id", "Run"),
+		choose(events, "run.name", "Run name"), label(events)}
 	happened.rows = []row{
 		{10, add(lens(id("events-over-time"), "Events over time", "", "lnsXY", "", overDays, xy("bar_stacked", "main", "time", "action", "events"))), nil},
 		{20, add(lens(id("events-table"), "Events and notes, the latest first", "Events of the same words and run are one row.", "lnsDatatable", "", list, table(list, "at"))), nil},

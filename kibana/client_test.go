@@ -154,6 +154,16 @@ var clientChecks = []bundleCheck{
 			}
 		}
 	}},
+	{"controls can be drawn", func(b *parsed) {
+		for _, d := range b.space.Of(typeDashboard) {
+			for _, c := range b.space.Controls(d) {
+				kind, _ := kindOfPattern(kibanatest.Pattern(c.View))
+				if !kibanatest.CanChoose(esType(kind, c.Field)) {
+					b.fault(nil, "%s: %s is of the type %q", d.ID, c.Field, esType(kind, c.Field))
+				}
+			}
+		}
+	}},
 	{"controls reach panels", func(b *parsed) {
 		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
 			for _, r := range b.requests(p.Object) {

@@ -51,7 +51,7 @@ func TestFirstDay(t *testing.T) {
 			for _, panel := range space.Panels(d) {
 				st, o := space.Open(d, s.from, s.to), panel.Object
 				if kibanatest.Spec(o) != nil {
-					if empty := p.empty(t, st, o); !empty {
+					if empty := p.empty(t, "5.33", st, o); !empty {
 						t.Errorf("%s does not say so", o.Title())
 					}
 					continue

@@ -138,9 +138,9 @@ func testHands(t *testing.T, s *stored) {
 }
 
 // empty says whether a chart draws "no data".
-func (p *page) empty(t *testing.T, st kibanatest.State, o *kibanatest.Object) bool {
+func (p *page) empty(t *testing.T, version string, st kibanatest.State, o *kibanatest.Object) bool {
 	t.Helper()
-	p.draw(t, "5.33", st, o)
+	p.draw(t, version, st, o)
 	return evaluate[bool](t, p, "words().includes('no data')")
 }
 
@@ -148,7 +148,7 @@ func (p *page) empty(t *testing.T, st kibanatest.State, o *kibanatest.Object) bo
 func (p *page) lacks(t *testing.T, st kibanatest.State, o *kibanatest.Object) string {
 	t.Helper()
 	if kibanatest.Spec(o) != nil {
-		if p.empty(t, st, o) {
+		if p.empty(t, "5.33", st, o) {
 			return "no data"
 		}
 		return ""

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,21 +17,32 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/ingest"
+	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 )
 
 // stored is a real Elasticsearch with real runs in it, and a bundle for them.
 type stored struct {
-	es     string
-	full   bool // it has the histogram type, and all else that users' clusters have
-	prefix string
-	fiolat string
-	bundle *parsed
-	runs   map[string][]quantum // by key: what `percentiles --format ndjson` says
-	from   time.Time            // of all of them
-	to     time.Time
-	// when the events by hand happened
-	happened []time.Time
+	es      string
+	full    bool // it has the histogram type, and all else that users' clusters have
+	prefix  string
+	fiolat  string
+	bundle  *parsed
+	runs    map[string][]quantum // by key: what `percentiles --format ndjson` says
+	from    time.Time            // of all of them
+	to      time.Time
+	events  []handMade
+	subject string // the run that charts of one run are compared with
+	madeUp  string // folder of made-up logs
+	hits    int    // how many documents a bucket can hand back, 100 unless the index allows more
+}
+
+// handMade is an event that was put in by hand.
+type handMade struct {
+	run, text string
+	at        time.Time
+	offset    float64 // ms
 }
 
 // quantum is a line of percentiles --format ndjson.
@@ -112,7 +124,27 @@ func (s *stored) try(t *testing.T, method, path string, body any) (int, map[stri
 
 // real runs that differ: of two hosts, with a pause, of reads and writes, of all kinds
 // of latency.
-var realRuns = []string{"cluster", "gaps", "randrw", "kinds"}
+var realRuns = []string{"cluster", "gaps", "randrw", "kinds", "single", "many"}
+
+// madeUp are runs of made-up logs, by the number of their hosts.
+var madeUp = map[string]int{"single": 1, "many": 50}
+
+// makeUp writes logs of as many hosts, each with latencies of its own.
+func (s *stored) makeUp(t *testing.T) {
+	t.Helper()
+	s.madeUp = t.TempDir()
+	for run, hosts := range madeUp {
+		for n := range hosts {
+			log := testlog.Config{Seed: uint64(n + 1), Dirs: []ingest.Direction{ingest.Read, ingest.Write},
+				Duration: 6 * time.Second,
+				Rate:     150, Latency: testlog.LogNormal(time.Duration(80+5*n)*time.Microsecond, 0.6)}.Log()
+			file := filepath.Join(s.madeUp, run, fmt.Sprintf("%s_clat_hist.1.log.host%02d", run, n))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, log, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
 
 // kindsOf are the kinds of latency that a run has.
 func kindsOf(run string) []string {
@@ -131,8 +163,13 @@ func key(run, kind string) string {
 	return run + " " + kind
 }
 
-// logs are the arguments that read a real run, close in time to the others.
-func logs(run, kind string) []string {
+// logs are the arguments that read a run, close in time to the others.
+func (s *stored) logs(run, kind string) []string {
+	if madeUp[run] > 0 {
+		return []string{"--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
+			"many": "2026-11-21T02:09:20Z"}[run],
+			filepath.Join(s.madeUp, run)}
+	}
 	args := []string{"--kind", kind, run}
 	if run == "kinds" {
 		args = append([]string{"--start", "2026-11-21T02:08:30Z"}, args...)
@@ -163,14 +200,17 @@ func store(t *testing.T) *stored {
 		}
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
+	s.makeUp(t)
 	for _, name := range realRuns {
 		for _, kind := range kindsOf(name) {
-			args := []string{"ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name, "--run-name", name}
+			args := []string{"ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-" + name,
+				"--run-name", name, "--label", "folder=" + name}
 			if name == "cluster" {
 				args = append(args, "--sla", "read p99 < 5ms")
 			}
-			s.command(t, append(args, logs(name, kind)...)...)
-			out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", split}, logs(name, kind)...)...)
+			s.command(t, append(args, s.logs(name, kind)...)...)
+			out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", split}, s.logs(name,
+				kind)...)...)
 			for line := range bytes.Lines(out) {
 				r := parseQuantum(t, string(line))
 				s.runs[key(name, kind)] = append(s.runs[key(name, kind)], r)
@@ -184,6 +224,8 @@ func store(t *testing.T) *stored {
 		}
 	}
 	s.byHand(t)
+	s.hits = 5000
+	s.ask(t, "PUT", "/"+s.prefix+"-histogram-*/_settings", m{"index.max_inner_result_window": s.hits})
 	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
 	return s
 }
@@ -216,7 +258,7 @@ func (s *stored) byHand(t *testing.T) {
 		return s.prefix + "-" + kind + "-" + at.UTC().Format("2006.01")
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
-		s.happened = append(s.happened, at)
+		s.events = append(s.events, handMade{run, text, at, float64(offset)})
 		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
 			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
 	}
@@ -267,19 +309,16 @@ func (s *stored) fields(t *testing.T) kibanatest.Fields {
 func (s *stored) search(t *testing.T, r kibanatest.Request) map[string]any {
 	t.Helper()
 	if aggs := r.Body["aggs"]; aggs != nil && !s.full {
-		r.Body["aggs"] = standIn(aggs)
+		r.Body["aggs"] = s.standIn(aggs)
 	}
 	answer := s.ask(t, "POST", r.Path(), r.Body)
 	percentilesOf(t, answer)
 	return answer
 }
 
-// hitsOfBucket is how many documents a bucket can hand back, unless an index allows more.
-const hitsOfBucket = 100
-
 // standIn replaces what the server at hand cannot do: percentiles of the histogram type by the stored
 // histograms themselves, of which percentilesOf makes them; top_metrics by top_hits.
-func standIn(v any) any {
+func (s *stored) standIn(v any) any {
 	aggs, ok := v.(map[string]any)
 	if !ok {
 		return v
@@ -287,13 +326,13 @@ func standIn(v any) any {
 	for name := range aggs {
 		agg := aggs[name].(map[string]any)
 		if p := obj(agg, "percentiles"); str(p, "field") == histogram {
-			aggs[name] = m{"top_hits": m{"_source": []string{histogram}, "size": hitsOfBucket}, "meta": p}
+			aggs[name] = m{"top_hits": m{"_source": []string{histogram}, "size": max(s.hits, 100)}, "meta": p}
 		}
 		if top := obj(agg, "top_metrics"); top != nil {
 			aggs[name] = m{"top_hits": m{"_source": []any{at(top, "metrics", "field")}, "size": 1, "sort": top["sort"]}}
 		}
 		if agg["aggs"] != nil {
-			agg["aggs"] = standIn(agg["aggs"])
+			agg["aggs"] = s.standIn(agg["aggs"])
 		}
 	}
 	return aggs

@@ -300,7 +300,7 @@ func eventRows(t string) []m {
 // start is cut. A panel asks for all of them, each as far as maxSteps of it reach,
 // and draws the finest that the whole run fits in and that its quanta fill evenly:
 // the request cannot know how long the run is, and no interval must be too many.
-var steps = []int{1, 5, 30, 60, 300, 1800, 21600}
+var steps = []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 21600}
 
 const maxSteps = 200
 

@@ -116,6 +116,14 @@ func (s *Space) Controls(d *Object) (out []Control) {
 	return out
 }
 
+// CanChoose says whether a control can be made for a field of this type of Elasticsearch's. Kibana wants strings that
+// aggregations can count, or booleans (src/plugins/controls/public/options_list/embeddable/
+// options_list_embeddable_factory.tsx); to it "flattened" is no string (packages/kbn-field-types/src/
+// kbn_field_types_factory.ts), and a field must have one name, whatever keys documents have.
+func CanChoose(esType string) bool {
+	return slices.Contains([]string{"keyword", "version", "boolean"}, esType)
+}
+
 // State is what a user has set on a dashboard.
 type State struct {
 	Dashboard *Object
