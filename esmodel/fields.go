@@ -88,7 +88,8 @@ var Fields = []Field{
 	{"files.log", "keyword", "", onRun, "logs: label, as in `fio.log`"},
 	{"files.start_ms", "double", "ms", onRun, "logs: start of the job, counted from the run's start"},
 	{"files.end_ms", "double", "ms", onRun, "logs: end of the last I/O, counted from the run's start"},
-	{"files.directions.*", "-", "", onRun, "logs: by direction, whether there was I/O (`ios`), whether fio counted `none`, and fio's `min` and `max` in ns"},
+	{"files.directions.*", "-", "", onRun, "logs: by direction, whether there was I/O (`ios`), whether fio counted " +
+		"`none`, fio's `min` and `max` in ns, and the times of which records are lost (`holes_ms`)"},
 	{"files.interval_ms", "double", "ms", onRun, "logs: spacing of records"},
 	{"files.empty", "boolean", "", onRun, "logs: no record at all"},
 	{"files.repaired", "boolean", "", onRun, "logs: damage of fio --client undone"},

@@ -138,6 +138,8 @@ type directionField struct {
 	None bool   `json:"none,omitempty"`
 	Min  *int64 `json:"min,omitempty"`
 	Max  *int64 `json:"max,omitempty"`
+	// Holes are pipeline.LogDirection's, each from and to in ms.
+	Holes [][2]number `json:"holes_ms,omitempty"`
 }
 
 type jobField struct {
@@ -228,7 +230,10 @@ func directions(l *pipeline.Log) map[string]directionField {
 		if d.Limits.Known {
 			f.Min, f.Max = &d.Limits.Min, &d.Limits.Max
 		}
-		if f != (directionField{}) {
+		for _, h := range d.Holes {
+			f.Holes = append(f.Holes, [2]number{number(float64(h.From) / 1e6), number(float64(h.To) / 1e6)})
+		}
+		if f.IOs || f.None || f.Min != nil || f.Holes != nil {
 			out[ingest.Direction(i).String()] = f
 		}
 	}

@@ -311,6 +311,9 @@ func readRun(source []byte) (*StoredRun, error) {
 		for i := range l.Dirs {
 			d := f.Directions[ingest.Direction(i).String()]
 			l.Dirs[i] = pipeline.LogDirection{Some: d.IOs, None: d.None}
+			for _, h := range d.Holes {
+				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
+			}
 			if d.Min != nil && d.Max != nil {
 				l.Dirs[i].Limits = fiohist.Limits{Min: *d.Min, Max: *d.Max, Known: true}
 			}

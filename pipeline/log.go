@@ -47,6 +47,8 @@ type Log struct {
 type LogDirection struct {
 	// Some says that it had I/O, None that fio's JSON counted none.
 	Some, None bool
+	// Holes are the times of which the log lost the records, in ns from time zero.
+	Holes []Span
 	// Limits are those of the log's JSON entry.
 	Limits fiohist.Limits
 }
@@ -215,7 +217,9 @@ type logState struct {
 	disowned  bool  // fio's JSON turned out to be another run's
 	lostUntil int64 // end of the I/Os that have no place in time, ns on the run's clock
 
-	covers int64 // end of the log as of the last round: end, or math.MaxInt64 while it goes on
+	covers int64                     // end of the log as of the last round: end, or math.MaxInt64 while it goes on
+	holes  [ingest.Directions][]Span // as of the last round, ns on the run's clock
+	known  [ingest.Directions]bool   // fio's totals tell how many I/Os were lost in these
 
 	tally
 }
@@ -428,7 +432,7 @@ func (l *logState) hurry(d *direction) {
 	}
 	for i := range l.dirs {
 		if w := &l.dirs[i].win; w.known {
-			d.win.h = w.h
+			d.win.h, d.win.exact = w.h, w.exact
 			return
 		}
 	}
@@ -508,6 +512,15 @@ func (l *logState) finish() error {
 		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
 	return l.close()
+}
+
+// seeHoles takes over the holes that were found since the last round.
+func (l *logState) seeHoles() {
+	for d := range l.dirs {
+		for _, h := range l.dirs[d].win.holes[len(l.holes[d]):] {
+			l.holes[d] = append(l.holes[d], Span{h.From + l.shift, h.To + l.shift})
+		}
+	}
 }
 
 // close closes the log's file, if it is open.

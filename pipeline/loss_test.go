@@ -39,10 +39,14 @@ func warned(t *testing.T, dir string) (warnings []string, c *collect) {
 	return warnings, c
 }
 
-// TestIntactLogs: what is missing from intact logs is their tail, and nothing is lost.
+// TestIntactLogs: what is missing from intact logs is their tail, and nothing is lost; nor
+// without fio's JSON.
 func TestIntactLogs(t *testing.T) {
 	t.Parallel()
-	var dirs []string
+	dirs, err := filepath.Glob(os.Getenv("FIOLAT_LOSS_RUNS"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range realRuns {
 		dirs = append(dirs, filepath.Join(real, name))
 	}
@@ -50,7 +54,21 @@ func TestIntactLogs(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			warnings, c := warned(t, dir)
-			for _, w := range warnings {
+			bare := t.TempDir()
+			logs, err := filepath.Glob(filepath.Join(dir, "*_clat_hist*.log*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, log := range logs {
+				if log, err = filepath.Abs(log); err == nil {
+					err = os.Symlink(log, filepath.Join(bare, filepath.Base(log)))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			without, _ := warned(t, bare)
+			for _, w := range slices.Concat(warnings, without) {
 				if strings.Contains(w, "lost") {
 					t.Error(w)
 				}
@@ -260,6 +278,118 @@ func TestMissingLogs(t *testing.T) {
 			for _, r := range c.sum.Total {
 				if r.Scope == "run" && r.Stats.Samples != float64(a.Counted) {
 					t.Errorf("the run's summary holds %v I/Os, fio counted %d", r.Stats.Samples, a.Counted)
+				}
+			}
+		})
+	}
+}
+
+// TestHoles: where a log lost records there are neither IOPS nor verdicts, with fio's JSON and
+// without; before and after, all is as it was.
+func TestHoles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, folder, log string
+		json              bool
+		msec              int64 // --log-hist-msec
+		from, to          int   // of the log's pairs of lines
+		h                 int64 // ms
+		holed             []string
+	}{
+		{"with fio's JSON", "randrw", "randrw_clat_hist.1.log", true, 0, 8, 14, 1000, []string{"all", "read", "write"}},
+		{"with the length of a window", "randrw", "randrw_clat_hist.1.log", false, 1000, 8, 14, 1000,
+			[]string{"all", "read", "write"}},
+		{"with neither", "randrw", "randrw_clat_hist.1.log", false, 0, 8, 14, 1000, []string{"all", "read", "write"}},
+		{"one direction only", "trim", "trim_clat_hist.1.log", true, 0, 4, 8, 500, []string{"all", "trim"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			whole, err := os.ReadFile(filepath.Join(real, tt.folder, tt.log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := func(gone func(line int, fields []string) bool) (warnings []string, c *collect, until int64) {
+				var left []byte
+				last := int64(0)
+				for i, line := range bytes.SplitAfter(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n")) {
+					fields := strings.Split(string(line), ", ")
+					if gone(i, fields) {
+						last, _ = strconv.ParseInt(fields[0], 10, 64)
+					} else {
+						left = append(left, line...)
+					}
+				}
+				dir := t.TempDir()
+				if err := os.WriteFile(filepath.Join(dir, tt.log), append(left, '\n'), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if tt.json {
+					json, err := os.ReadFile(filepath.Join(real, tt.folder, "fio.json"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err = os.WriteFile(filepath.Join(dir, "fio.json"), json, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := settings()
+				s.Interval, s.LogHistMsec, s.SLA = time.Second, tt.msec, []string{"all iops > 10", "all p99 < 1s"}
+				c, err := process(t, Config{Settings: s, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return warnings, c, last * msec
+			}
+			_, want, _ := run(func(int, []string) bool { return false })
+			first := int64(0)
+			warnings, got, until := run(func(i int, fields []string) bool {
+				lost := i >= 2*tt.from && i < 2*tt.to && (len(tt.holed) == 3 || fields[1] == "2")
+				if lost && first == 0 {
+					first, _ = strconv.ParseInt(fields[0], 10, 64)
+					first = (first - tt.h) * msec
+				}
+				return lost
+			})
+			if !slices.ContainsFunc(warnings, func(w string) bool {
+				return strings.Contains(w, tt.log) && strings.Contains(w, "records before it are lost")
+			}) {
+				t.Errorf("warned %q", warnings)
+			}
+			lost := 0
+			for i, r := range got.rows {
+				if slices.Index(tt.holed, r.Dims.Direction) < 0 || r.Scope != "run" && r.Scope != "direction" {
+					continue
+				}
+				begin, end := got.offsets[i], got.offsets[i]+int64(time.Second)
+				switch inside := begin >= first && end <= until; {
+				case inside || begin < until && end > first:
+					if lost++; r.IOPSKnown || r.Lost == 0 || inside && r.Covered > 50*msec {
+						t.Errorf("%s at %d ms: IOPS %v, covered %d, lost %d",
+							r.Dims.Direction, begin/msec, r.IOPS, r.Covered, r.Lost)
+					}
+					for _, v := range r.SLA {
+						if v.Status != "unknown" {
+							t.Errorf("%s at %d ms: %v is %v", r.Dims.Direction, begin/msec, v.Rule.Text, v.Status)
+						}
+					}
+				case end >= want.offsets[len(want.offsets)-1]: // the last window is lost as well, or not restored
+				default:
+					w := want.rows[i]
+					if got.offsets[i] != want.offsets[i] || r.IOPSKnown != w.IOPSKnown ||
+						r.Stats.Samples < 0.98*w.Stats.Samples || r.Stats.Samples > 1.02*w.Stats.Samples {
+						t.Errorf("%s at %d ms: %v I/Os, %v a second, want %v",
+							r.Dims.Direction, begin/msec, r.Stats.Samples, r.IOPS, w.Stats.Samples)
+					}
+				}
+			}
+			if lost < (tt.to-tt.from)*len(tt.holed)/2 {
+				t.Errorf("%d rows of lost records", lost)
+			}
+			for _, r := range got.sum.Total {
+				// Two jobs of randrw have no log here.
+				known := tt.json && tt.folder != "randrw" || !slices.Contains(tt.holed, r.Dims.Direction)
+				if r.IOPSKnown != known {
+					t.Errorf("of the whole run's %s IOPS are known: %v", r.Dims.Direction, r.IOPSKnown)
 				}
 			}
 		})

@@ -307,7 +307,7 @@ func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*l
 				row.Logs++
 			}
 		}
-		row.cover(sc.covered(m.grid.start(q), m.grid.start(q+1)))
+		row.cover(sc, m.grid.start(q), m.grid.start(q+1))
 		out.Rows = append(out.Rows, row)
 	}
 	return out
@@ -333,6 +333,9 @@ func (m *merger) lose(lost []Loss) {
 				if l.Host == loss.Host && slices.Contains(loss.Logs, l.LogName) {
 					its++
 					l.lostUntil = max(l.lostUntil, loss.Until)
+					for d := range l.known {
+						l.known[d] = l.known[d] || ingest.Direction(d).String() == loss.Direction
+					}
 				}
 			}
 			whole := its == len(loss.Logs)
@@ -347,9 +350,19 @@ func (m *merger) lose(lost []Loss) {
 	}
 }
 
-// total makes the rows of all quanta from first to before end, and of what was lost.
+// total makes the rows of all quanta from first to before end, and of what was lost. A hole
+// whose I/Os fio's totals tell is none in these.
 func (m *merger) total(first, end int64) (rows []Row) {
 	until := m.grid.start(end)
+	for _, sc := range m.scopes {
+		for _, l := range sc.logs {
+			for d, known := range l.known {
+				if known {
+					l.holes[d] = nil
+				}
+			}
+		}
+	}
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
 			if l.lostUntil > 0 {
@@ -363,7 +376,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 		}
 		row := m.row(sc, &sc.total)
 		row.Logs = len(sc.logs)
-		if row.cover(sc.covered(m.grid.start(first), until)); sc.loose {
+		if row.cover(sc, m.grid.start(first), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
 		}
 		rows = append(rows, row)
@@ -388,37 +401,65 @@ func (m *merger) row(sc *scope, h *fiohist.Hist) Row {
 	return Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.run.Geometry, m.run.Percentiles, sc.limits)}
 }
 
-// cover says for how much of its time, in ns, a row's logs were running. Of less than a
-// millisecond, which is what stamps resolve, there are no IOPS.
-func (r *Row) cover(ns int64) {
-	if r.Covered = ns; ns >= msec {
+// cover says for how much of its time, in ns, a row's logs were running and have their
+// records. Of less than a millisecond, which is what stamps resolve, there are no IOPS, nor
+// where one of the logs lost records.
+func (r *Row) cover(sc *scope, start, end int64) {
+	r.Lost = sc.lost(start, end)
+	r.covers(max(sc.covered(start, end)-r.Lost, 0))
+}
+
+func (r *Row) covers(ns int64) {
+	if r.Covered = ns; ns >= msec && r.Lost < msec {
 		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
 	}
+}
+
+// lost is the part of [start, end), in ns, of which a log of the scope lost its records.
+func (sc *scope) lost(start, end int64) int64 {
+	var spans []Span
+	for _, l := range sc.logs {
+		for d, holes := range l.holes {
+			if len(holes) == 0 || sc.dims.Direction != All && sc.dims.Direction != ingest.Direction(d).String() {
+				continue
+			}
+			for _, h := range holes {
+				if from, to := max(h.From, start), min(h.To, end); from < to {
+					spans = append(spans, Span{from, to})
+				}
+			}
+		}
+	}
+	return together(spans, start)
+}
+
+// together is the length of all spans together, which begin at start or later.
+func together(spans []Span, start int64) (length int64) {
+	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	upTo := start
+	for _, s := range spans {
+		if s.To > upTo {
+			length += s.To - max(s.From, upTo)
+			upTo = s.To
+		}
+	}
+	return length
 }
 
 // covered is the part of [start, end), in ns, in which at least one log of the
 // scope was running.
 func (sc *scope) covered(start, end int64) int64 {
-	type span struct{ from, to int64 }
-	var spans []span
+	var spans []Span
 	for _, l := range sc.logs {
 		from, to := max(l.Start, start), min(l.covers, end)
 		if from == start && to == end {
 			return end - start
 		}
 		if from < to {
-			spans = append(spans, span{from, to})
+			spans = append(spans, Span{from, to})
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	covered, upTo := int64(0), start
-	for _, s := range spans {
-		if s.to > upTo {
-			covered += s.to - max(s.from, upTo)
-			upTo = s.to
-		}
-	}
-	return covered
+	return together(spans, start)
 }
 
 // hostSum adds histograms up, those of a host first and then the hosts, in the

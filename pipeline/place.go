@@ -67,6 +67,9 @@ type piece struct {
 	counts     *counts
 }
 
+// Span is the time (From, To], in ns.
+type Span struct{ From, To int64 }
+
 // stamped is a record that waits for its direction's windows to be known.
 type stamped struct {
 	time    int64 // ns, on the log's own clock
@@ -103,6 +106,8 @@ type windows struct {
 	waits []stamped
 	late  stamped // a record that came late by a window or more waits for the next one
 	lost  int64   // the line of the first record that proves that others before it are lost
+	holes []Span  // of which the records are lost, ascending
+	sure  int64   // stamp of the last record that came less than a window late
 
 	rest, last counts // scratch
 }
@@ -137,6 +142,27 @@ func (w *windows) spacing() int64 {
 	return gaps[len(gaps)/2]
 }
 
+// steady says that h, the median distance of the records that wait, is log_hist_msec: it is a
+// round number, and nine of ten records lie where windows of that length end, though some may
+// be lost, and without drifting away from there.
+func (w *windows) steady() bool {
+	const few = 8
+	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
+		return false
+	}
+	on, begin, drift := 0, w.lowest(), w.h
+	for n, r := range w.waits {
+		late := (r.time - begin) % w.h
+		if late < w.h/4 {
+			on++
+		}
+		if n >= len(w.waits)/2 {
+			drift = min(drift, late)
+		}
+	}
+	return 10*on >= 9*len(w.waits) && drift <= w.h/100
+}
+
 // decided says that no later record can change b, given that the log has come to
 // the time now: a record n < 32 that is still to come has stamp - (n+1) h of at
 // least now - 32 h.
@@ -151,12 +177,13 @@ func (w *windows) decided(now int64) bool {
 func (w *windows) settle(fallback int64) {
 	if w.h == 0 {
 		w.h = w.spacing()
+		w.exact = w.steady()
 	}
 	if w.h == 0 && len(w.waits) == 1 {
 		w.h = fallback
 	}
 	w.b = max(w.begin, w.lowest())
-	w.prev, w.known = w.b, true
+	w.prev, w.sure, w.known = w.b, w.b, true
 }
 
 // place takes the direction's next record and hands what is certain of its I/Os and of
@@ -178,6 +205,7 @@ func (w *windows) place(r *stamped, emit func(piece)) {
 			w.late.skipped = math.MaxInt64
 		} else {
 			w.n += (stamp-boundary)/w.h + 1
+			w.hole(w.sure, stamp-w.h)
 		}
 	}
 	w.finish(emit)
@@ -188,6 +216,13 @@ func (w *windows) place(r *stamped, emit func(piece)) {
 		return
 	}
 	w.put(r, emit)
+}
+
+// hole notes a time of which the records are lost.
+func (w *windows) hole(from, to int64) {
+	if to > from {
+		w.holes = append(w.holes, Span{from, to})
+	}
 }
 
 // finish places the record that waits for a next one.
@@ -209,7 +244,11 @@ func (w *windows) put(r *stamped, emit func(piece)) {
 		lost := min(r.skipped, (t-boundary)/w.h)
 		w.n += lost
 		boundary += lost * w.h
+		w.hole(w.prev, boundary-w.h)
 		w.prev = max(w.prev, boundary-w.h)
+	}
+	if t-boundary < w.h {
+		w.sure = t
 	}
 	prev := w.prev
 	w.n++

@@ -202,6 +202,13 @@ func union(parts []*Stored) *Run {
 			moved := *l
 			moved.Start += shift
 			moved.End += shift
+			for d := range moved.Dirs {
+				moved.Dirs[d].Holes = slices.Clone(moved.Dirs[d].Holes)
+				for i := range moved.Dirs[d].Holes {
+					moved.Dirs[d].Holes[i].From += shift
+					moved.Dirs[d].Holes[i].To += shift
+				}
+			}
 			run.Logs = append(run.Logs, &moved)
 		}
 		here := map[string]int{}
@@ -332,6 +339,7 @@ func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
 		logs[i] = &logState{Log: l, covers: l.End}
 		for d := range l.Dirs {
 			logs[i].dirs[d] = direction{some: l.Dirs[d].Some, none: l.Dirs[d].None, limits: l.Dirs[d].Limits}
+			logs[i].holes[d] = l.Dirs[d].Holes
 		}
 	}
 	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, g, logs), slots: map[Dims]int{},

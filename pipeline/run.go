@@ -120,6 +120,7 @@ func (r *rounds) harvest(ctx context.Context) (ended bool, err error) {
 		if l.covers = math.MaxInt64; l.eof {
 			l.covers = l.end
 		}
+		l.seeHoles()
 	}
 	return ended, nil
 }
@@ -270,7 +271,7 @@ func (r *rounds) backfill(ctx context.Context, b batch) error {
 		for _, sc := range b.late {
 			if sc.rows <= q {
 				row := r.merge.row(sc, nil)
-				row.cover(sc.covered(r.grid.start(q), r.grid.start(q+1)))
+				row.cover(sc, r.grid.start(q), r.grid.start(q+1))
 				quantum.Rows = append(quantum.Rows, row)
 			}
 		}
@@ -289,7 +290,8 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 		a.add(l)
 		l.End = l.end
 		for d := range l.dirs {
-			l.Dirs[d] = LogDirection{Some: l.dirs[d].some, None: l.dirs[d].none, Limits: l.dirs[d].limits}
+			dir := &l.dirs[d]
+			l.Dirs[d] = LogDirection{Some: dir.some, None: dir.none, Holes: l.holes[d], Limits: dir.limits}
 		}
 		for _, bad := range l.skipped {
 			r.warn("skipped: %v", bad)
@@ -317,12 +319,28 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	}
 	a.Placed = r.merge.placed()
 	r.merge.lose(a.Lost)
+	r.tellHoles()
 	s.Total = r.merge.total(r.grid.first, r.done)
 	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
 	s.Account = *a
 	return s, r.sink.End(ctx, s)
+}
+
+// tellHoles names the logs that lost records of which no totals tell how many I/Os they held.
+func (r *rounds) tellHoles() {
+	for _, l := range r.logs {
+		for d := range l.dirs {
+			line, t := l.dirs[d].win.lost, l.dirs[d].owed
+			if line == 0 || l.known[d] || t != nil && !l.disowned {
+				continue
+			}
+			r.warn("%s: line %d has %ss of a window that cannot have begun: records before it are lost; "+
+				"how many I/Os they held is unknown, and they are in no quantum",
+				ingest.Printable(l.Source.Path), line, ingest.Direction(d))
+		}
+	}
 }
 
 // withoutLogs accounts for the jobs that have no log here: all of their I/Os are lost.
@@ -444,6 +462,12 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 				continue // nothing to compare with
 			}
 			j.Missing = float64(j.Counted) - j.Logged
+			left := j.Missing - j.Restored - j.NotPlaced
+			if left > 0.5 && len(single) == 0 && logs[0].cfg.Settings.Restore {
+				warnings = append(warnings, fmt.Sprintf("job %q: of the %d %ss that fio counted %.0f are in no log, "+
+					"and missing: fio's JSON has no bins to restore them from; run fio with --output-format=json+",
+					ingest.Printable(j.Job), j.Counted, j.Direction, left))
+			}
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
 			if j.Missing < 0 && len(single) == 0 {

@@ -137,11 +137,11 @@ type Row struct {
 	Stats fiohist.Stats
 	Logs  int
 	// IOPS is completions per second of the part of the quantum that the logs
-	// cover; IOPSKnown is false where they cover nothing of it.
+	// cover; IOPSKnown is false where they cover nothing of it, or one lost records.
 	IOPS      float64
 	IOPSKnown bool
-	// Covered is that part, in ns.
-	Covered int64
+	// Covered is that part, in ns, without Lost: that of which a log lost its records.
+	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
 }

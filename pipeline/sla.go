@@ -147,6 +147,11 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			sq.Running, sq.IOPS = true, s.now.Sum()/(float64(all.Covered)/1e9)
 		}
 		verdicts := s.judge.Judge(&sq)
+		if all := cmp.Or(row, running[d.Host]); all != nil && all.Lost >= msec {
+			for i := range verdicts { // of what was lost nothing is known
+				verdicts[i].Status = sla.Unknown
+			}
+		}
 		if row != nil {
 			row.SLA = verdicts
 		}

@@ -51,7 +51,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 		q := &Quantum{Offset: int64(i) * 1e9}
 		for k, host := range []string{"a", "b"} {
 			row := Row{Scope: "host+direction", Dims: Dims{Host: host, Direction: "read"}}
-			row.cover(1e9)
+			row.covers(1e9)
 			if ms[k] > 0 {
 				h := new(fiohist.Hist)
 				h.Add(run.Geometry.Index(ms[k]*1e6), 1000)
@@ -60,7 +60,7 @@ func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *
 			q.Rows = append(q.Rows, row)
 		}
 		all := Row{Scope: "direction", Dims: Dims{Direction: "read"}}
-		all.cover(1e9)
+		all.covers(1e9)
 		q.Rows = append(q.Rows, all)
 		if err := w.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)

@@ -190,6 +190,18 @@ func (t *tail) alike() bool {
 
 // lose makes what is missing a loss, and says so of the logs that lost it.
 func (t *tail) lose(why string, logs []*logState) string {
+	for _, l := range t.members {
+		d := &l.dirs[t.dir]
+		start, _ := l.started(t.dir)
+		from, to, _ := t.span(l)
+		switch {
+		case t.members[0].Members > len(t.members):
+			from = start
+		case d.seen && d.win.lost == 0 && d.win.b+l.shift > start+d.win.h+l.think()-l.early():
+			d.win.hole(start-l.shift, d.win.b)
+		}
+		d.win.hole(from-l.shift, to-l.shift)
+	}
 	t.lost, t.why, t.counts = t.counts, why, counts{}
 	names := make([]string, len(logs))
 	for i, l := range logs {
