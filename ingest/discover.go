@@ -173,6 +173,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if len(d.given.Logs) > 0 {
 		d.beside(&d.given, foldersOf(d.given.Logs))
 		if other := d.finish(&d.given); len(d.given.Logs) > 0 {
+			d.above(&d.given)
 			out = append(out, &d.given)
 		} else if unused = other; !opt.Any {
 			return nil, d.none(other[0].Path, other)
@@ -187,6 +188,9 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		in.Metas, in.JobFiles, in.metasGiven = named.Metas, named.JobFiles, named.metasGiven
 		d.beside(in, append([]string{in.Root}, foldersOf(in.Logs)...))
 		if other := d.finish(in); len(in.Logs) > 0 {
+			if slices.Contains(d.searched, in.Root) {
+				d.above(in)
+			}
 			out = append(out, in)
 		} else {
 			unused = append(unused, other...)
@@ -544,6 +548,72 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 		}
 	}
 	return runs
+}
+
+// above finds fio's JSON in the folder above the one that was given, for a run without
+// any: one whose jobs wrote these very logs, and none in the folders beside theirs.
+func (d *discovery) above(in *Input) {
+	folders := foldersOf(in.Logs)
+	if len(in.Metas) > 0 || len(folders) != 1 {
+		return
+	}
+	up := filepath.Join(folders[0], "..")
+	entries, err := os.ReadDir(up)
+	if err != nil || len(entries) > maxAbove {
+		return
+	}
+	var fit []*Meta
+	for _, m := range distinct(d.metasIn(up)) {
+		if in.areAll(m) && !d.wroteElsewhere(m, up, entries, folders[0]) {
+			fit = append(fit, m)
+		}
+	}
+	if len(fit) == 1 {
+		in.Metas = fit
+		in.Warnings = append(in.Warnings,
+			Printable(fit[0].Path)+": used, though it lies above the path given: its jobs wrote these logs")
+	}
+}
+
+// maxAbove is how many files a folder may have in which nobody asked to look.
+const maxAbove = 256
+
+// areAll tells whether a run's logs, with those beside them that were not asked for, are
+// those of the document's jobs: no fewer, and no more than its threads.
+func (in *Input) areAll(m *Meta) bool {
+	first := in.Logs[0].Name
+	threads := map[string]bool{}
+	for _, l := range slices.Concat(in.Logs, in.siblings) {
+		if !l.Name.like(first) {
+			continue
+		}
+		if !m.hasPrefix(l.Name) || l.Host != "" && !m.hasHost(l.Host) {
+			return false
+		}
+		threads[fmt.Sprint(l.Host, "\x00", l.Name.Job)] = true
+	}
+	groups := slices.ContainsFunc(m.Entries, func(e Entry) bool { return 2*e.RuntimeMS > 3*e.LongestMS })
+	return first.Job == 0 || len(threads) == len(m.Entries) || groups && len(threads) > len(m.Entries)
+}
+
+// wroteElsewhere tells whether a folder in up, other than dir, or up itself has logs that
+// the document's jobs may have written.
+func (d *discovery) wroteElsewhere(m *Meta, up string, entries []os.DirEntry, dir string) bool {
+	wrote := func(e os.DirEntry) bool {
+		name, ok := ParseName(e.Name())
+		return ok && m.hasPrefix(name)
+	}
+	for _, e := range entries {
+		if wrote(e) {
+			return true
+		}
+		if path := filepath.Join(up, e.Name()); e.IsDir() && realPath(path) != realPath(dir) {
+			if below, err := os.ReadDir(path); err != nil || slices.ContainsFunc(below, wrote) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // metasIn are fio's JSON documents in a folder.

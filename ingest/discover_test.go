@@ -263,6 +263,56 @@ func TestUnderOneJSON(t *testing.T) {
 	}
 }
 
+// TestJSONAbove: fio's JSON above the path given is used if its jobs wrote these very logs.
+func TestJSONAbove(t *testing.T) {
+	t.Parallel()
+	const jobs = `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "job options": {"write_hist_log": "h"}},
+		{"jobname": "b", "job options": {"write_hist_log": "h"}}]}`
+	both := []string{"logs/h_clat_hist.1.log", "logs/h_clat_hist.2.log"}
+	for _, c := range []struct {
+		name  string
+		paths []string // given
+		files []string
+		used  bool
+	}{
+		{"the folder of the logs", []string{"logs"}, both, true},
+		{"one of the logs", []string{"logs/h_clat_hist.1.log"}, both, true},
+		{"all of them", both, both, true},
+		{"fewer logs than jobs", []string{"logs"}, both[:1], false},
+		{"more logs than jobs", []string{"logs"}, append(both, "logs/h_clat_hist.3.log"), false},
+		{"another job's", []string{"logs"}, []string{"logs/x_clat_hist.1.log", "logs/x_clat_hist.2.log"}, false},
+		{"another run beside them", []string{"logs"}, append(both, "run2/h_clat_hist.1.log"), false},
+		{"a run above them", []string{"logs"}, append(both, "h_clat_hist.1.log"), false},
+		{"two documents", []string{"logs"}, append(both, "other.json"), false},
+		{"two levels up", []string{"x/logs"}, []string{"x/logs/h_clat_hist.1.log", "x/logs/h_clat_hist.2.log"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "fio.json", jobs)
+			for i, name := range c.files {
+				text := fmt.Sprintf("1%02d, 0, 4096, 0, 1, 0\n", i)
+				if strings.HasSuffix(name, ".json") {
+					text = strings.Replace(jobs, "3.33", "3.34", 1)
+				}
+				write(t, dir, name, text)
+			}
+			var paths []string
+			for _, p := range c.paths {
+				paths = append(paths, filepath.Join(dir, p))
+			}
+			ins, err := Discover(paths, DiscoverOptions{})
+			if err != nil || len(ins) != 1 {
+				t.Fatalf("%d runs, %v", len(ins), err)
+			}
+			warned := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "used, though it lies above the path given")
+			if used := len(ins[0].Metas) == 1; used != c.used || warned != c.used {
+				t.Errorf("used: %v, warned %q", used, ins[0].Warnings)
+			}
+		})
+	}
+}
+
 func TestDiscoverTrees(t *testing.T) {
 	ins, err := Discover([]string{"testdata/trees"}, DiscoverOptions{})
 	if err != nil {
