@@ -108,6 +108,20 @@ func clickable(o *kibanatest.Object) (out []string) {
 	return out
 }
 
+// scopeOfRequest finds the scope of percentile documents that a search asks for.
+var scopeOfRequest = regexp.MustCompile(`"scope":"([a-z+]+)"`)
+
+// scopeHas says whether documents of the scope that a search asks for have a field: those of all hosts together have
+// no host. The SLA's limits are of all hosts together on purpose, and so are not there for one.
+func scopeHas(r asked, field string) bool {
+	dimension := map[string]string{"host.name": "host", "fio.job": "job", "fio.log": "log",
+		"fio.direction": "direction"}[field]
+	body, _ := json.Marshal(r.body)
+	scope := scopeOfRequest.FindSubmatch(body)
+	return dimension == "" || scope == nil || r.name == "limits" || slices.Contains(strings.Split(string(scope[1]),
+		"+"), dimension)
+}
+
 // clientChecks are what a user would see go wrong in Kibana, found with a model of its client.
 var clientChecks = []bundleCheck{
 	{"vega answers", func(b *parsed) {
@@ -169,8 +183,7 @@ var clientChecks = []bundleCheck{
 			for _, r := range b.requests(p.Object) {
 				kind, _ := kindOfPattern(r.index)
 				for _, c := range b.space.Controls(d) {
-					// limits are of all hosts together, and not there for one
-					if r.context && esType(kind, c.Field) == "" {
+					if r.context && (esType(kind, c.Field) == "" || !scopeHas(r, c.Field)) {
 						b.fault(nil, "%s: %s of %s has no %s, which a control chooses", d.ID, r.name, p.Object.ID, c.Field)
 					}
 				}

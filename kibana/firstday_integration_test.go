@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +15,9 @@ import (
 	"fiolat/kibana/kibanatest"
 )
 
-// TestFirstDay opens every panel before there is a run: charts draw "no data" in words, without an error, and
-// tables find their fields as soon as there is an empty index of each kind.
+// TestFirstDay opens every panel before there is a run, and while one kind of documents or another is missing:
+// charts draw "no data" in words, without an error, and tables find their fields as soon as there is an empty index
+// of each kind.
 func TestFirstDay(t *testing.T) {
 	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: "first" + strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: filepath.Join(t.TempDir(), "fiolat")}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
@@ -45,42 +47,113 @@ func TestFirstDay(t *testing.T) {
 	p := browse(t, s)
 	space := s.bundle.space
 
-	each := func(t *testing.T, found func(o *kibanatest.Object) bool) {
-		fields := s.fields(t)
+	// Each panel with the kinds that have documents and those that have an index: charts say "no data", and say
+	// nothing else, where theirs have none; tables find their fields where there is an index.
+	each := func(t *testing.T, full, index []string) {
+		s.ask(t, "POST", "/"+s.prefix+"-*/_refresh", nil)
+		fields, kindOf := s.fields(t), func(pattern string) string {
+			name, _, _ := strings.Cut(strings.TrimPrefix(pattern, s.prefix+"-"), "-")
+			return name
+		}
 		for _, d := range space.Of(typeDashboard) {
 			for _, panel := range space.Panels(d) {
 				st, o := space.Open(d, s.from, s.to), panel.Object
 				if kibanatest.Spec(o) != nil {
-					if empty := p.empty(t, "5.33", st, o); !empty {
-						t.Errorf("%s does not say so", o.Title())
+					v, err := kibanatest.Vega(o, st)
+					if err != nil {
+						t.Fatal(err)
+					}
+					i := slices.IndexFunc(v.Requests, func(r kibanatest.Request) bool { return r.Name == "answer" })
+					want := !slices.Contains(full, kindOf(v.Requests[i].Index))
+					if empty := p.empty(t, "5.33", st, o); empty != want {
+						t.Errorf("%s: no data is %v, want %v", o.Title(), empty, want)
 					}
 					continue
 				}
+				view := space.Find(typeDataView, o.Ref("indexpattern-datasource-layer-main").ID)
+				kind := kindOf(kibanatest.Pattern(view))
 				lens, err := space.Lens(o, st, fields, time.Minute)
-				if (err == nil) != found(o) {
+				if (err == nil) != slices.Contains(index, kind) {
 					t.Errorf("%s: %v", o.Title(), err)
 				}
 				if err != nil {
 					continue
 				}
+				found := false
 				for key, row := range lens.Rows(s.search(t, lens.Request)) {
 					for column, v := range row {
-						if v != nil && v != 0.0 && !strings.HasPrefix(o.ID, s.prefix+"-events") {
+						if found = found || v != nil && v != 0.0; v != nil && v != 0.0 && !slices.Contains(full, kind) {
 							t.Errorf("%s: %s of %s is %v", o.Title(), column, key, v)
 						}
 					}
 				}
+				if slices.Contains(full, kind) && !found {
+					t.Errorf("%s shows nothing", o.Title())
+				}
 			}
 		}
 	}
-	t.Run("after setup", func(t *testing.T) { each(t, func(*kibanatest.Object) bool { return true }) })
+	all := []string{"run", "histogram", "percentiles", "event", "probe"}
+	but := func(kind string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(k string) bool { return k == kind })
+	}
+	put := func(kind string, doc m) {
+		doc["@timestamp"] = s.to.Add(-time.Minute).UTC().Format(time.RFC3339)
+		s.ask(t, "POST", "/"+s.prefix+"-"+kind+"-"+s.to.UTC().Format("2006.01")+"/_doc?refresh=true", doc)
+	}
+	event := m{"run": m{"id": "r"}, "event": m{"action": "note"}, "message": "osd.12 down",
+		"interval": m{"offset_ms": 0}}
+	probe := m{"run": m{"id": "p"}, "host": m{"name": "h"}, "fio": m{"kind": "probe"}, "scope": "operation",
+		"probe": m{"operation": "stat", "target": "/gpfs", "slowdown": 2}, "latency": m{"value": 2e6, "expected": 1e6}}
+	ingest := func() {
+		s.command(t, "ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-cluster", "--run-name",
+			"cluster", "--start",
+			s.to.Add(-10*time.Minute).UTC().Format(time.RFC3339), "cluster")
+	}
+	t.Run("after setup", func(t *testing.T) { each(t, nil, all) })
 	t.Run("events only", func(t *testing.T) {
-		s.ask(t, "POST", "/"+s.prefix+"-event-"+s.to.UTC().Format("2006.01")+"/_doc?refresh=true",
-			m{"@timestamp": s.to.Add(-time.Minute).UTC().Format(time.RFC3339), "run": m{"id": "r"}, "event": m{"action": "note"}, "message": "osd.12 down", "interval": m{"offset_ms": 0}})
-		each(t, func(*kibanatest.Object) bool { return true })
+		put("event", event)
+		each(t, []string{"event"}, all)
 	})
+	again := func() {
+		remove()
+		s.command(t, "setup", "--index-prefix", s.prefix)
+	}
+	t.Run("probes only", func(t *testing.T) {
+		again()
+		put("probe", probe)
+		each(t, []string{"probe"}, all)
+	})
+	t.Run("runs without events and probes", func(t *testing.T) {
+		again()
+		ingest()
+		each(t, []string{"run", "histogram", "percentiles"}, all)
+	})
+	put("event", event)
+	put("probe", probe)
+	for _, kind := range []string{"event", "probe", "histogram", "percentiles"} {
+		t.Run("all months of "+kind+" deleted", func(t *testing.T) {
+			_, indices := s.try(t, "GET", "/"+s.prefix+"-"+kind+"-*", nil)
+			for name := range indices {
+				s.ask(t, "DELETE", "/"+name, nil)
+			}
+			each(t, but(kind), but(kind))
+			s.command(t, "setup", "--index-prefix", s.prefix) // makes an empty one
+			if kind == "percentiles" {
+				each(t, but(kind), all)
+			}
+			switch kind {
+			case "event":
+				put(kind, event)
+			case "probe":
+				put(kind, probe)
+			default:
+				ingest()
+			}
+		})
+	}
 	t.Run("templates only", func(t *testing.T) {
 		remove()
-		each(t, func(*kibanatest.Object) bool { return false })
+		each(t, nil, nil)
 	})
 }
