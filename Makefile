@@ -31,9 +31,8 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 	go test ./...
 
 .PHONY: race
-race: ## the same tests with the race detector, those that it makes too slow without, and those of what is written for AVX2 without that
+race: ## the same tests with the race detector, and those of what is written for AVX2 without that
 	go test -race ./...
-	go test ./internal/compare
 	GODEBUG=cpu.avx2=off go test ./internal/fiohist ./ingest ./pipeline
 
 .PHONY: fuzz
@@ -112,9 +111,11 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 		go test -count=1 -timeout 1h -tags oracle ./internal/like
 
 .PHONY: nightly
-nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos
+nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos, the statistics of compare, live on Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
+	go test -count=1 ./internal/compare
+	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
 	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 2h -v -tags integration ./internal/chaos
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,30 +59,4 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
-}
-
-// TestScripts_README: each command of the README's examples that needs no server and no fio is
-// in readme.txtar.
-func TestScripts_README(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script, err := os.ReadFile("testdata/script/readme.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := regexp.MustCompile(`(?m)^fiolat .*runs/today$`).FindAllString(regexp.MustCompile(` +#.*`).ReplaceAllString(string(readme), ""), -1)
-	n := 0
-	for _, c := range commands {
-		if strings.Contains(c, "--es ") {
-			continue
-		}
-		if n++; !strings.Contains(string(script), " "+c+"\n") {
-			t.Errorf("%s: not in readme.txtar", c)
-		}
-	}
-	if n < 5 {
-		t.Errorf("only %d commands found", n)
-	}
 }

@@ -2,6 +2,6 @@
 
 package compare
 
-// Under the race detector the statistics would take minutes; `make race` runs them
-// without it as well.
+// Under the race detector the statistics would take minutes; `make test` and `make nightly`
+// run them without it.
 const splits = 10

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel"
+)
+
+// TestPages runs the commands of README.md and docs/*.md, page by page and in their order, in a directory with the
+// runs that the pages speak of. A command must end with exit code 0, or with the one that its comment gives
+// (`# exit 4`); what a page shows as its output must be its output. Commands with the URL of an Elasticsearch run in
+// TestPagesOnServer.
+//
+// A page is a shell block (sh or console), after an HTML comment if it, or some lines of it, cannot run:
+//
+//	<!-- not run: needs fio and two hosts -->
+//	<!-- not run, lines with kibana: needs Kibana -->
+//
+// A block without a language after `<!-- output -->` is the end of what the command before it prints. `host1$` runs its
+// command in the directory host1, if there is one.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	commands := 0
+	for _, page := range readPages(t) {
+		commands += len(page.commands)
+		t.Run(page.name, func(t *testing.T) {
+			t.Parallel()
+			w := newPageWorld(t)
+			for _, c := range page.commands {
+				if !c.server {
+					w.run(t, c)
+				}
+			}
+		})
+	}
+	if commands < 20 {
+		t.Errorf("only %d commands found", commands)
+	}
+}
+
+// pageCommand is a command line of a page.
+type pageCommand struct {
+	at     string // page and line
+	text   string
+	host   string // the name before the prompt
+	server bool
+	exits  int
+	output []string // what the page shows; nil if nothing
+	ends   bool     // output is only the end of it
+}
+
+type page struct {
+	name     string
+	commands []pageCommand
+}
+
+var (
+	fence       = regexp.MustCompile("^```(\\w*)$")
+	notRun      = regexp.MustCompile(`^<!-- not run(?:, lines with (.+?))?: .+ -->$`)
+	prompt      = regexp.MustCompile(`^(\w*)\$ `)
+	exitComment = regexp.MustCompile(`# exit (\d+)$`)
+	serverURL   = regexp.MustCompile(`http://(localhost|es):9200`)
+)
+
+// readPages reads the commands of all pages. The generated reference of the commands, docs/cli.md, shows forms of
+// commands and not examples.
+func readPages(t *testing.T) (pages []page) {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, "../../README.md") {
+		if filepath.Base(file) == "cli.md" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := page{name: filepath.Base(file)}
+		var language, before string // of the open block; the last line before it
+		var skip *regexp.Regexp
+		inside := false
+		for i, line := range strings.Split(string(text), "\n") {
+			at := fmt.Sprintf("%s:%d", filepath.Base(file), i+1)
+			block := fence.FindStringSubmatch(line)
+			switch {
+			case block != nil && inside:
+				inside, before = false, ""
+			case block != nil:
+				inside, language, skip = true, block[1], nil
+				if m := notRun.FindStringSubmatch(before); m != nil {
+					if skip, err = regexp.Compile(m[1]); err != nil {
+						t.Fatalf("%s: %v", at, err)
+					}
+				}
+				if last := len(p.commands) - 1; language == "" && before == "<!-- output -->" && last >= 0 {
+					language, p.commands[last].ends = "output", true
+				}
+			case inside && (language == "sh" || language == "console" || language == "bash"):
+				prompted := prompt.FindStringSubmatch(line)
+				command := language != "console" || prompted != nil
+				line = prompt.ReplaceAllString(line, "")
+				switch {
+				case skip != nil && (skip.String() == "" || skip.MatchString(line)):
+				case !command && len(p.commands) > 0:
+					p.commands[len(p.commands)-1].output = append(p.commands[len(p.commands)-1].output, line)
+				case strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#"):
+					c := pageCommand{at: at, text: line, server: serverURL.MatchString(line)}
+					if prompted != nil {
+						c.host = prompted[1]
+					}
+					if m := exitComment.FindStringSubmatch(line); m != nil {
+						c.exits, _ = strconv.Atoi(m[1])
+					}
+					p.commands = append(p.commands, c)
+				}
+			case inside && language == "output":
+				p.commands[len(p.commands)-1].output = append(p.commands[len(p.commands)-1].output, line)
+			case !inside && strings.TrimSpace(line) != "":
+				before = line
+			}
+		}
+		pages = append(pages, p)
+	}
+	return pages
+}
+
+// pageWorld is where the commands of a page run.
+type pageWorld struct {
+	dir        string
+	env        []string
+	es, prefix string // of the server's documents
+}
+
+func newPageWorld(t *testing.T) *pageWorld {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Abs(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &pageWorld{dir: t.TempDir()}
+	for name, target := range map[string]string{
+		"testdata/fio": logs, "logs": "randrw", "baseline": "randrw",
+		"runs/yesterday": "gaps", "runs/before": "gaps", "runs/today": "slow", "runs/after": "slow",
+		"host1/logs": "gaps", "host2/logs": "slow",
+		"sweep/iodepth-1": "gaps", "sweep/iodepth-8": "randrw", "sweep/iodepth-64": "slow",
+		"bin/fiolat": self,
+	} {
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(logs, target)
+		}
+		name = filepath.Join(w.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.Symlink(target, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(w.dir, "tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// `go install ./cmd/fiolat` has been done, and `go run ./cmd/fiolat` runs it.
+	script := "#!/bin/sh\n[ \"$1\" = run ] || exit 0\nshift 2\nexec fiolat \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(w.dir, "bin/go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.env = []string{"PATH=" + filepath.Join(w.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + w.dir, asProgram + "=1"}
+	w.run(t, pageCommand{at: "baseline.docs", text: "fiolat ingest --start mtime --output baseline.docs runs/yesterday"})
+	return w
+}
+
+func (w *pageWorld) run(t *testing.T, c pageCommand) {
+	t.Helper()
+	text := strings.ReplaceAll(c.text, "/tmp/", w.dir+"/tmp/")
+	if c.server {
+		text = serverURL.ReplaceAllString(text, w.es)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", text)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	if _, err := os.Stat(filepath.Join(w.dir, c.host)); err == nil {
+		cmd.Dir = filepath.Join(w.dir, c.host)
+	}
+	out, err := cmd.CombinedOutput()
+	code := cmd.ProcessState.ExitCode()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %s: %v", c.at, c.text, err)
+	}
+	// Whether a gate closes on the runs of this test is not what the page is about, unless it says so.
+	gate := c.exits == 0 && strings.Contains(c.text, "--fail-") && (code == exitSLA || code == exitCompare)
+	if code != c.exits && !gate {
+		t.Errorf("%s: %s: exit %d, want %d\n%s\nIf it cannot run here, put <!-- not run: REASON --> before its block.",
+			c.at, c.text, code, c.exits, out)
+		return
+	}
+	text = strings.TrimRight(string(out), "\n")
+	if w.prefix != "" {
+		text = strings.ReplaceAll(text, w.prefix, esmodel.DefaultPrefix)
+	}
+	got := strings.Split(text, "\n")
+	if c.ends {
+		got = got[max(len(got)-len(c.output), 0):]
+	}
+	if c.output != nil && !slices.Equal(got, c.output) {
+		t.Errorf("%s: %s prints\n%s\nand not\n%s", c.at, c.text, strings.Join(got, "\n"), strings.Join(c.output, "\n"))
+	}
+}
