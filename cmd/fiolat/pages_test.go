@@ -178,7 +178,8 @@ func newPageWorld(t *testing.T) *pageWorld {
 		t.Fatal(err)
 	}
 	w.env = []string{"PATH=" + filepath.Join(w.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + w.dir, asProgram + "=1"}
-	w.run(t, pageCommand{at: "baseline.docs", text: "fiolat ingest --start mtime --output baseline.docs runs/yesterday"})
+	ingest := "fiolat ingest --start mtime --output baseline.docs runs/yesterday"
+	w.run(t, pageCommand{at: "baseline.docs", text: ingest})
 	return w
 }
 
