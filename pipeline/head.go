@@ -63,7 +63,7 @@ func readHead(l *logState) error {
 		d.win.waits = append(d.win.waits, stamped{time: l.now})
 		l.Absolute = l.Absolute || r.Time > absoluteFrom
 		if l.keeps {
-			l.head.add(r)
+			l.head.add(r, l.lines)
 			if room -= recordRoom + len(r.Index); room < 0 && !l.pipe {
 				l.keeps, l.head = false, kept{}
 			}
@@ -118,7 +118,7 @@ func (l *logState) readFirst() error {
 	l.now = r.Time * msec
 	if l.keeps {
 		l.in.raw.tell(l.cfg.Progress)
-		l.head.add(r)
+		l.head.add(r, l.lines)
 		return nil
 	}
 	l.startOver()

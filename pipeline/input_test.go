@@ -177,6 +177,53 @@ func TestPackedWorkers(t *testing.T) {
 	}
 }
 
+// TestFewQuantaHeld: of many logs only what is added up next lies in histograms, however far
+// a direction that may still begin has them read ahead. Skipped lines count as if they were
+// placed at once.
+func TestFewQuantaHeld(t *testing.T) {
+	t.Parallel()
+	log := made(t, 1, 400)
+	for n := range 9 { // lines that are skipped
+		at := len(log) * (n + 1) / 10
+		at += bytes.IndexByte(log[at:], '\n') + 1
+		log = slices.Concat(log[:at], []byte("7, 0, \n"), log[at:])
+	}
+	dir, s := folder(t, log, made(t, 2, 400)), settings()
+	s.SkipBad = true
+	want, err := process(t, Config{Settings: s, Workers: 1, Hold: 64 << 20}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := process(t, Config{Settings: s, Workers: 1, Hold: -1}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "held in histograms or not", got, want)
+	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1, Hold: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, l := range p.logs {
+		l.wait, l.align.cells.pack = true, true
+	}
+	for n := range int64(100) {
+		for _, l := range p.logs {
+			if err = l.advance(p.grid.start(n+1), 0); err != nil {
+				t.Fatal(err)
+			}
+			if held := l.align.cells.held; held > 3*ingest.Directions || l.head.records < headRecords && !l.over {
+				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.records)
+			}
+			l.align.cells.take(n + 1)
+		}
+	}
+}
+
 // TestKeptHeads: a log is read from its start again unless that costs more than to keep
 // what was read.
 func TestKeptHeads(t *testing.T) {

@@ -20,7 +20,7 @@ func TestKept(t *testing.T) {
 			c := rng.Uint64N(ingest.MaxCount) >> rng.IntN(44)
 			r.Index, r.Count, r.IOs = append(r.Index, uint16(b)), append(r.Count, float64(c)), r.IOs+c
 		}
-		k.add(r)
+		k.add(r, 0)
 		want = append(want, r.Clone())
 		if r.Index = r.Index[:0]; n%2 == 0 {
 			continue

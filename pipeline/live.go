@@ -207,6 +207,7 @@ func (l *Live) join(m *ingest.Meta) {
 	r.merge = newMerger(r.Run, &r.grid, r.logs)
 	for _, sc := range r.merge.scopes {
 		sc.rows = r.grid.first
+		sc.same, sc.total = nil, new(fiohist.Hist) // a job that starts later can tell them apart
 		if before == nil {
 			continue
 		}

@@ -201,10 +201,13 @@ type logState struct {
 	keeps bool         // it is a pipe, or goes on after the head as if it were one
 	file  *ingest.File // as it was opened first; nil: standard input
 	scan  *scan        // of the whole log, where damage was suspected
-	head  kept         // if kept: read to learn about the log, not yet placed
+	head  kept         // read, not yet placed: its head, if that is kept, and what was read ahead
 	again bool         // it is to be read from its start
 	more  bool         // there is more in the log than the head
 	ahead int          // parsers that may read ahead
+	wait  bool         // what is read before it can be placed waits in head: of many logs that takes less memory
+	over  bool         // all was read
+	gone  int64        // lines skipped before the record that next returned
 	eof   bool
 
 	dirs  [ingest.Directions]direction
@@ -262,9 +265,26 @@ type direction struct {
 // next is the next record, from the head or from the file.
 func (l *logState) next() (*ingest.Record, error) {
 	if l.head.records > 0 {
-		return l.head.next(), nil
+		r := l.head.next()
+		l.gone = l.head.lines
+		return r, nil
 	}
-	return l.read()
+	r, err := l.read()
+	l.gone = l.lines
+	return r, err
+}
+
+// peek reads a record without placing it.
+func (l *logState) peek() error {
+	r, err := l.read()
+	if errors.Is(err, io.EOF) {
+		l.over = true
+		return l.close()
+	}
+	if err == nil {
+		l.head.add(r, l.lines)
+	}
+	return err
 }
 
 // read is the next record of the file. Bad lines are skipped and counted where
@@ -304,8 +324,16 @@ func (l *logState) advance(target int64, quota int) error {
 		l.in.reader.ReadAhead(l.ahead)
 	}
 	for !l.eof {
-		if l.align.cells.held >= quota && l.watermark() >= target && l.rests() {
+		enough := l.align.cells.held >= quota
+		if enough && l.watermark() >= target && l.rests() {
 			return nil
+		}
+		// Only a direction that has not shown up yet can still have I/O before the target.
+		if enough && l.wait && !l.over && l.mark(false) >= target {
+			if err := l.peek(); err != nil {
+				return err
+			}
+			continue
 		}
 		r, err := l.next()
 		if errors.Is(err, io.EOF) {
@@ -325,7 +353,7 @@ func (l *logState) advance(target int64, quota int) error {
 // of memory. A pipe keeps its own, which is small: how much it hands out at a time
 // depends on who writes, and the rounds must not.
 func (l *logState) rests() bool {
-	if l.head.records > 0 || l.pipe || l.in == nil {
+	if l.head.records > 0 && !l.wait || l.pipe || l.in == nil {
 		return true
 	}
 	l.in.reader.Park()
@@ -385,8 +413,8 @@ func (l *logState) feed(r *ingest.Record) error {
 	if d.sums != nil {
 		d.sums.AddAll(c.index, c.n, 0, 1)
 	}
-	skipped := l.lines - d.lines
-	d.lines = l.lines
+	skipped := l.gone - d.lines
+	d.lines = l.gone
 	stamp := r.Time * msec
 	switch {
 	case l.single() != nil: // an I/O counts at its stamp, in the millisecond that begins there
@@ -544,7 +572,10 @@ func (l *logState) sums() (records int64, ios float64) {
 
 // watermark is the time, in ns on the run's clock, before which no I/O of this
 // log can complete any more.
-func (l *logState) watermark() int64 {
+func (l *logState) watermark() int64 { return l.mark(true) }
+
+// mark is the watermark, or that of the directions of which a record has been read.
+func (l *logState) mark(unseen bool) int64 {
 	mark := int64(math.MaxInt64)
 	if l.single() != nil && !l.eof {
 		return l.now + l.shift
@@ -559,8 +590,15 @@ func (l *logState) watermark() int64 {
 			mark = min(mark, d.last*msec)
 		case owed:
 			mark = min(mark, l.Start-l.shift)
-		case !l.eof && !d.none:
+		case l.eof || d.none:
+		case l.head.of[i] > 0:
 			mark = min(mark, l.now-headRecords*l.fallback())
+		case unseen && !l.over:
+			read := l.now
+			if l.head.records > 0 {
+				read = l.head.latest * msec
+			}
+			mark = min(mark, read-headRecords*l.fallback())
 		}
 	}
 	if mark == math.MaxInt64 {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -51,8 +52,10 @@ type scope struct {
 	logs   []*logState // distinct
 	limits fiohist.Limits
 	rows   int64 // the quanta before this one have had their row
-	total  fiohist.Hist
-	loose  bool // total has I/Os of a job without logs: nothing tells when it ran
+	total  *fiohist.Hist
+	loose  bool   // total has I/Os of a job without logs: nothing tells when it ran
+	same   *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
+	at     int    // its place among those that are added up
 }
 
 // merger adds up the quanta of all logs by leaf and by scope.
@@ -100,6 +103,19 @@ func newMerger(run *Run, g *grid, logs []*logState) *merger {
 	})
 	for mask := range 1 << len(scopeOrder) {
 		m.addScopes(mask, by)
+	}
+	first := map[string]*scope{} // by slots
+	var key []byte
+	for _, sc := range m.scopes {
+		key = key[:0]
+		for _, i := range sc.slots {
+			key = binary.AppendUvarint(key, uint64(i))
+		}
+		if sc.same = first[string(key)]; sc.same == nil {
+			first[string(key)], sc.total = sc, new(fiohist.Hist)
+		} else {
+			sc.total = sc.same.total
+		}
 	}
 	return m
 }
@@ -210,6 +226,9 @@ func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
 	}
+	for k, sc := range active {
+		sc.at = k
+	}
 	out := make([]*merged, n)
 	var g errgroup.Group
 	g.SetLimit(workers)
@@ -228,7 +247,9 @@ func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*
 		g.Go(func() error {
 			for k := w; k < len(active); k += workers {
 				for _, q := range out {
-					active[k].total.AddHist(q.hists[k])
+					if active[k].same == nil {
+						active[k].total.AddHist(q.hists[k])
+					}
 				}
 			}
 			return nil
@@ -293,6 +314,12 @@ func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (le
 func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*logState) *cell, active []*scope) *merged {
 	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	for _, sc := range active {
+		if sc.same != nil {
+			row := out.Rows[sc.same.at]
+			row.Scope, row.Dims = sc.name, sc.dims
+			out.hists, out.Rows = append(out.hists, out.hists[sc.same.at]), append(out.Rows, row)
+			continue
+		}
 		sum := hostSum{mem: mem}
 		for _, i := range sc.slots {
 			if leaves[i] != nil {
@@ -325,6 +352,12 @@ func (m *merger) placed() (n float64) {
 
 // lose adds what has no place in time to the totals of the scopes that hold all of its logs.
 func (m *merger) lose(lost []Loss) {
+	for _, sc := range m.scopes {
+		if shared := sc.total; sc.same != nil && len(lost) > 0 { // a job without logs is of one of the two, perhaps
+			sc.total, sc.same = new(fiohist.Hist), nil
+			sc.total.AddHist(shared)
+		}
+	}
 	for i := range lost {
 		loss := &lost[i]
 		for _, sc := range m.scopes {
@@ -374,7 +407,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 		if sc.total.Empty() {
 			continue
 		}
-		row := m.row(sc, &sc.total)
+		row := m.row(sc, sc.total)
 		row.Logs = len(sc.logs)
 		if row.cover(sc, m.grid.start(first), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false

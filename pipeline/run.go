@@ -12,6 +12,9 @@ import (
 // histBytes is what an open histogram of a real log takes, roughly: eleven pages of 64.
 const histBytes = 6 << 10
 
+// manyLogs is from how many logs on what waits for other logs is packed, however much may be held.
+const manyLogs = 128
+
 // Process reads the logs to their ends and hands everything to the sink. On an
 // error the sink has been given nothing, or some quanta but no End; if it was End
 // that failed, the summary comes with its error.
@@ -28,7 +31,8 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 	// Half is for what is being read, half for what is being added up.
 	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
 	for _, l := range p.logs {
-		l.align.cells.pack = quota == 0
+		l.wait = quota == 0 || len(p.logs) >= manyLogs
+		l.align.cells.pack = l.wait
 	}
 	var ready batch
 	for target := p.grid.start(p.grid.first + 1); ; {
@@ -87,6 +91,10 @@ type rounds struct {
 // chunk is how many quanta are added up at a time: so few that the sink finds them in the
 // processor's caches.
 const chunk = 8
+
+// maxSums is how many histograms they are added up in, roughly: of thousands of hosts fewer quanta
+// are added up at a time.
+const maxSums = 1 << 13
 
 // batch is a stretch of quanta that every log has passed.
 type batch struct {
@@ -234,8 +242,9 @@ func (r *rounds) emit(ctx context.Context, b batch) error {
 	if err := r.backfill(ctx, b); err != nil {
 		return err
 	}
-	for from := b.from; from < b.to; from += chunk {
-		n := int(min(chunk, b.to-from))
+	atOnce := int64(min(max(maxSums/max(len(b.active), 1), r.cfg.Workers), chunk))
+	for from := b.from; from < b.to; from += atOnce {
+		n := int(min(atOnce, b.to-from))
 		err := r.merge.hand(ctx, r.sink, r.cfg.Workers, n, b.active, func(i int, mem *sums) *merged {
 			q := from + int64(i)
 			return r.merge.quantum(q, mem, func(l *logState) *cell {
