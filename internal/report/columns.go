@@ -1,6 +1,9 @@
 package report
 
 import (
+	"encoding/binary"
+	"math"
+	"os"
 	"slices"
 
 	"fiolat/internal/fiohist"
@@ -10,20 +13,87 @@ import (
 // The zero value is empty. Counts keep all their bits: with fewer, a rank that falls
 // between two buckets can change sides.
 type bins struct {
-	at []uint16 // buckets, ascending
-	n  []float64
+	at   []uint16 // buckets, ascending; nil if they are in the file
+	n    []float64
+	from int64 // where they are in the file
+	size int   // buckets
 }
 
-func binsOf(h *fiohist.Hist) bins {
-	size := 0
-	h.Each(func(int, float64) { size++ })
-	b := bins{make([]uint16, 0, size), make([]float64, 0, size)}
-	h.Each(func(i int, w float64) { b.at, b.n = append(b.at, uint16(i)), append(b.n, w) })
+// binBytes is what a bucket and its count take, in memory and in the file.
+const binBytes = 10
+
+// columns keeps histograms in memory up to a limit, and the others in a file that has no
+// name. The first error of the file stays in err.
+type columns struct {
+	limit, held int // bytes
+	file        *os.File
+	end         int64
+	buf         []byte
+	at          []uint16
+	n           []float64
+	err         error
+}
+
+// keep keeps a histogram.
+func (c *columns) keep(h *fiohist.Hist) bins {
+	c.at, c.n = h.Sparse(c.at[:0], c.n[:0])
+	b := bins{size: len(c.at)}
+	if c.held += b.size * binBytes; c.held <= c.limit || b.size == 0 {
+		b.at, b.n = slices.Clone(c.at), slices.Clone(c.n)
+		return b
+	}
+	if c.file == nil {
+		c.create()
+	}
+	c.buf = c.buf[:0]
+	for k, i := range c.at {
+		c.buf = binary.LittleEndian.AppendUint16(c.buf, i)
+		c.buf = binary.LittleEndian.AppendUint64(c.buf, math.Float64bits(c.n[k]))
+	}
+	if b.from = c.end; c.err == nil {
+		_, c.err = c.file.WriteAt(c.buf, c.end)
+		c.end += int64(len(c.buf))
+	}
 	return b
 }
 
-func (b bins) addTo(h *fiohist.Hist) {
-	h.AddAll(b.at, b.n, 0, 1)
+// create opens a file and takes its name away, so that it goes with the process.
+func (c *columns) create() {
+	if c.file, c.err = os.CreateTemp("", "fiolat-report-"); c.err == nil {
+		c.err = os.Remove(c.file.Name())
+	}
+}
+
+// load returns the buckets and counts of a histogram, until the next call.
+func (c *columns) load(b bins) ([]uint16, []float64) {
+	if b.at != nil || b.size == 0 {
+		return b.at, b.n
+	}
+	c.buf = slices.Grow(c.buf[:0], b.size*binBytes)[:b.size*binBytes]
+	if c.err == nil {
+		_, c.err = c.file.ReadAt(c.buf, b.from)
+	}
+	if c.err != nil {
+		return nil, nil
+	}
+	c.at, c.n = c.at[:0], c.n[:0]
+	for left := c.buf; len(left) > 0; left = left[binBytes:] {
+		c.at = append(c.at, binary.LittleEndian.Uint16(left))
+		c.n = append(c.n, math.Float64frombits(binary.LittleEndian.Uint64(left[2:])))
+	}
+	return c.at, c.n
+}
+
+func (c *columns) addTo(b bins, h *fiohist.Hist) {
+	at, n := c.load(b)
+	h.AddAll(at, n, 0, 1)
+}
+
+// close gives the file's space back.
+func (c *columns) close() {
+	if c.file != nil {
+		c.file.Close() //nolint:errcheck // nothing of it is needed any more
+	}
 }
 
 // leaf is one element of the finest split: each I/O is in exactly one.
@@ -31,35 +101,29 @@ type leaf struct {
 	dims   dims
 	limits fiohist.Limits
 	total  fiohist.Hist
-	cols   []bins        // finished columns; shorter than the run if it was silent
-	open   *fiohist.Hist // of the column under way
+	cols   []bins       // finished columns; shorter than the run if it was silent
+	open   fiohist.Hist // of the column under way
 }
 
 // finish puts the open histogram into column k.
-func (l *leaf) finish(k int) {
-	if l.open == nil {
+func (l *leaf) finish(k int, in *columns) {
+	if l.open.Empty() {
 		return
 	}
 	l.cols = append(l.cols, make([]bins, k+1-len(l.cols))...)
-	l.cols[k] = binsOf(l.open)
-	l.open = nil
+	l.cols[k] = in.keep(&l.open)
+	l.open.Reset()
 }
 
 // halve adds up columns 0 and 1, 2 and 3, and so on.
-func (l *leaf) halve() {
+func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 	for k := 0; k < len(l.cols); k += 2 {
-		sum := l.cols[k]
-		if k+1 < len(l.cols) && l.cols[k+1].at != nil {
-			if sum.at == nil {
-				sum = l.cols[k+1]
-			} else {
-				var h fiohist.Hist
-				sum.addTo(&h)
-				l.cols[k+1].addTo(&h)
-				sum = binsOf(&h)
-			}
+		sum.Reset()
+		from.addTo(l.cols[k], sum)
+		if k+1 < len(l.cols) {
+			from.addTo(l.cols[k+1], sum)
 		}
-		l.cols[k/2] = sum
+		l.cols[k/2] = to.keep(sum)
 	}
 	keep := (len(l.cols) + 1) / 2
 	clear(l.cols[keep:])

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"math"
@@ -224,7 +225,7 @@ func (s *Sink) encode(z *gzip.Writer) error {
 		}
 	}
 	_, err := z.Write([]byte(`]`))
-	return err
+	return cmp.Or(s.columns.err, err)
 }
 
 // members are the leaves of a scope value, and the limits of their latencies:
@@ -249,7 +250,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 		var sum fiohist.Hist
 		for _, l := range leaves {
 			if k < len(l.cols) {
-				l.cols[k].addTo(&sum)
+				s.columns.addTo(l.cols[k], &sum)
 			}
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, lim)
@@ -321,12 +322,13 @@ func (s *Sink) leafData(l *leaf) leafData {
 	rows := map[int]counts{}
 	first, last := math.MaxInt, 0
 	for k, b := range l.cols {
-		for i, at := range b.at {
+		buckets, n := s.columns.load(b)
+		for i, at := range buckets {
 			r := int(at) >> shift
 			if rows[r] == nil {
 				rows[r] = make(counts, s.col)
 			}
-			rows[r][k] += b.n[i]
+			rows[r][k] += n[i]
 			first, last = min(first, r), max(last, r)
 		}
 	}

@@ -67,6 +67,9 @@ func (p *page) finished() error {
 			return err
 		}
 		if len(packed) <= p.o.MaxBytes {
+			for _, s := range p.kinds {
+				s.columns.close()
+			}
 			return p.main().write(packed)
 		}
 		shrunk := false

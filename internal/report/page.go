@@ -1,7 +1,7 @@
 package report
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/sha256"
 	_ "embed" // the page's own parts
 	"encoding/base64"
@@ -109,12 +109,11 @@ func (s *Sink) write(packed []byte) error {
 	}
 	// Nothing may be loaded or sent, and only these scripts run, none made of text.
 	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
-	var b bytes.Buffer
-	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(&b, d); err != nil {
+	b := bufio.NewWriterSize(s.w, 1<<16)
+	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(b, d); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
-	_, err := s.w.Write(b.Bytes())
-	return err
+	return b.Flush()
 }
 
 // kindsBefore is where in pageJS kindsJS belongs: all is defined and nothing drawn.

@@ -6,11 +6,15 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"html"
+	"io"
+	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -167,6 +171,41 @@ func TestMaxCells(t *testing.T) {
 	c := read(t, m.page(t, report.Options{}, nil))
 	if c.Head.Columns != 75 || c.Head.Quanta != 4 {
 		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes; want 75 of 4", c.Head.Columns, c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
+	}
+}
+
+// Of thousands of hosts fewer are held than a run of a few hundred has at least.
+func TestMostCells(t *testing.T) {
+	t.Parallel()
+	c := read(t, newMade(48, 1000, 1).page(t, report.Options{}, nil))
+	if c.Head.Columns != 24 || c.Head.Quanta != 2 {
+		t.Errorf("%d columns of %d quanta, want 24 of 2", c.Head.Columns, c.Head.Quanta)
+	}
+}
+
+// TestHeld: it does not matter whether columns are held in memory or in a file, which nobody
+// sees; that it cannot be made is an error.
+func TestHeld(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	m := newMade(150, 3, 100)
+	want := m.page(t, report.Options{MaxColumns: 40}, nil)
+	for _, held := range []int{1, 20_000} {
+		if got := m.page(t, report.Options{MaxColumns: 40, MaxHeld: held}, nil); !bytes.Equal(got, want) {
+			t.Errorf("%d bytes held: the page differs", held)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%d bytes held: %v are left, error %v", held, left, err)
+		}
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	s, ctx := report.New(io.Discard, report.Options{MaxHeld: 1}), context.Background()
+	err := s.Begin(ctx, m.run)
+	for n := 0; n < 3 && err == nil; n++ {
+		err = s.Quantum(ctx, &pipeline.Quantum{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: m.rows()})
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no place for a file: error %v", err)
 	}
 }
 

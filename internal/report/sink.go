@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -20,18 +21,25 @@ const (
 	maxCells = 1 << 16
 	// minColumns are kept for that reason all the same: fewer show nothing.
 	minColumns = 64
+	// mostCells bounds them of any run: thousands of hosts, whose page has no room for as many
+	// columns either. fewColumns are kept whatever that takes.
+	mostCells  = 3 * maxCells
+	fewColumns = 16
 	// maxChanges is how many breaches and recoveries are listed.
 	maxChanges = 200
 	// MaxBytes is what the data of a page may take, of a file of 10 MB.
 	MaxBytes = 9 << 20
+	// MaxHeld is how many bytes of finished columns are held in memory; the others are in a
+	// temporary file.
+	MaxHeld = 64 << 20
 )
 
 // Options say what a page shows that the run does not.
 type Options struct {
 	// Generator is the program and its version.
 	Generator string
-	// MaxColumns and MaxBytes are smaller in tests; 0 is the constants'.
-	MaxColumns, MaxBytes int
+	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 is the constants'.
+	MaxColumns, MaxBytes, MaxHeld int
 }
 
 // Sink takes one run, or one kind of latency of it, for a page.
@@ -42,6 +50,7 @@ type Sink struct {
 	by      map[string]bool   // the dimensions that tell anything apart
 	step    int64             // quanta in a column
 	col     int               // the column under way
+	columns columns           // the finished ones
 	quanta  int64             // seen so far
 	leaves  []*leaf
 	scopes  []*scope
@@ -86,9 +95,12 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = MaxBytes
 	}
+	if o.MaxHeld == 0 {
+		o.MaxHeld = MaxHeld
+	}
 	p := &page{w: w, o: o}
 	for range n {
-		p.kinds = append(p.kinds, &Sink{page: p, step: 1, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}})
+		p.kinds = append(p.kinds, &Sink{page: p, step: 1, columns: columns{limit: o.MaxHeld / n}, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}})
 	}
 	return slices.Clone(p.kinds)
 }
@@ -170,7 +182,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 		sc.add(int(n/s.step), st)
 	}
-	return nil
+	return s.columns.err
 }
 
 // count is the number of dimensions that d is split by.
@@ -192,9 +204,6 @@ func (s *Sink) add(from *pipeline.Leaf) {
 	}
 	l.limits = from.Limits
 	l.total.AddHist(from.Hist)
-	if l.open == nil {
-		l.open = new(fiohist.Hist)
-	}
 	l.open.AddHist(from.Hist)
 }
 
@@ -202,18 +211,24 @@ func (s *Sink) add(from *pipeline.Leaf) {
 // too many. It does so after an even number of them, so that each is whole.
 func (s *Sink) finish() {
 	for _, l := range s.leaves {
-		l.finish(s.col)
+		l.finish(s.col, &s.columns)
 	}
 	s.col++
-	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && s.col*(len(s.leaves)+len(s.scopes)) > maxCells/len(s.kinds)) {
+	cells := s.col * (len(s.leaves) + len(s.scopes)) * len(s.kinds)
+	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && cells > maxCells || s.col >= 2*fewColumns && cells > mostCells) {
 		s.halve()
 	}
 }
 
 func (s *Sink) halve() {
+	to := columns{limit: s.columns.limit, err: s.columns.err}
+	var sum fiohist.Hist
 	for _, l := range s.leaves {
-		l.halve()
+		l.halve(&s.columns, &to, &sum)
 	}
+	s.columns.close()
+	to.err = cmp.Or(to.err, s.columns.err)
+	s.columns = to
 	for _, sc := range s.scopes {
 		sc.halve()
 	}
@@ -225,7 +240,7 @@ func (s *Sink) halve() {
 func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
 	s.sum = sum
 	for _, l := range s.leaves {
-		l.finish(s.col)
+		l.finish(s.col, &s.columns)
 	}
 	s.col++
 	if s.col > s.o.MaxColumns {
