@@ -40,16 +40,18 @@ type Options struct {
 // Run prints how runs differ from the first; the error is ErrFailIf if a rule says so.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	wanted := compare.Percentiles(o.Logs.Config.Settings.Percentiles, o.FailIf)
-	series := make([]*compare.Series, len(o.Runs))
-	for i, name := range o.Runs {
-		series[i] = &compare.Series{Name: name}
-		if err = o.replay(ctx, u, name, series[i]); err != nil {
+	report := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
+	var baseline *compare.Series
+	for _, name := range o.Runs { // one run at a time beside the baseline: there may be hundreds
+		series := &compare.Series{Name: name}
+		if err = o.replay(ctx, u, name, series); err != nil {
 			return err
 		}
-	}
-	report := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
-	for _, other := range series[1:] {
-		r, unlike := compare.Compare(series[0], other, wanted)
+		if baseline == nil {
+			baseline = series
+			continue
+		}
+		r, unlike := compare.Compare(baseline, series, wanted)
 		if unlike != nil {
 			return errs.Usagef("%v", unlike)
 		}
