@@ -142,6 +142,14 @@ func makeSetTool(_ context.Context, args []string) error {
 
 func logName(n int) string { return fmt.Sprintf("bench_clat_hist.%d.log", n+1) }
 
+// streamName is the name of the nth of the streams.
+func streamName(n int, hosts bool) string {
+	if hosts {
+		return fmt.Sprintf("bench_clat_hist.1.log.host%04d", n)
+	}
+	return logName(n)
+}
+
 // writeSynced writes a file to the disk, so that no writing back disturbs what is
 // measured later; it stays in the page cache.
 func writeSynced(name string, data []byte) error {
@@ -157,6 +165,7 @@ func writeSynced(name string, data []byte) error {
 // speed of memory.
 type streams struct {
 	logs, seconds, coarseness int
+	hosts                     bool  // each log is of a host of its own
 	least                     int64 // bytes that must have been read
 }
 
@@ -166,7 +175,7 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 	c := contender{name: name, runs: 1}
 	dir := filepath.Join(b.dir, fmt.Sprintf("pipes-%d-%d", s.logs, s.seconds))
 	for n := range s.logs {
-		args = append(args, filepath.Join(dir, logName(n)))
+		args = append(args, filepath.Join(dir, streamName(n, s.hosts)))
 	}
 	c.args = args
 	var maker *exec.Cmd
@@ -179,12 +188,12 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 			return err
 		}
 		for n := range s.logs {
-			if err := syscall.Mkfifo(filepath.Join(dir, logName(n)), 0o600); err != nil {
+			if err := syscall.Mkfifo(filepath.Join(dir, streamName(n, s.hosts)), 0o600); err != nil {
 				return err
 			}
 		}
 		maker = exec.CommandContext(ctx, b.self, "make-logs", "-logs", strconv.Itoa(s.logs), "-seconds", strconv.Itoa(s.seconds),
-			"-coarseness", strconv.Itoa(s.coarseness), dir)
+			"-coarseness", strconv.Itoa(s.coarseness), "-hosts="+strconv.FormatBool(s.hosts), dir)
 		written = new(bytes.Buffer)
 		maker.Stdout, maker.Stderr = written, os.Stderr
 		gently(maker)
@@ -210,6 +219,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 	logs := flags.Int("logs", 1, "how many")
 	seconds := flags.Int("seconds", 600, "records in each direction, one a second")
 	coarseness := flags.Int("coarseness", 0, "log_hist_coarseness")
+	hosts := flags.Bool("hosts", false, "each log is of a host of its own")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -230,7 +240,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 	var written atomic.Int64
 	for n := range *logs {
 		g.Go(func() error {
-			pipe, openErr := openPipe(ctx, filepath.Join(flags.Arg(0), logName(n)))
+			pipe, openErr := openPipe(ctx, filepath.Join(flags.Arg(0), streamName(n, *hosts)))
 			if openErr != nil {
 				return openErr
 			}

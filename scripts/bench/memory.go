@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 )
 
 // memory measures the peak of resident memory over logs that never touch a disk: a
@@ -22,6 +23,28 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 			return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
 		}
 		results, err := b.race(ctx, thousand(s.short), long)
+		if err != nil {
+			return nil, err
+		}
+		many = append(many, results...)
+	}
+	const atMost = 256
+	for _, c := range []struct {
+		name string
+		of   streams
+		want float64
+		args []string
+		rows int
+	}{
+		{"percentiles at the default interval, 1,000 logs x 2000 s x 1856 columns", streams{logs: 1000, seconds: 2000}, atMost, []string{"percentiles", "--format", "csv"}, 2000},
+		{"percentiles at the default interval, 1,000 logs x 7200 s x 1856 columns", streams{logs: 1000, seconds: 7200}, atMost, []string{"percentiles", "--format", "csv"}, 7200},
+		{"report, 1,000 hosts x 3600 s x 1856 columns", streams{logs: 1000, seconds: 3600, hosts: true}, 512, []string{"report", "-o", filepath.Join(b.dir, "report.html")}, 0},
+		{"compare, 50 runs x 3600 s x 1856 columns", streams{logs: 50, seconds: 3600}, atMost, []string{"compare"}, 49},
+	} {
+		one := c.of.contender(b, "fiolat "+c.name, append([]string{b.fiolat}, c.args...)...)
+		one.after = both(one.after, atLeastLines(c.rows))
+		one.want = memoryOf(c.want)
+		results, err := b.race(ctx, one)
 		if err != nil {
 			return nil, err
 		}
