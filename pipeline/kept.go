@@ -25,7 +25,9 @@ func (k *kept) add(r *ingest.Record, lines int64) {
 	if k.at > len(k.b)/2 { // a queue that is never empty must not grow
 		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
 	}
-	for _, v := range []uint64{uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(lines), r.IOs, r.NS, uint64(len(r.Index))} {
+	for _, v := range []uint64{
+		uint64(r.Time), uint64(r.Dir), uint64(r.Line), uint64(lines), r.IOs, r.NS, uint64(len(r.Index)),
+	} {
 		k.b = binary.AppendUvarint(k.b, v)
 	}
 	before := uint16(0)

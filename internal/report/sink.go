@@ -100,7 +100,10 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	}
 	p := &page{w: w, o: o}
 	for range n {
-		p.kinds = append(p.kinds, &Sink{page: p, step: 1, columns: columns{limit: o.MaxHeld / n}, leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{}})
+		p.kinds = append(p.kinds, &Sink{
+			page: p, step: 1, columns: columns{limit: o.MaxHeld / n},
+			leafAt: map[pipeline.Dims]*leaf{}, scopeAt: map[dims]*scope{},
+		})
 	}
 	return slices.Clone(p.kinds)
 }
@@ -215,7 +218,8 @@ func (s *Sink) finish() {
 	}
 	s.col++
 	cells := s.col * (len(s.leaves) + len(s.scopes)) * len(s.kinds)
-	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || s.col >= 2*minColumns && cells > maxCells || s.col >= 2*fewColumns && cells > mostCells) {
+	many := s.col >= 2*minColumns && cells > maxCells || s.col >= 2*fewColumns && cells > mostCells
+	if s.col%2 == 0 && (s.col >= s.o.MaxColumns || many) {
 		s.halve()
 	}
 }

@@ -28,23 +28,28 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		many = append(many, results...)
 	}
-	const atMost = 256
-	for _, c := range []struct {
-		name string
-		of   streams
-		want float64
-		args []string
-		rows int
-	}{
-		{"percentiles at the default interval, 1,000 logs x 2000 s x 1856 columns", streams{logs: 1000, seconds: 2000}, atMost, []string{"percentiles", "--format", "csv"}, 2000},
-		{"percentiles at the default interval, 1,000 logs x 7200 s x 1856 columns", streams{logs: 1000, seconds: 7200}, atMost, []string{"percentiles", "--format", "csv"}, 7200},
-		{"report, 1,000 hosts x 3600 s x 1856 columns", streams{logs: 1000, seconds: 3600, hosts: true}, 512, []string{"report", "-o", filepath.Join(b.dir, "report.html")}, 0},
-		{"compare, 50 runs x 3600 s x 1856 columns", streams{logs: 50, seconds: 3600}, atMost, []string{"compare"}, 49},
-	} {
-		one := c.of.contender(b, "fiolat "+c.name, append([]string{b.fiolat}, c.args...)...)
-		one.after = both(one.after, atLeastLines(c.rows))
-		one.want = memoryOf(c.want)
-		results, err := b.race(ctx, one)
+	// Half as many rows as seconds at least: the default interval is the spacing of the records,
+	// rounded up to whole seconds.
+	byDefault := func(seconds int) contender {
+		c := streams{logs: 1000, seconds: seconds}.contender(b,
+			fmt.Sprintf("fiolat percentiles, 1,000 logs x %d s x 1856 columns", seconds),
+			b.fiolat, "percentiles", "--format", "csv")
+		c.after = both(c.after, atLeastLines(seconds/2))
+		return c
+	}
+	short, long := byDefault(2000), byDefault(7200)
+	short.want = memoryOf(256)
+	long.want = func(r result, of []result) (string, bool) {
+		return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
+	}
+	page := streams{logs: 1000, seconds: 3600, hosts: true}.contender(b,
+		"fiolat report, 1,000 hosts x 3600 s x 1856 columns", b.fiolat, "report", "-o", filepath.Join(b.dir, "report.html"))
+	page.want = memoryOf(512)
+	runs := streams{logs: 50, seconds: 3600}.contender(b,
+		"fiolat compare, 50 runs x 3600 s x 1856 columns", b.fiolat, "compare")
+	runs.after, runs.want = both(runs.after, atLeastLines(49)), memoryOf(256)
+	for _, contenders := range [][]contender{{short, long}, {page}, {runs}} {
+		results, err := b.race(ctx, contenders...)
 		if err != nil {
 			return nil, err
 		}
