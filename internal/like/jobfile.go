@@ -16,10 +16,11 @@ func jobInterval(path string) (*int64, error) {
 		return nil, err
 	}
 	type section struct {
-		name   string
 		values map[string]*string
+		line   int // of the key's option
 	}
-	defaults := &section{"DEFAULT", map[string]*string{}}
+	const defaultName = "DEFAULT"
+	defaults := &section{values: map[string]*string{}}
 	var sections []*section
 	var current *section
 	var option string
@@ -53,13 +54,13 @@ func jobInterval(path string) (*int64, error) {
 			name := value[1:closing]
 			option = ""
 			switch {
-			case name == defaults.name:
+			case name == defaultName:
 				current = defaults
 			case seen[name]:
 				return nil, fail("a section that is there twice")
 			default:
 				seen[name] = true
-				current = &section{name, map[string]*string{}}
+				current = &section{values: map[string]*string{}}
 				sections = append(sections, current)
 			}
 			continue
@@ -81,19 +82,25 @@ func jobInterval(path string) (*int64, error) {
 			return nil, fail("an option that is there twice in its section")
 		}
 		current.values[option] = rest
+		if option == key {
+			current.line = i + 1
+		}
 	}
 	var found *int64
 	for _, s := range sections {
 		value, ok := s.values[key]
+		line := s.line
 		if !ok {
 			value, ok = defaults.values[key]
+			line = defaults.line
 		}
 		if !ok || value == nil {
 			continue
 		}
 		ms, ok := pyInt64(*value)
 		if !ok {
-			return nil, fmt.Errorf("%s: %s=%s in [%s] is not a whole number", path, key, *value, s.name)
+			// Without a word of what is there: it may be a file of secrets, named by mistake.
+			return nil, fmt.Errorf("%s:%d: %s is not a whole number", path, line, key)
 		}
 		found = &ms
 	}
