@@ -27,6 +27,8 @@ type LiveConfig struct {
 	// Choice is why the interval is what it is, for the account.
 	Choice *Choice
 	Warn   func(msg string)
+	// Allow is that of Config.
+	Allow func(quanta, usual int64) error
 }
 
 // Live makes quanta of the documents that fio prints with --status-interval
@@ -90,7 +92,7 @@ func NewLive(cfg LiveConfig, sink Sink) (*Live, error) {
 		sink = w
 	}
 	l.rounds.sink = sink
-	l.rounds.Plan = &Plan{cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn}, Account: Account{Interval: cfg.Choice}}
+	l.rounds.Plan = &Plan{live: true, cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn, Allow: cfg.Allow}, Account: Account{Interval: cfg.Choice}}
 	return l, nil
 }
 
@@ -157,6 +159,9 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 	}
 	if len(l.entries) > known {
 		l.join(m)
+	}
+	if err := l.allow(heard); err != nil {
+		return err
 	}
 	gap := l.keepTime(heard)
 	for _, le := range entries { // in the order of the document: sums come out the same again

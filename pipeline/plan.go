@@ -53,6 +53,9 @@ type Config struct {
 	// Progress is told the bytes read, from several goroutines; of what is read twice,
 	// once.
 	Progress func(bytes int64)
+	// Allow, if not nil, is asked once, before the first of them, whether the run shall have so many
+	// quanta, more than ten times as many as its own length gives (usual). Its error ends all.
+	Allow func(quanta, usual int64) error
 	// Warn is told what the user should know; one goroutine at a time.
 	Warn func(msg string)
 
@@ -82,11 +85,15 @@ const (
 type Plan struct {
 	Run     *Run
 	Account Account
-	cfg     *Config
-	logs    []*logState
-	grid    grid
-	tails   []*tail
-	noLog   []ingest.NoLog
+	// Warnings are all, one for each log or job; in the Account those of one cause are one.
+	Warnings []string
+	told     int  // of them
+	live     bool // they are told at once
+	cfg      *Config
+	logs     []*logState
+	grid     grid
+	tails    []*tail
+	noLog    []ingest.NoLog
 }
 
 // Prepare reads the heads of the run's logs and decides all that must be known
@@ -120,6 +127,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	p := &Plan{cfg: cfg, Account: Account{Interval: chosen}}
 	defer func() {
+		p.tellWarnings()
 		if err != nil {
 			p.Close()
 		}
@@ -187,14 +195,6 @@ func sortLogs(logs []*logState) {
 func (p *Plan) Close() {
 	for _, l := range p.logs {
 		_ = l.close() // it was only read
-	}
-}
-
-func (p *Plan) warn(format string, args ...any) {
-	msg := fmt.Sprintf(format, args...)
-	p.Account.Warnings = append(p.Account.Warnings, msg)
-	if p.cfg.Warn != nil {
-		p.cfg.Warn(msg)
 	}
 }
 

@@ -27,6 +27,7 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer p.tellWarnings()
 	r := &rounds{Plan: p, sink: sink, merge: newMerger(p.Run, &p.grid, p.logs), done: p.grid.first}
 	// Half is for what is being read, half for what is being added up.
 	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
@@ -64,7 +65,11 @@ func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 			return nil, err
 		}
 		mark := r.mark()
-		ready = r.take(mark, ended)
+		if ready = r.take(mark, ended); ready.cells != nil {
+			if err := r.allow(ready.to); err != nil {
+				return nil, err
+			}
+		}
 		if ended {
 			break
 		}
@@ -333,6 +338,7 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
+	r.tellWarnings()
 	s.Account = *a
 	return s, r.sink.End(ctx, s)
 }

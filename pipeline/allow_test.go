@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+)
+
+// TestAllow: a run that is spread over more than ten times its own length is asked for, before
+// anything of it is handed on.
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no")
+	for _, tt := range []struct {
+		name   string
+		second string // name of the second log; the first is of host a
+		offset time.Duration
+		answer error
+		asked  bool
+		quanta int64
+	}{
+		{"together", "x_clat_hist.1.log.b", 0, no, false, 0},
+		{"nine times as late", "x_clat_hist.1.log.b", 180 * time.Second, no, false, 0},
+		{"twelve times as late, allowed", "x_clat_hist.1.log.b", 240 * time.Second, nil, true, 241},
+		{"twelve times as late", "x_clat_hist.1.log.b", 240 * time.Second, no, true, 241},
+		{"months late", "x_clat_hist.1.log.b", 2500 * time.Hour, no, true, 2500*3600 + 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i, name := range []string{"x_clat_hist.1.log.a", tt.second} {
+				if err := os.WriteFile(filepath.Join(dir, name), made(t, uint64(i), 20), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked := int64(0)
+			cfg := Config{Settings: settings(), Allow: func(quanta, usual int64) error {
+				if asked = quanta; usual < 15 || usual > 22 {
+					t.Errorf("%d quanta are usual, want about 20", usual)
+				}
+				return tt.answer
+			}}
+			cfg.Settings.Interval, cfg.Settings.Repair = time.Second, "no"
+			cfg.Settings.Offsets = map[string]time.Duration{"b": tt.offset}
+			got, err := process(t, cfg, dir)
+			switch {
+			case (asked > 0) != tt.asked:
+				t.Errorf("asked for %d quanta", asked)
+			case tt.asked && (asked < tt.quanta || asked > tt.quanta+22):
+				t.Errorf("asked for %d quanta, want about %d", asked, tt.quanta)
+			case tt.asked && tt.answer != nil && (!errors.Is(err, no) || got != nil && got.run != nil):
+				t.Errorf("error %v after a no, and the sink was given %v", err, got)
+			case (!tt.asked || tt.answer == nil) && err != nil:
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLiveAllow: a status document that is days after the one before is asked for, unless fio ran
+// all the while.
+func TestLiveAllow(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(liveStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const days = 10 * 24 * 3600 * 1000
+	no := errors.New("no")
+	for _, tt := range []struct {
+		name        string
+		late, after int64 // ms: of the third document's time, and of its jobs' runtime
+		asked       bool
+	}{
+		{"on time", 0, 0, false},
+		{"half an hour late", 1800_000, 0, false},
+		{"days late", days, 0, true},
+		{"days later", days, days, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			asked := false
+			cfg := LiveConfig{Settings: liveSettings(), Allow: func(quanta, _ int64) error {
+				asked = quanta > days/60000
+				return no
+			}}
+			cfg.Settings.Interval = time.Minute
+			l, err := NewLive(cfg, new(collect))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			_, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error {
+				if n++; n == 3 {
+					m.TimestampMS += tt.late
+					for i := range m.Entries {
+						m.Entries[i].LongestMS += tt.after
+					}
+				}
+				if n > 3 {
+					return nil
+				}
+				return l.Snapshot(t.Context(), m)
+			}, func(error) {})
+			if errors.Is(err, no) != tt.asked || err != nil && !tt.asked {
+				t.Errorf("asked %v, error %v", asked, err)
+			}
+		})
+	}
+}
