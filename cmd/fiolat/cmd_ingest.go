@@ -22,7 +22,7 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
-			outputFlag(), takeOverFlag(),
+			outputFlag(), takeOverFlag(), yesFlag(),
 		),
 		Action: action(u, readIngestOptions, ingest.Run),
 	}
@@ -36,5 +36,6 @@ func readIngestOptions(c *cli.Context) (o ingest.Options, err error) {
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
 	bad.Add(esmodel.CheckLabels(o.Logs.Config.Labels))
+	o.Yes = c.Bool("yes")
 	return o, bad.Err()
 }

@@ -35,7 +35,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
 			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
-			outputFlag(), takeOverFlag(),
+			outputFlag(), takeOverFlag(), yesFlag(),
 		),
 		Action: action(u, readLiveOptions, live.Run),
 	}
@@ -43,7 +43,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 
 func readLiveOptions(c *cli.Context) (o live.Options, err error) {
 	o = live.Options{Follow: c.Bool("follow"), Idle: c.Duration("idle"), Rows: c.String("format") == "ndjson",
-		Quiet: c.Bool("quiet"), FailOnSLA: c.Bool("fail-on-sla")}
+		Quiet: c.Bool("quiet"), FailOnSLA: c.Bool("fail-on-sla"), Yes: c.Bool("yes")}
 	cfg, set := &o.Config, &o.Config.Settings
 	// As ingest has them, so that parts of both kinds can be merged.
 	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}

@@ -91,3 +91,9 @@ func esWords(c *cli.Context) (words []string) {
 	}
 	return words
 }
+
+// yesFlag is for commands that make documents of what they read.
+func yesFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "yes", Usage: "do not ask before documents are made of a run that is " +
+		"spread over more than ten times its own length, as by a host's wrong clock or a wrong --offset"}
+}

@@ -19,12 +19,14 @@ import (
 type Options struct {
 	Logs          command.Logs
 	Elasticsearch command.Elasticsearch // without addresses documents become files
+	Yes           bool                  // does not ask
 }
 
 // Run takes the documents of all runs that it finds to Elasticsearch, or into files.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	cfg.NeedStart = true
+	cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
 	runs, err := o.Logs.DiscoverKinds(u)
 	if err != nil {
 		return err

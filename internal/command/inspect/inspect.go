@@ -128,7 +128,7 @@ func inspectJSON(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Su
 	}
 	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root,
 		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
-		"use": logUses(in, plan, s.Account.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
+		"use": logUses(in, plan, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.S
 	if err := totalsTable(u, run.Metas); err != nil {
 		return err
 	}
-	printUses(u.Stdout, logUses(in, plan, s.Account.Warnings))
+	printUses(u.Stdout, logUses(in, plan, plan.Warnings))
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.Stdout, "not used: %s\n", ingest.Printable(name))
 	}

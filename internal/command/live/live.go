@@ -33,6 +33,7 @@ type Options struct {
 	Rows          bool // writes NDJSON to standard output
 	Quiet         bool // paints nothing on a terminal
 	FailOnSLA     bool
+	Yes           bool // does not ask
 	Alerts        alert.Config
 }
 
@@ -62,7 +63,7 @@ type liveRun struct {
 // Run follows fio to its end. The error is fio's if fio failed.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	s := &session{u: u, o: &o, cfg: o.Config, kinds: o.Kinds, auto: o.Accuracy}
-	s.cfg.Warn = u.Warn
+	s.cfg.Warn, s.cfg.Allow = u.Warn, command.Allow(u, o.Yes)
 	if s.alerts, err = command.StartAlerts(o.Alerts, u); err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (s *session) choose(ctx context.Context) error {
 	}
 	cfg.Settings.Interval, cfg.Settings.By, cfg.Settings.SLA, cfg.Settings.Percentiles, cfg.Settings.Kind = time.Second,
 		nil, nil, []float64{chooser.Percentile}, s.kinds[0]
-	cfg.Warn = nil
+	cfg.Warn, cfg.Allow = nil, nil
 	l, err := pipeline.NewLive(cfg, chooser)
 	for _, m := range s.held {
 		if err == nil {
@@ -285,7 +286,7 @@ func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
 		}
 		sinks = append(sinks, newLiveView(s.u, s.o.Quiet))
 	} else {
-		cfg.Settings.SLA, cfg.Warn = nil, nil // once is enough
+		cfg.Settings.SLA, cfg.Warn, cfg.Allow = nil, nil, nil // once is enough
 	}
 	if s.o.Rows {
 		sinks = append(sinks, &flushed{Renderer: render.New("ndjson", "ns", false, bufio.NewWriter(s.u.Stdout))})

@@ -1,0 +1,29 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+)
+
+// Allow is for pipeline.Config: it asks whether a run may be spread over so many intervals. Where
+// nobody is there to be asked that is an error of usage. With yes it is nil: nobody is asked.
+func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
+	if yes {
+		return nil
+	}
+	return func(quanta, usual int64) error {
+		what := fmt.Sprintf("this run would have %d intervals, and its own length gives %d: "+
+			"is a host's clock or an --offset wrong?", quanta, usual)
+		if !ui.IsTerminal(u.Stdin) {
+			return errs.Usagef("%s pass --yes to make the documents of all of them", what)
+		}
+		u.ProgressDone()
+		if !ui.Confirm(u.Stdin, u.Stderr, what+" make the documents of all of them? [y/N] ") {
+			return errors.New("not allowed: no documents were made of these intervals")
+		}
+		return nil
+	}
+}
