@@ -40,10 +40,12 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	short, long := byDefault(2000), byDefault(7200)
 	short.want = memoryOf(256)
 	long.want = func(r result, of []result) (string, bool) {
-		return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
+		met := r.memory <= 256 && r.memory <= 1.1*of[0].memory
+		return "at most 256 MB, and 1.1 times the memory of the one before", met
 	}
 	page := streams{logs: 1000, seconds: 3600, hosts: true}.contender(b,
-		"fiolat report, 1,000 hosts x 3600 s x 1856 columns", b.fiolat, "report", "-o", filepath.Join(b.dir, "report.html"))
+		"fiolat report, 1,000 hosts x 3600 s x 1856 columns",
+		b.fiolat, "report", "-o", filepath.Join(b.dir, "report.html"))
 	page.want = memoryOf(512)
 	runs := streams{logs: 50, seconds: 3600}.contender(b,
 		"fiolat compare, 50 runs x 3600 s x 1856 columns", b.fiolat, "compare")
