@@ -92,7 +92,10 @@ func NewLive(cfg LiveConfig, sink Sink) (*Live, error) {
 		sink = w
 	}
 	l.rounds.sink = sink
-	l.rounds.Plan = &Plan{live: true, cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn, Allow: cfg.Allow}, Account: Account{Interval: cfg.Choice}}
+	l.rounds.Plan = &Plan{
+		live: true, Account: Account{Interval: cfg.Choice},
+		cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn, Allow: cfg.Allow},
+	}
 	return l, nil
 }
 
