@@ -159,6 +159,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	if err := d.paths(paths); err != nil {
 		return nil, err
 	}
+	d.withFolder()
 	for _, name := range opt.FioJSON {
 		m, err := d.meta(name)
 		if err != nil {
@@ -306,6 +307,18 @@ func (d *discovery) paths(paths []string) error {
 		}
 	}
 	return nil
+}
+
+// withFolder leaves files to the folders that were given as well.
+func (d *discovery) withFolder() {
+	if len(d.given.Logs) == 0 || len(d.logs) == 0 {
+		return
+	}
+	found := map[string]bool{}
+	for _, l := range d.logs {
+		found[realPath(l.Path)] = true
+	}
+	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[realPath(l.Path)] })
 }
 
 // unreadable is err, about path, as an error of ours.

@@ -371,3 +371,43 @@ func TestDiscoverUnreadable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFileWithItsFolder: a log that is given beside its folder is one of the folder's.
+func TestFileWithItsFolder(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	a, b := filepath.Join(dir, "a_clat_hist.1.log"), filepath.Join(dir, "a_clat_hist.2.log")
+	c := filepath.Join(other, "c_clat_hist.1.log")
+	for i, name := range []string{a, b, c} {
+		if err := os.WriteFile(name, fmt.Appendf(nil, "%d, 0, 4096, 1\n", i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct{ paths, want []string }{
+		"folder first":     {[]string{dir, a}, []string{a + " " + b}},
+		"file first":       {[]string{a, dir}, []string{a + " " + b}},
+		"all of it":        {[]string{a, b, dir}, []string{a + " " + b}},
+		"another spelling": {[]string{dir + "/../" + filepath.Base(dir) + "/a_clat_hist.1.log", dir}, []string{a + " " + b}},
+		"of another":       {[]string{c, dir}, []string{c, a + " " + b}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs, err := Discover(tt.paths, DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, in := range runs {
+				var logs []string
+				for _, l := range in.Logs {
+					logs = append(logs, l.Path)
+				}
+				slices.Sort(logs)
+				got = append(got, strings.Join(logs, " "))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
