@@ -3,11 +3,14 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,10 +63,10 @@ var all = []chaos{
 	{name: "no answer for 10 s, then connection reset", run: func(t *testing.T, c *trial) {
 		c.blows(t, every(2, blow{lose: true, wait: either(c.rig, 10*time.Second, time.Second)}))
 	}},
-	{name: "no answer within the 90 s that a request may take", only: true, run: func(t *testing.T, c *trial) {
+	{name: "no answer within the time that a request may take", only: true, run: func(t *testing.T, c *trial) {
 		c.blows(t, every(1, blow{lose: true, wait: time.Hour}))
 	}},
-	{name: "429: `thread_pool.write.queue_size: 1`, one write thread", run: tinyQueue},
+	{name: "429: `thread_pool.write.queue_size: 1`, one write thread", only: true, run: tinyQueue},
 	{name: "documents refused by the mapping", run: refused},
 	{name: "index read-only, writable again within `--max-wait`", run: func(t *testing.T, c *trial) {
 		c.px.inject(once(3, func() {
@@ -86,12 +89,37 @@ var all = []chaos{
 		c.times = 1
 		c.check(t)
 	}},
+	{
+		name: "flood stage: all indices blocked, for less than `--max-wait`",
+		only: true,
+		run: func(t *testing.T, c *trial) {
+			c.px.inject(once(4, func() {
+				c.flood(t, true)
+				time.AfterFunc(5*time.Second, func() { c.flood(t, false) })
+			}))
+			c.ingest(t).wait(t, 0, "trying again", "flood-stage")
+			c.times = 1
+			c.check(t)
+		},
+	},
+	{name: "flood stage for longer than `--max-wait`", only: true, run: func(t *testing.T, c *trial) {
+		c.px.inject(once(4, func() { c.flood(t, true) }))
+		p := c.ingest(t, "--max-wait", "2s")
+		p.wait(t, 1, "spooled", "flood-stage")
+		if got := c.status(t); got == "complete" {
+			t.Errorf("the run says %q", got)
+		}
+		c.flood(t, false)
+		c.printed(t, p).wait(t, 0, "complete")
+		c.times = 1
+		c.check(t)
+	}},
 	{name: "server killed (`kill -9`) and started again", run: func(t *testing.T, c *trial) {
 		c.px.inject(once(3, func() {
 			c.es.kill(t)
 			go c.es.up(t)
 		}))
-		c.ingest(t).wait(t, 0, "trying again")
+		c.ingest(t, "--max-wait", "20m").wait(t, 0, "trying again")
 		c.times = 1
 		c.es.up(t) // waits for the other one
 		c.check(t)
@@ -133,10 +161,10 @@ var all = []chaos{
 	}},
 	{name: "server never there, and the disk of the spool full", run: diskFull},
 	{name: "fiolat killed (`kill -9`) at a random moment", run: func(t *testing.T, c *trial) {
-		for range either(c.rig, 20, 4) {
+		for range either(c.rig, 20, 2) {
 			c.px.inject(nil)
 			p := c.ingest(t)
-			time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
+			time.Sleep(time.Duration(c.rand.Int64N(int64(c.took))))
 			p.cmd.Process.Kill()
 			<-p.ended
 			c.times++
@@ -149,13 +177,13 @@ var all = []chaos{
 	{name: "SIGINT or SIGTERM at a random moment while it sends", run: func(t *testing.T, c *trial) {
 		for i := range either(c.rig, 6, 2) {
 			sends := make(chan bool)
-			c.px.inject(once(2+rand.IntN(3), func() { // of five: the run cannot have ended
+			c.px.inject(once(2+c.rand.IntN(3), func() { // of five: the run cannot have ended
 				close(sends)
 				time.Sleep(200 * time.Millisecond)
 			}))
 			p := c.ingest(t)
 			<-sends
-			time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+			time.Sleep(time.Duration(c.rand.Int64N(int64(150 * time.Millisecond))))
 			p.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], 2*time.Minute)
 			p.wait(t, 130, "interrupted", "run the same command again")
 			if got := c.status(t); got == "running" || got == "complete" {
@@ -197,7 +225,19 @@ var all = []chaos{
 		c.check(t)
 	}},
 	{name: "`fiolat load` killed (`kill -9`) or interrupted", run: loadInterrupted},
-	{name: "two ingests of the run at once, at random distances, every third time one killed (`kill -9`)", run: pairs},
+	{name: "two ingests at once: the same logs", run: pairs(9, sameLogs)},
+	{name: "two ingests at once: other settings", run: pairs(9, otherSettings)},
+	{name: "two ingests at once: other logs under one `--run-id`", run: pairs(9, otherLogs)},
+	{name: "two ingests at once: other logs under one `--part`", run: pairs(9, onePart)},
+	{
+		name: "two ingests at once: one killed (`kill -9`), half of the time as if on another host",
+		run:  pairs(10, oneKilled),
+	},
+	{name: "two ingests at once: server killed (`kill -9`)", only: true, run: pairs(4, serverKilled)},
+	{name: "`fiolat load` ended by a signal at a random moment", run: loadSignals},
+	{name: "`fiolat merge` ended by a signal at a random moment", run: mergeSignals},
+	{name: "`fiolat live` ended by a signal at a random moment", run: liveSignals},
+	{name: "`fiolat probe` ended by a signal at a random moment", only: true, run: probeSignals},
 }
 
 // blows is an ingest that gets over all blows by itself.
@@ -234,11 +274,40 @@ func (c *trial) readOnly(t *testing.T, on bool) {
 	c.es.ask(t, "PUT", "/"+c.prefix+index+"/_settings", fmt.Sprintf(`{"index.blocks.write":%v}`, on), nil)
 }
 
+// flood makes the server believe that its disk is full, and waits until it has blocked the
+// indices, or taken the blocks away.
+func (c *trial) flood(t *testing.T, on bool) {
+	settings := `null`
+	if on {
+		settings = `"8000pb"`
+	}
+	c.es.ask(t, "PUT", "/_cluster/settings", fmt.Sprintf(`{"persistent":{"cluster.info.update.interval":"10s",
+		"cluster.routing.allocation.disk.threshold_enabled":%v,
+		"cluster.routing.allocation.disk.watermark.low":%[2]s,"cluster.routing.allocation.disk.watermark.high":%[2]s,
+		"cluster.routing.allocation.disk.watermark.flood_stage":%[2]s}}`, on, settings), nil)
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		var all map[string]struct{ Settings map[string]any }
+		c.es.ask(t, "GET", "/"+c.prefix+"-*/_settings/index.blocks.read_only_allow_delete?flat_settings=true", "", &all)
+		blocked := 0
+		for _, s := range all {
+			if len(s.Settings) > 0 {
+				blocked++
+			}
+		}
+		if on && blocked > 0 && blocked == len(all) || !on && blocked == 0 {
+			return
+		}
+	}
+	t.Errorf("flood stage %v: the indices did not follow", on)
+}
+
 func tinyQueue(t *testing.T, c *trial) {
-	es := newServer(t, port+1, "thread_pool.write.queue_size=1", "thread_pool.write.size=1")
+	es := newServer(t, c.which, port+1, "thread_pool.write.queue_size=1", "thread_pool.write.size=1")
 	r := *c.rig
-	r.es, r.px = es, newProxy(t, es.url)
+	r.es, r.px = es, newProxy(t, es)
+	r.trust(t)
 	c.rig = &r
+	c.setup(t)
 	c.ingest(t).wait(t, 0, "trying again", "429")
 	_, _, c.times = c.px.counts()
 	c.check(t)
@@ -247,8 +316,14 @@ func tinyQueue(t *testing.T, c *trial) {
 // refused: a field that is too small for some documents, and is mended.
 func refused(t *testing.T, c *trial) {
 	c.px.inject(nil)
-	c.start(t, c.bin, "setup", "--es", c.es.url, "--index-prefix", c.prefix).wait(t, 0)
-	c.es.ask(t, "PUT", "/"+c.prefix+"-percentiles-2026.09", `{"mappings":{"properties":{"samples":{"type":"byte"}}}}`, nil)
+	c.start(t, c.bin, c.command("setup")...).wait(t, 0)
+	c.es.ask(
+		t,
+		"PUT",
+		"/"+c.prefix+"-percentiles-2026.09",
+		`{"mappings":{"properties":{"samples":{"type":"byte"}}}}`,
+		nil,
+	)
 	p := c.ingest(t)
 	p.wait(t, 1, "refused", "document_parsing_exception", "out of range")
 	if got := c.status(t); got != "partial" {
@@ -257,12 +332,18 @@ func refused(t *testing.T, c *trial) {
 	c.times = len(c.want) - len(c.es.documents(t, c.prefix))
 	c.printed(t, p).wait(t, 1, "refused") // not yet mended: nothing changes
 	c.honest(t)
-	c.es.ask(t, "PUT", "/"+c.prefix+"-percentiles-2026.09/_mapping", `{"properties":{"samples":{"type":"byte","ignore_malformed":true}}}`, nil)
+	c.es.ask(
+		t,
+		"PUT",
+		"/"+c.prefix+"-percentiles-2026.09/_mapping",
+		`{"properties":{"samples":{"type":"byte","ignore_malformed":true}}}`,
+		nil,
+	)
 	c.printed(t, p).wait(t, 0, "complete")
 	c.check(t)
 }
 
-// diskFull spools onto a file system of 2 MB, in a mount namespace, which needs no
+// diskFull spools onto a file system of 1 MB, in a mount namespace, which needs no
 // root, and looks at what is there then.
 func diskFull(t *testing.T, c *trial) {
 	c.px.inject(nil)
@@ -271,7 +352,8 @@ func diskFull(t *testing.T, c *trial) {
 		t.Fatal(err)
 	}
 	left := t.TempDir()
-	const script = `mount -t tmpfs -o size=2m none "$0" && to=$1 && shift && { "$@"; code=$?; cp -R "$0"/. "$to" && exit $code; }`
+	const script = `mount -t tmpfs -o size=1m none "$0" && to=$1 && shift && ` +
+		`{ "$@"; code=$?; cp -R "$0"/. "$to" && exit $code; }`
 	full := func(more ...string) {
 		args := append([]string{"--map-root-user", "--mount", "sh", "-c", script, c.out, left, c.bin}, more...)
 		c.start(t, "unshare", args...).wait(t, 1, "no space left on device", c.out)
@@ -288,7 +370,7 @@ func diskFull(t *testing.T, c *trial) {
 		t.Errorf("the run says %q", got)
 	}
 	// What the spool took is whole.
-	c.start(t, c.bin, "load", "--es", c.es.url, "--index-prefix", c.prefix, left).wait(t, 0)
+	c.start(t, c.bin, c.command("load", left)...).wait(t, 0)
 	if n := len(c.es.documents(t, c.prefix)); n < 100 {
 		t.Errorf("%d documents came out of the full spool", n)
 	}
@@ -307,12 +389,12 @@ func killedSpooling(t *testing.T, c *trial) {
 			time.Sleep(time.Millisecond)
 			spool, _ = filepath.Glob(filepath.Join(c.out, "*-spool.*.ndjson"))
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(50 * time.Millisecond))))
+		time.Sleep(time.Duration(c.rand.Int64N(int64(50 * time.Millisecond))))
 		p.cmd.Process.Kill()
 		<-p.ended
 		c.times++
 		c.px.start(t)
-		load := []string{"load", "--es", c.es.url, "--index-prefix", c.prefix, c.out}
+		load := c.command("load", c.out)
 		if i%2 == 1 {
 			st, err := os.Stat(spool[0])
 			if err == nil {
@@ -334,69 +416,17 @@ func killedSpooling(t *testing.T, c *trial) {
 	}
 }
 
-// pairs are two ingests of the run at random distances, in turn with the same settings and
-// with others; of every third pair one is killed. Whoever ends well has written exactly its
-// documents, and the run never says complete with others.
-func pairs(t *testing.T, c *trial) {
-	other := []string{"--interval", "200ms"}
-	calm := *c
-	calm.prefix = c.prefix + "calm"
-	calm.ingest(t, other...).wait(t, 0)
-	wants := []map[string]string{c.want, c.es.documents(t, calm.prefix)}
-	c.es.wipe(t, calm.prefix)
-	for i := range either(c.rig, 50, 6) {
-		c.px.inject(nil)
-		second := i % 2
-		programs := []*program{c.ingest(t)}
-		time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
-		if second == 0 {
-			programs = append(programs, c.ingest(t))
-		} else {
-			programs = append(programs, c.ingest(t, other...))
-		}
-		if i%3 == 2 {
-			time.Sleep(time.Duration(rand.Int64N(int64(c.took))))
-			programs[rand.IntN(2)].cmd.Process.Kill()
-		}
-		var last int // settings of the last that ended well
-		well := 0
-		for n, p := range programs {
-			<-p.ended
-			switch {
-			case p.code == 0:
-				well++
-				last = n * second
-			case p.code == 1 && !strings.Contains(p.said(), "is claimed by"):
-				t.Errorf("exit 1:\n%s", p.said())
-			}
-		}
-		if status := c.status(t); (status == "complete") != (well > 0) && i%3 != 2 || well == 0 && i%3 != 2 {
-			t.Errorf("%d of two ended well, and the run says %q", well, status)
-		} else if status == "complete" {
-			matches := false
-			for n, want := range wants {
-				if well > 0 && n != last {
-					continue
-				}
-				if _, foreign, lost := c.compare(t, want); foreign+lost == 0 {
-					matches = true
-				}
-			}
-			if !matches {
-				t.Errorf("the run says complete, and its documents are of no undisturbed ingest")
-			}
-		}
-		c.times++
-		c.again(t)
-		c.check(t)
-	}
-}
-
 // loadInterrupted sends the documents of a directory, with difficulty.
 func loadInterrupted(t *testing.T, c *trial) {
 	dir := filepath.Join(t.TempDir(), "documents")
-	c.start(t, c.bin, append(append([]string{"ingest", "--index-prefix", c.prefix, "--output", dir}, c.args...), c.logs)...).wait(t, 0)
-	load := []string{"load", "--es", "http://" + c.px.addr, "--index-prefix", c.prefix, dir}
+	c.start(
+		t,
+		c.bin,
+		append(append([]string{"ingest", "--index-prefix", c.prefix, "--output", dir}, c.args...), c.logs)...).wait(
+		t,
+		0,
+	)
+	load := c.command("load", dir)
 	for _, s := range []os.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
 		hangs := make(chan bool)
 		c.px.inject(hang(2, hangs))
@@ -424,66 +454,167 @@ var port = func() int {
 	return 10000 + os.Getpid()%20000
 }()
 
-// TestChaos breaks everything in turn. With FIOLAT_CHAOS_PAGE, the file to write
-// the table into, it takes its time.
+// TestChaos breaks everything in turn, on each server of FIOLAT_CHAOS_SERVERS. With
+// FIOLAT_CHAOS_PAGE, the file to write tables into, it takes its time; else, for CI, each
+// class comes once, with few documents.
 func TestChaos(t *testing.T) {
 	page := os.Getenv("FIOLAT_CHAOS_PAGE")
-	r := &rig{full: page != "", bin: filepath.Join(t.TempDir(), "fiolat"), logs: root + "/testdata/fio/randrw"}
-	if out, err := exec.Command("go", "build", "-o", r.bin, root+"/cmd/fiolat").CombinedOutput(); err != nil {
+	seed, err := strconv.ParseUint(os.Getenv("FIOLAT_CHAOS_SEED"), 10, 64)
+	if err != nil {
+		seed = rand.Uint64()
+	}
+	t.Logf("FIOLAT_CHAOS_SEED=%d", seed)
+	r := &rig{
+		full: page != "",
+		rand: rand.New(rand.NewPCG(seed, 0)),
+		bin:  filepath.Join(t.TempDir(), "fiolat"),
+		logs: root + "/testdata/fio/randrw",
+		calm: map[string]map[string]string{},
+	}
+	if out, err := exec.Command(
+		"go",
+		"build",
+		"-tags",
+		"chaos",
+		"-o",
+		r.bin,
+		root+"/cmd/fiolat",
+	).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	r.args = []string{"--start", "2026-08-31T23:59:50Z", "--by", "direction,host,job,log", "--interval", "50ms"}
-	r.es = newServer(t, port)
-	r.px = newProxy(t, r.es.url)
+	r.args = []string{"--start", "2026-08-31T23:59:50Z", "--by", "direction,host,job,log", "--interval", "500ms"}
+	servers := strings.Fields(os.Getenv("FIOLAT_CHAOS_SERVERS"))
+	if len(servers) == 0 {
+		servers = []string{"8.19.0"}
+	}
+	for _, which := range servers {
+		t.Run(which, func(t *testing.T) { r.on(t, which, page) })
+	}
+}
 
-	calm := &trial{rig: r, prefix: "calm", out: filepath.Join(t.TempDir(), "out")}
-	calm.ingest(t).wait(t, 0)
-	if r.want = r.es.documents(t, calm.prefix); len(r.want) < 10000 {
+// on breaks everything on one server.
+func (r *rig) on(t *testing.T, which, page string) {
+	r.which, r.es = which, newServer(t, which, port)
+	r.px = newProxy(t, r.es)
+	r.trust(t)
+	clear(r.calm)
+	r.before = nil
+	undisturbed := func(c *trial) [][]string { return [][]string{c.ingestArgs()} }
+	if r.want = r.undisturbed(t, undisturbed); len(r.want) < 1000 {
 		t.Fatalf("%d documents are too few to be disturbed", len(r.want))
 	}
-	calm.check(t)
-	began := time.Now() // of a server that is warm
-	calm.ingest(t).wait(t, 0)
-	r.took = time.Since(began)
-	calm.check(t)
+	clear(r.calm)
+	again := r.undisturbed(t, undisturbed) // the server is warm now
+	if !maps.Equal(again, r.want) {
+		t.Fatal("two undisturbed ingests differ")
+	}
 	t.Logf("undisturbed: %d documents in %v", len(r.want), r.took)
-
-	var rows []string
+	title := "### Elasticsearch " + which + "\n\n"
+	faults := table{name: which, head: title + faultHead, rows: map[string]string{}}
+	replies := table{name: "replies " + which, head: "#" + title + replyHead, rows: map[string]string{}}
+	run := func(i int, name string, to *table, f func(*testing.T, *trial), row func(c *trial) string) {
+		to.names = append(to.names, name)
+		ok := t.Run(name, func(t *testing.T) {
+			c := &trial{
+				rig:    r,
+				prefix: fmt.Sprintf("chaos%d", i),
+				out:    filepath.Join(t.TempDir(), "out"),
+				then:   "the run itself",
+			}
+			c.setup(t)
+			f(t, c)
+			if c.times == 0 {
+				t.Error("no fault struck")
+			}
+			to.rows[name] = row(c)
+			t.Log(to.rows[name])
+		})
+		if !ok {
+			delete(to.rows, name)
+		}
+		if r.full {
+			to.write(t, page)
+		}
+	}
 	for i, k := range all {
 		if k.only && !r.full {
 			continue
 		}
-		t.Run(k.name, func(t *testing.T) {
-			c := &trial{rig: r, prefix: fmt.Sprintf("chaos%d", i), out: filepath.Join(t.TempDir(), "out"), then: "the run itself"}
-			k.run(t, c)
-			if c.times == 0 {
-				t.Error("no fault struck")
-			}
-			rows = append(rows, fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s |",
-				k.name, c.times, c.made, c.sent, c.found, c.foreign, c.lost, c.then))
-			t.Log(rows[len(rows)-1])
+		run(i, k.name, &faults, k.run, func(c *trial) string {
+			return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s |",
+				k.name, c.times, c.made, c.sent, c.found, c.foreign, c.lost, c.then)
 		})
 	}
-	if r.full && len(rows) == len(all) {
-		r.write(t, page, rows)
+	for i, k := range wrecks {
+		if !r.full && i%7 > 0 {
+			continue
+		}
+		run(1000, "reply: "+k.name, &replies, brokenReplies(i, k), func(c *trial) string {
+			return fmt.Sprintf("| reply: %s | %d | %d of %d | %d | %d | %d | %d | %s |",
+				k.name, c.times, c.good, c.tries, c.made, c.found, c.foreign, c.lost, c.then)
+		})
 	}
 }
 
-// write puts the table into a page, between two marks.
-func (r *rig) write(t *testing.T, page string, rows []string) {
-	const begin, end = "<!-- table of make chaos: begin -->\n", "<!-- end -->\n"
+const (
+	faultHead = "| fault | times | documents | sent | found | duplicates | lost | finished by |\n" +
+		"|---|---:|---:|---:|---:|---:|---:|---|\n"
+	replyHead = "| reply | times | exit 0 | documents | found | duplicates | lost | else finished by |\n" +
+		"|---|---:|---:|---:|---:|---:|---:|---|\n"
+)
+
+// trust makes a file of the authorities that fiolat is to trust.
+func (r *rig) trust(t *testing.T) {
+	if r.es.ca == "" {
+		return
+	}
+	own, err := os.ReadFile(r.es.ca)
+	if err == nil {
+		r.ca = filepath.Join(t.TempDir(), "ca.crt")
+		err = os.WriteFile(r.ca, append(own, r.px.ca...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// table is one of the page's.
+type table struct {
+	name, head string
+	names      []string          // of rows, in order, so far
+	rows       map[string]string // of what was tried, and held
+}
+
+// write puts rows into the table, between two marks; those of faults that were not tried, or
+// not yet, stay.
+func (tab *table) write(t *testing.T, page string) {
+	begin, end := "<!-- chaos "+tab.name+": begin -->\n", "<!-- chaos "+tab.name+": end -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, ok2 := strings.Cut(rest, end)
+	old, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", page)
+		t.Fatalf("%s has no place for the table of %s", page, tab.name)
 	}
-	table := "| fault | times | documents | sent | found | duplicates | lost | finished by |\n|---|---:|---:|---:|---:|---:|---:|---|\n" +
-		strings.Join(rows, "\n") + "\n"
-	if err := os.WriteFile(page, []byte(before+begin+table+end+after), 0o644); err != nil {
+	kept, order := map[string]string{}, slices.Clone(tab.names)
+	for _, line := range strings.Split(old, "\n")[min(4, strings.Count(old, "\n")):] {
+		if cells := strings.Split(line, " | "); len(cells) > 2 {
+			name := strings.TrimPrefix(cells[0], "| ")
+			kept[name] = line
+			if !slices.Contains(order, name) {
+				order = append(order, name)
+			}
+		}
+	}
+	lines := tab.head
+	for _, name := range order {
+		if row := cmp.Or(tab.rows[name], kept[name]); row != "" {
+			lines += row + "\n"
+		}
+	}
+	if err := os.WriteFile(page, []byte(before+begin+lines+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

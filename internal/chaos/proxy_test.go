@@ -5,10 +5,14 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -27,30 +31,49 @@ type blow struct {
 // only, which are numbered from 1; the first of a run is its own document, "running".
 type proxy struct {
 	addr, to string
+	tls      *tls.Config
+	ca       []byte
 	up       http.Transport
 
 	mu       sync.Mutex // guards what follows
 	srv      *http.Server
 	fault    func(n int) blow
+	wreck    func(r *http.Request) *wreck
+	last     []byte // reply
 	requests int
 	struck   int // blows dealt
 	sent     int // documents in requests that came whole, whatever became of them
 	rejected int // documents and requests that the server answered with 429
 }
 
-func newProxy(t *testing.T, to string) *proxy {
+// newProxy speaks TLS if the server does.
+func newProxy(t *testing.T, es *server) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{addr: l.Addr().String(), to: to}
+	p := &proxy{addr: l.Addr().String(), to: es.url}
 	l.Close()
+	if es.ca != "" {
+		p.up.TLSClientConfig = es.client.Transport.(*http.Transport).TLSClientConfig
+		model := httptest.NewTLSServer(nil) // for its certificate
+		p.tls = &tls.Config{Certificates: model.TLS.Certificates}
+		p.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: model.Certificate().Raw})
+		model.Close()
+	}
 	p.start(t)
 	t.Cleanup(func() {
 		p.stop()
 		p.up.CloseIdleConnections()
 	})
 	return p
+}
+
+func (p *proxy) url() string {
+	if p.tls != nil {
+		return "https://" + p.addr
+	}
+	return "http://" + p.addr
 }
 
 // start listens (again); stop closes the port and all connections.
@@ -61,7 +84,10 @@ func (p *proxy) start(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	srv := &http.Server{Handler: p}
+	if p.tls != nil {
+		l = tls.NewListener(l, p.tls)
+	}
+	srv := &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)}
 	p.mu.Lock()
 	p.srv = srv
 	p.mu.Unlock()
@@ -79,13 +105,29 @@ func (p *proxy) stop() {
 func (p *proxy) inject(fault func(n int) blow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fault, p.requests, p.struck, p.sent, p.rejected = fault, 0, 0, 0, 0
+	p.fault, p.wreck, p.requests, p.struck, p.sent, p.rejected = fault, nil, 0, 0, 0, 0
+}
+
+// ruin breaks the replies to the requests that f chooses.
+func (p *proxy) ruin(f func(r *http.Request) *wreck) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wreck = f
+}
+
+func (p *proxy) ruined(r *http.Request) *wreck {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wreck == nil {
+		return nil
+	}
+	return p.wreck(r)
 }
 
 func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fault = nil
+	p.fault, p.wreck = nil, nil
 }
 
 func (p *proxy) counts() (struck, sent, rejected int) {
@@ -120,6 +162,10 @@ type cutter struct{}
 func (cutter) Read([]byte) (int, error) { return 0, errCut }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if k := p.ruined(r); k != nil {
+		p.wrecked(w, r, k)
+		return
+	}
 	b := p.blow(r)
 	if b.do != nil {
 		b.do()
@@ -134,7 +180,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// What goes to the server does not depend on whether the client is still there.
-	up, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, p.to+r.URL.RequestURI(), bytes.NewReader(body))
+	up, err := http.NewRequestWithContext(
+		context.WithoutCancel(r.Context()),
+		r.Method,
+		p.to+r.URL.RequestURI(),
+		bytes.NewReader(body),
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -166,6 +217,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	p.rejected += bytes.Count(reply, []byte(`"status":429`))
+	p.last = reply
 	p.mu.Unlock()
 	for k, v := range res.Header {
 		w.Header()[k] = v
@@ -179,6 +231,9 @@ func reset(w http.ResponseWriter) {
 	c, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
+	}
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
 	}
 	c.(*net.TCPConn).SetLinger(0)
 	c.Close()

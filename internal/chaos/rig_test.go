@@ -4,10 +4,13 @@ package chaos
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,38 +28,74 @@ const root = "../.."
 
 // server is a real Elasticsearch of ours, to be killed at will.
 type server struct {
-	url  string
-	args []string // of scripts/elasticsearch
-	more []string // only of up
+	url      string
+	args     []string // of scripts/elasticsearch
+	more     []string // only of up
+	ca       string   // file; "" without TLS
+	password string   // file, of all users
+	client   *http.Client
 }
 
-func newServer(t *testing.T, port int, settings ...string) *server {
+// newServer starts a server: VERSION, or VERSION+security for one with TLS, and with the
+// roles of docs/security.md, each with a user of its name.
+func newServer(t *testing.T, which string, port int, settings ...string) *server {
 	t.Helper()
-	version := os.Getenv("FIOLAT_CHAOS_ES_VERSION")
-	if version == "" {
-		version = "8.19.0"
+	version, secured := strings.CutSuffix(which, "+security")
+	s := &server{
+		url:    fmt.Sprintf("http://127.0.0.1:%d", port),
+		client: http.DefaultClient,
+		args:   []string{"--version", version, "--port", strconv.Itoa(port)},
 	}
-	s := &server{url: fmt.Sprintf("http://127.0.0.1:%d", port), args: []string{"--version", version, "--port", strconv.Itoa(port)}}
 	for _, v := range settings {
 		s.more = append(s.more, "--set", v)
 	}
+	if secured {
+		roles, err := exec.Command(root + "/scripts/roles").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(os.TempDir(), fmt.Sprintf("fiolat-chaos-%d-roles.yml", port)) // the same for each "up"
+		roles = bytes.ReplaceAll(roles, []byte(`"fio-*"`), []byte(`"calm*", "chaos*"`))
+		if err := os.WriteFile(file, roles, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.url = strings.Replace(s.url, "http:", "https:", 1)
+		s.more = append(s.more, "--security", "--roles", file)
+	}
 	t.Cleanup(func() { s.script("down") })
-	if s.up(t); t.Failed() {
+	out := s.up(t)
+	if t.Failed() {
 		t.FailNow()
+	}
+	if secured {
+		s.ca = regexp.MustCompile(`FIOLAT_TEST_ES_CA=(.*)`).FindStringSubmatch(out)[1]
+		s.password = regexp.MustCompile(`FIOLAT_TEST_ES_PASSWORD_FILE=(.*)`).FindStringSubmatch(out)[1]
+		pem, err := os.ReadFile(s.ca)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		t.Cleanup(s.client.CloseIdleConnections)
 	}
 	return s
 }
 
 func (s *server) script(command string, more ...string) (string, error) {
-	out, err := exec.Command(root+"/scripts/elasticsearch", append(append([]string{command}, s.args...), more...)...).CombinedOutput()
+	out, err := exec.Command(
+		root+"/scripts/elasticsearch",
+		append(append([]string{command}, s.args...), more...)...).CombinedOutput()
 	return string(out), err
 }
 
-func (s *server) up(t *testing.T) {
+func (s *server) up(t *testing.T) string {
 	t.Helper()
-	if out, err := s.script("up", s.more...); err != nil {
+	out, err := s.script("up", s.more...)
+	if err != nil {
 		t.Errorf("no Elasticsearch: %v\n%s", err, out)
 	}
+	return out
 }
 
 // kill kills the server without a warning.
@@ -90,13 +129,23 @@ func (s *server) ask(t *testing.T, method, path, body string, answer any) {
 		return
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	if s.password != "" {
+		password, err := os.ReadFile(s.password)
+		if err != nil {
+			t.Error(err)
+		}
+		req.SetBasicAuth("elastic", strings.TrimSpace(string(password)))
+	}
+	res, err := s.client.Do(req)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
+	if method == http.MethodDelete && res.StatusCode == http.StatusNotFound {
+		return
+	}
 	if err == nil && res.StatusCode/100 != 2 {
 		err = errors.New(res.Status)
 	}
@@ -145,19 +194,26 @@ func (s *server) wipe(t *testing.T, prefix string) {
 	for name := range indices {
 		s.ask(t, "DELETE", "/"+name, "", nil)
 	}
-	s.ask(t, "DELETE", "/_index_template/"+prefix+"-*", "", &templates)
+	if s.ca == "" { // else who ingests may not make them again
+		s.ask(t, "DELETE", "/_index_template/"+prefix+"-*", "", &templates)
+	}
 }
 
 // rig is what all tests stand on.
 type rig struct {
-	es   *server
-	px   *proxy
-	full bool // full waits
-	bin  string
-	logs string
-	args []string // of the ingest: what to make of the logs
-	want map[string]string
-	took time.Duration // of the undisturbed run
+	which  string // server
+	es     *server
+	px     *proxy
+	full   bool // all of it, with full waits
+	rand   *rand.Rand
+	bin    string
+	ca     string // file: the server's and the proxy's
+	logs   string
+	args   []string // of the ingest: what to make of the logs
+	want   map[string]string
+	took   time.Duration                // of the undisturbed run
+	calm   map[string]map[string]string // undisturbed documents, by what made them
+	before map[string]string            // documents that the last broken reply has left
 }
 
 // trial is one fault's run: indices, output and account of its own.
@@ -166,6 +222,9 @@ type trial struct {
 	prefix, out string
 	times       int    // faults injected
 	then        string // what finished the job; "" is the run itself
+
+	differs     string
+	tries, good int // commands, and those that ended well by themselves
 
 	// Sums over all checks.
 	made, sent, found, foreign, lost int
@@ -177,6 +236,7 @@ type program struct {
 	mu     sync.Mutex
 	stderr bytes.Buffer
 	ended  chan struct{}
+	at     time.Time
 	code   int // -1: ended by a signal
 }
 
@@ -195,7 +255,15 @@ func (p *program) said() string {
 // start starts a program that is killed when it takes longer than half an hour.
 func (r *rig) start(t *testing.T, name string, args ...string) *program {
 	t.Helper()
+	return r.startWith(t, nil, name, args...)
+}
+
+func (r *rig) startWith(t *testing.T, in io.ReadCloser, name string, args ...string) *program {
+	t.Helper()
 	p := &program{cmd: exec.Command(name, args...), ended: make(chan struct{})}
+	if in != nil {
+		p.cmd.Stdin = in
+	}
 	p.cmd.Stderr, p.cmd.Env = p, append(os.Environ(), "PATH="+filepath.Dir(r.bin)+":"+os.Getenv("PATH"))
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -203,6 +271,7 @@ func (r *rig) start(t *testing.T, name string, args ...string) *program {
 	limit := time.AfterFunc(30*time.Minute, func() { p.cmd.Process.Kill() })
 	go func() {
 		p.cmd.Wait()
+		p.at = time.Now()
 		limit.Stop()
 		p.code = p.cmd.ProcessState.ExitCode()
 		close(p.ended)
@@ -240,14 +309,69 @@ func (p *program) signal(t *testing.T, s os.Signal, most time.Duration) {
 	}
 }
 
+// command is a command of fiolat with what names the server, through the proxy, and the user.
+func (c *trial) command(name string, more ...string) []string {
+	args := []string{name, "--es", c.px.url(), "--index-prefix", c.prefix}
+	return append(append(args, c.user(c.role(name))...), more...)
+}
+
+func (c *trial) role(name string) string {
+	switch name {
+	case "setup", "delete":
+		return "fiolat_" + name
+	}
+	return "fiolat_ingest"
+}
+
+// user is what names a user of the secured server; its roles are those of docs/security.md.
+func (r *rig) user(name string) []string {
+	if r.es.ca == "" {
+		return nil
+	}
+	return []string{"--es-ca-cert", r.ca, "--es-user", name, "--es-password-file", r.es.password}
+}
+
 func (c *trial) ingest(t *testing.T, more ...string) *program {
 	t.Helper()
 	return c.start(t, c.bin, c.ingestArgs(more...)...)
 }
 
 func (c *trial) ingestArgs(more ...string) []string {
-	args := append([]string{"ingest", "--es", "http://" + c.px.addr, "--index-prefix", c.prefix, "--output", c.out}, c.args...)
-	return append(append(args, more...), c.logs)
+	return c.ingestOf(append(append([]string(nil), more...), c.logs)...)
+}
+
+// ingestOf is the ingest of other logs than the rig's.
+func (c *trial) ingestOf(more ...string) []string {
+	args := append([]string{"--output", c.out}, c.args...)
+	return c.command("ingest", append(args, more...)...)
+}
+
+// undisturbed are the documents that fiolat's commands leave where nothing goes wrong.
+func (r *rig) undisturbed(t *testing.T, commands func(c *trial) [][]string) map[string]string {
+	t.Helper()
+	calm := &trial{rig: r, prefix: "calm", out: filepath.Join(t.TempDir(), "out")}
+	calm.px.inject(nil)
+	calm.setup(t)
+	all := commands(calm)
+	key := fmt.Sprint(all)
+	key = strings.ReplaceAll(key, calm.out, "")
+	if r.calm[key] == nil {
+		for _, args := range all {
+			began := time.Now()
+			calm.start(t, r.bin, args...).wait(t, 0)
+			r.took = min(time.Since(began), 3*time.Second)
+		}
+		r.calm[key] = r.es.documents(t, calm.prefix)
+		r.es.wipe(t, calm.prefix)
+	}
+	return r.calm[key]
+}
+
+// setup makes the templates where who ingests may not.
+func (c *trial) setup(t *testing.T) {
+	if c.es.ca != "" {
+		c.start(t, c.bin, c.command("setup")...).wait(t, 0)
+	}
 }
 
 var finishing = regexp.MustCompile(`(?m)^fiolat: error: to finish: (.*)$`)
@@ -270,53 +394,104 @@ func (c *trial) again(t *testing.T) {
 	c.ingest(t).wait(t, 0)
 }
 
-// status is what the run's document says; "" if there is none.
-func (c *trial) status(t *testing.T) string {
+// runDoc is what the document of a run says.
+type runDoc struct {
+	Run   struct{ ID, Part, Status string }
+	Claim json.RawMessage
+}
+
+// runs are the documents of runs and parts.
+func (c *trial) runs(t *testing.T) (all []runDoc) {
 	t.Helper()
 	c.es.ask(t, "POST", "/"+c.prefix+"-run*/_refresh?allow_no_indices=true", "", nil)
 	var found struct {
 		Hits struct {
 			Hits []struct {
-				Source struct{ Run struct{ Status string } } `json:"_source"`
+				Source runDoc `json:"_source"`
 			}
 		}
 	}
 	c.es.ask(t, "POST", "/"+c.prefix+"-run*/_search", "", &found)
-	if len(found.Hits.Hits) == 0 {
-		return ""
+	for _, h := range found.Hits.Hits {
+		all = append(all, h.Source)
 	}
-	return found.Hits.Hits[0].Source.Run.Status
+	return all
+}
+
+// status is what the run's document says; "" if there is none.
+func (c *trial) status(t *testing.T) string {
+	t.Helper()
+	status := ""
+	for _, r := range c.runs(t) {
+		if status == "" || r.Run.Part == "" {
+			status = r.Run.Status
+		}
+	}
+	return status
+}
+
+// unclaimed fails if a run is claimed.
+func (c *trial) unclaimed(t *testing.T) {
+	t.Helper()
+	for _, r := range c.runs(t) {
+		if len(r.Claim) > 0 {
+			t.Errorf("run %q, part %q is %s, and claimed: %s", r.Run.ID, r.Run.Part, r.Run.Status, r.Claim)
+		}
+	}
 }
 
 // honest fails if the run says that it is complete and is not.
 func (c *trial) honest(t *testing.T) {
 	t.Helper()
+	c.honestly(t, c.want)
+}
+
+// honestly is honest of a run that should have some documents, or some others.
+func (c *trial) honestly(t *testing.T, wants ...map[string]string) {
+	t.Helper()
 	if c.status(t) != "complete" {
 		return
 	}
-	if _, foreign, lost := c.compare(t, c.want); foreign+lost > 0 {
-		t.Errorf("the run says complete with %d documents too many and %d lost", foreign, lost)
+	for _, want := range wants {
+		if _, foreign, lost := c.compare(t, want); foreign+lost == 0 {
+			return
+		}
 	}
+	t.Error("the run says complete, and its documents are of no undisturbed one")
 }
 
 // check compares everything with the undisturbed run, counts, and starts afresh.
 func (c *trial) check(t *testing.T) {
 	t.Helper()
+	c.checkOf(t, c.want)
+	c.es.wipe(t, c.prefix)
+}
+
+// checkOf is check of other documents than the rig's, which stay.
+func (c *trial) checkOf(t *testing.T, want map[string]string) {
+	t.Helper()
 	if got := c.status(t); got != "complete" {
 		t.Errorf("in the end the run says %q", got)
 	}
-	found, foreign, lost := c.compare(t, c.want)
+	c.unclaimed(t)
+	found, foreign, lost := c.compare(t, want)
 	if foreign+lost > 0 {
-		t.Errorf("%d documents, want %d; %d should not be there, %d are lost", found, len(c.want), foreign, lost)
+		t.Errorf(
+			"%d documents, want %d; %d should not be there, %d are lost\n%s",
+			found,
+			len(want),
+			foreign,
+			lost,
+			c.differs,
+		)
 	}
 	_, sent, _ := c.px.counts()
-	c.made += len(c.want)
+	c.made += len(want)
 	c.sent += sent
 	c.found += found
 	c.foreign += foreign
 	c.lost += lost
 	c.px.inject(nil)
-	c.es.wipe(t, c.prefix)
 	if left, _ := filepath.Glob(filepath.Join(c.out, "*")); len(left) > 0 {
 		t.Errorf("the run is complete, and these are left behind: %q", left)
 	}
@@ -334,9 +509,8 @@ func (c *trial) compare(t *testing.T, want map[string]string) (found, foreign, l
 	}
 	for k, v := range want {
 		if docs[k] != v {
-			if lost++; lost == 1 {
-				t.Logf("%s is\n%.400s\nwant\n%.400s", k, docs[k], v)
-			}
+			lost++
+			c.differs = fmt.Sprintf("%s is\n%.2000s\nwant\n%.2000s", k, docs[k], v)
 		}
 	}
 	return len(docs), foreign, lost
