@@ -48,6 +48,8 @@ type Start struct {
 	Absolute int64
 	// How says where they come from.
 	How string
+	// Unknown: nothing says when the job started beside others of its fio; Offset is a guess.
+	Unknown bool
 }
 
 // Option is the value of a job option of the log's: from the job file, else from

@@ -63,6 +63,10 @@ func (m *matcher) starts(s *set) {
 			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
 		}
 	}
+	if s.job == nil {
+		m.unlike(s)
+	}
+	m.late(s, jobs, latest)
 	for _, l := range s.logs {
 		i, known := of[l]
 		switch {
@@ -80,9 +84,9 @@ func (m *matcher) starts(s *set) {
 			}
 		case s.meta != nil:
 			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) { return s.meta.Option(nil, name) })
-			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs"}
+			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs", Unknown: true}
 		default:
-			l.Start = Start{How: "taken to be fio's own start"}
+			l.Start = Start{How: "taken to be fio's own start", Unknown: true}
 		}
 		if l.Entry != nil && l.Entry.StartMS >= absoluteMS && l.Entry.StartMS <= MaxTime {
 			l.Start.Absolute, l.Start.How = l.Entry.StartMS, "job_start"
@@ -93,6 +97,64 @@ func (m *matcher) starts(s *set) {
 		}
 	}
 }
+
+// unlike warns of entries that stand for several sections (group_reporting) which may not
+// have started together: fio's JSON shows the options of the last one only, and how many
+// seconds all took.
+func (m *matcher) unlike(s *set) {
+	for i, e := range s.entries {
+		threads := 0
+		for _, of := range s.of {
+			if of == i {
+				threads++
+			}
+		}
+		if v, _ := s.meta.Option(e, "numjobs"); threads < 2 || v == strconv.Itoa(threads) {
+			continue
+		}
+		apart := ""
+		for _, option := range []string{"wait_for", "startdelay", "ramp_time"} {
+			if e.Options[option] != "" {
+				apart = option + " of the last one is all that it shows"
+				break
+			}
+		}
+		rest := time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second - e.longest()
+		common := func(name string) (string, bool) { return s.meta.Option(nil, name) }
+		delay, ramp, _ := m.lead(s.meta.Path, common)
+		if apart == "" && len(s.entries) == 1 && rest-delay-ramp > longestStart {
+			apart = fmt.Sprintf("fio took %d s, and none of them more than %v", e.Elapsed, e.longest())
+		}
+		if apart != "" {
+			m.warn("%s: job %q stands for %d threads of several jobs, whose starts it does not tell (%s):"+
+				" taken to have started together; pass the job file",
+				Printable(s.meta.Path), e.JobName, threads, apart)
+		}
+	}
+}
+
+// late warns of stages that must have started later than the lengths of those before them
+// say, where no job_start tells.
+func (m *matcher) late(s *set, jobs []job, latest time.Duration) {
+	stages, elapsed := 0, int64(0)
+	for _, j := range jobs {
+		stages = max(stages, j.stage)
+	}
+	for _, e := range s.entries {
+		if elapsed = max(elapsed, e.Elapsed); e.StartMS >= absoluteMS {
+			return
+		}
+	}
+	rest := time.Duration(min(elapsed, int64(maxLead/time.Second)))*time.Second - latest
+	if stages > 0 && rest > longestStart+time.Duration(stages)*300*time.Millisecond {
+		m.warn("%s: fio took %d s, and its stages together %v: those behind a stonewall may have started up to %v"+
+			" later than they are shown; fio from 3.36 on logs each job's start",
+			Printable(s.meta.Path), elapsed, latest.Round(time.Millisecond), rest.Round(time.Second))
+	}
+}
+
+// longestStart is how much more than its longest job a fio takes whose jobs start together: it counts whole seconds.
+const longestStart = 1200 * time.Millisecond
 
 // lead is startdelay and ramp_time, and in words.
 func (m *matcher) lead(where string, option func(string) (string, bool)) (delay, ramp time.Duration, how string) {

@@ -53,6 +53,11 @@ func folder(t testing.TB, logs ...[]byte) string {
 			t.Fatal(err)
 		}
 	}
+	// A job file says that they started together.
+	job := fmt.Sprintf("[x]\nwrite_hist_log\nnumjobs=%d\n", len(logs))
+	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

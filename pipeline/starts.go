@@ -1,11 +1,13 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/ingest"
@@ -56,6 +58,16 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	given, err := p.givenStart(ctx, after)
 	if err != nil {
 		return err
+	}
+	p.warnUnknown(clock)
+	if p.apart(wall, after, unknown) {
+		absolute, relative = absolute+relative, 0
+		if given != unknown && absolute == len(wall) && !slices.ContainsFunc(p.logs, (*logState).tellsTime) {
+			shift := given - slices.Min(wall)
+			for i := range wall {
+				wall[i] += shift
+			}
+		}
 	}
 	run := p.Run
 	if absolute > 0 && relative > 0 {
@@ -123,6 +135,133 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	}
 	return nil
 }
+
+// tellsTime says that the log or its entry has absolute times.
+func (l *logState) tellsTime() bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
+
+// warnUnknown warns of jobs of one host of which nothing tells whether they started
+// together; clock are the logs that another clock places.
+func (p *Plan) warnUnknown(clock map[int]int64) {
+	type thread struct {
+		prefix string
+		number int
+	}
+	threads := map[string]map[thread]bool{}
+	for _, l := range p.logs {
+		if threads[l.Host] == nil {
+			threads[l.Host] = map[thread]bool{}
+		}
+		threads[l.Host][thread{l.Source.Name.Prefix, l.Source.Name.Job}] = true
+	}
+	first, n := "", 0
+	for i, l := range p.logs {
+		_, placed := clock[i]
+		if l.Log.Log.Start.Unknown && !l.tellsTime() && !placed && len(threads[l.Host]) > 1 {
+			if n++; n == 1 {
+				first = l.Source.Path
+			}
+		}
+	}
+	if n > 0 {
+		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
+			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+
+			" pass fio's JSON or the job file", ingest.Printable(first), n-1)
+	}
+}
+
+// apart places logs of several JSON documents by the times that these tell, if they are
+// of runs that did not start together, and warns of it; wall gets the starts. It does
+// nothing if that is not known of all logs.
+func (p *Plan) apart(wall, after []int64, unknown int64) bool {
+	type run struct {
+		meta       *ingest.Meta
+		start, end int64 // of its jobs, ns since 1970
+		hosts      []string
+	}
+	var runs []*run
+	starts := map[*ingest.Meta]int64{} // fio's own
+	for _, m := range p.metas() {
+		if ms, _, ok := ingest.WallClock(p.logsOf(m), m); ok {
+			starts[m] = ms * msec
+		}
+		runs = append(runs, &run{meta: m, start: math.MaxInt64, end: math.MinInt64})
+	}
+	if len(runs) < 2 {
+		return false
+	}
+	relative, all := 0, true
+	for i, l := range p.logs {
+		at := wall[i]
+		if at == unknown {
+			fio, ok := starts[l.Meta]
+			relative++
+			if !ok {
+				all = false
+				continue
+			}
+			at = fio + after[i]
+		}
+		if l.Meta == nil {
+			continue
+		}
+		r := runs[slices.IndexFunc(runs, func(r *run) bool { return r.meta == l.Meta })]
+		r.start, r.end = min(r.start, at), max(r.end, at)
+		if l.Entry != nil {
+			r.end = max(r.end, at+min(l.Entry.LongestMS, maxEntryMS)*msec)
+		}
+		if !slices.Contains(r.hosts, l.Host) {
+			r.hosts = append(r.hosts, l.Host)
+		}
+	}
+	runs = slices.DeleteFunc(runs, func(r *run) bool { return r.end == math.MinInt64 })
+	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
+	var told []string
+	oneHost, gap, spread := false, false, false
+	for i, r := range runs {
+		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
+		told = append(told, fmt.Sprintf("%s at %s", ingest.Printable(r.meta.Path), at))
+		if i == 0 {
+			continue
+		}
+		last := runs[i-1]
+		if r.start-last.start < togetherNS {
+			continue
+		}
+		spread = true
+		gap = gap || r.start > last.end-togetherNS/2
+		oneHost = oneHost || slices.ContainsFunc(r.hosts, func(h string) bool { return slices.Contains(last.hosts, h) })
+	}
+	if !spread {
+		return false
+	}
+	if few := 4; len(told) > few {
+		told = append(told[:few:few], "...")
+	}
+	list := strings.Join(told, ", ")
+	if !gap && !oneHost || !all {
+		if relative > 0 {
+			p.warn("fio's JSON tells %d starts: %s; nothing tells whether the clocks agree, so that all are taken"+
+				" to have started together; shift hosts with --offset", len(runs), list)
+		}
+		return false
+	}
+	if gap {
+		p.warn("%d runs, one after the other, are taken for one: by fio's JSON they started %s;"+
+			" give each a folder of its own, or pass its logs by name", len(runs), list)
+	}
+	for i, l := range p.logs {
+		if wall[i] == unknown {
+			wall[i] = starts[l.Meta] + after[i]
+			l.StartHow = "fio's JSON, " + l.StartHow
+		}
+	}
+	return relative > 0
+}
+
+const (
+	togetherNS = int64(time.Second)        // starts that are closer are taken for one: the times are less exact
+	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest run that is believed
+)
 
 // otherClock says that the log's stamps count neither from 1970 nor from its job's
 // start: its options say so (log_alternate_epoch with a monotonic clock), or they lie

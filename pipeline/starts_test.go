@@ -188,3 +188,118 @@ func TestOtherClock(t *testing.T) {
 		})
 	}
 }
+
+// TestApart: logs of two runs in one folder are placed by the times that their JSON tells.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	// By hand: fio/startdelay's report is of 1795225601926 ms, after 12001 ms; that of
+	// fio/gaps is of 1795225617245 ms, after 15002.
+	two := map[string]string{
+		"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log",
+		"late_clat_hist.2.log":  "startdelay/late_clat_hist.2.log",
+		"startdelay.json":       "startdelay/fio.json",
+		"gaps_clat_hist.1.log":  "gaps/gaps_clat_hist.1.log",
+		"gaps.json":             "gaps/fio.json",
+	}
+	hosts := map[string]string{
+		"clients/a/gaps_clat_hist.1.log": "gaps/gaps_clat_hist.1.log", "clients/a/fio.json": "gaps/fio.json",
+		"clients/b/gaps_clat_hist.1.log": "gaps/gaps_clat_hist.1.log", "clients/b/fio.json": "gaps/fio.json",
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		late  time.Duration // that b's report is later
+		start string        // --start
+		want  int64         // start of fio/gaps, or of host b, in ms
+		warn  string
+	}{
+		"one folder":          {two, 0, "", 12_318, "2 runs, one after the other"},
+		"one folder, --start": {two, 0, "2026-01-01T00:00:00Z", 12_318, "2 runs, one after the other"},
+		"two hosts":           {hosts, 0, "", 0, ""},
+		"two hosts, 0.9 s":    {hosts, 900 * time.Millisecond, "", 0, ""},
+		"two hosts, 4 s":      {hosts, 4 * time.Second, "", 0, "tells 2 starts"},
+		"two hosts, a day":    {hosts, 24 * time.Hour, "", 86_400_000, "2 runs, one after the other"},
+		"two hosts, in a row": {hosts, 15 * time.Second, "", 15_000, "2 runs, one after the other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, from := range c.files {
+				b, err := os.ReadFile(filepath.Join(real, from))
+				if err == nil && c.late > 0 && strings.Contains(name, "b/fio.json") {
+					at := fmt.Sprint(1795225617245 + c.late.Milliseconds())
+					b = []byte(strings.Replace(string(b), "1795225617245", at, 1))
+				}
+				path := filepath.Join(dir, name)
+				if err == nil {
+					err = os.MkdirAll(filepath.Dir(path), 0o700)
+				}
+				if err == nil {
+					err = os.WriteFile(path, b, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := settings()
+			s.Start = c.start
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil || len(ins) != 1 {
+				t.Fatal(len(ins), err)
+			}
+			var warned []string
+			warn := func(w string) { warned = append(warned, w) }
+			plan, err := Prepare(t.Context(), ins[0], Config{Settings: s, Warn: warn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plan.Close()
+			for _, r := range plan.Report() {
+				if of := r.Job == "gaps" && r.Host == "" || r.Host == "b"; of && r.Start/msec != c.want {
+					t.Errorf("starts at %d ms, want %d", r.Start/msec, c.want)
+				}
+			}
+			w := strings.Join(warned, "\n")
+			if c.warn == "" && strings.Contains(w, "start") || !strings.Contains(w, c.warn) {
+				t.Errorf("warned %q", w)
+			}
+		})
+	}
+}
+
+// TestUnknownStarts: of several jobs of a host it is said when nothing tells whether they started together.
+func TestUnknownStarts(t *testing.T) {
+	t.Parallel()
+	early, late := "startdelay/early_clat_hist.1.log", "startdelay/late_clat_hist.2.log"
+	logs := func(more ...string) map[string]string {
+		files := map[string]string{"early_clat_hist.1.log": early, "late_clat_hist.2.log": late}
+		for _, name := range more {
+			files[name] = "startdelay/" + name
+		}
+		return files
+	}
+	epoch := "epoch/epoch_clat_hist.1.log"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"one log":              {map[string]string{"early_clat_hist.1.log": early}, false},
+		"two logs":             {logs(), true},
+		"two threads":          {map[string]string{"x_clat_hist.1.log": early, "x_clat_hist.2.log": late}, true},
+		"with JSON":            {logs("fio.json"), false},
+		"with the job file":    {logs("startdelay.fio"), false},
+		"a log each of a host": {map[string]string{"x_clat_hist.1.log.a": early, "x_clat_hist.1.log.b": late}, false},
+		"absolute stamps":      {map[string]string{"epoch_clat_hist.1.log": epoch, "e_clat_hist.2.log": epoch}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var warned []string
+			warn := func(w string) { warned = append(warned, w) }
+			if _, err := process(t, Config{Settings: settings(), Warn: warn}, place(t, c.files)); err != nil {
+				t.Fatal(err)
+			}
+			if w := strings.Join(warned, "\n"); strings.Contains(w, "taken to have started together") != c.want {
+				t.Errorf("warned %q", w)
+			}
+		})
+	}
+}

@@ -36,6 +36,14 @@ type testCase struct {
 	// Jobs, a name and its options each; none: one job "a".
 	Jobs  [][]string
 	Modes []mode
+	// Output are fio's arguments for its JSON; none: --output-format=json+.
+	Output []string
+	// Piped: the JSON is what fio wrote to its standard output.
+	Piped bool
+	// Interrupt is after how many ms fio gets SIGINT; 0: never.
+	Interrupt int
+	// Random: drawn, and not in the table of the docs.
+	Random bool
 }
 
 // common are the options of every job unless a case changes them. The device answers at once, so logs are small.
@@ -110,6 +118,10 @@ func (c testCase) threads() []thread {
 				n = number
 			case "ramp_time":
 				t.ramp = int64(number) * 1000
+				if text, ok := strings.CutSuffix(value, "ms"); ok {
+					number, _ = strconv.Atoi(text)
+					t.ramp = int64(number)
+				}
 			}
 		}
 		all = append(all, slices.Repeat([]thread{t}, n)...)

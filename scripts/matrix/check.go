@@ -64,6 +64,9 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 		}
 		name := filepath.Base(filepath.Dir(file))
 		for _, g := range given {
+			if t.NoJSON && strings.Contains(g, "json") {
+				continue
+			}
 			answers = append(answers, &answer{Folder: name, Given: g, truth: t})
 		}
 		for _, s := range shapes {
@@ -226,7 +229,7 @@ func (t *truth) readable(withJSON bool) bool {
 		}
 		return any && len(t.Logs) > 0 && !t.Averages && t.Mode != ports && t.Note == ""
 	}
-	if t.Logged == nil || t.Note != "" {
+	if t.Logged == nil || t.Note != "" || t.NoJSON && t.Mode != alone {
 		return false
 	}
 	n, _ := t.totals()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -97,10 +100,17 @@ func (f folder) run(ctx context.Context, dir string) error {
 	if err = os.WriteFile(noted, []byte(text), 0o644); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 
-	args := []string{"--output-format=json+", "--output=" + filepath.Join(scratch, "fio.json")}
+	args := f.c.Output
+	if len(args) == 0 {
+		args = []string{"--output-format=json+"}
+	}
+	args = slices.Clone(args)
+	if !f.c.Piped {
+		args = append(args, "--output="+filepath.Join(scratch, "fio.json"))
+	}
 	// Where the servers, or fio itself, write what exec_prerun printed.
 	homes := []string{dir}
 	switch f.mode {
@@ -131,9 +141,32 @@ func (f folder) run(ctx context.Context, dir string) error {
 	}
 	cmd := exec.CommandContext(ctx, f.fio, args...)
 	cmd.Dir = dir
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return &cannotError{fmt.Sprintf("%v: %s", err, said)}
+	var said, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if f.c.Piped {
+		cmd.Stdout = &output
+	}
+	group(cmd)
+	if err = cmd.Start(); err != nil {
+		return err
+	}
+	if f.c.Interrupt > 0 {
+		after := time.Duration(f.c.Interrupt) * time.Millisecond
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(os.Interrupt) })
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		return &cannotError{"fio did not end in time"}
+	}
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log*"))
+	if err != nil && len(logs) == 0 { // with logs it is the run that failed, or was interrupted
+		return &cannotError{fmt.Sprintf("%v: %s", err, said.String())}
+	}
+	if f.c.Piped {
+		if err = os.WriteFile(filepath.Join(scratch, "fio.json"), output.Bytes(), 0o644); err != nil {
+			return err
+		}
 	}
 	raw, err := os.ReadFile(filepath.Join(scratch, "fio.json"))
 	if err != nil {
@@ -170,6 +203,13 @@ func (f folder) run(ctx context.Context, dir string) error {
 	return nil
 }
 
+// group makes fio and its jobs, which are processes of their own, end together.
+func group(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+}
+
 // server starts fio --server on a free port and waits until it listens.
 func server(ctx context.Context, fio, address, home string) (port int, stop func(), err error) {
 	l, err := net.Listen("tcp", address+":0")
@@ -182,11 +222,12 @@ func server(ctx context.Context, fio, address, home string) (port int, stop func
 	}
 	cmd := exec.CommandContext(ctx, fio, fmt.Sprintf("--server=ip:%s,%d", address, port))
 	cmd.Dir = home
+	group(cmd)
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err
 	}
 	stop = func() {
-		_ = cmd.Process.Kill()
+		_ = cmd.Cancel()
 		_ = cmd.Wait()
 	}
 	// A connection would be taken for a client: ask the kernel instead.

@@ -22,7 +22,10 @@ type shape struct {
 }
 
 func (s *shape) applies(t *truth) bool {
-	return t.Kind == hist && len(t.Logs) > 0 && slices.Contains(s.cases, t.Case) && slices.Contains(s.modes, t.Mode)
+	if t.Kind != hist || len(t.Logs) == 0 || !slices.Contains(s.modes, t.Mode) {
+		return false
+	}
+	return slices.Contains(s.cases, t.Case)
 }
 
 var shapes = []shape{

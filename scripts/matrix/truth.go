@@ -42,6 +42,10 @@ type truth struct {
 	Lines map[string]map[string]int64 `json:"lines,omitempty"`
 	// Averages is set if the logs hold one value for several I/Os.
 	Averages bool `json:"averages,omitempty"`
+	// NoJSON is set if fio wrote none: the logs are all there is.
+	NoJSON bool `json:"no_json,omitempty"`
+	// Random is set if the case was drawn.
+	Random bool `json:"random,omitempty"`
 	// Grouped is set if one entry of fio's JSON stands for several jobs.
 	Grouped bool `json:"grouped,omitempty"`
 }
@@ -62,15 +66,39 @@ type entry struct {
 
 var directions = []string{"read", "write", "trim"}
 
-// readJSON decodes fio's JSON, which a few lines of text may precede over --client.
+type document struct {
+	Jobs   []json.RawMessage `json:"jobs"`
+	Client []json.RawMessage `json:"client_stats"`
+}
+
+var errNoJSON = errors.New("fio.json: no object")
+
+// lastDocument is the last of fio's JSON documents in a text, among other output.
+func lastDocument(raw []byte) (last document, ok bool) {
+	for {
+		at := bytes.Index(raw, []byte("{\n"))
+		if at < 0 {
+			return last, ok
+		}
+		raw = raw[at:]
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		var doc document
+		if err := decoder.Decode(&doc); err != nil {
+			raw = raw[1:]
+			continue
+		}
+		raw = raw[decoder.InputOffset():]
+		if doc.Jobs != nil || doc.Client != nil {
+			last, ok = doc, true
+		}
+	}
+}
+
+// readJSON decodes the last of fio's JSON documents in a folder's fio.json.
 func readJSON(dir string) ([]entry, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, "fio.json"))
 	if err != nil {
 		return nil, err
-	}
-	at := bytes.Index(raw, []byte("{\n"))
-	if at < 0 {
-		return nil, errors.New("fio.json: no object")
 	}
 	type count struct {
 		N int64 `json:"N"`
@@ -81,12 +109,9 @@ func readJSON(dir string) ([]entry, error) {
 		Clat  count `json:"clat_ns"`
 		Lat   count `json:"lat_ns"`
 	}
-	var doc struct {
-		Jobs   []json.RawMessage `json:"jobs"`
-		Client []json.RawMessage `json:"client_stats"`
-	}
-	if err := json.NewDecoder(bytes.NewReader(raw[at:])).Decode(&doc); err != nil {
-		return nil, fmt.Errorf("fio.json: %w", err)
+	doc, ok := lastDocument(raw)
+	if !ok {
+		return nil, errNoJSON
 	}
 	list := doc.Jobs
 	if doc.Client != nil {
@@ -201,15 +226,19 @@ var (
 )
 
 func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
-	t := &truth{Version: f.ver, Mode: f.mode, Kind: f.c.Kind, Case: f.c.Name, About: f.c.About, Starts: starts}
+	t := &truth{Version: f.ver, Mode: f.mode, Kind: f.c.Kind, Case: f.c.Name, About: f.c.About, Starts: starts,
+		Random: f.c.Random}
 	var err error
-	if t.Entries, err = readJSON(dir); err != nil {
+	switch t.Entries, err = readJSON(dir); {
+	case errors.Is(err, errNoJSON) && f.c.Kind == hist:
+		t.NoJSON = true
+	case err != nil:
 		return nil, err
-	}
-	if len(t.Entries) == 0 {
+	case len(t.Entries) == 0:
 		return nil, errors.New("no job ran")
 	}
-	t.Grouped = f.c.has("group_reporting")
+	t.Grouped = f.c.has("group_reporting") || slices.Contains(f.c.Output, "--group_reporting") ||
+		slices.ContainsFunc(f.c.Jobs, func(j []string) bool { return slices.Contains(j, "group_reporting=1") })
 	t.Entries = slices.DeleteFunc(t.Entries, func(e entry) bool { return !f.c.logs(e.Job) })
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -292,6 +321,15 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 				t.Records[d] = append(t.Records[d], point{at, p[1]})
 			}
 			t.Fullest[d] += fullest
+		}
+	}
+	if t.NoJSON {
+		t.Entries = []entry{{N: t.Logged, Issued: t.Logged}}
+	}
+	n, _ := t.totals()
+	for d := range t.Records {
+		if t.Logged[d] > n[d] && n["mixed"] == 0 { // garbage that fio --client left in a record
+			delete(t.Records, d)
 		}
 	}
 	for _, list := range t.Records {
