@@ -346,21 +346,21 @@ func TestStages(t *testing.T) {
 		how     string // of the last
 		warn    string
 	}{
-		"in sequence":    {[]Entry{run(0, 2001, 7, nil), run(1, 4001, 7, nil)}, "[0s 2.001s]", "stage 2 (stonewall, by the time elapsed)", ""},
-		"at once":        {[]Entry{run(0, 2001, 5, nil), run(1, 4001, 5, nil)}, "[0s 0s]", "fio's start", ""},
-		"shown":          {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, Options{"stonewall": "1"})}, "[0s 2s]", "stage 2 (stonewall in the JSON)", ""},
-		"one shown":      {[]Entry{run(0, 2000, 6, nil), run(1, 1000, 6, Options{"stonewall": "1"}), run(2, 2000, 6, nil)}, "[0s 2s 3s]", "stage 3 (stonewall, by the time elapsed)", ""},
-		"one of two":     {[]Entry{run(0, 2000, 7, nil), run(1, 5000, 7, nil), run(2, 1000, 7, nil)}, "[0s 2s 2s]", "stage 2 (stonewall guessed)", "cannot tell which"}, // 2 + 5 s, or 5 + 1 s and some
-		"one way":        {[]Entry{run(0, 9000, 11, nil), run(1, 3000, 11, nil), run(2, 1000, 11, nil)}, "[0s 0s 9s]", "stage 2 (stonewall, by the time elapsed)", ""},
-		"no way":         {[]Entry{run(0, 9000, 99, nil), run(1, 3000, 99, nil)}, "[0s 9s]", "stage 2 (stonewall guessed)", "cannot tell which"},
-		"not known":      {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, nil)}, "[0s 2s]", "stage 2 (stonewall taken for granted)", "if it was new_group, pass the job file"},
-		"delay and ramp": {[]Entry{run(0, 2000, 8, Options{"startdelay": "1", "ramp_time": "500ms"}), run(1, 4000, 8, Options{"ramp_time": "250ms"})}, "[1.5s 3.75s]", "stage 2 (stonewall, by the time elapsed) + ramp_time", ""},
-		"a random delay": {[]Entry{run(0, 2000, 3, Options{"startdelay": "1-3"})}, "[0s]", "fio's start", `fio.json: job "g0": startdelay: "1-3" is a range`},
+		"in sequence":       {[]Entry{run(0, 2001, 7, nil), run(1, 4001, 7, nil)}, "[0s 2.001s]", "stage 2 (stonewall, by the time elapsed)", ""},
+		"at once":           {[]Entry{run(0, 2001, 5, nil), run(1, 4001, 5, nil)}, "[0s 0s]", "fio's start", ""},
+		"shown":             {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, Options{"stonewall": "1"})}, "[0s 2s]", "stage 2 (stonewall in the JSON)", ""},
+		"one shown":         {[]Entry{run(0, 2000, 6, nil), run(1, 1000, 6, Options{"stonewall": "1"}), run(2, 2000, 6, nil)}, "[0s 2s 3s]", "stage 3 (stonewall, by the time elapsed)", ""},
+		"one of two":        {[]Entry{run(0, 2000, 7, nil), run(1, 5000, 7, nil), run(2, 1000, 7, nil)}, "[0s 2s 2s]", "stage 2 (stonewall guessed)", "cannot tell which"}, // 2 + 5 s, or 5 + 1 s and some
+		"one way":           {[]Entry{run(0, 9000, 11, nil), run(1, 3000, 11, nil), run(2, 1000, 11, nil)}, "[0s 0s 9s]", "stage 2 (stonewall, by the time elapsed)", ""},
+		"no way":            {[]Entry{run(0, 9000, 99, nil), run(1, 3000, 99, nil)}, "[0s 9s]", "stage 2 (stonewall guessed)", "cannot tell which"},
+		"not known":         {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, nil)}, "[0s 2s]", "stage 2 (stonewall taken for granted)", "if it was new_group, pass the job file"},
+		"delay and ramp":    {[]Entry{run(0, 2000, 8, Options{"startdelay": "1", "ramp_time": "500ms"}), run(1, 4000, 8, Options{"ramp_time": "250ms"})}, "[1.5s 3.75s]", "stage 2 (stonewall, by the time elapsed) + ramp_time", ""},
+		"a random delay":    {[]Entry{run(0, 2000, 3, Options{"startdelay": "1-3"})}, "[0s]", "fio's start", `fio.json: job "g0": startdelay: "1-3" is a range`},
+		"one after another": {[]Entry{run(0, 1001, 13, nil), run(1, 1001, 13, nil), run(2, 1001, 13, nil), run(3, 1001, 13, nil), run(4, 1001, 13, nil), run(5, 1001, 13, nil), run(6, 1001, 13, nil), run(7, 1001, 13, nil), run(8, 1001, 13, nil), run(9, 1001, 13, nil)}, "[0s 1.001s 2.002s 3.003s 4.004s 5.005s 6.006s 7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
 		"later than known": {
 			[]Entry{run(0, 2000, 9, nil), run(1, 4000, 9, Options{"stonewall": "1"})},
 			"[0s 2s]", "stage 2 (stonewall in the JSON)", "may have started up to 3s later",
 		},
-		"one after another": {[]Entry{run(0, 1001, 13, nil), run(1, 1001, 13, nil), run(2, 1001, 13, nil), run(3, 1001, 13, nil), run(4, 1001, 13, nil), run(5, 1001, 13, nil), run(6, 1001, 13, nil), run(7, 1001, 13, nil), run(8, 1001, 13, nil), run(9, 1001, 13, nil)}, "[0s 1.001s 2.002s 3.003s 4.004s 5.005s 6.006s 7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := ""

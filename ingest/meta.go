@@ -403,12 +403,13 @@ func (m *Meta) isSum(e *Entry) bool {
 }
 
 // ios are the I/Os that were issued.
-func (e *Entry) ios() uint64 {
-	n := e.Mixed.TotalIOs
+//
+// With unified_rw_reporting=both a job has them twice, and the sum of all only once.
+func (e *Entry) ios() (n uint64) {
 	for _, d := range e.Dirs {
 		n += d.TotalIOs
 	}
-	return n
+	return cmp.Or(n, e.Mixed.TotalIOs)
 }
 
 // unmix keeps the totals of all directions together only where fio tells no others

@@ -212,6 +212,9 @@ func TestParseMetaAllClients(t *testing.T) {
 		return fmt.Sprintf(`{"jobname": %q, "hostname": %q, "port": %d, "read": {"total_ios": %d}}`, name, host, port, ios)
 	}
 	const sum = "All clients"
+	both := func(name string, ios int) string { // unified_rw_reporting=both
+		return strings.TrimSuffix(entry(name, "a", 1, ios), "}") + fmt.Sprintf(`, "mixed": {"total_ios": %d}}`, ios)
+	}
 	for name, c := range map[string]struct {
 		entries []string
 		want    int
@@ -219,6 +222,7 @@ func TestParseMetaAllClients(t *testing.T) {
 		"one job":                    {[]string{entry(sum, "a", 1, 5)}, 1},
 		"one job on two hosts":       {[]string{entry(sum, "a", 1, 5), entry(sum, "b", 1, 6), entry(sum, "b", 1, 11)}, 2},
 		"two jobs before the sum":    {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 11)}, 2},
+		"sums of directions, too":    {[]string{both("x", 5), both("y", 6), both(sum, 11)}, 2},
 		"third job, and the sum":     {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 7), entry(sum, "a", 1, 18)}, 3},
 		"two reports before the sum": {[]string{entry("x", "a", 1, 5), entry("x", "a", 1, 6), entry(sum, "a", 1, 6)}, 2},
 	} {
