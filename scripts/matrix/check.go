@@ -109,6 +109,18 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+	if err = a.percentiles(ctx, fiolat, scratch); err != nil {
+		return err
+	}
+	books, err := a.books(ctx, fiolat, scratch)
+	if books != "" {
+		a.Verdict, a.Reason = wrong, strings.TrimPrefix(a.Reason+"; "+strings.ReplaceAll(books, scratch+"/", ""), "; ")
+	}
+	return err
+}
+
+// percentiles asks for percentiles over time, and sorts what is said.
+func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error {
 	args := strings.Fields("percentiles --format ndjson --by direction,job --interval 500ms --percentiles 50")
 	if a.truth.Kind == single {
 		args = append(args, "--kind", "all")
@@ -116,7 +128,7 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	cmd := exec.CommandContext(ctx, fiolat, append(args, scratch)...)
 	var data, told bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &data, &told
-	err = cmd.Run()
+	err := cmd.Run()
 	for line := range strings.Lines(told.String()) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), scratch+"/", "")
 		line = strings.ReplaceAll(line, scratch, "RUN")

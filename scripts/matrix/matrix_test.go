@@ -180,3 +180,41 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestBooks shows that an account that does not add up is found.
+func TestBooks(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		books account
+		bad   bool
+	}{
+		{"whole", account{Logged: 90, Counted: 100, Known: true, Missing: 10, Restored: 10, Placed: 100}, false},
+		{"named", account{Logged: 90, Counted: 100, Known: true, Missing: 10, NotPlaced: 10, Placed: 90}, false},
+		{"no totals", account{Logged: 90, Placed: 90}, false},
+		{"more than logged", account{Logged: 90, Placed: 100}, true},
+		{"a silent loss", account{Logged: 90, Counted: 100, Known: true, Missing: 10, Placed: 90}, true},
+		{"not missed", account{Logged: 90, Counted: 100, Known: true, Placed: 90}, true},
+	} {
+		if text := c.books.adds(false); (text != "") != c.bad {
+			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+	a := answer{Verdict: named, truth: &truth{Kind: hist, Logs: []string{"h_clat_hist.1.log"}}}
+	used := use{Path: "run/h_clat_hist.1.log", Use: "used"}
+	for _, c := range []struct {
+		name     string
+		uses     []use
+		warnings []string
+		bad      bool
+	}{
+		{"a warning of the run", []use{used}, []string{"lost"}, false},
+		{"a warning of the log", []use{{used.Path, "used with a warning", []string{"lost"}, nil}}, nil, false},
+		{"no reason", []use{{used.Path, "not used", nil, nil}}, nil, true},
+		{"no warning", []use{used}, nil, true},
+		{"no log", nil, []string{"lost"}, true},
+	} {
+		if text := a.uses(c.uses, nil, c.warnings, "run"); (text != "") != c.bad {
+			t.Errorf("%s: %q", c.name, text)
+		}
+	}
+}

@@ -116,10 +116,6 @@ func readJSON(dir string) ([]entry, error) {
 	list := doc.Jobs
 	if doc.Client != nil {
 		list = doc.Client
-		// The last entry adds up the others where there are several.
-		if len(list) > 1 {
-			list = list[:len(list)-1]
-		}
 	}
 	var entries []entry
 	for _, text := range list {
@@ -150,7 +146,24 @@ func readJSON(dir string) ([]entry, error) {
 		}
 		entries = append(entries, e)
 	}
+	if n := len(entries) - 1; doc.Client != nil && n > 0 && entries[n].Job == "All clients" &&
+		entries[n].isSum(entries[:n]) {
+		entries = entries[:n]
+	}
 	return entries, nil
+}
+
+// isSum says whether an entry adds up others.
+func (e entry) isSum(others []entry) bool {
+	for d, n := range e.Issued {
+		for _, o := range others {
+			n -= o.Issued[d]
+		}
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // A histLine is one record of a histogram log.
@@ -404,6 +417,11 @@ func truthsAgain(out string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		c, ok := byName[string(t.Kind)+t.Case]
+		var seed uint64
+		var i int
+		if n, _ := fmt.Sscanf(t.Case, "random%d-%d", &seed, &i); n == 2 {
+			c, ok = randomCases(seed, i+1)[i], true
+		}
 		if !ok {
 			return fmt.Errorf("%s: no case is named %s", file, t.Case)
 		}

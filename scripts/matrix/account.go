@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An account is what inspect and ingest say became of the I/Os.
+type account struct {
+	Logged    float64  `json:"ios_logged"`
+	Counted   float64  `json:"ios_in_fio_totals"`
+	Known     bool     `json:"fio_totals_known"`
+	Missing   float64  `json:"ios_missing"`
+	Excess    float64  `json:"ios_excess"`
+	Restored  float64  `json:"ios_restored"`
+	NotPlaced float64  `json:"ios_not_placed"`
+	Placed    float64  `json:"ios_placed"`
+	Warnings  []string `json:"warnings"`
+	Jobs      []struct {
+		Job       string  `json:"job"`
+		Direction string  `json:"direction"`
+		Logged    float64 `json:"ios_logged"`
+		Counted   float64 `json:"ios_in_fio_totals"`
+		Missing   float64 `json:"ios_missing"`
+		Restored  float64 `json:"ios_restored"`
+		NotPlaced float64 `json:"ios_not_placed"`
+		Excess    float64 `json:"ios_excess"`
+	} `json:"jobs"`
+}
+
+// A use is what inspect says of a log.
+type use struct {
+	Path    string   `json:"path"`
+	Use     string   `json:"use"`
+	Why     []string `json:"why"`
+	Options []string `json:"fio_options"`
+}
+
+// kind is the kind of latency to inspect: that of the first log.
+func (a *answer) kind() string {
+	if a.truth.Kind == single {
+		if m := singleName.FindStringSubmatch(a.truth.Logs[0]); m != nil {
+			return m[1]
+		}
+	}
+	return "clat"
+}
+
+// books asks inspect and ingest about the folder that percentiles answered, and says what of theirs does not add up.
+func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, error) {
+	// Each takes as long as percentiles: of the fixtures, two of the four ways to hand a folder over will do.
+	most := a.truth.Random || a.shape != nil || a.Given == "json+job" || a.Given == "none"
+	if len(a.truth.Logs) == 0 || !most {
+		return "", nil
+	}
+	out, told, code, err := command(ctx, fiolat, "inspect", "--format", "json", "--kind", a.kind(), scratch)
+	if err != nil {
+		return "", err
+	}
+	couldNot := a.Verdict == refused || a.Verdict == overcareful
+	if couldNot && code == 0 && a.truth.Kind == hist {
+		return "inspect: exit 0 where percentiles refuses", nil
+	}
+	if len(out) == 0 {
+		if couldNot && code == 3 && len(told) > 0 {
+			return "", nil
+		}
+		return fmt.Sprintf("inspect: exit %d, and nothing about the logs: %s", code, told), nil
+	}
+	if !couldNot && code != 0 {
+		return fmt.Sprintf("inspect: exit %d where percentiles reads", code), nil
+	}
+	n, _ := a.truth.totals()
+	var books account
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var doc struct {
+			Use     []use    `json:"use"`
+			NotUsed []string `json:"not_used"`
+			Account account  `json:"account"`
+		}
+		if err := decoder.Decode(&doc); err != nil {
+			return "", fmt.Errorf("inspect: %w", err)
+		}
+		books = doc.Account
+		if text := a.uses(doc.Use, doc.NotUsed, doc.Account.Warnings, scratch); text != "" {
+			return "inspect: " + text, nil
+		}
+		if text := books.adds(n["mixed"] > 0); text != "" {
+			return "inspect: " + text, nil
+		}
+	}
+	if text := a.jobs(books); text != "" {
+		return "inspect: " + text, nil
+	}
+	if couldNot {
+		return "", nil
+	}
+	return a.ingest(ctx, fiolat, scratch, books)
+}
+
+// uses checks that each log is used, used with a warning, or not used, and says why.
+func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) string {
+	said := map[string]bool{}
+	warned := false
+	for _, u := range uses {
+		said[u.Path] = true
+		switch u.Use {
+		case "used":
+		case "used with a warning", "not used":
+			warned = true
+			if len(u.Why) == 0 {
+				return fmt.Sprintf("%s: %s, without a reason", u.Path, u.Use)
+			}
+		default:
+			return fmt.Sprintf("%s: %q", u.Path, u.Use)
+		}
+	}
+	text := strings.Join(notUsed, "\n")
+	for _, name := range a.truth.Logs {
+		if a.shape == nil && !said[filepath.Join(scratch, name)] && !strings.Contains(text, name) {
+			return name + ": not a word about it"
+		}
+	}
+	// A loss may be of a log that is not there.
+	if a.Verdict == named && !warned && len(warnings) == 0 && len(notUsed) == 0 && a.truth.Kind == hist {
+		return "no log has a warning, though percentiles warns"
+	}
+	return ""
+}
+
+// adds checks that what came in is what went out and what is named as lost; mixed: fio's totals are of all directions
+// together.
+func (b *account) adds(mixed bool) string {
+	switch {
+	case math.Abs(b.Logged+b.Restored-b.Placed) > 0.5:
+		return fmt.Sprintf("%.0f logged + %.0f restored, but %.0f placed", b.Logged, b.Restored, b.Placed)
+	case !b.Known || mixed:
+	case math.Abs(b.Logged+b.Missing-b.Excess-b.Counted) > 0.5:
+		return fmt.Sprintf("%.0f logged + %.0f missing - %.0f too many, but %.0f in fio's totals",
+			b.Logged, b.Missing, b.Excess, b.Counted)
+	case math.Abs(b.Missing-b.Restored-b.NotPlaced) > 0.5 && !sumTold.MatchString(strings.Join(b.Warnings, "\n")):
+		return fmt.Sprintf("%.0f missing, %.0f of them restored, %.0f not placed, and no warning of the others",
+			b.Missing, b.Restored, b.NotPlaced)
+	}
+	for _, j := range b.Jobs {
+		if math.Abs(j.Logged+j.Missing-j.Excess-j.Counted) > 0.5 {
+			return fmt.Sprintf("job %s, %s: %.0f logged + %.0f missing - %.0f too many, but %.0f in fio's totals",
+				j.Job, j.Direction, j.Logged, j.Missing, j.Excess, j.Counted)
+		}
+	}
+	return ""
+}
+
+// jobs compares the account of each job with what fio counted.
+func (a *answer) jobs(b account) string {
+	if a.truth.Kind != hist || a.shape != nil || len(b.Jobs) == 0 {
+		return ""
+	}
+	want, got := map[string]int64{}, map[string]float64{}
+	for _, e := range a.truth.Entries {
+		for d, n := range e.N {
+			want[e.Job+", "+d] += n
+		}
+	}
+	for _, j := range b.Jobs {
+		got[j.Job+", "+j.Direction] += j.Counted
+	}
+	for key, n := range got {
+		if math.Abs(n-float64(want[key])) > 0.5 {
+			return fmt.Sprintf("job %s: fio's totals are %.0f, but fio counted %d", key, n, want[key])
+		}
+	}
+	return ""
+}
+
+// ingest compares the account in the run's document with that of inspect, and the sum of all histograms with both.
+func (a *answer) ingest(ctx context.Context, fiolat, scratch string, want account) (string, error) {
+	docs, err := os.MkdirTemp("", "fiolat-matrix-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(docs) }()
+	args := []string{"ingest", "--output", docs, "--by", "direction,job", "--interval", "500ms", "--kind", a.kind()}
+	if !strings.Contains(a.Given, "json") {
+		args = append(args, "--start", "mtime")
+	}
+	_, told, code, err := command(ctx, fiolat, append(args, scratch)...)
+	if err != nil {
+		return "", err
+	}
+	if code != 0 {
+		return fmt.Sprintf("ingest: exit %d where percentiles reads: %s", code, told), nil
+	}
+	var got account
+	if err := documents(filepath.Join(docs, "fio-run*.ndjson"), func(text []byte) error {
+		run := struct {
+			Account *account `json:"account"`
+		}{&got}
+		return json.Unmarshal(text, &run)
+	}); err != nil {
+		return "", err
+	}
+	far := func(a, b float64) bool { return math.Abs(a-b) > 0.5 }
+	if far(got.Logged, want.Logged) || far(got.Placed, want.Placed) || far(got.Missing, want.Missing) ||
+		far(got.NotPlaced, want.NotPlaced) || len(got.Jobs) != len(want.Jobs) {
+		return fmt.Sprintf("ingest: account %+v, but inspect's is %+v", got, want), nil
+	}
+	var samples float64
+	if err := documents(filepath.Join(docs, "fio-histogram-*.ndjson"), func(text []byte) error {
+		var doc struct {
+			Samples float64 `json:"samples"`
+		}
+		err := json.Unmarshal(text, &doc)
+		samples += doc.Samples
+		return err
+	}); err != nil {
+		return "", err
+	}
+	if math.Abs(samples-want.Placed) > 0.5 {
+		return fmt.Sprintf("ingest: %.1f I/Os in documents, %.1f placed", samples, want.Placed), nil
+	}
+	return "", nil
+}
+
+// documents calls f with each document of the _bulk files that fit a pattern.
+func documents(pattern string, f func([]byte) error) error {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Buffer(nil, 64<<20)
+		for n := 0; lines.Scan(); n++ {
+			if n%2 == 0 {
+				continue // the action
+			}
+			if err := f(lines.Bytes()); err != nil {
+				return fmt.Errorf("%s:%d: %w", file, n+1, err)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// command runs fiolat.
+func command(ctx context.Context, fiolat string, args ...string) (out []byte, told string, code int, err error) {
+	cmd := exec.CommandContext(ctx, fiolat, slices.Clone(args)...)
+	var data, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &data, &words
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return data.Bytes(), words.String(), exit.ExitCode(), nil
+	}
+	return data.Bytes(), words.String(), 0, err
+}
