@@ -249,7 +249,10 @@ func (l *Live) begin(m *ingest.Meta) {
 	if run.ID == "" {
 		run.ID = digest([]any{"live", m.Version, m.Global, start, l.cfg.Host})
 	}
-	run.Generation = digest([]any{"live", l.cfg.Settings, run.Start, run.ID, run.Part, run.Name, run.Labels, formatVersion})
+	g := newGeneration("live")
+	g.settings(&l.cfg.Settings)
+	g.run(run)
+	run.Generation = g.sum()
 	r.grid = grid{interval: run.Interval, base: -(run.Start - floorDiv(run.Start, run.Interval)*run.Interval)}
 	r.grid.first = r.grid.index(start - run.Start)
 	run.FirstQuantum = r.grid.start(r.grid.first)

@@ -475,15 +475,17 @@ func (p *Plan) identify() {
 	if run.ID == "" {
 		run.ID = digest(hashes)
 	}
-	said := sha256.New() // what fio said; not where that lay
-	for _, m := range p.metas() {
-		fmt.Fprintf(said, "%s %d %v %+v\n", m.Version, m.TimestampMS, m.Global, m.Entries)
+	g := newGeneration("logs")
+	g.settings(&s)
+	g.run(run)
+	for _, hash := range hashes {
+		g.add("log").string(hash)
 	}
-	run.Generation = digest([]any{s, run.Start, run.Part, hashes, hex.EncodeToString(said.Sum(nil)), run.Name, run.Labels, formatVersion})
+	for _, m := range p.metas() {
+		g.meta(m)
+	}
+	run.Generation = g.sum()
 }
-
-// formatVersion is raised when documents of the same input change.
-const formatVersion = 3
 
 // digest is the hash of v's JSON: 128 bits in hex.
 func digest(v any) string {

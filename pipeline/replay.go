@@ -227,7 +227,11 @@ func union(parts []*Stored) *Run {
 			told[key] = max(told[key], n)
 		}
 	}
-	run.Generation = digest([]any{"merge", run.Parts, formatVersion})
+	g := newGeneration("merge")
+	for _, part := range run.Parts {
+		g.add("part").string(part.Name, part.Generation)
+	}
+	run.Generation = g.sum()
 	return &run
 }
 

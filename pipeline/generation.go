@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"maps"
+	"slices"
+	"strconv"
+
+	"fiolat/ingest"
+)
+
+// formatVersion is raised when documents of the same input change.
+const formatVersion = 4
+
+// generation builds a run.generation: 128 bits, in hexadecimal, of the SHA-256 of a text. The text is
+//
+//	fiolat generation VERSION SOURCE
+//
+// with formatVersion and logs, live or merge, and then a line for each thing that decides what the documents say: a
+// name, and its values, separated by spaces. Strings are quoted as in Go, times and latencies are ns unless the name
+// says ms or s, lists are a line for each element, and maps are in the order of their keys. The names are part of the
+// format: they stay when a field of Go gets another name.
+type generation struct {
+	hash hash.Hash
+	line []byte
+	// text is all that was hashed, for tests.
+	text *[]byte
+}
+
+func newGeneration(source string) *generation {
+	g := &generation{hash: sha256.New()}
+	g.add("fiolat generation").number(formatVersion)
+	g.line = append(append(g.line, ' '), source...)
+	return g
+}
+
+// add starts a line.
+func (g *generation) add(name string) *generation {
+	g.end()
+	g.line = append(g.line, name...)
+	return g
+}
+
+// end hands the line to the hash.
+func (g *generation) end() {
+	if len(g.line) > 0 {
+		g.line = append(g.line, '\n')
+		g.hash.Write(g.line)
+		if g.text != nil {
+			*g.text = append(*g.text, g.line...)
+		}
+	}
+	g.line = g.line[:0]
+}
+
+func (g *generation) string(values ...string) *generation {
+	for _, v := range values {
+		g.line = strconv.AppendQuote(append(g.line, ' '), v)
+	}
+	return g
+}
+
+func (g *generation) number(values ...int64) *generation {
+	for _, v := range values {
+		g.line = strconv.AppendInt(append(g.line, ' '), v, 10)
+	}
+	return g
+}
+
+func (g *generation) count(v uint64) *generation {
+	g.line = strconv.AppendUint(append(g.line, ' '), v, 10)
+	return g
+}
+
+func (g *generation) float(v float64) *generation {
+	g.line = strconv.AppendFloat(append(g.line, ' '), v, 'g', -1, 64)
+	return g
+}
+
+func (g *generation) bool(v bool) *generation {
+	g.line = strconv.AppendBool(append(g.line, ' '), v)
+	return g
+}
+
+func (g *generation) strings(name string, m map[string]string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		g.add(name).string(k, m[k])
+	}
+}
+
+// sum is the generation.
+func (g *generation) sum() string {
+	g.end()
+	return hex.EncodeToString(g.hash.Sum(nil)[:16])
+}
+
+// settings are all that flags decide.
+func (g *generation) settings(s *Settings) {
+	g.add("setting.interval").number(int64(s.Interval))
+	g.add("setting.grid").string(s.Grid)
+	g.add("setting.align").string(s.Align)
+	g.add("setting.record-time").string(s.RecordTime)
+	for _, dimension := range s.By {
+		g.add("setting.by").string(dimension)
+	}
+	for _, p := range s.Percentiles {
+		g.add("setting.percentile").float(p)
+	}
+	g.add("setting.coarseness").number(int64(s.Coarseness))
+	g.add("setting.log-hist-ms").number(s.LogHistMsec)
+	g.add("setting.repair").string(s.Repair)
+	g.add("setting.restore").bool(s.Restore)
+	g.add("setting.skip-bad").bool(s.SkipBad)
+	g.add("setting.kind").string(s.Kind.String())
+	g.add("setting.start").string(s.Start)
+	for _, host := range slices.Sorted(maps.Keys(s.Offsets)) {
+		g.add("setting.offset").string(host).number(int64(s.Offsets[host]))
+	}
+	for _, rule := range s.SLA {
+		g.add("setting.sla").string(rule)
+	}
+}
+
+// run is what is said of the run itself. Its id is in every document, and so not part of it.
+func (g *generation) run(r *Run) {
+	g.add("run.start").number(r.Start)
+	g.add("run.part").string(r.Part)
+	g.add("run.name").string(r.Name)
+	g.strings("run.label", r.Labels)
+}
+
+// meta is what fio's JSON says, and not where that lies.
+func (g *generation) meta(m *ingest.Meta) {
+	g.add("fio").string(m.Version)
+	g.add("fio.time-ms").number(m.TimestampMS)
+	g.add("fio.client").bool(m.ClientServer)
+	g.strings("fio.global", m.Global)
+	for _, host := range slices.Sorted(maps.Keys(m.HostGlobal)) {
+		for _, option := range slices.Sorted(maps.Keys(m.HostGlobal[host])) {
+			g.add("fio.host-global").string(host, option, m.HostGlobal[host][option])
+		}
+	}
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		g.add("job").string(e.JobName, e.Host)
+		g.add("job.port").number(int64(e.Port))
+		g.add("job.group").number(int64(e.GroupID))
+		g.add("job.start-ms").number(e.StartMS)
+		g.add("job.runtime-ms").number(e.RuntimeMS)
+		g.add("job.longest-ms").number(e.LongestMS)
+		g.add("job.elapsed-s").number(e.Elapsed)
+		g.add("job.error").number(int64(e.Error))
+		g.strings("job.option", e.Options)
+		for d := range e.Dirs {
+			g.totals(ingest.Direction(d).String(), &e.Dirs[d])
+		}
+		g.totals("mixed", &e.Mixed)
+	}
+}
+
+// totals are those of one direction; without any there is no line.
+func (g *generation) totals(direction string, t *ingest.DirTotals) {
+	if t.TotalIOs > 0 || t.RuntimeMS != 0 {
+		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
+	}
+	for k := range t.Kind {
+		kind := &t.Kind[k]
+		if kind.N == 0 && kind.Min == 0 && kind.Max == 0 && kind.Mean == 0 && len(kind.Bins) == 0 {
+			continue
+		}
+		g.add("job.latency").string(direction, ingest.Kind(k).String()).count(kind.N).number(kind.Min,
+			kind.Max).float(kind.Mean)
+		for _, b := range kind.Bins {
+			g.add("job.bin").number(b.NS).count(b.Count)
+		}
+	}
+}
