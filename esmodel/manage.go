@@ -97,11 +97,28 @@ func (c *Client) runs(ctx context.Context, prefix string, query any) (runs []Run
 	return slices.DeleteFunc(runs, func(r RunSummary) bool { return r.Run.Part != "" && whole[r.Run.ID] }), err
 }
 
-// FindRun is the run with that id or, if there is none, the only one of that name.
-// Several of that name, or none, are an error.
-func FindRun(ctx context.Context, c *Client, prefix, idOrName string) (*RunSummary, error) {
-	for _, field := range []string{"run.id", "run.name"} {
-		runs, err := c.runs(ctx, prefix, termQuery(field, idOrName))
+// minIDPrefix is how much of a run.id is enough to name a run.
+const minIDPrefix = 6
+
+// FindRun is the run with that id or, if there is none, the only one of that name, or else the only one whose id begins
+// with it, in six characters or more. Several, or none, are an error.
+func FindRun(ctx context.Context, c *Client, prefix, name string) (*RunSummary, error) {
+	if err := c.refresh(ctx, prefix, nil); err != nil {
+		return nil, err
+	}
+	rules := []struct {
+		are   string
+		query map[string]any
+	}{
+		{"have the id", termQuery("run.id", name)},
+		{"have the name", termQuery("run.name", name)},
+		{"have an id that begins with", map[string]any{"prefix": map[string]any{"run.id": name}}},
+	}
+	if len(name) < minIDPrefix {
+		rules = rules[:2]
+	}
+	for _, rule := range rules {
+		runs, err := c.runs(ctx, prefix, rule.query)
 		if err != nil {
 			return nil, err
 		}
@@ -117,9 +134,10 @@ func FindRun(ctx context.Context, c *Client, prefix, idOrName string) (*RunSumma
 		case 1:
 			return &runs[0], nil
 		}
-		return nil, &UsageError{Msg: fmt.Sprintf("%d runs have the name %q", len(ids), idOrName), Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
+		return nil, &UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
+			Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
 	}
-	return nil, fault(idOrName, "", "see fiolat runs", "there is no such run")
+	return nil, fault(name, "", "see fiolat runs", "there is no such run")
 }
 
 // Note is what somebody wants to be seen beside a run's latency.

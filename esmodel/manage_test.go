@@ -12,6 +12,43 @@ import (
 	"fiolat/ingest"
 )
 
+// TestFindRun: an id comes before a name, and that before the start of an id; what several runs have is an error.
+func TestFindRun(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, Config{Addresses: []string{s.URL}})
+	for _, r := range []struct{ id, name string }{
+		{"aaaaaaaa1", "x"}, {"aaaaaaaa2", "y"}, {"bbbbbbbb", "aaaaaaaa1"}, {"cccccccc", "bbbbbb"}, {"cccccc", "y"},
+	} {
+		run := testRun()
+		run.ID, run.Name = r.id, r.name
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, testQuanta(run, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct{ name, want, err string }{
+		{"aaaaaaaa1", "aaaaaaaa1", ""},
+		{"x", "aaaaaaaa1", ""},
+		{"bbbbbb", "cccccccc", ""},
+		{"bbbbbbb", "bbbbbbbb", ""},
+		{"cccccc", "cccccc", ""},
+		{"ccccccc", "cccccccc", ""},
+		{"y", "", "2 runs have the name"},
+		{"aaaaaaaa", "", "2 runs have an id that begins with"},
+		{"bbbbb", "", "there is no such run"},
+		{"nobody", "", "there is no such run"},
+	} {
+		run, err := FindRun(t.Context(), c, "fio", tc.name)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: %v, want %q", tc.name, err, tc.err)
+			}
+		} else if err != nil || run.Run.ID != tc.want {
+			t.Errorf("%s: %v, %v, want %s", tc.name, run, err, tc.want)
+		}
+	}
+}
+
 // TestManageRuns: runs are found by what the filter says, or by id or name; a note is
 // one document; a run is deleted with all that is of it, through refusals that pass,
 // and nothing else is.

@@ -18,7 +18,9 @@ func annotateCommand(u *ui.UI) *cli.Command {
 		ArgsUsage: "RUN TEXT",
 		Description: "fiolat annotate --es http://localhost:9200 --at +90s nightly 'osd.12 down'\n" +
 			"fiolat annotate --at 2026-01-31T12:01:30Z 4f6b1c 'switch port flapped'\n\n" +
-			"RUN is its run.id, or its name if only one run has that. The same note at the same time is one note. Notes outlive another ingest of the run, and go with fiolat delete.",
+			runIs +
+			" The same note at the same time is one note. Notes outlive another ingest of the run, and go with " +
+			"fiolat delete.",
 		Flags: append(esFlags(),
 			&cli.StringFlag{Name: "at", Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
 		Action: action(u, readAnnotateOptions, runs.Annotate),

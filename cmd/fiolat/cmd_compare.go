@@ -24,7 +24,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"fiolat compare --es http://localhost:9200 --format markdown nightly-1 nightly-2\n" +
 			"fiolat compare --fail-if 'read p99 +10%' --fail-if 'iops -5%' baseline.docs runs/today\n\n" +
 			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
-			"else a run in Elasticsearch, by its run.id or name. " +
+			"else a run in Elasticsearch. " + runIs + " " +
 			"Limits are of 95 % confidence for all numbers together, from a block bootstrap over the intervals of each run; docs/compare.md explains them.",
 		Flags: append(append(flags, esFlags()...),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; may be repeated"},

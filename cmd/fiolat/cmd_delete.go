@@ -15,7 +15,8 @@ func deleteCommand(u *ui.UI) *cli.Command {
 		ArgsUsage: "RUN",
 		Description: "fiolat delete --es http://localhost:9200 nightly\n" +
 			"fiolat delete --yes 4f6b1c\n\n" +
-			"RUN is its run.id, or its name if only one run has that. Asks before it deletes; what was interrupted is finished by the same command with the run.id.",
+			runIs +
+			" Asks before it deletes; what was interrupted is finished by the same command with the run.id.",
 		Flags: append(esFlags(), takeOverFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"}),
 		Action: action(u, readDeleteOptions, runs.Delete),
@@ -25,7 +26,7 @@ func deleteCommand(u *ui.UI) *cli.Command {
 func readDeleteOptions(c *cli.Context) (o runs.DeleteOptions, err error) {
 	var bad errs.Faults
 	if c.NArg() != 1 {
-		bad.Add(errs.Usagef("fiolat delete: name one run, its run.id"))
+		bad.Add(errs.Usagef("fiolat delete: name one run"))
 	}
 	if !c.Bool("yes") && !ui.IsTerminal(c.App.Reader) {
 		bad.Add(errs.Usagef("fiolat delete: nobody is there to be asked; pass --yes to delete all the same"))

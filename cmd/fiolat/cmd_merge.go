@@ -18,7 +18,8 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			"then, once:    fiolat merge --es http://es:9200 --parts 40 R\n\n" +
 			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the document of the run: " +
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
-			"Again it changes nothing; after another part has arrived it replaces what the merge before has written.",
+			"Again it changes nothing; after another part has arrived it replaces what the merge before has written. " +
+			runIs,
 		Flags: append(esFlags(), takeOverFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "`N` parts must be there, or nothing is merged (default: as many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are still running or not all there; each is named (default: nothing is merged then)"},
@@ -36,7 +37,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 func readMergeOptions(c *cli.Context) (o merge.Options, err error) {
 	var bad errs.Faults
 	if c.NArg() != 1 {
-		bad.Add(errs.Usagef("fiolat merge: name one run, its run.id"))
+		bad.Add(errs.Usagef("fiolat merge: name one run"))
 	}
 	o = merge.Options{
 		Run: c.Args().First(), Parts: c.Int("parts"), SkipIncomplete: c.Bool("skip-incomplete"),

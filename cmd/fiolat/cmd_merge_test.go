@@ -178,7 +178,7 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 		return append(append(append(args, more...), common...), dir)
 	}
 	merge := append([]string{"merge", "R"}, common...)
-	refused(t, exitInput, []string{`run "R"`, "no complete part"}, merge...)
+	refused(t, exitInput, []string{`run "R"`, "there is no such run"}, merge...)
 
 	names := slices.Sorted(maps.Keys(run.parts))
 	must(t, ingest("R", names[0], run.parts[names[0]])...)

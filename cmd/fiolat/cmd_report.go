@@ -1,12 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/urfave/cli/v2"
 
 	"fiolat/internal/command"
@@ -24,8 +18,8 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
 			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and whether they add up\n" +
 			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of several runs --run-id says which\n" +
-			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch, by " +
-			"its run.id\n\n" +
+			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n\n" +
+			runIs + " What exists here comes first. " +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
 			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
@@ -42,9 +36,9 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	bad.Add(needPaths(o.Logs))
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
-	o.InElasticsearch, o.InDirectory, err = whence(o.Logs.Paths, c.IsSet)
+	o.Place, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
 	bad.Add(err)
-	if !c.IsSet("kind") && (o.InElasticsearch || o.InDirectory) {
+	if !c.IsSet("kind") && o.Place != command.InLogs {
 		o.Logs.Kinds = command.EveryKind // what is stored
 	}
 	if c.IsSet("percentiles") {
@@ -54,31 +48,28 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	return o, bad.Err()
 }
 
-// whence is where the run is stored that the arguments name: in Elasticsearch, if --es
-// is given or nothing of that name is here; in a directory of documents; or nowhere. given tells
-// whether a flag is on the command line.
-func whence(args []string, given func(flag string) bool) (es, docs bool, err error) {
-	es = given("es")
-	if !es && len(args) == 1 {
-		_, statErr := os.Stat(args[0])
-		es = errors.Is(statErr, fs.ErrNotExist) && args[0] != "-" && !strings.ContainsAny(args[0], "*?[/") &&
-			os.Getenv("ELASTICSEARCH_URL") != ""
-		files, globErr := filepath.Glob(filepath.Join(args[0], "*-run.*.ndjson"))
-		docs = globErr == nil && len(files) > 0
+// placeOf is where the run is that the arguments name. A stored one takes few of the flags; given tells whether one is
+// on the command line.
+func placeOf(args []string, addresses []string, given func(flag string) bool) (command.Place, error) {
+	if len(args) != 1 {
+		if given("es") {
+			return 0, errs.Usagef("fiolat report --es: name one run")
+		}
+		return command.InLogs, nil
 	}
-	if es && len(args) != 1 {
-		return false, false, errs.Usagef("fiolat report --es: name one run, its run.id")
+	place := command.Locate(args[0])
+	if place == command.Stored && len(addresses) == 0 {
+		place = command.InLogs // which says that there is no such file
 	}
 	for _, f := range logFlags("") {
 		name := f.Names()[0]
 		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
-			name == "run-id" && docs {
+			name == "run-id" && place == command.InDirectory {
 			continue
 		}
-		if (es || docs) && given(name) {
-			return false, false, errs.Usagef("--%s: this run is stored already, and was made with settings of its own",
-				name)
+		if place != command.InLogs && given(name) {
+			return 0, errs.Usagef("--%s: this run is stored already, and was made with settings of its own", name)
 		}
 	}
-	return es, docs, nil
+	return place, nil
 }

@@ -15,6 +15,10 @@ import (
 
 const catES = "ELASTICSEARCH"
 
+// runIs is how all commands name a run in Elasticsearch.
+const runIs = "A RUN in Elasticsearch is its run.id, the first six characters of that or more, or its name; only one " +
+	"run may have it."
+
 // esFlags are those of all commands that talk to Elasticsearch. Secrets come from
 // files or the environment only: arguments can be read by everybody on the host.
 func esFlags() []cli.Flag {

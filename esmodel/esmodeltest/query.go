@@ -223,7 +223,7 @@ func matches(query any, f found) (bool, error) {
 				}
 			}
 			return false, nil
-		case "term", "terms", "range":
+		case "term", "terms", "range", "prefix":
 			for name, want := range m {
 				return matchField(typ, f, name, want)
 			}
@@ -290,6 +290,8 @@ func matchField(typ string, f found, name string, want any) (bool, error) {
 			want = m["value"]
 		}
 		return slices.Contains(have, fmt.Sprint(want)), nil
+	case "prefix":
+		return slices.ContainsFunc(have, func(v string) bool { return strings.HasPrefix(v, fmt.Sprint(want)) }), nil
 	case "terms":
 		list, _ := want.([]any)
 		for _, w := range list {

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,11 +216,10 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 		return err
 	}
 	prefix := o.Elasticsearch.Prefix
-	if docs, _ := filepath.Glob(filepath.Join(name, prefix+"-run.*.ndjson")); len(docs) > 0 {
+	switch command.Locate(name) {
+	case command.InDirectory:
 		return stored(esmodel.OpenStoredDir(name, "", cfg.Settings.Kind))
-	}
-	_, statErr := os.Stat(name)
-	if matches, _ := filepath.Glob(name); statErr != nil && len(matches) == 0 && name != "-" {
+	case command.Stored:
 		if len(o.Elasticsearch.Addresses) == 0 {
 			return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
 				"in: pass --es URL", ingest.Printable(name))

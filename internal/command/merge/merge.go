@@ -34,6 +34,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
+	run, err := esmodel.FindRun(ctx, client, prefix, o.Run)
+	if err != nil {
+		return err
+	}
+	o.Run = run.Run.ID
 	runs, err := esmodel.StoredRuns(ctx, client, prefix, o.Run, o.Kind)
 	if err != nil {
 		return err

@@ -18,19 +18,18 @@ import (
 type Options struct {
 	Logs          command.Logs // or, in Paths, what is stored
 	Elasticsearch command.Elasticsearch
-	// InElasticsearch and InDirectory say that the run is stored: Paths has its run.id, or the directory.
-	InElasticsearch, InDirectory bool
-	Percentiles                  []float64 // of a stored run; none: those that it has
-	File                         string    // for the page
+	Place         command.Place // of what Paths names
+	Percentiles   []float64     // of a stored run; none: those that it has
+	File          string        // for the page
 }
 
 // Run writes the page of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	var sources []kindSource
 	var err error
-	if o.InElasticsearch || o.InDirectory {
+	if o.Place != command.InLogs {
 		var client *esmodel.Client
-		if o.InElasticsearch {
+		if o.Place == command.Stored {
 			if client, err = o.Elasticsearch.Connect(u); err != nil {
 				return err
 			}
@@ -86,7 +85,12 @@ func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out 
 	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
 	var there []ingest.Kind
 	if client != nil {
-		there, err = esmodel.StoredKinds(ctx, client, prefix, name)
+		run, none := esmodel.FindRun(ctx, client, prefix, name)
+		if none != nil {
+			return nil, none
+		}
+		runID = run.Run.ID
+		there, err = esmodel.StoredKinds(ctx, client, prefix, runID)
 	} else {
 		there, err = esmodel.StoredKindsDir(name, runID)
 	}
@@ -104,7 +108,7 @@ func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out 
 		}
 		var r *pipeline.Replay
 		if client != nil {
-			r, err = esmodel.OpenStored(ctx, client, prefix, name, kind)
+			r, err = esmodel.OpenStored(ctx, client, prefix, runID, kind)
 		} else {
 			r, err = esmodel.OpenStoredDir(name, runID, kind)
 		}
