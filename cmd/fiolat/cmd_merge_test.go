@@ -299,6 +299,8 @@ func TestMergeIncomplete(t *testing.T) {
 	// A part that is ingested again while it is read is noticed.
 	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
 		return r.URL.Path == "/_search" && bytes.Contains(peek(r), []byte(`"scope"`))
-	}, Reply: func(b []byte) []byte { return []byte(`{"hits":{"hits":[]}}`) }})
+	}, Reply: func(b []byte) []byte {
+		return []byte(`{"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"hits":[]}}`)
+	}})
 	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es", s.URL, "R")
 }
