@@ -87,11 +87,11 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 		bad.Add(errs.Usagef("fiolat probe: name the directories to probe"))
 	}
 	for _, dir := range c.Args().Slice() {
-		abs, err := filepath.Abs(dir)
-		if err == nil && slices.Contains(o.Dirs, abs) {
-			err = errs.Usagef("%s is named twice", ingest.Printable(abs))
+		abs, wrong := filepath.Abs(dir)
+		if wrong == nil && slices.Contains(o.Dirs, abs) {
+			wrong = errs.Usagef("%s is named twice", ingest.Printable(abs))
 		}
-		bad.Add(err)
+		bad.Add(wrong)
 		o.Dirs = append(o.Dirs, abs)
 	}
 	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond, "interval": time.Second} {

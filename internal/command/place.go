@@ -8,6 +8,7 @@ import (
 // Place is where a run is.
 type Place int
 
+// The places, in the order in which they are looked at.
 const (
 	InLogs      Place = iota // files that are here
 	InDirectory              // documents that fiolat ingest --output wrote

@@ -59,12 +59,14 @@ func New(format, unit string, limits bool, out *bufio.Writer) *Renderer {
 	return r
 }
 
+// Begin prints what comes before the rows.
 func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 	r.run = run
 	r.nth++
 	return r.begin()
 }
 
+// Quantum prints the rows of a quantum.
 func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		if err := r.row(q, &q.Rows[i]); err != nil {
@@ -77,6 +79,7 @@ func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 // Flush writes what is held back.
 func (r *Renderer) Flush() error { return r.out.Flush() }
 
+// End prints what comes after the rows.
 func (r *Renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
 
 // timestamp is the wall-clock start of a quantum, "" if it is not known.
