@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/ingest"
 )
@@ -125,7 +126,11 @@ func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadR
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
 	defer cancel()
-	err = errors.Join(err, l.giveBack(drain), w.Close(drain, false))
+	// While a request may be under way the runs are ours; leave a second for giving them back.
+	sending, stop := context.WithTimeout(drain, DrainTime-time.Second)
+	defer stop()
+	err = errors.Join(err, w.Close(sending, false))
+	err = errors.Join(err, l.giveBack(drain))
 	l.report.Report = w.Report()
 	for index, n := range l.report.Indices {
 		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
@@ -253,13 +258,13 @@ func (l *loader) claim(ctx context.Context) error {
 }
 
 // giveBack releases the claims that are left after an error: a run of which something was
-// sent is partial from now on.
+// sent, acknowledged or not, is partial from now on.
 func (l *loader) giveBack(ctx context.Context) error {
 	var errs []error
 	for _, k := range l.w.claimed() {
 		if held, _ := k.fresh(); held {
 			doc := k.doc
-			if k.found == nil || l.w.Report().Total().Indexed == 0 {
+			if k.found == nil || l.w.Report().Requests == 0 {
 				doc = k.found
 			}
 			errs = append(errs, k.give(ctx, doc))

@@ -2,6 +2,7 @@ package esmodel
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bufio"
 
@@ -123,6 +125,39 @@ func TestLoadOfHalfARun(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	equalContents(t, contents(s), undisturbed(t, 9))
+}
+
+// Interrupted while its first request is stored and not yet answered: the run is partial, as
+// documents of other settings may be there, and nobody's.
+func TestLoadInterrupted(t *testing.T) {
+	s, c := standIn(t)
+	dir := t.TempDir()
+	if _, err := dirRun(t, dir, "r/1", "", "g2", 9, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, testRun(), testQuanta(testRun(), 9)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Inject(esmodeltest.Fault{Times: -1, Reply: func(reply []byte) []byte {
+		if bytes.Count(reply, []byte(`"index"`)) > 1 { // not the claim's
+			cancel()
+			time.Sleep(100 * time.Millisecond)
+		}
+		return reply
+	}})
+	if _, err := Load(ctx, c, []string{dir}, LoadOptions{}); err == nil {
+		t.Fatal("not interrupted")
+	}
+	if got := runStatus(t, s); got != "partial" || claimIn(t, s) != nil {
+		t.Errorf("the run is %s, claimed by %v", got, claimIn(t, s))
+	}
+	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := runStatus(t, s); got != "complete" || claimIn(t, s) != nil {
+		t.Errorf("in the end the run is %s, claimed by %v", got, claimIn(t, s))
+	}
 }
 
 // Documents that are refused again are counted; those of runs stay unsent.
