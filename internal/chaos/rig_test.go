@@ -465,6 +465,7 @@ func (c *trial) check(t *testing.T) {
 	t.Helper()
 	c.checkOf(t, c.want)
 	c.es.wipe(t, c.prefix)
+	c.setup(t)
 }
 
 // checkOf is check of other documents than the rig's, which stay.

@@ -237,6 +237,7 @@ func probeSignals(t *testing.T, c *trial) {
 		c.sent += sent
 		c.px.inject(nil)
 		c.es.wipe(t, c.prefix)
+		c.setup(t)
 	}
 }
 
