@@ -383,12 +383,27 @@ func (k *claim) acquire(ctx context.Context) error {
 	}
 }
 
+// linger returns a context that ends claimLinger after ctx does.
+func linger(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(claimLinger):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() { stop(); cancel() }
+}
+
 // seize writes the claim over a version of the document.
 func (k *claim) seize(ctx context.Context, v runVersion) error {
 	k.mu.Lock()
 	k.found = withoutClaim(v)
 	k.mu.Unlock()
 	k.doc = k.body(k.found)
+	ctx, cancel := linger(ctx) // a write that was interrupted may be stored: then the claim must be released
+	defer cancel()
 	now := time.Now()
 	seq, term, err := k.write(ctx, v, withClaim(k.doc, &k.own), k.refresh)
 	var no *ForbiddenError

@@ -408,6 +408,26 @@ func TestClaimLosesReplies(t *testing.T) {
 	})
 }
 
+// Interrupted while its claim is stored and not yet answered: the claim is released.
+func TestClaimIsInterrupted(t *testing.T) {
+	s, c := standIn(t)
+	run := testRun()
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Inject(esmodeltest.Fault{Times: -1, Reply: func(reply []byte) []byte {
+		if ctx.Err() == nil && claimIn(t, s) != nil {
+			cancel()
+			time.Sleep(100 * time.Millisecond)
+		}
+		return reply
+	}})
+	if _, err := ingestRun(ctx, c, BulkConfig{SpoolDir: t.TempDir()}, run, testQuanta(run, 9)); err == nil {
+		t.Fatal("not interrupted")
+	}
+	if runStatus(t, s) != "partial" || claimIn(t, s) != nil {
+		t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+	}
+}
+
 // What the server refuses, or a signal ends, leaves no claim behind.
 func TestClaimIsReleased(t *testing.T) {
 	stop := errors.New("stop")

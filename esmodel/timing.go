@@ -12,10 +12,11 @@ const DefaultTimeout = 90 * time.Second
 const DefaultFlushBytes = 4 << 20
 
 const (
-	claimEvery = 10 * time.Second // between two renewals
-	claimRetry = 2 * time.Second  // after a renewal that failed
-	claimStale = 30 * time.Second // without a renewal the owner sends nothing
-	claimDead  = 60 * time.Second // without a renewal others take the claim over
-	claimWatch = time.Second      // between two looks at another's claim
-	probeEvery = 30 * time.Second // between two attempts at a server that is away
+	claimEvery  = 10 * time.Second // between two renewals
+	claimRetry  = 2 * time.Second  // after a renewal that failed
+	claimStale  = 30 * time.Second // without a renewal the owner sends nothing
+	claimDead   = 60 * time.Second // without a renewal others take the claim over
+	claimWatch  = time.Second      // between two looks at another's claim
+	claimLinger = 2 * time.Second  // for the reply to a claim when interrupted
+	probeEvery  = 30 * time.Second // between two attempts at a server that is away
 )

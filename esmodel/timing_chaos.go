@@ -10,10 +10,11 @@ const (
 	DefaultTimeout    = 20 * time.Second
 	DefaultFlushBytes = 128 << 10
 
-	claimEvery = time.Second
-	claimRetry = 200 * time.Millisecond
-	claimStale = 3 * time.Second
-	claimDead  = 6 * time.Second
-	claimWatch = 100 * time.Millisecond
-	probeEvery = 3 * time.Second
+	claimEvery  = time.Second
+	claimRetry  = 200 * time.Millisecond
+	claimStale  = 3 * time.Second
+	claimDead   = 6 * time.Second
+	claimWatch  = 100 * time.Millisecond
+	claimLinger = 2 * time.Second
+	probeEvery  = 3 * time.Second
 )
