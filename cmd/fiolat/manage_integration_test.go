@@ -106,7 +106,7 @@ func TestManage(t *testing.T) {
 	for _, n := range notes() {
 		var d struct {
 			Timestamp string `json:"@timestamp"`
-			Run       map[string]string
+			Run       map[string]any
 			Labels    map[string]string
 			Interval  map[string]float64
 			Event     map[string]string
