@@ -234,9 +234,9 @@ var all = []chaos{
 		run:  pairs(10, oneKilled),
 	},
 	{name: "two ingests at once: server killed (`kill -9`)", only: true, run: pairs(4, serverKilled)},
-	{name: "`fiolat load` ended by a signal at a random moment", run: loadSignals},
-	{name: "`fiolat merge` ended by a signal at a random moment", run: mergeSignals},
-	{name: "`fiolat live` ended by a signal at a random moment", run: liveSignals},
+	{name: "`fiolat load` ended by a signal at a random moment", only: true, run: loadSignals},
+	{name: "`fiolat merge` ended by a signal at a random moment", only: true, run: mergeSignals},
+	{name: "`fiolat live` ended by a signal at a random moment", only: true, run: liveSignals},
 	{name: "`fiolat probe` ended by a signal at a random moment", only: true, run: probeSignals},
 }
 
