@@ -62,7 +62,9 @@ func TestIntegrationHostileNames(t *testing.T) {
 	clusters(t, func(t *testing.T, c *Client, prefix string) {
 		run := testRun()
 		run.Name, run.Part = strings.Repeat("ü", 256), "p\x00\n\"\\"
-		run.Labels = map[string]string{"a.b.c": "\xff", "a": strings.Repeat("y", 512), "a b": "", "ü-_/@:": "x", "_id": "y", "a.b": "z"}
+		run.Labels = map[string]string{
+			"a.b.c": "\xff", "a": strings.Repeat("y", 512), "a b": "", "ü-_/@:": "x", "_id": "y", "a.b": "z",
+		}
 		if err := CheckLabels(run.Labels); err != nil {
 			t.Fatal(err)
 		}

@@ -96,7 +96,8 @@ func TestTenThousandHosts(t *testing.T) {
 	limit("10kb") // or else the limit below would say nothing
 	all := m{"size": 0, "aggs": m{"host": m{"terms": m{"field": "host.name", "size": hosts}}}}
 	// The whole search is refused, or that of the shard with the documents.
-	if status, answer := s.try(t, "POST", "/"+s.prefix+"-percentiles-*/_search", all); !strings.Contains(fmt.Sprint(answer), "circuit_breaking_exception") {
+	status, answer := s.try(t, "POST", "/"+s.prefix+"-percentiles-*/_search", all)
+	if !strings.Contains(fmt.Sprint(answer), "circuit_breaking_exception") {
 		t.Fatalf("%d: Elasticsearch does not hold searches to the limit: %.300v", status, answer)
 	}
 	limit(fmt.Sprintf("%db", mostOfRequest))

@@ -332,7 +332,8 @@ func tails(logs []*logState) (all []*tail, _ error) {
 			if t.bins == nil || g != t.g {
 				t.g = g
 				if t.bins, err = totals.Counts(g); err != nil {
-					return nil, l.at(0, err.Error(), "give the JSON of this very run with --fio-json, or pass --no-restore")
+					return nil, l.at(0, err.Error(),
+						"give the JSON of this very run with --fio-json, or pass --no-restore")
 				}
 			}
 			l.dirs[d].owed = t

@@ -37,8 +37,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 
 func readCompareOptions(c *cli.Context) (o comparecmd.Options, err error) {
 	var bad errs.Faults
-	o.Logs, err = logOptions(c)
-	o.Logs, err = oneKind(c, o.Logs, err)
+	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
 	o.Format, err = oneOf(c, "format", "table", "markdown", "json")
 	bad.Add(err)

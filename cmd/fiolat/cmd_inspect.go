@@ -24,8 +24,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 
 func readInspectOptions(c *cli.Context) (o inspect.Options, err error) {
 	var bad errs.Faults
-	o.Logs, err = logOptions(c)
-	o.Logs, err = oneKind(c, o.Logs, err)
+	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
 	o.Format, err = oneOf(c, "format", "table", "json")
 	bad.Add(err)

@@ -112,8 +112,9 @@ func outputFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"}
 }
 
-// oneKind is what logOptions returned, where --kind is one kind.
-func oneKind(c *cli.Context, o command.Logs, err error) (command.Logs, error) {
+// oneKindOptions is logOptions for commands that take a single kind of latency.
+func oneKindOptions(c *cli.Context) (command.Logs, error) {
+	o, err := logOptions(c)
 	if err == nil && len(o.Kinds.List) > 1 {
 		return o, errs.Usagef("--kind %q: fiolat %s takes one kind", c.String("kind"), c.Command.Name)
 	}

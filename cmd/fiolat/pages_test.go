@@ -145,14 +145,7 @@ type pageWorld struct {
 
 func newPageWorld(t *testing.T) *pageWorld {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	logs, err := filepath.Abs(real)
-	if err != nil {
-		t.Fatal(err)
-	}
+	self, logs := programAndLogs(t)
 	w := &pageWorld{dir: t.TempDir()}
 	for name, target := range map[string]string{
 		"testdata/fio": logs, "logs": "randrw", "baseline": "randrw",

@@ -15,18 +15,24 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands print into testdata/script")
 
-// TestScripts runs whole commands as a shell does and compares what they print, their exit
-// codes and their files. Each script finds fio's logs of testdata/fio in fio, and a few more
-// in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
-func TestScripts(t *testing.T) {
+// programAndLogs returns the absolute paths of the program, which is this test, and of fio's logs.
+func programAndLogs(t *testing.T) (self, logs string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs, err := filepath.Abs(real)
-	if err != nil {
+	if logs, err = filepath.Abs(real); err != nil {
 		t.Fatal(err)
 	}
+	return self, logs
+}
+
+// TestScripts runs whole commands as a shell does and compares what they print, their exit
+// codes and their files. Each script finds fio's logs of testdata/fio in fio, and a few more
+// in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
+func TestScripts(t *testing.T) {
+	self, logs := programAndLogs(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,

@@ -179,18 +179,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reset(w)
 		return
 	}
-	// What goes to the server does not depend on whether the client is still there.
-	up, err := http.NewRequestWithContext(
-		context.WithoutCancel(r.Context()),
-		r.Method,
-		p.to+r.URL.RequestURI(),
-		bytes.NewReader(body),
-	)
-	if err != nil {
-		panic(err)
-	}
-	up.Header = r.Header.Clone()
-	up.Header.Del("Accept-Encoding") // the reply is looked into
+	up := p.request(r, body)
 	if b.cut {
 		up.Body, up.ContentLength = io.NopCloser(io.MultiReader(bytes.NewReader(body), cutter{})), r.ContentLength
 	} else {
@@ -224,6 +213,23 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(res.StatusCode)
 	w.Write(reply)
+}
+
+// request is a client's request for the server. It goes on when the client is gone, and asks for a
+// reply that is not compressed.
+func (p *proxy) request(r *http.Request, body []byte) *http.Request {
+	up, err := http.NewRequestWithContext(
+		context.WithoutCancel(r.Context()),
+		r.Method,
+		p.to+r.URL.RequestURI(),
+		bytes.NewReader(body),
+	)
+	if err != nil {
+		panic(err)
+	}
+	up.Header = r.Header.Clone()
+	up.Header.Del("Accept-Encoding")
+	return up
 }
 
 // reset ends a client's connection as a crashed machine does.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,18 +53,7 @@ func (p *proxy) wrecked(w http.ResponseWriter, r *http.Request, k *wreck) {
 		a.header = a.header.Clone()
 	} else {
 		strikes = k.lie == nil
-		up, err := http.NewRequestWithContext(
-			context.WithoutCancel(r.Context()),
-			r.Method,
-			p.to+r.URL.RequestURI(),
-			bytes.NewReader(body),
-		)
-		if err != nil {
-			panic(err)
-		}
-		up.Header = r.Header.Clone()
-		up.Header.Del("Accept-Encoding")
-		res, err := p.up.RoundTrip(up)
+		res, err := p.up.RoundTrip(p.request(r, body))
 		if err != nil {
 			reset(w)
 			return
