@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -53,6 +54,9 @@ func TestFullOutput(t *testing.T) {
 // TestHangup: SIGHUP ends a command as SIGTERM does, unless it was ignored at the start.
 func TestHangup(t *testing.T) {
 	t.Parallel()
+	hangup := make(chan os.Signal, 1) // a signal that is handled is not ignored in children, though these tests may be
+	signal.Notify(hangup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangup) })
 	for _, tc := range []struct {
 		name string
 		trap string

@@ -119,7 +119,7 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = usage
-		c.Flags = append(c.Flags, logFormatFlag)
+		c.Flags = append(c.Flags, logFormatFlag())
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
 			do(func() error { return action(ctx) })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -199,6 +200,9 @@ func (w *pageWorld) run(t *testing.T, c pageCommand) {
 		t.Errorf("%s: %s: exit %d, want %d\n%s\nIf it cannot run here, put <!-- not run: REASON --> before its block.",
 			c.at, c.text, code, c.exits, out)
 		return
+	}
+	if strings.Contains(c.text, "--sla") && code == exitOK && !bytes.Contains(bytes.ToLower(out), []byte("sla")) {
+		t.Errorf("%s: %s: no verdict in\n%s", c.at, c.text, out)
 	}
 	text = strings.TrimRight(string(out), "\n")
 	if w.prefix != "" {

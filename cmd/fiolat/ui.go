@@ -7,9 +7,11 @@ import (
 	"fiolat/internal/ui"
 )
 
-var logFormatFlag = &cli.StringFlag{
-	Name: "log-format", Value: "text", EnvVars: []string{"FIOLAT_LOG_FORMAT"},
-	Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json",
+func logFormatFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "log-format", Value: "text", EnvVars: []string{"FIOLAT_LOG_FORMAT"},
+		Usage: "`FORMAT` of progress, warnings and the account on standard error: text or json",
+	}
 }
 
 // configure reads what all commands have.
