@@ -339,8 +339,8 @@ func canonical(v any) string {
 //
 // The index of runs is made here because an ingest with no more than its own privileges sees
 // from it, and from nothing else, that the templates are there; it must not make one itself,
-// for without templates that would have guessed fields. The others are made because Kibana
-// knows a field only from an index: without one its charts show an error.
+// for without templates that would have guessed fields. The others are made because Kibana's
+// data views have all of their fields only from an index.
 func (c *Client) setupIndices(ctx context.Context, o SetupOptions, r *SetupReport) error {
 	prefix := o.Prefix
 	var all []string
@@ -384,7 +384,7 @@ func (c *Client) setupIndices(ctx context.Context, o SetupOptions, r *SetupRepor
 		case errors.As(err, &no) && no.Status == http.StatusForbidden && kind == KindRun:
 			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", name, err)
 		case errors.As(err, &no) && no.Status == http.StatusForbidden:
-			r.warn("charts of %s show errors in Kibana as long as there is no such index: %v", Pattern(prefix, kind), err)
+			r.warn("Kibana lacks most fields of %s until there is such an index: %v", Pattern(prefix, kind), err)
 		default:
 			return err
 		}

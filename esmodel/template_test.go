@@ -97,7 +97,8 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 		Match: func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
 		}})
-	if r := setup(1); strings.Count(strings.Join(r.Warnings, "\n"), "show errors in Kibana as long as there is no such index") != 4 {
+	r := setup(1)
+	if strings.Count(strings.Join(r.Warnings, "\n"), "until there is such an index") != 4 {
 		t.Errorf("%+v", r)
 	}
 	s.Heal()

@@ -304,6 +304,11 @@ func Bundle(prefix string) []Object {
 	}
 
 	tag := object(typeTag, id("tag"), tagAttributes{prefix, "Objects made by fiolat", "#54B399"})
+	for _, d := range boards {
+		for _, c := range d.controls {
+			c.view.use(c.field, "string")
+		}
+	}
 	all := []Object{tag}
 	for _, v := range []*view{runs, histograms, percentiles, ofRun, events, probes} {
 		all = append(all, v.object())

@@ -178,6 +178,34 @@ var clientChecks = []bundleCheck{
 			}
 		}
 	}},
+	{"fields without an index", func(b *parsed) {
+		none := func(string) map[string]string { return nil }
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			if p.Object.Type == typeLens {
+				now := time.Now()
+				st := b.space.Open(d, now.Add(-time.Hour), now)
+				if _, err := b.space.Lens(p.Object, st, none, time.Minute); err != nil {
+					b.fault(nil, "%s: %v", p.Object.ID, err)
+				}
+			}
+		})
+		for _, d := range b.space.Of(typeDashboard) {
+			for _, c := range b.space.Controls(d) {
+				if !kibanatest.CanChoose(kibanatest.FieldsOf(c.View, none)[c.Field]) {
+					b.fault(nil, "%s: no %s to choose", d.ID, c.Field)
+				}
+			}
+		}
+		for _, v := range b.space.Of(typeDataView) {
+			kind, _ := kindOfPattern(kibanatest.Pattern(v))
+			for field, typ := range kibanatest.FieldsOf(v, none) {
+				is := esType(kind, field)
+				if typ != is && (typ != "double" || is != "long") { // both are numbers to Kibana
+					b.fault(nil, "%s: %s is saved as %s, and is %q", v.ID, field, typ, is)
+				}
+			}
+		}
+	}},
 	{"controls reach panels", func(b *parsed) {
 		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
 			for _, r := range b.requests(p.Object) {

@@ -1,5 +1,10 @@
 package kibana
 
+import (
+	"maps"
+	"slices"
+)
+
 // view is a data view of the bundle.
 type view struct {
 	id      string
@@ -8,6 +13,40 @@ type view struct {
 	time    bool
 	formats map[string]fieldFormat
 	labels  map[string]string
+	used    map[string]string // by field of a chart or a control: string, number or date
+}
+
+// use notes that a chart or a control needs a field of a type of Kibana's.
+func (v *view) use(field, typ string) {
+	if v.used == nil {
+		v.used = map[string]string{}
+	}
+	v.used[field] = typ
+}
+
+// savedField is a field that is saved with a data view. Kibana reads a data view's fields from its indices, and
+// falls back on the saved ones while there is no index and AllowNoIndex is set: without them Lens would show an
+// error in place of "No results found".
+type savedField struct {
+	Name         string   `json:"name"`
+	Type         string   `json:"type"`
+	ESTypes      []string `json:"esTypes"`
+	Searchable   bool     `json:"searchable"`
+	Aggregatable bool     `json:"aggregatable"`
+	DocValues    bool     `json:"readFromDocValues"`
+}
+
+// esTypes are types of Elasticsearch's that Kibana takes for its own.
+var esTypes = map[string]string{"string": "keyword", "number": "double", "date": "date"}
+
+// savedFields are those in use and the time, by which the last value is found.
+func (v *view) savedFields() (out []savedField) {
+	v.use(timeField, "date")
+	for _, name := range slices.Sorted(maps.Keys(v.used)) {
+		typ := v.used[name]
+		out = append(out, savedField{name, typ, []string{esTypes[typ]}, true, true, true})
+	}
+	return out
 }
 
 // fieldFormat is how a field's numbers are printed.
@@ -32,7 +71,7 @@ type dataViewAttributes struct {
 	Name            string `json:"name"`
 	TimeFieldName   string `json:"timeFieldName,omitempty"`
 	AllowNoIndex    bool   `json:"allowNoIndex"` // no error before the first run
-	Fields          string `json:"fields"`
+	Fields          text   `json:"fields"`
 	SourceFilters   string `json:"sourceFilters"`
 	TypeMeta        string `json:"typeMeta"`
 	FieldAttrs      text   `json:"fieldAttrs"`
@@ -51,7 +90,7 @@ func (v *view) object() Object {
 	}
 	a := dataViewAttributes{
 		Title: v.pattern, Name: v.name, AllowNoIndex: true,
-		Fields: "[]", SourceFilters: "[]", TypeMeta: "{}", RuntimeFieldMap: "{}",
+		Fields: text{v.savedFields()}, SourceFilters: "[]", TypeMeta: "{}", RuntimeFieldMap: "{}",
 		FieldAttrs: text{attrs}, FieldFormatMap: text{formats},
 	}
 	if v.time {

@@ -76,9 +76,12 @@ func date(id, op, field, label string) column {
 	return column{id: id, Label: label, Custom: true, DataType: "date", Operation: op, Field: field, Scale: "ratio", Params: struct{}{}}
 }
 
+// allRecords is Lens's name for the documents themselves.
+const allRecords = "___records___"
+
 // records counts documents.
 func records(id, label string) column {
-	c := metric(id, "count", "___records___", label, wholeFormat)
+	c := metric(id, "count", allRecords, label, wholeFormat)
 	c.Params = struct {
 		EmptyAsNull bool `json:"emptyAsNull"`
 	}{true}
@@ -207,6 +210,9 @@ func lens(id, title, description, kind, q string, l layer, visualization any) Ob
 	for _, c := range l.columns {
 		st.ColumnOrder = append(st.ColumnOrder, c.id)
 		st.Columns[c.id] = c
+		if c.Field != "" && c.Field != allRecords {
+			l.view.use(c.Field, c.DataType)
+		}
 	}
 	s := lensState{Visualization: visualization, Query: kql(q), Filters: []any{}, InternalReferences: []any{}}
 	s.DatasourceStates.FormBased.Layers = map[string]layerState{l.id: st}

@@ -35,8 +35,8 @@ func (s *Space) Lens(o *Object, st State, fields Fields, auto time.Duration) (*L
 	if view == nil {
 		return nil, fmt.Errorf("layer %s has no data view: it is dropped", id)
 	}
-	l := &lensLayer{p: &LensPanel{Names: map[string]string{}, columns: Obj(layers, id, "columns")}, fields: fields(Pattern(view)), st: st, auto: auto}
-	p := l.p
+	p := &LensPanel{Names: map[string]string{}, columns: Obj(layers, id, "columns")}
+	l := &lensLayer{p: p, fields: FieldsOf(view, fields), st: st, auto: auto}
 	for i, c := range List(layers, id, "columnOrder") {
 		p.Names[c.(string)] = fmt.Sprint(i)
 		if At(p.columns, c.(string), "isBucketed") == true {
@@ -185,6 +185,9 @@ func (l *lensLayer) metric(c string) (string, M, error) {
 			return "", nil, fmt.Errorf("field %q is of the wrong type", field)
 		}
 		sort := Str(col, "params", "sortField")
+		if l.fields[sort] != "date" {
+			return "", nil, fmt.Errorf("field %q was not found", sort)
+		}
 		agg = M{"top_metrics": M{"metrics": M{"field": field}, "size": 1, "sort": M{sort: "desc"}}}
 		if At(col, "params", "showArrayValues") == true {
 			agg = M{"top_hits": M{"_source": []string{field}, "size": 1, "sort": M{sort: M{"order": "desc"}}}}

@@ -337,6 +337,29 @@ func TestKQL(t *testing.T) {
 	}
 }
 
+// data_views.ts: refreshFieldSpecMap.
+func TestFieldsOf(t *testing.T) {
+	saved := `[{"name":"a","esTypes":["keyword"],"aggregatable":true},` +
+		`{"name":"b","esTypes":["text"],"aggregatable":false}]`
+	for _, tt := range []struct {
+		name  string
+		allow bool
+		found map[string]string
+		want  string
+	}{
+		{"no index", true, nil, "map[a:keyword]"},
+		{"an index without a mapping", true, map[string]string{"_id": "_id", "_index": "_index"}, "map[a:keyword]"},
+		{"an index", true, map[string]string{"_id": "_id", "c": "date"}, "map[_id:_id c:date]"},
+		{"no index, which is an error", false, nil, "map[]"},
+	} {
+		v := &Object{Attributes: M{"title": "i", "allowNoIndex": tt.allow, "fields": saved}}
+		got := FieldsOf(v, func(string) map[string]string { return tt.found })
+		if fmt.Sprint(got) != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestCanChoose(t *testing.T) {
 	for typ, want := range map[string]bool{"keyword": true, "boolean": true, "flattened": false, "histogram": false,
 		"double": false, "": false} {

@@ -243,6 +243,24 @@ func Pattern(view *Object) string { return Str(view.Attributes, "title") }
 // (src/plugins/data_views/server/fetcher/lib/es_api.ts: _field_caps with allow_no_indices).
 type Fields func(pattern string) map[string]string
 
+// FieldsOf are the types of a data view's fields: those of its indices, or those saved with it while no index has
+// a field and the data view allows that (src/plugins/data_views/common/data_views/data_views.ts:
+// refreshFieldSpecMap, whose "more than 5" are the fields that Kibana adds to those of any index).
+func FieldsOf(view *Object, fields Fields) map[string]string {
+	found := fields(Pattern(view))
+	mapped := slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(name string) bool { return name[0] != '_' })
+	if mapped || At(view.Attributes, "allowNoIndex") != true {
+		return found
+	}
+	saved := map[string]string{}
+	for _, f := range List(view.Attributes, "fields") {
+		if types := List(f, "esTypes"); At(f, "aggregatable") == true && len(types) > 0 {
+			saved[Str(f, "name")], _ = types[0].(string)
+		}
+	}
+	return saved
+}
+
 // Request is a search. Kibana sends each with ignore_unavailable, so that a missing index is an empty answer
 // (src/plugins/data/server/search/strategies/es_search/request_utils.ts).
 type Request struct {
