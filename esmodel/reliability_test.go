@@ -154,7 +154,9 @@ func TestInterruptedRunIsPartialWhileRequestsHang(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := sink.Close(t.Context(), stop); !errors.Is(err, stop) {
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	interrupt(stop)
+	if err := sink.Close(ctx, stop); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 	if got := runStatus(t, s); got != "partial" || sink.Status() != StatusPartial {

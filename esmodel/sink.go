@@ -11,8 +11,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// DrainTime is how long a Sink that is closed early goes on sending what it holds
-// before it spools the rest.
+// DrainTime is how long a Sink that is interrupted goes on sending what it holds before it
+// spools the rest.
 const DrainTime = 5 * time.Second
 
 // SinkOptions say how a Sink works.
@@ -271,17 +271,17 @@ func (s *Sink) documents(whole bool) *Documents {
 }
 
 // Close ends the Sink and its writer. err is what the pipeline returned: unless the
-// run came to its End, the document of the run becomes partial, and what is not
-// acknowledged within DrainTime is spooled, also if ctx has ended. It returns err,
-// with what went wrong in closing.
+// run came to its End, the document of the run becomes partial. Once ctx has ended, what
+// is not acknowledged within DrainTime is spooled. It returns err, with what went wrong in
+// closing.
 func (s *Sink) Close(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTime)
+	// Leave a second for the document of the run.
+	sending, stop := endLater(ctx, DrainTime-time.Second)
+	defer stop()
+	ctx, cancel := endLater(ctx, DrainTime)
 	defer cancel()
 	if s.begun && !s.ended {
-		// Leave a second for the document of the run. What matters is err.
-		drain, stop := context.WithTimeout(ctx, DrainTime-time.Second)
-		_ = s.w.Flush(drain)
-		stop()
+		_ = s.w.Flush(sending) // what matters is err
 		s.partial(ctx)
 	}
 	complete := s.ended && s.err == nil
@@ -311,3 +311,10 @@ func (s *Sink) Report() Report {
 
 // Status is what the document of the run says; "" if it was not stored.
 func (s *Sink) Status() Status { return s.status }
+
+// endLater returns a context that ends so much later than ctx.
+func endLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return later, func() { stop(); cancel() }
+}
