@@ -119,7 +119,7 @@ func byChance(in *Input, a, b *Source) bool {
 
 // accounts tells whether fio's JSON knows a job that writes logs of that name.
 func (in *Input) accounts(n Name) bool {
-	return slices.ContainsFunc(in.Metas, func(m *Meta) bool { return m.hasPrefix(n) })
+	return slices.ContainsFunc(in.Metas, func(m *Meta) bool { return hasPrefix(m, n) })
 }
 
 // byLink is logs with symbolic links last, so that a log keeps its real name.

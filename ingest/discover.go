@@ -125,11 +125,11 @@ func ParseName(base string) (Name, bool) {
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
 	if n.Hist = m[2] == "clat_hist"; !n.Hist {
-		n.Kind = Kind(slices.Index(kindNames[:], m[2]))
+		n.Kind, _ = ParseKind(m[2])
 	}
 	if m[3] != "" {
 		job, err := strconv.Atoi(m[3])
-		if err != nil || job > maxThreads {
+		if err != nil || job > MaxThreads {
 			return Name{}, false
 		}
 		n.Job = job
@@ -546,7 +546,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 		for _, run := range list {
 			for _, l := range run.Logs {
 				name := [2]string{l.Host, uncompressed(l.Base)}
-				wrote := slices.ContainsFunc(metas[dir], func(m *Meta) bool { return m.hasPrefix(l.Name) })
+				wrote := slices.ContainsFunc(metas[dir], func(m *Meta) bool { return hasPrefix(m, l.Name) })
 				whole = whole && wrote && !names[name]
 				names[name] = true
 			}
@@ -600,7 +600,7 @@ func (in *Input) areAll(m *Meta) bool {
 		if !l.Name.like(first) {
 			continue
 		}
-		if !m.hasPrefix(l.Name) || l.Host != "" && !m.hasHost(l.Host) {
+		if !hasPrefix(m, l.Name) || l.Host != "" && !hasHost(m, l.Host) {
 			return false
 		}
 		threads[fmt.Sprint(l.Host, "\x00", l.Name.Job)] = true
@@ -614,7 +614,7 @@ func (in *Input) areAll(m *Meta) bool {
 func (d *discovery) wroteElsewhere(m *Meta, up string, entries []os.DirEntry, dir string) bool {
 	wrote := func(e os.DirEntry) bool {
 		name, ok := ParseName(e.Name())
-		return ok && m.hasPrefix(name)
+		return ok && hasPrefix(m, name)
 	}
 	for _, e := range entries {
 		if wrote(e) {
@@ -856,7 +856,7 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	switch {
 	case IsMeta(text):
 		return jsonFile, nil
-	case isJobFile(text):
+	case IsJobFile(text):
 		return jobFile, nil
 	}
 	return otherFile, nil

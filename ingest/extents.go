@@ -2,15 +2,8 @@ package ingest
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"math"
-	"os"
-	"slices"
-
-	"fiolat/internal/fiohist"
 )
 
 // Extent is the part of a log that one thread wrote. With per_job_logs=0 fio appends the
@@ -23,6 +16,9 @@ type Extent struct {
 	// unpacked file.
 	After, Offset, Size int64
 }
+
+// maxExtents is more threads than any fio starts.
+const maxExtents = 1 << 20
 
 // Read gives the bytes of the extent out of r, which reads the unpacked file.
 func (e *Extent) Read(r io.Reader) io.Reader {
@@ -49,9 +45,9 @@ func (e *extentReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extents finds the extents of a log. One that cannot be read has a single one: what is
+// Extents finds the extents of a log. One that cannot be read has a single one: what is
 // wrong with it is said when it is read for good.
-func extents(r io.Reader) []Extent {
+func Extents(r io.Reader) []Extent {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	all := []Extent{{N: 1}}
 	last, line := uint64(0), int64(0)
@@ -73,286 +69,8 @@ func extents(r io.Reader) []Extent {
 		switch {
 		case errors.Is(err, io.EOF):
 			return all
-		case err != nil && !errors.Is(err, bufio.ErrBufferFull), len(all) > maxThreads:
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull), len(all) > maxExtents:
 			return []Extent{{N: 1}}
 		}
 	}
-}
-
-// split gives each thread's part of the logs without a thread number a Log of its own.
-func (m *matcher) split() {
-	for _, s := range m.in.Logs {
-		parts := []*Source{s}
-		if _, named := ParseName(s.Base); named && s.Name.Job == 0 && s.Path != stdin {
-			if info, err := os.Stat(s.Path); err == nil && info.Mode().IsRegular() {
-				parts = m.parts(s)
-			}
-		}
-		for _, part := range parts {
-			m.logs = append(m.logs, &Log{Source: part, Host: part.Host, Members: 1})
-		}
-	}
-}
-
-func (m *matcher) parts(s *Source) (parts []*Source) {
-	r, err := Open(s.Path, nil)
-	if err != nil {
-		return []*Source{s}
-	}
-	defer r.Close()
-	found := extents(r)
-	if len(found) == 1 {
-		return []*Source{s}
-	}
-	for i := range found {
-		part := *s
-		part.Extent = &found[i]
-		parts = append(parts, &part)
-	}
-	return parts
-}
-
-// sums are the I/Os of a log by direction and bucket: as logged, and with the damage of
-// fio --client undone, which leaves the last two records.
-type sums struct {
-	g                fiohist.Geometry
-	logged, repaired [Directions][]float64
-}
-
-func (l *Log) sums() (*sums, error) {
-	f, err := Open(l.Source.Path, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var src io.Reader = f
-	if l.Source.Extent != nil {
-		src = l.Source.Extent.Read(f)
-	}
-	opt := ReaderOptions{}
-	out := &sums{g: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
-	if !l.Source.Name.Hist {
-		if l.Meta != nil && Major(l.Meta.Version) == 2 {
-			out.g = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
-		}
-		opt.Single = &out.g
-	}
-	r := NewReader(src, l.Source.Path, opt)
-	defer r.Stop()
-	var before [Directions][2]Record
-	var records [Directions]int
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		if out.g, _ = r.Geometry(); out.logged[rec.Dir] == nil {
-			out.logged[rec.Dir] = make([]float64, out.g.Columns())
-		}
-		add(out.logged[rec.Dir], rec)
-		last := &before[rec.Dir]
-		last[0], last[1] = last[1], last[0]
-		last[1].Index = append(last[1].Index[:0], rec.Index...)
-		last[1].Count = append(last[1].Count[:0], rec.Count...)
-		records[rec.Dir]++
-	}
-	for d := range out.logged {
-		if out.repaired[d] = out.logged[d]; records[d] > 2 && l.Source.Name.Hist {
-			out.repaired[d] = make([]float64, out.g.Columns())
-			add(out.repaired[d], &before[d][0])
-			add(out.repaired[d], &before[d][1])
-		}
-	}
-	return out, nil
-}
-
-func add(to []float64, rec *Record) {
-	for i, b := range rec.Index {
-		to[b] += rec.Count[i]
-	}
-}
-
-// fits tells whether these I/Os can be all, or part, of what fio counted in an entry; all
-// says that the numbers are the same.
-func (s *sums) fits(e *Entry, kind Kind) (part, all bool) {
-	all = true
-	for d := range e.Dirs {
-		totals := &e.Dirs[d].Kind[kind]
-		bins, err := totals.Counts(s.g)
-		known := err == nil && len(totals.Bins) > 0
-		within := func(counts []float64) (bool, float64) {
-			sum, ok := 0.0, true
-			for b, n := range counts {
-				sum += n
-				ok = ok && (!known || n <= float64(bins[b]))
-			}
-			return ok && sum <= float64(totals.N), sum
-		}
-		logged, sum := within(s.logged[d])
-		repaired, _ := within(s.repaired[d])
-		if !logged && !repaired {
-			return false, false
-		}
-		all = all && sum == float64(totals.N)
-	}
-	return true, all
-}
-
-// appended finds the entries of logs without a thread number: each is of the entry whose
-// counts it fits. It reports whether all were found.
-func (m *matcher) appended(s *set, logs []*Log) bool {
-	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // at most, of an entry
-	if len(logs) <= len(s.entries) {
-		threads = slices.Repeat([]int{1}, len(s.entries))
-	}
-	if list, certain := partitions(s.meta, s.entries, len(logs)); certain {
-		threads = slices.Clone(list[0])
-	}
-	members := slices.Clone(threads)
-	kind := logs[0].Source.Name.Kind
-	of := slices.Repeat([]int{-1}, len(logs))
-	part, all := make([][]bool, len(logs)), make([][]bool, len(logs))
-	for i, l := range logs {
-		part[i], all[i] = make([]bool, len(s.entries)), make([]bool, len(s.entries))
-		sums, err := l.sums()
-		if err != nil {
-			return false
-		}
-		for k, e := range s.entries {
-			part[i][k], all[i][k] = sums.fits(e, kind)
-		}
-	}
-	for left := len(logs); left > 0; {
-		best, entry, ways := -1, -1, math.MaxInt
-		for i := range logs {
-			if of[i] >= 0 {
-				continue
-			}
-			fit := s.choices(part[i], threads)
-			if exact := s.choices(all[i], threads); len(exact) > 0 {
-				fit = exact
-			}
-			if len(fit) == 0 {
-				return false
-			}
-			n := len(fit)
-			if !slices.ContainsFunc(fit, func(k int) bool { return !alike(s.meta, s.entries[fit[0]], s.entries[k]) }) {
-				n = 1 // it does not matter which
-			}
-			if n < ways {
-				best, entry, ways = i, fit[0], n
-			}
-		}
-		if ways > 1 {
-			return false
-		}
-		of[best] = entry
-		threads[entry]--
-		left--
-	}
-	for i, l := range logs {
-		l.Entry, s.index[l] = s.entries[of[i]], of[i]
-		if l.Members = members[of[i]]; l.Members == math.MaxInt {
-			l.Members = 0
-			for _, k := range of {
-				if k == of[i] {
-					l.Members++
-				}
-			}
-		}
-	}
-	return true
-}
-
-// choices are the entries that fit and have a thread left.
-func (s *set) choices(fit []bool, threads []int) (out []int) {
-	for k := range s.entries {
-		if fit[k] && threads[k] > 0 {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-// alike says that it does not matter which of two entries a log is of: they are threads of
-// one job, which started together.
-func alike(m *Meta, a, b *Entry) bool {
-	n, _ := m.Option(a, "numjobs")
-	return a == b || a.JobName == b.JobName && a.GroupID == b.GroupID && a.Port == b.Port && n != "" && n != "1"
-}
-
-// appendedBy finds the sections of a job file that logs without a thread number are of.
-// Threads append their logs as they end, and so stage by stage.
-func (m *matcher) appendedBy(s *set, logs []*Log) {
-	var threads []*Section
-	for _, t := range s.job.Threads() {
-		if t.appends(logs[0].Source.Name) {
-			threads = append(threads, t)
-		}
-	}
-	slices.SortStableFunc(threads, func(a, b *Section) int { return cmp.Compare(a.Stage, b.Stage) })
-	for i, l := range logs {
-		var mine []*Section // that it can be of
-		if k, ok := s.index[l]; ok {
-			for n, t := range s.job.Threads() {
-				if s.of[n] == k {
-					mine = append(mine, t)
-				}
-			}
-		} else if len(threads) == len(logs) {
-			mine = slices.Clone(threads)
-			mine = slices.DeleteFunc(mine, func(t *Section) bool { return t.Stage != threads[i].Stage })
-		}
-		if len(mine) == 0 {
-			continue
-		}
-		l.like = mine[0]
-		if !slices.ContainsFunc(mine, func(t *Section) bool { return t != mine[0] }) {
-			l.Section = mine[0]
-		}
-		for _, name := range []string{"startdelay", "ramp_time", "wait_for"} {
-			if slices.ContainsFunc(mine, func(t *Section) bool { return t.Options[name] != mine[0].Options[name] }) {
-				l.like = l.Section
-			}
-		}
-	}
-}
-
-// appends tells whether the section's threads append their logs to one file of that name.
-func (s *Section) appends(n Name) bool {
-	v, ok := s.Options["per_job_logs"]
-	return ok && v == "0" && s.logs(n.Hist) && (s.prefix(n.Hist) == "" || s.prefix(n.Hist) == n.Prefix)
-}
-
-// refuseAppended refuses a log to which several threads appended theirs, if nothing tells
-// which is whose.
-func (m *matcher) refuseAppended(s *set, logs []*Log) {
-	for i, l := range logs {
-		l.Bad = &ParseError{File: l.Source.Path,
-			Msg: fmt.Sprintf("%d threads appended their logs to it (per_job_logs=0), as time runs backwards at "+
-				"line %d, and their counts do not tell which jobs of %s they are",
-				len(logs), logs[1].Source.Extent.After+1, Printable(s.meta.Path)),
-			Hint: "give the JSON of this very run with --fio-json, " +
-				"run fio again without per_job_logs=0, or pass --skip-bad"}
-		if i > 0 { // one error is enough
-			m.logs = slices.DeleteFunc(m.logs, func(o *Log) bool { return o == l })
-			s.logs = slices.DeleteFunc(s.logs, func(o *Log) bool { return o == l })
-		}
-	}
-}
-
-// tellAppended says what is not known of logs that several threads appended to one file.
-func (m *matcher) tellAppended(s *set, logs []*Log) {
-	if len(logs) < 2 || s.sure(logs) {
-		return
-	}
-	m.warn("%s: %d threads appended their logs to it (per_job_logs=0), and nothing says which is whose: they are "+
-		"taken to have started together; pass fio's JSON, or run without per_job_logs=0",
-		Printable(logs[0].Source.Path), len(logs))
-}
-
-func (s *set) sure(logs []*Log) bool {
-	return !slices.ContainsFunc(logs, func(l *Log) bool { return l.Entry == nil && l.Section == nil && l.like == nil })
 }

@@ -30,7 +30,7 @@ func TestExtents(t *testing.T) {
 			t.Parallel()
 			lines := int64(0)
 			var got []string
-			for i, e := range extents(strings.NewReader(tt.text)) {
+			for i, e := range Extents(strings.NewReader(tt.text)) {
 				if e.N != i+1 || e.After != lines {
 					t.Errorf("extent %d is numbered %d, after %d lines, want %d", i+1, e.N, e.After, lines)
 				}
@@ -58,7 +58,7 @@ func TestExtents(t *testing.T) {
 		})
 	}
 	failing := io.MultiReader(strings.NewReader("5, a\n1, b\n"), iotest.ErrReader(errors.New("broken")))
-	if got := extents(failing); len(got) != 1 {
+	if got := Extents(failing); len(got) != 1 {
 		t.Errorf("%d extents of a log that cannot be read, want it whole", len(got))
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // JobFile is a fio job file.
@@ -33,12 +35,17 @@ type Section struct {
 	Group, Stage int
 }
 
+// Options are fio job options by their name; a flag without a value is "".
+type Options map[string]string
+
 const (
 	maxInclude = 16       // files deep
 	maxJobSize = 16 << 20 // bytes, with all that it includes, as often as it does, and a copy of [global] for each section
 	maxJobLine = 1 << 20  // bytes
-	maxThreads = 1 << 20
 )
+
+// MaxThreads is more threads than any fio starts.
+const MaxThreads = 1 << 20
 
 // aliases are the options that matter here by their other names; fio's JSON has
 // the main ones.
@@ -52,7 +59,7 @@ func ParseJobFile(r io.Reader, path string) (*JobFile, error) {
 		return nil, err
 	}
 	p.finish()
-	if p.threads > maxThreads {
+	if p.threads > MaxThreads {
 		return nil, &ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", p.threads), Hint: "is this a fio job file?"}
 	}
 	if len(p.file.Sections) == 0 {
@@ -180,15 +187,15 @@ func (p *jobParser) finish() {
 	s.Options = p.current
 	s.NumJobs = 1
 	if n, err := strconv.Atoi(s.Options["numjobs"]); err == nil && n > 1 {
-		s.NumJobs = min(n, maxThreads+1)
+		s.NumJobs = min(n, MaxThreads+1)
 	}
 	if n := len(p.file.Sections); n > 0 {
 		last := p.file.Sections[n-1]
 		s.Group, s.Stage = last.Group, last.Stage
-		if s.flag("stonewall") {
+		if s.Flag("stonewall") {
 			s.Stage++
 		}
-		if s.flag("stonewall") || s.flag("new_group") {
+		if s.Flag("stonewall") || s.Flag("new_group") {
 			s.Group++
 		}
 	}
@@ -196,14 +203,14 @@ func (p *jobParser) finish() {
 	p.file.Sections = append(p.file.Sections, s)
 }
 
-// flag tells whether an option without a value is on.
-func (s *Section) flag(name string) bool {
+// Flag tells whether an option without a value is on.
+func (s *Section) Flag(name string) bool {
 	v, ok := s.Options[name]
-	return ok && on(v)
+	return ok && On(v)
 }
 
-// on is how fio reads the value of a flag: without one it is on.
-func on(v string) bool {
+// On is how fio reads the value of a flag: without one it is on.
+func On(v string) bool {
 	n, err := strconv.Atoi(v)
 	return err != nil || n != 0
 }
@@ -220,17 +227,17 @@ func (j *JobFile) Threads() []*Section {
 	return out
 }
 
-// entries is the index of the JSON entry of each thread, -1 for one without
+// Entries is the index of the JSON entry of each thread, -1 for one without
 // (stats=0), and the number of entries. With group_reporting a thread joins the
 // entry of the thread before it, if that is of the same group (fio's stat.c).
-func (j *JobFile) entries() (of []int, count int) {
+func (j *JobFile) Entries() (of []int, count int) {
 	group := -1
 	for _, s := range j.Threads() {
-		if v, ok := s.Options["stats"]; ok && !on(v) {
+		if v, ok := s.Options["stats"]; ok && !On(v) {
 			of = append(of, -1)
 			continue
 		}
-		if !s.flag("group_reporting") || s.Group != group {
+		if !s.Flag("group_reporting") || s.Group != group {
 			count++
 		}
 		group = s.Group
@@ -239,9 +246,9 @@ func (j *JobFile) entries() (of []int, count int) {
 	return of, count
 }
 
-// prefix is how the names of a section's logs begin, "" if it writes none of that
+// LogPrefix is how the names of a section's logs begin, "" if it writes none of that
 // sort or the name is known only when fio runs.
-func (s *Section) prefix(hist bool) string {
+func (s *Section) LogPrefix(hist bool) string {
 	option := "write_lat_log"
 	if hist {
 		option = "write_hist_log"
@@ -262,8 +269,8 @@ func (s *Section) prefix(hist bool) string {
 	return filepath.Base(v)
 }
 
-// logs tells whether the section writes logs of that sort.
-func (s *Section) logs(hist bool) bool {
+// WritesLogs tells whether the section writes logs of that sort.
+func (s *Section) WritesLogs(hist bool) bool {
 	option := "write_lat_log"
 	if hist {
 		option = "write_hist_log"
@@ -272,8 +279,8 @@ func (s *Section) logs(hist bool) bool {
 	return ok
 }
 
-// isJobFile tells by its content whether a file is a job file of a run with logs.
-func isJobFile(text []byte) bool {
+// IsJobFile tells by its content whether a file is a job file of a run with logs.
+func IsJobFile(text []byte) bool {
 	section, fio := false, false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
@@ -294,4 +301,42 @@ func isJobFile(text []byte) bool {
 		}
 	}
 	return fio
+}
+
+// ParseDuration reads a time option as fio does (parse.c), not as people might
+// mean it, because the job ran by fio's reading: the whole number at the start
+// counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms,
+// s, m, h and d; any other word, such as sec or min, means microseconds to fio
+// (measured with fio 3.33: startdelay=2min starts at once).
+func ParseDuration(s string) (time.Duration, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	if strings.ContainsAny(strings.TrimPrefix(text, "-"), ",:-") {
+		return 0, fmt.Errorf("%q is a range: fio picks a random time in it and does not say which", s)
+	}
+	digits, unit := strings.TrimPrefix(text, "+"), ""
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits, unit = digits[:end], digits[end:]
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time; fio wants a whole number with us, ms, s, m, h or d", s)
+	}
+	one := time.Microsecond
+	switch {
+	case unit == "" || unit[0] < 'a' || unit[0] > 'z', unit == "s":
+		one = time.Second
+	case strings.HasPrefix(unit, "us"):
+	case strings.HasPrefix(unit, "ms"):
+		one = time.Millisecond
+	case unit == "m":
+		one = time.Minute
+	case unit == "h":
+		one = time.Hour
+	case unit == "d":
+		one = 24 * time.Hour
+	}
+	if n > math.MaxInt64/int64(one) {
+		return 0, fmt.Errorf("%q is longer than 292 years", s)
+	}
+	return time.Duration(n) * one, nil
 }

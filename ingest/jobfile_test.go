@@ -22,7 +22,7 @@ func parseJobs(t *testing.T, text string) *JobFile {
 // threadsOf is one word per thread: section, group, stage, JSON entry.
 func threadsOf(j *JobFile) string {
 	var out []string
-	of, _ := j.entries()
+	of, _ := j.Entries()
 	for i, s := range j.Threads() {
 		out = append(out, fmt.Sprintf("%s/%d/%d/%d", s.Name, s.Group, s.Stage, of[i]))
 	}
@@ -61,7 +61,7 @@ func TestParseJobFile(t *testing.T) {
 	}
 	var got []section
 	for _, s := range j.Sections {
-		got = append(got, section{s.Name, s.Line, s.Options, s.prefix(true), s.prefix(false)})
+		got = append(got, section{s.Name, s.Line, s.Options, s.LogPrefix(true), s.LogPrefix(false)})
 	}
 	want := []section{
 		{"a b", 9, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "all", "group_reporting": ""}, "all", ""},

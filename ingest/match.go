@@ -38,6 +38,8 @@ type Log struct {
 	Bad *ParseError
 
 	like *Section // starts when this one does
+	// ends is when the last job of each document ended, from fio's own start: of all logs of a Match together.
+	ends map[*Meta]time.Duration
 }
 
 // Start is when a log's time 0 was.
@@ -66,7 +68,8 @@ func (l *Log) Option(name string) (string, bool) {
 // Match finds the document and the entry of each log, in the order of in.Logs, and
 // when it started. What it cannot tell it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
-	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*Entry]bool{}, unsure: map[*Meta]bool{}}
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*Entry]bool{}, unsure: map[*Meta]bool{},
+		ends: map[*Meta]time.Duration{}}
 	in.NoLog = nil
 	m.split()
 	m.documents()
@@ -112,6 +115,7 @@ type matcher struct {
 	warnings []string
 	logged   map[*Entry]bool // they have a log
 	unsure   map[*Meta]bool  // it is not known which entry some log is of
+	ends     map[*Meta]time.Duration
 }
 
 func (m *matcher) warn(format string, args ...any) {
@@ -139,19 +143,21 @@ func (m *matcher) documents() {
 		}
 		candidates := len(fit)
 		if l.Host != "" { // nor is another host's
-			fit = filtered(fit, func(d *Meta) bool { return d.hasHost(l.Host) || !slices.ContainsFunc(hosts, d.hasHost) })
+			fit = filtered(fit, func(d *Meta) bool {
+				return hasHost(d, l.Host) || !slices.ContainsFunc(hosts, func(h string) bool { return hasHost(d, h) })
+			})
 		}
 		if len(fit) > 1 {
 			fit = preferred(fit, func(d *Meta) bool { return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path) })
 			if l.Host != "" {
-				fit = preferred(fit, func(d *Meta) bool { return d.hasHost(l.Host) })
+				fit = preferred(fit, func(d *Meta) bool { return hasHost(d, l.Host) })
 			}
-			named := filtered(fit, func(d *Meta) bool { return d.hasPrefix(l.Source.Name) })
+			named := filtered(fit, func(d *Meta) bool { return hasPrefix(d, l.Source.Name) })
 			if len(named) == 0 {
-				named = filtered(fit, func(d *Meta) bool { return d.namedAfter(l.Source.Name.Prefix, l.Host) })
+				named = filtered(fit, func(d *Meta) bool { return namedAfter(d, l.Source.Name.Prefix, l.Host) })
 			}
 			if len(named) > 1 { // output.0 and output.1 of one job name
-				named = preferred(named, func(d *Meta) bool { return d.namedAfter(l.Source.Name.Prefix, l.Host) })
+				named = preferred(named, func(d *Meta) bool { return namedAfter(d, l.Source.Name.Prefix, l.Host) })
 			}
 			// A document that is nothing but the only one of the folder or host will
 			// do, but among several a wrong guess is worse than none.
@@ -223,7 +229,7 @@ func preferred(metas []*Meta, ok func(*Meta) bool) []*Meta {
 	return metas
 }
 
-func (m *Meta) hasHost(host string) bool {
+func hasHost(m *Meta, host string) bool {
 	s := stem(m.Path)
 	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host != "" && sameHost(e.Host, host) }) ||
 		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
@@ -246,12 +252,12 @@ func numeric(host string) bool {
 }
 
 // hasPrefix tells whether a job of the document writes logs that are named so.
-func (m *Meta) hasPrefix(n Name) bool {
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return m.writes(&e, n) })
+func hasPrefix(m *Meta, n Name) bool {
+	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return writes(m, &e, n) })
 }
 
 // writes tells whether a job writes logs that are named so.
-func (m *Meta) writes(e *Entry, n Name) bool {
+func writes(m *Meta, e *Entry, n Name) bool {
 	option := "write_lat_log"
 	if n.Hist {
 		option = "write_hist_log"
@@ -262,7 +268,7 @@ func (m *Meta) writes(e *Entry, n Name) bool {
 
 // namedAfter tells whether the document's file is named after the logs: CBT writes
 // output.0_clat_hist.1.log.HOST and output.0.HOST or json_output.0.HOST.
-func (m *Meta) namedAfter(prefix, host string) bool {
+func namedAfter(m *Meta, prefix, host string) bool {
 	s := stem(m.Path)
 	if host != "" {
 		s = strings.TrimSuffix(s, "."+host)
@@ -379,7 +385,7 @@ func (m *matcher) entries(s *set) {
 		for n, logs := range byThread {
 			if len(logs) > 1 { // of two runs, then; one may be the document's
 				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
-					return !s.meta.hasPrefix(l.Source.Name) && !s.meta.namedAfter(l.Source.Name.Prefix, l.Host)
+					return !hasPrefix(s.meta, l.Source.Name) && !namedAfter(s.meta, l.Source.Name.Prefix, l.Host)
 				}); len(its) == 1 {
 					byThread[n] = its
 				}
@@ -413,7 +419,7 @@ func (m *matcher) entries(s *set) {
 		return
 	}
 	if s.job != nil {
-		s.of, _ = s.job.entries()
+		s.of, _ = s.job.Entries()
 	} else if list, certain := partitions(s.meta, s.entries, s.threads); certain {
 		for i, n := range list[0] {
 			for range n {
@@ -467,7 +473,10 @@ func (m *matcher) oneServer(s *set) bool {
 	for _, l := range s.logs {
 		var of []string
 		for _, port := range ports {
-			if slices.ContainsFunc(s.entries, func(e *Entry) bool { return e.Port == port && s.meta.writes(e, l.Source.Name) }) {
+			if slices.ContainsFunc(s.entries, func(e *Entry) bool {
+				return e.Port == port && writes(s.meta, e,
+					l.Source.Name)
+			}) {
 				of = append(of, strconv.Itoa(port))
 			}
 		}
@@ -493,7 +502,7 @@ func (m *matcher) oneServer(s *set) bool {
 			}
 		}
 		for _, l := range s.logs {
-			if slices.ContainsFunc(part.entries, func(e *Entry) bool { return s.meta.writes(e, l.Source.Name) }) {
+			if slices.ContainsFunc(part.entries, func(e *Entry) bool { return writes(s.meta, e, l.Source.Name) }) {
 				part.logs = append(part.logs, l)
 			}
 		}
@@ -516,7 +525,7 @@ func (s *set) mayHave(o *Source) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Source.Name.Prefix == o.Name.Prefix }) ||
-		s.meta != nil && s.meta.hasPrefix(o.Name)
+		s.meta != nil && hasPrefix(s.meta, o.Name)
 }
 
 // incomplete names the entries that stand for threads without a log here. Where those
@@ -598,10 +607,10 @@ func (m *matcher) withoutLogs(sets []*set) {
 			}
 			prefix, _ := meta.Option(e, option)
 			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool {
-				return l.Meta == meta && meta.writes(e, l.Source.Name)
+				return l.Meta == meta && writes(meta, e, l.Source.Name)
 			})
 			exists := slices.ContainsFunc(m.in.siblings, func(o *Source) bool {
-				return o.Name.like(name) && meta.writes(e, o.Name) &&
+				return o.Name.like(name) && writes(meta, e, o.Name) &&
 					(o.Host == "" || e.Host == "" || sameHost(o.Host, e.Host))
 			})
 			if m.unsure[meta] || m.logged[e] || len(ios) == 0 || !wrote || exists {
@@ -646,14 +655,15 @@ func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool
 			return false
 		}
 		name := logs[0].Source.Name
-		if want := threads[n-1].prefix(name.Hist); !threads[n-1].logs(name.Hist) || want != "" && want != name.Prefix {
+		if want := threads[n-1].LogPrefix(name.Hist); !threads[n-1].WritesLogs(name.Hist) || want != "" &&
+			want != name.Prefix {
 			return false
 		}
 	}
 	hist := s.logs[0].Source.Name.Hist
 	for i, section := range threads {
-		if !section.logs(hist) || len(byThread[i+1]) > 0 ||
-			len(byThread[0]) > 0 && section.appends(byThread[0][0].Source.Name) {
+		if !section.WritesLogs(hist) || len(byThread[i+1]) > 0 ||
+			len(byThread[0]) > 0 && appends(section, byThread[0][0].Source.Name) {
 			continue
 		}
 		if !slices.ContainsFunc(siblings, func(o *Source) bool {
@@ -665,7 +675,7 @@ func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool
 	if len(s.entries) == 0 {
 		return true
 	}
-	of, count := j.entries()
+	of, count := j.Entries()
 	if count != len(s.entries) {
 		return false
 	}
@@ -704,7 +714,7 @@ func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain b
 		ones[i], low[i] = 1, 1
 		v, _ := m.Option(e, "numjobs")
 		numjobs[i] = 1
-		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= maxThreads {
+		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= MaxThreads {
 			numjobs[i] = k
 		}
 		if e.LongestMS <= 0 || e.RuntimeMS <= 0 {
@@ -712,14 +722,14 @@ func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain b
 			continue
 		}
 		r := float64(e.RuntimeMS) / float64(e.LongestMS)
-		k := min(math.Round(r), maxThreads)
+		k := min(math.Round(r), MaxThreads)
 		ratio[i] = max(int(k), 1)
 		if near := math.Abs(r-k) <= 0.02*k; near && k >= 2 {
 			several = true
 		} else if !near {
 			whole = false
 		}
-		low[i] = max(1, int(math.Ceil(min(r, maxThreads)-0.1*max(k, 1))))
+		low[i] = max(1, int(math.Ceil(min(r, MaxThreads)-0.1*max(k, 1))))
 	}
 	atLeast := func(p []int) bool {
 		for i := range p {

@@ -39,8 +39,6 @@ type Meta struct {
 	Cut       bool
 	// Warnings name numbers that cannot be and were not believed.
 	Warnings []string
-
-	latest time.Duration // Match: the end of the last job, from fio's own start
 }
 
 // Entry is one element of jobs or client_stats: a job, or with group_reporting
@@ -97,9 +95,6 @@ type Bin struct {
 	NS    int64
 	Count uint64
 }
-
-// Options are fio job options by their name; a flag without a value is "".
-type Options map[string]string
 
 // Option is the value of an option of entry e, from its own or from [global].
 func (m *Meta) Option(e *Entry, name string) (string, bool) {
@@ -425,8 +420,8 @@ func (m *Meta) unmix(e *Entry) {
 		rw, _ = m.Option(e, "readwrite")
 	}
 	rw, _, _ = strings.Cut(rw, ":")
-	if d := slices.Index(directionNames[:], strings.TrimPrefix(rw, "rand")); d >= 0 {
-		if verify, _ := m.Option(e, "verify"); d == int(Write) && verify != "" && verify != "0" {
+	if d, ok := ParseDirection(strings.TrimPrefix(rw, "rand")); ok {
+		if verify, _ := m.Option(e, "verify"); d == Write && verify != "" && verify != "0" {
 			return // which reads, too
 		}
 		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
@@ -457,7 +452,8 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 		case "job options":
 			err = s.options(func(_ string, o Options) { e.Options = merged(e.Options, o) })
 		case "read", "write", "trim":
-			err = s.direction(&e.Dirs[slices.Index(directionNames[:], key)], func(msg string) { errs = append(errs, key+" "+msg) })
+			d, _ := ParseDirection(key)
+			err = s.direction(&e.Dirs[d], func(msg string) { errs = append(errs, key+" "+msg) })
 			err = errors.Join(err, s.hold(200)) // for the message
 		case "mixed":
 			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
@@ -488,12 +484,12 @@ func (s *jsonScan) entry(m *Meta, client bool) error {
 func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 	return s.object(func(key string) (err error) {
 		name, fio3 := strings.CutSuffix(key, "_ns")
-		switch kind := slices.Index(kindNames[:], name); {
+		switch kind, latency := ParseKind(name); {
 		case key == "total_ios":
 			d.TotalIOs, _, err = s.count()
 		case key == "runtime":
 			d.RuntimeMS, err = s.integer()
-		case kind >= 0:
+		case latency:
 			var t Totals
 			if t, err = s.totals(fio3, func(msg string) { warn(key + ": " + msg) }); err == nil {
 				d.Kind[kind] = t
@@ -602,7 +598,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 }
 
 // mostBins is how many buckets the largest geometry has.
-const mostBins = maxColumns
+const mostBins = MaxColumns
 
 func (s *jsonScan) tooManyBins() error {
 	return &syntaxError{s.line, fmt.Sprintf("more than %d bins of one latency: fio has no more", mostBins)}
@@ -669,44 +665,6 @@ func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
 		out[i] += b.Count
 	}
 	return out, nil
-}
-
-// ParseDuration reads a time option as fio does (parse.c), not as people might
-// mean it, because the job ran by fio's reading: the whole number at the start
-// counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms,
-// s, m, h and d; any other word, such as sec or min, means microseconds to fio
-// (measured with fio 3.33: startdelay=2min starts at once).
-func ParseDuration(s string) (time.Duration, error) {
-	text := strings.ToLower(strings.TrimSpace(s))
-	if strings.ContainsAny(strings.TrimPrefix(text, "-"), ",:-") {
-		return 0, fmt.Errorf("%q is a range: fio picks a random time in it and does not say which", s)
-	}
-	digits, unit := strings.TrimPrefix(text, "+"), ""
-	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
-		digits, unit = digits[:end], digits[end:]
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a time; fio wants a whole number with us, ms, s, m, h or d", s)
-	}
-	one := time.Microsecond
-	switch {
-	case unit == "" || unit[0] < 'a' || unit[0] > 'z', unit == "s":
-		one = time.Second
-	case strings.HasPrefix(unit, "us"):
-	case strings.HasPrefix(unit, "ms"):
-		one = time.Millisecond
-	case unit == "m":
-		one = time.Minute
-	case unit == "h":
-		one = time.Hour
-	case unit == "d":
-		one = 24 * time.Hour
-	}
-	if n > math.MaxInt64/int64(one) {
-		return 0, fmt.Errorf("%q is longer than 292 years", s)
-	}
-	return time.Duration(n) * one, nil
 }
 
 // ParseVersion reads the numbers of "fio-3.33" or "fio-3.36-45-gabcdef".

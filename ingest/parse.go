@@ -34,8 +34,8 @@ func faultf(hint, format string, args ...any) *lineError {
 	return &lineError{msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
-// maxColumns is what the largest geometry has: 32 groups.
-const maxColumns = 32 * fiohist.PerGroup
+// MaxColumns is what the largest geometry has: 32 groups.
+const MaxColumns = 32 * fiohist.PerGroup
 
 // parseLine reads a line, without its end, into rec and returns the number of its
 // buckets: the careful way, for lines with odd spacing, for the first line and for
@@ -81,7 +81,7 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 				return 0, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", v)
 			}
 			rec.Dir = Direction(v)
-		case field == 2 || v == 0 || field-3 >= maxColumns:
+		case field == 2 || v == 0 || field-3 >= MaxColumns:
 		case v > MaxCount:
 			return 0, wrapped(line, field-3, v)
 		default:

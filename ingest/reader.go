@@ -76,7 +76,7 @@ type Reader struct {
 	rest           []byte // the same while it is parked
 
 	// pieces is src if that hands out what it decompressed; piece is what follows buf.
-	pieces *Stream
+	pieces unpacker
 	piece  []byte
 
 	err      error // what the input ended with, as the input said it
@@ -93,6 +93,13 @@ type Reader struct {
 
 	parsers int    // how many may parse ahead
 	ahead   *ahead // they do
+}
+
+// unpacker is an input that gives what it decompressed without a copy, if InPieces says so:
+// what Piece returns is overwritten by its next call.
+type unpacker interface {
+	InPieces() bool
+	Piece() ([]byte, error)
 }
 
 // NewReader reads a log that is a stream, decompressed. The name is for errors.
@@ -143,7 +150,7 @@ func (r *Reader) Reset(src io.Reader, name string) {
 
 func (r *Reader) from(src io.Reader) {
 	r.src = src
-	if s, ok := src.(*Stream); ok && s.InPieces() {
+	if s, ok := src.(unpacker); ok && s.InPieces() {
 		r.pieces = s
 	}
 }
@@ -177,7 +184,7 @@ func (r *Reader) setGeometry(g fiohist.Geometry) {
 // room makes rec large enough for so many columns.
 func (r *Reader) room(columns int) {
 	rec := &r.rec
-	columns += spare
+	columns += Spare
 	if cap(rec.Index) == 0 {
 		if used, ok := records.Get().(*Record); ok {
 			rec.Index, rec.Count = used.Index[:0], used.Count[:0]

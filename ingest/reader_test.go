@@ -197,8 +197,10 @@ func TestReader_RealLogs(t *testing.T) {
 // processor has.
 func scanners() map[string]func([]byte, *Record, int) int {
 	ways := map[string]func([]byte, *Record, int) int{}
-	for name, columns := range map[string]func([]byte, int, *Record, int) int{"scanColumns": scanColumns, "scanFast": scanFast} {
-		if name == "scanFast" && !hasBlocks {
+	for name, columns := range map[string]func([]byte, int, []uint16, []float64) (end, n int, sum uint64){
+		"Portable": Portable, "AVX2": AVX2,
+	} {
+		if name == "AVX2" && !HasAVX2 {
 			continue
 		}
 		ways[name] = func(b []byte, rec *Record, n int) int {
@@ -206,7 +208,12 @@ func scanners() map[string]func([]byte, *Record, int) int {
 			if !ok {
 				return 0
 			}
-			return columns(b, p, rec, n)
+			index, count := rec.Index[:n], rec.Count[:n]
+			end, n, sum := columns(b, p, index, count)
+			if end != 0 {
+				rec.Index, rec.Count, rec.IOs = index[:n], count[:n], sum
+			}
+			return end
 		}
 	}
 	return ways
@@ -214,7 +221,7 @@ func scanners() map[string]func([]byte, *Record, int) int {
 
 // newRecord has room for so many columns, not more.
 func newRecord(columns int) Record {
-	return Record{Index: make([]uint16, 0, columns+spare), Count: make([]float64, 0, columns+spare)}
+	return Record{Index: make([]uint16, 0, columns+Spare), Count: make([]float64, 0, columns+Spare)}
 }
 
 // line is a record of a log with 29 columns (log_hist_coarseness=6): short lines
@@ -562,11 +569,11 @@ func TestScanLine_Room(t *testing.T) {
 				for i := range index {
 					index[i], count[i] = 9999, -1
 				}
-				room := Record{Index: index[: 0 : n+spare], Count: count[: 0 : n+spare]}
+				room := Record{Index: index[: 0 : n+Spare], Count: count[: 0 : n+Spare]}
 				if used := scan(b[:len(text)+1+slack], &room, n); used != len(text)+1 || !(item{rec: room}).equal(item{rec: want}) {
 					t.Fatalf("%s: %q: took %d bytes: %v, want %v", way, text, used, item{rec: room}, item{rec: want})
 				}
-				for i := n + spare; i < len(index); i++ {
+				for i := n + Spare; i < len(index); i++ {
 					if index[i] != 9999 || count[i] != -1 {
 						t.Fatalf("%s: %d columns of %q: entry %d is written to", way, n, column, i)
 					}

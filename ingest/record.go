@@ -1,6 +1,9 @@
 package ingest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Direction is fio's data direction.
 type Direction uint8
@@ -23,6 +26,12 @@ func (d Direction) String() string {
 	return fmt.Sprintf("direction %d", uint8(d))
 }
 
+// ParseDirection is the direction of that name.
+func ParseDirection(name string) (Direction, bool) {
+	d := slices.Index(directionNames[:], name)
+	return Direction(max(d, 0)), d >= 0
+}
+
 // Kind is which of fio's latencies a log or a set of bins holds.
 type Kind uint8
 
@@ -38,6 +47,12 @@ var kindNames = [Kinds]string{"clat", "slat", "lat"}
 
 // String is the kind's name in fio: clat, slat or lat.
 func (k Kind) String() string { return kindNames[k] }
+
+// ParseKind is the kind of that name.
+func ParseKind(name string) (Kind, bool) {
+	k := slices.Index(kindNames[:], name)
+	return Kind(max(k, 0)), k >= 0
+}
 
 // Record is one line of a histogram log: what completed in one direction since
 // the previous record of that direction. Only buckets that are not 0 are held.
@@ -75,7 +90,7 @@ const (
 	// days of 100 million a second. What fio's known bad logs hold instead of counts
 	// lies above it: differences that wrapped around below 0 (close to 2^64) and
 	// pieces of memory (addresses, from 2^46 on). Sums of 2048 such counts fit 2^55.
-	MaxCount = 1<<44 - 1
+	MaxCount = Largest
 	// MaxTime is the largest stamp in ms that is believed: the year 2200.
 	MaxTime = 7258118400000
 )

@@ -56,7 +56,7 @@ func (m *matcher) starts(s *set) {
 	}
 	at, latest := schedule(jobs)
 	if s.meta != nil {
-		s.meta.latest = max(s.meta.latest, latest)
+		m.ends[s.meta] = max(m.ends[s.meta], latest)
 	}
 	for _, j := range jobs {
 		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool { return o.name == j.waits && o.run > 0 && !o.guess }) {
@@ -119,11 +119,11 @@ func (m *matcher) unlike(s *set) {
 				break
 			}
 		}
-		rest := time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second - e.longest()
+		rest := time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second - longest(e)
 		common := func(name string) (string, bool) { return s.meta.Option(nil, name) }
 		delay, ramp, _ := m.lead(s.meta.Path, common)
 		if apart == "" && len(s.entries) == 1 && rest-delay-ramp > longestStart {
-			apart = fmt.Sprintf("fio took %d s, and none of them more than %v", e.Elapsed, e.longest())
+			apart = fmt.Sprintf("fio took %d s, and none of them more than %v", e.Elapsed, longest(e))
 		}
 		if apart != "" {
 			m.warn("%s: job %q stands for %d threads of several jobs, whose starts it does not tell (%s):"+
@@ -183,7 +183,7 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 // overflow: a year.
 const maxLead = 366 * 24 * time.Hour
 
-func (e *Entry) longest() time.Duration {
+func longest(e *Entry) time.Duration {
 	return time.Duration(min(e.LongestMS, maxLead.Milliseconds())) * time.Millisecond
 }
 
@@ -208,11 +208,11 @@ func (m *matcher) sectionJobs(s *set) []job {
 		limited := err == nil && limit > 0
 		switch e := entry[section]; {
 		case e != nil && sections[e] == 1 || e != nil && !limited:
-			j.run = e.longest()
+			j.run = longest(e)
 		case e != nil:
-			j.run = min(limit, e.longest())
+			j.run = min(limit, longest(e))
 		case limited:
-			j.run, j.guess = min(limit, maxLead), !section.flag("time_based") // it may have ended by size
+			j.run, j.guess = min(limit, maxLead), !section.Flag("time_based") // it may have ended by size
 			if j.guess && section.Stage < last {
 				unknown = where
 			}
@@ -239,11 +239,11 @@ func (m *matcher) sectionJobs(s *set) []job {
 // entryJob is an entry as a job.
 func (m *matcher) entryJob(s *set, e *Entry) job {
 	option := func(name string) (string, bool) { return s.meta.Option(e, name) }
-	j := job{run: e.longest(), group: e.GroupID, name: e.JobName}
+	j := job{run: longest(e), group: e.GroupID, name: e.JobName}
 	j.waits, _ = option("wait_for")
 	j.delay, j.ramp, j.how = m.lead(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
 	v, ok := option("stonewall")
-	j.wall = ok && on(v)
+	j.wall = ok && On(v)
 	return j
 }
 
@@ -411,15 +411,16 @@ func WallClock(logs []*Log, m *Meta) (zeroMS int64, how string, ok bool) {
 	if m.ClientServer {
 		return m.TimestampMS, "timestamp in fio's JSON (start of fio --client)", true
 	}
-	latest := m.latest
+	var latest time.Duration
 	for _, l := range logs {
+		latest = max(latest, l.ends[m])
 		if l.Meta == m && l.Entry != nil {
-			latest = max(latest, l.Start.Offset+l.Entry.longest())
+			latest = max(latest, l.Start.Offset+longest(l.Entry))
 		}
 	}
 	if latest == 0 {
 		for i := range m.Entries {
-			latest = max(latest, m.Entries[i].longest())
+			latest = max(latest, longest(&m.Entries[i]))
 		}
 	}
 	return m.TimestampMS - latest.Milliseconds(), "time of the report in fio's JSON, less the time run", true
