@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -60,64 +59,5 @@ func TestExtents(t *testing.T) {
 	failing := io.MultiReader(strings.NewReader("5, a\n1, b\n"), iotest.ErrReader(errors.New("broken")))
 	if got := Extents(failing); len(got) != 1 {
 		t.Errorf("%d extents of a log that cannot be read, want it whole", len(got))
-	}
-}
-
-// TestAppended: the threads of a log without a thread number are given the entries of fio's
-// JSON that their counts fit; where several do, the log is refused.
-func TestAppended(t *testing.T) {
-	t.Parallel()
-	const a, b = "1, 70, 0, 4096\n2, 70, 0, 4096\n", "1, 90, 0, 4096\n4, 90, 0, 4096\n"
-	entry := func(job string, group, ns, n string) string {
-		return fmt.Sprintf(`{"jobname":%q,"groupid":%s,"job options":{"write_lat_log":"x"},
-			"read":{"runtime":4,"clat_ns":{"N":%s,"bins":{%q:%s}}}}`, job, group, n, ns, n)
-	}
-	fio := func(entries ...string) string {
-		return `{"fio version":"fio-3.36","global options":{"per_job_logs":"0"},"jobs":[` +
-			strings.Join(entries, ",") + "]}"
-	}
-	for _, tt := range []struct {
-		name, log, json string
-		want, warn, bad string
-	}{
-		{"by their counts", b + a, fio(entry("one", "0", "70", "2"), entry("two", "0", "90", "2")),
-			"x_clat.log#1 \"\" two two/1 0s fio's start\nx_clat.log#2 \"\" one one/1 0s fio's start", "", ""},
-		{"all of one group", a + a, fio(entry("one", "0", "70", "4")),
-			"x_clat.log#1 \"\" one one/2 0s fio's start\nx_clat.log#2 \"\" one one/2 0s fio's start", "", ""},
-		{"one of two, the other is missing", b, fio(entry("one", "0", "70", "2"), entry("two", "0", "90", "2")),
-			"x_clat.log \"\" two two/1 0s fio's start", `job "one" has no log here: its 2 reads are missing`, ""},
-		{"nothing tells", a + a, fio(entry("one", "0", "70", "2"), entry("two", "0", "70", "2")),
-			"", "", "2 threads appended their logs to it (per_job_logs=0), as time runs backwards at line 3"},
-		{"another run's", a + b, fio(entry("one", "0", "30", "2"), entry("two", "0", "30", "2")),
-			"", "", "and their counts do not tell which jobs of"},
-		{"without fio's JSON", a + b, "",
-			"x_clat.log#1 \"\" x - 0s taken to be fio's own start\n" +
-				"x_clat.log#2 \"\" x - 0s taken to be fio's own start",
-			"2 threads appended their logs to it (per_job_logs=0), and nothing says which is whose", ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			write(t, dir, "x_clat.log", tt.log)
-			if tt.json != "" {
-				write(t, dir, "fio.json", tt.json)
-			}
-			in := one(t, dir)
-			lines, warned := matched(t, in)
-			logs, _, err := Match(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if tt.bad != "" {
-				if len(logs) != 1 || logs[0].Bad == nil || !strings.Contains(logs[0].Bad.Error(), tt.bad) {
-					t.Errorf("%d logs, %v; want %q", len(logs), logs[0].Bad, tt.bad)
-				}
-				return
-			}
-			check(t, lines, tt.want)
-			if tt.warn == "" && warned != "" || !strings.Contains(warned, tt.warn) {
-				t.Errorf("warned %q, want %q", warned, tt.warn)
-			}
-		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func parseJobs(t *testing.T, text string) *JobFile {
@@ -143,4 +144,28 @@ func write(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"0": 0, "3": 3 * time.Second, " 10s ": 10 * time.Second, "+2": 2 * time.Second, "500ms": 500 * time.Millisecond,
+		"500msec": 500 * time.Millisecond,
+		"20us":    20 * time.Microsecond, "20usec": 20 * time.Microsecond, "2m": 2 * time.Minute, "1h": time.Hour,
+		"1D": 24 * time.Hour, "5S": 5 * time.Second,
+		"1.5": time.Second, "1.5s": time.Second, // fio stops at the point, before the suffix
+		"2min": 2 * time.Microsecond, "3sec": 3 * time.Microsecond, // measured with fio 3.33
+	} {
+		if got, err := ParseDuration(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "s", "-5", "1-3", "1,3", "00:01:00", "(1+2)", "99999999999999999999",
+		"9999999999999d", "nan"} {
+		if got, err := ParseDuration(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if _, err := ParseDuration("1-3"); !strings.Contains(err.Error(), "random") {
+		t.Error(err)
+	}
 }

@@ -493,27 +493,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-func TestParseDuration(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0": 0, "3": 3 * time.Second, " 10s ": 10 * time.Second, "+2": 2 * time.Second, "500ms": 500 * time.Millisecond, "500msec": 500 * time.Millisecond,
-		"20us": 20 * time.Microsecond, "20usec": 20 * time.Microsecond, "2m": 2 * time.Minute, "1h": time.Hour, "1D": 24 * time.Hour, "5S": 5 * time.Second,
-		"1.5": time.Second, "1.5s": time.Second, // fio stops at the point, before the suffix
-		"2min": 2 * time.Microsecond, "3sec": 3 * time.Microsecond, // measured with fio 3.33
-	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "s", "-5", "1-3", "1,3", "00:01:00", "(1+2)", "99999999999999999999", "9999999999999d", "nan"} {
-		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-	if _, err := ParseDuration("1-3"); !strings.Contains(err.Error(), "random") {
-		t.Error(err)
-	}
-}
-
 func TestParseVersion(t *testing.T) {
 	for text, want := range map[string][2]int{"fio-3.33": {3, 33}, "fio-2.1.10": {2, 1}, "fio-3.36-45-gabcdef": {3, 36}, "3.7": {3, 7}, "fio-3.1-dirty": {3, 1}} {
 		if major, minor, ok := ParseVersion(text); !ok || [2]int{major, minor} != want {

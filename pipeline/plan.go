@@ -264,7 +264,7 @@ func (p *Plan) dropBad(errs []error) error {
 
 func (p *Plan) readHeads(ctx context.Context) error {
 	all := len(p.logs)
-	errs, err := p.eachLog(ctx, func(l *logState) error {
+	failed, err := p.eachLog(ctx, func(l *logState) error {
 		if l.Bad != nil {
 			return l.Bad
 		}
@@ -287,7 +287,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.dropBad(errs); err != nil {
+	if err := p.dropBad(failed); err != nil {
 		return err
 	}
 	if len(p.logs) > 0 {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		defer client.Close()
 	}
 	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
-	var errs []error
+	var failed []error
 	for _, run := range runs {
 		if len(runs) > 1 {
 			u.Say("info", "run in %s:", ingest.Printable(run.Inputs[0].Root))
@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return context.Cause(ctx)
 		}
 		if err != nil { // one bad run must not keep the others from being seen
-			errs = append(errs, err)
+			failed = append(failed, err)
 		}
 		var trust *esmodel.TrustError
 		var no *esmodel.ForbiddenError
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			break // all others would hear the same
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(failed...)
 }
 
 // ingestRun takes one run from its logs to its last document, kind by kind, and where

@@ -44,10 +44,10 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	case "status":
 		return probeStatus(u, o.Dirs)
 	case "cleanup":
-		var errs []error
+		var failed []error
 		for _, dir := range o.Dirs {
 			foreign, err := probe.Cleanup(dir, o.Dir.Name)
-			errs = append(errs, err)
+			failed = append(failed, err)
 			if len(foreign) > 0 {
 				u.Warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir),
 					ingest.Printable(strings.Join(foreign, ", "))))
@@ -55,17 +55,17 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 				u.Say("info", "%s: removed", ingest.Printable(dir))
 			}
 		}
-		return errors.Join(errs...)
+		return errors.Join(failed...)
 	case "prepare":
-		var errs []error
+		var failed []error
 		for _, dir := range o.Dirs {
 			d, err := openProbe(ctx, u, dir, o.Dir)
 			if err == nil {
 				err = d.Close()
 			}
-			errs = append(errs, err)
+			failed = append(failed, err)
 		}
-		return errors.Join(errs...)
+		return errors.Join(failed...)
 	}
 	return run(ctx, u, &o)
 }
@@ -104,7 +104,7 @@ func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) 
 const statusWait = 10 * time.Second
 
 func probeStatus(u *ui.UI, dirs []string) error {
-	var errs []error
+	var failed []error
 	for _, dir := range dirs {
 		type answer struct {
 			all map[string]*probe.Status
@@ -117,7 +117,7 @@ func probeStatus(u *ui.UI, dirs []string) error {
 		}()
 		select {
 		case a := <-got:
-			errs = append(errs, a.err)
+			failed = append(failed, a.err)
 			for _, host := range slices.Sorted(maps.Keys(a.all)) {
 				fmt.Fprintf(u.Stdout, "%s, seen from %s: %s\n", ingest.Printable(dir), ingest.Printable(host),
 					a.all[host].Text(time.Now()))
@@ -127,7 +127,7 @@ func probeStatus(u *ui.UI, dirs []string) error {
 				ingest.Printable(dir), statusWait)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(failed...)
 }
 
 // probe probes until ctx ends, or --duration is over.
