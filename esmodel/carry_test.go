@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -134,10 +135,10 @@ func (of *tally) off() (all, ten float64) {
 // bucket's edge, ten documents in a row within three.
 func TestWholeCountsOfLogs(t *testing.T) {
 	folders, _ := filepath.Glob("../testdata/fio/*")
-	more, _ := filepath.Glob("../ingest/testdata/logs/*")
+	more, _ := filepath.Glob("../ingest/fiolog/testdata/logs/*")
 	tested := 0
 	for _, folder := range append(folders, more...) {
-		ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: ingest.Clat})
+		ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // ClaimError says that a run, or a part of it, belongs to another process: nothing
@@ -26,12 +26,12 @@ type ClaimError struct {
 }
 
 func (e *ClaimError) Error() string {
-	what := fmt.Sprintf("run %q", ingest.Printable(e.Run))
+	what := fmt.Sprintf("run %q", errs.Printable(e.Run))
 	if e.Part != "" {
-		what += fmt.Sprintf(", part %q", ingest.Printable(e.Part))
+		what += fmt.Sprintf(", part %q", errs.Printable(e.Part))
 	}
 	if e.Kind != "" {
-		what += ", " + ingest.Printable(e.Kind)
+		what += ", " + errs.Printable(e.Kind)
 	}
 	switch {
 	case e.Lost && e.Owner != nil:

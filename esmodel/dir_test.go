@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -184,7 +184,7 @@ func TestFileNames(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"a", "a.b", "a/b", "a%2Fb", "..", ".", "", "~", "a~2", strings.Repeat("x", 300), strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
 		for _, part := range []string{"", "b", "p/q", "slat"} {
-			for kind := range ingest.Kind(ingest.Kinds) {
+			for kind := range fiolog.Kind(fiolog.Kinds) {
 				tail := fileTail(&pipeline.Run{ID: id, Part: part, Kind: kind})
 				key := fmt.Sprintf("%q %q %v", id, part, kind)
 				if other, ok := seen[tail]; ok || strings.ContainsAny(tail, "/\\\x00 ") || len(tail) > 200 {

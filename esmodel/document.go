@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -191,7 +191,7 @@ func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte 
 // That of clat is made as before there were others.
 func RunDocID(run, part, kind string) string {
 	parts := []string{run, part}
-	if kind != ingest.Clat.String() {
+	if kind != fiolog.Clat.String() {
 		parts = append(parts, kind)
 	}
 	return hashID(hashParts("fiolat run 1", parts...))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 var (
@@ -30,7 +30,7 @@ type UsageError struct {
 	Hint string // what to do about it
 }
 
-func (e *UsageError) Error() string { return withHint(ingest.Printable(e.Msg), e.Hint) }
+func (e *UsageError) Error() string { return withHint(errs.Printable(e.Msg), e.Hint) }
 
 // UnavailableError says that Elasticsearch could not be reached, or did not take a
 // request, for as long as we were to wait.
@@ -77,7 +77,7 @@ func (e *ForbiddenError) Error() string {
 		b.WriteString("not allowed")
 	}
 	if e.Reason != "" {
-		fmt.Fprintf(&b, " (%d: %s)", e.Status, ingest.Printable(e.Reason))
+		fmt.Fprintf(&b, " (%d: %s)", e.Status, errs.Printable(e.Reason))
 	}
 	if e.Status == 401 {
 		b.WriteString("; check the user and the password, the API key or the service token")
@@ -101,7 +101,7 @@ type RefusedError struct {
 func (e *RefusedError) whole() bool { return e.request && e.Status != http.StatusRequestEntityTooLarge }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, ingest.Printable(e.Type), ingest.Printable(e.Reason))
+	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, errs.Printable(e.Type), errs.Printable(e.Reason))
 }
 
 // TrustError is a connection that must not be used: the certificate is not what was
@@ -119,7 +119,7 @@ func (e *TrustError) Error() string {
 	if e.Node != "" {
 		msg = e.Node + ": " + msg
 	}
-	return withHint(ingest.Printable(msg), e.Hint)
+	return withHint(errs.Printable(msg), e.Hint)
 }
 
 func (e *TrustError) Unwrap() error { return e.Err }
@@ -141,7 +141,7 @@ func outputError(path string, err error) error {
 }
 
 func (e *OutputError) Error() string {
-	return fmt.Sprintf("write %s: %v", ingest.Printable(e.Path), e.Err)
+	return fmt.Sprintf("write %s: %v", errs.Printable(e.Path), e.Err)
 }
 
 func (e *OutputError) Unwrap() error { return e.Err }

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -27,7 +27,7 @@ func fileTail(run *pipeline.Run) string {
 	if run.Part != "" {
 		tail += "." + fileWord(run.Part)
 	}
-	if run.Kind != ingest.Clat {
+	if run.Kind != fiolog.Clat {
 		tail += ".kind=" + run.Kind.String()
 	}
 	return tail

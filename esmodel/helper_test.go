@@ -11,6 +11,8 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -22,9 +24,10 @@ var at = time.Date(2026, 8, 31, 23, 59, 58, 0, time.UTC).UnixNano()
 
 // testRun is a run of two hosts whose names need care.
 func testRun() *pipeline.Run {
-	meta := &ingest.Meta{Version: "fio-3.36", Global: ingest.Options{"bs": "4k", "a.b": "1", "a": "2"},
-		Entries: []ingest.Entry{{JobName: "job \"1\"", Host: "alpha", StartMS: 1788220798123, RuntimeMS: 4000,
-			Options: ingest.Options{"rw": "randread", "exec\x00pre": "<b>\x1b[2J", "long": strings.Repeat("x", 9000)}}}}
+	meta := &fiojson.Document{Version: "fio-3.36", Global: jobfile.Options{"bs": "4k", "a.b": "1", "a": "2"},
+		Entries: []fiojson.Entry{{JobName: "job \"1\"", Host: "alpha", StartMS: 1788220798123, RuntimeMS: 4000,
+			Options: jobfile.Options{"rw": "randread", "exec\x00pre": "<b>\x1b[2J", "long": strings.Repeat("x",
+				9000)}}}}
 	log := func(host, job string) *pipeline.Log {
 		return &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Path: "/secret/place/" + job, Base: job, Size: 1234}, Host: host, Job: job},
 			Hash: "00ff", Geometry: fio3, Interval: time.Second}
@@ -35,7 +38,7 @@ func testRun() *pipeline.Run {
 		Percentiles: []float64{50, 99, 99.9},
 		Settings:    pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}, Offsets: map[string]time.Duration{"alpha": time.Second}},
 		Logs:        []*pipeline.Log{log("alpha", "job1"), log("beta", "job2")},
-		Metas:       []*ingest.Meta{meta},
+		Metas:       []*fiojson.Document{meta},
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // maxLine is the longest line that Load reads; Elasticsearch takes no request of
@@ -58,21 +58,24 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("%s:%d: %s; what fiolat writes is an action line, then its document", ingest.Printable(e.File), e.Line, ingest.Printable(e.Msg))
+	return fmt.Sprintf("%s:%d: %s; what fiolat writes is an action line, then its document", errs.Printable(e.File),
+		e.Line, errs.Printable(e.Msg))
 }
 
 // BusyError is a file that a running fiolat writes to, or loads.
 type BusyError struct{ File string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended", ingest.Printable(e.File))
+	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended",
+		errs.Printable(e.File))
 }
 
 // TornError says that files end in the middle of a document. The rest was loaded.
 type TornError struct{ At []string }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("%s: cut off in the middle of a document; all others were sent; run the ingest again for this one", ingest.Printable(strings.Join(e.At, ", ")))
+	return fmt.Sprintf("%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
+		"one", errs.Printable(strings.Join(e.At, ", ")))
 }
 
 // Load sends the documents of files again: spooled ones, refused ones, those of an
@@ -238,7 +241,8 @@ func (l *loader) claim(ctx context.Context) error {
 	for id, r := range l.runs {
 		m, err := meaningOf(r.doc)
 		if err != nil || m.Run.ID == "" || m.key().id() != id {
-			return fmt.Errorf("the document %s of a run is none of fiolat's: %w", ingest.Printable(id), errors.Join(errNoRun, err))
+			return fmt.Errorf("the document %s of a run is none of fiolat's: %w", errs.Printable(id),
+				errors.Join(errNoRun, err))
 		}
 		if l.held[m.key()] == nil {
 			l.held[m.key()] = map[string]bool{}

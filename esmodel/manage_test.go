@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // TestFindRun: an id comes before a name, and that before the start of an id; what several runs have is an error.
@@ -93,7 +93,7 @@ func TestManageRuns(t *testing.T) {
 	}
 
 	var usage *UsageError
-	var fault *ingest.ParseError
+	var fault *errs.ParseError
 	if _, err := FindRun(
 		t.Context(),
 		c,

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // otherTemplate makes indices of a pattern with run.id as text.
@@ -219,7 +219,7 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 			}
 			_, err := Load(t.Context(), c, files, LoadOptions{})
 			var mismatch *MismatchError
-			var fault *ingest.ParseError
+			var fault *errs.ParseError
 			if bad := errors.As(err, &mismatch) || errors.As(err, &fault); bad != tt.bad || err != nil && !tt.bad {
 				t.Errorf("%v", err)
 			}

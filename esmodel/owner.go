@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // Owner is the process that has claimed a run, as the document of the run names it.
@@ -24,7 +24,7 @@ type Owner struct {
 }
 
 func (o *Owner) String() string {
-	return fmt.Sprintf("fiolat on host %s, process %d", ingest.Printable(o.Host), o.PID)
+	return fmt.Sprintf("fiolat on host %s, process %d", errs.Printable(o.Host), o.PID)
 }
 
 // newOwner is this process, with an ID of its own.

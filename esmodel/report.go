@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // Counts says what became of documents: after Close,
@@ -56,8 +56,8 @@ type Refusal struct {
 }
 
 func (r Refusal) String() string {
-	return fmt.Sprintf("%s/%s: %d %s: %s", ingest.Printable(r.Index), ingest.Printable(r.ID), r.Status,
-		ingest.Printable(r.Type), ingest.Printable(r.Reason))
+	return fmt.Sprintf("%s/%s: %d %s: %s", errs.Printable(r.Index), errs.Printable(r.ID), r.Status,
+		errs.Printable(r.Type), errs.Printable(r.Reason))
 }
 
 // Report is the account of a writer.

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -234,7 +235,7 @@ func directions(l *pipeline.Log) map[string]directionField {
 			f.Holes = append(f.Holes, [2]number{number(float64(h.From) / 1e6), number(float64(h.To) / 1e6)})
 		}
 		if f.IOs || f.None || f.Min != nil || f.Holes != nil {
-			out[ingest.Direction(i).String()] = f
+			out[fiolog.Direction(i).String()] = f
 		}
 	}
 	return out
@@ -327,7 +328,7 @@ const longOption = 8000
 // can be found by them; which job had which is in jobs.
 func options(run *pipeline.Run) map[string][]string {
 	seen := map[string]map[string]bool{}
-	add := func(o ingest.Options) {
+	add := func(o jobfile.Options) {
 		for k, v := range o {
 			k = optionKey(k)
 			if k == "" || len(k) > 200 || len(v) > longOption {
@@ -386,7 +387,7 @@ func jobs(run *pipeline.Run) (out []jobField) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error, Options: en.Options}
-			if en.StartMS > 0 && en.StartMS <= ingest.MaxTime {
+			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
 				at := stamp(en.StartMS * 1e6)
 				j.Start = &at
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -115,7 +116,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	runtime.GC()
 	peak, stop := peakHeap()
 	start = time.Now()
-	runs, err := StoredRuns(b.Context(), c, prefix, "S", ingest.Clat)
+	runs, err := StoredRuns(b.Context(), c, prefix, "S", fiolog.Clat)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func scalePart(ctx context.Context, c *Client, prefix string, base scaleBase, pa
 	end := int64(quanta) * run.Interval
 	for i := range hosts {
 		l := &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "job_clat_hist.1.log", Size: 1e6}, Host: fmt.Sprintf("host%05d", part*hosts+i), Job: "job", LogName: "job_clat_hist.1.log"}, End: end}
-		l.Dirs[ingest.Read].Some, l.Dirs[ingest.Write].Some = true, true
+		l.Dirs[fiolog.Read].Some, l.Dirs[fiolog.Write].Some = true, true
 		run.Logs = append(run.Logs, l)
 	}
 	w, err := NewBulkWriter(c, BulkConfig{Prefix: prefix})
@@ -164,7 +165,7 @@ func scalePart(ctx context.Context, c *Client, prefix string, base scaleBase, pa
 		q := &pipeline.Quantum{Offset: int64(n) * run.Interval}
 		for i, l := range run.Logs {
 			both := new(fiohist.Hist)
-			for dir := range ingest.Write + 1 {
+			for dir := range fiolog.Write + 1 {
 				h, share := new(fiohist.Hist), r.Float64()
 				x, y := base.hists[r.IntN(len(base.hists))], base.hists[r.IntN(len(base.hists))]
 				x.Each(func(i int, w float64) { h.Add(i, w*share) })

@@ -22,6 +22,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -38,7 +41,7 @@ type StoredRun struct {
 // latency, all parts together: the generation that is complete there now. A run that is not there, is
 // not complete or does not fit together is an *ingest.ParseError. Whoever reads it
 // while it is ingested again is told so by Process, and gets no wrong number.
-func OpenStored(ctx context.Context, c *Client, prefix, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
+func OpenStored(ctx context.Context, c *Client, prefix, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	runs, err := StoredRuns(ctx, c, prefix, runID, kind)
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func OpenStored(ctx context.Context, c *Client, prefix, runID string, kind inges
 
 // StoredRuns are the documents of the run that has that id, of one kind of latency:
 // the run's own, if there is one, and that of each part.
-func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind ingest.Kind) (runs []*StoredRun, err error) {
+func StoredRuns(ctx context.Context, c *Client, prefix, runID string, kind fiolog.Kind) (runs []*StoredRun, err error) {
 	return storedRuns(ctx, c, prefix, termQuery("run.id", runID), termQuery("fio.kind", kind.String()))
 }
 
@@ -70,12 +73,12 @@ func storedRuns(ctx context.Context, c *Client, prefix string, filter ...any) (r
 
 // StoredKinds are the kinds of latency of which there is a document of the run that has
 // that id, in the order of the kinds.
-func StoredKinds(ctx context.Context, c *Client, prefix, runID string) (out []ingest.Kind, err error) {
+func StoredKinds(ctx context.Context, c *Client, prefix, runID string) (out []fiolog.Kind, err error) {
 	runs, err := storedRuns(ctx, c, prefix, termQuery("run.id", runID))
 	if err != nil {
 		return nil, err
 	}
-	for k := range ingest.Kind(ingest.Kinds) {
+	for k := range fiolog.Kind(fiolog.Kinds) {
 		if slices.ContainsFunc(runs, func(r *StoredRun) bool { return r.Run.Kind == k }) {
 			out = append(out, k)
 		}
@@ -199,7 +202,7 @@ func fault(runID, part, hint, format string, args ...any) error {
 	if part != "" {
 		what += fmt.Sprintf(", part %q", part)
 	}
-	return &ingest.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // leafHolders are those of a run's documents that have leaves: the run's own, or
@@ -270,7 +273,7 @@ func readRun(source []byte) (*StoredRun, error) {
 		if doc.Claim != nil {
 			out.Claim = &doc.Claim.Owner
 		}
-		for k := range ingest.Kind(ingest.Kinds) {
+		for k := range fiolog.Kind(fiolog.Kinds) {
 			if k.String() == doc.Fio.Kind {
 				run.Kind = k
 			}
@@ -309,7 +312,7 @@ func readRun(source []byte) (*StoredRun, error) {
 			return nil, fault(run.ID, run.Part, "ingest it again", "an older fiolat has stored it, without what it takes to read it back")
 		}
 		for i := range l.Dirs {
-			d := f.Directions[ingest.Direction(i).String()]
+			d := f.Directions[fiolog.Direction(i).String()]
 			l.Dirs[i] = pipeline.LogDirection{Some: d.IOs, None: d.None}
 			for _, h := range d.Holes {
 				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
@@ -320,7 +323,7 @@ func readRun(source []byte) (*StoredRun, error) {
 		}
 		run.Logs = append(run.Logs, l)
 	}
-	run.Metas = []*ingest.Meta{readJobs(&doc)}
+	run.Metas = []*fiojson.Document{readJobs(&doc)}
 	run.Told = &pipeline.Told{Versions: doc.Fio.Version, Workloads: doc.Fio.Workload, Measures: doc.Fio.Measure, Options: doc.Fio.Options}
 	return out, nil
 }
@@ -348,7 +351,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		Coarseness: doc.Coarseness, LogHistMsec: doc.LogHistMsec, Repair: doc.Repair, Restore: doc.Restore, SkipBad: doc.SkipBad,
 		Start: doc.Start, Offsets: map[string]time.Duration{}, SLA: doc.SLA,
 	}
-	for k := range ingest.Kind(ingest.Kinds) {
+	for k := range fiolog.Kind(fiolog.Kinds) {
 		if k.String() == doc.Kind {
 			run.Kind, run.Settings.Kind = k, k
 		}
@@ -375,10 +378,11 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 }
 
 // readJobs reads back what jobs wrote.
-func readJobs(doc *runDoc) *ingest.Meta {
-	m := new(ingest.Meta)
+func readJobs(doc *runDoc) *fiojson.Document {
+	m := new(fiojson.Document)
 	for _, j := range doc.Jobs {
-		e := ingest.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error, Options: j.Options}
+		e := fiojson.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error,
+			Options: j.Options}
 		if j.Start != nil {
 			e.StartMS = int64(*j.Start) / 1e6
 		}
@@ -505,9 +509,9 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 
 // StoredKindsDir are the kinds of latency of which there is a document of that run in a
 // directory, in the order of the kinds; "" is any run.
-func StoredKindsDir(dir, runID string) (out []ingest.Kind, err error) {
+func StoredKindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 	heads, err := dirHeads(dir, runID)
-	for k := range ingest.Kind(ingest.Kinds) {
+	for k := range fiolog.Kind(fiolog.Kinds) {
 		if slices.ContainsFunc(heads, func(h dirHead) bool {
 			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(KindRun))
 		}) {
@@ -520,7 +524,7 @@ func StoredKindsDir(dir, runID string) (out []ingest.Kind, err error) {
 // OpenStoredDir reads back a run from the documents that an ingest has written into
 // a directory, one kind of latency; "" is the only run there. The files are read
 // again by Process.
-func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error) {
+func OpenStoredDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	heads, err := dirHeads(dir, runID)
 	if err != nil {
 		return nil, err
@@ -536,7 +540,7 @@ func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error
 		case strings.HasSuffix(f.index, "-"+string(KindRun)):
 			run, e := readRun(f.doc)
 			if e != nil {
-				return nil, fmt.Errorf("%s: %w", ingest.Printable(f.path), e)
+				return nil, fmt.Errorf("%s: %w", errs.Printable(f.path), e)
 			}
 			runs = append(runs, run)
 			ids[run.Run.ID] = true
@@ -549,7 +553,8 @@ func OpenStoredDir(dir, runID string, kind ingest.Kind) (*pipeline.Replay, error
 		return nil, &UsageError{Msg: fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))), Hint: "say which"}
 	}
 	if len(runs) == 0 {
-		return nil, &ingest.ParseError{File: dir, Msg: "no document of a run" + map[bool]string{true: fmt.Sprintf(" %q", runID)}[runID != ""],
+		return nil, &errs.ParseError{File: dir, Msg: "no document of a run" + map[bool]string{true: fmt.Sprintf(" %q",
+			runID)}[runID != ""],
 			Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
 	}
 	parts, err := leafHolders(runs[0].Run.ID, runs)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 )
 
@@ -148,7 +149,7 @@ func TestStoredDirIsTheRun(t *testing.T) {
 				}
 			}
 			fresh := ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig(""))
-			stored, err := OpenStoredDir(dir, "", ingest.Clat)
+			stored, err := OpenStoredDir(dir, "", fiolog.Clat)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +202,7 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 		ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig("part of "+host))
 	}
 	want := ingestReal(t, dirWriter(t, whole), []string{realLogs + "/cluster"}, realConfig(""))
-	stored, err := OpenStoredDir(dir, "R", ingest.Clat)
+	stored, err := OpenStoredDir(dir, "R", fiolog.Clat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestStoredRefuses(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(t, dir)
 			}
-			stored, err := OpenStoredDir(dir, "R", ingest.Clat)
+			stored, err := OpenStoredDir(dir, "R", fiolog.Clat)
 			if err == nil {
 				_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, new(recorder))
 			}
@@ -311,7 +312,8 @@ func TestStoredRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := OpenStoredDir(t.TempDir(), "R", ingest.Clat); err == nil || !strings.Contains(err.Error(), "no document of a run") {
+	if _, err := OpenStoredDir(t.TempDir(), "R", fiolog.Clat); err == nil || !strings.Contains(err.Error(),
+		"no document of a run") {
 		t.Error(err)
 	}
 }

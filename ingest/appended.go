@@ -9,6 +9,11 @@ import (
 	"os"
 	"slices"
 
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -28,12 +33,12 @@ func (m *matcher) split() {
 }
 
 func (m *matcher) parts(s *Source) (parts []*Source) {
-	r, err := Open(s.Path, nil)
+	r, err := source.Open(s.Path, nil)
 	if err != nil {
 		return []*Source{s}
 	}
 	defer r.Close()
-	found := Extents(r)
+	found := fiolog.Extents(r)
 	if len(found) == 1 {
 		return []*Source{s}
 	}
@@ -49,11 +54,11 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 // fio --client undone, which leaves the last two records.
 type sums struct {
 	g                fiohist.Geometry
-	logged, repaired [Directions][]float64
+	logged, repaired [fiolog.Directions][]float64
 }
 
 func (l *Log) sums() (*sums, error) {
-	f, err := Open(l.Source.Path, nil)
+	f, err := source.Open(l.Source.Path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,18 +67,18 @@ func (l *Log) sums() (*sums, error) {
 	if l.Source.Extent != nil {
 		src = l.Source.Extent.Read(f)
 	}
-	opt := ReaderOptions{}
+	opt := fiolog.ReaderOptions{}
 	out := &sums{g: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}}
 	if !l.Source.Name.Hist {
-		if l.Meta != nil && Major(l.Meta.Version) == 2 {
+		if l.Meta != nil && fiojson.Major(l.Meta.Version) == 2 {
 			out.g = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
 		}
 		opt.Single = &out.g
 	}
-	r := NewReader(src, l.Source.Path, opt)
+	r := fiolog.NewReader(src, l.Source.Path, opt)
 	defer r.Stop()
-	var before [Directions][2]Record
-	var records [Directions]int
+	var before [fiolog.Directions][2]fiolog.Record
+	var records [fiolog.Directions]int
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -101,7 +106,7 @@ func (l *Log) sums() (*sums, error) {
 	return out, nil
 }
 
-func add(to []float64, rec *Record) {
+func add(to []float64, rec *fiolog.Record) {
 	for i, b := range rec.Index {
 		to[b] += rec.Count[i]
 	}
@@ -109,7 +114,7 @@ func add(to []float64, rec *Record) {
 
 // fits tells whether these I/Os can be all, or part, of what fio counted in an entry; all
 // says that the numbers are the same.
-func (s *sums) fits(e *Entry, kind Kind) (part, all bool) {
+func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 	all = true
 	for d := range e.Dirs {
 		totals := &e.Dirs[d].Kind[kind]
@@ -211,7 +216,7 @@ func (s *set) choices(fit []bool, threads []int) (out []int) {
 
 // alike says that it does not matter which of two entries a log is of: they are threads of
 // one job, which started together.
-func alike(m *Meta, a, b *Entry) bool {
+func alike(m *fiojson.Document, a, b *fiojson.Entry) bool {
 	n, _ := m.Option(a, "numjobs")
 	return a == b || a.JobName == b.JobName && a.GroupID == b.GroupID && a.Port == b.Port && n != "" && n != "1"
 }
@@ -219,15 +224,15 @@ func alike(m *Meta, a, b *Entry) bool {
 // appendedBy finds the sections of a job file that logs without a thread number are of.
 // Threads append their logs as they end, and so stage by stage.
 func (m *matcher) appendedBy(s *set, logs []*Log) {
-	var threads []*Section
+	var threads []*jobfile.Section
 	for _, t := range s.job.Threads() {
 		if appends(t, logs[0].Source.Name) {
 			threads = append(threads, t)
 		}
 	}
-	slices.SortStableFunc(threads, func(a, b *Section) int { return cmp.Compare(a.Stage, b.Stage) })
+	slices.SortStableFunc(threads, func(a, b *jobfile.Section) int { return cmp.Compare(a.Stage, b.Stage) })
 	for i, l := range logs {
-		var mine []*Section // that it can be of
+		var mine []*jobfile.Section // that it can be of
 		if k, ok := s.index[l]; ok {
 			for n, t := range s.job.Threads() {
 				if s.of[n] == k {
@@ -236,17 +241,19 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 			}
 		} else if len(threads) == len(logs) {
 			mine = slices.Clone(threads)
-			mine = slices.DeleteFunc(mine, func(t *Section) bool { return t.Stage != threads[i].Stage })
+			mine = slices.DeleteFunc(mine, func(t *jobfile.Section) bool { return t.Stage != threads[i].Stage })
 		}
 		if len(mine) == 0 {
 			continue
 		}
 		l.like = mine[0]
-		if !slices.ContainsFunc(mine, func(t *Section) bool { return t != mine[0] }) {
+		if !slices.ContainsFunc(mine, func(t *jobfile.Section) bool { return t != mine[0] }) {
 			l.Section = mine[0]
 		}
 		for _, name := range []string{"startdelay", "ramp_time", "wait_for"} {
-			if slices.ContainsFunc(mine, func(t *Section) bool { return t.Options[name] != mine[0].Options[name] }) {
+			if slices.ContainsFunc(mine, func(t *jobfile.Section) bool {
+				return t.Options[name] != mine[0].Options[name]
+			}) {
 				l.like = l.Section
 			}
 		}
@@ -254,7 +261,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 }
 
 // appends tells whether the section's threads append their logs to one file of that name.
-func appends(s *Section, n Name) bool {
+func appends(s *jobfile.Section, n Name) bool {
 	v, ok := s.Options["per_job_logs"]
 	return ok && v == "0" && s.WritesLogs(n.Hist) && (s.LogPrefix(n.Hist) == "" || s.LogPrefix(n.Hist) == n.Prefix)
 }
@@ -263,10 +270,10 @@ func appends(s *Section, n Name) bool {
 // which is whose.
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
-		l.Bad = &ParseError{File: l.Source.Path,
+		l.Bad = &errs.ParseError{File: l.Source.Path,
 			Msg: fmt.Sprintf("%d threads appended their logs to it (per_job_logs=0), as time runs backwards at "+
 				"line %d, and their counts do not tell which jobs of %s they are",
-				len(logs), logs[1].Source.Extent.After+1, Printable(s.meta.Path)),
+				len(logs), logs[1].Source.Extent.After+1, errs.Printable(s.meta.Path)),
 			Hint: "give the JSON of this very run with --fio-json, " +
 				"run fio again without per_job_logs=0, or pass --skip-bad"}
 		if i > 0 { // one error is enough
@@ -283,7 +290,7 @@ func (m *matcher) tellAppended(s *set, logs []*Log) {
 	}
 	m.warn("%s: %d threads appended their logs to it (per_job_logs=0), and nothing says which is whose: they are "+
 		"taken to have started together; pass fio's JSON, or run without per_job_logs=0",
-		Printable(logs[0].Source.Path), len(logs))
+		errs.Printable(logs[0].Source.Path), len(logs))
 }
 
 func (s *set) sure(logs []*Log) bool {

@@ -11,6 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/internal/errs"
 )
 
 // A log that lies there twice is counted once: the same file by two names (links),
@@ -34,8 +37,8 @@ func (d *discovery) renamed(in *Input) {
 		host := l.Name.Host
 		m := copySuffix.FindStringSubmatch(host)
 		if m == nil || numeric(host) && strings.Count(host, ".") == 3 ||
-			slices.ContainsFunc(in.Metas, func(m *Meta) bool {
-				return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host == host })
+			slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
+				return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host == host })
 			}) {
 			kept = append(kept, l)
 			continue
@@ -43,10 +46,13 @@ func (d *discovery) renamed(in *Input) {
 		original := strings.TrimSuffix(strings.TrimSuffix(path, m[2]), ".")
 		switch {
 		case names[original]:
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: by its name an older copy of %s; not used", Printable(l.Path), Printable(original)))
-			in.Ignored = append(in.Ignored, Printable(l.Path)+": by its name an older copy of "+Printable(original))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: by its name an older copy of %s; not used",
+				errs.Printable(l.Path), errs.Printable(original)))
+			in.Ignored = append(in.Ignored, errs.Printable(l.Path)+": by its name an older copy of "+
+				""+errs.Printable(original))
 		case m[1] == "":
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q is the ending of a copy, and not taken for a host", Printable(l.Path), host))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q is the ending of a copy, and not taken for a host",
+				errs.Printable(l.Path), host))
 			l.Host = strings.TrimPrefix(l.Host, host)
 			l.Name.Host = ""
 			kept = append(kept, l)
@@ -77,7 +83,8 @@ func (d *discovery) once(runs []*Input) {
 			drop := ""
 			for i, o := range bySize[info.Size()] {
 				if os.SameFile(info, o.info) {
-					drop = fmt.Sprintf("%s: the same file as %s; counted once", Printable(l.Path), Printable(o.l.Path))
+					drop = fmt.Sprintf("%s: the same file as %s; counted once", errs.Printable(l.Path),
+						errs.Printable(o.l.Path))
 					break
 				}
 				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) && in.accounts(l.Name)
@@ -85,9 +92,10 @@ func (d *discovery) once(runs []*Input) {
 					continue
 				}
 				if apart {
-					twins = append(twins, fmt.Sprintf("%s as %s", Printable(l.Path), Printable(o.l.Path)))
+					twins = append(twins, fmt.Sprintf("%s as %s", errs.Printable(l.Path), errs.Printable(o.l.Path)))
 				} else {
-					drop = fmt.Sprintf("%s: the same content as %s; counted once", Printable(l.Path), Printable(o.l.Path))
+					drop = fmt.Sprintf("%s: the same content as %s; counted once", errs.Printable(l.Path),
+						errs.Printable(o.l.Path))
 				}
 				break
 			}
@@ -119,7 +127,7 @@ func byChance(in *Input, a, b *Source) bool {
 
 // accounts tells whether fio's JSON knows a job that writes logs of that name.
 func (in *Input) accounts(n Name) bool {
-	return slices.ContainsFunc(in.Metas, func(m *Meta) bool { return hasPrefix(m, n) })
+	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool { return hasPrefix(m, n) })
 }
 
 // byLink is logs with symbolic links last, so that a log keeps its real name.

@@ -16,6 +16,12 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
 )
 
 // Source is one log file.
@@ -31,7 +37,7 @@ type Source struct {
 	// Host is the name's host suffix, or the folder's (clients/HOST); "": unknown.
 	Host string
 	// Extent is the part of the file that is meant; nil: all of it.
-	Extent *Extent
+	Extent *fiolog.Extent
 }
 
 // window is about how much memory decompressing the log takes, going by its name.
@@ -59,7 +65,7 @@ func (in *Input) LargeWindows() bool {
 type Name struct {
 	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.
 	Prefix string
-	Kind   Kind
+	Kind   fiolog.Kind
 	// Hist: a histogram log; else a log of single I/Os.
 	Hist bool
 	// Job is fio's thread number, from 1; 0 where the name has none (per_job_logs=0).
@@ -73,8 +79,8 @@ type Input struct {
 	// Root is the folder of the run, or the first file's.
 	Root     string
 	Logs     []*Source
-	Metas    []*Meta
-	JobFiles []*JobFile
+	Metas    []*fiojson.Document
+	JobFiles []*jobfile.File
 	// Ignored names what was seen and not used, and why.
 	Ignored []string
 	// Warnings are what the user should know even without asking; Match repeats
@@ -93,15 +99,15 @@ type Input struct {
 
 // NoLog is a job, or a group of jobs, of which fio's JSON has the totals and no log is here.
 type NoLog struct {
-	Meta  *Meta
-	Entry *Entry
+	Meta  *fiojson.Document
+	Entry *fiojson.Entry
 }
 
 // DiscoverOptions choose among the files found.
 type DiscoverOptions struct {
 	// Kind is the latency wanted. Clat comes from histogram logs, and from logs of
 	// single I/Os where there are none; Slat and Lat from logs of single I/Os.
-	Kind Kind
+	Kind fiolog.Kind
 	// Any leaves out files named one by one if all are of other kinds, as a folder of
 	// such logs always is: an error only if nothing is left.
 	Any bool
@@ -125,11 +131,11 @@ func ParseName(base string) (Name, bool) {
 	}
 	n := Name{Prefix: m[1], Host: validUTF8(m[4])}
 	if n.Hist = m[2] == "clat_hist"; !n.Hist {
-		n.Kind, _ = ParseKind(m[2])
+		n.Kind, _ = fiolog.ParseKind(m[2])
 	}
 	if m[3] != "" {
 		job, err := strconv.Atoi(m[3])
-		if err != nil || job > MaxThreads {
+		if err != nil || job > jobfile.MaxThreads {
 			return Name{}, false
 		}
 		n.Job = job
@@ -213,14 +219,17 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	case len(out) == 0 && len(unused) > 0:
 		return nil, d.none(append(d.searched, unused[0].Path)[0], unused)
 	case len(out) == 0 && len(d.strange) > 0:
-		return nil, &ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or folders with logs"}
+		return nil, &errs.ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or " +
+			"folders with logs"}
 	case len(out) == 0 && len(d.given.Metas)+len(d.given.JobFiles) > 0:
-		return nil, &ParseError{File: paths[0], Msg: "fio's JSON or job file, but no log", Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"}
+		return nil, &errs.ParseError{File: paths[0], Msg: "fio's JSON or job file, but no log",
+			Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"}
 	case len(out) == 0:
-		return nil, &ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) or folders with logs"}
+		return nil, &errs.ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) " +
+			"or folders with logs"}
 	}
 	for _, path := range d.strange {
-		d.warnings = append(d.warnings, Printable(path)+": "+notFio+"; not used")
+		d.warnings = append(d.warnings, errs.Printable(path)+": "+notFio+"; not used")
 	}
 	out[0].Warnings = append(d.warnings, out[0].Warnings...)
 	return out, nil
@@ -231,12 +240,15 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
 		if len(d.warnings) > 0 {
-			return &NoLogsError{ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
+			return &errs.NoLogsError{ParseError: errs.ParseError{File: path,
+				Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
 		}
-		return &NoLogsError{ParseError{File: path, Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}}
+		return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: "no fio histogram logs " +
+			"(NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}}
 	}
 	kind := other[0].Name.Kind
-	return &NoLogsError{ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v", d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
+	return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v",
+		d.opt.Kind, kind), Hint: fmt.Sprintf("pass --kind %v", kind)}}
 }
 
 // found is a log in a searched folder.
@@ -264,20 +276,23 @@ func (d *discovery) paths(paths []string) error {
 	for _, path := range paths {
 		if path == stdin {
 			if d.seen[stdin] {
-				return &ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
+				return &errs.ParseError{File: stdin, Msg: "standard input can be read only once", Hint: "give `-` once"}
 			}
 			d.seen[stdin] = true
-			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Name: Name{Kind: d.opt.Kind, Hist: d.opt.Kind == Clat}})
+			d.given.Logs = append(d.given.Logs, &Source{Path: stdin, Base: stdin, Name: Name{Kind: d.opt.Kind,
+				Hist: d.opt.Kind == fiolog.Clat}})
 			continue
 		}
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?[") {
 			matches, bad := filepath.Glob(path)
 			if bad != nil {
-				return &ParseError{File: path, Msg: "not a pattern: " + bad.Error(), Hint: `write \[ for a bracket that is part of a name`}
+				return &errs.ParseError{File: path, Msg: "not a pattern: " + bad.Error(),
+					Hint: `write \[ for a bracket that is part of a name`}
 			}
 			if len(matches) == 0 {
-				return &ParseError{File: path, Msg: "no file matches", Hint: "check the pattern; ** is not known, folders are searched anyway"}
+				return &errs.ParseError{File: path, Msg: "no file matches",
+					Hint: "check the pattern; ** is not known, folders are searched anyway"}
 			}
 			for _, m := range matches {
 				found, failed := os.Stat(m)
@@ -331,7 +346,7 @@ func unreadable(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		hint = "ask for the right to read it"
 	}
-	return &ParseError{File: path, Msg: err.Error(), Hint: hint}
+	return &errs.ParseError{File: path, Msg: err.Error(), Hint: hint}
 }
 
 func (d *discovery) path(path string, info fs.FileInfo) error {
@@ -376,7 +391,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 		}
 	}
 	if !named { // a pipe, or a log by another name
-		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == Clat}
+		s.Name = Name{Prefix: uncompressed(s.Base), Kind: d.opt.Kind, Hist: d.opt.Kind == fiolog.Clat}
 	}
 	s.Host = s.Name.Host
 	if _, host := clients(filepath.Dir(path)); s.Host == "" {
@@ -461,7 +476,8 @@ func (d *discovery) search(root, dir string) {
 		case info.IsDir():
 			d.links = append(d.links, path)
 		case ok && !info.Mode().IsRegular():
-			d.warnings = append(d.warnings, Printable(path)+": not a file; a pipe or a device is read where it is named, and not where it is found")
+			d.warnings = append(d.warnings, errs.Printable(path)+": not a file; a pipe or a device is read where it "+
+				"is named, and not where it is found")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(), ModTime: info.ModTime(), Host: name.Host}, dir: dir}
 			// Above the path given, a folder that happens to be named clients means nothing.
@@ -517,8 +533,8 @@ func (d *discovery) runs() []*Input {
 // their logs: its jobs name logs so, and no two logs have one name. The folder must
 // have been searched and hold no logs itself, and the runs no JSON of their own.
 func (d *discovery) underOneJSON(runs []*Input) []*Input {
-	metas := map[string][]*Meta{}
-	in := func(dir string) []*Meta {
+	metas := map[string][]*fiojson.Document{}
+	in := func(dir string) []*fiojson.Document {
 		if _, ok := metas[dir]; !ok {
 			metas[dir] = d.metasIn(dir)
 		}
@@ -546,7 +562,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 		for _, run := range list {
 			for _, l := range run.Logs {
 				name := [2]string{l.Host, uncompressed(l.Base)}
-				wrote := slices.ContainsFunc(metas[dir], func(m *Meta) bool { return hasPrefix(m, l.Name) })
+				wrote := slices.ContainsFunc(metas[dir], func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })
 				whole = whole && wrote && !names[name]
 				names[name] = true
 			}
@@ -575,7 +591,7 @@ func (d *discovery) above(in *Input) {
 	if err != nil || len(entries) > maxAbove {
 		return
 	}
-	var fit []*Meta
+	var fit []*fiojson.Document
 	for _, m := range distinct(d.metasIn(up)) {
 		if in.areAll(m) && !d.wroteElsewhere(m, up, entries, folders[0]) {
 			fit = append(fit, m)
@@ -584,7 +600,7 @@ func (d *discovery) above(in *Input) {
 	if len(fit) == 1 {
 		in.Metas = fit
 		in.Warnings = append(in.Warnings,
-			Printable(fit[0].Path)+": used, though it lies above the path given: its jobs wrote these logs")
+			errs.Printable(fit[0].Path)+": used, though it lies above the path given: its jobs wrote these logs")
 	}
 }
 
@@ -593,7 +609,7 @@ const maxAbove = 256
 
 // areAll tells whether a run's logs, with those beside them that were not asked for, are
 // those of the document's jobs: no fewer, and no more than its threads.
-func (in *Input) areAll(m *Meta) bool {
+func (in *Input) areAll(m *fiojson.Document) bool {
 	first := in.Logs[0].Name
 	threads := map[string]bool{}
 	for _, l := range slices.Concat(in.Logs, in.siblings) {
@@ -605,13 +621,13 @@ func (in *Input) areAll(m *Meta) bool {
 		}
 		threads[fmt.Sprint(l.Host, "\x00", l.Name.Job)] = true
 	}
-	groups := slices.ContainsFunc(m.Entries, func(e Entry) bool { return 2*e.RuntimeMS > 3*e.LongestMS })
+	groups := slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return 2*e.RuntimeMS > 3*e.LongestMS })
 	return first.Job == 0 || len(threads) == len(m.Entries) || groups && len(threads) > len(m.Entries)
 }
 
 // wroteElsewhere tells whether a folder in up, other than dir, or up itself has logs that
 // the document's jobs may have written.
-func (d *discovery) wroteElsewhere(m *Meta, up string, entries []os.DirEntry, dir string) bool {
+func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.DirEntry, dir string) bool {
 	wrote := func(e os.DirEntry) bool {
 		name, ok := ParseName(e.Name())
 		return ok && hasPrefix(m, name)
@@ -630,7 +646,7 @@ func (d *discovery) wroteElsewhere(m *Meta, up string, entries []os.DirEntry, di
 }
 
 // metasIn are fio's JSON documents in a folder.
-func (d *discovery) metasIn(dir string) (out []*Meta) {
+func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // search has said so
@@ -678,16 +694,19 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 	for _, l := range in.Logs {
 		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
 		if first, ok := plain[p]; ok && !d.unpackedSame(l.Path, first) {
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used, for by its name it is %s, compressed, but it holds something else; give one of them a name of its own", Printable(l.Path), Printable(first)))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used, for by its name it is %s, compressed, but "+
+				"it holds something else; give one of them a name of its own", errs.Printable(l.Path),
+				errs.Printable(first)))
 			continue
 		} else if ok {
-			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", Printable(l.Path), Printable(first)))
+			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", errs.Printable(l.Path),
+				errs.Printable(first)))
 			continue
 		}
 		plain[p] = l.Path
 		kept = append(kept, l)
 	}
-	hist := d.opt.Kind == Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
+	hist := d.opt.Kind == fiolog.Clat && slices.ContainsFunc(kept, func(l *Source) bool { return l.Name.Hist })
 	in.Logs = nil
 	for _, l := range kept {
 		if l.Name.Kind == d.opt.Kind && l.Name.Hist == hist {
@@ -701,7 +720,7 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 		if l.Name.Kind == d.opt.Kind {
 			why += ", where there are histograms"
 		}
-		in.Ignored = append(in.Ignored, Printable(l.Path)+": "+why)
+		in.Ignored = append(in.Ignored, errs.Printable(l.Path)+": "+why)
 		other = append(other, l)
 	}
 	in.siblings = append(in.siblings, other...)
@@ -751,12 +770,12 @@ func (d *discovery) beside(in *Input, folders []string) {
 			}
 			kind, err := d.sniff(path)
 			if err == nil && kind == jsonFile && wantMeta {
-				var m *Meta
+				var m *fiojson.Document
 				if m, err = d.meta(path); err == nil {
 					in.Metas = append(in.Metas, m)
 				}
 			} else if err == nil && kind == jobFile && wantJob {
-				var j *JobFile
+				var j *jobfile.File
 				if j, err = d.jobFile(path); err == nil {
 					in.JobFiles = append(in.JobFiles, j)
 				}
@@ -773,12 +792,12 @@ var otherLog = regexp.MustCompile(`_(bw|iops)(\.\d+)?\.log|\.log\.fz`)
 
 func ignored(path string) string {
 	if strings.Contains(filepath.Base(path), ".log.fz") {
-		return Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
+		return errs.Printable(path) + ": packed by fio (log_store_compressed); unpack it with fio --inflate-log"
 	}
-	return Printable(path) + ": a log without latencies"
+	return errs.Printable(path) + ": a log without latencies"
 }
 
-func (d *discovery) meta(path string) (*Meta, error) {
+func (d *discovery) meta(path string) (*fiojson.Document, error) {
 	r, err := d.open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -788,7 +807,7 @@ func (d *discovery) meta(path string) (*Meta, error) {
 	if start, _ := text.Peek(2); isUTF16(start) {
 		return nil, errUTF16(path)
 	}
-	return ParseMeta(text, path)
+	return fiojson.Parse(text, path)
 }
 
 // isUTF16 tells by its byte-order mark that a text is in UTF-16.
@@ -797,19 +816,20 @@ func isUTF16(start []byte) bool {
 }
 
 func errUTF16(path string) error {
-	return &ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
+	return &errs.ParseError{File: path, Msg: "fio's JSON in UTF-16, which fio does not write: an editor or a shell " +
+		"saved it", Hint: "convert it back, e.g. with `iconv -f UTF-16 -t UTF-8`"}
 }
 
-func (d *discovery) jobFile(path string) (*JobFile, error) {
+func (d *discovery) jobFile(path string) (*jobfile.File, error) {
 	r, err := d.open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
 	defer r.Close()
-	return ParseJobFile(r, path)
+	return jobfile.Parse(r, path)
 }
 
-func (d *discovery) open(path string) (io.ReadCloser, error) { return Open(path, d.opt.Stdin) }
+func (d *discovery) open(path string) (io.ReadCloser, error) { return source.Open(path, d.opt.Stdin) }
 
 type fileKind int
 
@@ -836,13 +856,13 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
-	if isUTF16(text) && IsMeta(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
+	if isUTF16(text) && fiojson.Is(bytes.ReplaceAll(text[2:], []byte{0}, nil)) {
 		return otherFile, errUTF16(path)
 	}
 	if err != nil || bytes.IndexByte(text, 0) >= 0 {
 		return otherFile, nil // files that fio wrote to, or something packed by others
 	}
-	if IsMeta(text) {
+	if fiojson.Is(text) {
 		return jsonFile, nil
 	}
 	if histLine.Match(text) {
@@ -854,9 +874,9 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	}
 	text = append(text, more...)
 	switch {
-	case IsMeta(text):
+	case fiojson.Is(text):
 		return jsonFile, nil
-	case IsJobFile(text):
+	case jobfile.Is(text):
 		return jobFile, nil
 	}
 	return otherFile, nil

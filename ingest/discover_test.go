@@ -9,7 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 )
+
+// minimal is a document of fio's with one job.
+const minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n" +
+	"\"global options\" : {\"bs\" : \"4k\"},\n" +
+	"\"jobs\" : [{\"jobname\": \"a\", \"groupid\": 0, \"job options\": {\"rw\": \"read\"}, " +
+	"\"read\": {\"runtime\": 2000, \"total_ios\": 4, \"clat_ns\": {\"min\": 100, \"max\": 900, " +
+	"\"mean\": 500.5, \"stddev\": 1, \"N\": 3, \"bins\": {\"129\": 1, \"502\": 2}}}, " +
+	"\"job_runtime\": 6000}]\n}\n"
 
 // Hosts whose names are not UTF-8 stay apart.
 func TestHostsNotUTF8(t *testing.T) {
@@ -36,8 +47,8 @@ func TestParseName(t *testing.T) {
 		"output.0_clat_hist.3.log.osd1.xz":    {Prefix: "output.0", Hist: true, Job: 3, Host: "osd1"},
 		"a_clat_hist.log":                     {Prefix: "a", Hist: true},
 		"a_clat_hist.log.host":                {Prefix: "a", Hist: true, Host: "host"},
-		"a_slat.1.log":                        {Prefix: "a", Kind: Slat, Job: 1},
-		"a_lat.1.log":                         {Prefix: "a", Kind: Lat, Job: 1},
+		"a_slat.1.log":                        {Prefix: "a", Kind: fiolog.Slat, Job: 1},
+		"a_lat.1.log":                         {Prefix: "a", Kind: fiolog.Lat, Job: 1},
 		"a_clat.1.log":                        {Prefix: "a", Job: 1},
 		"my_lat_clat.log":                     {Prefix: "my_lat"},
 		"a b\n_clat_hist.1.log":               {Prefix: "a b\n", Hist: true, Job: 1},
@@ -126,20 +137,27 @@ func TestDiscover(t *testing.T) {
 		err   string
 		warn  string
 	}{
-		"a folder":                  {paths: "one", want: one},
-		"a folder through a link":   {paths: "linked", want: strings.Replace(one, "one:", "linked:", 1)},
-		"a folder twice":            {paths: "one one/", want: one},
-		"a file":                    {paths: "one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
-		"a file twice":              {paths: "one/a_clat_hist.2.log one/../one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
-		"files of two folders":      {paths: "one/a_clat_hist.2.log two/sub/b_clat_hist.1.log", want: "one: a_clat_hist.2.log ../two/sub/b_clat_hist.1.log json=fio.json job=job.fio"},
-		"a glob":                    {paths: "one/*hist.1*.log", want: "one: a_clat_hist.1.log a_clat_hist.10.log json=fio.json job=job.fio"},
-		"a glob of folders":         {paths: "o*", want: one},
-		"a bracket in a name":       {paths: "brackets/[1]", want: "brackets/[1]: x_clat_hist.1.log"},
-		"everything in a folder":    {paths: "one/*", want: "one: a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.10.log json=fio.json job=job.fio", warn: "neither a log"},
-		"plain and packed, a loop":  {paths: "two", want: "two/sub: b_clat_hist.1.log"},
-		"singles, no histograms":    {paths: "single", want: "single: c_clat.1.log"},
-		"slat":                      {paths: "two", opt: DiscoverOptions{Kind: Slat}, want: "two/sub: b_slat.1.log"},
-		"lat":                       {paths: "single two", opt: DiscoverOptions{Kind: Lat}, want: "single: c_lat.1.log"},
+		"a folder":                {paths: "one", want: one},
+		"a folder through a link": {paths: "linked", want: strings.Replace(one, "one:", "linked:", 1)},
+		"a folder twice":          {paths: "one one/", want: one},
+		"a file": {paths: "one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json " +
+			"job=job.fio"},
+		"a file twice": {paths: "one/a_clat_hist.2.log one/../one/a_clat_hist.2.log",
+			want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
+		"files of two folders": {paths: "one/a_clat_hist.2.log two/sub/b_clat_hist.1.log",
+			want: "one: a_clat_hist.2.log ../two/sub/b_clat_hist.1.log json=fio.json job=job.fio"},
+		"a glob": {paths: "one/*hist.1*.log", want: "one: a_clat_hist.1.log a_clat_hist.10.log " +
+			"json=fio.json job=job.fio"},
+		"a glob of folders":   {paths: "o*", want: one},
+		"a bracket in a name": {paths: "brackets/[1]", want: "brackets/[1]: x_clat_hist.1.log"},
+		"everything in a folder": {paths: "one/*", want: "one: a_clat_hist.1.log a_clat_hist.2.log " +
+			"a_clat_hist.10.log json=fio.json job=job.fio", warn: "neither a log"},
+		"plain and packed, a loop": {paths: "two", want: "two/sub: b_clat_hist.1.log"},
+		"singles, no histograms":   {paths: "single", want: "single: c_clat.1.log"},
+		"slat": {paths: "two", opt: DiscoverOptions{Kind: fiolog.Slat},
+			want: "two/sub: b_slat.1.log"},
+		"lat": {paths: "single two", opt: DiscoverOptions{Kind: fiolog.Lat},
+			want: "single: c_lat.1.log"},
 		"pbench":                    {paths: "pb", want: pb},
 		"pbench, from clients":      {paths: "pb/s1/clients", want: pb},
 		"pbench, one host":          {paths: "pb/s1/clients/h2", want: "pb/s1: clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt"},
@@ -149,33 +167,49 @@ func TestDiscover(t *testing.T) {
 		"several runs":              {paths: "single pb one", want: one + "\n" + pb + "\nsingle: c_clat.1.log"},
 		"a file and a folder":       {paths: "single two/sub/b_clat_hist.1.log", want: "two/sub: b_clat_hist.1.log\nsingle: c_clat.1.log"},
 		"each with its own JSON":    {paths: "pb one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio\n" + pb},
-		"any: a folder has it":      {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: Slat, Any: true}, want: "two/sub: b_slat.1.log"},
-		"any: nothing has it":       {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: Slat, Any: true}, err: "one/a_clat_hist.2.log: no slat logs, but of clat; pass --kind clat"},
-		"JSON given with a folder":  {paths: "single one/fio.json", want: "single: c_clat.1.log json=../one/fio.json"},
-		"JSON given with a file":    {paths: "pb/s1/clients/h1/x_clat_hist.1.log one/fio.json one/job.fio", want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=../../../../one/fio.json job=../../../../one/job.fio"},
-		"--fio-json":                {paths: "pb", opt: DiscoverOptions{FioJSON: []string{"one/fio.json"}}, want: strings.Replace(pb, "json=result.txt json=clients/h1/own.json", "json=../../one/fio.json", 1)},
-		"standard input":            {paths: "-", want: ".: -"},
-		"and a file":                {paths: "- one/a_clat_hist.1.log", want: ".: - one/a_clat_hist.1.log json=one/fio.json job=one/job.fio"},
-		"a log by another name":     {paths: "renamed/hist.txt", want: "renamed: hist.txt"},
-		"two hosts":                 {paths: "renamed", want: "renamed: cluster_clat_hist.1.log.h1@h1"},
-		"no such path":              {paths: "one no/such", err: "no/such: no such file or directory; check the path"},
-		"a glob without matches":    {paths: "no*such", err: "no*such: no file matches; check the pattern; ** is not known, folders are searched anyway"},
-		"a bad glob":                {paths: "no[", err: `no[: not a pattern: syntax error in pattern; write \[ for a bracket that is part of a name`},
-		"no logs":                   {paths: "one empty", err: "empty: no fio histogram logs (NAME_clat_hist.N.log) below it; did the job set write_hist_log?"},
-		"logs of another kind":      {paths: "one", opt: DiscoverOptions{Kind: Slat}, err: "one: no slat logs, but of clat; pass --kind clat"},
-		"a file of another kind":    {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, but of slat; pass --kind slat"},
-		"only JSON":                 {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},
-		"nothing of fio's":          {paths: "one/readme.txt", err: "one/readme.txt: neither a log of fio's nor its JSON nor a job file; pass logs (NAME_clat_hist.N.log) or folders with logs"},
-		"standard input twice":      {paths: "- -", err: "-: standard input can be read only once; give `-` once"},
-		"--fio-json that is none":   {paths: "one", opt: DiscoverOptions{FioJSON: []string{"one/other.json"}}, err: "one/other.json:1: JSON, but no jobs of fio in it; pass the whole output of fio --output-format=json+"},
-		"--fio-json that is not":    {paths: "one", opt: DiscoverOptions{FioJSON: []string{"nope"}}, err: "nope: no such file or directory; check the path"},
-		"no path":                   {err: "PATH: nothing to read; pass logs (NAME_clat_hist.N.log) or folders with logs"},
+		"any: a folder has it": {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: fiolog.Slat,
+			Any: true}, want: "two/sub: b_slat.1.log"},
+		"any: nothing has it": {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: fiolog.Slat,
+			Any: true}, err: "one/a_clat_hist.2.log: no slat logs, but of clat; pass --kind clat"},
+		"JSON given with a folder": {paths: "single one/fio.json", want: "single: c_clat.1.log json=../one/fio.json"},
+		"JSON given with a file": {paths: "pb/s1/clients/h1/x_clat_hist.1.log one/fio.json one/job.fio",
+			want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=../../../../one/fio.json job=../../../../one/job.fio"},
+		"--fio-json": {paths: "pb", opt: DiscoverOptions{FioJSON: []string{"one/fio.json"}},
+			want: strings.Replace(pb, "json=result.txt json=clients/h1/own.json", "json=../../one/fio.json", 1)},
+		"standard input": {paths: "-", want: ".: -"},
+		"and a file": {paths: "- one/a_clat_hist.1.log", want: ".: - one/a_clat_hist.1.log " +
+			"json=one/fio.json job=one/job.fio"},
+		"a log by another name": {paths: "renamed/hist.txt", want: "renamed: hist.txt"},
+		"two hosts":             {paths: "renamed", want: "renamed: cluster_clat_hist.1.log.h1@h1"},
+		"no such path":          {paths: "one no/such", err: "no/such: no such file or directory; check the path"},
+		"a glob without matches": {paths: "no*such", err: "no*such: no file matches; check the pattern; ** is not " +
+			"known, folders are searched anyway"},
+		"a bad glob": {paths: "no[",
+			err: `no[: not a pattern: syntax error in pattern; write \[ for a bracket that is part of a name`},
+		"no logs": {paths: "one empty", err: "empty: no fio histogram logs (NAME_clat_hist.N.log) " +
+			"below it; did the job set write_hist_log?"},
+		"logs of another kind": {paths: "one", opt: DiscoverOptions{Kind: fiolog.Slat},
+			err: "one: no slat logs, but of clat; pass --kind clat"},
+		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, but of " +
+			"slat; pass --kind slat"},
+		"only JSON": {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; " +
+			"pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},
+		"nothing of fio's": {paths: "one/readme.txt", err: "one/readme.txt: neither a log of fio's nor its " +
+			"JSON nor a job file; pass logs (NAME_clat_hist.N.log) or folders with logs"},
+		"standard input twice": {paths: "- -", err: "-: standard input can be read only once; give `-` once"},
+		"--fio-json that is none": {paths: "one", opt: DiscoverOptions{FioJSON: []string{"one/other.json"}},
+			err: "one/other.json:1: JSON, but no jobs of fio in it; pass the whole output of fio " +
+				"--output-format=json+"},
+		"--fio-json that is not": {paths: "one", opt: DiscoverOptions{FioJSON: []string{"nope"}},
+			err: "nope: no such file or directory; check the path"},
+		"no path": {err: "PATH: nothing to read; pass logs (NAME_clat_hist.N.log) or folders with " +
+			"logs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(dir)
 			ins, err := Discover(strings.Fields(c.paths), c.opt)
 			if c.err != "" {
-				var pe *ParseError
+				var pe *errs.ParseError
 				if !errors.As(err, &pe) || err.Error() != c.err {
 					t.Errorf("got %v, want %s", err, c.err)
 				}

@@ -1,11 +1,6 @@
-// Package ingest turns paths into records: it finds fio's histogram logs, opens
-// them (plain, .gz, .zst, .xz, standard input), parses their lines, and reads
-// what fio's JSON output or the job file says about the run.
+// Package ingest finds fio's logs below paths, groups them into runs, and matches each log with its job in fio's JSON
+// and job files.
 //
-// It says what is in a file and nothing more: it never repairs, shifts or merges
-// (that is pipeline's), and it never skips in silence. A line that is not what
-// fio writes is a *ParseError with file, line, reason and way out, and the caller
-// decides whether to stop or to count it and go on.
-//
-// It is called by pipeline and by the commands; it imports internal/fiohist.
+// The packages below it read what it finds: fiolog the logs, fiojson fio's JSON, jobfile job files; source opens and
+// decompresses. None repairs, shifts or merges: that is pipeline's.
 package ingest

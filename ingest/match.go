@@ -11,6 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/internal/errs"
 )
 
 // Log is one log with what fio's JSON and the job file say about it.
@@ -21,13 +26,13 @@ type Log struct {
 	//
 	// Where an entry stands for threads whose logs exist and were not asked for, its
 	// counts are left out: they could not be compared with the logs'.
-	Meta  *Meta
-	Entry *Entry
+	Meta  *fiojson.Document
+	Entry *fiojson.Entry
 	// Members is the number of threads, and so of logs, that share the entry; 1
 	// without one.
 	Members int
 	// Section is the job's in the job file, or nil.
-	Section *Section
+	Section *jobfile.Section
 	// Host is "" where it is not known.
 	Host, Job string
 	// LogName is the log's label, unique in the run: the file's name without the
@@ -35,11 +40,11 @@ type Log struct {
 	LogName string
 	Start   Start
 	// Bad is why the log cannot be read for what it is, known before it is read.
-	Bad *ParseError
+	Bad *errs.ParseError
 
-	like *Section // starts when this one does
+	like *jobfile.Section // starts when this one does
 	// ends is when the last job of each document ended, from fio's own start: of all logs of a Match together.
-	ends map[*Meta]time.Duration
+	ends map[*fiojson.Document]time.Duration
 }
 
 // Start is when a log's time 0 was.
@@ -68,15 +73,16 @@ func (l *Log) Option(name string) (string, bool) {
 // Match finds the document and the entry of each log, in the order of in.Logs, and
 // when it started. What it cannot tell it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
-	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*Entry]bool{}, unsure: map[*Meta]bool{},
-		ends: map[*Meta]time.Duration{}}
+	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{},
+		unsure: map[*fiojson.Document]bool{},
+		ends:   map[*fiojson.Document]time.Duration{}}
 	in.NoLog = nil
 	m.split()
 	m.documents()
 	for _, meta := range in.Metas {
 		m.warnings = append(m.warnings, prefixed(meta.Path, meta.Warnings)...)
 	}
-	used := map[*JobFile]bool{}
+	used := map[*jobfile.File]bool{}
 	sets := m.sets()
 	for _, set := range sets {
 		m.entries(set)
@@ -88,14 +94,16 @@ func Match(in *Input) ([]*Log, []string, error) {
 	m.withoutLogs(sets)
 	for _, j := range in.JobFiles {
 		if !used[j] {
-			in.Ignored = append(in.Ignored, Printable(j.Path)+": this job file's threads and log names are not those of the logs")
+			in.Ignored = append(in.Ignored, errs.Printable(j.Path)+": this job file's threads and log names are not "+
+				"those of the logs")
 		}
 	}
 	for _, l := range m.logs {
 		m.jobName(l)
 		if l.Source.Name.Job == 0 && l.Source.Name.Host != "" && l.Source.Path != stdin &&
 			l.Entry == nil && l.Source.Extent == nil {
-			m.warn("%s: no thread number in its name (per_job_logs=0): fio --client before 3.37 keeps only the log of the job that ended last; what others did is missing then", Printable(l.Source.Path))
+			m.warn("%s: no thread number in its name (per_job_logs=0): fio --client before 3.37 keeps only the log "+
+				"of the job that ended last; what others did is missing then", errs.Printable(l.Source.Path))
 		}
 	}
 	m.logNames()
@@ -104,7 +112,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 
 func prefixed(path string, msgs []string) (out []string) {
 	for _, msg := range msgs {
-		out = append(out, Printable(path)+": "+msg)
+		out = append(out, errs.Printable(path)+": "+msg)
 	}
 	return out
 }
@@ -113,9 +121,9 @@ type matcher struct {
 	in       *Input
 	logs     []*Log
 	warnings []string
-	logged   map[*Entry]bool // they have a log
-	unsure   map[*Meta]bool  // it is not known which entry some log is of
-	ends     map[*Meta]time.Duration
+	logged   map[*fiojson.Entry]bool    // they have a log
+	unsure   map[*fiojson.Document]bool // it is not known which entry some log is of
+	ends     map[*fiojson.Document]time.Duration
 }
 
 func (m *matcher) warn(format string, args ...any) {
@@ -129,7 +137,7 @@ func (m *matcher) warn(format string, args ...any) {
 func (m *matcher) documents() {
 	metas := distinct(m.in.Metas)
 	var open []*Log
-	var among []*Meta
+	var among []*fiojson.Document
 	var hosts []string
 	for _, l := range m.logs {
 		if l.Host != "" && !slices.Contains(hosts, l.Host) {
@@ -139,25 +147,36 @@ func (m *matcher) documents() {
 	for _, l := range m.logs {
 		fit := metas
 		if !m.in.metasGiven { // what lies in another host's folder is not this log's
-			fit = filtered(fit, func(d *Meta) bool { return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path)) })
+			fit = filtered(fit, func(d *fiojson.Document) bool {
+				return under(filepath.Dir(l.Source.Path),
+					filepath.Dir(d.Path))
+			})
 		}
 		candidates := len(fit)
 		if l.Host != "" { // nor is another host's
-			fit = filtered(fit, func(d *Meta) bool {
+			fit = filtered(fit, func(d *fiojson.Document) bool {
 				return hasHost(d, l.Host) || !slices.ContainsFunc(hosts, func(h string) bool { return hasHost(d, h) })
 			})
 		}
 		if len(fit) > 1 {
-			fit = preferred(fit, func(d *Meta) bool { return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path) })
+			fit = preferred(fit, func(d *fiojson.Document) bool {
+				return filepath.Dir(d.Path) == filepath.Dir(l.Source.Path)
+			})
 			if l.Host != "" {
-				fit = preferred(fit, func(d *Meta) bool { return hasHost(d, l.Host) })
+				fit = preferred(fit, func(d *fiojson.Document) bool { return hasHost(d, l.Host) })
 			}
-			named := filtered(fit, func(d *Meta) bool { return hasPrefix(d, l.Source.Name) })
+			named := filtered(fit, func(d *fiojson.Document) bool { return hasPrefix(d, l.Source.Name) })
 			if len(named) == 0 {
-				named = filtered(fit, func(d *Meta) bool { return namedAfter(d, l.Source.Name.Prefix, l.Host) })
+				named = filtered(fit, func(d *fiojson.Document) bool {
+					return namedAfter(d, l.Source.Name.Prefix,
+						l.Host)
+				})
 			}
 			if len(named) > 1 { // output.0 and output.1 of one job name
-				named = preferred(named, func(d *Meta) bool { return namedAfter(d, l.Source.Name.Prefix, l.Host) })
+				named = preferred(named, func(d *fiojson.Document) bool {
+					return namedAfter(d, l.Source.Name.Prefix,
+						l.Host)
+				})
 			}
 			// A document that is nothing but the only one of the folder or host will
 			// do, but among several a wrong guess is worse than none.
@@ -179,9 +198,10 @@ func (m *matcher) documents() {
 	if len(open) > 0 {
 		var names []string
 		for _, d := range among {
-			names = append(names, Printable(d.Path))
+			names = append(names, errs.Printable(d.Path))
 		}
-		m.warn("%s: cannot tell which JSON is this log's%s: %s; pass it with --fio-json", Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
+		m.warn("%s: cannot tell which JSON is this log's%s: %s; pass it with --fio-json",
+			errs.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
 	}
 }
 
@@ -200,9 +220,9 @@ func shortened(names []string) string {
 }
 
 // distinct leaves out documents that repeat another, e.g. a compressed copy.
-func distinct(metas []*Meta) (out []*Meta) {
+func distinct(metas []*fiojson.Document) (out []*fiojson.Document) {
 	for _, d := range metas {
-		same := func(e *Meta) bool {
+		same := func(e *fiojson.Document) bool {
 			return d.Version == e.Version && d.TimestampMS == e.TimestampMS && reflect.DeepEqual(d.Entries, e.Entries)
 		}
 		if !slices.ContainsFunc(out, same) {
@@ -212,7 +232,7 @@ func distinct(metas []*Meta) (out []*Meta) {
 	return out
 }
 
-func filtered(metas []*Meta, ok func(*Meta) bool) (out []*Meta) {
+func filtered(metas []*fiojson.Document, ok func(*fiojson.Document) bool) (out []*fiojson.Document) {
 	for _, d := range metas {
 		if ok(d) {
 			out = append(out, d)
@@ -222,16 +242,19 @@ func filtered(metas []*Meta, ok func(*Meta) bool) (out []*Meta) {
 }
 
 // preferred are the documents that ok holds for, or all if there are none.
-func preferred(metas []*Meta, ok func(*Meta) bool) []*Meta {
+func preferred(metas []*fiojson.Document, ok func(*fiojson.Document) bool) []*fiojson.Document {
 	if out := filtered(metas, ok); len(out) > 0 {
 		return out
 	}
 	return metas
 }
 
-func hasHost(m *Meta, host string) bool {
+func hasHost(m *fiojson.Document, host string) bool {
 	s := stem(m.Path)
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Host != "" && sameHost(e.Host, host) }) ||
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
+		return e.Host != "" && sameHost(e.Host,
+			host)
+	}) ||
 		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
 }
 
@@ -252,12 +275,12 @@ func numeric(host string) bool {
 }
 
 // hasPrefix tells whether a job of the document writes logs that are named so.
-func hasPrefix(m *Meta, n Name) bool {
-	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return writes(m, &e, n) })
+func hasPrefix(m *fiojson.Document, n Name) bool {
+	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return writes(m, &e, n) })
 }
 
 // writes tells whether a job writes logs that are named so.
-func writes(m *Meta, e *Entry, n Name) bool {
+func writes(m *fiojson.Document, e *fiojson.Entry, n Name) bool {
 	option := "write_lat_log"
 	if n.Hist {
 		option = "write_hist_log"
@@ -268,7 +291,7 @@ func writes(m *Meta, e *Entry, n Name) bool {
 
 // namedAfter tells whether the document's file is named after the logs: CBT writes
 // output.0_clat_hist.1.log.HOST and output.0.HOST or json_output.0.HOST.
-func namedAfter(m *Meta, prefix, host string) bool {
+func namedAfter(m *fiojson.Document, prefix, host string) bool {
 	s := stem(m.Path)
 	if host != "" {
 		s = strings.TrimSuffix(s, "."+host)
@@ -283,12 +306,12 @@ func stem(path string) string {
 
 // set is the logs of one fio process: of one document and host.
 type set struct {
-	meta    *Meta
+	meta    *fiojson.Document
 	host    string
 	logs    []*Log
-	entries []*Entry // of this host
-	threads int      // that are known of, by the largest log number
-	job     *JobFile
+	entries []*fiojson.Entry // of this host
+	threads int              // that are known of, by the largest log number
+	job     *jobfile.File
 	of      []int        // thread -> entry; -1: none, or not known
 	index   map[*Log]int // of its entry
 }
@@ -296,7 +319,7 @@ type set struct {
 // sets sorts the logs by document and host.
 func (m *matcher) sets() []*set {
 	type key struct {
-		meta *Meta
+		meta *fiojson.Document
 		host string
 	}
 	var out []*set
@@ -345,13 +368,16 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 	case len(hosts) == 1 && (hosts[0] == "" || len(known) == 0) && len(sets) == 1:
 		want = hosts[0] // one host here and there: it has two names
 	case len(hosts) == 1 && hosts[0] == "":
-		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json", Printable(s.meta.Path), shortened(printables(sets)))
+		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json",
+			errs.Printable(s.meta.Path), shortened(printables(sets)))
 		return
 	case s.host == "":
-		m.warn("%s: its jobs are of the hosts %s, and the logs' names do not say of which they are", Printable(s.meta.Path), shortened(printables(hosts)))
+		m.warn("%s: its jobs are of the hosts %s, and the logs' names do not say of which they are",
+			errs.Printable(s.meta.Path), shortened(printables(hosts)))
 		return
 	default:
-		m.warn("%s: no job of host %q, only of %s; its logs are read without", Printable(s.meta.Path), s.host, shortened(printables(hosts)))
+		m.warn("%s: no job of host %q, only of %s; its logs are read without", errs.Printable(s.meta.Path), s.host,
+			shortened(printables(hosts)))
 		return
 	}
 	for i := range s.meta.Entries {
@@ -449,7 +475,8 @@ func (m *matcher) entries(s *set) {
 	}
 	if len(left) > 0 {
 		m.unsure[s.meta] = true
-		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file", Printable(left[0].Source.Path), Printable(s.meta.Path), len(left), s.counts())
+		m.warn("%s: cannot tell which jobs of %s these %d logs belong to (%s); pass the job file",
+			errs.Printable(left[0].Source.Path), errs.Printable(s.meta.Path), len(left), s.counts())
 	}
 	if s.job != nil && len(appended) > 0 {
 		m.appendedBy(s, appended)
@@ -473,7 +500,7 @@ func (m *matcher) oneServer(s *set) bool {
 	for _, l := range s.logs {
 		var of []string
 		for _, port := range ports {
-			if slices.ContainsFunc(s.entries, func(e *Entry) bool {
+			if slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
 				return e.Port == port && writes(s.meta, e,
 					l.Source.Name)
 			}) {
@@ -486,7 +513,7 @@ func (m *matcher) oneServer(s *set) bool {
 		for _, port := range ports[:len(ports)-len(of)] {
 			of = append(of, strconv.Itoa(port))
 		}
-		l.Bad = &ParseError{File: l.Source.Path,
+		l.Bad = &errs.ParseError{File: l.Source.Path,
 			Msg:  fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that of the other", len(of), s.host, shortened(of)),
 			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad to leave it out"}
 	}
@@ -502,7 +529,10 @@ func (m *matcher) oneServer(s *set) bool {
 			}
 		}
 		for _, l := range s.logs {
-			if slices.ContainsFunc(part.entries, func(e *Entry) bool { return writes(s.meta, e, l.Source.Name) }) {
+			if slices.ContainsFunc(part.entries, func(e *fiojson.Entry) bool {
+				return writes(s.meta, e,
+					l.Source.Name)
+			}) {
 				part.logs = append(part.logs, l)
 			}
 		}
@@ -532,7 +562,7 @@ func (s *set) mayHave(o *Source) bool {
 // logs exist and were not asked for, the entry's counts are left out: what the others did
 // is not lost, and no missing tail of these logs.
 func (m *matcher) incomplete(s *set) {
-	has, elsewhere := map[*Entry]int{}, map[*Entry]int{}
+	has, elsewhere := map[*fiojson.Entry]int{}, map[*fiojson.Entry]int{}
 	for _, l := range s.logs {
 		if l.Entry != nil {
 			has[l.Entry]++
@@ -545,8 +575,8 @@ func (m *matcher) incomplete(s *set) {
 			elsewhere[s.entries[s.of[n-1]]]++
 		}
 	}
-	without := map[*Entry]*Entry{}
-	warned := map[*Entry]bool{}
+	without := map[*fiojson.Entry]*fiojson.Entry{}
+	warned := map[*fiojson.Entry]bool{}
 	for _, l := range s.logs {
 		e := l.Entry
 		if e == nil || has[e] >= l.Members {
@@ -558,7 +588,7 @@ func (m *matcher) incomplete(s *set) {
 			if without[e] == nil {
 				c := *e
 				for d := range c.Dirs {
-					c.Dirs[d].Kind = [Kinds]Totals{}
+					c.Dirs[d].Kind = [fiolog.Kinds]fiojson.Totals{}
 				}
 				without[e] = &c
 			}
@@ -567,7 +597,7 @@ func (m *matcher) incomplete(s *set) {
 		if !warned[e] {
 			warned[e] = true
 			m.warn("%s: job %q stands for %d threads, of which %d have a log here: %s",
-				Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
+				errs.Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
 		}
 	}
 }
@@ -578,8 +608,8 @@ func (n Name) like(o Name) bool { return n.Hist == o.Hist && n.Kind == o.Kind }
 // withoutLogs names the entries of fio's JSON that wrote a log which is not here. Those of
 // hosts with logs are returned in in.NoLog.
 func (m *matcher) withoutLogs(sets []*set) {
-	hosts := map[*Meta][]string{}
-	var metas []*Meta
+	hosts := map[*fiojson.Document][]string{}
+	var metas []*fiojson.Document
 	for _, s := range sets {
 		if s.meta == nil {
 			continue
@@ -602,7 +632,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 			var ios []string // by direction
 			for d := range e.Dirs {
 				if n := e.Dirs[d].Kind[name.Kind].N; n > 0 {
-					ios = append(ios, fmt.Sprintf("%d %vs", n, Direction(d)))
+					ios = append(ios, fmt.Sprintf("%d %vs", n, fiolog.Direction(d)))
 				}
 			}
 			prefix, _ := meta.Option(e, option)
@@ -619,10 +649,10 @@ func (m *matcher) withoutLogs(sets []*set) {
 			if slices.Contains(hosts[meta], e.Host) {
 				m.in.NoLog = append(m.in.NoLog, NoLog{meta, e})
 				m.warn("%s: job %q has no log here: its %s are missing",
-					Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
+					errs.Printable(meta.Path), e.JobName, strings.Join(ios, " and "))
 			} else {
 				m.warn("%s: job %q of host %q has no log here: its %s are missing",
-					Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
+					errs.Printable(meta.Path), e.JobName, e.Host, strings.Join(ios, " and "))
 			}
 		}
 	}
@@ -632,20 +662,22 @@ func (m *matcher) withoutLogs(sets []*set) {
 // section that writes it, each section that writes logs has them, and the entries
 // are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
-	var fit []*JobFile
+	var fit []*jobfile.File
 	for _, j := range m.in.JobFiles {
-		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit, func(o *JobFile) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
+		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit,
+			func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
 			fit = append(fit, j)
 		}
 	}
 	if len(fit) == 1 {
 		s.job = fit[0]
 	} else if len(fit) > 1 {
-		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one", Printable(fit[0].Path), Printable(fit[1].Path))
+		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one",
+			errs.Printable(fit[0].Path), errs.Printable(fit[1].Path))
 	}
 }
 
-func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool {
+func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source) bool {
 	threads := j.Threads()
 	for n, logs := range byThread {
 		if n == 0 {
@@ -692,7 +724,7 @@ func (s *set) fits(j *JobFile, byThread map[int][]*Log, siblings []*Source) bool
 // of one host, most plausible first: the number of threads, and so of logs, that
 // each entry stands for. With group_reporting an entry stands for all threads of
 // its group, and the JSON does not say how many.
-func Partitions(m *Meta, entries []*Entry, threads int) [][]int {
+func Partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) [][]int {
 	list, _ := partitions(m, entries, threads)
 	return list
 }
@@ -703,7 +735,7 @@ func Partitions(m *Meta, entries []*Entry, threads int) [][]int {
 // direction's runtime is the longest, so their ratio is the number of threads if
 // all ran equally long, and never more than that. numjobs is shown where the
 // group's last section has it.
-func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain bool) {
+func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (list [][]int, certain bool) {
 	n := len(entries)
 	if n == 0 {
 		return nil, false
@@ -714,7 +746,7 @@ func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain b
 		ones[i], low[i] = 1, 1
 		v, _ := m.Option(e, "numjobs")
 		numjobs[i] = 1
-		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= MaxThreads {
+		if k, err := strconv.Atoi(v); err == nil && k > 0 && k <= jobfile.MaxThreads {
 			numjobs[i] = k
 		}
 		if e.LongestMS <= 0 || e.RuntimeMS <= 0 {
@@ -722,14 +754,14 @@ func partitions(m *Meta, entries []*Entry, threads int) (list [][]int, certain b
 			continue
 		}
 		r := float64(e.RuntimeMS) / float64(e.LongestMS)
-		k := min(math.Round(r), MaxThreads)
+		k := min(math.Round(r), jobfile.MaxThreads)
 		ratio[i] = max(int(k), 1)
 		if near := math.Abs(r-k) <= 0.02*k; near && k >= 2 {
 			several = true
 		} else if !near {
 			whole = false
 		}
-		low[i] = max(1, int(math.Ceil(min(r, MaxThreads)-0.1*max(k, 1))))
+		low[i] = max(1, int(math.Ceil(min(r, jobfile.MaxThreads)-0.1*max(k, 1))))
 	}
 	atLeast := func(p []int) bool {
 		for i := range p {

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
 )
 
 // matched is a run's logs in words, a line each: label, host, job, entry with
@@ -22,7 +26,7 @@ func matched(t *testing.T, in *Input) (lines []string, warnings string) {
 		entry := "-"
 		if l.Entry != nil {
 			entry = fmt.Sprintf("%s/%d", l.Entry.JobName, l.Members)
-			if l.Entry.Dirs[Read].Kind[Clat].N+l.Entry.Dirs[Write].Kind[Clat].N == 0 {
+			if l.Entry.Dirs[fiolog.Read].Kind[fiolog.Clat].N+l.Entry.Dirs[fiolog.Write].Kind[fiolog.Clat].N == 0 {
 				entry += "/without"
 			}
 		}
@@ -54,7 +58,7 @@ func one(t *testing.T, paths ...string) *Input {
 func copied(t *testing.T, name string, without ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	entries, err := os.ReadDir(filepath.Join("testdata", "meta", name))
+	entries, err := os.ReadDir(filepath.Join("fiojson", "testdata", "meta", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +69,7 @@ next:
 				continue next
 			}
 		}
-		text, err := os.ReadFile(filepath.Join("testdata", "meta", name, e.Name()))
+		text, err := os.ReadFile(filepath.Join("fiojson", "testdata", "meta", name, e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,25 +188,26 @@ output.1_clat_hist.1.log.node2 "node2" librbdfio-1 librbdfio-1/1 0s fio's start`
 		t.Fatal(err)
 	}
 	for i, n := range []uint64{200, 300, 250, 351} { // as the hosts' own JSON has it
-		if got := logs[i].Entry.Dirs[Read].Kind[Clat].N; got != n {
+		if got := logs[i].Entry.Dirs[fiolog.Read].Kind[fiolog.Clat].N; got != n {
 			t.Errorf("%s: %d, want %d", logs[i].LogName, got, n)
 		}
 	}
 }
 
 // doc is a document with these entries.
-func doc(path string, entries ...Entry) *Meta {
+func doc(path string, entries ...fiojson.Entry) *fiojson.Document {
 	for i := range entries {
 		e := &entries[i]
-		e.Dirs[Read].Kind[Clat] = Totals{N: 7, Max: 9}
+		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = fiojson.Totals{N: 7, Max: 9}
 		if e.RuntimeMS == 0 {
 			e.RuntimeMS, e.LongestMS = 1000, 1000
 		}
 	}
-	return &Meta{Path: path, Version: "fio-3.33", TimestampMS: 1700000010000, Entries: entries, Documents: 1}
+	return &fiojson.Document{Path: path, Version: "fio-3.33", TimestampMS: 1700000010000, Entries: entries,
+		Documents: 1}
 }
 
-func input(logs string, metas ...*Meta) *Input {
+func input(logs string, metas ...*fiojson.Document) *Input {
 	in := &Input{Metas: metas}
 	for _, path := range strings.Fields(logs) {
 		name, _ := ParseName(filepath.Base(path))
@@ -213,60 +218,80 @@ func input(logs string, metas ...*Meta) *Input {
 
 // TestMatchDocuments: which JSON a log belongs to.
 func TestMatchDocuments(t *testing.T) {
-	grouped := Options{"write_hist_log": "a"}
+	grouped := jobfile.Options{"write_hist_log": "a"}
 	for name, c := range map[string]struct {
 		in         *Input
 		want, warn string
 	}{
-		"by jobname": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", Entry{JobName: "b"}), doc("2.json", Entry{JobName: "a"})), `
+		"by jobname": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "b"}),
+			doc("2.json", fiojson.Entry{JobName: "a"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start
 b_clat_hist.1.log "" b b/1 0s fio's start`, ""},
-		"by option": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", Entry{JobName: "x", Options: Options{"write_hist_log": "/tmp/b"}}), doc("2.json", Entry{JobName: "y", Options: grouped})), `
+		"by option": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "x",
+			Options: jobfile.Options{"write_hist_log": "/tmp/b"}}), doc("2.json", fiojson.Entry{JobName: "y",
+			Options: grouped})), `
 a_clat_hist.1.log "" y y/1 0s fio's start
 b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
-		"by the JSON's name": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("json_b.json", Entry{JobName: "x"}), doc("a.json.gz", Entry{JobName: "y"})), `
+		"by the JSON's name": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("json_b.json",
+			fiojson.Entry{JobName: "x"}), doc("a.json.gz", fiojson.Entry{JobName: "y"})), `
 a_clat_hist.1.log "" y y/1 0s fio's start
 b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
-		"ambiguous": {input("a_clat_hist.1.log", doc("1.json", Entry{JobName: "a"}), doc("2.json", Entry{JobName: "a"}, Entry{JobName: "b"})), `
+		"ambiguous": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("2.json",
+			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"})), `
 a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON is this log's: 1.json, 2.json; pass it with --fio-json"},
-		"a copy": {input("a_clat_hist.1.log", doc("1.json", Entry{JobName: "a"}), doc("1.json.gz", Entry{JobName: "a"})), `
+		"a copy": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("1.json.gz",
+			fiojson.Entry{JobName: "a"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start`, ""},
-		"each folder's own": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json", Entry{JobName: "x"}), doc("h2/fio.json", Entry{JobName: "y"})), `
+		"each folder's own": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json",
+			fiojson.Entry{JobName: "x"}), doc("h2/fio.json", fiojson.Entry{JobName: "y"})), `
 h1/a_clat_hist.1.log "" x x/1 0s fio's start
 h2/a_clat_hist.1.log "" y y/1 0s fio's start`, ""},
-		"another folder's": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json", Entry{JobName: "x"})), `
+		"another folder's": {input("h1/a_clat_hist.1.log h2/a_clat_hist.1.log", doc("h1/fio.json",
+			fiojson.Entry{JobName: "x"})), `
 h1/a_clat_hist.1.log "" x x/1 0s fio's start
 h2/a_clat_hist.1.log "" a - 0s taken to be fio's own start`, ""},
-		"another host's": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("out.h1", Entry{JobName: "x"})), `
+		"another host's": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("out.h1",
+			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" x x/1 0s fio's start
 a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON is this log's"},
-		"hosts with one JSON of none": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("fio.json", Entry{JobName: "x"})), `
+		"hosts with one JSON of none": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("fio.json",
+			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" a - 0s fio's start of all jobs
 a_clat_hist.1.log.h2 "h2" a - 0s fio's start of all jobs`, `fio.json: cannot tell which host's JSON this is: "h1", "h2"; pass each host's with --fio-json`},
-		"two runs, JSON of one": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("fio.json", Entry{JobName: "x", Options: grouped})), `
+		"two runs, JSON of one": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("fio.json",
+			fiojson.Entry{JobName: "x", Options: grouped})), `
 a_clat_hist.1.log "" x x/1 0s fio's start
 b_clat_hist.1.log "" b - 0s fio's start of all jobs`, ""},
-		"one host by two names": {input("a_clat_hist.1.log.box", doc("fio.json", Entry{JobName: "x", Host: "10.0.0.1"})), `
+		"one host by two names": {input("a_clat_hist.1.log.box", doc("fio.json", fiojson.Entry{JobName: "x",
+			Host: "10.0.0.1"})), `
 a_clat_hist.1.log.box "box" x x/1 0s fio's start`, ""},
-		"with and without a domain": {input("a_clat_hist.1.log.n1.example.com a_clat_hist.1.log.n2", doc("fio.json", Entry{JobName: "x", Host: "n1"}, Entry{JobName: "y", Host: "n2.example.com"})), `
+		"with and without a domain": {input("a_clat_hist.1.log.n1.example.com a_clat_hist.1.log.n2", doc("fio.json",
+			fiojson.Entry{JobName: "x", Host: "n1"}, fiojson.Entry{JobName: "y", Host: "n2.example.com"})), `
 a_clat_hist.1.log.n1.example.com "n1.example.com" x x/1 0s fio's start
 a_clat_hist.1.log.n2 "n2" y y/1 0s fio's start`, ""},
-		"a host without a job": {input("a_clat_hist.1.log.n1 a_clat_hist.1.log.n2", doc("fio.json", Entry{JobName: "x", Host: "n1"}, Entry{JobName: "x", Host: "n3"})), `
+		"a host without a job": {input("a_clat_hist.1.log.n1 a_clat_hist.1.log.n2", doc("fio.json",
+			fiojson.Entry{JobName: "x", Host: "n1"}, fiojson.Entry{JobName: "x", Host: "n3"})), `
 a_clat_hist.1.log.n1 "n1" x x/1 0s fio's start
 a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON is this log's`},
-		"the host is the JSON's": {input("a_clat_hist.1.log", doc("fio.json", Entry{JobName: "x", Host: "n1"})), `
+		"the host is the JSON's": {input("a_clat_hist.1.log", doc("fio.json", fiojson.Entry{JobName: "x", Host: "n1"})),
+			`
 a_clat_hist.1.log "n1" x x/1 0s fio's start`, ""},
-		"one log of all jobs": {input("a_clat_hist.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 3000, LongestMS: 1000})), `
+		"one log of all jobs": {input("a_clat_hist.log", doc("fio.json", fiojson.Entry{JobName: "x", RuntimeMS: 3000,
+			LongestMS: 1000})), `
 a_clat_hist.log "" x x/1 0s fio's start`, ""},
-		"prefixes differ in a group": {input("a_clat_hist.1.log b_clat_hist.2.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 2000, LongestMS: 1000})), `
+		"prefixes differ in a group": {input("a_clat_hist.1.log b_clat_hist.2.log", doc("fio.json",
+			fiojson.Entry{JobName: "x", RuntimeMS: 2000, LongestMS: 1000})), `
 a_clat_hist.1.log "" a x/2 0s fio's start
 b_clat_hist.2.log "" b x/2 0s fio's start`, ""},
-		"threads that cannot be spread": {input("a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.3.log a_clat_hist.4.log", doc("fio.json", Entry{JobName: "x", RuntimeMS: 1500, LongestMS: 1000}, Entry{JobName: "y", RuntimeMS: 1, LongestMS: 1})), `
+		"threads that cannot be spread": {input("a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.3.log "+
+			"a_clat_hist.4.log", doc("fio.json", fiojson.Entry{JobName: "x", RuntimeMS: 1500, LongestMS: 1000},
+			fiojson.Entry{JobName: "y", RuntimeMS: 1, LongestMS: 1})), `
 a_clat_hist.1.log "" a - 0s fio's start of all jobs
 a_clat_hist.2.log "" a - 0s fio's start of all jobs
 a_clat_hist.3.log "" a - 0s fio's start of all jobs
 a_clat_hist.4.log "" a - 0s fio's start of all jobs`, "a_clat_hist.1.log: cannot tell which jobs of fio.json these 4 logs belong to (2 entries, 4 threads); pass the job file"},
-		"a section without logs": {input("a_clat_hist.1.log c_clat_hist.3.log", doc("fio.json", Entry{JobName: "a"}, Entry{JobName: "b"}, Entry{JobName: "c"})), `
+		"a section without logs": {input("a_clat_hist.1.log c_clat_hist.3.log", doc("fio.json",
+			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"}, fiojson.Entry{JobName: "c"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start
 c_clat_hist.3.log "" c c/1 0s fio's start`, ""},
 	} {
@@ -312,15 +337,15 @@ func TestPartitions(t *testing.T) {
 		"none":                             {nil, 3, "none", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var entries []*Entry
+			var entries []*fiojson.Entry
 			for _, x := range c.entries {
-				n := &Entry{RuntimeMS: x.sum, LongestMS: x.longest}
+				n := &fiojson.Entry{RuntimeMS: x.sum, LongestMS: x.longest}
 				if x.numjobs != "" {
-					n.Options = Options{"numjobs": x.numjobs}
+					n.Options = jobfile.Options{"numjobs": x.numjobs}
 				}
 				entries = append(entries, n)
 			}
-			list, certain := partitions(&Meta{}, entries, c.threads)
+			list, certain := partitions(&fiojson.Document{}, entries, c.threads)
 			got := "none"
 			if len(list) > 0 {
 				got = fmt.Sprintf("%v+%d", list[0], len(list)-1)
@@ -328,7 +353,7 @@ func TestPartitions(t *testing.T) {
 			if got != c.want || certain != c.certain {
 				t.Errorf("%s, certain %v", got, certain)
 			}
-			if !reflect.DeepEqual(Partitions(&Meta{}, entries, c.threads), list) {
+			if !reflect.DeepEqual(Partitions(&fiojson.Document{}, entries, c.threads), list) {
 				t.Error("Partitions says something else")
 			}
 		})
@@ -337,28 +362,44 @@ func TestPartitions(t *testing.T) {
 
 // TestStages: which groups began after a stonewall, by the seconds elapsed.
 func TestStages(t *testing.T) {
-	run := func(group int, ms, elapsed int64, o Options) Entry {
-		return Entry{JobName: fmt.Sprint("g", group), GroupID: group, RuntimeMS: ms, LongestMS: ms, Elapsed: elapsed, Options: o}
+	run := func(group int, ms, elapsed int64, o jobfile.Options) fiojson.Entry {
+		return fiojson.Entry{JobName: fmt.Sprint("g", group), GroupID: group, RuntimeMS: ms, LongestMS: ms,
+			Elapsed: elapsed, Options: o}
 	}
 	for name, c := range map[string]struct {
-		entries []Entry
+		entries []fiojson.Entry
 		want    string // offsets
 		how     string // of the last
 		warn    string
 	}{
-		"in sequence":       {[]Entry{run(0, 2001, 7, nil), run(1, 4001, 7, nil)}, "[0s 2.001s]", "stage 2 (stonewall, by the time elapsed)", ""},
-		"at once":           {[]Entry{run(0, 2001, 5, nil), run(1, 4001, 5, nil)}, "[0s 0s]", "fio's start", ""},
-		"shown":             {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, Options{"stonewall": "1"})}, "[0s 2s]", "stage 2 (stonewall in the JSON)", ""},
-		"one shown":         {[]Entry{run(0, 2000, 6, nil), run(1, 1000, 6, Options{"stonewall": "1"}), run(2, 2000, 6, nil)}, "[0s 2s 3s]", "stage 3 (stonewall, by the time elapsed)", ""},
-		"one of two":        {[]Entry{run(0, 2000, 7, nil), run(1, 5000, 7, nil), run(2, 1000, 7, nil)}, "[0s 2s 2s]", "stage 2 (stonewall guessed)", "cannot tell which"}, // 2 + 5 s, or 5 + 1 s and some
-		"one way":           {[]Entry{run(0, 9000, 11, nil), run(1, 3000, 11, nil), run(2, 1000, 11, nil)}, "[0s 0s 9s]", "stage 2 (stonewall, by the time elapsed)", ""},
-		"no way":            {[]Entry{run(0, 9000, 99, nil), run(1, 3000, 99, nil)}, "[0s 9s]", "stage 2 (stonewall guessed)", "cannot tell which"},
-		"not known":         {[]Entry{run(0, 2000, 0, nil), run(1, 1000, 0, nil)}, "[0s 2s]", "stage 2 (stonewall taken for granted)", "if it was new_group, pass the job file"},
-		"delay and ramp":    {[]Entry{run(0, 2000, 8, Options{"startdelay": "1", "ramp_time": "500ms"}), run(1, 4000, 8, Options{"ramp_time": "250ms"})}, "[1.5s 3.75s]", "stage 2 (stonewall, by the time elapsed) + ramp_time", ""},
-		"a random delay":    {[]Entry{run(0, 2000, 3, Options{"startdelay": "1-3"})}, "[0s]", "fio's start", `fio.json: job "g0": startdelay: "1-3" is a range`},
-		"one after another": {[]Entry{run(0, 1001, 13, nil), run(1, 1001, 13, nil), run(2, 1001, 13, nil), run(3, 1001, 13, nil), run(4, 1001, 13, nil), run(5, 1001, 13, nil), run(6, 1001, 13, nil), run(7, 1001, 13, nil), run(8, 1001, 13, nil), run(9, 1001, 13, nil)}, "[0s 1.001s 2.002s 3.003s 4.004s 5.005s 6.006s 7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
+		"in sequence": {[]fiojson.Entry{run(0, 2001, 7, nil), run(1, 4001, 7, nil)}, "[0s 2.001s]",
+			"stage 2 (stonewall, by the time elapsed)", ""},
+		"at once": {[]fiojson.Entry{run(0, 2001, 5, nil), run(1, 4001, 5, nil)}, "[0s 0s]", "fio's start",
+			""},
+		"shown": {[]fiojson.Entry{run(0, 2000, 0, nil), run(1, 1000, 0, jobfile.Options{"stonewall": "1"})},
+			"[0s 2s]", "stage 2 (stonewall in the JSON)", ""},
+		"one shown": {[]fiojson.Entry{run(0, 2000, 6, nil), run(1, 1000, 6, jobfile.Options{"stonewall": "1"}),
+			run(2, 2000, 6, nil)}, "[0s 2s 3s]", "stage 3 (stonewall, by the time elapsed)", ""},
+		// 2 + 5 s, or 5 + 1 s and some
+		"one of two": {[]fiojson.Entry{run(0, 2000, 7, nil), run(1, 5000, 7, nil), run(2, 1000, 7, nil)},
+			"[0s 2s 2s]", "stage 2 (stonewall guessed)", "cannot tell which"},
+		"one way": {[]fiojson.Entry{run(0, 9000, 11, nil), run(1, 3000, 11, nil), run(2, 1000, 11, nil)},
+			"[0s 0s 9s]", "stage 2 (stonewall, by the time elapsed)", ""},
+		"no way": {[]fiojson.Entry{run(0, 9000, 99, nil), run(1, 3000, 99, nil)}, "[0s 9s]",
+			"stage 2 (stonewall guessed)", "cannot tell which"},
+		"not known": {[]fiojson.Entry{run(0, 2000, 0, nil), run(1, 1000, 0, nil)}, "[0s 2s]",
+			"stage 2 (stonewall taken for granted)", "if it was new_group, pass the job file"},
+		"delay and ramp": {[]fiojson.Entry{run(0, 2000, 8, jobfile.Options{"startdelay": "1", "ramp_time": "500ms"}),
+			run(1, 4000, 8, jobfile.Options{"ramp_time": "250ms"})}, "[1.5s 3.75s]",
+			"stage 2 (stonewall, by the time elapsed) + ramp_time", ""},
+		"a random delay": {[]fiojson.Entry{run(0, 2000, 3, jobfile.Options{"startdelay": "1-3"})}, "[0s]",
+			"fio's start", `fio.json: job "g0": startdelay: "1-3" is a range`},
+		"one after another": {[]fiojson.Entry{run(0, 1001, 13, nil), run(1, 1001, 13, nil), run(2, 1001, 13, nil),
+			run(3, 1001, 13, nil), run(4, 1001, 13, nil), run(5, 1001, 13, nil), run(6, 1001, 13, nil), run(7, 1001, 13,
+				nil), run(8, 1001, 13, nil), run(9, 1001, 13, nil)}, "[0s 1.001s 2.002s 3.003s 4.004s 5.005s 6.006s " +
+			"7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
 		"later than known": {
-			[]Entry{run(0, 2000, 9, nil), run(1, 4000, 9, Options{"stonewall": "1"})},
+			[]fiojson.Entry{run(0, 2000, 9, nil), run(1, 4000, 9, jobfile.Options{"stonewall": "1"})},
 			"[0s 2s]", "stage 2 (stonewall in the JSON)", "may have started up to 3s later",
 		},
 	} {
@@ -388,19 +429,19 @@ func TestStages(t *testing.T) {
 // TestUnlike: an entry that stands for several sections does not tell their starts.
 func TestUnlike(t *testing.T) {
 	for name, c := range map[string]struct {
-		options Options
+		options jobfile.Options
 		elapsed int64
 		warn    string
 	}{
 		"together":         {nil, 3, ""},
-		"alike":            {Options{"numjobs": "2"}, 9, ""},
-		"a delay of all":   {Options{"numjobs": "2", "startdelay": "3"}, 5, ""},
-		"the last waits":   {Options{"wait_for": "a"}, 3, "wait_for of the last one is all that it shows"},
+		"alike":            {jobfile.Options{"numjobs": "2"}, 9, ""},
+		"a delay of all":   {jobfile.Options{"numjobs": "2", "startdelay": "3"}, 5, ""},
+		"the last waits":   {jobfile.Options{"wait_for": "a"}, 3, "wait_for of the last one is all that it shows"},
 		"longer than any":  {nil, 4, "fio took 4 s, and none of them more than 2.1s"},
 		"of unknown times": {nil, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := Entry{JobName: "a", RuntimeMS: 4200, LongestMS: 2100, Elapsed: c.elapsed, Options: c.options}
+			e := fiojson.Entry{JobName: "a", RuntimeMS: 4200, LongestMS: 2100, Elapsed: c.elapsed, Options: c.options}
 			_, warned, err := Match(input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", e)))
 			if err != nil {
 				t.Fatal(err)
@@ -413,19 +454,22 @@ func TestUnlike(t *testing.T) {
 }
 
 func TestJobStart(t *testing.T) {
-	in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000}))
+	in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", fiojson.Entry{JobName: "a",
+		StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000}))
 	logs, _, err := Match(in)
 	if err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000000500 || logs[0].Start.How != "job_start" {
 		t.Error(logs[0].Start, err)
 	}
 	// With the job file the second's is known, too: job_start is the first's.
-	in.JobFiles = []*JobFile{parseJobs(t, "[global]\ngroup_reporting\nwrite_hist_log=a\n[a]\n[b]\nstartdelay=3\n")}
-	in.Metas = []*Meta{doc("fio.json", Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000})}
+	in.JobFiles = []*jobfile.File{parseJobs(t, "[global]\ngroup_reporting\nwrite_hist_log=a\n[a]\n[b]\nstartdelay=3\n")}
+	in.Metas = []*fiojson.Document{doc("fio.json", fiojson.Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000,
+		LongestMS: 1000})}
 	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000003500 {
 		t.Error(logs[0].Start, logs[1].Start, err)
 	}
 	// On another clock (job_start_clock_id) it says nothing.
-	in = input("a_clat_hist.1.log", doc("fio.json", Entry{JobName: "a", StartMS: 12345, Options: Options{"startdelay": "2"}}))
+	in = input("a_clat_hist.1.log", doc("fio.json", fiojson.Entry{JobName: "a", StartMS: 12345,
+		Options: jobfile.Options{"startdelay": "2"}}))
 	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 0 || logs[0].Start.Offset != 2*time.Second {
 		t.Error(logs[0].Start, err)
 	}
@@ -437,7 +481,7 @@ func TestWallClock(t *testing.T) {
 		// agree.
 		"fio-3.33-groups": 1795237286660, "fio-3.33-stonewall": 1795237292904, "fio-3.33-new-group": 1795237299441, "fio-3.33-status": 1795237302822, "fio-3.33-client": 1795237307000,
 	} {
-		logs, _, err := Match(one(t, "testdata/meta/"+dir))
+		logs, _, err := Match(one(t, "fiojson/testdata/meta/"+dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -456,7 +500,7 @@ func TestWallClock(t *testing.T) {
 	if _, _, ok := WallClock(nil, nil); ok {
 		t.Error("a time of nothing")
 	}
-	if _, _, ok := WallClock(nil, &Meta{}); ok {
+	if _, _, ok := WallClock(nil, &fiojson.Document{}); ok {
 		t.Error("a time without timestamp")
 	}
 }
@@ -481,7 +525,8 @@ func TestMatchJobFiles(t *testing.T) {
 		"names of variables": {[]string{strings.Replace(grouped, "=a", "=${NAME}", 1)}, true, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", Entry{JobName: "a", RuntimeMS: 2000, LongestMS: 1000}))
+			in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", fiojson.Entry{JobName: "a",
+				RuntimeMS: 2000, LongestMS: 1000}))
 			for _, text := range c.files {
 				in.JobFiles = append(in.JobFiles, parseJobs(t, text))
 			}
@@ -602,4 +647,25 @@ func TestSchedule(t *testing.T) {
 	if !reflect.DeepEqual(at, want) || latest != 14*s {
 		t.Errorf("%v, %v; want %v", at, latest, want)
 	}
+}
+
+func parseJobs(t *testing.T, text string) *jobfile.File {
+	t.Helper()
+	j, err := jobfile.Parse(strings.NewReader(text), "x.fio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -7,6 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/internal/errs"
 )
 
 // A log counts from the end of its job's startdelay and ramp_time. A job behind a
@@ -88,7 +93,7 @@ func (m *matcher) starts(s *set) {
 		default:
 			l.Start = Start{How: "taken to be fio's own start", Unknown: true}
 		}
-		if l.Entry != nil && l.Entry.StartMS >= absoluteMS && l.Entry.StartMS <= MaxTime {
+		if l.Entry != nil && l.Entry.StartMS >= absoluteMS && l.Entry.StartMS <= fiolog.MaxTime {
 			l.Start.Absolute, l.Start.How = l.Entry.StartMS, "job_start"
 			if s.job != nil && l.Members > 1 { // it is that of the entry's first thread
 				first := s.job.Threads()[slices.Index(s.of, s.index[l])]
@@ -128,7 +133,7 @@ func (m *matcher) unlike(s *set) {
 		if apart != "" {
 			m.warn("%s: job %q stands for %d threads of several jobs, whose starts it does not tell (%s):"+
 				" taken to have started together; pass the job file",
-				Printable(s.meta.Path), e.JobName, threads, apart)
+				errs.Printable(s.meta.Path), e.JobName, threads, apart)
 		}
 	}
 }
@@ -149,7 +154,7 @@ func (m *matcher) late(s *set, jobs []job, latest time.Duration) {
 	if stages > 0 && rest > longestStart+time.Duration(stages)*300*time.Millisecond {
 		m.warn("%s: fio took %d s, and its stages together %v: those behind a stonewall may have started up to %v"+
 			" later than they are shown; fio from 3.36 on logs each job's start",
-			Printable(s.meta.Path), elapsed, latest.Round(time.Millisecond), rest.Round(time.Second))
+			errs.Printable(s.meta.Path), elapsed, latest.Round(time.Millisecond), rest.Round(time.Second))
 	}
 }
 
@@ -163,9 +168,9 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 		if !ok {
 			return 0
 		}
-		t, err := ParseDuration(v)
+		t, err := jobfile.ParseDuration(v)
 		if err != nil {
-			m.warn("%s: %s: %v; taken as 0", Printable(where), name, err)
+			m.warn("%s: %s: %v; taken as 0", errs.Printable(where), name, err)
 			return 0
 		}
 		if t > 0 && how != "" {
@@ -183,15 +188,15 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 // overflow: a year.
 const maxLead = 366 * 24 * time.Hour
 
-func longest(e *Entry) time.Duration {
+func longest(e *fiojson.Entry) time.Duration {
 	return time.Duration(min(e.LongestMS, maxLead.Milliseconds())) * time.Millisecond
 }
 
 // sectionJobs are the sections of the set's job file.
 func (m *matcher) sectionJobs(s *set) []job {
 	var jobs []job
-	entry := map[*Section]*Entry{}
-	sections := map[*Entry]int{} // of an entry
+	entry := map[*jobfile.Section]*fiojson.Entry{}
+	sections := map[*fiojson.Entry]int{} // of an entry
 	for i, section := range s.job.Threads() {
 		if i < len(s.of) && s.of[i] >= 0 && entry[section] == nil {
 			entry[section] = s.entries[s.of[i]]
@@ -204,7 +209,7 @@ func (m *matcher) sectionJobs(s *set) []job {
 		where := fmt.Sprintf("%s:%d", s.job.Path, section.Line)
 		j := job{group: section.Group, stage: section.Stage, name: section.Name, waits: section.Options["wait_for"]}
 		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) { v, ok := section.Options[name]; return v, ok })
-		limit, err := ParseDuration(section.Options["runtime"])
+		limit, err := jobfile.ParseDuration(section.Options["runtime"])
 		limited := err == nil && limit > 0
 		switch e := entry[section]; {
 		case e != nil && sections[e] == 1 || e != nil && !limited:
@@ -222,28 +227,31 @@ func (m *matcher) sectionJobs(s *set) []job {
 		jobs = append(jobs, j)
 	}
 	if len(jobs) > 1 && len(entry) == 0 && slices.ContainsFunc(jobs, func(j job) bool { return j.ramp > 0 }) {
-		m.warn("%s: ramp_time may take up to a second longer than asked, so that starts behind it are not exact; pass fio's JSON", Printable(s.job.Path))
+		m.warn("%s: ramp_time may take up to a second longer than asked, so that starts behind it are not exact; "+
+			"pass fio's JSON", errs.Printable(s.job.Path))
 	}
 	for _, section := range s.job.Sections {
 		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 && !strings.Contains(section.Options["rw"], "read") {
-			m.warn("%s:%d: with verify fio reads what it wrote, and what its last window held is in no log; pass fio's JSON", Printable(s.job.Path), section.Line)
+			m.warn("%s:%d: with verify fio reads what it wrote, and what its last window held is in no log; pass "+
+				"fio's JSON", errs.Printable(s.job.Path), section.Line)
 			break
 		}
 	}
 	if unknown != "" {
-		m.warn("%s: nothing says how long this job ran, so that the start of those behind the stonewall is unknown and guessed; pass fio's JSON, or shift them with --offset", Printable(unknown))
+		m.warn("%s: nothing says how long this job ran, so that the start of those behind the stonewall is unknown "+
+			"and guessed; pass fio's JSON, or shift them with --offset", errs.Printable(unknown))
 	}
 	return jobs
 }
 
 // entryJob is an entry as a job.
-func (m *matcher) entryJob(s *set, e *Entry) job {
+func (m *matcher) entryJob(s *set, e *fiojson.Entry) job {
 	option := func(name string) (string, bool) { return s.meta.Option(e, name) }
 	j := job{run: longest(e), group: e.GroupID, name: e.JobName}
 	j.waits, _ = option("wait_for")
 	j.delay, j.ramp, j.how = m.lead(fmt.Sprintf("%s: job %q", s.meta.Path, e.JobName), option)
 	v, ok := option("stonewall")
-	j.wall = ok && On(v)
+	j.wall = ok && jobfile.On(v)
 	return j
 }
 
@@ -343,7 +351,8 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 		elapsed = max(elapsed, e.Elapsed)
 	}
 	if elapsed == 0 || elapsed > int64(maxLead/time.Second) {
-		m.warn("%s: %d groups of jobs: taken to have run one after the other (stonewall); if it was new_group, pass the job file", Printable(s.meta.Path), len(groups))
+		m.warn("%s: %d groups of jobs: taken to have run one after the other (stonewall); if it was new_group, pass "+
+			"the job file", errs.Printable(s.meta.Path), len(groups))
 		return "stonewall taken for granted"
 	}
 	hidden := s.hidden()
@@ -397,14 +406,15 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 		}
 	}
 	set(found)
-	m.warn("%s: cannot tell which of the %d groups of jobs began after a stonewall; pass the job file", Printable(s.meta.Path), len(groups))
+	m.warn("%s: cannot tell which of the %d groups of jobs began after a stonewall; pass the job file",
+		errs.Printable(s.meta.Path), len(groups))
 	return "stonewall guessed"
 }
 
 // WallClock is the time in ms since 1970 of fio's own start, from which offsets
 // count, and how it was found: over --client the JSON's timestamp; else that of the
 // report, at the end of the last job, less how long that took.
-func WallClock(logs []*Log, m *Meta) (zeroMS int64, how string, ok bool) {
+func WallClock(logs []*Log, m *fiojson.Document) (zeroMS int64, how string, ok bool) {
 	if m == nil || m.TimestampMS <= 0 {
 		return 0, "", false
 	}

@@ -45,3 +45,11 @@ func TestUTF16JSON(t *testing.T) {
 		})
 	}
 }
+
+func utf16(s string) string {
+	b := []byte{0xFF, 0xFE}
+	for _, c := range []byte(s) {
+		b = append(b, c, 0)
+	}
+	return string(b)
+}

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
 )
@@ -80,7 +81,7 @@ func TestHowExactHDRIs(t *testing.T) {
 			half, width := math.Exp2(float64(coarseness))/128, 1/math.Exp2(math.Floor(math.Log2(math.Pow10(digits)))+1)
 			var off []float64
 			for _, folder := range folders {
-				ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: ingest.Clat})
+				ins, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
 				if err != nil {
 					t.Fatal(err)
 				}

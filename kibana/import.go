@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/secret"
 )
 
@@ -386,5 +386,5 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 
 // safe is text of a server without control characters and without our secrets.
 func (c Config) safe(s string) string {
-	return ingest.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
+	return errs.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
 )
@@ -135,7 +135,7 @@ func (s *stored) makeUp(t *testing.T) {
 	s.madeUp = t.TempDir()
 	for run, hosts := range madeUp {
 		for n := range hosts {
-			log := testlog.Config{Seed: uint64(n + 1), Dirs: []ingest.Direction{ingest.Read, ingest.Write},
+			log := testlog.Config{Seed: uint64(n + 1), Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write},
 				Duration: 6 * time.Second,
 				Rate:     150, Latency: testlog.LogNormal(time.Duration(80+5*n)*time.Microsecond, 0.6)}.Log()
 			file := filepath.Join(s.madeUp, run, fmt.Sprintf("%s_clat_hist.1.log.host%02d", run, n))

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"fmt"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -40,7 +40,7 @@ const (
 )
 
 // cell is one quantum of one log: a histogram per direction, nil without I/O.
-type cell [ingest.Directions]*fiohist.Hist
+type cell [fiolog.Directions]*fiohist.Hist
 
 // cells are the open quanta of one log.
 type cells struct {
@@ -52,14 +52,14 @@ type cells struct {
 	// pack has quanta packed once the next but one is begun: with many logs those that wait
 	// for the other logs are most of all memory.
 	pack   bool
-	packed [ingest.Directions]int64 // quanta before this one are
+	packed [fiolog.Directions]int64 // quanta before this one are
 }
 
 // maxSpare is how many empty histograms are kept where quanta are packed.
 const maxSpare = 8
 
 // hist is the histogram to add to, or an error if the quantum is closed.
-func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
+func (c *cells) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
 	i := q - c.first
 	if i < 0 {
 		return nil, errClosed
@@ -84,7 +84,7 @@ func (c *cells) hist(q int64, d ingest.Direction) (*fiohist.Hist, error) {
 }
 
 // packBefore packs the quanta before q of a direction.
-func (c *cells) packBefore(q int64, d ingest.Direction) {
+func (c *cells) packBefore(q int64, d fiolog.Direction) {
 	if !c.pack {
 		return
 	}
@@ -171,7 +171,7 @@ func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner 
 
 // add shares the piece out. With overlap an I/O counts where it may have
 // completed: in proportion to the overlap of the piece and the quantum.
-func (a *aligner) add(p piece, d ingest.Direction) error {
+func (a *aligner) add(p piece, d fiolog.Direction) error {
 	if len(p.counts.n) == 0 {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (a *aligner) add(p piece, d ingest.Direction) error {
 // addInflight counts an I/O where it was in flight: it completes evenly in the
 // piece, and its bucket's middle latency is laid out backwards from there. The
 // idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
-func (a *aligner) addInflight(p piece, d ingest.Direction) error {
+func (a *aligner) addInflight(p piece, d fiolog.Direction) error {
 	for i, b := range p.counts.index {
 		n, latency := p.counts.n[i], a.middle[b]
 		if latency < 1e3 { // below 1 us: as if it had none

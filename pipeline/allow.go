@@ -3,7 +3,7 @@ package pipeline
 import (
 	"path/filepath"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 )
 
 // manyTimes is how many times the length of a run may be spread over before somebody is asked: a
@@ -40,7 +40,7 @@ func (r *rounds) allow(to int64) error {
 // JSON, or without it a folder.
 func (r *rounds) length() (longest int64) {
 	type clock struct {
-		meta       *ingest.Meta
+		meta       *fiojson.Document
 		host, path string
 	}
 	type span struct{ from, to int64 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 )
 
 // TestAllow: a run that is spread over more than ten times its own length is asked for, before
@@ -95,7 +95,7 @@ func TestLiveAllow(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			_, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error {
+			_, err = fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
 				if n++; n == 3 {
 					m.TimestampMS += tt.late
 					for i := range m.Entries {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -162,7 +164,7 @@ func (s *step) worst() (scope string, t tallied) {
 	if len(counts) == 0 {
 		counts = s.cut
 	}
-	for _, name := range []string{All, ingest.Read.String(), ingest.Write.String(), ingest.Trim.String()} {
+	for _, name := range []string{All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()} {
 		if o, ok := counts[name]; ok && (scope == "" || o.share() < t.share()) {
 			scope, t = name, o
 		}
@@ -222,7 +224,8 @@ func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*Choi
 	}
 	for _, l := range in.Logs {
 		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
-			return nil, Usage("--interval auto reads the logs twice, and %s can be read only once: save it to a file, or name an interval", ingest.Printable(l.Path))
+			return nil, Usage("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
+				"file, or name an interval", errs.Printable(l.Path))
 		}
 	}
 	config.Accuracy, config.Warn = 0, nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/testlog"
 )
@@ -148,7 +148,7 @@ func TestAutoIntervalScopes(t *testing.T) {
 				continue
 			}
 			if ms%20 == 0 {
-				io.Dir = ingest.Write
+				io.Dir = fiolog.Write
 			}
 			if !yield(io) {
 				return

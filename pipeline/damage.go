@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -192,14 +194,14 @@ func judge(logs []*logState, mode string, warn func(string)) {
 		return
 	}
 	type key struct {
-		entry *ingest.Entry
+		entry *fiojson.Entry
 		dir   int
 	}
 	groups := map[key][]*logState{}
 	var order []key
 	for _, l := range logs {
 		for d := range l.dirs {
-			if l.Entry == nil || l.Entry.Dirs[d].Kind[ingest.Clat].N == 0 {
+			if l.Entry == nil || l.Entry.Dirs[d].Kind[fiolog.Clat].N == 0 {
 				continue
 			}
 			k := key{l.Entry, d}
@@ -210,7 +212,7 @@ func judge(logs []*logState, mode string, warn func(string)) {
 		}
 	}
 	// A run whose one log is proven damaged came over --client as a whole.
-	proven := map[*ingest.Meta]bool{}
+	proven := map[*fiojson.Document]bool{}
 	fits := map[key]bool{}
 	garbage := map[key]map[*logState][]uint16{}
 	for _, k := range order {
@@ -236,7 +238,7 @@ func judge(logs []*logState, mode string, warn func(string)) {
 			if junk := garbage[k][l]; len(junk) > 0 {
 				v.garbage, v.garbled = junk, l.scan.lastLine
 				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio counted no I/O; they were emptied",
-					ingest.Printable(l.Source.Path), v.garbled, junk))
+					errs.Printable(l.Source.Path), v.garbled, junk))
 			}
 		}
 	}
@@ -247,8 +249,9 @@ func judge(logs []*logState, mode string, warn func(string)) {
 // are, and once repaired, but for buckets of a file's last record in which fio
 // counted nothing at all: garbage. ok is false if one of the logs is proven healthy
 // or none has a third record.
-func weigh(logs []*logState, d int, entry *ingest.Entry) (before, after bool, garbage map[*logState][]uint16, ok bool) {
-	totals := &entry.Dirs[d].Kind[ingest.Clat]
+func weigh(logs []*logState, d int, entry *fiojson.Entry) (before, after bool, garbage map[*logState][]uint16,
+	ok bool) {
+	totals := &entry.Dirs[d].Kind[fiolog.Clat]
 	bins, err := totals.Counts(logs[0].g)
 	counted := err == nil && len(totals.Bins) > 0
 	garbage = map[*logState][]uint16{}
@@ -308,7 +311,7 @@ func judgeUncounted(logs []*logState, warn func(string)) {
 	var of []*logState
 	certain, healthy := false, false
 	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
-	here := map[*ingest.Entry]int{}
+	here := map[*fiojson.Entry]int{}
 	for _, l := range logs {
 		here[l.Entry]++
 	}
@@ -316,7 +319,7 @@ func judgeUncounted(logs []*logState, warn func(string)) {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
 			// With threads whose logs are missing, damaged logs can hold less than fio counted.
-			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[ingest.Clat].N > 0 && here[l.Entry] >= l.Members
+			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
 			switch {
 			case counted, lag.records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
@@ -364,7 +367,7 @@ const (
 func mayBeDamaged(logs []*logState, why string, warn func(string)) {
 	var names []string
 	for _, l := range logs {
-		if name := ingest.Printable(l.Source.Path); !slices.Contains(names, name) {
+		if name := errs.Printable(l.Source.Path); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 )
 
 // shapes are loads over time: I/Os in record n.
@@ -66,14 +68,14 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
-		s.feed(&ingest.Record{Time: int64(1000 * i), Index: records[i].index, Count: records[i].n})
+		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].index, Count: records[i].n})
 		if i < headRecords {
 			l.dirs[0].lag.see(&records[i])
 		}
 	}
 	if json {
-		l.Entry, l.Meta = &ingest.Entry{}, &ingest.Meta{}
-		tot := &l.Entry.Dirs[0].Kind[ingest.Clat]
+		l.Entry, l.Meta = &fiojson.Entry{}, &fiojson.Document{}
+		tot := &l.Entry.Dirs[0].Kind[fiolog.Clat]
 		var sum counts
 		for i := range truth {
 			sum = addCounts(&sum, &truth[i])
@@ -86,7 +88,7 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 		for i, b := range sum.index {
 			tot.N += uint64(sum.n[i])
 			if bins {
-				tot.Bins = append(tot.Bins, ingest.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
+				tot.Bins = append(tot.Bins, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
 			}
 		}
 	}

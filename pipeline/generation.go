@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 )
 
 // formatVersion is raised when documents of the same input change.
@@ -132,7 +133,7 @@ func (g *generation) run(r *Run) {
 }
 
 // meta is what fio's JSON says, and not where that lies.
-func (g *generation) meta(m *ingest.Meta) {
+func (g *generation) meta(m *fiojson.Document) {
 	g.add("fio").string(m.Version)
 	g.add("fio.time-ms").number(m.TimestampMS)
 	g.add("fio.client").bool(m.ClientServer)
@@ -154,14 +155,14 @@ func (g *generation) meta(m *ingest.Meta) {
 		g.add("job.error").number(int64(e.Error))
 		g.strings("job.option", e.Options)
 		for d := range e.Dirs {
-			g.totals(ingest.Direction(d).String(), &e.Dirs[d])
+			g.totals(fiolog.Direction(d).String(), &e.Dirs[d])
 		}
 		g.totals("mixed", &e.Mixed)
 	}
 }
 
 // totals are those of one direction; without any there is no line.
-func (g *generation) totals(direction string, t *ingest.DirTotals) {
+func (g *generation) totals(direction string, t *fiojson.DirTotals) {
 	if t.TotalIOs > 0 || t.RuntimeMS != 0 {
 		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
 	}
@@ -170,7 +171,7 @@ func (g *generation) totals(direction string, t *ingest.DirTotals) {
 		if kind.N == 0 && kind.Min == 0 && kind.Max == 0 && kind.Mean == 0 && len(kind.Bins) == 0 {
 			continue
 		}
-		g.add("job.latency").string(direction, ingest.Kind(k).String()).count(kind.N).number(kind.Min,
+		g.add("job.latency").string(direction, fiolog.Kind(k).String()).count(kind.N).number(kind.Min,
 			kind.Max).float(kind.Mean)
 		for _, b := range kind.Bins {
 			g.add("job.bin").number(b.NS).count(b.Count)

@@ -5,11 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
 )
 
 // textOf is the text that a generation is the hash of.
-func textOf(s *Settings, r *Run, m *ingest.Meta) string {
+func textOf(s *Settings, r *Run, m *fiojson.Document) string {
 	var text []byte
 	g := newGeneration("logs")
 	g.text = &text
@@ -27,21 +29,22 @@ func TestGenerationText(t *testing.T) {
 	s := Settings{
 		Interval: time.Second, Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"host", "direction"},
 		Percentiles: []float64{50, 99.9}, Coarseness: -1, LogHistMsec: 100, Repair: "auto", Restore: true,
-		Kind: ingest.Slat, Start: "2026-01-31T12:00:00Z", SLA: []string{"read p99 < 5ms"},
+		Kind: fiolog.Slat, Start: "2026-01-31T12:00:00Z", SLA: []string{"read p99 < 5ms"},
 		Offsets: map[string]time.Duration{"b": -time.Millisecond, "a": 1},
 	}
 	r := Run{Start: 17, Part: "p", Name: "a \"name\"\n", Labels: map[string]string{"k": "v", "j": ""}}
-	m := ingest.Meta{Path: "not part of it", Version: "fio-3.33", TimestampMS: 5, Global: ingest.Options{"rw": "read"},
-		ClientServer: true, HostGlobal: map[string]ingest.Options{"h": {"iodepth": "2"}}}
-	e := ingest.Entry{
+	m := fiojson.Document{Path: "not part of it", Version: "fio-3.33", TimestampMS: 5,
+		Global:       jobfile.Options{"rw": "read"},
+		ClientServer: true, HostGlobal: map[string]jobfile.Options{"h": {"iodepth": "2"}}}
+	e := fiojson.Entry{
 		JobName: "a", Host: "h", Port: 8765, GroupID: 1, StartMS: 2, RuntimeMS: 3, LongestMS: 4, Elapsed: 5, Error: 6,
-		Options: ingest.Options{"bs": "4k", "thread": ""},
+		Options: jobfile.Options{"bs": "4k", "thread": ""},
 	}
-	e.Dirs[ingest.Write].TotalIOs, e.Dirs[ingest.Write].RuntimeMS = 12, 3
-	e.Dirs[ingest.Write].Kind[ingest.Clat] = ingest.Totals{
-		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: []ingest.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}},
+	e.Dirs[fiolog.Write].TotalIOs, e.Dirs[fiolog.Write].RuntimeMS = 12, 3
+	e.Dirs[fiolog.Write].Kind[fiolog.Clat] = fiojson.Totals{
+		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: []fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}},
 	}
-	m.Entries = []ingest.Entry{e}
+	m.Entries = []fiojson.Entry{e}
 	const want = `fiolat generation 4 logs
 setting.interval 1000000000
 setting.grid "run"
@@ -96,7 +99,7 @@ job.bin 99 1
 func TestGenerationComplete(t *testing.T) {
 	t.Parallel()
 	var s Settings
-	m := ingest.Meta{Entries: make([]ingest.Entry, 1)}
+	m := fiojson.Document{Entries: make([]fiojson.Entry, 1)}
 	empty := textOf(&s, &Run{}, &m)
 	for _, what := range []any{&s, &m.Entries[0]} {
 		eachField(t, reflect.ValueOf(what).Elem(), "", func(path string) {

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -156,7 +158,7 @@ func (l *logState) bare() error {
 		return nil // onlyEmpty decides
 	}
 	l.g = fio3Grid
-	if ingest.Major(l.Meta.Version) == 2 {
+	if fiojson.Major(l.Meta.Version) == 2 {
 		l.g = fio2Grid
 	}
 	c, _ := l.option("log_hist_coarseness")
@@ -176,9 +178,9 @@ func (l *logState) neverWritten() error {
 	if l.Entry == nil || l.Members > 1 {
 		return nil
 	}
-	measured, issued := l.Entry.Mixed.Kind[ingest.Clat].N, l.Entry.Mixed.TotalIOs
+	measured, issued := l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
 	for _, d := range l.Entry.Dirs {
-		measured += d.Kind[ingest.Clat].N
+		measured += d.Kind[fiolog.Clat].N
 		issued += d.TotalIOs
 	}
 	if measured > 0 || issued == 0 {
@@ -206,7 +208,7 @@ func (p *Plan) onlyEmpty() error {
 	for _, l := range p.logs {
 		if l.Empty && l.Entry == nil && l.single() == nil {
 			first = l
-			bare = append(bare, ingest.Printable(l.Source.Path))
+			bare = append(bare, errs.Printable(l.Source.Path))
 		}
 	}
 	switch {
@@ -291,9 +293,9 @@ func (l *logState) begin() (first int64, ok bool) {
 
 // badVersion names the fio versions whose logs cannot be read at all.
 func badVersion(version string) string {
-	major, minor, ok := ingest.ParseVersion(version)
+	major, minor, ok := fiojson.ParseVersion(version)
 	if ok && major == 3 && minor >= 6 && minor <= 16 {
-		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", ingest.Printable(version))
+		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", errs.Printable(version))
 	}
 	return ""
 }

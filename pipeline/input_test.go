@@ -20,6 +20,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/testlog"
 )
@@ -111,7 +113,7 @@ func TestWorkers(t *testing.T) {
 		log = append(log, "600000, 0, 4096, 5\n"...)
 		for _, workers := range []int{1, 2, 16} {
 			_, err := process(t, Config{Settings: settings(), Workers: workers}, folder(t, log))
-			var bad *ingest.ParseError
+			var bad *errs.ParseError
 			if !errors.As(err, &bad) || bad.Line != int64(bytes.Count(log, []byte("\n"))) {
 				t.Errorf("%d workers: %v", workers, err)
 			}
@@ -221,7 +223,7 @@ func TestFewQuantaHeld(t *testing.T) {
 			if err = l.advance(p.grid.start(n+1), 0); err != nil {
 				t.Fatal(err)
 			}
-			if held := l.align.cells.held; held > 3*ingest.Directions || l.head.records < headRecords && !l.over {
+			if held := l.align.cells.held; held > 3*fiolog.Directions || l.head.records < headRecords && !l.over {
 				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.records)
 			}
 			l.align.cells.take(n + 1)
@@ -437,10 +439,12 @@ func TestRareDirection(t *testing.T) {
 	var log []byte
 	reads, trims := 0, 0
 	for n := 1; n <= 20_000; n++ {
-		log = ingest.AppendRecord(log, &ingest.Record{Time: int64(n) * 1000, Index: []uint16{12}, Count: []float64{5}}, 29)
+		log = fiolog.AppendRecord(log, &fiolog.Record{Time: int64(n) * 1000, Index: []uint16{12}, Count: []float64{5}},
+			29)
 		reads += 5
 		if n%1000 == 77 {
-			log = ingest.AppendRecord(log, &ingest.Record{Time: int64(n)*1000 + 1, Dir: ingest.Trim, Index: []uint16{14}, Count: []float64{3}}, 29)
+			log = fiolog.AppendRecord(log, &fiolog.Record{Time: int64(n)*1000 + 1, Dir: fiolog.Trim,
+				Index: []uint16{14}, Count: []float64{3}}, 29)
 			trims += 3
 		}
 	}
@@ -483,11 +487,11 @@ func (w *seen) Quantum(ctx context.Context, q *Quantum) error {
 func TestLaterContradictions(t *testing.T) {
 	t.Parallel()
 	record := func(n, stamp int64, counts ...uint64) []byte {
-		r := &ingest.Record{Time: stamp}
+		r := &fiolog.Record{Time: stamp}
 		for i, c := range counts {
 			r.Index, r.Count = append(r.Index, uint16(10+i)), append(r.Count, float64(c+uint64(n)*3))
 		}
-		return ingest.AppendRecord(nil, r, 29)
+		return fiolog.AppendRecord(nil, r, 29)
 	}
 	const lines, late = 5000, 4000
 	for _, tt := range []struct {
@@ -525,7 +529,7 @@ func TestLaterContradictions(t *testing.T) {
 				}
 				defer p.Close()
 				_, err = p.Process(t.Context(), sink)
-				var bad *ingest.ParseError
+				var bad *errs.ParseError
 				if !errors.As(err, &bad) || bad.Line != late || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%d workers: error %v, want %q of line %d", workers, err, tt.want, late)
 				}

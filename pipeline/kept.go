@@ -3,7 +3,7 @@ package pipeline
 import (
 	"encoding/binary"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 )
 
 // kept are records that wait to be placed, in order, in a fraction of the memory: a byte or
@@ -12,14 +12,14 @@ type kept struct {
 	b       []byte
 	at      int // where the first record is in b
 	records int
-	of      [ingest.Directions]int // records by direction
+	of      [fiolog.Directions]int // records by direction
 	latest  int64                  // stamp of the last record added, ms
-	rec     ingest.Record          // what next returned
+	rec     fiolog.Record          // what next returned
 	lines   int64                  // lines skipped before it
 }
 
 // add appends a record; lines were skipped before it.
-func (k *kept) add(r *ingest.Record, lines int64) {
+func (k *kept) add(r *fiolog.Record, lines int64) {
 	k.of[r.Dir]++
 	k.latest = r.Time
 	if k.at > len(k.b)/2 { // a queue that is never empty must not grow
@@ -40,14 +40,14 @@ func (k *kept) add(r *ingest.Record, lines int64) {
 }
 
 // next removes the first record and returns it; it is overwritten by the next call.
-func (k *kept) next() *ingest.Record {
+func (k *kept) next() *fiolog.Record {
 	value := func() uint64 {
 		v, n := binary.Uvarint(k.b[k.at:])
 		k.at += n
 		return v
 	}
 	r := &k.rec
-	r.Time, r.Dir, r.Line, k.lines = int64(value()), ingest.Direction(value()), int64(value()), int64(value())
+	r.Time, r.Dir, r.Line, k.lines = int64(value()), fiolog.Direction(value()), int64(value()), int64(value())
 	r.IOs, r.NS = value(), value()
 	k.of[r.Dir]--
 	r.Index, r.Count = r.Index[:0], r.Count[:0]
@@ -63,7 +63,7 @@ func (k *kept) next() *ingest.Record {
 }
 
 // each calls f for all records, which stay.
-func (k *kept) each(f func(*ingest.Record)) {
+func (k *kept) each(f func(*fiolog.Record)) {
 	for all := (kept{b: k.b, at: k.at, records: k.records}); all.records > 0; {
 		f(all.next())
 	}

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 )
 
 // TestKept: records come back as they went in.
@@ -13,11 +13,12 @@ func TestKept(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var k kept
-	var want []*ingest.Record
+	var want []*fiolog.Record
 	for n := range 100 {
-		r := &ingest.Record{Time: rng.Int64N(ingest.MaxTime), Dir: ingest.Direction(n % ingest.Directions), Line: int64(n), NS: rng.Uint64(), Index: []uint16{}, Count: []float64{}}
+		r := &fiolog.Record{Time: rng.Int64N(fiolog.MaxTime), Dir: fiolog.Direction(n % fiolog.Directions),
+			Line: int64(n), NS: rng.Uint64(), Index: []uint16{}, Count: []float64{}}
 		for b := rng.IntN(50); b < 2048; b += 1 + rng.IntN(300) {
-			c := rng.Uint64N(ingest.MaxCount) >> rng.IntN(44)
+			c := rng.Uint64N(fiolog.MaxCount) >> rng.IntN(44)
 			r.Index, r.Count, r.IOs = append(r.Index, uint16(b)), append(r.Count, float64(c)), r.IOs+c
 		}
 		k.add(r, 0)
@@ -26,7 +27,7 @@ func TestKept(t *testing.T) {
 			continue
 		}
 		seen := 0
-		k.each(func(r *ingest.Record) { seen++ })
+		k.each(func(r *fiolog.Record) { seen++ })
 		got := k.next()
 		if seen != len(want) || len(got.Index) != len(want[0].Index) || len(got.Index) > 0 && !reflect.DeepEqual(got, want[0]) {
 			t.Fatalf("%d: %d records, %+v, want %+v", n, seen, got, want[0])

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -71,8 +74,8 @@ type liveEntry struct {
 	rate    float64 // I/Os per ns of late
 	start   int64   // the job's by that, ns since 1970
 	damaged int     // documents in a row that were left out
-	total   [ingest.Directions]uint64
-	counts  [ingest.Directions][]uint64
+	total   [fiolog.Directions]uint64
+	counts  [fiolog.Directions][]uint64
 }
 
 // NewLive makes a Live that hands everything to the sink.
@@ -132,12 +135,14 @@ func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 func (l *Live) Run() *Run { return l.rounds.Run }
 
 // Snapshot takes the next document.
-func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
-	if ingest.Major(m.Version) == 2 {
-		return &ingest.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be followed live", ingest.Printable(m.Version)), Hint: "use fio 3"}
+func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
+	if fiojson.Major(m.Version) == 2 {
+		return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be "+
+			"followed live", errs.Printable(m.Version)), Hint: "use fio 3"}
 	}
 	if m.TimestampMS == 0 {
-		return &ingest.ParseError{File: m.Path, Msg: "a document without a time", Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
+		return &errs.ParseError{File: m.Path, Msg: "a document without a time",
+			Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
 	}
 	nth := map[liveKey]int{}
 	entries, known := make([]*liveEntry, len(m.Entries)), len(l.entries)
@@ -176,7 +181,7 @@ func (l *Live) Snapshot(ctx context.Context, m *ingest.Meta) error {
 }
 
 // meet makes the log that stands for an entry seen for the first time.
-func (l *Live) meet(m *ingest.Meta, e *ingest.Entry, k liveKey, at int64) *liveEntry {
+func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k liveKey, at int64) *liveEntry {
 	name := e.JobName
 	if k.nth > 0 {
 		name = fmt.Sprintf("%s.%d", name, k.nth+1)
@@ -194,7 +199,7 @@ func (l *Live) meet(m *ingest.Meta, e *ingest.Entry, k liveKey, at int64) *liveE
 }
 
 // join begins the run, or takes entries into it that were not there before.
-func (l *Live) join(m *ingest.Meta) {
+func (l *Live) join(m *fiojson.Document) {
 	r := &l.rounds
 	if r.Run == nil {
 		l.begin(m)
@@ -228,7 +233,7 @@ func (l *Live) join(m *ingest.Meta) {
 }
 
 // begin fixes what must be known before the first quantum.
-func (l *Live) begin(m *ingest.Meta) {
+func (l *Live) begin(m *fiojson.Document) {
 	r := &l.rounds
 	start := int64(math.MaxInt64)
 	for _, le := range l.entries {
@@ -238,7 +243,7 @@ func (l *Live) begin(m *ingest.Meta) {
 		ID: l.cfg.RunID, Name: l.cfg.RunName, Part: l.cfg.Part, Labels: l.cfg.Labels,
 		Start: start, StartKnown: true, StartHow: "fio's status: its time less the runtime",
 		Interval: int64(l.cfg.Settings.Interval), Geometry: fio3Grid, Kind: l.cfg.Settings.Kind,
-		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*ingest.Meta{m}, Live: true,
+		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*fiojson.Document{m}, Live: true,
 	}
 	if s := l.cfg.Settings.Start; s != "" {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // as the flags made it
@@ -275,23 +280,24 @@ func (l *Live) keepTime(at int64) (gap bool) {
 }
 
 // count takes what an entry counted since its document before.
-func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
+func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 	log, e, run := le.log, le.log.Entry, l.rounds.Run
 	at := m.CountedMS(e) * msec
-	var now [ingest.Directions][]uint64
+	var now [fiolog.Directions][]uint64
 	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
 	for d := range now {
 		t := &e.Dirs[d].Kind[run.Kind]
 		if t.N > 0 && len(t.Bins) == 0 {
 			hint := "run fio with --output-format=json+"
-			if run.Kind != ingest.Clat {
+			if run.Kind != fiolog.Clat {
 				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
 			}
-			return &ingest.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of them", e.JobName, t.N, run.Kind, ingest.Direction(d)), Hint: hint}
+			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of "+
+				"them", e.JobName, t.N, run.Kind, fiolog.Direction(d)), Hint: hint}
 		}
 		var err error
 		if now[d], err = t.Counts(fio3Grid); err != nil {
-			return &ingest.ParseError{File: m.Path, Msg: err.Error()}
+			return &errs.ParseError{File: m.Path, Msg: err.Error()}
 		}
 		total := uint64(0)
 		for _, n := range now[d] {
@@ -319,18 +325,20 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 		// A new fio would have begun anew in all: this is a document with a wrong number.
 		if le.damaged++; le.damaged <= damagedDocuments {
 			l.rounds.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os are taken from the next one",
-				ingest.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 			return nil
 		}
-		l.rounds.warn("job %q: of bins that keep contradicting those before, what is more is counted", ingest.Printable(e.JobName))
+		l.rounds.warn("job %q: of bins that keep contradicting those before, what is more is counted",
+			errs.Printable(e.JobName))
 	}
 	le.damaged = 0
 	from := le.at
 	if back { // a new fio, whose counters began at 0
 		l.Restarts++
 		log.disowned = true // the JSON's totals are of the new one alone
-		l.rounds.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added", ingest.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
-		le.counts = [ingest.Directions][]uint64{}
+		l.rounds.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added",
+			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+		le.counts = [fiolog.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
 	}
 	var s stall
@@ -367,7 +375,7 @@ func (l *Live) count(m *ingest.Meta, le *liveEntry, gap bool) error {
 			pieces = []piece{{from - run.Start, s.asked - run.Start, before}, {to - msec - run.Start, to - run.Start, after}}
 		}
 		for _, p := range pieces {
-			if err := log.align.add(p, ingest.Direction(d)); err != nil {
+			if err := log.align.add(p, fiolog.Direction(d)); err != nil {
 				return log.at(0, err.Error(), "")
 			}
 		}
@@ -404,7 +412,7 @@ type stall struct {
 
 // stalled finds out whether a job was, when fio waited for it or for another one: it has
 // I/Os that took as long, or no more of them than was to be expected until fio asked.
-func (le *liveEntry) stalled(now *[ingest.Directions][]uint64, asked, long int64) (s stall) {
+func (le *liveEntry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s stall) {
 	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
 	for d, bins := range now {
 		for b, n := range bins {
@@ -444,7 +452,7 @@ func (s stall) split(c *counts) (before, after *counts) {
 	return before, after
 }
 
-func sum(counts *[ingest.Directions][]uint64) (n float64) {
+func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 	for _, bins := range counts {
 		for _, b := range bins {
 			n += float64(b)
@@ -474,7 +482,8 @@ func (l *Live) emit(ctx context.Context) error {
 func (l *Live) End(ctx context.Context) (*Summary, error) {
 	r := &l.rounds
 	if r.Run == nil {
-		return nil, &ingest.ParseError{File: "input", Msg: "no status document of fio in it", Hint: "run fio with --status-interval=1 --output-format=json+"}
+		return nil, &errs.ParseError{File: "input", Msg: "no status document of fio in it",
+			Hint: "run fio with --status-interval=1 --output-format=json+"}
 	}
 	to := r.done
 	for _, log := range r.logs {
@@ -482,7 +491,7 @@ func (l *Live) End(ctx context.Context) (*Summary, error) {
 		log.covers = min(log.covers, log.end)
 		to = max(to, log.align.cells.first+int64(len(log.align.cells.at)))
 	}
-	r.Run.Metas = []*ingest.Meta{r.logs[0].Meta}
+	r.Run.Metas = []*fiojson.Document{r.logs[0].Meta}
 	if err := r.emit(ctx, r.cut(to)); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
 )
 
 const liveStream = real + "/live/fio-status.json"
@@ -32,7 +34,8 @@ func follow(t *testing.T, cfg LiveConfig, text []byte) (*Live, *collect) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error { return l.Snapshot(t.Context(), m) }, func(error) {}); err != nil {
+	if _, err = fiojson.Each(bytes.NewReader(text), "status",
+		func(m *fiojson.Document) error { return l.Snapshot(t.Context(), m) }, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = l.End(t.Context()); err != nil {
@@ -51,9 +54,9 @@ func liveSums(c *collect) map[string]float64 {
 }
 
 // countedBy are fio's own, by its last document.
-func countedBy(t *testing.T, text []byte, kind ingest.Kind) map[string]float64 {
+func countedBy(t *testing.T, text []byte, kind fiolog.Kind) map[string]float64 {
 	t.Helper()
-	m, err := ingest.ParseMeta(bytes.NewReader(text), "status")
+	m, err := fiojson.Parse(bytes.NewReader(text), "status")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,7 @@ func countedBy(t *testing.T, text []byte, kind ingest.Kind) map[string]float64 {
 			}
 			for b, n := range bins {
 				if n > 0 {
-					out[fmt.Sprint(e.JobName, ingest.Direction(d).String(), b)] += float64(n)
+					out[fmt.Sprint(e.JobName, fiolog.Direction(d).String(), b)] += float64(n)
 				}
 			}
 		}
@@ -114,7 +117,7 @@ func TestLive(t *testing.T) {
 	}
 	docs := documents(t, text)
 	join := func(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
-	want := countedBy(t, text, ingest.Clat)
+	want := countedBy(t, text, fiolog.Clat)
 	for _, tc := range []struct {
 		name   string
 		text   []byte
@@ -155,7 +158,7 @@ func TestLiveLeavesAtOnce(t *testing.T) {
 	}
 	docs := documents(t, text)
 	// fio goes on reporting while nothing completes: the time moves, the counts don't.
-	first, err := ingest.ParseMeta(strings.NewReader(docs[3]), "x")
+	first, err := fiojson.Parse(strings.NewReader(docs[3]), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func TestLiveLeavesAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := func(m *ingest.Meta) {
+	step := func(m *fiojson.Document) {
 		t.Helper()
 		if err := l.Snapshot(t.Context(), m); err != nil {
 			t.Fatal(err)
@@ -178,7 +181,7 @@ func TestLiveLeavesAtOnce(t *testing.T) {
 		}
 	}
 	for _, d := range docs[:4] {
-		m, err := ingest.ParseMeta(strings.NewReader(d), "x")
+		m, err := fiojson.Parse(strings.NewReader(d), "x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,9 +212,9 @@ func TestLiveLeavesAtOnce(t *testing.T) {
 func TestLiveChanges(t *testing.T) {
 	t.Parallel()
 	const zero = 1790000000000
-	doc := func(sec int64, jobs ...string) *ingest.Meta {
+	doc := func(sec int64, jobs ...string) *fiojson.Document {
 		text := fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[%s]}`, zero+1000*sec, strings.Join(jobs, ","))
-		m, err := ingest.ParseMeta(strings.NewReader(text), "x")
+		m, err := fiojson.Parse(strings.NewReader(text), "x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +231,7 @@ func TestLiveChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range []*ingest.Meta{
+	for _, m := range []*fiojson.Document{
 		doc(1, job("a", 1, 100)),
 		doc(2, job("a", 2, 200)),
 		doc(3, job("a", 3, 300), job("b", 1, 40)), // b began at 2 s
@@ -257,7 +260,8 @@ func TestLiveChanges(t *testing.T) {
 		t.Errorf("IOPS %v, %v", c.rows[2].IOPS, c.rows[5].IOPS)
 	}
 
-	noBins, err := ingest.ParseMeta(strings.NewReader(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"a","read":{"total_ios":5,"runtime":1000,"clat_ns":{"N":5,"min":1,"max":2}}}]}`), "x")
+	noBins, err := fiojson.Parse(strings.NewReader(`{"fio version":"fio-3.33","timestamp_ms":1790000000000,`+
+		`"jobs":[{"jobname":"a","read":{"total_ios":5,"runtime":1000,"clat_ns":{"N":5,"min":1,"max":2}}}]}`), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +279,7 @@ func TestLiveChanges(t *testing.T) {
 // came that shows it or not.
 func TestLiveStall(t *testing.T) {
 	t.Parallel()
-	z, err := ingest.Open("testdata/stall/fio-status.json.gz", nil)
+	z, err := source.Open("testdata/stall/fio-status.json.gz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,8 +288,12 @@ func TestLiveStall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var metas []*ingest.Meta
-	if _, err = ingest.EachMeta(bytes.NewReader(text), "status", func(m *ingest.Meta) error { metas = append(metas, m); return nil }, nil); err != nil {
+	var metas []*fiojson.Document
+	if _, err = fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
+		metas = append(metas,
+			m)
+		return nil
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	const before = 4 // documents before the gap
@@ -321,7 +329,7 @@ func TestLiveStall(t *testing.T) {
 		if _, err = l.End(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		sameSums(t, liveSums(c), countedBy(t, text, ingest.Clat))
+		sameSums(t, liveSums(c), countedBy(t, text, fiolog.Clat))
 		for _, ch := range c.changes {
 			what := fmt.Sprint(ch.Breach, (c.run.Start+ch.Start)/1e9%60)
 			if !ch.Alerted {
@@ -364,7 +372,7 @@ func TestLiveSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		take := func(m *ingest.Meta) error {
+		take := func(m *fiojson.Document) error {
 			for _, long := range silences {
 				if n == silentBefore {
 					if _, err := l.Silent(t.Context(), long); err != nil {
@@ -375,7 +383,7 @@ func TestLiveSilence(t *testing.T) {
 			n++
 			return l.Snapshot(t.Context(), m)
 		}
-		if _, err = ingest.EachMeta(bytes.NewReader(text), "status", take, nil); err != nil {
+		if _, err = fiojson.Each(bytes.NewReader(text), "status", take, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err = l.End(t.Context()); err != nil {
@@ -423,7 +431,7 @@ func TestLiveDamagedBin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := countedBy(t, text, ingest.Clat)
+	want := countedBy(t, text, fiolog.Clat)
 	for _, tt := range []struct {
 		name string
 		n    string // in place of the first bin

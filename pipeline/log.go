@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -36,11 +40,11 @@ type Log struct {
 	// Empty says that the log has no record at all.
 	Empty bool
 	// Repaired are the directions in which fio --client's damage is undone.
-	Repaired [ingest.Directions]bool
+	Repaired [fiolog.Directions]bool
 	// End is the end of the log's last I/O in ns from time zero, and Dirs what its
 	// directions held; both are known after Process.
 	End  int64
-	Dirs [ingest.Directions]LogDirection
+	Dirs [fiolog.Directions]LogDirection
 }
 
 // LogDirection is what one direction of a log turned out to hold.
@@ -59,10 +63,10 @@ const absoluteFrom = 1e11
 
 // opened is an open log.
 type opened struct {
-	reader *ingest.Reader
-	stream *ingest.Stream
+	reader *fiolog.Reader
+	stream *source.Stream
 	raw    *counted
-	file   *ingest.File // nil: standard input
+	file   *source.File // nil: standard input
 }
 
 // repeat says that the log can be opened again: it is no pipe.
@@ -89,7 +93,7 @@ func (l *Log) single() *fiohist.Geometry {
 	switch {
 	case l.Source.Name.Hist:
 		return nil
-	case l.Meta != nil && ingest.Major(l.Meta.Version) == 2:
+	case l.Meta != nil && fiojson.Major(l.Meta.Version) == 2:
 		return &fio2Grid
 	}
 	return &fio3Grid
@@ -115,7 +119,7 @@ func openLog(l *logState) (_ *opened, err error) {
 	}
 	if err == nil {
 		o.raw = &counted{r: raw}
-		o.stream, err = ingest.Decompress(o.raw, path, nil)
+		o.stream, err = source.Decompress(o.raw, path, nil)
 	}
 	if err != nil {
 		if o.file != nil {
@@ -128,11 +132,11 @@ func openLog(l *logState) (_ *opened, err error) {
 		block = max(block, minBlock)
 	}
 	src := io.Reader(o.stream)
-	opt := ingest.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	opt := fiolog.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
 	if e := l.Source.Extent; e != nil {
 		src, opt.After = e.Read(o.stream), e.After
 	}
-	o.reader = ingest.NewReader(src, path, opt)
+	o.reader = fiolog.NewReader(src, path, opt)
 	return o, nil
 }
 
@@ -159,7 +163,7 @@ func (l *logState) hash(raw io.Reader, o *opened) (io.Reader, error) {
 		start := make([]byte, hashed)
 		n, err := io.ReadFull(raw, start)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("%s: %w", ingest.Printable(l.Source.Path), err)
+			return nil, fmt.Errorf("%s: %w", errs.Printable(l.Source.Path), err)
 		}
 		sum.Write(start[:n])
 		raw = io.MultiReader(bytes.NewReader(start[:n]), raw)
@@ -199,7 +203,7 @@ type logState struct {
 	in    *opened
 	pipe  bool         // reading may wait for whoever writes
 	keeps bool         // it is a pipe, or goes on after the head as if it were one
-	file  *ingest.File // as it was opened first; nil: standard input
+	file  *source.File // as it was opened first; nil: standard input
 	scan  *scan        // of the whole log, where damage was suspected
 	head  kept         // read, not yet placed: its head, if that is kept, and what was read ahead
 	again bool         // it is to be read from its start
@@ -210,7 +214,7 @@ type logState struct {
 	gone  int64        // lines skipped before the record that next returned
 	eof   bool
 
-	dirs  [ingest.Directions]direction
+	dirs  [fiolog.Directions]direction
 	shift int64 // ns from the log's clock to the run's
 	align *aligner
 	now   int64 // the latest line's stamp, ns on the log's clock
@@ -221,8 +225,8 @@ type logState struct {
 	lostUntil int64 // end of the I/Os that have no place in time, ns on the run's clock
 
 	covers int64                     // end of the log as of the last round: end, or math.MaxInt64 while it goes on
-	holes  [ingest.Directions][]Span // as of the last round, ns on the run's clock
-	known  [ingest.Directions]bool   // fio's totals tell how many I/Os were lost in these
+	holes  [fiolog.Directions][]Span // as of the last round, ns on the run's clock
+	known  [fiolog.Directions]bool   // fio's totals tell how many I/Os were lost in these
 
 	tally
 }
@@ -231,9 +235,9 @@ type logState struct {
 type tally struct {
 	repaired   int64
 	lastBucket float64
-	lines      int64                // skipped
-	skipped    []*ingest.ParseError // the first of them, to be named
-	outside    *ingest.ParseError   // the first record that cannot belong to fio's JSON
+	lines      int64              // skipped
+	skipped    []*errs.ParseError // the first of them, to be named
+	outside    *errs.ParseError   // the first record that cannot belong to fio's JSON
 }
 
 // direction is one direction of a log.
@@ -263,7 +267,7 @@ type direction struct {
 }
 
 // next is the next record, from the head or from the file.
-func (l *logState) next() (*ingest.Record, error) {
+func (l *logState) next() (*fiolog.Record, error) {
 	if l.head.records > 0 {
 		r := l.head.next()
 		l.gone = l.head.lines
@@ -289,13 +293,13 @@ func (l *logState) peek() error {
 
 // read is the next record of the file. Bad lines are skipped and counted where
 // that was asked for.
-func (l *logState) read() (*ingest.Record, error) {
+func (l *logState) read() (*fiolog.Record, error) {
 	if l.in == nil {
 		return nil, io.EOF
 	}
 	for {
 		r, err := l.in.reader.Next()
-		var bad *ingest.ParseError
+		var bad *errs.ParseError
 		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad {
 			if l.lines++; len(l.skipped) < namedSkips {
 				l.skipped = append(l.skipped, bad)
@@ -361,7 +365,7 @@ func (l *logState) rests() bool {
 }
 
 // feed takes one record.
-func (l *logState) feed(r *ingest.Record) error {
+func (l *logState) feed(r *fiolog.Record) error {
 	d := &l.dirs[r.Dir]
 	if d.seen {
 		if r.Time < d.last {
@@ -440,7 +444,7 @@ func (l *logState) feed(r *ingest.Record) error {
 	}
 	for i := range l.dirs {
 		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
-			if err := l.settle(ingest.Direction(i)); err != nil {
+			if err := l.settle(fiolog.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -468,7 +472,7 @@ func (l *logState) hurry(d *direction) {
 
 // place has the windows of a direction place a record. With --record-time start they only
 // watch for lost ones.
-func (l *logState) place(i ingest.Direction, r *stamped) error {
+func (l *logState) place(i fiolog.Direction, r *stamped) error {
 	w := &l.dirs[i].win
 	if l.cfg.Settings.RecordTime == "start" {
 		w.place(r, func(piece) {})
@@ -478,7 +482,7 @@ func (l *logState) place(i ingest.Direction, r *stamped) error {
 }
 
 // settle fixes where the windows of a direction lie and places what waited.
-func (l *logState) settle(i ingest.Direction) error {
+func (l *logState) settle(i fiolog.Direction) error {
 	d := &l.dirs[i]
 	d.win.settle(l.fallback())
 	waits := d.win.waits
@@ -505,7 +509,7 @@ func (l *logState) fallback() int64 {
 }
 
 // emit adds the pieces that place hands out to the quanta.
-func (l *logState) emit(d ingest.Direction, line int64, place func(func(piece))) error {
+func (l *logState) emit(d fiolog.Direction, line int64, place func(func(piece))) error {
 	var failed error
 	place(func(p piece) {
 		p.start += l.shift
@@ -524,7 +528,7 @@ func (l *logState) finish() error {
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		if len(d.win.waits) > 0 {
-			if err := l.settle(ingest.Direction(i)); err != nil {
+			if err := l.settle(fiolog.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -532,7 +536,7 @@ func (l *logState) finish() error {
 		if l.cfg.Settings.RecordTime == "start" {
 			finish = d.starts.finish
 		}
-		if err := l.emit(ingest.Direction(i), 0, finish); err != nil {
+		if err := l.emit(fiolog.Direction(i), 0, finish); err != nil {
 			return err
 		}
 	}
@@ -624,11 +628,11 @@ func (l *logState) earliest(d *direction) int64 {
 }
 
 // at is an error about a line of this log.
-func (l *logState) at(line int64, msg, hint string) *ingest.ParseError {
-	return &ingest.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
+func (l *logState) at(line int64, msg, hint string) *errs.ParseError {
+	return &errs.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
 }
 
-func backwards(l *logState, r *ingest.Record, last int64) error {
+func backwards(l *logState, r *fiolog.Record, last int64) error {
 	return l.at(r.Line, fmt.Sprintf("time runs backwards, from %d to %d ms (%v)", last, r.Time, r.Dir),
 		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run without that option, or pass --skip-bad")
 }

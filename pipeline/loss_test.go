@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 )
 
 // realRuns are folders of real logs with fio's JSON.
@@ -82,7 +83,7 @@ func TestIntactLogs(t *testing.T) {
 
 // remove takes records out of a log: of its lines, the head, the end, some in the middle,
 // or any. It returns what is left, and the I/Os of what is not, by direction.
-func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [ingest.Directions]float64) {
+func remove(rng *rand.Rand, log []byte, how string) (left []byte, lost [fiolog.Directions]float64) {
 	lines := bytes.SplitAfter(bytes.TrimSuffix(log, []byte("\n")), []byte("\n"))
 	n := max(len(lines)*(1+rng.IntN(90))/100, 1)
 	gone := make([]bool, len(lines))
@@ -172,14 +173,14 @@ func TestLostRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if lost == ([ingest.Directions]float64{}) {
+		if lost == ([fiolog.Directions]float64{}) {
 			continue
 		}
 		losing++
 		warnings, c := warned(t, copied)
 		missed := false
 		for d, n := range lost {
-			dir := ingest.Direction(d).String()
+			dir := fiolog.Direction(d).String()
 			missed = missed || n > 0 && !slices.ContainsFunc(warnings, func(w string) bool {
 				return strings.Contains(w, filepath.Base(log)) && strings.Contains(w, dir+"s of job") && strings.Contains(w, "lost")
 			})

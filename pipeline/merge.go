@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -20,7 +20,7 @@ const All = "all"
 // in one direction. Every I/O is in exactly one.
 type slot struct {
 	dims Dims
-	dir  ingest.Direction
+	dir  fiolog.Direction
 	logs []*logState // sorted by host, then name
 }
 
@@ -77,7 +77,7 @@ func newMerger(run *Run, g *grid, logs []*logState) *merger {
 	known := map[Dims]int{}
 	for i, l := range logs {
 		l.index = i
-		for d := range ingest.Direction(ingest.Directions) {
+		for d := range fiolog.Direction(fiolog.Directions) {
 			dims := Dims{Direction: d.String()}
 			if slices.Contains(by, "host") {
 				dims.Host = l.Host
@@ -174,7 +174,7 @@ func (m *merger) addScopes(mask int, by []string) {
 			}
 		}
 	}
-	rank := map[string]int{ingest.Read.String(): 0, ingest.Write.String(): 1, ingest.Trim.String(): 2}
+	rank := map[string]int{fiolog.Read.String(): 0, fiolog.Write.String(): 1, fiolog.Trim.String(): 2}
 	slices.SortStableFunc(m.scopes[from:], func(a, b *scope) int {
 		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
 			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank[a.dims.Direction], rank[b.dims.Direction]))
@@ -367,7 +367,7 @@ func (m *merger) lose(lost []Loss) {
 					its++
 					l.lostUntil = max(l.lostUntil, loss.Until)
 					for d := range l.known {
-						l.known[d] = l.known[d] || ingest.Direction(d).String() == loss.Direction
+						l.known[d] = l.known[d] || fiolog.Direction(d).String() == loss.Direction
 					}
 				}
 			}
@@ -420,7 +420,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 // has says that a log's cell has I/O in the scope's direction.
 func (sc *scope) has(c *cell) bool {
 	for d, h := range c {
-		if h != nil && (sc.dims.Direction == All || sc.dims.Direction == ingest.Direction(d).String()) {
+		if h != nil && (sc.dims.Direction == All || sc.dims.Direction == fiolog.Direction(d).String()) {
 			return true
 		}
 	}
@@ -453,7 +453,7 @@ func (sc *scope) lost(start, end int64) int64 {
 	var spans []Span
 	for _, l := range sc.logs {
 		for d, holes := range l.holes {
-			if len(holes) == 0 || sc.dims.Direction != All && sc.dims.Direction != ingest.Direction(d).String() {
+			if len(holes) == 0 || sc.dims.Direction != All && sc.dims.Direction != fiolog.Direction(d).String() {
 				continue
 			}
 			for _, h := range holes {

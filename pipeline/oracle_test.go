@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/source"
 )
 
 // real is where the real logs lie.
@@ -109,7 +110,7 @@ func TestOracle(t *testing.T) {
 
 func readOracle(t *testing.T, file string) (rows []oracleRow) {
 	t.Helper()
-	z, err := ingest.Open(file, nil)
+	z, err := source.Open(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -59,7 +59,7 @@ func (c *counts) clone() counts {
 }
 
 // countsOf are those of a record: its own memory, for as long as that lasts.
-func countsOf(r *ingest.Record) counts { return counts{r.Index, r.Count} }
+func countsOf(r *fiolog.Record) counts { return counts{r.Index, r.Count} }
 
 // piece is a number of I/Os that completed evenly in (start, end], in ns.
 type piece struct {

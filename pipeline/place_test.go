@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -268,13 +268,13 @@ func FuzzAlign(f *testing.F) {
 		a := newAligner(g, inflight, fio3, fio3.Coarsen(int(bucket%3)))
 		var c counts
 		c.add(bucket%uint16(fio3.Columns()), 7)
-		if err := a.add(piece{start, start + length, &c}, ingest.Read); err != nil {
+		if err := a.add(piece{start, start + length, &c}, fiolog.Read); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
 		for _, cl := range a.cells.at {
 			if cl != nil {
-				sum += cl[ingest.Read].Sum()
+				sum += cl[fiolog.Read].Sum()
 			}
 		}
 		if math.Abs(sum-7) > 1e-9 {

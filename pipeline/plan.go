@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -60,7 +63,7 @@ type Config struct {
 	Warn func(msg string)
 
 	block int // read at a time from a pipe; from a file no less than minBlock
-	files *ingest.Files
+	files *source.Files
 
 	keptHead int // buckets of the head of a log that may be kept, if that is cheap
 }
@@ -111,7 +114,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		}
 		cfg.Settings.Interval = chosen.Interval
 	}
-	cfg.files = &ingest.Files{Max: cfg.OpenFiles}
+	cfg.files = &source.Files{Max: cfg.OpenFiles}
 	if cfg.Workers <= 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -298,7 +301,8 @@ func (p *Plan) readHeads(ctx context.Context) error {
 		}
 	}
 	if len(p.logs) == 0 {
-		return &ingest.NoLogsError{ParseError: ingest.ParseError{File: "input", Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
+		return &errs.NoLogsError{ParseError: errs.ParseError{File: "input",
+			Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
 	}
 	return nil
 }
@@ -307,7 +311,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 // leaves it open is read as a whole, if fio's JSON has the sums to compare with.
 func (p *Plan) findDamage(ctx context.Context) error {
 	if p.cfg.Settings.Repair == "auto" {
-		suspicious := map[*ingest.Meta]bool{}
+		suspicious := map[*fiojson.Document]bool{}
 		for _, l := range p.logs {
 			for d := range l.dirs {
 				if l.Entry != nil && l.dirs[d].lag.suspect() {
@@ -332,7 +336,7 @@ func (p *Plan) findDamage(ctx context.Context) error {
 		for d := range l.dirs {
 			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
 				l.Repaired[d] = true
-				name := ingest.Printable(l.Source.Path)
+				name := errs.Printable(l.Source.Path)
 				if !slices.Contains(repaired[v.why], name) {
 					repaired[v.why] = append(repaired[v.why], name)
 				}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -104,7 +104,7 @@ func fits(a, b *Run) error {
 		{"--no-restore", x.Restore, y.Restore},
 	} {
 		if fa, fb := settingText(s.a), settingText(s.b); fa != fb {
-			return &ingest.ParseError{
+			return &errs.ParseError{
 				File: fmt.Sprintf("run %q", a.ID),
 				Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
 				Hint: "ingest one of them again with the same " + s.flag,
@@ -112,7 +112,8 @@ func fits(a, b *Run) error {
 		}
 	}
 	if x.Grid != "epoch" {
-		return &ingest.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
+		return &errs.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
+			"counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
 	}
 	return nil
 }
@@ -142,7 +143,8 @@ func settingText(v any) string {
 func disjoint(parts []*Stored) error {
 	hosts, logs := map[string]string{}, map[[4]string]string{}
 	twice := func(what, a, b string) error {
-		return &ingest.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID), Msg: fmt.Sprintf("%s is in part %q and in part %q", what, a, b),
+		return &errs.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID),
+			Msg:  fmt.Sprintf("%s is in part %q and in part %q", what, a, b),
 			Hint: "delete the run and ingest each host in one part"}
 	}
 	for _, p := range parts {
@@ -356,7 +358,7 @@ func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
 		p.end = max(p.end, g.last(part.Run.Start+part.End-run.Start)+1)
 	}
 	if p.end-g.first > maxSpan {
-		return nil, &ingest.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: errSpan.Error()}
+		return nil, &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: errSpan.Error()}
 	}
 	for i, s := range p.merge.slots {
 		p.slots[s.dims] = i
@@ -375,7 +377,7 @@ func (p *player) broken(part int, format string, args ...any) error {
 	if run.Part != "" {
 		what += fmt.Sprintf(", part %q", run.Part)
 	}
-	return &ingest.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
 }
 
 // add takes one leaf.

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 )
 
 // LogReport is what is known of a log after Process.
@@ -39,7 +39,8 @@ func (p *Plan) Report() []LogReport {
 		}
 		for i := range l.dirs {
 			d := &l.dirs[i]
-			dr := DirReport{Direction: ingest.Direction(i).String(), Records: d.records, EqualStamps: d.equal, IOs: d.ios,
+			dr := DirReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
+				IOs:   d.ios,
 				First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
 			if l.Entry != nil && !l.disowned {
 				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members

@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 )
 
 // histBytes is what an open histogram of a real log takes, roughly: eleven pages of 64.
@@ -139,7 +141,7 @@ func (r *rounds) harvest(ctx context.Context) (ended bool, err error) {
 }
 
 // restore restores the tails of one JSON document.
-func (r *rounds) restore(m *ingest.Meta) error {
+func (r *rounds) restore(m *fiojson.Document) error {
 	restored, losses, misfits, err := settleTails(r.tails, m)
 	if err != nil {
 		return err
@@ -150,7 +152,8 @@ func (r *rounds) restore(m *ingest.Meta) error {
 	}
 	if len(misfits) > 0 {
 		if r.done > r.grid.first {
-			return &ingest.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this very run with --fio-json"}
+			return &errs.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this " +
+				"very run with --fio-json"}
 		}
 		r.disown(m, misfits)
 	}
@@ -159,7 +162,7 @@ func (r *rounds) restore(m *ingest.Meta) error {
 
 // disown drops a JSON document that does not belong to its logs: its totals are
 // not restored and its limits not believed.
-func (r *rounds) disown(m *ingest.Meta, why []string) {
+func (r *rounds) disown(m *fiojson.Document, why []string) {
 	for _, t := range r.tails {
 		if t.meta == m {
 			t.done = true
@@ -311,7 +314,7 @@ func (r *rounds) finish(ctx context.Context) (*Summary, error) {
 			r.warn("skipped: %v", bad)
 		}
 		if more := l.lines - int64(len(l.skipped)); more > 0 {
-			r.warn("%s: skipped %d more lines", ingest.Printable(l.Source.Path), more)
+			r.warn("%s: skipped %d more lines", errs.Printable(l.Source.Path), more)
 		}
 	}
 	for _, w := range a.count(r.logs, r.tails) {
@@ -353,7 +356,7 @@ func (r *rounds) tellHoles() {
 			}
 			r.warn("%s: line %d has %ss of a window that cannot have begun: records before it are lost; "+
 				"how many I/Os they held is unknown, and they are in no quantum",
-				ingest.Printable(l.Source.Path), line, ingest.Direction(d))
+				errs.Printable(l.Source.Path), line, fiolog.Direction(d))
 		}
 	}
 }
@@ -370,14 +373,14 @@ func (r *rounds) withoutLogs(a *Account) error {
 			if totals.N == 0 {
 				continue
 			}
-			job := JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: ingest.Direction(d).String(),
+			job := JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: fiolog.Direction(d).String(),
 				Counted: totals.N, Missing: float64(totals.N)}
 			a.Counted += totals.N
 			a.Missing += job.Missing
 			if len(totals.Bins) > 0 && r.cfg.Settings.Restore {
 				bins, err := totals.Counts(r.Run.Geometry)
 				if err != nil {
-					return &ingest.ParseError{File: n.Meta.Path, Msg: err.Error(),
+					return &errs.ParseError{File: n.Meta.Path, Msg: err.Error(),
 						Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
 				}
 				loss := Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing,
@@ -422,14 +425,14 @@ func (a *Account) add(l *logState) {
 
 // count compares with fio's totals, by job and direction, and warns where the logs hold more.
 func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
-	jobs := map[*ingest.Entry]*[ingest.Directions]JobAccount{}
-	var order []*ingest.Entry
+	jobs := map[*fiojson.Entry]*[fiolog.Directions]JobAccount{}
+	var order []*fiojson.Entry
 	a.CountedKnown = len(logs) > 0
 	fio, single := map[string]Latencies{}, map[string]Latencies{}
 	for _, l := range logs {
 		if l.single() != nil {
 			for d := range l.dirs {
-				if name := ingest.Direction(d).String(); l.dirs[d].ios > 0 {
+				if name := fiolog.Direction(d).String(); l.dirs[d].ios > 0 {
 					single[name] = single[name].Plus(Latencies{l.dirs[d].ios, l.dirs[d].ns})
 				}
 			}
@@ -440,7 +443,7 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 		}
 		job := jobs[l.Entry]
 		if job == nil {
-			job = new([ingest.Directions]JobAccount)
+			job = new([fiolog.Directions]JobAccount)
 			jobs[l.Entry], order = job, append(order, l.Entry)
 		}
 		for d := range l.dirs {
@@ -453,7 +456,7 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 		for d := range l.Entry.Dirs {
 			t := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
 			a.Counted += t.N
-			if name := ingest.Direction(d).String(); t.N > 0 {
+			if name := fiolog.Direction(d).String(); t.N > 0 {
 				fio[name] = fio[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
 			}
 		}
@@ -472,7 +475,8 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 	for _, e := range order {
 		for d := range e.Dirs {
 			j, kind := jobs[e][d], logs[0].cfg.Settings.Kind
-			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, ingest.Direction(d).String(), e.Dirs[d].Kind[kind].N
+			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, fiolog.Direction(d).String(),
+				e.Dirs[d].Kind[kind].N
 			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
 				continue // nothing to compare with
 			}
@@ -481,13 +485,13 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 			if left > 0.5 && len(single) == 0 && logs[0].cfg.Settings.Restore {
 				warnings = append(warnings, fmt.Sprintf("job %q: of the %d %ss that fio counted %.0f are in no log, "+
 					"and missing: fio's JSON has no bins to restore them from; run fio with --output-format=json+",
-					ingest.Printable(j.Job), j.Counted, j.Direction, left))
+					errs.Printable(j.Job), j.Counted, j.Direction, left))
 			}
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
 			if j.Missing < 0 && len(single) == 0 {
 				warnings = append(warnings, fmt.Sprintf("job %q: the logs hold %.0f %ss, fio counted %d: logs and fio's JSON do not belong together",
-					ingest.Printable(j.Job), j.Logged, j.Direction, j.Counted))
+					errs.Printable(j.Job), j.Logged, j.Direction, j.Counted))
 			}
 			a.Jobs = append(a.Jobs, j)
 		}

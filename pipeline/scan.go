@@ -5,15 +5,16 @@ import (
 	"errors"
 	"io"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
 // scan is what one reading of a whole log tells without placing anything.
 type scan struct {
-	dirs [ingest.Directions]scanDir
+	dirs [fiolog.Directions]scanDir
 	// The file's last record.
-	lastDir  ingest.Direction
+	lastDir  fiolog.Direction
 	lastLine int64
 }
 
@@ -25,7 +26,7 @@ type scanDir struct {
 }
 
 // feed adds a record, and says what is wrong with its stamp.
-func (s *scan) feed(r *ingest.Record) {
+func (s *scan) feed(r *fiolog.Record) {
 	s.lastDir, s.lastLine = r.Dir, r.Line
 	d := &s.dirs[r.Dir]
 	d.last = r.Time
@@ -48,7 +49,7 @@ func scanLog(ctx context.Context, l *logState) (*scan, error) {
 			return nil, context.Cause(ctx)
 		}
 		r, err := in.reader.Next()
-		var bad *ingest.ParseError
+		var bad *errs.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil

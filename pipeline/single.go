@@ -3,7 +3,9 @@ package pipeline
 import (
 	"fmt"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 )
 
 // missingSingles warns of logs of single I/Os that do not hold as many as fio counted,
@@ -13,7 +15,7 @@ import (
 // and so cuts the end of the log off: of 3.33 a fifth, of 3.42 up to two sevenths.
 func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 	type key struct {
-		entry *ingest.Entry
+		entry *fiojson.Entry
 		dir   int
 	}
 	logged := map[key]float64{}
@@ -37,7 +39,7 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 			logged[k] += l.dirs[d].ios
 		}
 		if !known && l.cutByClient() {
-			warn("%s: %s", ingest.Printable(l.Source.Path), cutByClient)
+			warn("%s: %s", errs.Printable(l.Source.Path), cutByClient)
 		}
 	}
 	for _, k := range order {
@@ -45,7 +47,7 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 		if logged[k] == counted {
 			continue
 		}
-		what := ingest.Printable(l.Source.Path)
+		what := errs.Printable(l.Source.Path)
 		if l.Members > 1 {
 			what += fmt.Sprintf(" and the other logs of job %q", k.entry.JobName)
 		}
@@ -55,14 +57,14 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 		} else if l.cutByClient() {
 			how += "; " + cutByClient
 		}
-		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], ingest.Direction(k.dir), counted, how)
+		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], fiolog.Direction(k.dir), counted, how)
 	}
 }
 
 // mixedTotals compares with fio's totals of all directions together, which nothing
 // gives back to the directions (unified_rw_reporting=mixed).
 func mixedTotals(logs []*logState, warn func(format string, args ...any)) {
-	logged := map[*ingest.Entry]float64{}
+	logged := map[*fiojson.Entry]float64{}
 	var order []*logState
 	for _, l := range logs {
 		if l.Entry == nil || l.disowned || l.Entry.Mixed.TotalIOs == 0 {
@@ -75,7 +77,8 @@ func mixedTotals(logs []*logState, warn func(format string, args ...any)) {
 		logged[l.Entry] += ios
 	}
 	for _, l := range order {
-		what := fmt.Sprintf("%s: fio's totals of job %q are of all directions together (unified_rw_reporting=mixed)", ingest.Printable(l.Meta.Path), l.Entry.JobName)
+		what := fmt.Sprintf("%s: fio's totals of job %q are of all directions together (unified_rw_reporting=mixed)",
+			errs.Printable(l.Meta.Path), l.Entry.JobName)
 		switch counted := float64(l.Entry.Mixed.Kind[l.cfg.Settings.Kind].N); {
 		case logged[l.Entry] < counted:
 			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what, counted-logged[l.Entry], counted)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -31,7 +32,7 @@ func latencies(t *testing.T, pattern string) map[string]map[int64][]float64 {
 
 // ofKind runs the single I/Os of a kind in the real folder through the pipeline;
 // without the histograms, so that clat comes from single I/Os, too.
-func ofKind(t *testing.T, folder string, kind ingest.Kind, s Settings) (*Plan, *collect) {
+func ofKind(t *testing.T, folder string, kind fiolog.Kind, s Settings) (*Plan, *collect) {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := filepath.Glob(filepath.Join(real, folder, "*"))
@@ -72,8 +73,8 @@ func TestSingleExact(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		folder string
-		kind   ingest.Kind
-	}{{"exact", ingest.Clat}, {"latkinds", ingest.Clat}, {"latkinds", ingest.Slat}, {"latkinds", ingest.Lat}} {
+		kind   fiolog.Kind
+	}{{"exact", fiolog.Clat}, {"latkinds", fiolog.Clat}, {"latkinds", fiolog.Slat}, {"latkinds", fiolog.Lat}} {
 		for _, align := range []string{"overlap", "inflight"} {
 			t.Run(fmt.Sprintf("%s/%v/%s", tc.folder, tc.kind, align), func(t *testing.T) {
 				t.Parallel()
@@ -126,7 +127,7 @@ func TestSingleIsHistogram(t *testing.T) {
 				}
 				return out
 			}
-			p, single := ofKind(t, folder, ingest.Clat, settings())
+			p, single := ofKind(t, folder, fiolog.Clat, settings())
 			complete(t, p)
 			_, hist := planned(t, settings(), filepath.Join(real, folder))
 			got, want := sums(single), sums(hist)
@@ -147,14 +148,16 @@ func TestSingleOdd(t *testing.T) {
 	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,"job options":{"ioengine":"psync"%s},"read":{"total_ios":3,"runtime":1000,"slat_ns":{"N":0},"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
 	for _, tc := range []struct {
 		name, log, options string
-		kind               ingest.Kind
+		kind               fiolog.Kind
 		want               string // I/Os by quantum, or the error
 	}{
-		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", ingest.Lat, "2 1"},
-		{"absolute", "1790000000500, 5, 0, 4096\n1790000001400, 6, 0, 4096\n1790000001500, 9, 0, 4096\n", "", ingest.Lat, "2 1"},
-		{"empty, as of a synchronous engine", "", "", ingest.Slat, ""},
-		{"averages", "500, 5, 0, 0\n", "", ingest.Lat, "it holds averages"},
-		{"several jobs in one log", "5, 5, 0, 4096\n900, 6, 0, 4096\n4, 9, 0, 4096\n", "", ingest.Lat, ":3: time runs backwards"},
+		{"steady", "0, 5, 0, 4096\n999, 6, 0, 4096\n1000, 9, 0, 4096\n", "", fiolog.Lat, "2 1"},
+		{"absolute", "1790000000500, 5, 0, 4096\n1790000001400, 6, 0, 4096\n1790000001500, 9, 0, 4096\n", "",
+			fiolog.Lat, "2 1"},
+		{"empty, as of a synchronous engine", "", "", fiolog.Slat, ""},
+		{"averages", "500, 5, 0, 0\n", "", fiolog.Lat, "it holds averages"},
+		{"several jobs in one log", "5, 5, 0, 4096\n900, 6, 0, 4096\n4, 9, 0, 4096\n", "", fiolog.Lat,
+			":3: time runs backwards"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

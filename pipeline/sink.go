@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 )
@@ -42,13 +43,13 @@ type Run struct {
 	Interval int64
 	// Geometry is the grid on which all logs were added up.
 	Geometry fiohist.Geometry
-	Kind     ingest.Kind
+	Kind     fiolog.Kind
 	// Percentiles are those wanted, as given, without duplicates.
 	Percentiles []float64
 	Settings    Settings
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
-	Metas []*ingest.Meta
+	Metas []*fiojson.Document
 	// Told is what fio's JSON said of a run that was stored; Metas are then no more
 	// than its jobs. Else it is nil.
 	Told *Told
@@ -99,7 +100,7 @@ type Settings struct {
 	Repair      string // auto, yes, no
 	Restore     bool
 	SkipBad     bool
-	Kind        ingest.Kind
+	Kind        fiolog.Kind
 	Start       string
 	Offsets     map[string]time.Duration
 	// SLA are rules in their canonical spelling: what the latencies are judged by.
@@ -279,7 +280,7 @@ type DirectionAccount struct {
 
 // ByDirection adds up accounts of jobs by direction, in the order of the directions.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
-	for d := range ingest.Direction(ingest.Directions) {
+	for d := range fiolog.Direction(fiolog.Directions) {
 		sum := DirectionAccount{Direction: d.String()}
 		any := false
 		for i := range jobs {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/internal/errs"
 )
 
 // findStarts puts all logs on one clock: it fixes each log's start, time zero and,
@@ -36,7 +38,9 @@ func (p *Plan) findStarts(ctx context.Context) error {
 			clock[i] = first
 			job.How = "first I/O, by a clock that does not count from 1970"
 		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
-			p.warn("%s: its first I/O is at %v: if its stamps are of another clock than the job's (log_alternate_epoch), its start is unknown; pass fio's JSON or the job file", ingest.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
+			p.warn("%s: its first I/O is at %v: if its stamps are of another clock than the job's "+
+				"(log_alternate_epoch), its start is unknown; pass fio's JSON or the job file",
+				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
 		}
 		switch {
 		case job.Absolute > 0:
@@ -86,7 +90,9 @@ func (p *Plan) findStarts(ctx context.Context) error {
 				start = ms * msec
 			}
 			if !ok {
-				return &ingest.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of other logs from 1970, and nothing says when this job started", Hint: "pass --fio-json or --start TIME"}
+				return &errs.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
+					"other logs from 1970, and nothing says when this job started",
+					Hint: "pass --fio-json or --start TIME"}
 			}
 			wall[i] = start + after[i]
 			l.StartHow = how + ", " + l.StartHow
@@ -165,7 +171,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	if n > 0 {
 		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
 			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+
-			" pass fio's JSON or the job file", ingest.Printable(first), n-1)
+			" pass fio's JSON or the job file", errs.Printable(first), n-1)
 	}
 }
 
@@ -174,12 +180,12 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 // nothing if that is not known of all logs.
 func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	type run struct {
-		meta       *ingest.Meta
+		meta       *fiojson.Document
 		start, end int64 // of its jobs, ns since 1970
 		hosts      []string
 	}
 	var runs []*run
-	starts := map[*ingest.Meta]int64{} // fio's own
+	starts := map[*fiojson.Document]int64{} // fio's own
 	for _, m := range p.metas() {
 		if ms, _, ok := ingest.WallClock(p.logsOf(m), m); ok {
 			starts[m] = ms * msec
@@ -219,7 +225,7 @@ func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	oneHost, gap, spread := false, false, false
 	for i, r := range runs {
 		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
-		told = append(told, fmt.Sprintf("%s at %s", ingest.Printable(r.meta.Path), at))
+		told = append(told, fmt.Sprintf("%s at %s", errs.Printable(r.meta.Path), at))
 		if i == 0 {
 			continue
 		}
@@ -355,7 +361,7 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 }
 
 // metas are the JSON documents of the logs, in the logs' order.
-func (p *Plan) metas() (out []*ingest.Meta) {
+func (p *Plan) metas() (out []*fiojson.Document) {
 	for _, l := range p.logs {
 		if l.Meta != nil && !slices.Contains(out, l.Meta) {
 			out = append(out, l.Meta)
@@ -364,7 +370,7 @@ func (p *Plan) metas() (out []*ingest.Meta) {
 	return out
 }
 
-func (p *Plan) logsOf(m *ingest.Meta) (out []*ingest.Log) {
+func (p *Plan) logsOf(m *fiojson.Document) (out []*ingest.Log) {
 	for _, l := range p.logs {
 		if l.Meta == m {
 			out = append(out, l.Log.Log)

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strconv"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -13,9 +16,9 @@ import (
 // holds: fio never writes the last, partial window. Where the logs prove that they
 // lost records, it is lost, not a tail.
 type tail struct {
-	meta    *ingest.Meta
-	entry   *ingest.Entry
-	dir     ingest.Direction
+	meta    *fiojson.Document
+	entry   *fiojson.Entry
+	dir     fiolog.Direction
 	members []*logState      // the logs that the entry stands for, sorted
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
 	bins    []uint64         // fio's counts on that
@@ -42,7 +45,7 @@ func (t *tail) weigh() (misfit string) {
 		switch {
 		case n < 0:
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns the logs hold %.0f, fio counted %d; nothing was restored",
-				ingest.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(t.bins[b])-n, t.bins[b])
+				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(t.bins[b])-n, t.bins[b])
 		case n > 0:
 			t.counts.add(uint16(b), n)
 		}
@@ -65,7 +68,7 @@ func (t *tail) headless() (warnings []string) {
 		start, _ := l.started(t.dir)
 		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
 			warnings = append(warnings, fmt.Sprintf("%s: the first window of its %ss begins %d ms after the job: its head is lost, and the I/Os of that time are counted in its first two records",
-				ingest.Printable(l.Source.Path), t.dir, late/msec))
+				errs.Printable(l.Source.Path), t.dir, late/msec))
 		}
 	}
 	return warnings
@@ -77,7 +80,7 @@ func (l *logState) think() int64 {
 	if us, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return us * 1000
 	}
-	think, _ := ingest.ParseDuration(s) // what is no time is no thinktime
+	think, _ := jobfile.ParseDuration(s) // what is no time is no thinktime
 	return int64(think)
 }
 
@@ -109,7 +112,7 @@ func (t *tail) span(l *logState) (from, to int64, ended bool) {
 
 // started is the start and the end of a direction in ns on the run's clock: those of the
 // job, unless the direction's runtime is of a later phase (verify reads what was written).
-func (l *logState) started(dir ingest.Direction) (start, end int64) {
+func (l *logState) started(dir fiolog.Direction) (start, end int64) {
 	runtime := l.Entry.Dirs[dir].RuntimeMS * msec
 	start = l.Start
 	if d := &l.dirs[dir]; d.seen {
@@ -205,10 +208,10 @@ func (t *tail) lose(why string, logs []*logState) string {
 	t.lost, t.why, t.counts = t.counts, why, counts{}
 	names := make([]string, len(logs))
 	for i, l := range logs {
-		names[i] = ingest.Printable(l.Source.Path)
+		names[i] = errs.Printable(l.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
-		some(names), t.lost.sum(), t.entry.Dirs[t.dir].Kind[ingest.Clat].N, t.dir, t.entry.JobName, why)
+		some(names), t.lost.sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt is what was lost, on a grid that is coarser by so many bits; false if nothing was.
@@ -274,7 +277,7 @@ func (t *tail) restore() error {
 
 // settleTails resolves all tails of one JSON document, and says what is lost. If one does
 // not fit, nothing is restored and the document's limits are not believed either.
-func settleTails(all []*tail, meta *ingest.Meta) (restored float64, losses, misfits []string, err error) {
+func settleTails(all []*tail, meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
 		if t.meta == meta && !t.done {
@@ -304,7 +307,7 @@ func settleTails(all []*tail, meta *ingest.Meta) (restored float64, losses, misf
 // tails finds what is owed by the logs: one tail per entry and direction.
 func tails(logs []*logState) (all []*tail, _ error) {
 	type key struct {
-		entry *ingest.Entry
+		entry *fiojson.Entry
 		dir   int
 	}
 	known := map[key]*tail{}
@@ -313,14 +316,14 @@ func tails(logs []*logState) (all []*tail, _ error) {
 			continue
 		}
 		for d := range l.dirs {
-			totals := &l.Entry.Dirs[d].Kind[ingest.Clat]
+			totals := &l.Entry.Dirs[d].Kind[fiolog.Clat]
 			if len(totals.Bins) == 0 {
 				continue
 			}
 			k := key{l.Entry, d}
 			t := known[k]
 			if t == nil {
-				t = &tail{meta: l.Meta, entry: l.Entry, dir: ingest.Direction(d), g: l.g}
+				t = &tail{meta: l.Meta, entry: l.Entry, dir: fiolog.Direction(d), g: l.g}
 				known[k] = t
 				all = append(all, t)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 )
 
 // planned runs a folder through the pipeline and returns plan and rows.
@@ -32,7 +33,7 @@ func planned(t *testing.T, s Settings, dir string) (*Plan, *collect) {
 func complete(t *testing.T, p *Plan) {
 	t.Helper()
 	type key struct {
-		entry *ingest.Entry
+		entry *fiojson.Entry
 		dir   string
 	}
 	got, want := map[key]float64{}, map[key]float64{}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 )
 
@@ -17,7 +17,8 @@ import (
 func madeRun(t *testing.T, seed uint64, median time.Duration) string {
 	t.Helper()
 	dir := t.TempDir()
-	log := testlog.Config{Seed: seed, Dirs: []ingest.Direction{ingest.Read, ingest.Write}, Duration: 120 * time.Second, Rate: 400,
+	log := testlog.Config{Seed: seed, Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write}, Duration: 120 * time.Second,
+		Rate:    400,
 		Latency: testlog.Mixture(testlog.LogNormal(median, 0.4), testlog.LogNormal(20*median, 0.4), 0.03)}.Log()
 	if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), log, 0o600); err != nil {
 		t.Fatal(err)

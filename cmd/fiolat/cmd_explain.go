@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/command/explain"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -26,7 +26,7 @@ func explainCommand(u *ui.UI) *cli.Command {
 
 func readExplainOptions(c *cli.Context) (o explain.Options, err error) {
 	o = explain.Options{Engine: c.Args().First(), FioVersion: c.String("fio-version"), IODepth: c.Int("iodepth")}
-	if _, _, ok := ingest.ParseVersion(o.FioVersion); o.FioVersion != "" && !ok {
+	if _, _, ok := fiojson.ParseVersion(o.FioVersion); o.FioVersion != "" && !ok {
 		return o, errs.Usagef("--fio-version %q: want a version like fio-3.28", o.FioVersion)
 	}
 	if c.NArg() > 1 {

@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	probecmd "fiolat/internal/command/probe"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
@@ -89,7 +88,7 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 	for _, dir := range c.Args().Slice() {
 		abs, wrong := filepath.Abs(dir)
 		if wrong == nil && slices.Contains(o.Dirs, abs) {
-			wrong = errs.Usagef("%s is named twice", ingest.Printable(abs))
+			wrong = errs.Usagef("%s is named twice", errs.Printable(abs))
 		}
 		bad.Add(wrong)
 		o.Dirs = append(o.Dirs, abs)
@@ -187,12 +186,12 @@ func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 		err = json.Unmarshal(b, &all)
 	}
 	if err != nil {
-		return nil, errs.Usagef("--baseline: %s: %v", ingest.Printable(name), err)
+		return nil, errs.Usagef("--baseline: %s: %v", errs.Printable(name), err)
 	}
 	var bad errs.Faults
 	for _, dir := range dirs {
 		if len(all[dir]) == 0 {
-			bad.Add(errs.Usagef("--baseline: %s has no times of %s", ingest.Printable(name), ingest.Printable(dir)))
+			bad.Add(errs.Usagef("--baseline: %s has no times of %s", errs.Printable(name), errs.Printable(dir)))
 		}
 	}
 	return all, bad.Err()

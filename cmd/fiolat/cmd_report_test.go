@@ -113,7 +113,8 @@ func TestReport(t *testing.T) {
 		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605", docs}, exitOK, "1200 in 16 quanta", true},
 		{"settings of a stored run", []string{"-o", at("h.html"), "--interval", "5s", docs}, exitUsage, "--interval", false},
 		{"two runs in Elasticsearch", []string{"-o", at("i.html"), "--es", "http://127.0.0.1:1", "a", "b"}, exitUsage, "one run", false},
-		{"bad logs", []string{"-o", at("j.html"), "../../ingest/testdata/logs/fio-3.33-log_compression"}, exitInput, "log_compression", false},
+		{"bad logs", []string{"-o", at("j.html"), "../../ingest/fiolog/testdata/logs/fio-3.33-log_compression"},
+			exitInput, "log_compression", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

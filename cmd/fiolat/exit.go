@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
 	"fiolat/internal/command/live"
@@ -37,7 +36,7 @@ func exitCode(err error) int {
 		wish       *pipeline.UsageError
 		likeUsage  *like.UsageError
 		likeInput  *like.InputError
-		parse      *ingest.ParseError
+		parse      *errs.ParseError
 		path       *fs.PathError
 		incomplete *esmodel.IncompleteError
 		output     *esmodel.OutputError

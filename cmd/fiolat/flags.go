@@ -13,7 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -210,8 +210,8 @@ func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duratio
 }
 
 // latency reads a kind of latency.
-func latency(v string) (ingest.Kind, error) {
-	for k := range ingest.Kind(ingest.Kinds) {
+func latency(v string) (fiolog.Kind, error) {
+	for k := range fiolog.Kind(fiolog.Kinds) {
 		if k.String() == v {
 			return k, nil
 		}
@@ -295,7 +295,7 @@ func startTime(v string) (string, error) {
 // timeInRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
 // since 1970.
 func timeInRange(v string, t time.Time) (string, error) {
-	if t.Year() < 1678 || t.UnixMilli() > ingest.MaxTime {
+	if t.Year() < 1678 || t.UnixMilli() > fiolog.MaxTime {
 		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
 	}
 	return t.UTC().Format(time.RFC3339Nano), nil
@@ -326,9 +326,9 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 			continue
 		}
 		if len(fields) != 2 {
-			return nil, errs.Usagef("%s:%d: want HOST DURATION", ingest.Printable(file), n)
+			return nil, errs.Usagef("%s:%d: want HOST DURATION", errs.Printable(file), n)
 		}
-		d, err := duration(fmt.Sprintf("%s:%d:", ingest.Printable(file), n), fields[1])
+		d, err := duration(fmt.Sprintf("%s:%d:", errs.Printable(file), n), fields[1])
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 )
 
@@ -127,7 +128,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 }
 
 // counted is what fio says it counted, by direction.
-func counted(t *testing.T, kind ingest.Kind, files ...string) map[string]float64 {
+func counted(t *testing.T, kind fiolog.Kind, files ...string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
 	for _, file := range files {
@@ -136,14 +137,14 @@ func counted(t *testing.T, kind ingest.Kind, files ...string) map[string]float64
 			t.Fatal(err)
 		}
 		defer f.Close()
-		m, err := ingest.ParseMeta(f, file)
+		m, err := fiojson.Parse(f, file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range m.Entries {
 			for d := range e.Dirs {
 				if n := e.Dirs[d].Kind[kind].N; n > 0 {
-					out[ingest.Direction(d).String()] += float64(n)
+					out[fiolog.Direction(d).String()] += float64(n)
 				}
 			}
 		}
@@ -276,7 +277,7 @@ func TestLiveInTime(t *testing.T) {
 	if !running && looked {
 		t.Error("the document of the run never said running")
 	}
-	clat, lat := counted(t, ingest.Clat, dir+"/fio.json"), counted(t, ingest.Lat, dir+"/fio.json")
+	clat, lat := counted(t, fiolog.Clat, dir+"/fio.json"), counted(t, fiolog.Lat, dir+"/fio.json")
 	sameCounts(t, "live clat", samples(t, es, prefix, "clat"), clat)
 	sameCounts(t, "live lat", samples(t, es, prefix, "lat"), lat)
 	t.Logf("I/Os in the documents are fio's own: clat %v, lat %v", clat, lat)
@@ -354,7 +355,7 @@ func TestLiveKilled(t *testing.T) {
 		}
 		t.Logf("%s: %d documents, the same as undisturbed", index, len(got))
 	}
-	sameCounts(t, "killed twice", samples(t, es, prefix, "clat"), counted(t, ingest.Clat, dir+"/fio.json"))
+	sameCounts(t, "killed twice", samples(t, es, prefix, "clat"), counted(t, fiolog.Clat, dir+"/fio.json"))
 }
 
 // TestLiveParts: two hosts follow their own fio into one run; both are killed and
@@ -382,7 +383,7 @@ func TestLiveParts(t *testing.T) {
 		fios[i].ends(t, 0)
 		lives[i].ends(t, exitOK)
 	}
-	want := counted(t, ingest.Clat, dir+"/a.json", dir+"/b.json")
+	want := counted(t, fiolog.Clat, dir+"/a.json", dir+"/b.json")
 	sameCounts(t, "two parts", samples(t, es, prefix, "clat"), want)
 	if code, _, stderr := fiolat(t, nil, "merge", "--es", es, "--index-prefix", prefix, "--parts", "2", "R"); code != exitOK {
 		t.Fatalf("merge: exit %d\n%s", code, stderr)
@@ -547,7 +548,7 @@ func statusTimes(t *testing.T, file string) (times []time.Time) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	_, _ = ingest.EachMeta(f, file, func(m *ingest.Meta) error { // the last one may be cut
+	_, _ = fiojson.Each(f, file, func(m *fiojson.Document) error { // the last one may be cut
 		times = append(times, time.UnixMilli(m.TimestampMS))
 		return nil
 	}, func(error) {})

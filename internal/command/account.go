@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -69,7 +69,7 @@ func outcome(o *pipeline.Outcome) string {
 	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %d breaches", o.Rule.Text, o.Status(),
 		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, o.Breaches)
 	if o.Dims.Host != "" {
-		s = ingest.Printable(o.Dims.Host) + ": " + s
+		s = errs.Printable(o.Dims.Host) + ": " + s
 	}
 	if o.Worst.Known {
 		worst := fmt.Sprintf("%.4g", o.Worst.Value)

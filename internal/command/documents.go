@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -41,7 +41,7 @@ func documentsText(run *pipeline.Run, r esmodel.Report) string {
 	}
 	text := fmt.Sprintf("documents  %d made, %s, %d refused, %d spooled, %d lost; %d of other generations deleted "+
 		"(run %s)",
-		t.Made, where, t.Refused, t.Spooled, t.Lost, t.Deleted, ingest.Printable(run.ID))
+		t.Made, where, t.Refused, t.Spooled, t.Lost, t.Deleted, errs.Printable(run.ID))
 	for _, refusal := range r.Refusals {
 		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
 	}
@@ -57,12 +57,12 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r esmodel.Report) {
 		{r.RefusedFile, "what was refused, and why, lies in %s: mend that first"},
 	} {
 		if f.name != "" {
-			u.Say("error", f.what, ingest.Printable(f.name))
+			u.Say("error", f.what, errs.Printable(f.name))
 			files = append(files, f.name)
 		}
 	}
 	if len(files) > 0 {
-		u.Say("error", "to finish: %s", ingest.Printable(o.loadLine(files)))
+		u.Say("error", "to finish: %s", errs.Printable(o.loadLine(files)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -15,18 +16,18 @@ import (
 
 // Kinds are the kinds of latency that --kind names, in that order.
 type Kinds struct {
-	List []ingest.Kind
+	List []fiolog.Kind
 	All  bool // those that are not there are left out
 }
 
 // EveryKind is --kind all.
-var EveryKind = Kinds{List: []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat}, All: true}
+var EveryKind = Kinds{List: []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat}, All: true}
 
 // KindRun is one run: its logs of each kind.
 type KindRun struct {
 	Kinds
 	Inputs []*ingest.Input // of each kind that is there
-	of     []ingest.Kind   // parallel to Inputs
+	of     []fiolog.Kind   // parallel to Inputs
 }
 
 // DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
@@ -38,11 +39,11 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	}
 	var out []*KindRun
 	at := map[key]*KindRun{}
-	of := map[string]ingest.Kind{} // by path
+	of := map[string]fiolog.Kind{} // by path
 	var none error
 	for _, kind := range k.List {
 		runs, err := o.Discover(u, kind, k.All)
-		var missing *ingest.NoLogsError
+		var missing *errs.NoLogsError
 		if k.All && errors.As(err, &missing) {
 			if none == nil {
 				none = err
@@ -57,7 +58,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 			for _, l := range in.Logs {
 				if other, twice := of[l.Path]; twice {
 					return nil, errs.Usagef("%s: it may be of %v or of %v, for its name does not say; name one of "+
-						"them with --kind", ingest.Printable(l.Path), other, kind)
+						"them with --kind", errs.Printable(l.Path), other, kind)
 				}
 				of[l.Path] = kind
 			}
@@ -77,7 +78,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	for _, r := range out {
 		for _, kind := range k.List {
 			if !k.All && !slices.Contains(r.of, kind) {
-				return nil, &ingest.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind,
+				return nil, &errs.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind,
 					r.of[0]), Hint: "--kind all takes those that are there"}
 			}
 		}
@@ -101,7 +102,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pi
 	for i, in := range r.Inputs {
 		cfg.Settings.Kind = r.of[i]
 		plan, err := pipeline.Prepare(ctx, in, cfg)
-		var none *ingest.NoLogsError
+		var none *errs.NoLogsError
 		if last := i == len(r.of)-1; errors.As(err, &none) && r.All && !(last && len(plans) == 0) {
 			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // of averages, for one
 			continue

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -14,7 +16,7 @@ import (
 func Roots(runs []*ingest.Input) string {
 	var names []string
 	for _, r := range runs {
-		names = append(names, ingest.Printable(r.Root))
+		names = append(names, errs.Printable(r.Root))
 	}
 	return strings.Join(names, ", ")
 }
@@ -50,7 +52,7 @@ const (
 )
 
 // Discover finds the runs below the paths; any leaves out what is of other kinds only.
-func (o *Logs) Discover(u *ui.UI, kind ingest.Kind, any bool) ([]*ingest.Input, error) {
+func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
 		Stdin: u.Stdin})
 	logs, little := 0, o.Command == "percentiles"

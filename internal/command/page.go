@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"fiolat/ingest"
 	"fiolat/internal/errs"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
@@ -55,10 +54,10 @@ func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 		return s.Sink.Begin(ctx, run)
 	}
 	if st, statErr := os.Lstat(p.Path); statErr == nil && !st.Mode().IsRegular() {
-		return errs.Usagef("--output %s: there is something that is not a file", ingest.Printable(p.Path))
+		return errs.Usagef("--output %s: there is something that is not a file", errs.Printable(p.Path))
 	}
 	if p.temp, err = os.CreateTemp(filepath.Dir(p.Path), "."+filepath.Base(p.Path)+".*.tmp"); err != nil {
-		return errs.Usagef("--output %s: %v", ingest.Printable(p.Path), err)
+		return errs.Usagef("--output %s: %v", errs.Printable(p.Path), err)
 	}
 	return s.Sink.Begin(ctx, run)
 }

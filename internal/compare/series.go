@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -15,7 +15,7 @@ import (
 const maxQuanta = 512
 
 // Directions are those compared: the sum of all, and each.
-var Directions = []string{pipeline.All, ingest.Read.String(), ingest.Write.String(), ingest.Trim.String()}
+var Directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
 // Series is what Compare must know of a run: the histogram of every quantum by
 // direction. It is a pipeline.Sink; any split of leaves will do.

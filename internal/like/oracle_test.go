@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/source"
 )
 
 // These tests run the real programs, on random logs and command lines, and compare. They are not skipped but fail where
@@ -90,7 +90,7 @@ func program(t *testing.T, name string) ([]byte, error) {
 	if dir := env(t, "FIOLAT_TEST_FIO_HIST_DIR", ""); dir != "" {
 		return os.ReadFile(filepath.Join(dir, name+".py"))
 	}
-	z, err := ingest.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
+	z, err := source.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
@@ -339,7 +339,7 @@ func (r *Renderer) csv(unit string, divisor float64) {
 // csvName is a name as a cell of CSV. Whoever named a host or a job must not make a
 // spreadsheet compute: what would be a formula gets a quote in front.
 func csvName(name string) string {
-	name = ingest.Printable(name)
+	name = errs.Printable(name)
 	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
 		return "'" + name
 	}
@@ -372,7 +372,7 @@ func (r *Renderer) table(unit string, divisor float64) {
 			if v == "" {
 				v = pipeline.All
 			}
-			fmt.Fprintf(w, "%s\t", ingest.Printable(v))
+			fmt.Fprintf(w, "%s\t", errs.Printable(v))
 		}
 		iops := ""
 		if row.IOPSKnown {

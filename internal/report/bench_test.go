@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
@@ -27,8 +28,10 @@ type made struct {
 
 func newMade(quanta, hosts, ios int) *made {
 	m := &made{quanta: quanta, dirs: []string{"read", "write"}, ios: ios, run: &pipeline.Run{
-		ID: "made", Start: 1_700_000_000e9, StartKnown: true, Interval: 1e9, Kind: ingest.Clat, Percentiles: []float64{50, 90, 95, 99, 99.9},
-		Geometry: fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}, Settings: pipeline.Settings{By: []string{"host", "direction"}},
+		ID: "made", Start: 1_700_000_000e9, StartKnown: true, Interval: 1e9, Kind: fiolog.Clat,
+		Percentiles: []float64{50, 90, 95, 99, 99.9},
+		Geometry:    fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1},
+		Settings:    pipeline.Settings{By: []string{"host", "direction"}},
 	}}
 	for h := range hosts {
 		m.hosts = append(m.hosts, fmt.Sprintf("node%03d", h))

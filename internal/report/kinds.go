@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -26,11 +27,11 @@ type page struct {
 	kinds []*Sink // in the end in the order in which an I/O goes through them
 }
 
-var through = []ingest.Kind{ingest.Slat, ingest.Clat, ingest.Lat}
+var through = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
 
 // main is the kind that the page shows first: clat, if it is there.
 func (p *page) main() *Sink {
-	if i := slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == ingest.Clat }); i >= 0 {
+	if i := slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }); i >= 0 {
 		return p.kinds[i]
 	}
 	return p.kinds[0]
@@ -115,7 +116,7 @@ func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 	_, w.Stats, _ = s.whole(sc)
 	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
-	for d := range ingest.Direction(ingest.Directions) {
+	for d := range fiolog.Direction(fiolog.Directions) {
 		if name := d.String(); direction == pipeline.All || direction == name {
 			of = of.Plus(s.sum.Account.Exact[name])
 		}
@@ -161,8 +162,9 @@ func (p *page) sideBySide() *sideBySide {
 	out.Whole.Head = append(out.Whole.Head, cell{Text: "max"})
 	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat", "mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
 	exact, rough := false, false
-	for _, direction := range []string{pipeline.All, ingest.Read.String(), ingest.Write.String(), ingest.Trim.String()} {
-		of := map[ingest.Kind]wholeKind{}
+	for _, direction := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(),
+		fiolog.Trim.String()} {
+		of := map[fiolog.Kind]wholeKind{}
 		for _, s := range p.kinds {
 			w, ok := s.wholeOf(direction)
 			if of[s.run.Kind] = w; !ok {
@@ -179,8 +181,9 @@ func (p *page) sideBySide() *sideBySide {
 			}
 			out.Whole.Rows = append(out.Whole.Rows, row)
 		}
-		if slat, clat, lat := of[ingest.Slat], of[ingest.Clat], of[ingest.Lat]; len(of) == len(through) && !clat.Empty() && !lat.Empty() {
-			sum, gap := slat.mean+clat.mean, ingest.Gap(slat.mean, clat.mean, lat.mean)
+		if slat, clat, lat := of[fiolog.Slat], of[fiolog.Clat], of[fiolog.Lat]; len(of) == len(through) &&
+			!clat.Empty() && !lat.Empty() {
+			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(), clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
 				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"), {Text: whole(slat.ios) + " · " + whole(clat.ios) + " · " + whole(lat.ios)}})
 		}

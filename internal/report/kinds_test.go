@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
 )
 
 // kindsPage is a page of the kinds, each of so many quanta, in the order given.
-func kindsPage(t *testing.T, o report.Options, kinds []ingest.Kind, quanta map[ingest.Kind]int, edit func(*made)) []byte {
+func kindsPage(t *testing.T, o report.Options, kinds []fiolog.Kind, quanta map[fiolog.Kind]int,
+	edit func(*made)) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	sinks := report.NewKinds(&b, len(kinds), o)
@@ -25,7 +26,7 @@ func kindsPage(t *testing.T, o report.Options, kinds []ingest.Kind, quanta map[i
 		if edit != nil {
 			edit(m)
 		}
-		exact := map[ingest.Kind]float64{ingest.Slat: 7e3, ingest.Clat: 150e3, ingest.Lat: 160e3}[kind]
+		exact := map[fiolog.Kind]float64{fiolog.Slat: 7e3, fiolog.Clat: 150e3, fiolog.Lat: 160e3}[kind]
 		ios := float64(100 * 2 * quanta[kind])
 		m.into(t, sinks[i], pipeline.Account{Warnings: []string{"a note of all", "one of " + kind.String()},
 			Exact: map[string]pipeline.Latencies{"read": {IOs: ios, NS: ios * exact}, "write": {IOs: ios, NS: ios * (exact + 1)}}}, nil)
@@ -37,14 +38,16 @@ func kindsPage(t *testing.T, o report.Options, kinds []ingest.Kind, quanta map[i
 // much time in each kind, and each kind's times count from the start of the main one.
 func TestKindsPage(t *testing.T) {
 	t.Parallel()
-	quanta := map[ingest.Kind]int{ingest.Slat: 10, ingest.Clat: 40, ingest.Lat: 16}
+	quanta := map[fiolog.Kind]int{fiolog.Slat: 10, fiolog.Clat: 40, fiolog.Lat: 16}
 	late := func(m *made) {
-		if m.run.Kind == ingest.Lat {
+		if m.run.Kind == fiolog.Lat {
 			m.run.Start += 2e9
 		}
 	}
-	page := kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat}, quanta, late)
-	if !bytes.Equal(page, kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Lat, ingest.Slat, ingest.Clat}, quanta, late)) {
+	page := kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat}, quanta,
+		late)
+	if !bytes.Equal(page, kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Lat, fiolog.Slat,
+		fiolog.Clat}, quanta, late)) {
 		t.Error("the order in which the kinds come changes the page")
 	}
 	c := read(t, page)
@@ -58,12 +61,14 @@ func TestKindsPage(t *testing.T) {
 	if want := "clat10 4000 0 40000; slat3 4000 0 10000 3; lat4 4000 2000 18000 4"; got != want {
 		t.Errorf("columns, their length, and from when to when:\n%s, want\n%s", got, want)
 	}
-	if one := read(t, kindsPage(t, report.Options{MaxColumns: 16}, []ingest.Kind{ingest.Lat}, quanta, nil)); one.Head.Kind != "lat" || one.Head.Kinds != nil || one.Kinds != nil {
+	if one := read(t, kindsPage(t, report.Options{MaxColumns: 16}, []fiolog.Kind{fiolog.Lat}, quanta,
+		nil)); one.Head.Kind != "lat" || one.Head.Kinds != nil || one.Kinds != nil {
 		t.Errorf("a page of one kind has %+v", one.Head.Kinds)
 	}
 	// The limit is of all kinds together.
 	const limit = 12_000
-	small := kindsPage(t, report.Options{MaxBytes: limit}, []ingest.Kind{ingest.Clat, ingest.Lat}, map[ingest.Kind]int{ingest.Clat: 64, ingest.Lat: 64}, nil)
+	small := kindsPage(t, report.Options{MaxBytes: limit}, []fiolog.Kind{fiolog.Clat, fiolog.Lat},
+		map[fiolog.Kind]int{fiolog.Clat: 64, fiolog.Lat: 64}, nil)
 	if c := read(t, small); len(script(t, small, "packed")) > limit*4/3+4 || c.Head.Columns == 64 || c.Head.Columns != c.Head.Kinds[0].Columns {
 		t.Errorf("%d characters of data, %d columns", len(script(t, small, "packed")), c.Head.Columns)
 	}
@@ -71,9 +76,9 @@ func TestKindsPage(t *testing.T) {
 
 func TestKindsSkeleton(t *testing.T) {
 	t.Parallel()
-	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []ingest.Kind{ingest.Clat, ingest.Slat, ingest.Lat},
-		map[ingest.Kind]int{ingest.Slat: 3, ingest.Clat: 4, ingest.Lat: 3}, func(m *made) {
-			if m.run.Kind == ingest.Lat {
+	page := kindsPage(t, report.Options{Generator: "fiolat test"}, []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat},
+		map[fiolog.Kind]int{fiolog.Slat: 3, fiolog.Clat: 4, fiolog.Lat: 3}, func(m *made) {
+			if m.run.Kind == fiolog.Lat {
 				m.run.Settings.SLA = []string{"read p99 < 300us"}
 			}
 		})
@@ -83,13 +88,14 @@ func TestKindsSkeleton(t *testing.T) {
 // Names from outside are no markup on a page of kinds, either.
 func TestHostileKinds(t *testing.T) {
 	t.Parallel()
-	page := kindsPage(t, report.Options{Generator: hostile[0]}, []ingest.Kind{ingest.Clat, ingest.Lat}, map[ingest.Kind]int{ingest.Clat: 2, ingest.Lat: 2}, func(m *made) {
-		m.run.ID, m.run.Name, m.run.StartHow = hostile[0], hostile[1], hostile[2]
-		copy(m.hosts, hostile)
-		for i, l := range m.run.Logs {
-			l.Host, l.Job, l.Source.Base = hostile[i], hostile[i], hostile[i]
-		}
-	})
+	page := kindsPage(t, report.Options{Generator: hostile[0]}, []fiolog.Kind{fiolog.Clat, fiolog.Lat},
+		map[fiolog.Kind]int{fiolog.Clat: 2, fiolog.Lat: 2}, func(m *made) {
+			m.run.ID, m.run.Name, m.run.StartHow = hostile[0], hostile[1], hostile[2]
+			copy(m.hosts, hostile)
+			for i, l := range m.run.Logs {
+				l.Host, l.Job, l.Source.Base = hostile[i], hostile[i], hostile[i]
+			}
+		})
 	for _, bad := range []string{"<script>window", "<img", "<svg onload"} {
 		if bytes.Contains(page, []byte(bad)) {
 			t.Errorf("%q stands in the page", bad)

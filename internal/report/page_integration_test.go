@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"fiolat/ingest"
+	"fiolat/ingest/source"
 	"fiolat/internal/report"
 )
 
@@ -649,7 +649,7 @@ func TestHostileNamesInChromium(t *testing.T) {
 // theme.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
-	z, err := ingest.Open("testdata/axe/axe.min.js.gz", nil)
+	z, err := source.Open("testdata/axe/axe.min.js.gz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

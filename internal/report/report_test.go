@@ -19,7 +19,8 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/jobfile"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/report"
 	"fiolat/pipeline"
@@ -307,7 +308,7 @@ func hostilePage(t testing.TB) []byte {
 	m.run.ID, m.run.Name = hostile[0], hostile[1]
 	m.run.Labels = map[string]string{hostile[2]: hostile[0]}
 	m.run.StartHow = hostile[1]
-	m.run.Metas = []*ingest.Meta{{Version: hostile[1], Global: ingest.Options{hostile[0]: hostile[2]}}}
+	m.run.Metas = []*fiojson.Document{{Version: hostile[1], Global: jobfile.Options{hostile[0]: hostile[2]}}}
 	copy(m.hosts, hostile)
 	for i, l := range m.run.Logs {
 		l.Host, l.Job, l.Source.Base, l.Hash = hostile[i], hostile[i], hostile[i], hostile[0]

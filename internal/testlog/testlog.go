@@ -22,7 +22,7 @@ import (
 	"strconv"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -31,7 +31,7 @@ import (
 type IO struct {
 	Done    time.Duration
 	Latency time.Duration
-	Dir     ingest.Direction
+	Dir     fiolog.Direction
 }
 
 // Windows turns I/Os into records as fio does. A direction's first window opens
@@ -52,15 +52,15 @@ type Windows struct {
 	// Epoch is added to the stamps: with log_unix_epoch, the job's start in ms.
 	Epoch int64
 
-	last   [ingest.Directions]int64
-	counts [ingest.Directions][]uint64
-	rec    ingest.Record
+	last   [fiolog.Directions]int64
+	counts [fiolog.Directions][]uint64
+	rec    fiolog.Record
 }
 
 // Add takes the next completion; completions must come in order of time. It
 // returns the record that this one closed, or nil. The record is overwritten by
 // the next call.
-func (w *Windows) Add(i IO) *ingest.Record {
+func (w *Windows) Add(i IO) *fiolog.Record {
 	counts := w.counts[i.Dir]
 	if counts == nil {
 		counts = make([]uint64, w.Geometry.Columns())
@@ -81,7 +81,7 @@ func (w *Windows) Add(i IO) *ingest.Record {
 
 // Rest is the last, partial window of a direction, which fio never writes, or nil
 // if nothing is in it. The window is empty then.
-func (w *Windows) Rest(d ingest.Direction) *ingest.Record {
+func (w *Windows) Rest(d fiolog.Direction) *fiolog.Record {
 	rec := w.take(d, 0)
 	if len(rec.Index) == 0 {
 		return nil
@@ -89,8 +89,8 @@ func (w *Windows) Rest(d ingest.Direction) *ingest.Record {
 	return rec
 }
 
-func (w *Windows) take(d ingest.Direction, now int64) *ingest.Record {
-	w.rec = ingest.Record{Time: now + w.Epoch, Dir: d, Index: w.rec.Index[:0], Count: w.rec.Count[:0]}
+func (w *Windows) take(d fiolog.Direction, now int64) *fiolog.Record {
+	w.rec = fiolog.Record{Time: now + w.Epoch, Dir: d, Index: w.rec.Index[:0], Count: w.rec.Count[:0]}
 	for i, c := range w.counts[d] {
 		if c > 0 {
 			w.rec.Index = append(w.rec.Index, uint16(i))
@@ -107,7 +107,7 @@ func (w *Windows) Log(ios iter.Seq[IO]) []byte {
 	var log []byte
 	for i := range ios {
 		if rec := w.Add(i); rec != nil {
-			log = ingest.AppendRecord(log, rec, w.Geometry.Columns())
+			log = fiolog.AppendRecord(log, rec, w.Geometry.Columns())
 		}
 	}
 	return log
@@ -121,7 +121,7 @@ type Stall struct{ At, For time.Duration }
 type Config struct {
 	Seed uint64
 	// Dirs are the directions; default Read.
-	Dirs []ingest.Direction
+	Dirs []fiolog.Direction
 	// H is log_hist_msec, default 1 s.
 	H time.Duration
 	// Duration is how long the job runs, default 10 s.
@@ -159,7 +159,7 @@ func Mixture(a, b func(*rand.Rand, time.Duration) time.Duration, p float64) func
 
 func (c Config) withDefaults() Config {
 	if c.Dirs == nil {
-		c.Dirs = []ingest.Direction{ingest.Read}
+		c.Dirs = []fiolog.Direction{fiolog.Read}
 	}
 	if c.H == 0 {
 		c.H = time.Second
@@ -242,7 +242,7 @@ func (c Config) Stream() io.ReadCloser {
 				return nil
 			}
 			if rec := w.Add(i); rec != nil {
-				return ingest.AppendRecord(dst, rec, w.Geometry.Columns())
+				return fiolog.AppendRecord(dst, rec, w.Geometry.Columns())
 			}
 		}
 	}}
@@ -287,8 +287,8 @@ func (s *stream) Close() error {
 
 // Template repeats the records of a log. It may be shared by any number of logs.
 type Template struct {
-	dirs   []ingest.Direction
-	bodies [ingest.Directions][][]byte // `, direction, block size, c0, ..., cN\n`
+	dirs   []fiolog.Direction
+	bodies [fiolog.Directions][][]byte // `, direction, block size, c0, ..., cN\n`
 }
 
 // NewTemplate takes the records of a well-formed log, e.g. of fio itself.
@@ -299,10 +299,11 @@ func NewTemplate(log []byte) (*Template, error) {
 			continue
 		}
 		fields := bytes.SplitN(line, []byte(", "), 3)
-		if len(fields) < 3 || len(fields[1]) != 1 || fields[1][0]-'0' >= ingest.Directions || line[len(line)-1] != '\n' {
+		if len(fields) < 3 || len(fields[1]) != 1 || fields[1][0]-'0' >= fiolog.Directions ||
+			line[len(line)-1] != '\n' {
 			return nil, fmt.Errorf("line %d is no record", n+1)
 		}
-		d := ingest.Direction(fields[1][0] - '0')
+		d := fiolog.Direction(fields[1][0] - '0')
 		if t.bodies[d] == nil {
 			t.dirs = append(t.dirs, d)
 		}
@@ -349,8 +350,8 @@ func (t *Template) Log(seed uint64, h time.Duration, records int) []byte {
 // same; repeated ones are learned by heart by branch predictors and flatter a
 // benchmark by a third.
 func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, error) {
-	var by [ingest.Directions][]*ingest.Record
-	r := ingest.NewBytesReader(log, "resample", ingest.ReaderOptions{})
+	var by [fiolog.Directions][]*fiolog.Record
+	r := fiolog.NewBytesReader(log, "resample", fiolog.ReaderOptions{})
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -379,13 +380,13 @@ func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, er
 					}
 				}
 			}
-			rec := ingest.Record{Time: int64(n)*h.Milliseconds() + rng.Int64N(3), Dir: ingest.Direction(d)}
+			rec := fiolog.Record{Time: int64(n)*h.Milliseconds() + rng.Int64N(3), Dir: fiolog.Direction(d)}
 			for i, c := range sum {
 				if c > 0 {
 					rec.Index, rec.Count = append(rec.Index, uint16(i)), append(rec.Count, float64(c))
 				}
 			}
-			out = ingest.AppendRecord(out, &rec, len(sum))
+			out = fiolog.AppendRecord(out, &rec, len(sum))
 		}
 	}
 	return out, nil

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
 const ms = time.Millisecond
 
-func records(t *testing.T, log []byte) (recs []*ingest.Record) {
+func records(t *testing.T, log []byte) (recs []*fiolog.Record) {
 	t.Helper()
-	r := ingest.NewReader(bytes.NewReader(log), "log", ingest.ReaderOptions{})
+	r := fiolog.NewReader(bytes.NewReader(log), "log", fiolog.ReaderOptions{})
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -62,7 +62,7 @@ func TestWindows(t *testing.T) {
 			}
 			rest := uint64(0)
 			if w.counts[0] != nil {
-				if r := w.Rest(ingest.Read); r != nil {
+				if r := w.Rest(fiolog.Read); r != nil {
 					rest = r.IOs
 				}
 			}
@@ -88,10 +88,11 @@ func TestWindows_LikeFio(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := Windows{H: time.Second, Geometry: fiohist.Geometry{Groups: 29, Unit: 1}}
-		var made []*ingest.Record
+		var made []*fiolog.Record
 		for _, line := range bytes.Split(bytes.TrimSpace(single), []byte("\n")) {
 			v := numbers(t, line)
-			if r := w.Add(IO{Done: time.Duration(v[0]) * ms, Latency: time.Duration(v[1]), Dir: ingest.Direction(v[2])}); r != nil {
+			if r := w.Add(IO{Done: time.Duration(v[0]) * ms, Latency: time.Duration(v[1]),
+				Dir: fiolog.Direction(v[2])}); r != nil {
 				made = append(made, r.Clone())
 			}
 		}
@@ -99,9 +100,9 @@ func TestWindows_LikeFio(t *testing.T) {
 		if len(made) != len(real) {
 			t.Fatalf("log %s: %d records, want %d", n, len(made), len(real))
 		}
-		for d := range ingest.Direction(ingest.Directions) {
-			of := func(recs []*ingest.Record) []*ingest.Record {
-				return slices.DeleteFunc(slices.Clone(recs), func(r *ingest.Record) bool { return r.Dir != d })
+		for d := range fiolog.Direction(fiolog.Directions) {
+			of := func(recs []*fiolog.Record) []*fiolog.Record {
+				return slices.DeleteFunc(slices.Clone(recs), func(r *fiolog.Record) bool { return r.Dir != d })
 			}
 			got, want := of(made), of(real)
 			for i := range want {
@@ -136,11 +137,11 @@ func numbers(t *testing.T, line []byte) (v []int64) {
 
 func TestConfig(t *testing.T) {
 	c := Config{
-		Seed: 7, Dirs: []ingest.Direction{ingest.Read, ingest.Trim}, H: 500 * ms, Duration: 20 * time.Second, Rate: 200,
+		Seed: 7, Dirs: []fiolog.Direction{fiolog.Read, fiolog.Trim}, H: 500 * ms, Duration: 20 * time.Second, Rate: 200,
 		Latency: Mixture(LogNormal(ms, 0.3), LogNormal(100*ms, 0.3), 0.1), Geometry: fiohist.Geometry{Groups: 19, Coarseness: 2, Unit: 1000},
 		Stalls: []Stall{{5 * time.Second, 2 * time.Second}}, Epoch: 1_700_000_000_000,
 	}
-	n, before := [ingest.Directions]uint64{}, time.Duration(0)
+	n, before := [fiolog.Directions]uint64{}, time.Duration(0)
 	for i := range c.IOs() {
 		switch {
 		case i.Done < before:
@@ -157,7 +158,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("I/Os %v, want 3600 reads and trims", n)
 	}
 	log := c.Log()
-	logged := [ingest.Directions]uint64{}
+	logged := [fiolog.Directions]uint64{}
 	for _, r := range records(t, log) {
 		logged[r.Dir] += r.IOs
 		if r.Time < c.Epoch || r.Time > c.Epoch+20_000 {
@@ -220,7 +221,7 @@ func TestTemplateAndResample(t *testing.T) {
 		if len(recs) != 100 {
 			t.Fatalf("%s: %d records, want 50 writes and 50 trims", name, len(recs))
 		}
-		n := [ingest.Directions]int64{}
+		n := [fiolog.Directions]int64{}
 		for _, r := range recs {
 			n[r.Dir]++
 			if late := r.Time - 1000*n[r.Dir]; late < 0 || late > 3 || r.IOs == 0 {

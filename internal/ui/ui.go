@@ -21,7 +21,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 )
 
 // IsTerminal says that somebody sits at the other end.
@@ -113,7 +113,7 @@ func (u *UI) Say(level, format string, args ...any) {
 	}
 	lines := strings.Split(msg, "\n")
 	for i := range lines {
-		lines[i] = ingest.Printable(lines[i])
+		lines[i] = errs.Printable(lines[i])
 	}
 	msg = strings.Join(lines, "\n")
 	if level != "info" {

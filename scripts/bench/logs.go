@@ -22,7 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 )
 
@@ -274,7 +274,7 @@ func openPipe(ctx context.Context, name string) (*os.File, error) {
 
 // coarser is a log as fio writes it with a log_hist_coarseness.
 func coarser(log []byte, coarseness int) (out []byte, err error) {
-	r := ingest.NewBytesReader(log, "real", ingest.ReaderOptions{})
+	r := fiolog.NewBytesReader(log, "real", fiolog.ReaderOptions{})
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -284,7 +284,7 @@ func coarser(log []byte, coarseness int) (out []byte, err error) {
 			return nil, err
 		}
 		g, _ := r.Geometry()
-		var c ingest.Record
+		var c fiolog.Record
 		c.Time, c.Dir = rec.Time, rec.Dir
 		for k, i := range rec.Index {
 			i >>= coarseness
@@ -294,7 +294,7 @@ func coarser(log []byte, coarseness int) (out []byte, err error) {
 			}
 			c.Index, c.Count = append(c.Index, i), append(c.Count, rec.Count[k])
 		}
-		out = ingest.AppendRecord(out, &c, g.Columns()>>coarseness)
+		out = fiolog.AppendRecord(out, &c, g.Columns()>>coarseness)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/ingest"
+	"fiolat/ingest/source"
 )
 
 // interval of the percentiles over the set.
@@ -107,7 +107,7 @@ func (b *bench) fioProgram(name string) error {
 			return err
 		}
 	} else {
-		z, err := ingest.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
+		z, err := source.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
 		if err != nil {
 			return fmt.Errorf("%w: install Debian's package fio, or set FIOLAT_TEST_FIO_HIST_DIR to fio's tools/hist", err)
 		}
@@ -195,7 +195,8 @@ func (f *figures) of(name, unit string) float64 { return median(f.by[name][unit]
 // parser is the reader's own benchmark: it has no program to be compared with, but
 // bytes and allocations.
 func parser(ctx context.Context, b *bench) ([]result, error) {
-	found, err := goBench(ctx, "BenchmarkReader", "./ingest", "-benchmem", "-cpu", "1", "-count", strconv.Itoa(b.rounds))
+	found, err := goBench(ctx, "BenchmarkReader", "./ingest/fiolog", "-benchmem", "-cpu", "1", "-count",
+		strconv.Itoa(b.rounds))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"text/tabwriter"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -99,7 +98,7 @@ func (r *comparison) judge(rules []compare.Rule) error {
 			broken, checked := rule.Broken(result)
 			if !checked {
 				return pipeline.Usage("--fail-if %q: %s and %s do not both have such I/O", rule.Text,
-					ingest.Printable(result.Baseline.Name), ingest.Printable(result.Other.Name))
+					errs.Printable(result.Baseline.Name), errs.Printable(result.Other.Name))
 			}
 			r.FailIf = append(r.FailIf, ruling{rule.Text, result.Other.Name, len(broken) > 0, broken})
 		}
@@ -121,7 +120,7 @@ func (r *comparison) print(out *bufio.Writer, markdown bool, unit string) {
 			is string
 			of compare.Side
 		}{{"baseline", result.Baseline}, {"run", result.Other}} {
-			fmt.Fprintf(out, "%s: %s, %d intervals of %g s", side.is, ingest.Printable(side.of.Name), side.of.Quanta,
+			fmt.Fprintf(out, "%s: %s, %d intervals of %g s", side.is, errs.Printable(side.of.Name), side.of.Quanta,
 				side.of.IntervalMS/1e3)
 			if side.of.Block > 1 {
 				fmt.Fprintf(out, " that hang together in %d", side.of.Block)
@@ -148,7 +147,7 @@ func (r *comparison) print(out *bufio.Writer, markdown bool, unit string) {
 			w.Flush() //nolint:errcheck // to a bufio.Writer
 		}
 		if result.Note != "" {
-			fmt.Fprintf(out, "\n%s\n", ingest.Printable(result.Note))
+			fmt.Fprintf(out, "\n%s\n", errs.Printable(result.Note))
 		}
 	}
 	for i, f := range r.FailIf {
@@ -163,7 +162,7 @@ func (r *comparison) print(out *bufio.Writer, markdown bool, unit string) {
 			}
 			verdict = "FAILED: " + strings.Join(rows, ", ")
 		}
-		fmt.Fprintf(out, "fail if %s: %s: %s\n", f.Rule, ingest.Printable(f.Run), verdict)
+		fmt.Fprintf(out, "fail if %s: %s: %s\n", f.Rule, errs.Printable(f.Run), verdict)
 	}
 }
 
@@ -222,7 +221,7 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 	case command.Stored:
 		if len(o.Elasticsearch.Addresses) == 0 {
 			return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
-				"in: pass --es URL", ingest.Printable(name))
+				"in: pass --es URL", errs.Printable(name))
 		}
 		client, err := o.Elasticsearch.Connect(u)
 		if err != nil {
@@ -240,9 +239,9 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 		return err
 	}
 	if len(runs) > 1 {
-		return errs.Usagef("%s holds %d runs: name one of %s", ingest.Printable(name), len(runs), command.Roots(runs))
+		return errs.Usagef("%s holds %d runs: name one of %s", errs.Printable(name), len(runs), command.Roots(runs))
 	}
-	cfg.Progress = u.Progress(command.Size(runs), "reading "+ingest.Printable(name))
+	cfg.Progress = u.Progress(command.Size(runs), "reading "+errs.Printable(name))
 	defer u.ProgressDone()
 	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -22,7 +22,7 @@ type Options struct {
 // Run prints what the latencies of an engine include.
 func Run(_ context.Context, o Options, u *ui.UI) error {
 	if o.Engine != "" {
-		e, ok := ingest.FindEngine(o.Engine, o.FioVersion, o.IODepth)
+		e, ok := fiojson.FindEngine(o.Engine, o.FioVersion, o.IODepth)
 		if !ok {
 			return errs.Usagef("%q is not one of fio's own engines; fiolat explain lists them", o.Engine)
 		}
@@ -31,8 +31,8 @@ func Run(_ context.Context, o Options, u *ui.UI) error {
 	}
 	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "engine\thow fio measures it\tslat")
-	for _, e := range ingest.Engines() {
-		e, _ = ingest.FindEngine(e.Name, o.FioVersion, o.IODepth)
+	for _, e := range fiojson.Engines() {
+		e, _ = fiojson.FindEngine(e.Name, o.FioVersion, o.IODepth)
 		slat := "no"
 		if e.Measure.Slat() {
 			slat = "yes"
@@ -63,10 +63,10 @@ they add up; inspect says so of fio's own totals, job by job): means add up, per
 		`synchronous engine slat is
 missing or near zero by construction, and says nothing about the submission; ask an asynchronous one.
 `)
-	for _, m := range ingest.Measures {
+	for _, m := range fiojson.Measures {
 		fmt.Fprintf(&b, "\n## %s%s\n\n%s.\n\n| engine | notes |\n|---|---|\n", strings.ToUpper(m.String()[:1]),
 			m.String()[1:], m.Sentence())
-		for _, e := range ingest.Engines() {
+		for _, e := range fiojson.Engines() {
 			if e.Measure == m {
 				fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, strings.Join(e.Notes, "; "))
 			}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -46,7 +45,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	var failed []error
 	for _, run := range runs {
 		if len(runs) > 1 {
-			u.Say("info", "run in %s:", ingest.Printable(run.Inputs[0].Root))
+			u.Say("info", "run in %s:", errs.Printable(run.Inputs[0].Root))
 		}
 		err := ingestRun(ctx, &o, u, client, run, cfg, len(runs) == 1)
 		if ctx.Err() != nil {

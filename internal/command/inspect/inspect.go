@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -63,7 +66,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 	}
 	if skipped > 0 && !skip {
-		return &ingest.ParseError{File: "input", Msg: "some of it cannot be read",
+		return &errs.ParseError{File: "input", Msg: "some of it cannot be read",
 			Hint: "see above; --skip-bad goes on without it"}
 	}
 	return nil
@@ -149,7 +152,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.S
 	if run.StartKnown {
 		start = fmt.Sprintf("%v (%s)", startText(run), run.StartHow)
 	}
-	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", ingest.Printable(run.ID), ingest.Printable(in.Root),
+	fmt.Fprintf(u.Stdout, "run %s in %s: %d logs, start %s, %v\n", errs.Printable(run.ID), errs.Printable(in.Root),
 		len(run.Logs), start, run.Geometry)
 	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "log\thost\tjob\tfio\tgroups\tcoarse\tinterval\tstarts at\tdirection\trecords\tI/Os\tfio's "+
@@ -198,7 +201,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.S
 	}
 	for _, m := range run.Metas {
 		for _, sentence := range m.Explain() {
-			fmt.Fprintln(u.Stdout, "measured:", ingest.Printable(sentence))
+			fmt.Fprintln(u.Stdout, "measured:", errs.Printable(sentence))
 		}
 	}
 	if err := totalsTable(u, run.Metas); err != nil {
@@ -206,7 +209,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.S
 	}
 	printUses(u.Stdout, logUses(in, plan, plan.Warnings))
 	for _, name := range in.Ignored {
-		fmt.Fprintf(u.Stdout, "not used: %s\n", ingest.Printable(name))
+		fmt.Fprintf(u.Stdout, "not used: %s\n", errs.Printable(name))
 	}
 	command.Account(u, s, nil, "")
 	return nil
@@ -222,7 +225,7 @@ func orDash(s string) string {
 // line joins cells for the tabwriter; what comes from files is made printable.
 func line(cells []string) string {
 	for i, c := range cells {
-		cells[i] = ingest.Printable(c)
+		cells[i] = errs.Printable(c)
 	}
 	return strings.Join(cells, "\t")
 }
@@ -246,16 +249,16 @@ type kindTotals struct {
 var totalPercentiles = []float64{50, 99, 99.9}
 
 // kindsOf is the whole of each job by kind.
-func kindsOf(m *ingest.Meta) (out []kindTotals) {
+func kindsOf(m *fiojson.Document) (out []kindTotals) {
 	for _, e := range m.Entries {
 		for d := range e.Dirs {
 			kinds := &e.Dirs[d].Kind
-			for _, k := range []ingest.Kind{ingest.Slat, ingest.Clat, ingest.Lat} {
+			for _, k := range []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat} {
 				t := &kinds[k]
 				if t.N == 0 {
 					continue
 				}
-				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: ingest.Direction(d).String(), Kind: k.String(),
+				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: fiolog.Direction(d).String(), Kind: k.String(),
 					IOs: t.N, Min: t.Min, Mean: t.Mean, Max: t.Max}
 				g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 				if counts, err := t.Counts(g); err == nil && len(t.Bins) > 0 {
@@ -269,8 +272,8 @@ func kindsOf(m *ingest.Meta) (out []kindTotals) {
 						x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
 					}
 				}
-				if k == ingest.Lat && kinds[ingest.Slat].N == t.N && kinds[ingest.Clat].N == t.N {
-					gap := ingest.Gap(kinds[ingest.Slat].Mean, kinds[ingest.Clat].Mean, t.Mean)
+				if k == fiolog.Lat && kinds[fiolog.Slat].N == t.N && kinds[fiolog.Clat].N == t.N {
+					gap := fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean)
 					x.Gap = &gap
 				}
 				out = append(out, x)
@@ -280,7 +283,7 @@ func kindsOf(m *ingest.Meta) (out []kindTotals) {
 	return out
 }
 
-func totalsTable(u *ui.UI, metas []*ingest.Meta) error {
+func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 	w := tabwriter.NewWriter(u.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	header := false
 	for _, m := range metas {

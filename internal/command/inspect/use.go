@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -34,12 +35,12 @@ func logUses(in *ingest.Input, plan *pipeline.Plan, warnings []string) (out []lo
 	metas := map[string]string{} // a log's JSON
 	for _, l := range plan.Run.Logs {
 		if l.Meta != nil {
-			metas[l.Source.Path] = ingest.Printable(l.Meta.Path)
+			metas[l.Source.Path] = errs.Printable(l.Meta.Path)
 		}
 	}
 	for _, l := range in.Logs {
 		v := logUse{Path: l.Path, Use: "used"}
-		path := ingest.Printable(l.Path)
+		path := errs.Printable(l.Path)
 		for _, w := range warnings {
 			if why, ok := strings.CutPrefix(w, "skipped: "+path+": "); ok {
 				v.Use, v.Why = "not used", []string{why}
@@ -84,6 +85,6 @@ func printUses(w io.Writer, all []logUse) {
 		if len(v.Options) > 0 {
 			text += " [fio: " + strings.Join(v.Options, ", ") + "]"
 		}
-		fmt.Fprintf(w, "%s: %s\n", ingest.Printable(v.Path), ingest.Printable(text))
+		fmt.Fprintf(w, "%s: %s\n", errs.Printable(v.Path), errs.Printable(text))
 	}
 }

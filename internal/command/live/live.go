@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	Elasticsearch command.Elasticsearch // without addresses documents become files
 	Config        pipeline.LiveConfig
-	Kinds         []ingest.Kind
+	Kinds         []fiolog.Kind
 	Accuracy      float64  // for a chosen interval; 0: the interval is not to be chosen
 	File          string   // "" and "-": standard input
 	Fio           []string // the command line of fio if it is to be started
@@ -42,15 +43,15 @@ type session struct {
 	u      *ui.UI
 	o      *Options
 	cfg    pipeline.LiveConfig
-	kinds  []ingest.Kind
+	kinds  []fiolog.Kind
 	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
 	client *esmodel.Client
 	alerts *alert.Dispatcher
 
-	held  []*ingest.Meta // before the interval is known
-	runs  []*liveRun     // by kind; none before that
-	since time.Time      // when the latest document came
-	said  bool           // that the next one is overdue
+	held  []*fiojson.Document // before the interval is known
+	runs  []*liveRun          // by kind; none before that
+	since time.Time           // when the latest document came
+	said  bool                // that the next one is overdue
 }
 
 // liveRun is one kind of latency.
@@ -98,13 +99,13 @@ const grace = 4 * time.Second
 
 // follow reads the source to its end. The error says why that is not the run's.
 func (s *session) follow(ctx, work context.Context, src *liveSource) error {
-	metas := make(chan *ingest.Meta, 4)
+	metas := make(chan *fiojson.Document, 4)
 	quit := make(chan struct{})
 	defer close(quit)
 	var read error // of the reader; good once metas is closed
 	go func() {
 		defer close(metas)
-		_, read = ingest.EachMeta(src, src.name, func(m *ingest.Meta) error {
+		_, read = fiojson.Each(src, src.name, func(m *fiojson.Document) error {
 			select {
 			case metas <- m:
 				return nil
@@ -130,7 +131,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 				case len(s.runs) == 0:
 					return read
 				}
-				var nothing *ingest.ParseError // a cut document was told of already
+				var nothing *errs.ParseError // a cut document was told of already
 				if read != nil && !errors.As(read, &nothing) {
 					return read
 				}
@@ -163,7 +164,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 }
 
 // take takes the next document.
-func (s *session) take(ctx context.Context, m *ingest.Meta) error {
+func (s *session) take(ctx context.Context, m *fiojson.Document) error {
 	s.since, s.said = time.Now(), false
 	if len(s.runs) > 0 {
 		return s.snapshot(ctx, m)
@@ -181,7 +182,7 @@ func (s *session) take(ctx context.Context, m *ingest.Meta) error {
 }
 
 // stampMS is the time of a document in ms.
-func stampMS(m *ingest.Meta) int64 {
+func stampMS(m *fiojson.Document) int64 {
 	at := m.TimestampMS
 	for i := range m.Entries {
 		at = max(at, m.CountedMS(&m.Entries[i]))
@@ -189,7 +190,7 @@ func stampMS(m *ingest.Meta) int64 {
 	return at
 }
 
-func (s *session) snapshot(ctx context.Context, m *ingest.Meta) error {
+func (s *session) snapshot(ctx context.Context, m *fiojson.Document) error {
 	for _, r := range s.runs {
 		if err := r.Snapshot(ctx, m); err != nil {
 			return err
@@ -270,7 +271,7 @@ func (s *session) choose(ctx context.Context) error {
 }
 
 // run makes what takes one kind of latency.
-func (s *session) run(kind ingest.Kind, first bool) (*liveRun, error) {
+func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	prefix := s.o.Elasticsearch.Prefix
 	cfg := s.cfg
 	cfg.Settings.Kind = kind

@@ -16,7 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"fiolat/ingest"
+	"fiolat/ingest/jobfile"
+	"fiolat/ingest/source"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -63,7 +64,7 @@ func (s *session) source(ctx context.Context) (*liveSource, error) {
 		return none, nil
 	}
 	if s.o.Follow {
-		f := ingest.Follow(ctx, name, s.o.Idle)
+		f := source.Follow(ctx, name, s.o.Idle)
 		f.Warn = s.u.Warn
 		none.Reader, none.live, none.close = f, true, f.Close
 		return none, nil
@@ -119,7 +120,7 @@ func FioCommand(args []string, interval time.Duration) (command []string, step t
 		add = nil
 	}
 	if v, ok := given["status-interval"]; ok {
-		if step, err = ingest.ParseDuration(v); err != nil || step <= 0 {
+		if step, err = jobfile.ParseDuration(v); err != nil || step <= 0 {
 			return nil, 0, errs.Usagef("fio's --status-interval=%s: want a time", v)
 		}
 	} else {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/term"
 
-	"fiolat/ingest"
+	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
@@ -48,7 +48,7 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 			v.spark = i
 		}
 	}
-	v.u.Say("info", "run %s, %v intervals", ingest.Printable(run.ID), time.Duration(run.Interval))
+	v.u.Say("info", "run %s, %v intervals", errs.Printable(run.ID), time.Duration(run.Interval))
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		return nil
 	}
 	name := "p" + render.PercentileName(v.run.Percentiles[v.spark])
-	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), ingest.Printable(v.run.ID), name,
+	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), errs.Printable(v.run.ID), name,
 		sparkWidth, time.Duration(v.run.Interval))
 	lines = slices.Concat([]string{head}, lines, v.changes)
 	if state != "" {

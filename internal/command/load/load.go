@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		u.Warn(w)
 	}
 	for _, torn := range report.Torn {
-		u.Warn(ingest.Printable(torn) + ": the last document is cut off: its writer died; run the ingest again to " +
+		u.Warn(errs.Printable(torn) + ": the last document is cut off: its writer died; run the ingest again to " +
 			"make it anew")
 	}
 	t := report.Total()
@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		u.Line(map[string]any{"level": "info", "msg": "account", "documents": report})
 	} else {
 		for _, name := range report.Removed {
-			u.Say("info", "removed    %s: all of it has arrived", ingest.Printable(name))
+			u.Say("info", "removed    %s: all of it has arrived", errs.Printable(name))
 		}
 		u.Say("info", "documents  %d read from %d files, %d indexed, %d refused, %d not sent; %d of other "+
 			"generations deleted", t.Made, len(report.Loaded), t.Indexed, t.Refused, t.Spooled+t.Lost, t.Deleted)
@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			u.Say("info", "refused    %d: %s", r.Count, r)
 		}
 		if len(report.Complete) > 0 {
-			u.Say("info", "complete   %s", ingest.Printable(strings.Join(report.Complete, ", ")))
+			u.Say("info", "complete   %s", errs.Printable(strings.Join(report.Complete, ", ")))
 		}
 	}
 	return err

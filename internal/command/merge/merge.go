@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -18,7 +19,7 @@ import (
 type Options struct {
 	Elasticsearch  command.Elasticsearch
 	Run            string // its run.id
-	Kind           ingest.Kind
+	Kind           fiolog.Kind
 	Parts          int  // that must be there; 0: as many as there are
 	SkipIncomplete bool // leaves out parts that are not complete
 	Replay         pipeline.ReplayOptions
@@ -73,7 +74,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 // mergeable are the parts to merge, and what is to be said about those that are not.
 func mergeable(o *Options, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
 	cannot := func(hint, format string, args ...any) error {
-		return &ingest.ParseError{File: fmt.Sprintf("run %q", o.Run), Msg: fmt.Sprintf(format, args...), Hint: hint}
+		return &errs.ParseError{File: fmt.Sprintf("run %q", o.Run), Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	for _, r := range runs {
 		switch {
@@ -97,7 +98,7 @@ func mergeable(o *Options, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRu
 	if want := o.Parts; want != 0 && want != len(parts) {
 		var names []string
 		for _, p := range parts {
-			names = append(names, ingest.Printable(p.Run.Part))
+			names = append(names, errs.Printable(p.Run.Part))
 		}
 		slices.Sort(names)
 		return nil, nil, cannot("ingest what is missing, then merge", "%d complete parts are there, --parts wants "+

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/probe"
 	"fiolat/internal/ui"
 )
@@ -97,7 +97,7 @@ func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{t
 func (d *probeDocs) report(r *probe.Report) {
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
-		d.alerts.Raise(command.AlertOf(id, ingest.Printable(r.Target.Path)+": "+r.Change.Text, doc))
+		d.alerts.Raise(command.AlertOf(id, errs.Printable(r.Target.Path)+": "+r.Change.Text, doc))
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/ingest"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/probe"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -49,10 +49,10 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			foreign, err := probe.Cleanup(dir, o.Dir.Name)
 			failed = append(failed, err)
 			if len(foreign) > 0 {
-				u.Warn(fmt.Sprintf("%s: left what is not ours: %s", ingest.Printable(dir),
-					ingest.Printable(strings.Join(foreign, ", "))))
+				u.Warn(fmt.Sprintf("%s: left what is not ours: %s", errs.Printable(dir),
+					errs.Printable(strings.Join(foreign, ", "))))
 			} else if err == nil {
-				u.Say("info", "%s: removed", ingest.Printable(dir))
+				u.Say("info", "%s: removed", errs.Printable(dir))
 			}
 		}
 		return errors.Join(failed...)
@@ -83,18 +83,18 @@ func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) 
 	said, made := time.Now(), false
 	cfg.Progress = func(what string, done, total int64) {
 		if !made {
-			u.Say("info", "%s: making files in .fiolat-probe.%s", ingest.Printable(path), cfg.Name)
+			u.Say("info", "%s: making files in .fiolat-probe.%s", errs.Printable(path), cfg.Name)
 		}
 		made = true
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
-			u.Say("info", "%s: %d of %d %s", ingest.Printable(path), done, total, what)
+			u.Say("info", "%s: %d of %d %s", errs.Printable(path), done, total, what)
 		}
 	}
 	d, err := probe.OpenDir(ctx, path, cfg)
 	if err == nil && made {
 		l := d.Layout()
-		u.Say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", ingest.Printable(path),
+		u.Say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", errs.Printable(path),
 			l.Data>>20, l.Pool, l.File)
 	}
 	return d, err
@@ -119,12 +119,12 @@ func probeStatus(u *ui.UI, dirs []string) error {
 		case a := <-got:
 			failed = append(failed, a.err)
 			for _, host := range slices.Sorted(maps.Keys(a.all)) {
-				fmt.Fprintf(u.Stdout, "%s, seen from %s: %s\n", ingest.Printable(dir), ingest.Printable(host),
+				fmt.Fprintf(u.Stdout, "%s, seen from %s: %s\n", errs.Printable(dir), errs.Printable(host),
 					a.all[host].Text(time.Now()))
 			}
 		case <-time.After(statusWait):
 			fmt.Fprintf(u.Stdout, "%s: this file system hangs: not even the status could be read within %v\n",
-				ingest.Printable(dir), statusWait)
+				errs.Printable(dir), statusWait)
 		}
 	}
 	return errors.Join(failed...)
@@ -153,7 +153,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 	baseline, saved := o.SaveBaseline, time.Now()
 	o.Probe.OnSample = docs.sample
 	o.Probe.OnChange = func(t *probe.Target, text string) {
-		u.Warn(ingest.Printable(t.Path) + ": " + ingest.Printable(text))
+		u.Warn(errs.Printable(t.Path) + ": " + errs.Printable(text))
 	}
 	o.Probe.OnReport = func(r *probe.Report) {
 		docs.report(r)
@@ -187,7 +187,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 // probeLine is what a terminal shows of an interval.
 func probeLine(r *probe.Report) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), ingest.Printable(r.Target.Path), r.State)
+	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), errs.Printable(r.Target.Path), r.State)
 	if r.Hung != nil {
 		fmt.Fprintf(&b, " (%s at least %v)", r.Hung.Op, r.End.Sub(r.Hung.Since).Round(100*time.Millisecond))
 	}

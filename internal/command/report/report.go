@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if o.Logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {
-		u.Say("info", "page       %s, %d bytes", ingest.Printable(file.Path), file.Size)
+		u.Say("info", "page       %s, %d bytes", errs.Printable(file.Path), file.Size)
 	}
 	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
 }
@@ -83,7 +83,7 @@ type kindSource struct {
 // no client in a directory.
 func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out []kindSource, err error) {
 	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
-	var there []ingest.Kind
+	var there []fiolog.Kind
 	if client != nil {
 		run, none := esmodel.FindRun(ctx, client, prefix, name)
 		if none != nil {
@@ -103,7 +103,7 @@ func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out 
 			if o.Logs.Kinds.All {
 				continue
 			}
-			return nil, &ingest.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
+			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
 				there[0]), Hint: "--kind all takes those that are there"}
 		}
 		var r *pipeline.Replay
@@ -116,7 +116,7 @@ func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out 
 			return nil, err
 		}
 		if len(out) > 0 && r.Run.ID != out[0].run.ID {
-			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", ingest.Printable(name),
+			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", errs.Printable(name),
 				out[0].run.ID, r.Run.ID)
 		}
 		if replay.Percentiles == nil { // of all kinds those of the first

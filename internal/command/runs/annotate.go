@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -56,6 +56,6 @@ func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 		was = "noted before"
 	}
 	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
-		when.Sub(start), ingest.Printable(run.Run.ID))
+		when.Sub(start), errs.Printable(run.Run.ID))
 	return nil
 }

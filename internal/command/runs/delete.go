@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
 
@@ -44,10 +44,10 @@ func Delete(ctx context.Context, o DeleteOptions, u *ui.UI) error {
 		}
 	}
 	if !o.Yes && !ui.Confirm(u.Stdin, u.Stderr, fmt.Sprintf("delete run %s, documents: %v? [y/N] ",
-		ingest.Printable(id), there)) {
+		errs.Printable(id), there)) {
 		return errors.New("not deleted")
 	}
 	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, o.Elasticsearch.TakeOver)
-	u.Say("info", "deleted of run %s, documents: %v", ingest.Printable(id), deleted)
+	u.Say("info", "deleted of run %s, documents: %v", errs.Printable(id), deleted)
 	return err
 }

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
+	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -78,7 +79,7 @@ func runTable(out *bufio.Writer, runs []esmodel.RunSummary, unit string) {
 		}
 		slices.Sort(labels)
 		directions := []string{pipeline.All}
-		for _, d := range []ingest.Direction{ingest.Read, ingest.Write, ingest.Trim} {
+		for _, d := range []fiolog.Direction{fiolog.Read, fiolog.Write, fiolog.Trim} {
 			if n, _ := r.Summary[d.String()]["samples"].(float64); n > 0 {
 				directions = append(directions, d.String())
 			}
@@ -95,7 +96,7 @@ func runTable(out *bufio.Writer, runs []esmodel.RunSummary, unit string) {
 				}
 				return strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
 			}
-			fmt.Fprintln(w, strings.Join([]string{r.Run.Start, ingest.Printable(id), dash(r.Run.Name),
+			fmt.Fprintln(w, strings.Join([]string{r.Run.Start, errs.Printable(id), dash(r.Run.Name),
 				string(r.Run.Status), length,
 				strconv.Itoa(len(r.Host.Name)), dash(strings.Join(r.Fio.Version, ",")), d, value("iops", 1),
 				value("p50", divisor), value("p99", divisor), value("p99_9", divisor),
@@ -106,4 +107,4 @@ func runTable(out *bufio.Writer, runs []esmodel.RunSummary, unit string) {
 }
 
 // dash is a name from elsewhere, "-" where there is none.
-func dash(v string) string { return cmp.Or(ingest.Printable(v), "-") }
+func dash(v string) string { return cmp.Or(errs.Printable(v), "-") }

@@ -1,0 +1,175 @@
+package fiojson
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Measure is how fio takes the times of an I/O with an engine. fio notes when it
+// took an I/O up (start), when it was issued, and when it saw it complete:
+// slat = issued - start, clat = completed - issued, lat = completed - start.
+// Engines differ in when "issued" is, and in whether slat is counted at all.
+//
+// Source: fio's wiki page "How does fio measure latency" (Vincent Fu, of fio 3.30),
+// and for every engine fio's own source from 3.30 to 3.42: FIO_SYNCIO, a commit
+// function, FIO_ASYNCIO_SETS_ISSUE_TIME and who calls io_u_queued.
+type Measure uint8
+
+// Measures, by when an I/O counts as issued.
+const (
+	// Sync: just before the engine is called; the call returns with the I/O done.
+	Sync Measure = iota
+	// SyncSlat: just before the engine is called, which nevertheless only queues
+	// the I/O: slat is counted and holds nothing but fio's own preparation.
+	SyncSlat
+	// Async: when the engine's queue function has returned; there is no commit.
+	Async
+	// CommitSlat: when the commit function has submitted it.
+	CommitSlat
+	// CommitOnly: when the queue function has returned, before the commit; slat is
+	// not counted.
+	CommitOnly
+)
+
+var measures = [...]struct{ short, sentence string }{
+	Sync: {"synchronous",
+		"clat is the whole call, from just before it to its return; there is no slat (an empty slat log is normal), and lat adds only fio's own preparation"},
+	SyncSlat: {"synchronous flag, asynchronous work",
+		"clat holds everything from just before the I/O is handed over to its completion; slat is near zero by construction, for it ends before the hand-over"},
+	Async: {"asynchronous without commit",
+		"slat is the call that hands the I/O over, and whatever blocks in it; clat runs from that call's return to the completion, and holds the time in the device's or service's queue"},
+	CommitSlat: {"asynchronous with commit, slat counted",
+		"slat holds the wait in fio's own batch (iodepth_batch) and the submitting system call, and whatever blocks in it; clat runs from the end of that call to the completion, and holds the time in the device's queue"},
+	CommitOnly: {"asynchronous with commit, slat not counted",
+		"there is no slat (an empty slat log is normal); clat runs from when fio queued the I/O in the engine, and holds the wait for the commit, the submission and the device"},
+}
+
+func (m Measure) String() string { return measures[m].short }
+
+// Sentence says what slat and clat include.
+func (m Measure) Sentence() string { return measures[m].sentence }
+
+// Measures are all of them.
+var Measures = []Measure{Sync, SyncSlat, Async, CommitSlat, CommitOnly}
+
+// Slat tells whether fio counts submission latencies of such I/Os.
+func (m Measure) Slat() bool { return m == SyncSlat || m == Async || m == CommitSlat }
+
+// Engine is one of fio's built-in I/O engines.
+type Engine struct {
+	Name    string
+	Measure Measure
+	// Notes are what differs with the version, the depth or the direction.
+	Notes []string
+}
+
+const (
+	noteTwice = "before fio 3.31 the issue time was set a second time after the submission: slat + clat is some microseconds short of lat"
+	noteTrim  = "trims are done at once in the queue function since fio 3.15: their clat is the whole call, without slat"
+)
+
+var engines = map[string]Engine{
+	"io_uring":     {Measure: CommitSlat, Notes: []string{noteTwice, "trims are synchronous (their clat is the whole call, without slat) before fio 3.38, asynchronous since, where the kernel can"}},
+	"io_uring_cmd": {Measure: CommitSlat, Notes: []string{"trims are synchronous before fio 3.36, asynchronous since"}},
+	"libaio":       {Measure: CommitSlat, Notes: []string{noteTwice, noteTrim, "io_submit blocks for buffered I/O (direct=0): then slat holds the I/O itself, and clat is next to nothing"}},
+	"posixaio":     {Measure: Async, Notes: []string{noteTrim}},
+	"rdma":         {Measure: CommitSlat, Notes: []string{noteTwice}},
+	"nfs":          {Measure: Async, Notes: []string{"before fio 3.31 it had a commit function, and slat was not counted"}},
+	"null":         {Measure: CommitSlat, Notes: []string{"with iodepth=1 it is synchronous and has no slat; before fio 3.31 slat was never counted"}},
+	"sg":           {Measure: Sync, Notes: []string{"on a character device (/dev/sg*) it only queues: slat is counted there and near zero by construction, for it ends before the hand-over"}},
+	"libiscsi":     {Measure: SyncSlat},
+	"libblkio":     {Measure: Async, Notes: []string{"new in fio 3.34"}},
+	"ime_aio":      {Measure: CommitOnly},
+
+	"librpma_apm_client":   {Measure: CommitSlat, Notes: []string{noteTwice}},
+	"librpma_gpspm_client": {Measure: CommitSlat, Notes: []string{noteTwice}},
+}
+
+func init() {
+	for _, name := range []string{"dfs", "gfapi_async", "nbd", "rados", "rbd", "solarisaio", "windowsaio", "xnvme"} {
+		engines[name] = Engine{Measure: Async}
+	}
+	for _, name := range []string{"cpuio", "dev-dax", "dircreate", "dirdelete", "dirstat", "e4defrag", "exec", "falloc", "filecreate", "filedelete", "filestat",
+		"ftruncate", "gfapi", "http", "ime_psync", "ime_psyncv", "libcufile", "libhdfs", "libhipfile", "libpmem", "librpma_apm_server", "librpma_gpspm_server", "libzbc",
+		"mmap", "mtd", "net", "netsplice", "page_fault", "pmemblk", "psync", "pvsync", "pvsync2", "splice", "sync", "vsync"} {
+		engines[name] = Engine{Measure: Sync}
+	}
+	for name, e := range engines {
+		e.Name = name
+		engines[name] = e
+	}
+}
+
+// Engines are all engines known, by name.
+func Engines() []Engine {
+	out := make([]Engine, 0, len(engines))
+	for _, e := range engines {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Engine) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Gap is by how much mean lat is above mean slat + mean clat, in ns: what fio loses in
+// between, if all three are of the same I/Os; else what tells those apart, too.
+func Gap(slat, clat, lat float64) float64 { return lat - slat - clat }
+
+// FindEngine is the engine of that name as fio of that version ("fio-3.33"; "" for a
+// current one) uses it at that iodepth (0: not known). ok is false for an engine
+// that is not fio's own.
+func FindEngine(name, version string, depth int) (e Engine, ok bool) {
+	e, ok = engines[name]
+	old := false
+	if major, minor, known := ParseVersion(version); known {
+		old = major < 3 || major == 3 && minor < 31
+	}
+	switch {
+	case name == "null" && depth == 1:
+		e.Measure = Sync
+	case (name == "null" || name == "nfs") && old:
+		e.Measure = CommitOnly
+	}
+	return e, ok
+}
+
+// Sentence says what the numbers of a run with the engine include.
+func (e Engine) Sentence() string {
+	return fmt.Sprintf("%s (%s): %s", e.Name, e.Measure, e.Measure.Sentence())
+}
+
+// Engines are the engines that the document's jobs used, as this version of fio
+// used them, and the names of those that are not fio's own. A job that does not
+// name one has the default of fio on Linux, psync.
+func (m *Document) Engines() (known []Engine, unknown []string) {
+	for i := range m.Entries {
+		name, _ := m.Option(&m.Entries[i], "ioengine")
+		text, given := m.Option(&m.Entries[i], "iodepth")
+		depth, _ := strconv.Atoi(text) // one that is no number is not known
+		if !given {
+			depth = 1
+		}
+		name = cmp.Or(name, "psync")
+		engine, ok := FindEngine(name, m.Version, depth)
+		switch {
+		case !ok && !slices.Contains(unknown, name):
+			unknown = append(unknown, name)
+		case ok && !slices.ContainsFunc(known, func(k Engine) bool { return k.Name == name && k.Measure == engine.Measure }):
+			known = append(known, engine)
+		}
+	}
+	return known, unknown
+}
+
+// Explain says for each engine of the run what its numbers include, in a sentence.
+func (m *Document) Explain() (sentences []string) {
+	known, unknown := m.Engines()
+	for _, e := range known {
+		sentences = append(sentences, e.Sentence())
+	}
+	for _, name := range unknown {
+		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; what its slat and clat include, its authors know", name))
+	}
+	return sentences
+}

@@ -1,0 +1,692 @@
+package fiojson
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/jobfile"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// Document is what one fio process (or one fio --client) says about a run: a JSON
+// document of --output-format=json or json+.
+type Document struct {
+	// Path is the file it was read from.
+	Path string
+	// Version is fio's own, e.g. "fio-3.33".
+	Version string
+	// TimestampMS is when the report was made, in ms since 1970 (timestamp_ms, or
+	// timestamp in seconds); over --client it is the time of the start. 0: unknown.
+	TimestampMS int64
+	// ClientServer says that the entries are client_stats of fio --client.
+	ClientServer bool
+	// Global are the options of [global]; with several hosts those of all of them,
+	// and HostGlobal each host's own (fio 3.39 and newer tell them apart).
+	Global     jobfile.Options
+	HostGlobal map[string]jobfile.Options
+	// Entries are the jobs, without "All clients", which repeats them.
+	Entries []Entry
+	// Documents is the number of complete documents in the file, of which this is
+	// the last; Cut says that one more begins after it and breaks off.
+	Documents int
+	Cut       bool
+	// Warnings name numbers that cannot be and were not believed.
+	Warnings []string
+}
+
+// Entry is one element of jobs or client_stats: a job, or with group_reporting
+// all the jobs of a group.
+type Entry struct {
+	JobName string
+	// Host is the server's name and Port its port, over --client; "" and 0 for stand-alone fio.
+	Host    string
+	Port    int
+	GroupID int
+	// StartMS is job_start, in ms since 1970 (fio 3.36 and newer); 0: unknown.
+	StartMS int64
+	// RuntimeMS is job_runtime: the sum over the jobs of a group.
+	RuntimeMS int64
+	// LongestMS is the longest of its directions' runtimes, as run; with
+	// unified_rw_reporting that of "mixed".
+	LongestMS int64
+	// Elapsed is the seconds from fio's start until the report, rounded up; the
+	// same in all entries, 0 where fio does not say (--client).
+	Elapsed int64
+	// Error is fio's errno of the job.
+	Error int
+	// Options are the job's own; those of [global] are in Meta.
+	Options jobfile.Options
+	Dirs    [fiolog.Directions]DirTotals
+	// Mixed are the totals of all directions together, where fio tells no others
+	// (unified_rw_reporting=mixed).
+	Mixed DirTotals
+}
+
+// DirTotals is what fio counted in one direction over the whole job.
+type DirTotals struct {
+	// TotalIOs are the I/Os issued; it can differ from the completions counted.
+	TotalIOs  uint64
+	RuntimeMS int64
+	Kind      [fiolog.Kinds]Totals
+}
+
+// Totals are the statistics of one kind of latency in one direction. Limits that
+// fio does not tell, or that cannot be, are 0 and math.MaxInt64, so that nothing
+// is cut off at them; without I/O both are 0.
+type Totals struct {
+	// N is the number of I/Os measured (clat_ns.N), else the sum of the bins (fio 2),
+	// or 0 where fio does not say.
+	N        uint64
+	Min, Max int64   // ns
+	Mean     float64 // ns
+	// Bins is the histogram of json+, ascending; nil with plain json.
+	Bins []Bin
+}
+
+// Bin is a bucket of json+: NS is the middle of the bucket (or its only value).
+type Bin struct {
+	NS    int64
+	Count uint64
+}
+
+// Option is the value of an option of entry e, from its own or from [global].
+func (m *Document) Option(e *Entry, name string) (string, bool) {
+	if e != nil {
+		if v, ok := e.Options[name]; ok {
+			return v, true
+		}
+	}
+	if m != nil {
+		if e != nil {
+			if v, ok := m.HostGlobal[e.Host][name]; ok {
+				return v, true
+			}
+		}
+		v, ok := m.Global[name]
+		return v, ok
+	}
+	return "", false
+}
+
+// Milliseconds is an integer option in ms, e.g. log_hist_msec; 0 if it is not
+// there or not a number.
+func (m *Document) Milliseconds(e *Entry, name string) int64 {
+	v, _ := m.Option(e, name)
+	n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// Duration is a time option (startdelay, ramp_time, runtime), 0 if it is not there.
+func (m *Document) Duration(e *Entry, name string) (time.Duration, error) {
+	v, ok := m.Option(e, name)
+	if !ok {
+		return 0, nil
+	}
+	return jobfile.ParseDuration(v)
+}
+
+// CountedMS is the time of an entry's counts, in ms since 1970. In a document of fio
+// --client the document's own time is that of fio's start.
+func (m *Document) CountedMS(e *Entry) int64 {
+	if m.ClientServer {
+		return m.TimestampMS + e.LongestMS
+	}
+	return m.TimestampMS
+}
+
+// Parse reads what fio printed with --output-format=json or json+: the last
+// complete document that has jobs, whatever text stands before, between and after.
+// Of the rest nothing is held.
+func Parse(r io.Reader, path string) (*Document, error) {
+	var last *Document
+	documents := 0
+	cut, err := Each(r, path, func(m *Document) error {
+		last = m
+		documents++
+		return nil
+	}, nil)
+	if last != nil && err == nil {
+		last.Path, last.Documents, last.Cut = path, documents, cut
+		last.contradictions()
+		return last, nil
+	}
+	return nil, err
+}
+
+// contradictions drops totals that are not those of their own bins. fio adds both up
+// at once; only a report of a job that still runs can be a few I/Os apart.
+func (m *Document) contradictions() {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		for d := range e.Dirs {
+			for k := range e.Dirs[d].Kind {
+				t := &e.Dirs[d].Kind[k]
+				var sum uint64
+				for _, b := range t.Bins {
+					sum += b.Count
+				}
+				if len(t.Bins) == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
+					continue
+				}
+				m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %v %v: its bins hold %d I/Os, but its N is %d; "+
+					"its totals are not used", e.JobName, fiolog.Direction(d), fiolog.Kind(k), sum, t.N))
+				*t = Totals{}
+			}
+		}
+	}
+}
+
+// Each reads a stream of documents as fio prints them with --status-interval, and
+// hands each on as soon as its closing brace is there. fio --client makes one document
+// of all that its servers have reported, which is handed on as several. One that is cut or damaged is
+// passed over; lost, if it is not nil, is told of it. cut says that the last one was.
+// An error of each ends the reading and is returned as it is; without any document
+// the error says why.
+func Each(r io.Reader, path string, each func(*Document) error, lost func(error)) (cut bool, err error) {
+	const hint = "pass the whole output of fio --output-format=json+"
+	s := newJSONScan(r)
+	any := false
+	var failed error // why the latest candidate came to nothing
+	explain := func() error {
+		var syntax *syntaxError
+		switch {
+		case errors.As(failed, &syntax):
+			return &errs.ParseError{File: path, Line: syntax.line, Msg: syntax.msg, Hint: hint}
+		case errors.Is(failed, errNested):
+			return &errs.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off: the next document begins " +
+				"inside of it", Hint: hint}
+		case failed != nil:
+			return &errs.ParseError{File: path, Line: s.line, Msg: "fio's JSON breaks off at the end of the file",
+				Hint: hint}
+		}
+		return &errs.ParseError{File: path, Msg: "no JSON of fio in it", Hint: hint}
+	}
+	for {
+		err = s.find()
+		for err == nil {
+			m := &Document{Path: path}
+			err = s.document(m)
+			if err == nil {
+				if len(m.Entries) > 0 {
+					any, failed = true, nil
+					for _, round := range m.rounds() {
+						if err = each(round); err != nil {
+							return false, err
+						}
+					}
+				} else if !any && failed == nil {
+					failed = &syntaxError{s.line, "JSON, but no jobs of fio in it"}
+				}
+				break
+			}
+			// Only a document of fio's is missed; other text may look like JSON.
+			if m.Version != "" || failed == nil && !any {
+				failed = err
+				if m.Version != "" && lost != nil {
+					lost(explain())
+				}
+			}
+			if errors.Is(err, errNested) {
+				err = nil // the document around it was cut short: this is the next one
+				continue
+			}
+			var syntax *syntaxError
+			if errors.As(err, &syntax) {
+				break // look on from here
+			}
+		}
+		if s.err != nil {
+			return false, fmt.Errorf("%s: %w", errs.Printable(path), s.err)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+	}
+	if !any {
+		return false, explain()
+	}
+	return failed != nil, nil
+}
+
+const versionKey = "fio version"
+
+// Is tells by its first bytes whether a file is fio's JSON.
+func Is(prefix []byte) bool {
+	const key = `"` + versionKey + `"`
+	at := bytes.Index(prefix, []byte(key))
+	return at > 0 && bytes.IndexByte(prefix[:at], '{') >= 0 &&
+		bytes.HasPrefix(bytes.TrimLeft(prefix[at+len(key):], " \t\r\n"), []byte(":"))
+}
+
+// document reads the members of a fio document, of which find or a nested
+// document's first key was the start.
+func (s *jsonScan) document(m *Document) error {
+	var seconds, millis int64
+	s.held = 0
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case versionKey:
+			m.Version, err = s.text()
+		case "timestamp":
+			seconds, err = s.integer()
+		case "timestamp_ms":
+			millis, err = s.integer()
+		case "global options":
+			err = s.globals(m)
+		case "jobs", "client_stats":
+			client := key == "client_stats"
+			m.ClientServer = m.ClientServer || client
+			err = s.array(func() error { return s.entry(m, client) })
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if millis > 0 {
+		m.TimestampMS = millis
+	} else if seconds <= fiolog.MaxTime/1000 {
+		m.TimestampMS = seconds * 1000
+	}
+	if m.TimestampMS > fiolog.MaxTime {
+		m.TimestampMS = 0
+	}
+	return err
+}
+
+// globals reads "global options": an object; from fio 3.39 on over --client a list
+// with one for each host, which begins with its name and port. A list of
+// {name, value} or of "name=value" is read as well.
+func (s *jsonScan) globals(m *Document) error {
+	return s.options(func(host string, o jobfile.Options) {
+		m.Global = merged(m.Global, o)
+		if host != "" {
+			if m.HostGlobal == nil {
+				m.HostGlobal = map[string]jobfile.Options{}
+			}
+			m.HostGlobal[host] = merged(m.HostGlobal[host], o)
+		}
+	})
+}
+
+// merged adds the options of b to a: the later value counts, as in fio.
+func merged(a, b jobfile.Options) jobfile.Options {
+	if a == nil {
+		a = jobfile.Options{}
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+func (s *jsonScan) options(take func(host string, o jobfile.Options)) error {
+	c, err := s.peek()
+	if err != nil {
+		return err
+	}
+	one := func(listed bool) error {
+		o, host, port := jobfile.Options{}, "", false
+		err := s.object(func(key string) error {
+			v, err := s.text()
+			switch {
+			case listed && key == "hostname" && host == "":
+				host = v // a second one is the net engine's option
+			case listed && key == "port" && host != "" && !port:
+				port = true
+			default:
+				o[key] = v
+			}
+			return errors.Join(err, s.hold(100+len(key)+len(v)))
+		})
+		if name, ok := o["name"]; ok && listed && len(o) == 2 {
+			if v, ok := o["value"]; ok {
+				o = jobfile.Options{name: v}
+			}
+		}
+		take(host, o)
+		return err
+	}
+	switch c {
+	case '{':
+		return one(false)
+	case '[':
+		return s.array(func() error {
+			switch c, err := s.peek(); {
+			case err != nil:
+				return err
+			case c == '{':
+				return one(true)
+			case c == '"':
+				v, err := s.text()
+				name, value, _ := strings.Cut(v, "=")
+				take("", jobfile.Options{strings.TrimSpace(name): strings.TrimSpace(value)})
+				return errors.Join(err, s.hold(100+len(v)))
+			}
+			return s.skip()
+		})
+	}
+	return s.skip()
+}
+
+// allClients is the name of the entry of client_stats that is the sum of the
+// others.
+const allClients = "All clients"
+
+// isSum tells the sum of all entries from a job that is named like it. The sum has no
+// options of its own, comes after two entries or more, and adds up; only of repeated
+// reports (--status-interval), whose counts are cumulative, it does not.
+func (m *Document) isSum(e *Entry) bool {
+	if e.JobName != allClients || len(e.Options) > 0 || len(m.Entries) < 2 {
+		return false
+	}
+	ios := e.ios()
+	for i := range m.Entries {
+		o := &m.Entries[i]
+		if slices.ContainsFunc(m.Entries[:i], func(b Entry) bool { return b.JobName == o.JobName && b.Host == o.Host && b.Port == o.Port }) {
+			return true // reports, or threads of one job
+		}
+		ios -= o.ios()
+	}
+	return ios == 0
+}
+
+// ios are the I/Os that were issued.
+//
+// With unified_rw_reporting=both a job has them twice, and the sum of all only once.
+func (e *Entry) ios() (n uint64) {
+	for _, d := range e.Dirs {
+		n += d.TotalIOs
+	}
+	return cmp.Or(n, e.Mixed.TotalIOs)
+}
+
+// unmix keeps the totals of all directions together only where fio tells no others
+// (it tells both with unified_rw_reporting=both), and gives them to the direction of
+// a job that has only one.
+func (m *Document) unmix(e *Entry) {
+	if e.Mixed.TotalIOs == 0 || slices.ContainsFunc(e.Dirs[:], func(d DirTotals) bool { return d.TotalIOs > 0 }) {
+		e.Mixed = DirTotals{}
+		return
+	}
+	rw, ok := m.Option(e, "rw")
+	if !ok {
+		rw, _ = m.Option(e, "readwrite")
+	}
+	rw, _, _ = strings.Cut(rw, ":")
+	if d, ok := fiolog.ParseDirection(strings.TrimPrefix(rw, "rand")); ok {
+		if verify, _ := m.Option(e, "verify"); d == fiolog.Write && verify != "" && verify != "0" {
+			return // which reads, too
+		}
+		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
+	}
+}
+
+func (s *jsonScan) entry(m *Document, client bool) error {
+	var e Entry
+	var errs []string
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "jobname":
+			e.JobName, err = s.text()
+		case "hostname":
+			e.Host, err = s.text()
+		case "port":
+			e.Port, err = s.small()
+		case "groupid":
+			e.GroupID, err = s.small()
+		case "job_start":
+			e.StartMS, err = s.integer()
+		case "job_runtime":
+			e.RuntimeMS, err = s.integer()
+		case "elapsed":
+			e.Elapsed, err = s.integer()
+		case "error":
+			e.Error, err = s.small()
+		case "job options":
+			err = s.options(func(_ string, o jobfile.Options) { e.Options = merged(e.Options, o) })
+		case "read", "write", "trim":
+			d, _ := fiolog.ParseDirection(key)
+			err = s.direction(&e.Dirs[d], func(msg string) { errs = append(errs, key+" "+msg) })
+			err = errors.Join(err, s.hold(200)) // for the message
+		case "mixed":
+			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
+			err = errors.Join(err, s.hold(200))
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if client && m.isSum(&e) {
+		return nil
+	}
+	e.LongestMS = e.Mixed.RuntimeMS
+	m.unmix(&e)
+	for _, d := range e.Dirs {
+		e.LongestMS = max(e.LongestMS, d.RuntimeMS)
+	}
+	for _, msg := range errs {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
+	}
+	m.Entries = append(m.Entries, e)
+	return s.hold(4000 + len(e.JobName) + len(e.Host)) // of a list that is copied when it grows
+}
+
+func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
+	return s.object(func(key string) (err error) {
+		name, fio3 := strings.CutSuffix(key, "_ns")
+		switch kind, latency := fiolog.ParseKind(name); {
+		case key == "total_ios":
+			d.TotalIOs, _, err = s.count()
+		case key == "runtime":
+			d.RuntimeMS, err = s.integer()
+		case latency:
+			var t Totals
+			if t, err = s.totals(fio3, func(msg string) { warn(key + ": " + msg) }); err == nil {
+				d.Kind[kind] = t
+			}
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+}
+
+// totals reads clat_ns and its like, or fio 2's clat, which is in microseconds.
+func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
+	t := Totals{Max: math.MaxInt64}
+	unit := int64(1)
+	if !fio3 {
+		unit = 1000
+	}
+	var bad string // the first count that cannot be
+	believe := func() (uint64, error) {
+		n, text, err := s.count()
+		if n > fiolog.MaxCount {
+			n, bad = 0, cmp.Or(bad, text)
+		}
+		return n, err
+	}
+	limit := func(none int64) (int64, error) {
+		n, text, err := s.count()
+		if v, neg := float64(n)*float64(unit), strings.HasPrefix(text, "-"); text == "" || neg || v >= 1<<63 {
+			return none, err
+		}
+		return int64(n) * unit, err
+	}
+	bins := s.bins[:0]
+	defer func() { s.bins = bins }()
+	known, indexed := false, false
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "N":
+			known = true
+			t.N, err = believe()
+		case "min":
+			t.Min, err = limit(0)
+		case "max":
+			t.Max, err = limit(math.MaxInt64)
+		case "mean":
+			t.Mean, err = s.float()
+			t.Mean *= float64(unit)
+		case "bins":
+			err = s.object(func(key string) error {
+				n, failed := believe()
+				if ns, bad := strconv.ParseInt(key, 10, 64); bad == nil && ns >= 0 {
+					if n > 0 {
+						if bins = append(bins, Bin{ns, n}); len(bins) == cap(bins) {
+							if bins = ascending(bins); len(bins) > mostBins {
+								return s.tooManyBins()
+							}
+							bins = slices.Grow(bins, mostBins)
+						}
+					}
+				} else if strings.HasPrefix(key, "FIO_IO_U_PLAT_") {
+					indexed = true
+				}
+				return failed
+			})
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	if err != nil {
+		return t, err
+	}
+	if bad != "" {
+		warn(fmt.Sprintf("%s I/Os in a count cannot be; its totals are not used", errs.Printable(bad)))
+		return Totals{}, nil
+	}
+	bins = ascending(bins)
+	if len(bins) > mostBins {
+		return t, s.tooManyBins()
+	}
+	if err = s.hold(len(bins) * 16); err != nil {
+		return t, err
+	}
+	if len(bins) > 0 {
+		t.Bins = append(make([]Bin, 0, len(bins)), bins...)
+	}
+	if !fio3 {
+		microseconds(&t, indexed)
+	}
+	if !known {
+		for _, b := range t.Bins {
+			t.N += b.Count
+		}
+		if t.N > fiolog.MaxCount {
+			t.N = 0
+		}
+	}
+	switch {
+	case t.N == 0:
+		t.Min, t.Max, t.Mean = 0, 0, 0
+	case t.Min > t.Max, t.Mean > float64(t.Max)*1.01+1:
+		t.Min, t.Max = 0, math.MaxInt64
+	}
+	return t, nil
+}
+
+// mostBins is how many buckets the largest geometry has.
+const mostBins = fiolog.MaxColumns
+
+func (s *jsonScan) tooManyBins() error {
+	return &syntaxError{s.line, fmt.Sprintf("more than %d bins of one latency: fio has no more", mostBins)}
+}
+
+// ascending sorts bins and adds up those of one key.
+func ascending(bins []Bin) []Bin {
+	slices.SortStableFunc(bins, func(a, b Bin) int { return cmp.Compare(a.NS, b.NS) })
+	out := bins[:0]
+	for _, b := range bins {
+		if n := len(out) - 1; n >= 0 && out[n].NS == b.NS {
+			out[n].Count = min(out[n].Count+b.Count, fiolog.MaxCount)
+			continue
+		}
+		out = append(out, b)
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// microseconds turns the keys of fio 2's bins into ns. Up to fio 2.10 the key is
+// the bucket's index, and constants named FIO_IO_U_PLAT_ follow; later 2.x write
+// the bucket's middle in microseconds, as fio 3 does in ns. Without the constants
+// an index is one that fits: below 1216, and the highest bucket holds the maximum.
+// Below 128 both are the same.
+func microseconds(t *Totals, indexed bool) {
+	if len(t.Bins) == 0 {
+		return
+	}
+	g := fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
+	top := t.Bins[len(t.Bins)-1].NS
+	if !indexed {
+		asMiddle := top <= math.MaxInt64/1000 && g.Index(top*1000) == g.Index(t.Max)
+		indexed = top <= int64(g.Last()) && (!asMiddle || int(top) == g.Index(t.Max))
+	}
+	out := t.Bins[:0]
+	for _, b := range t.Bins {
+		i := int64(g.Last()) // all that is longer
+		if indexed {
+			i = min(i, b.NS)
+		} else if b.NS <= math.MaxInt64/1000 {
+			i = int64(g.Index(b.NS * 1000))
+		}
+		out = append(out, Bin{int64(g.Middle(int(i))), b.Count})
+	}
+	t.Bins = ascending(out)
+}
+
+// Counts are the bins on the grid g. A bin's key is the middle of its bucket (of a
+// bucket of width 1 its only value, of [128, 130) it is 129), which lies in the
+// right bucket of any coarser grid, too; the last one takes all that is longer.
+func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
+	if g.Groups <= 0 || g.Unit <= 0 || g.Columns() <= 0 {
+		return nil, fmt.Errorf("no histogram has %d groups of buckets", g.Groups)
+	}
+	out := make([]uint64, g.Columns())
+	for _, b := range t.Bins {
+		i := g.Index(b.NS)
+		if out[i]+b.Count < out[i] {
+			return nil, fmt.Errorf("the counts of bucket %d overflow", i)
+		}
+		out[i] += b.Count
+	}
+	return out, nil
+}
+
+// ParseVersion reads the numbers of "fio-3.33" or "fio-3.36-45-gabcdef".
+func ParseVersion(v string) (major, minor int, ok bool) {
+	v = strings.TrimPrefix(strings.TrimSpace(v), "fio-")
+	fields := strings.FieldsFunc(v, func(r rune) bool { return r < '0' || r > '9' })
+	if len(fields) < 2 || v[0] < '0' || v[0] > '9' {
+		return 0, 0, false
+	}
+	major, err1 := strconv.Atoi(fields[0])
+	minor, err2 := strconv.Atoi(fields[1])
+	return major, minor, err1 == nil && err2 == nil
+}
+
+// Major is the first number of a fio version, 0 if it is none.
+func Major(v string) int {
+	major, _, _ := ParseVersion(v)
+	return major
+}

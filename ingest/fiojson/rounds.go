@@ -1,0 +1,103 @@
+package fiojson
+
+// rounds takes apart what fio --client --status-interval makes one document of: each
+// server's reports, one after the other, every one of which has all of its jobs with
+// cumulative counts. Each round has the latest entry of every job. A document without
+// repetitions is its own only round.
+func (m *Document) rounds() []*Document {
+	if !m.ClientServer {
+		return []*Document{m}
+	}
+	var hosts []server
+	entries := map[server][]Entry{}
+	for _, e := range m.Entries {
+		at := server{e.Host, e.Port}
+		if entries[at] == nil {
+			hosts = append(hosts, at)
+		}
+		entries[at] = append(entries[at], e)
+	}
+	most := 1
+	jobs := map[server]int{}
+	for _, h := range hosts {
+		jobs[h] = period(entries[h])
+		most = max(most, len(entries[h])/jobs[h])
+	}
+	if most == 1 {
+		return []*Document{m}
+	}
+	var out []*Document
+	for round := range most {
+		r := *m
+		r.Entries = nil
+		for _, h := range hosts {
+			all, n := entries[h], jobs[h]
+			at := min(round*n, len(all)-n)
+			r.Entries = append(r.Entries, all[at:at+n]...)
+		}
+		out = append(out, &r)
+	}
+	return out
+}
+
+// server is where entries of fio --client come from.
+type server struct {
+	host string
+	port int
+}
+
+// apart is how many ms of runtime lie between two status reports at least; two jobs of
+// one name that run side by side differ by less.
+const apart = 100
+
+// period is the number of jobs of a host whose entries these are: the smallest after
+// which they repeat with counts that never fall.
+func period(all []Entry) int {
+	for n := 1; n <= len(all)/2; n++ {
+		if len(all)%n == 0 && repeats(all, n) {
+			return n
+		}
+	}
+	return len(all)
+}
+
+func repeats(all []Entry, n int) bool {
+	for at := n; at < len(all); at += n {
+		moved := at > n && at+n == len(all) // the last report follows the one before at any time
+		for i := at; i < at+n; i++ {
+			before, e := &all[i-n], &all[i]
+			if before.JobName != e.JobName || before.GroupID != e.GroupID || e.LongestMS < before.LongestMS {
+				return false
+			}
+			moved = moved || e.LongestMS-before.LongestMS >= apart
+			for d := range e.Dirs {
+				for k := range e.Dirs[d].Kind {
+					if falls(&before.Dirs[d].Kind[k], &e.Dirs[d].Kind[k]) {
+						return false
+					}
+				}
+			}
+		}
+		if !moved {
+			return false
+		}
+	}
+	return true
+}
+
+// falls says that a later count is smaller in all, or in a bucket.
+func falls(before, t *Totals) bool {
+	if t.N < before.N {
+		return true
+	}
+	i := 0
+	for _, b := range before.Bins {
+		for i < len(t.Bins) && t.Bins[i].NS < b.NS {
+			i++
+		}
+		if i == len(t.Bins) || t.Bins[i].NS != b.NS || t.Bins[i].Count < b.Count {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package fiojson
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
+)
+
+// TestRounds: two servers of a real fio --client --status-interval=1 reported five
+// times each; fio --client printed that as one document.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	z, err := source.Open("testdata/meta/fio-3.33-client-status/fio.json.gz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	var got []string
+	if _, err = Each(z, "status", func(m *Document) error {
+		var entries []string
+		for _, e := range m.Entries {
+			entries = append(entries, fmt.Sprintf("%s@%s:%d", e.JobName, e.Host,
+				e.Dirs[fiolog.Read].Kind[fiolog.Clat].N+e.Dirs[fiolog.Write].Kind[fiolog.Clat].N))
+		}
+		got = append(got, strings.Join(entries, " "))
+		return nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5 || got[0] != "a@127.0.4.2:449 b@127.0.4.2:449 a@127.0.4.1:450 b@127.0.4.1:450" || got[4] != "a@127.0.4.2:2001 b@127.0.4.2:1999 a@127.0.4.1:2000 b@127.0.4.1:2001" {
+		t.Errorf("%d rounds:\n%s", len(got), strings.Join(got, "\n"))
+	}
+}
+
+// TestRoundsOfTwins: two jobs of one name that run side by side are no rounds.
+func TestRoundsOfTwins(t *testing.T) {
+	t.Parallel()
+	entry := func(ms int64, n uint64) Entry {
+		e := Entry{JobName: "a", Host: "h", LongestMS: ms}
+		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = Totals{N: n, Bins: []Bin{{100, n}}}
+		return e
+	}
+	for _, tc := range []struct {
+		name    string
+		entries []Entry
+		want    int
+	}{
+		{"twins", []Entry{entry(4000, 10), entry(4001, 11)}, 1},
+		{"one job, three reports", []Entry{entry(1000, 10), entry(2000, 20), entry(2001, 21)}, 3},
+		{"twins, two reports", []Entry{entry(1000, 10), entry(1001, 11), entry(2000, 20), entry(2001, 21)}, 2},
+		{"the second began later", []Entry{entry(4000, 10), entry(2000, 5)}, 1},
+	} {
+		m := &Document{ClientServer: true, Entries: tc.entries}
+		if got := m.rounds(); len(got) != tc.want {
+			t.Errorf("%s: %d rounds, want %d", tc.name, len(got), tc.want)
+		}
+	}
+	if m := (&Document{Entries: []Entry{entry(1000, 10), entry(2000, 20)}}); !slices.Equal(m.rounds(), []*Document{m}) {
+		t.Error("what is not of fio --client was taken apart")
+	}
+}

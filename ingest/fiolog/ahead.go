@@ -1,0 +1,168 @@
+package fiolog
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"fiolat/internal/errs"
+)
+
+// ReadAhead makes r use more than one core: from the first block after the first
+// good record on, a goroutine reads (and decompresses) and cuts the input into
+// blocks of whole lines, and up to so many at a time are parsed while Next hands
+// out the records of an earlier one, in the order of the file. What Next returns
+// stays the same, record for record and error for error; 0 parsers change nothing.
+//
+// It takes 2 + parsers blocks of memory and the records in them, some 2 MiB with
+// one parser and fio's records; a block is no larger than the longest line. A
+// Reader that reads ahead must be stopped with Stop if it is not read to its end.
+//
+// `fiolat percentiles --interval 60s` over one log of 681 MB in the page cache
+// took, on two cores that others wanted too, a tenth more processor time (0.32
+// instead of 0.29 s) and 20 to 40 % less wall time than with --workers 1 (medians
+// of 25 and 12 runs in turn, without scanBlocks). Parsing, the copy from the cache,
+// and placing and adding up are about a quarter of the work each; since the last has
+// to be done in order, more than three parsers bring nothing. Cutting the file at
+// fixed offsets, so that each worker reads its own piece, would spread the copy too,
+// but serve neither pipes nor compressed logs.
+func (r *Reader) ReadAhead(parsers int) { r.parsers = parsers }
+
+// ahead is a Reader's work in progress. Its batches go round: free, being read,
+// being parsed, in use by the caller.
+type ahead struct {
+	free  chan *batch
+	order chan *batch   // read, in the order of the input
+	stop  chan struct{} // nobody wants more
+	ended chan struct{} // nobody reads any more
+	now   *batch        // in use by the caller
+	base  int64         // lines before now
+}
+
+// batch is a block of whole lines, or what fill had to say instead.
+type batch struct {
+	block  []byte
+	lines  Reader // of them; it counts from 2: only a log's line 1 is asked for its byte-order mark
+	fault  error  // of fill
+	parsed chan struct{}
+	out    []parsed
+	next   int // in out
+	index  []uint16
+	count  []float64
+}
+
+// parsed is a record, or the error of a line.
+type parsed struct {
+	rec Record
+	bad *errs.ParseError
+}
+
+// startAhead takes r's input over at the end of a block.
+func startAhead(r *Reader) *ahead {
+	n := r.parsers + 2
+	a := &ahead{free: make(chan *batch, n), order: make(chan *batch, n), stop: make(chan struct{}), ended: make(chan struct{}), base: r.line}
+	for range n {
+		a.free <- &batch{parsed: make(chan struct{}, 1)}
+	}
+	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have, skipping: r.skipping}
+	geometry := r.geometry
+	go func() {
+		defer close(a.ended)
+		for {
+			var b *batch
+			select {
+			case b = <-a.free:
+			case <-a.stop:
+				return
+			}
+			// The start of the line that the last block ends with is copied into this
+			// one; that block may be parsed meanwhile, and is written to only from here.
+			c.block = b.block
+			b.fault = c.fill()
+			b.block = nil
+			b.lines = Reader{name: c.name, opt: c.opt, err: io.EOF, line: 1, rec: b.lines.rec}
+			if b.fault == nil {
+				b.block = c.block
+				b.lines.buf, b.lines.pos, b.lines.end, b.lines.have, b.lines.cut = c.buf, c.pos, c.end, c.end, c.cut
+				c.pos = c.end
+			}
+			b.lines.good = math.MaxInt64 / 2 // bad lines are counted over all blocks
+			b.lines.setGeometry(geometry)
+			a.order <- b
+			go b.parse()
+			if b.fault != nil && !passes(b.fault) {
+				return
+			}
+		}
+	}()
+	return a
+}
+
+// passes says that after this error of fill there is more to come.
+func passes(err error) bool {
+	var damage *errs.ParseError
+	return errors.Is(err, errLongLine) || errors.As(err, &damage)
+}
+
+// parse makes the lines records.
+func (b *batch) parse() {
+	b.out, b.index, b.count, b.next = b.out[:0], b.index[:0], b.count[:0], 0
+	for b.fault == nil {
+		rec, err := b.lines.Next()
+		var bad *errs.ParseError
+		switch {
+		case err == nil:
+			n, out := len(b.index), parsed{rec: *rec}
+			b.index, b.count = append(b.index, rec.Index...), append(b.count, rec.Count...)
+			out.rec.Index, out.rec.Count = b.index[n:len(b.index):len(b.index)], b.count[n:len(b.count):len(b.count)]
+			b.out = append(b.out, out)
+			continue
+		case errors.As(err, &bad):
+			b.out = append(b.out, parsed{bad: bad})
+			continue
+		}
+		break // the end
+	}
+	b.parsed <- struct{}{}
+}
+
+// next is r.Next.
+func (a *ahead) next(r *Reader) (*Record, error) {
+	for {
+		b := a.now
+		if b == nil {
+			b = <-a.order
+			<-b.parsed
+			a.now = b
+		}
+		if b.next < len(b.out) {
+			p := &b.out[b.next]
+			b.next++
+			if p.bad != nil {
+				p.bad.Line += a.base - 1
+				r.line = p.bad.Line
+				return nil, p.bad
+			}
+			p.rec.Line += a.base - 1
+			r.line = p.rec.Line
+			return &p.rec, nil
+		}
+		a.base += b.lines.line - 1
+		b.lines.line = 1 // once
+		if r.line = a.base; r.tooBad() {
+			return nil, errTooBad
+		}
+		var err error
+		if b.fault != nil {
+			err = r.explain(b.fault)
+			a.base = r.line
+		}
+		if b.fault == nil || passes(b.fault) {
+			a.now = nil
+			a.free <- b
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

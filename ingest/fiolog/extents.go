@@ -1,0 +1,76 @@
+package fiolog
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// Extent is the part of a log that one thread wrote. With per_job_logs=0 fio appends the
+// whole log of each thread to one file when the thread ends, so that time runs backwards
+// where the next thread's log begins.
+type Extent struct {
+	// N counts a file's extents from 1.
+	N int
+	// After is the number of lines before it, Offset and Size are its bytes of the
+	// unpacked file.
+	After, Offset, Size int64
+}
+
+// maxExtents is more threads than any fio starts.
+const maxExtents = 1 << 20
+
+// Read gives the bytes of the extent out of r, which reads the unpacked file.
+func (e *Extent) Read(r io.Reader) io.Reader {
+	return &extentReader{r: r, skip: e.Offset, left: e.Size}
+}
+
+type extentReader struct {
+	r          io.Reader
+	skip, left int64
+}
+
+func (e *extentReader) Read(p []byte) (int, error) {
+	if e.skip > 0 {
+		n, err := io.CopyN(io.Discard, e.r, e.skip)
+		if e.skip -= n; err != nil {
+			return 0, err
+		}
+	}
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.r.Read(p[:min(int64(len(p)), e.left)])
+	e.left -= int64(n)
+	return n, err
+}
+
+// Extents finds the extents of a log. One that cannot be read has a single one: what is
+// wrong with it is said when it is read for good.
+func Extents(r io.Reader) []Extent {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	all := []Extent{{N: 1}}
+	last, line := uint64(0), int64(0)
+	for begin := true; ; {
+		text, err := lines.ReadSlice('\n')
+		if begin && len(text) > 0 {
+			stamp, digits := number(text)
+			if digits > 0 && stamp < last {
+				now := &all[len(all)-1]
+				all = append(all, Extent{N: now.N + 1, After: line, Offset: now.Offset + now.Size})
+			}
+			if digits > 0 {
+				last = stamp
+			}
+			line++
+		}
+		all[len(all)-1].Size += int64(len(text))
+		begin = err == nil
+		switch {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull), len(all) > maxExtents:
+			return []Extent{{N: 1}}
+		}
+	}
+}

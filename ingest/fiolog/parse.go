@@ -1,0 +1,250 @@
+package fiolog
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// lineError is what is wrong with a line and what to do about it; log says that it is
+// wrong with all of the log.
+type lineError struct {
+	msg, hint string
+	log       bool
+}
+
+// at is the error of a line, or of all of the log.
+func (e *lineError) at(file string, line int64) *errs.ParseError {
+	if e.log {
+		line = 0
+	}
+	return &errs.ParseError{File: file, Line: line, Msg: e.msg, Hint: e.hint}
+}
+
+const (
+	skipIt  = "re-run fio or copy the log again, or pass --skip-bad to count and skip the line"
+	notALog = "is it a histogram log (NAME_clat_hist.N.log), and undamaged? " + skipIt
+)
+
+func faultf(hint, format string, args ...any) *lineError {
+	return &lineError{msg: fmt.Sprintf(format, args...), hint: hint}
+}
+
+// MaxColumns is what the largest geometry has: 32 groups.
+const MaxColumns = 32 * fiohist.PerGroup
+
+// parseLine reads a line, without its end, into rec and returns the number of its
+// buckets: the careful way, for lines with odd spacing, for the first line and for
+// explaining what is wrong. columns is how many buckets there must be, 0 for any
+// number; cut says that this is the last line of the log and has no newline.
+//
+// Of several faults the first in the line is named.
+func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError) {
+	rec.Index, rec.Count, rec.IOs = rec.Index[:0], rec.Count[:0], 0
+	p := 0
+	field := 0 // from 0: stamp, direction, block size, buckets
+	for {
+		p += blanks(line[p:])
+		for field > 2 && p+1 < len(line) && line[p] == '0' && line[p+1] == ',' {
+			field++ // most are 0
+			p += 2
+			p += blanks(line[p:])
+		}
+		start := p
+		v, n := number(line[p:])
+		p += n
+		p += blanks(line[p:])
+		more := p < len(line)
+		switch {
+		case n == 0 && cut && !more && field > 0:
+			return 0, cutShort(field-3, columns)
+		case n == 0 || more && line[p] != ',':
+			return 0, notNumber(line, start, field, columns)
+		case v == math.MaxUint64 && !isMaxUint64(line[start:start+n]):
+			return 0, faultf(skipIt, "column %d: %s is beyond 2^64", field+1, excerpt(line[start:start+n]))
+		}
+		switch {
+		case field == 0:
+			if v > MaxTime {
+				return 0, faultf(skipIt, "the stamp %d ms is beyond the year 2200", v)
+			}
+			rec.Time = int64(v)
+		case field == 1:
+			if v >= Directions {
+				if bad := pointers(line, cut); bad != nil {
+					return 0, bad
+				}
+				return 0, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", v)
+			}
+			rec.Dir = Direction(v)
+		case field == 2 || v == 0 || field-3 >= MaxColumns:
+		case v > MaxCount:
+			return 0, wrapped(line, field-3, v)
+		default:
+			rec.Index = append(rec.Index, uint16(field-3))
+			rec.Count = append(rec.Count, float64(v))
+			rec.IOs += v
+		}
+		field++
+		if !more {
+			break
+		}
+		p++
+	}
+	n := max(field-3, 0)
+	if columns == 0 {
+		_, err := fiohist.GeometryOf(n)
+		switch bad := pointers(line, cut); {
+		case err == nil:
+			return n, nil
+		case bad != nil:
+			return 0, bad
+		case cut:
+			return 0, cutShort(n, 0)
+		}
+		return 0, faultf(notALog, "%v", err)
+	}
+	switch {
+	case n == columns:
+		return n, nil
+	case n > columns:
+		return 0, faultf(skipIt, "%d buckets, want %d: two lines run into one?", n, columns)
+	case cut:
+		return 0, cutShort(n, columns)
+	}
+	return 0, faultf(skipIt, "%d buckets, want %d: line cut short?", n, columns)
+}
+
+// number reads digits: their value, MaxUint64 if that is too small, and how many
+// they are.
+func number(b []byte) (v uint64, n int) {
+	for ; n < len(b) && b[n]-'0' <= 9; n++ {
+		d := uint64(b[n] - '0')
+		if v > (math.MaxUint64-d)/10 {
+			for n < len(b) && b[n]-'0' <= 9 {
+				n++
+			}
+			return math.MaxUint64, n
+		}
+		v = v*10 + d
+	}
+	return v, n
+}
+
+func isMaxUint64(digits []byte) bool {
+	return string(bytes.TrimLeft(digits, "0")) == "18446744073709551615"
+}
+
+// blanks is the number of spaces and tabs at the start of b.
+func blanks(b []byte) (n int) {
+	for n < len(b) && (b[n] == ' ' || b[n] == '\t') {
+		n++
+	}
+	return n
+}
+
+// notNumber says what stands where a number should be.
+func notNumber(line []byte, start, field, columns int) *lineError {
+	text := line[start:]
+	if n := bytes.IndexByte(text, ','); n >= 0 {
+		text = text[:n]
+	}
+	text = bytes.TrimRight(text, " \t")
+	if len(text) > 0 && &text[len(text)-1] == &line[len(line)-1] && text[len(text)-1] == '\r' && bytes.IndexByte(text, '\r') == len(text)-1 {
+		return faultf("convert the log back with dos2unix, or copy it again in binary mode", "the line ends in CRLF, which fio does not write: the log was converted on its way")
+	}
+	if i := bytes.IndexFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7F || c == utf8.RuneError }); i >= 0 {
+		what := ""
+		if text[i] == 0 {
+			what = " (a file system's zeros after a crash, or UTF-16 text)"
+		}
+		return faultf(notALog, "column %d: binary data%s", field+1, what)
+	}
+	switch {
+	case len(text) == 0:
+		return faultf(skipIt, "column %d is empty", field+1)
+	case text[0] == '-' && len(text) > 1 && text[1]-'0' <= 9:
+		return faultf(skipIt, "column %d is negative", field+1)
+	}
+	if len(bytes.Trim(text, "0123456789 \t")) > 0 {
+		return faultf(notALog, "column %d is not a number", field+1)
+	}
+	return faultf(notALog, "column %d: %s is not a number", field+1, excerpt(text))
+}
+
+// pointers explains lines of single I/Os: 4 to 7 columns. Only where the line is
+// not a whole record of the log's own.
+func pointers(line []byte, cut bool) *lineError {
+	fields := bytes.Count(line, []byte(",")) + 1
+	at := bytes.IndexByte(line, ',') + 1
+	value, _ := number(line[at+blanks(line[at:]):])
+	switch {
+	case fields > 7 || fields < 4 && !cut:
+		return nil
+	case value >= 1<<40: // no latency: 18 minutes
+		return faultf("run fio again without log_compression", "%d columns, the second of them an address: with log_compression fio logs pointers instead of histograms", fields)
+	case cut:
+		return nil // as likely the start of a record
+	}
+	return faultf("pass the job's _clat_hist log; if this is it, run fio again without log_compression", "%d columns, as in a log of single I/Os (write_lat_log) or one spoiled by log_compression", fields)
+}
+
+func wrapped(line []byte, bucket int, v uint64) *lineError {
+	what := "memory that is no count"
+	if bucket == 0 && v < 1<<48 {
+		return faultf("run fio again without log_offset, or without --client",
+			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms, or crashes", v)
+	}
+	if v > math.MaxUint64-MaxCount {
+		what = "a counter that wrapped around below 0, a known fault of some versions of fio"
+	}
+	if 2*bucket >= bytes.Count(line, []byte(","))-2 {
+		what += "; versions 3.6 to 3.16 do so from the middle bucket on"
+	}
+	return faultf("run another version of fio, or pass --skip-bad to count and skip the line", "bucket %d holds %d I/Os: %s", bucket, v, what)
+}
+
+func cutShort(n, columns int) *lineError {
+	of := ""
+	if columns > 0 {
+		of = " of " + strconv.Itoa(columns)
+	}
+	return faultf("fio was killed, the disk was full or the copy is not complete: re-run or copy again, or pass --skip-bad to use the lines before", "the log is cut: its last line ends after %d%s buckets, without a newline", max(n, 0), of)
+}
+
+func longLine(limit int) *lineError {
+	return faultf("this is no histogram log, or it is damaged; --max-line allows longer lines, --skip-bad counts and skips it", "a line of more than %d bytes", limit)
+}
+
+// notText explains a log that starts with what fio does not write into text: a byte-order
+// mark, or the packed samples of log_compression.
+func notText(line []byte) *lineError {
+	switch {
+	case len(line) > 1 && line[0] == 0x78 && line[1]&0x20 == 0 && (0x78<<8+int(line[1]))%31 == 0: // zlib, RFC 1950
+		bad := faultf("run fio again without log_compression, or pass --skip-bad to leave the log out",
+			"the log is zlib data: with log_compression fio --client stores logs as packed memory, "+
+				"and of histograms only their addresses")
+		bad.log = true
+		return bad
+	case bytes.HasPrefix(line, []byte("\xEF\xBB\xBF")):
+		return faultf("take it off, e.g. with `tail -c +4`, or pass --skip-bad to skip the line", "the log starts with a UTF-8 byte-order mark, which fio does not write: an editor or a shell saved it")
+	case bytes.HasPrefix(line, []byte("\xFF\xFE")), bytes.HasPrefix(line, []byte("\xFE\xFF")):
+		return faultf("convert it back, e.g. with `iconv -f UTF-16 -t ASCII`", "the log starts with a UTF-16 byte-order mark, which fio does not write: an editor or a shell saved it")
+	}
+	return nil
+}
+
+// excerpt quotes the start of digits and blanks. Other bytes are never quoted: a link
+// or a mistake may have led to a file that nobody is to see.
+func excerpt(b []byte) string {
+	const most = 40
+	if len(b) > most {
+		return `"` + string(b[:most]) + `..."`
+	}
+	return `"` + string(b) + `"`
+}

@@ -1,0 +1,521 @@
+package fiolog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"fiolat/ingest/blockscan"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+const (
+	defaultMaxLine = 1 << 20
+	defaultBlock   = 256 << 10
+
+	// slack is how far scanLine may look beyond the end of a line. Blocks have it
+	// beyond their end, so that even their last line goes the fast way.
+	slack = 64
+)
+
+// Blocks and records that no Reader holds, as *[]byte and *Record: memory that was in
+// use before is cheaper than new one, which the system has to clear.
+var blocks, records sync.Pool
+
+func newBlock(size int) []byte {
+	if b, ok := blocks.Get().(*[]byte); ok && cap(*b) >= size {
+		return (*b)[:size]
+	}
+	return make([]byte, size)
+}
+
+// ReaderOptions are the bounds of a Reader. The zero value is good for a file.
+type ReaderOptions struct {
+	// MaxLine is the longest line, in bytes without its end, that is held in
+	// memory; default 1 MiB, where fio's longest are 40 KiB. A longer one is a
+	// ParseError.
+	MaxLine int
+	// Block is how many bytes are read at a time, default 256 KiB. A Reader holds
+	// one block (more only for a line longer than it) and 20 KiB for the record:
+	// with thousands of logs open at once, pass less.
+	Block int
+	// Columns is the number of buckets that each record must have, where it is
+	// known, e.g. from the piece of the log before this one. 0, or a number that
+	// fits no geometry: that of the first good line.
+	Columns int
+	// Single says that the log is one of single I/Os (write_lat_log), to be counted on
+	// this grid, whose Unit is that of the log's latencies; nil: of histograms. A record
+	// is then the I/Os of one stamp and direction.
+	Single *fiohist.Geometry
+	// After is the number of lines of the file before those that are read.
+	After int64
+}
+
+// Reader reads the records of one histogram log, or of one log of single I/Os.
+//
+// What it gives out is exactly what stands in the file: the stamp within MaxTime,
+// a direction below Directions, as many buckets in each line as in the first good
+// one, counts up to MaxCount. It does not look at the order of the stamps, nor
+// compare one record with another.
+//
+// Blanks (spaces and tabs) around numbers are accepted, empty lines hold nothing,
+// and the last line needs no newline as long as no bucket is missing. All else is
+// a *ParseError: nothing is guessed or repaired.
+type Reader struct {
+	name string
+	src  io.Reader
+	opt  ReaderOptions
+
+	// buf[pos:end] are lines that are read but not parsed, buf[end:have] the start
+	// of the next one; what follows is slack or leftovers, looked at and not used.
+	buf            []byte
+	pos, end, have int
+	block          []byte // memory for buf, where this Reader is the one to read
+	rest           []byte // the same while it is parked
+
+	// pieces is src if that hands out what it decompressed; piece is what follows buf.
+	pieces unpacker
+	piece  []byte
+
+	err      error // what the input ended with, as the input said it
+	cut      bool  // buf[pos:end] is the last line and has no newline
+	skipping bool  // inside a line longer than MaxLine, which has been refused
+
+	line     int64
+	good     int64 // of them, those with a record
+	over     bool  // so few that nothing more is read
+	geometry fiohist.Geometry
+	columns  int
+	rec      Record
+	single   singles
+
+	parsers int    // how many may parse ahead
+	ahead   *ahead // they do
+}
+
+// unpacker is an input that gives what it decompressed without a copy, if InPieces says so:
+// what Piece returns is overwritten by its next call.
+type unpacker interface {
+	InPieces() bool
+	Piece() ([]byte, error)
+}
+
+// NewReader reads a log that is a stream, decompressed. The name is for errors.
+func NewReader(r io.Reader, name string, opt ReaderOptions) *Reader {
+	n := newReader(name, opt)
+	n.from(r)
+	return n
+}
+
+// NewBytesReader reads a log, or whole lines of one, that is in memory. Several
+// of them can read the pieces of one log at the same time; each counts its lines
+// from 1.
+func NewBytesReader(data []byte, name string, opt ReaderOptions) *Reader {
+	r := newReader(name, opt)
+	r.buf, r.have, r.err = data, len(data), io.EOF
+	r.end = bytes.LastIndexByte(data, '\n') + 1
+	return r
+}
+
+func newReader(name string, opt ReaderOptions) *Reader {
+	if opt.MaxLine <= 0 {
+		opt.MaxLine = defaultMaxLine
+	}
+	if opt.Block <= 0 {
+		opt.Block = defaultBlock
+	}
+	r := &Reader{name: name, opt: opt, line: opt.After, good: opt.After}
+	if g, err := fiohist.GeometryOf(opt.Columns); err == nil {
+		r.setGeometry(g)
+	}
+	if r.single.next = Directions; opt.Single != nil {
+		r.geometry = *opt.Single
+	}
+	return r
+}
+
+// Reset makes r read another log with the same options and the same memory.
+func (r *Reader) Reset(src io.Reader, name string) {
+	n := newReader(name, r.opt)
+	n.from(src)
+	n.block = r.block
+	n.rec.Index, n.rec.Count = r.rec.Index, r.rec.Count
+	if n.columns != 0 {
+		n.setGeometry(n.geometry) // the memory taken over may be too small
+	}
+	*r = *n
+}
+
+func (r *Reader) from(src io.Reader) {
+	r.src = src
+	if s, ok := src.(unpacker); ok && s.InPieces() {
+		r.pieces = s
+	}
+}
+
+// Geometry is that of the log; it is known once a record was read.
+func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.geometry, r.columns != 0 }
+
+// Line is the number, from 1, of the last line that was read; 0 before the first.
+func (r *Reader) Line() int64 { return r.line }
+
+// likely is the number of columns, before the first good line that of its commas; 0 if
+// there cannot be so many.
+func (r *Reader) likely() int {
+	if r.columns != 0 {
+		return r.columns
+	}
+	line := r.buf[r.pos:r.end]
+	columns := bytes.Count(line[:max(bytes.IndexByte(line, '\n'), 0)], []byte{','}) - 2
+	if _, err := fiohist.GeometryOf(columns); err != nil {
+		return 0
+	}
+	r.room(columns)
+	return columns
+}
+
+func (r *Reader) setGeometry(g fiohist.Geometry) {
+	r.geometry, r.columns = g, g.Columns()
+	r.room(r.columns)
+}
+
+// room makes rec large enough for so many columns.
+func (r *Reader) room(columns int) {
+	rec := &r.rec
+	columns += blockscan.Spare
+	if cap(rec.Index) == 0 {
+		if used, ok := records.Get().(*Record); ok {
+			rec.Index, rec.Count = used.Index[:0], used.Count[:0]
+		}
+	}
+	if cap(rec.Index) < columns || cap(rec.Count) < columns {
+		rec.Index = append(make([]uint16, 0, columns), rec.Index...)
+		rec.Count = append(make([]float64, 0, columns), rec.Count...)
+	}
+}
+
+// Next returns the next record. It belongs to the Reader and is overwritten by
+// the next call.
+//
+// At the end of the log the error is io.EOF. For a line that is not what fio
+// writes it is a *ParseError with the line's number; the next call goes on with
+// the line after. Where the input itself is damaged, as a compressed file that is
+// cut, it is a *ParseError without a line, once, after the complete lines before,
+// and then io.EOF; so it is where more than maxBad lines hold no record. Any other
+// error is the input's own, and final.
+func (r *Reader) Next() (*Record, error) {
+	if r.over {
+		return nil, io.EOF
+	}
+	rec, err := r.next()
+	if err == nil && r.opt.Single == nil {
+		r.good++
+	} else if err != nil && !errors.Is(err, io.EOF) && r.tooBad() {
+		r.over = true
+		return nil, &errs.ParseError{File: r.name, Msg: fmt.Sprintf("more than %d lines up to line %d are empty or bad",
+			maxBad, r.line), Hint: "this is no log of fio's"}
+	}
+	return rec, err
+}
+
+// maxBad is how many lines without a record a log may have, empty ones included: a
+// compressed file of kilobytes may hold billions. fio writes none.
+const maxBad = 100_000
+
+// tooBad says that there were more of them.
+func (r *Reader) tooBad() bool { return r.line-r.good > maxBad }
+
+// errTooBad is next's for a log that is.
+var errTooBad = errors.New("too many bad lines")
+
+func (r *Reader) next() (*Record, error) {
+	if r.opt.Single != nil {
+		return r.nextSingle()
+	}
+	if r.ahead != nil {
+		return r.ahead.next(r)
+	}
+	for {
+		if r.pos == r.end {
+			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil && len(r.piece) == 0 {
+				r.ahead = startAhead(r)
+				return r.ahead.next(r)
+			}
+			if err := r.fill(); err != nil {
+				return nil, r.explain(err)
+			}
+		}
+		if columns := r.likely(); columns != 0 && !r.cut {
+			ahead := r.buf[r.pos:min(r.end+slack, len(r.buf))]
+			if n := scanLine(ahead, &r.rec, columns); n != 0 && n <= r.opt.MaxLine {
+				if r.columns == 0 {
+					r.geometry, _ = fiohist.GeometryOf(columns) // likely has looked
+					r.columns = columns
+				}
+				r.pos += n
+				r.line++
+				r.rec.Line = r.line
+				return &r.rec, nil
+			}
+		}
+		line := r.takeLine()
+		if len(line) <= r.opt.MaxLine && blanks(line) == len(line) {
+			if r.tooBad() {
+				return nil, errTooBad
+			}
+			continue
+		}
+		if bad := r.parse(line); bad != nil {
+			return nil, bad.at(r.name, r.line)
+		}
+		return &r.rec, nil
+	}
+}
+
+// Drained says that Next will have to read before it can return another record.
+func (r *Reader) Drained() bool {
+	if a := r.ahead; a != nil {
+		return a.now == nil || a.now.next == len(a.now.out)
+	}
+	return r.pos == r.end && len(r.piece) == 0
+}
+
+// Park gives the memory for a block away until it is needed again, if r is Drained:
+// of many logs that take turns, each holds no more than the start of a line.
+func (r *Reader) Park() {
+	if r.block == nil || r.pieces != nil || !r.Drained() || r.ahead != nil {
+		return
+	}
+	block := r.block
+	r.rest = append(r.rest[:0], r.buf[r.pos:r.have]...)
+	r.buf, r.block, r.pos, r.end, r.have = r.rest, nil, 0, 0, len(r.rest)
+	blocks.Put(&block)
+}
+
+// Stop ends the use of r, which gives its memory away. Where it reads ahead, that ends
+// too, and nothing reads the input any more when Stop returns; if a read can take for
+// ever, as from a pipe, end it first by closing the input.
+func (r *Reader) Stop() {
+	if r.ahead != nil {
+		close(r.ahead.stop)
+		<-r.ahead.ended
+	} else if block := r.block; block != nil && r.pieces == nil {
+		blocks.Put(&block)
+	}
+	if rec := r.rec; cap(rec.Count) > 0 {
+		records.Put(&rec)
+	}
+	*r = Reader{name: r.name, err: fs.ErrClosed, line: r.line, geometry: r.geometry, columns: r.columns}
+}
+
+// takeLine is the next line of buf without its end.
+func (r *Reader) takeLine() []byte {
+	line := r.buf[r.pos:r.end]
+	r.pos = r.end
+	if !r.cut {
+		n := bytes.IndexByte(line, '\n')
+		r.pos -= len(line) - n - 1
+		line = line[:n]
+	}
+	r.line++
+	return line
+}
+
+// parse reads a line that is not as fio writes it, or the first one.
+func (r *Reader) parse(line []byte) *lineError {
+	if len(line) > r.opt.MaxLine {
+		return longLine(r.opt.MaxLine)
+	}
+	if r.line == r.opt.After+1 {
+		if bad := notText(line); bad != nil {
+			return bad
+		}
+	}
+	n, bad := parseLine(line, &r.rec, r.columns, r.cut)
+	if bad != nil {
+		return bad
+	}
+	if r.columns == 0 {
+		g, err := fiohist.GeometryOf(n)
+		if err != nil { // parseLine has looked
+			return faultf(notALog, "%v", err)
+		}
+		r.setGeometry(g)
+	}
+	r.rec.Line = r.line
+	return nil
+}
+
+// errLongLine is fill's for a line longer than MaxLine; the next call passes over
+// the rest of it.
+var errLongLine = errors.New("long line")
+
+// fill reads until buf holds a line, or says why there is none. Up to then it has
+// pos == end. It knows no line numbers: explain adds them to its errors.
+func (r *Reader) fill() error {
+	for r.err == nil {
+		if err := r.read(); err != nil {
+			return err
+		}
+		if r.pos < r.end {
+			return nil
+		}
+	}
+	// The input has ended. What is left is a line without a newline.
+	left := r.have - r.pos
+	r.pos, r.end = r.have, r.have
+	var damage *errs.ParseError
+	switch {
+	case errors.Is(r.err, io.EOF):
+		if left > 0 && !r.skipping {
+			r.pos -= left
+			r.cut = true
+			return nil
+		}
+		r.Park()
+		return io.EOF
+	case errors.As(r.err, &damage):
+		r.err = io.EOF
+		return damage
+	}
+	return r.err
+}
+
+// explain makes an error of fill one for the caller: it names the log, once, for
+// errors of files do so already, and the line.
+func (r *Reader) explain(err error) error {
+	var file *fs.PathError
+	var damage *errs.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, errLongLine):
+		r.line++
+		bad := longLine(r.opt.MaxLine)
+		return &errs.ParseError{File: r.name, Line: r.line, Msg: bad.msg, Hint: bad.hint}
+	case errors.As(err, &damage):
+		d := *damage
+		if r.line > 0 {
+			d.Msg += fmt.Sprintf(" (after line %d)", r.line)
+		}
+		return &d
+	case errors.As(err, &file):
+		return &fs.PathError{Op: fmt.Sprintf("after line %d: %s", r.line, file.Op), Path: errs.Printable(r.name),
+			Err: file.Err}
+	}
+	return fmt.Errorf("%s: after line %d: %w", errs.Printable(r.name), r.line, err)
+}
+
+// lastNewline is bytes.LastIndexByte for lines of kilobytes: that looks at one byte at a
+// time, which took 2 % of the processor time of percentiles where blocks are small, as
+// those of gzip are.
+func lastNewline(b []byte) int {
+	for end := len(b); end > 0; {
+		from := max(end-256, 0)
+		if bytes.IndexByte(b[from:end], '\n') >= 0 {
+			return from + bytes.LastIndexByte(b[from:end], '\n')
+		}
+		end = from
+	}
+	return -1
+}
+
+// read fills the block from the input until there is a newline in it, the input
+// ends, or a line turns out to be too long. That is an error at once, since its end
+// may be terabytes away in a file of megabytes; the next call passes over the rest.
+// A block that holds a newline is not topped up, so that what comes slowly through
+// a pipe is not held back.
+func (r *Reader) read() error {
+	if r.pieces != nil {
+		return r.readPiece()
+	}
+	left := r.buf[r.pos:r.have]
+	if r.skipping {
+		left = nil
+	}
+	if need := max(r.opt.Block, len(left)) + slack; len(r.block) < need {
+		r.block = newBlock(need)
+	}
+	r.have = copy(r.block, left)
+	r.pos, r.end = 0, 0
+	for idle := 0; ; {
+		room := len(r.block) - slack
+		if r.have == room && r.have > r.opt.MaxLine && !r.skipping {
+			r.skipping = true
+			return errLongLine
+		}
+		if r.skipping {
+			r.have = 0
+		}
+		if r.have == room {
+			room = min(2*room, max(r.opt.MaxLine+1, r.opt.Block))
+			r.block = append(make([]byte, 0, room+slack), r.block[:r.have]...)[:room+slack]
+		}
+		r.buf = r.block
+		n, err := r.src.Read(r.block[r.have:room])
+		from := r.have
+		r.have += n
+		if err != nil {
+			r.err = err
+		}
+		got := r.block[from:r.have]
+		if last := lastNewline(got); last >= 0 {
+			r.end = from + last + 1
+			if r.skipping {
+				r.skipping = false
+				r.pos = from + bytes.IndexByte(got, '\n') + 1
+			}
+		}
+		if r.end > 0 || err != nil {
+			return nil
+		}
+		if n > 0 {
+			idle = 0
+		} else if idle++; idle > 100 {
+			r.err = io.ErrNoProgress
+			return nil
+		}
+	}
+}
+
+// readPiece is read for what a Stream decompressed. That stays where it lies; only a line
+// that is in two pieces is put together in the block.
+func (r *Reader) readPiece() error {
+	left := r.buf[r.pos:r.have]
+	if len(r.piece) > 0 {
+		left, r.piece = r.piece, nil
+		if last := lastNewline(left); last >= 0 {
+			r.buf, r.pos, r.end, r.have = left, 0, last+1, len(left)
+			return nil
+		}
+	}
+	line := append(r.block[:0], left...)
+	r.pos, r.end, r.have = 0, 0, 0
+	for whole := false; !whole && r.err == nil; {
+		if len(line) > r.opt.MaxLine && !r.skipping {
+			r.skipping = true
+			return errLongLine
+		}
+		var p []byte
+		p, r.err = r.pieces.Piece()
+		n := bytes.IndexByte(p, '\n') + 1
+		if whole = n > 0; !whole {
+			n = len(p)
+		}
+		line, r.piece = append(line, p[:n]...), p[n:]
+		if r.skipping {
+			line, r.skipping = line[:0], !whole
+		}
+		if whole {
+			r.end = len(line)
+		}
+	}
+	r.have = len(line)
+	r.block = append(line, make([]byte, slack)...)
+	r.buf = r.block
+	return nil
+}

@@ -1,0 +1,27 @@
+package fiolog
+
+import "strconv"
+
+// blockSize stands in the third column of what AppendRecord writes. In fio's logs
+// it is that of the one I/O that closed the window; nobody reads it.
+const blockSize = "4096"
+
+// AppendRecord appends the line that fio writes for rec, with so many buckets, to
+// dst: `time, direction, block size, c0, c1, ..., cN` and a newline.
+func AppendRecord(dst []byte, rec *Record, columns int) []byte {
+	dst = strconv.AppendInt(dst, rec.Time, 10)
+	dst = append(dst, ", "...)
+	dst = strconv.AppendUint(dst, uint64(rec.Dir), 10)
+	dst = append(dst, ", "+blockSize...)
+	next := 0
+	for col := range columns {
+		dst = append(dst, ", "...)
+		if next < len(rec.Index) && int(rec.Index[next]) == col {
+			dst = strconv.AppendUint(dst, uint64(rec.Count[next]), 10)
+			next++
+			continue
+		}
+		dst = append(dst, '0')
+	}
+	return append(dst, '\n')
+}

@@ -1,0 +1,2 @@
+// Package jobfile reads fio's job files: sections, their options, threads, groups and stages.
+package jobfile

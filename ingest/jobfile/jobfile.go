@@ -1,0 +1,346 @@
+package jobfile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/internal/errs"
+)
+
+// File is a fio job file.
+type File struct {
+	Path     string
+	Sections []*Section
+}
+
+// Section is a job of a job file.
+type Section struct {
+	Name string
+	// Line is the line of its [name].
+	Line int64
+	// Options are the job's, with those of the [global] sections above it; a flag
+	// without a value is "".
+	Options Options
+	// NumJobs is the number of threads of the section.
+	NumJobs int
+	// Group is fio's groupid, which rises at stonewall and new_group; Stage rises
+	// at stonewall only.
+	Group, Stage int
+}
+
+// Options are fio job options by their name; a flag without a value is "".
+type Options map[string]string
+
+const (
+	maxInclude = 16       // files deep
+	maxJobSize = 16 << 20 // bytes, with all that it includes, as often as it does, and a copy of [global] for each section
+	maxJobLine = 1 << 20  // bytes
+)
+
+// MaxThreads is more threads than any fio starts.
+const MaxThreads = 1 << 20
+
+// aliases are the options that matter here by their other names; fio's JSON has
+// the main ones.
+var aliases = map[string]string{"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
+
+// Parse reads a job file. What is included is looked for as fio does it,
+// from the working directory and from the job file's folder.
+func Parse(r io.Reader, path string) (*File, error) {
+	p := &jobParser{file: &File{Path: path}, global: Options{}}
+	if err := p.read(r, path, 0); err != nil {
+		return nil, err
+	}
+	p.finish()
+	if p.threads > MaxThreads {
+		return nil, &errs.ParseError{File: path, Msg: fmt.Sprintf("%d threads are more than fio starts", p.threads),
+			Hint: "is this a fio job file?"}
+	}
+	if len(p.file.Sections) == 0 {
+		return nil, &errs.ParseError{File: path, Msg: "no job section ([name]) in it",
+			Hint: "pass the job file that fio was run with"}
+	}
+	return p.file, nil
+}
+
+type jobParser struct {
+	file    *File
+	global  Options // of the [global] sections so far
+	current Options // those of the open section
+	open    *Section
+	threads int
+	size    int
+}
+
+func (p *jobParser) read(r io.Reader, path string, depth int) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxJobLine)
+	line := int64(0)
+	bad := func(msg, hint string) error {
+		return &errs.ParseError{File: path, Line: line, Msg: msg, Hint: hint}
+	}
+	for lines.Scan() {
+		line++
+		text := lines.Text()
+		if p.size += len(text) + 1; p.size > maxJobSize {
+			return bad(fmt.Sprintf("more than %d MiB with what it includes", maxJobSize>>20), "is this a fio job file?")
+		}
+		if i := strings.IndexAny(text, ";#"); i >= 0 { // fio takes them for comments anywhere
+			text = text[:i]
+		}
+		text = strings.TrimSpace(text)
+		switch {
+		case text == "":
+		case text[0] == '[':
+			if depth > 0 {
+				return bad("a section in an included file", "fio allows options only")
+			}
+			if !strings.HasSuffix(text, "]") || len(text) < 3 {
+				return bad("a [section] without a name or its closing bracket", "write [name]")
+			}
+			p.section(text[1:len(text)-1], line)
+		case p.current == nil:
+			return bad("an option before any [section]", "is this a fio job file?")
+		case strings.HasPrefix(text, "include ") || strings.HasPrefix(text, "include\t"):
+			if depth == maxInclude {
+				return bad("included too deep", "does a file include itself?")
+			}
+			if err := p.include(strings.TrimSpace(text[len("include"):]), path, depth); err != nil {
+				var inner *errs.ParseError
+				if errors.As(err, &inner) {
+					return err
+				}
+				return bad(err.Error(), "put the included file beside the job file")
+			}
+		default:
+			name, value, _ := strings.Cut(text, "=")
+			p.set(strings.TrimSpace(name), strings.TrimSpace(value))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		line++
+		return bad(err.Error(), "is this a fio job file?")
+	}
+	return nil
+}
+
+func (p *jobParser) include(name, from string, depth int) error {
+	given := name
+	info, err := os.Stat(name)
+	if err != nil && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(from), name)
+		info, err = os.Stat(name)
+	}
+	if err == nil && !info.Mode().IsRegular() { // a pipe could be waited for forever
+		err = errors.New("not a file")
+	}
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	if err != nil {
+		return fmt.Errorf("include %s: %w", errs.Printable(given), err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return p.read(f, name, depth+1)
+}
+
+// section ends the open section and begins another. Every name that begins with
+// "global" is global to fio.
+func (p *jobParser) section(name string, line int64) {
+	p.finish()
+	if strings.HasPrefix(name, "global") {
+		p.current = p.global
+		return
+	}
+	p.open = &Section{Name: name, Line: line}
+	p.current = maps.Clone(p.global)
+	p.size += 100 * (1 + len(p.global))
+}
+
+func (p *jobParser) set(name, value string) {
+	if main, ok := aliases[name]; ok {
+		name = main
+	}
+	if strings.HasPrefix(name, "write_") && strings.HasSuffix(name, "_log") && value == "" && p.current[name] != "" {
+		return // switched on again, with the name that [global] gave
+	}
+	p.current[name] = value
+}
+
+// finish completes the open section: its number of threads, group and stage.
+func (p *jobParser) finish() {
+	s := p.open
+	if s == nil {
+		return
+	}
+	p.open = nil
+	s.Options = p.current
+	s.NumJobs = 1
+	if n, err := strconv.Atoi(s.Options["numjobs"]); err == nil && n > 1 {
+		s.NumJobs = min(n, MaxThreads+1)
+	}
+	if n := len(p.file.Sections); n > 0 {
+		last := p.file.Sections[n-1]
+		s.Group, s.Stage = last.Group, last.Stage
+		if s.Flag("stonewall") {
+			s.Stage++
+		}
+		if s.Flag("stonewall") || s.Flag("new_group") {
+			s.Group++
+		}
+	}
+	p.threads += s.NumJobs
+	p.file.Sections = append(p.file.Sections, s)
+}
+
+// Flag tells whether an option without a value is on.
+func (s *Section) Flag(name string) bool {
+	v, ok := s.Options[name]
+	return ok && On(v)
+}
+
+// On is how fio reads the value of a flag: without one it is on.
+func On(v string) bool {
+	n, err := strconv.Atoi(v)
+	return err != nil || n != 0
+}
+
+// Threads is one section per thread, and so per log number: Threads()[0] is that
+// of log 1. A section that writes no log counts, too.
+func (j *File) Threads() []*Section {
+	var out []*Section
+	for _, s := range j.Sections {
+		for range s.NumJobs {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Entries is the index of the JSON entry of each thread, -1 for one without
+// (stats=0), and the number of entries. With group_reporting a thread joins the
+// entry of the thread before it, if that is of the same group (fio's stat.c).
+func (j *File) Entries() (of []int, count int) {
+	group := -1
+	for _, s := range j.Threads() {
+		if v, ok := s.Options["stats"]; ok && !On(v) {
+			of = append(of, -1)
+			continue
+		}
+		if !s.Flag("group_reporting") || s.Group != group {
+			count++
+		}
+		group = s.Group
+		of = append(of, count-1)
+	}
+	return of, count
+}
+
+// LogPrefix is how the names of a section's logs begin, "" if it writes none of that
+// sort or the name is known only when fio runs.
+func (s *Section) LogPrefix(hist bool) string {
+	option := "write_lat_log"
+	if hist {
+		option = "write_hist_log"
+	}
+	v, ok := s.Options[option]
+	if !ok {
+		return ""
+	}
+	if v == "" {
+		v = s.Name
+		if name := s.Options["name"]; name != "" {
+			v = name
+		}
+	}
+	if strings.ContainsAny(v, "$`") {
+		return ""
+	}
+	return filepath.Base(v)
+}
+
+// WritesLogs tells whether the section writes logs of that sort.
+func (s *Section) WritesLogs(hist bool) bool {
+	option := "write_lat_log"
+	if hist {
+		option = "write_hist_log"
+	}
+	_, ok := s.Options[option]
+	return ok
+}
+
+// Is tells by its content whether a file is a job file of a run with logs.
+func Is(text []byte) bool {
+	section, fio := false, false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == ';' || line[0] == '#' {
+			continue
+		}
+		if line[0] == '[' {
+			section = true
+			continue
+		}
+		if !section {
+			return false
+		}
+		name, _, _ := strings.Cut(line, "=")
+		switch strings.TrimSpace(name) {
+		case "ioengine", "rw", "readwrite", "log_hist_msec", "write_hist_log", "write_lat_log":
+			fio = true
+		}
+	}
+	return fio
+}
+
+// ParseDuration reads a time option as fio does (parse.c), not as people might
+// mean it, because the job ran by fio's reading: the whole number at the start
+// counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms,
+// s, m, h and d; any other word, such as sec or min, means microseconds to fio
+// (measured with fio 3.33: startdelay=2min starts at once).
+func ParseDuration(s string) (time.Duration, error) {
+	text := strings.ToLower(strings.TrimSpace(s))
+	if strings.ContainsAny(strings.TrimPrefix(text, "-"), ",:-") {
+		return 0, fmt.Errorf("%q is a range: fio picks a random time in it and does not say which", s)
+	}
+	digits, unit := strings.TrimPrefix(text, "+"), ""
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits, unit = digits[:end], digits[end:]
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a time; fio wants a whole number with us, ms, s, m, h or d", s)
+	}
+	one := time.Microsecond
+	switch {
+	case unit == "" || unit[0] < 'a' || unit[0] > 'z', unit == "s":
+		one = time.Second
+	case strings.HasPrefix(unit, "us"):
+	case strings.HasPrefix(unit, "ms"):
+		one = time.Millisecond
+	case unit == "m":
+		one = time.Minute
+	case unit == "h":
+		one = time.Hour
+	case unit == "d":
+		one = 24 * time.Hour
+	}
+	if n > math.MaxInt64/int64(one) {
+		return 0, fmt.Errorf("%q is longer than 292 years", s)
+	}
+	return time.Duration(n) * one, nil
+}

@@ -1,0 +1,232 @@
+package source
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+
+	"fiolat/internal/errs"
+)
+
+// Files opens any number of files for reading with a bounded number of
+// descriptors: regular files that nobody reads just now are closed when another
+// one needs to be open, and opened again at the next read. Pipes and terminals
+// can't be, and stay open. The zero value is ready to use, by any number of
+// goroutines.
+//
+// Every regular file must stay what it was when it was first opened: one that was
+// replaced, grew, shrank or was written to meanwhile is a *ParseError at the next
+// opening or at the end, whichever comes first, and never an early end.
+type Files struct {
+	// Max is how many regular files may be open; default 256. Opening one again
+	// takes 3 us, the reading of a block 30. If the system allows fewer, it is
+	// lowered to three quarters of what turned out to be possible, since others
+	// need descriptors too.
+	Max int
+
+	mu   sync.Mutex
+	open int       // regular files that are
+	idle list.List // those of them that nobody reads, longest unused first: *File
+}
+
+// File is an open file of Files; one goroutine at a time may read it.
+type File struct {
+	files *Files
+	path  string
+	info  fs.FileInfo // as it was at first
+	at    int64       // offset of the next read, if it is a regular file
+
+	f    *os.File
+	idle *list.Element
+}
+
+// Open opens a file at its start. Is as not nil, then it must still be that file.
+func (s *Files) Open(path string, as *File) (*File, error) {
+	f := &File{files: s, path: path}
+	info, err := os.Stat(path)
+	switch {
+	case as != nil && errors.Is(err, fs.ErrNotExist):
+		return nil, f.changed("deleted")
+	case err != nil:
+		return nil, err
+	}
+	if f.info = info; as != nil {
+		f.info = as.info
+	}
+	if !f.Regular() {
+		f.f, err = os.Open(path)
+		if outOfDescriptors(err) {
+			err = &errs.ParseError{File: path, Msg: "too many files are open, and pipes have to stay so",
+				Hint: "raise the limit with `ulimit -n`"}
+		}
+	} else if err = f.acquire(); err == nil {
+		f.release()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Regular says that the file can be opened and read again.
+func (f *File) Regular() bool { return f.info.Mode().IsRegular() }
+
+// Size is that of a regular file in bytes, else 0.
+func (f *File) Size() int64 {
+	if !f.Regular() {
+		return 0
+	}
+	return f.info.Size()
+}
+
+// Read reads on.
+func (f *File) Read(p []byte) (n int, err error) {
+	if !f.Regular() {
+		return f.f.Read(p)
+	}
+	if err = f.acquire(); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	if left := f.info.Size() - f.at; int64(len(p)) > left {
+		p = p[:left]
+	}
+	if len(p) > 0 {
+		n, err = f.f.ReadAt(p, f.at)
+		f.at += int64(n)
+	}
+	if (err == nil || errors.Is(err, io.EOF)) && (n == 0 || n < len(p)) {
+		if err = f.unchanged(); err == nil {
+			err = io.EOF
+		}
+	}
+	return n, err
+}
+
+// ReadAt reads from a place in a regular file, and leaves alone the one that Read
+// has come to.
+func (f *File) ReadAt(p []byte, at int64) (int, error) {
+	if err := f.acquire(); err != nil {
+		return 0, err
+	}
+	defer f.release()
+	return f.f.ReadAt(p, at)
+}
+
+// Close closes the file. It may be called while a pipe is read, which ends that.
+func (f *File) Close() error {
+	if !f.Regular() {
+		return f.f.Close()
+	}
+	f.files.mu.Lock()
+	defer f.files.mu.Unlock()
+	return f.close()
+}
+
+// close closes a regular file, if it is open, with the lock held.
+func (f *File) close() error {
+	if f.f == nil {
+		return nil
+	}
+	f.files.idle.Remove(f.idle)
+	f.files.open--
+	err := f.f.Close()
+	f.f = nil
+	return err
+}
+
+// acquire makes the file open, and keeps it so until release.
+func (f *File) acquire() error {
+	s := f.files
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.f != nil {
+		s.idle.Remove(f.idle)
+		return nil
+	}
+	if s.Max == 0 {
+		s.Max = 256
+	}
+	for s.open >= s.Max && s.closeOne() {
+	}
+	var err error
+	f.f, err = os.Open(f.path)
+	for outOfDescriptors(err) && s.idle.Len() > 0 {
+		s.Max = max(s.open*3/4, 1)
+		for s.open >= s.Max && s.closeOne() {
+		}
+		f.f, err = os.Open(f.path)
+	}
+	if err != nil {
+		f.f = nil
+		if errors.Is(err, fs.ErrNotExist) {
+			err = f.changed("deleted")
+		}
+		return err
+	}
+	s.open++
+	if err = f.unchanged(); err != nil {
+		f.idle = s.idle.PushBack(f)
+		return errors.Join(err, f.close())
+	}
+	return nil
+}
+
+// closeOne closes the file that was not used for the longest time, if there is one.
+func (s *Files) closeOne() bool {
+	e := s.idle.Front()
+	if e == nil {
+		return false
+	}
+	_ = e.Value.(*File).close() // it was only read
+	return true
+}
+
+func (f *File) release() {
+	f.files.mu.Lock()
+	defer f.files.mu.Unlock()
+	f.idle = f.files.idle.PushBack(f)
+}
+
+// unchanged says how the open file, and what its path stands for, differ from what
+// they were at first.
+func (f *File) unchanged() error {
+	now, err := f.f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	how := ""
+	switch was := f.info; {
+	case err != nil:
+		how = "deleted"
+	case !os.SameFile(was, now) || !os.SameFile(was, there):
+		how = "replaced by another file"
+	case now.Size() < was.Size():
+		how = fmt.Sprintf("cut from %d to %d bytes", was.Size(), now.Size())
+	case now.Size() > was.Size():
+		how = fmt.Sprintf("extended from %d to %d bytes", was.Size(), now.Size())
+	case !now.ModTime().Equal(was.ModTime()):
+		how = "written to"
+	default:
+		return nil
+	}
+	return f.changed(how)
+}
+
+func (f *File) changed(how string) error {
+	return &errs.ParseError{File: f.path, Msg: "the file was " + how + " while it was read",
+		Hint: "run again when nobody writes to it any more"}
+}
+
+func outOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

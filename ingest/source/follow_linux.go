@@ -1,0 +1,31 @@
+package source
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// beingWritten says whether anybody has the file open for writing. The kernel gives a
+// lease for reading only while nobody has (fcntl(2), F_SETLEASE), and only to the
+// file's owner and to root; it is given back at once.
+func beingWritten(f *os.File) (written, known bool) {
+	lease := func(kind uintptr) error {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var no syscall.Errno
+		if err = raw.Control(func(fd uintptr) { _, _, no = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETLEASE, kind) }); err == nil && no != 0 {
+			return no
+		}
+		return err
+	}
+	switch err := lease(syscall.F_RDLCK); {
+	case err == nil:
+		return false, lease(syscall.F_UNLCK) == nil
+	case errors.Is(err, syscall.EAGAIN):
+		return true, true
+	}
+	return false, false
+}

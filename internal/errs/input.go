@@ -1,0 +1,46 @@
+package errs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseError is something in an input that is not what fio writes.
+type ParseError struct {
+	File string
+	Line int64 // from 1; 0 where there are no lines
+	Msg  string
+	Hint string // what to do about it
+}
+
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	b.WriteString(Printable(e.File))
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Msg)
+	if e.Hint != "" {
+		b.WriteString("; ")
+		b.WriteString(e.Hint)
+	}
+	return b.String()
+}
+
+// NoLogsError says that there are no logs of the kind wanted, or none that can be read.
+type NoLogsError struct{ ParseError }
+
+func (e *NoLogsError) Unwrap() error { return &e.ParseError }
+
+// Printable is s with everything quoted away that could move a terminal's cursor
+// or forge a line of a log: names come from whoever wrote the files.
+func Printable(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
