@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -44,6 +46,14 @@ func flagTable(app *cli.App) string {
 		"| exit code | meaning |\n|---|---|\n" +
 		"| 0 | done |\n| 1 | not everything arrived: what, and where the rest was spooled, is said |\n| 2 | usage |\n| 3 | bad input |\n" +
 		"| 4 | an SLA is broken, with `--fail-on-sla` |\n| 5 | `compare --fail-if` fired |\n| 130 | interrupted: what was done stands; run again to finish |\n")
+	const head = "| flag | meaning | default | environment |\n|---|---|---|---|\n"
+	uses := map[string]int{} // rows, by how many commands have them
+	for _, c := range app.Commands {
+		for _, f := range c.Flags {
+			uses[flagRow(f)]++
+		}
+	}
+	var shared []string // in the order in which they appear first
 	for _, c := range app.Commands {
 		if c.Hidden {
 			continue
@@ -56,31 +66,44 @@ func flagTable(app *cli.App) string {
 				fmt.Fprintf(&b, "%s\n\n", text)
 			}
 		}
-		b.WriteString("| flag | meaning | default | environment |\n|---|---|---|---|\n")
+		own, others := "", []string(nil)
 		for _, f := range c.Flags {
-			d, ok := f.(cli.DocGenerationFlag)
-			if !ok {
+			row := flagRow(f)
+			if uses[row] < 3 {
+				own += row
 				continue
 			}
-			name := "--" + f.Names()[0]
-			placeholder, usage := placeholder(d.GetUsage())
-			if d.TakesValue() {
-				if placeholder == "" {
-					placeholder = "VALUE"
-				}
-				name += " " + placeholder
+			others = append(others, "`--"+f.Names()[0]+"`")
+			if !slices.Contains(shared, row) {
+				shared = append(shared, row)
 			}
-			value := d.GetDefaultText()
-			if value == "" {
-				value = d.GetValue()
-			}
-			if !d.TakesValue() || value == "0" || value == "[]" {
-				value = ""
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"), strings.Trim(value, `"`), strings.Join(d.GetEnvVars(), ", "))
 		}
+		if own != "" {
+			b.WriteString(head + own + "\n")
+		}
+		fmt.Fprintf(&b, "[Flags of several commands](#flags-of-several-commands): %s.\n", strings.Join(others, ", "))
 	}
+	b.WriteString("\n## Flags of several commands\n\n" + head + strings.Join(shared, ""))
 	return b.String()
+}
+
+// flagRow is a row of a table of flags; "" for a flag without a description.
+func flagRow(f cli.Flag) string {
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return ""
+	}
+	name := "--" + f.Names()[0]
+	placeholder, usage := placeholder(d.GetUsage())
+	if d.TakesValue() {
+		name += " " + cmp.Or(placeholder, "VALUE")
+	}
+	value := cmp.Or(d.GetDefaultText(), d.GetValue())
+	if !d.TakesValue() || value == "0" || value == "[]" {
+		value = ""
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"), strings.Trim(value, `"`),
+		strings.Join(d.GetEnvVars(), ", "))
 }
 
 // placeholder splits the backquoted word off a flag's usage, as the library does.
