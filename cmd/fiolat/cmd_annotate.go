@@ -22,7 +22,8 @@ func annotateCommand(u *ui.UI) *cli.Command {
 			" The same note at the same time is one note. Notes outlive another ingest of the run, and go with " +
 			"fiolat delete.",
 		Flags: append(esFlags(),
-			&cli.StringFlag{Name: "at", Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as +90s"}),
+			&cli.StringFlag{Name: "at", Usage: "when: `TIME` in RFC 3339, or an offset from the run's start such as " +
+				"+90s"}),
 		Action: action(u, readAnnotateOptions, runs.Annotate),
 	}
 }

@@ -14,7 +14,8 @@ import (
 func compareCommand(u *ui.UI) *cli.Command {
 	// What says which run it is, or writes, has no meaning here.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
-		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla", "sla-file", "fail-on-sla"}, f.Names()[0])
+		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla",
+			"sla-file", "fail-on-sla"}, f.Names()[0])
 	})
 	return &cli.Command{
 		Name:      "compare",
@@ -25,9 +26,12 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"fiolat compare --fail-if 'read p99 +10%' --fail-if 'iops -5%' baseline.docs runs/today\n\n" +
 			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
 			"else a run in Elasticsearch. " + runIs + " " +
-			"Limits are of 95 % confidence for all numbers together, from a block bootstrap over the intervals of each run; docs/compare.md explains them.",
+			"Limits are of 95 % confidence for all numbers together, from a block bootstrap over the intervals of " +
+			"each run; docs/compare.md explains them.",
 		Flags: append(append(flags, esFlags()...),
-			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; may be repeated"},
+			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, " +
+				"such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; can be " +
+				"repeated"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),

@@ -15,7 +15,8 @@ func explainCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat explain\n" +
 			"fiolat explain io_uring\n" +
 			"fiolat explain null --fio-version fio-3.30 --iodepth 8\n\n" +
-			"From when fio counts an I/O as issued, and whether it counts slat at all; inspect and the document of a run say the same of the run's own engines.",
+			"From when fio counts an I/O as issued, and whether it counts slat at all; inspect and the document of a " +
+			"run say the same of the run's own engines.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "fio-version", Usage: "`VERSION` of fio, like fio-3.28 (default: a current one)"},
 			&cli.IntFlag{Name: "iodepth", Usage: "`DEPTH` of the job (default: more than 1)"},

@@ -17,9 +17,11 @@ func ingestCommand(u *ui.UI) *cli.Command {
 		Usage:     "the main job: logs into Elasticsearch, or into a directory",
 		ArgsUsage: "PATH...",
 		Description: "fiolat ingest --es http://localhost:9200 runs/today\n" +
-			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' --label ceph=19.2 runs/today\n" +
+			"fiolat ingest --es https://es:9200 --es-user perf --es-password-file ~/.es --run-name 'osd 12 down' " +
+			"--label ceph=19.2 runs/today\n" +
 			"fiolat ingest --output today.docs runs/today && fiolat load --es http://localhost:9200 today.docs\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs is ingested as several runs. " +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. A tree with several runs " +
+			"is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
 			outputFlag(), takeOverFlag(), yesFlag(),

@@ -14,7 +14,8 @@ func inspectCommand(u *ui.UI) *cli.Command {
 		Usage:     "what each log is: geometry, interval, host, job, damage found, repaired, missing",
 		ArgsUsage: "PATH...",
 		Description: "fiolat inspect runs/today\n\n" +
-			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that cannot be read are named, the others still shown, and the exit code is 3.",
+			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
+			"cannot be read are named, the others still shown, and the exit code is 3.",
 		Flags: append(logFlags(""),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 		),

@@ -16,7 +16,8 @@ import (
 )
 
 func liveCommand(u *ui.UI) *cli.Command {
-	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id", "run-name", "label", "part"}
+	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id",
+		"run-name", "label", "part"}
 	flags := only(logFlags("direction,host"), shared...)
 	return &cli.Command{
 		Name:      "live",
@@ -25,16 +26,25 @@ func liveCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat live --es http://localhost:9200 -- fio job.fio\n" +
 			"fio --status-interval=1 --output-format=json+ job.fio | fiolat live --sla 'read p99 < 5ms' -\n" +
 			"fiolat live --follow --run-id R --part $(hostname) --es http://es:9200 fio.json\n\n" +
-			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes each interval as soon as it is complete. " +
+			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes " +
+			"each interval as soon as it is complete. " +
 			"Its exit code is fio's, if that is not 0.",
 		Flags: append(append(append(flags, esFlags()...), alertFlags("breaches and recoveries")...),
-			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, 10s, 1m, or seconds; auto: chosen from the first minute, as for logs, and nothing is shown before (default: the status interval, in whole seconds)"},
-			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "a `LIST` of clat, slat, lat, side by side; rules and the terminal are about the first (fio has slat and lat with slat_percentiles=1 and lat_percentiles=1)"},
-			&cli.StringFlag{Name: "format", Category: catSplit, Usage: "`FORMAT` of rows on standard output: ndjson (default: none)"},
-			&cli.BoolFlag{Name: "follow", Category: catInput, Usage: "wait for FILE to appear and to grow, until nobody has it open for writing"},
-			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end when nothing has come for that `DURATION`, whoever has the file open (default: 1m where that cannot be told)"},
-			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, where its output does not say one (default: this one's; with a FILE none)"},
-			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "a line per interval, also on a terminal"},
+			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, " +
+				"10s, 1m, or seconds; auto: chosen from the first minute, during which nothing is shown (default: " +
+				"the status interval, in whole seconds)"},
+			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat",
+				Usage: "`LIST` of clat, slat, lat; SLA rules and the terminal use the first (fio has slat and lat " +
+					"with slat_percentiles=1 and lat_percentiles=1)"},
+			&cli.StringFlag{Name: "format", Category: catSplit, Usage: "`FORMAT` of rows on standard output: ndjson " +
+				"(default: none)"},
+			&cli.BoolFlag{Name: "follow", Category: catInput, Usage: "wait for FILE to appear and to grow, until no " +
+				"process has it open for writing"},
+			&cli.DurationFlag{Name: "idle", Category: catInput, Usage: "with --follow: end after `DURATION` without " +
+				"new data, even if the file is still open (default: 1m where open files cannot be listed)"},
+			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, if its " +
+				"output does not name one (default: this host; with FILE none)"},
+			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "print one line per interval, on a terminal too"},
 			outputFlag(), takeOverFlag(), yesFlag(),
 		),
 		Action: action(u, readLiveOptions, live.Run),

@@ -14,7 +14,8 @@ func loadCommand(u *ui.UI) *cli.Command {
 		Usage:     "send documents again: of a directory, spooled, or refused",
 		ArgsUsage: "FILE|DIR...",
 		Description: "fiolat load --es http://localhost:9200 fiolat-out\n\n" +
-			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was refused, the files are removed when everything has arrived; those that ingest --output made stay.",
+			"Sending a document twice does no harm: its id says what it is about. Of a spool, and of what was " +
+			"refused, the files are removed when everything has arrived; those that ingest --output made stay.",
 		Flags:  append(esFlags(), takeOverFlag()),
 		Action: action(u, readLoadOptions, load.Run),
 	}

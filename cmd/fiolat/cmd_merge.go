@@ -14,21 +14,30 @@ func mergeCommand(u *ui.UI) *cli.Command {
 		Name:      "merge",
 		Usage:     "exact percentiles of a run whose hosts were ingested apart",
 		ArgsUsage: "RUN",
-		Description: "on each host:  fiolat ingest --es http://es:9200 --run-id R --part $(hostname) --start TIME logs\n" +
+		Description: "on each host:  fiolat ingest --es http://es:9200 --run-id R --part $(hostname) --start TIME " +
+			"logs\n" +
 			"then, once:    fiolat merge --es http://es:9200 --parts 40 R\n\n" +
-			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the document of the run: " +
+			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the " +
+			"document of the run: " +
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
 			"Again it changes nothing; after another part has arrived it replaces what the merge before has written. " +
 			runIs,
 		Flags: append(esFlags(), takeOverFlag(),
-			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "`N` parts must be there, or nothing is merged (default: as many as there are)"},
-			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are still running or not all there; each is named (default: nothing is merged then)"},
-			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency that the parts were ingested with: clat, slat or lat"},
-			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100 (default: those of the parts)"},
-			&cli.IntFlag{Name: "workers", Category: catInput, Usage: "quanta added up at a time (default: one per processor); changes no result"},
-			&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if a rule that the parts were ingested with is broken by the whole"},
-			&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "do everything but write: say what would be written"},
-			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for what could not be sent or was refused"},
+			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "merge only if there are `N` parts (default: as " +
+				"many as there are)"},
+			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are running or " +
+				"incomplete, and name each (default: merge nothing then)"},
+			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat",
+				Usage: "`KIND` of latency that the parts were ingested with: clat, slat or lat"},
+			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "percentiles: a `LIST` of numbers from 0 " +
+				"to 100 (default: those of the parts)"},
+			&cli.IntFlag{Name: "workers", Category: catInput, Usage: "number of quanta to add up at a time (default: " +
+				"one per processor); does not change results"},
+			&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if the merged run breaks an SLA " +
+				"rule of its parts"},
+			&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "write nothing, print what would be written"},
+			&cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput,
+				Usage: "`DIR` for documents that could not be sent or were refused"},
 		),
 		Action: action(u, readMergeOptions, merge.Run),
 	}

@@ -23,12 +23,15 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
 			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. " +
-			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program reads its own command line, and prints what it prints.",
+			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
+			"reads its own command line, and prints what it prints.",
 		Flags: append(severalKinds(logFlags("")),
-			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or ndjson"},
+			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or " +
+				"ndjson"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and csv: ns, us or ms"},
-			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and csv; json and ndjson always have them"},
-			&cli.StringFlag{Name: "like", Usage: "answer as `PROGRAM` does, from its own flags that follow"},
+			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and " +
+				"csv; json and ndjson always have them"},
+			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
 		),
 		Action: action(u, readPercentilesOptions, percentiles.Run),
 	}

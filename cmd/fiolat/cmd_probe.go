@@ -38,37 +38,55 @@ func probeCommand(u *ui.UI) *cli.Command {
 			"fiolat probe --prepare --size 100g /scratch\n" +
 			"fiolat probe --status /scratch\n" +
 			"fiolat probe --cleanup /scratch\n\n" +
-			"Once a second and directory it reads and writes 1 MiB of a large file, and creates, stats, reads and deletes a small one, each timed by itself. " +
+			"Once a second and directory it reads and writes 1 MiB of a large file, and creates, stats, reads and " +
+			"deletes a small one, each timed by itself. " +
 			"The slowdown is the time observed by the time expected, the median of all that was observed before. " +
 			"All files lie in DIR/.fiolat-probe.HOST, which is made, and filled, the first time. " +
-			"It goes on until it is interrupted, which is a good end (exit 0) unless --duration is not over. See docs/probe.md.",
+			"It goes on until it is interrupted, which is a good end (exit 0) unless --duration is not over. See " +
+			"docs/probe.md.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: "prepare", Category: catProbe, Usage: "make the files, and end"},
-			&cli.BoolFlag{Name: "cleanup", Category: catProbe, Usage: "remove what was made, and nothing else"},
-			&cli.BoolFlag{Name: "status", Category: catProbe, Usage: "say how the directories do, as the probes at work there see it"},
+			&cli.BoolFlag{Name: "prepare", Category: catProbe, Usage: "create the files, and exit"},
+			&cli.BoolFlag{Name: "cleanup", Category: catProbe, Usage: "remove the probe's files, and do nothing else"},
+			&cli.BoolFlag{Name: "status", Category: catProbe, Usage: "print the state of the directories as reported " +
+				"by the probes running there"},
 			&cli.BoolFlag{Name: "quiet", Category: catProbe, Usage: "print no line per interval"},
 
-			&cli.DurationFlag{Name: "every", Category: catPace, Value: time.Second, Usage: "`DURATION` from one round of operations to the next"},
-			&cli.DurationFlag{Name: "deadline", Category: catPace, Value: 10 * time.Second, Usage: "`DURATION` after which a directory whose operation has not ended counts as hung"},
-			&cli.DurationFlag{Name: "interval", Category: catPace, Value: 10 * time.Second, Usage: "`DURATION` that a line, and documents of intervals, are of"},
-			&cli.DurationFlag{Name: "duration", Category: catPace, Usage: "end after `DURATION` (default: when interrupted)"},
+			&cli.DurationFlag{Name: "every", Category: catPace, Value: time.Second,
+				Usage: "`DURATION` from one round of operations to the next"},
+			&cli.DurationFlag{Name: "deadline", Category: catPace, Value: 10 * time.Second,
+				Usage: "`DURATION` after which a directory whose operation has not ended counts as hung"},
+			&cli.DurationFlag{Name: "interval", Category: catPace, Value: 10 * time.Second,
+				Usage: "`DURATION` of an interval, for lines and documents"},
+			&cli.DurationFlag{Name: "duration", Category: catPace, Usage: "end after `DURATION` (default: when " +
+				"interrupted)"},
 
-			&cli.DurationFlag{Name: "window", Category: catSlowdown, Usage: "expect the median of the last `DURATION` (default: of all that was observed, also by probes before)"},
-			&cli.StringFlag{Name: "baseline", Category: catSlowdown, Usage: "expect the times of a `FILE` of --save-baseline"},
-			&cli.StringFlag{Name: "save-baseline", Category: catSlowdown, Usage: "write what is usual into `FILE`, every 10 minutes and at the end"},
-			&cli.Float64Flag{Name: "slow", Category: catSlowdown, Value: 2, Usage: "slow is an operation whose median of the last minute is `N` times the usual"},
-			&cli.Float64Flag{Name: "very-slow", Category: catSlowdown, Value: 5, Usage: "very slow is one at `N` times"},
+			&cli.DurationFlag{Name: "window", Category: catSlowdown, Usage: "expect the median of the last " +
+				"`DURATION` (default: of all that was observed, also by probes before)"},
+			&cli.StringFlag{Name: "baseline", Category: catSlowdown, Usage: "expect the times of a `FILE` of " +
+				"--save-baseline"},
+			&cli.StringFlag{Name: "save-baseline", Category: catSlowdown, Usage: "write the expected times to " +
+				"`FILE`, every 10 minutes and at the end"},
+			&cli.Float64Flag{Name: "slow", Category: catSlowdown, Value: 2,
+				Usage: "an operation is slow if its median of the last minute is `N` times the expected one"},
+			&cli.Float64Flag{Name: "very-slow", Category: catSlowdown, Value: 5,
+				Usage: "an operation is very slow at `N` times the expected median"},
 
-			&cli.StringFlag{Name: "block", Category: catFiles, Value: "1m", Usage: "`BYTES` of a read and of a write; k, m, g and t are powers of 1024"},
-			&cli.StringFlag{Name: "size", Category: catFiles, Usage: "`BYTES` of the large file (default: twice the memory, but at most a quarter of the space left)"},
+			&cli.StringFlag{Name: "block", Category: catFiles, Value: "1m",
+				Usage: "`BYTES` of a read and of a write; k, m, g and t are powers of 1024"},
+			&cli.StringFlag{Name: "size", Category: catFiles, Usage: "`BYTES` of the large file (default: twice the " +
+				"memory, but at most a quarter of the space left)"},
 			&cli.StringFlag{Name: "file", Category: catFiles, Usage: "`BYTES` of a small file (default: 3901)"},
-			&cli.IntFlag{Name: "pool", Category: catFiles, Usage: "`N` small files that are there at a time (default: 3000)"},
-			&cli.BoolFlag{Name: "direct", Category: catFiles, Usage: "read and write the large file with O_DIRECT, past the cache"},
-			&cli.Uint64Flag{Name: "seed", Category: catFiles, Usage: "`N` that decides on the places in the large file (default: chance)"},
-			&cli.StringFlag{Name: "host", Category: catFiles, Usage: "`NAME` of this prober: in documents, and of its directory (default: the host's)"},
+			&cli.IntFlag{Name: "pool", Category: catFiles, Usage: "`N` small files at a time (default: 3000)"},
+			&cli.BoolFlag{Name: "direct", Category: catFiles, Usage: "read and write the large file with O_DIRECT, " +
+				"past the cache"},
+			&cli.Uint64Flag{Name: "seed", Category: catFiles, Usage: "seed `N` of the random offsets in the large " +
+				"file (default: random)"},
+			&cli.StringFlag{Name: "host", Category: catFiles, Usage: "`NAME` of this prober: in documents, and of " +
+				"its directory (default: the host's)"},
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
-		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(), alertFlags("a directory's trouble and its end"))...),
+		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(),
+			alertFlags("a directory's trouble and its end"))...),
 		Action: action(u, readProbeOptions, probecmd.Run),
 	}
 }
@@ -93,7 +111,8 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 		bad.Add(wrong)
 		o.Dirs = append(o.Dirs, abs)
 	}
-	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond, "interval": time.Second} {
+	for name, least := range map[string]time.Duration{"every": 10 * time.Millisecond, "deadline": time.Millisecond,
+		"interval": time.Second} {
 		if d := c.Duration(name); d < least {
 			bad.Add(errs.Usagef("--%s %v: want at least %v", name, d, least))
 		}
@@ -200,7 +219,8 @@ func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 // byteSize reads 4096, 64k, 1m, 100g, with or without iB.
 func byteSize(v string) (int64, error) {
 	digits := strings.TrimRight(strings.ToLower(v), "kmgtib")
-	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40, "tib": 40}[strings.ToLower(v[len(digits):])]
+	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40,
+		"tib": 40}[strings.ToLower(v[len(digits):])]
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !ok || err != nil || n < 1 || n > 1<<62>>shift {
 		return 0, errors.New("not a number of bytes")

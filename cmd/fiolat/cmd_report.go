@@ -16,12 +16,17 @@ func reportCommand(u *ui.UI) *cli.Command {
 		ArgsUsage: "PATH...|DIR|RUN",
 		Description: "fiolat report -o today.html runs/today\n" +
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
-			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and whether they add up\n" +
-			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of several runs --run-id says which\n" +
+			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and " +
+			"whether they add up\n" +
+			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of " +
+			"several runs --run-id says which\n" +
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n\n" +
 			runIs + " What exists here comes first. " +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only --percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
-			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
+			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only " +
+			"--percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are " +
+			"stored. " +
+			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and " +
+			"where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 		),

@@ -19,9 +19,12 @@ func runsCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
 			"fiolat runs --option bs=4k --option rw=randread --format json",
 		Flags: append(esFlags(),
-			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; may be repeated"},
-			&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option `KEY=VALUE` occurs; may be repeated"},
-			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC 3339, a day, or an age such as 90m, 12h, 7d, 4w"},
+			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
+				"repeated"},
+			&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option " +
+				"`KEY=VALUE` occurs; can be repeated"},
+			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
+				"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
 			&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},

@@ -17,26 +17,36 @@ const catKibana = "KIBANA"
 
 func setupCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
-		Name:  "setup",
-		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; again changes nothing",
+		Name: "setup",
+		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; again " +
+			"changes nothing",
 		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
 			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
-			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for broken promises and for trouble of the probe\n" +
+			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for broken promises and for " +
+			"trouble of the probe\n" +
 			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",
 		Flags: append(esFlags(),
-			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices of that age: `DURATION` (default: never)"},
+			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices " +
+				"after `DURATION` (default: never)"},
 			&cli.StringFlag{Name: "kibana", Category: catKibana, Usage: "`URL` of Kibana, with its base path: import " +
-				"data views, charts and dashboards (default: KIBANA_URL). Whom to trust and who we are is as for " +
-				"Elasticsearch, unless said here"},
-			&cli.StringFlag{Name: "space", Category: catKibana, EnvVars: []string{"KIBANA_SPACE"}, Usage: "`ID` of the space to import into (default: the default space)"},
-			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Usage: "also make rules of Kibana's alerting for broken promises and for trouble that the probe finds, without connectors; those that are there stay as they are"},
-			&cli.BoolFlag{Name: "remove", Category: catKibana, Usage: "remove from the space what setup put there, of this version and of earlier ones, with the alert rules, and do nothing else; Elasticsearch is left alone"},
-			&cli.StringFlag{Name: "export", Category: catKibana, Usage: "write what would be imported to `FILE`.ndjson, or to standard output (-), and do nothing else"},
-			&cli.StringFlag{Name: "kibana-user", Category: catKibana, EnvVars: []string{"KIBANA_USERNAME"}, Usage: "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
+				"data views, charts and dashboards (default: KIBANA_URL). Certificates and credentials are those " +
+				"for Elasticsearch unless given here"},
+			&cli.StringFlag{Name: "space", Category: catKibana, EnvVars: []string{"KIBANA_SPACE"},
+				Usage: "`ID` of the space to import into (default: the default space)"},
+			&cli.BoolFlag{Name: "alert-rules", Category: catKibana, Usage: "also create Kibana alerting rules, " +
+				"without connectors, for SLA breaches and for trouble that the probe finds; existing ones are kept"},
+			&cli.BoolFlag{Name: "remove", Category: catKibana, Usage: "remove from the space all objects and " +
+				"alerting rules that this or an earlier version of setup created, and do nothing else"},
+			&cli.StringFlag{Name: "export", Category: catKibana, Usage: "write what would be imported to " +
+				"`FILE`.ndjson, or to standard output (-), and do nothing else"},
+			&cli.StringFlag{Name: "kibana-user", Category: catKibana, EnvVars: []string{"KIBANA_USERNAME"},
+				Usage: "user `NAME`; the password comes from --kibana-password-file or KIBANA_PASSWORD"},
 			&cli.StringFlag{Name: "kibana-password-file", Category: catKibana, Usage: "`FILE` that holds the password"},
-			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana, Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
-			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, EnvVars: []string{"KIBANA_CA_CERT"}, Usage: "PEM `FILE` of the authorities to trust instead of the system's"},
+			&cli.StringFlag{Name: "kibana-api-key-file", Category: catKibana,
+				Usage: "`FILE` that holds an API key, encoded (or KIBANA_API_KEY)"},
+			&cli.StringFlag{Name: "kibana-ca-cert", Category: catKibana, EnvVars: []string{"KIBANA_CA_CERT"},
+				Usage: "PEM `FILE` of certificate authorities to trust instead of the system's"},
 		),
 		Action: action(u, readSetupOptions, setup.Run),
 	}

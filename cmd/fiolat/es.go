@@ -23,22 +23,33 @@ const runIs = "A RUN in Elasticsearch is its run.id, the first six characters of
 // files or the environment only: arguments can be read by everybody on the host.
 func esFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "es", Category: catES, Usage: "`URL` of a node of the cluster (default: ELASTICSEARCH_URL); may be repeated"},
-		&cli.StringFlag{Name: "index-prefix", Category: catES, Value: esmodel.DefaultPrefix, EnvVars: []string{"FIOLAT_INDEX_PREFIX"}, Usage: "`PREFIX` of the indices"},
-		&cli.StringFlag{Name: "es-user", Category: catES, EnvVars: []string{"ELASTICSEARCH_USERNAME"}, Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
+		&cli.StringSliceFlag{Name: "es", Category: catES, Usage: "`URL` of a node of the cluster (default: " +
+			"ELASTICSEARCH_URL); can be repeated"},
+		&cli.StringFlag{Name: "index-prefix", Category: catES, Value: esmodel.DefaultPrefix,
+			EnvVars: []string{"FIOLAT_INDEX_PREFIX"}, Usage: "`PREFIX` of the indices"},
+		&cli.StringFlag{Name: "es-user", Category: catES, EnvVars: []string{"ELASTICSEARCH_USERNAME"},
+			Usage: "user `NAME`; the password comes from --es-password-file or ELASTICSEARCH_PASSWORD"},
 		&cli.StringFlag{Name: "es-password-file", Category: catES, Usage: "`FILE` that holds the password"},
-		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Usage: "`FILE` that holds an API key, encoded (or ELASTICSEARCH_API_KEY)"},
-		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Usage: "`FILE` that holds a service token (or ELASTICSEARCH_SERVICE_TOKEN)"},
-		&cli.StringFlag{Name: "es-ca-cert", Category: catES, EnvVars: []string{"ELASTICSEARCH_CA_CERT"}, Usage: "PEM `FILE` of the authorities to trust instead of the system's"},
-		&cli.StringFlag{Name: "es-fingerprint", Category: catES, EnvVars: []string{"ELASTICSEARCH_FINGERPRINT"}, Usage: "SHA-256 of the server's certificate or its authority, in `HEX`"},
-		&cli.BoolFlag{Name: "es-insecure", Category: catES, Usage: "accept any certificate: whoever is in between reads and changes everything"},
-		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: esmodel.DefaultMaxWait, Usage: "how long to try again what fails for reasons that may pass: `DURATION`"},
+		&cli.StringFlag{Name: "es-api-key-file", Category: catES, Usage: "`FILE` that holds an API key, encoded (or " +
+			"ELASTICSEARCH_API_KEY)"},
+		&cli.StringFlag{Name: "es-service-token-file", Category: catES, Usage: "`FILE` that holds a service token " +
+			"(or ELASTICSEARCH_SERVICE_TOKEN)"},
+		&cli.StringFlag{Name: "es-ca-cert", Category: catES, EnvVars: []string{"ELASTICSEARCH_CA_CERT"},
+			Usage: "PEM `FILE` of certificate authorities to trust instead of the system's"},
+		&cli.StringFlag{Name: "es-fingerprint", Category: catES, EnvVars: []string{"ELASTICSEARCH_FINGERPRINT"},
+			Usage: "SHA-256 of the server's certificate or its authority, in `HEX`"},
+		&cli.BoolFlag{Name: "es-insecure", Category: catES, Usage: "accept any certificate: anyone on the path can " +
+			"read and change all data"},
+		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: esmodel.DefaultMaxWait,
+			Usage: "retry temporary failures for `DURATION`"},
 	}
 }
 
 // takeOverFlag is for commands that write or delete documents of a run.
 func takeOverFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take the run from another fiolat that has claimed it, at once; end that one first (default: once it has ended, or has not renewed its claim for a minute)"}
+	return &cli.BoolFlag{Name: "take-over", Category: catES, Usage: "take over at once a run that another fiolat has " +
+		"claimed; stop that one first (default: take over once it has ended, or has not renewed its claim for a " +
+		"minute)"}
 }
 
 // addresses are the cluster's, none if no Elasticsearch was given.
@@ -98,6 +109,6 @@ func esWords(c *cli.Context) (words []string) {
 
 // yesFlag is for commands that make documents of what they read.
 func yesFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "yes", Usage: "do not ask before documents are made of a run that is " +
-		"spread over more than ten times its own length, as by a host's wrong clock or a wrong --offset"}
+	return &cli.BoolFlag{Name: "yes", Usage: "do not ask for confirmation when a run covers more " +
+		"than ten times its own length, as with a host's wrong clock or a wrong --offset"}
 }

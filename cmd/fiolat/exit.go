@@ -56,13 +56,15 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, comparecmd.ErrFailIf):
 		return exitCompare
-	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage), errors.As(err, &kbUsage), errors.As(err, &probeUsage):
+	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage),
+		errors.As(err, &kbUsage), errors.As(err, &probeUsage):
 		return exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &output):
 		return exitIncomplete
 	case errors.As(err, &broken):
 		return exitSLA
-	case errors.As(err, &parse), errors.As(err, &line), errors.As(err, &likeInput), errors.As(err, &path), errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &parse), errors.As(err, &line), errors.As(err, &likeInput), errors.As(err, &path),
+		errors.Is(err, os.ErrNotExist):
 		return exitInput
 	}
 	return exitIncomplete

@@ -33,38 +33,59 @@ const (
 // logFlags are those of all commands that read logs.
 func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, 10s, 1m, or seconds; auto: the shortest from 1s to 600s that is long enough for --accuracy (default: the logs' own spacing, rounded up to whole seconds)"},
-		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: how well the highest percentile wanted must be known in nine of ten intervals, in `PERCENT` of itself"},
-		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's start (`run`) or from 1970 (epoch)"},
-		&cli.StringFlag{Name: "align", Category: catTime, Value: "overlap", Usage: "an I/O counts where it may have completed (`overlap`) or where it was in flight (inflight)"},
-		&cli.StringFlag{Name: "record-time", Category: catTime, Value: "end", Usage: "a record's stamp is the `end` of its interval, as fio means it, or the start, as fio-histo-log-pctiles reads it"},
-		&cli.StringFlag{Name: "start", Category: catTime, Usage: "wall-clock `TIME` of time zero: RFC 3339, seconds or ms since 1970, or mtime to guess it from the logs' modification time"},
-		&cli.StringSliceFlag{Name: "offset", Category: catTime, Usage: "`HOST=DURATION` by which a host's jobs started later than the others'; may be repeated"},
-		&cli.StringFlag{Name: "offsets", Category: catTime, Usage: "`FILE` of such offsets, a line HOST DURATION"},
-		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Usage: "log_hist_msec of the job in `MS`, where neither fio's JSON nor a job file says it"},
+		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, " +
+			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy (default: the logs' own " +
+			"spacing, rounded up to whole seconds)"},
+		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: confidence " +
+			"limits of the highest percentile within `PERCENT` of it, in nine of ten intervals"},
+		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's " +
+			"start (`run`) or from 1970 (epoch)"},
+		&cli.StringFlag{Name: "align", Category: catTime, Value: "overlap",
+			Usage: "an I/O counts where it may have completed (`overlap`) or where it was in flight (inflight)"},
+		&cli.StringFlag{Name: "record-time", Category: catTime, Value: "end", Usage: "a record's " +
+			"timestamp is the `end` of its interval, as in fio, or the start, as in fio-histo-log-pctiles"},
+		&cli.StringFlag{Name: "start", Category: catTime, Usage: "wall-clock `TIME` of time zero: RFC 3339, seconds " +
+			"or ms since 1970, or mtime to guess it from the logs' modification time"},
+		&cli.StringSliceFlag{Name: "offset", Category: catTime, Usage: "`HOST=DURATION` by which a host's jobs " +
+			"started later than the others; can be repeated"},
+		&cli.StringFlag{Name: "offsets", Category: catTime, Usage: "`FILE` of offsets, one HOST DURATION a line"},
+		&cli.Int64Flag{Name: "log-hist-msec", Category: catTime, Usage: "the job's log_hist_msec in `MS`, if neither " +
+			"fio's JSON nor a job file has it"},
 
-		&cli.StringFlag{Name: "percentiles", Category: catSplit, Value: "50,90,95,99,99.9", Usage: "the percentiles wanted: a `LIST` of numbers from 0 to 100"},
-		&cli.StringFlag{Name: "by", Category: catSplit, Value: by, Usage: "split by a `LIST` of direction, host, job, log, in all combinations; the total always comes"},
-		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency: clat (from histogram logs, else from those of write_lat_log), slat or lat"},
-		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 to 6, to save space (default: as logged)"},
+		&cli.StringFlag{Name: "percentiles", Category: catSplit, Value: "50,90,95,99,99.9",
+			Usage: "percentiles: a `LIST` of numbers from 0 to 100"},
+		&cli.StringFlag{Name: "by", Category: catSplit, Value: by, Usage: "group by a `LIST` of direction, host, " +
+			"job, log, in all combinations; the total is always included"},
+		&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat", Usage: "`KIND` of latency: clat (from " +
+			"histogram logs, else from those of write_lat_log), slat or lat"},
+		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 " +
+			"to 6, to save space (default: as logged)"},
 
-		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Usage: "promise to judge by, a `RULE` like 'read p99 < 5ms', 'all p95 < 1s over 5m', 'write p99.9 < 20ms for 3 intervals' or 'iops >= 10000'; may be repeated"},
+		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Usage: "SLA rule, such as 'read p99 < 5ms', 'all p95 < " +
+			"1s over 5m', 'write p99.9 < 20ms for 3 intervals' or 'iops >= 10000'; can be repeated"},
 		&cli.StringFlag{Name: "sla-file", Category: catSLA, Usage: "`FILE` with a YAML list of such rules"},
-		&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if a rule is broken"},
+		&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if an SLA rule is broken"},
 
-		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Usage: "fio's JSON output (json+) of the run, `FILE`, instead of what is found beside the logs; may be repeated"},
-		&cli.BoolFlag{Name: "skip-bad", Category: catInput, Usage: "go on without lines and logs that cannot be read; each is counted and named"},
-		&cli.BoolFlag{Name: "repair", Category: catInput, Usage: "undo fio --client's damage in all logs, without asking for proof"},
-		&cli.BoolFlag{Name: "no-repair", Category: catInput, Usage: "leave logs damaged by fio --client as they are"},
-		&cli.BoolFlag{Name: "no-restore", Category: catInput, Usage: "leave out what only fio's JSON counted: each job's last, partial window"},
+		&cli.StringSliceFlag{Name: "fio-json", Category: catInput, Usage: "fio's JSON output (json+) of the run, " +
+			"`FILE`, instead of what is found beside the logs; can be repeated"},
+		&cli.BoolFlag{Name: "skip-bad", Category: catInput, Usage: "skip lines and logs that cannot be read; each is " +
+			"counted and named"},
+		&cli.BoolFlag{Name: "repair", Category: catInput, Usage: "repair the damage of fio --client in all logs, " +
+			"detected or not"},
+		&cli.BoolFlag{Name: "no-repair", Category: catInput, Usage: "do not repair logs damaged by fio --client"},
+		&cli.BoolFlag{Name: "no-restore", Category: catInput, Usage: "leave out I/Os that only fio's JSON counts: " +
+			"each job's last, partial window"},
 		&cli.IntFlag{Name: "max-line", Category: catInput, Value: 1 << 20, Usage: "longest line of a log in `BYTES`"},
-		&cli.IntFlag{Name: "workers", Category: catInput, Usage: "logs read at a time (default: one per processor); changes no result"},
-		&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "do everything but write: say what would be written"},
+		&cli.IntFlag{Name: "workers", Category: catInput, Usage: "number of logs to read at a time (default: one per " +
+			"processor); does not change results"},
+		&cli.BoolFlag{Name: "dry-run", Category: catInput, Usage: "write nothing, print what would be written"},
 
-		&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: a hash of the logs' sizes and first 64 KiB)"},
+		&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: a hash of the logs' " +
+			"sizes and first 64 KiB)"},
 		&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
-		&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "`KEY=VALUE` to find the run by; may be repeated"},
-		&cli.StringFlag{Name: "part", Category: catRun, Usage: "`NAME` of this part of the run --run-id, whose hosts are ingested apart; implies --grid epoch"},
+		&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "label `KEY=VALUE` of the run; can be repeated"},
+		&cli.StringFlag{Name: "part", Category: catRun, Usage: "`NAME` of this part of the run --run-id, if its " +
+			"hosts are ingested separately; implies --grid epoch"},
 	}
 }
 
@@ -109,7 +130,8 @@ func only(flags []cli.Flag, names ...string) []cli.Flag {
 }
 
 func outputFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput, Usage: "`DIR` for the documents where no Elasticsearch is given, and for what could not be sent or was refused"}
+	return &cli.StringFlag{Name: "output", Category: catES, Value: defaultOutput,
+		Usage: "`DIR` for documents if no Elasticsearch is given, and for those that could not be sent or were refused"}
 }
 
 // oneKindOptions is logOptions for commands that take a single kind of latency.
@@ -283,7 +305,8 @@ func startTime(v string) (string, error) {
 		}
 		return timeInRange(v, time.UnixMicro(int64(n*1000)))
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+		"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.Parse(layout, v); err == nil { // without a zone: UTC
 			return timeInRange(v, t)
 		}
@@ -361,13 +384,13 @@ func needPaths(o command.Logs) error {
 func alertFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
-			Usage: "`URL` to POST " + of + " to, as JSON; tried again for 10 minutes"},
-		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret that signs " +
-			"them: " + alert.SignatureHeader + " is the HMAC-SHA256 of the body"},
+			Usage: "POST " + of + " to `URL` as JSON; retried for 10 minutes"},
+		&cli.StringFlag{Name: "alert-secret-file", Category: catAlert, Usage: "`FILE` with the secret for the " +
+			"header " + alert.SignatureHeader + ", the HMAC-SHA256 of the body"},
 		&cli.StringFlag{Name: "alert-command", Category: catAlert, Usage: "`COMMAND` for sh, with the JSON on its " +
-			"standard input; of the environment it gets PATH, HOME, LANG and FIOLAT_EVENT_ID"},
-		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Usage: "`VARIABLE` of the environment that the " +
-			"command gets as well; can be repeated"},
+			"standard input; its environment is PATH, HOME, LANG and FIOLAT_EVENT_ID"},
+		&cli.StringSliceFlag{Name: "alert-env", Category: catAlert, Usage: "environment `VARIABLE` to pass to the " +
+			"command as well; can be repeated"},
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 func severalKinds(flags []cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		if f, ok := f.(*cli.StringFlag); ok && f.Name == "kind" {
-			f.Usage = "kinds of latency, a `LIST` of clat (from histogram logs, else from those of write_lat_log), slat, lat: all under one run.id, that of the first; all: those that are there; rules (--sla) are about the first"
+			f.Usage = "kinds of latency: a `LIST` of clat (from histogram logs, else from write_lat_log), slat, lat, " +
+				"or all for those that exist; one run.id for all; SLA rules use the first"
 		}
 	}
 	return flags
