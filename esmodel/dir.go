@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
 
@@ -18,7 +19,7 @@ import (
 // The files appear when all of them are complete, the run's own document last, and
 // then replace those of an earlier attempt; files of the same run and part that
 // belong to another generation go. A writer that dies leaves hidden temporary
-// files, which the next one for that run removes. Its memory is 64 KiB a file, and
+// files, which the next one in that directory removes. Its memory is 64 KiB a file, and
 // there are two files for each month that the run touches, and one more.
 type DirWriter struct {
 	passive
@@ -31,10 +32,9 @@ type DirWriter struct {
 }
 
 type outFile struct {
-	f    *os.File
-	temp string
-	w    *bufio.Writer
-	n    Counts
+	f *tempfile.File
+	w *bufio.Writer
+	n Counts
 }
 
 // NewDirWriter makes a writer into a directory; nothing is touched before Open.
@@ -58,7 +58,9 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 		return d.fault(err)
 	}
 	d.root, d.tail = root, fileTail(run)
-	removeStale(root, d.tail)
+	tempfile.Clear(root, func(name string) bool {
+		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, ndjson)
+	})
 	return nil
 }
 
@@ -72,11 +74,11 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 	}
 	o := d.files[index]
 	if o == nil {
-		f, temp, err := createTemp(d.root, index+d.tail+ndjson)
+		f, err := tempfile.Create(d.root, index+d.tail+ndjson)
 		if err != nil {
 			return d.fault(err)
 		}
-		o = &outFile{f: f, temp: temp, w: bufio.NewWriterSize(f, 64<<10)}
+		o = &outFile{f: f, w: bufio.NewWriterSize(f, 64<<10)}
 		d.files[index] = o
 	}
 	b := batch{raw: o.w.AvailableBuffer()}
@@ -109,8 +111,7 @@ func (d *DirWriter) Close(_ context.Context, complete bool) error {
 	}
 	for index, o := range d.files {
 		if o.f != nil {
-			_ = o.f.Close() // it goes
-			err = errors.Join(err, d.root.Remove(o.temp))
+			err = errors.Join(err, o.f.Discard())
 			o.n.Lost = o.n.Made
 		}
 		d.report.Indices[index] = o.n
@@ -142,16 +143,12 @@ func (d *DirWriter) publish() error {
 	keep := map[string]bool{}
 	for _, index := range order {
 		o, name := d.files[index], index+d.tail+ndjson
-		if err := d.root.Rename(o.temp, name); err != nil {
+		if err := o.f.Publish(); err != nil {
 			return d.fault(err)
 		}
-		err := o.f.Close()
 		o.f, o.n.Written = nil, o.n.Made
 		keep[name] = true
 		d.report.Files = append(d.report.Files, filepath.Join(d.path, name))
-		if err != nil {
-			return err
-		}
 	}
 	syncDir(d.root)
 	for _, name := range names(d.root) {

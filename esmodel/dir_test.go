@@ -156,7 +156,9 @@ func TestDirectoryWillNotBeLedAway(t *testing.T) {
 // not.
 func TestStaleFilesGo(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".fio-run.r.ndjson.0123abcd.tmp", ".fio-run.other.ndjson.0123abcd.tmp", "notes.txt"} {
+	stay := []string{".fio-run.r.ndjson.tmp", ".x-run.r.ndjson.0123abcd.tmp", "fio-run.r.ndjson.0123abcd.tmp", "notes.txt"}
+	gone := []string{".fio-run.r.ndjson.0123abcd.tmp", ".fio-run.other.ndjson.0123abcd.tmp"}
+	for _, name := range slices.Concat(stay, gone) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -172,8 +174,15 @@ func TestStaleFilesGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := list(t, dir)
-	if slices.Contains(got, ".fio-run.r.ndjson.0123abcd.tmp") || !slices.Contains(got, ".fio-run.other.ndjson.0123abcd.tmp") || !slices.Contains(got, "notes.txt") {
-		t.Errorf("%q", got)
+	for _, name := range gone {
+		if slices.Contains(got, name) {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+	for _, name := range stay {
+		if !slices.Contains(got, name) {
+			t.Errorf("%s is gone", name)
+		}
 	}
 	if err := living.Close(t.Context(), living.End(t.Context(), testSummary(run, nil))); err != nil {
 		t.Errorf("the living writer: %v", err)

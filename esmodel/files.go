@@ -1,10 +1,8 @@
 package esmodel
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
 
@@ -75,47 +74,6 @@ func openDir(path string) (*os.Root, error) {
 		return nil, errors.Join(fmt.Errorf("%s was exchanged while it was opened", path), err)
 	}
 	return root, nil
-}
-
-// createTemp makes a new file beside name, for us alone. O_EXCL does not follow a
-// symlink. The lock says that somebody lives who will rename it.
-func createTemp(root *os.Root, name string) (*os.File, string, error) {
-	for range 100 {
-		var r [4]byte
-		rand.Read(r[:])
-		temp := "." + name + "." + hex.EncodeToString(r[:]) + ".tmp"
-		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		_ = lockFile(f) // without locks, what a dead writer left behind stays
-		return f, temp, nil
-	}
-	return nil, "", fmt.Errorf("no free name for a temporary file beside %s", name)
-}
-
-// removeStale removes temporary files of a run whose writers died.
-func removeStale(root *os.Root, tail string) {
-	for _, name := range names(root) {
-		base, ok := strings.CutSuffix(name, ".tmp")
-		if !ok || !strings.HasPrefix(base, ".") || len(base) < 9 || !strings.HasSuffix(base[:len(base)-9], tail+ndjson) {
-			continue
-		}
-		if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {
-			continue
-		}
-		f, err := root.Open(name)
-		if err != nil {
-			continue
-		}
-		if lockFile(f) == nil {
-			_ = root.Remove(name) // whatever stays behind is ignored by load
-		}
-		_ = f.Close() // nothing was written
-	}
 }
 
 // names are the names in a directory, sorted.
@@ -217,7 +175,7 @@ func (s *spoolFile) create() (err error) {
 		s.f, err = s.root.OpenFile(s.nth(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			s.name = s.nth(n)
-			_ = lockFile(s.f) // load and removeOld keep away while we live
+			_ = tempfile.Lock(s.f) // load and removeOld keep away while we live
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -268,7 +226,7 @@ func (s *spoolFile) removeOld() error {
 		if err != nil {
 			return err
 		}
-		if !errors.Is(lockFile(f), errLocked) {
+		if !errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
 			err = root.Remove(name)
 		}
 		_ = f.Close() // nothing was written

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/tempfile"
 )
 
 // maxLine is the longest line that Load reads; Elasticsearch takes no request of
@@ -284,7 +285,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		return err
 	}
 	defer f.Close()
-	if errors.Is(lockFile(f), errLocked) {
+	if errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
 		return &BusyError{File: name}
 	}
 	in := &lines{r: bufio.NewReaderSize(f, 1<<20), file: name}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/tempfile"
 )
 
 // Nothing here, however it ended, leaves a goroutine behind.
@@ -202,7 +203,7 @@ func TestLoadRemovesWhatArrived(t *testing.T) {
 			if tt.locked {
 				f, err := os.Open(spool)
 				if err == nil {
-					err = lockFile(f)
+					err = tempfile.Lock(f)
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -3,10 +3,10 @@ package command
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"fiolat/internal/errs"
 	"fiolat/internal/report"
+	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
 
@@ -24,7 +24,7 @@ type Page struct {
 	Size Counter // bytes so far
 
 	kinds []*report.Sink
-	temp  *os.File
+	temp  *tempfile.File
 	dry   bool
 }
 
@@ -56,7 +56,7 @@ func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 	if st, statErr := os.Lstat(p.Path); statErr == nil && !st.Mode().IsRegular() {
 		return errs.Usagef("--output %s: there is something that is not a file", errs.Printable(p.Path))
 	}
-	if p.temp, err = os.CreateTemp(filepath.Dir(p.Path), "."+filepath.Base(p.Path)+".*.tmp"); err != nil {
+	if p.temp, err = tempfile.CreateAt(p.Path); err != nil {
 		return errs.Usagef("--output %s: %v", errs.Printable(p.Path), err)
 	}
 	return s.Sink.Begin(ctx, run)
@@ -75,20 +75,16 @@ func (p *Page) Publish() error {
 	if p.temp == nil {
 		return nil
 	}
-	if err := p.temp.Close(); err != nil {
-		return err
+	err := p.temp.Publish()
+	if err == nil {
+		p.temp = nil
 	}
-	if err := os.Rename(p.temp.Name(), p.Path); err != nil {
-		return err
-	}
-	p.temp = nil
-	return nil
+	return err
 }
 
 // Discard removes what was not published.
 func (p *Page) Discard() {
 	if p.temp != nil {
-		p.temp.Close()           //nolint:errcheck // it goes
-		os.Remove(p.temp.Name()) //nolint:errcheck // a hidden file stays behind
+		p.temp.Discard() //nolint:errcheck // a hidden file stays behind
 	}
 }

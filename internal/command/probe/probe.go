@@ -18,6 +18,7 @@ import (
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/probe"
+	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -233,8 +234,16 @@ func saveBaseline(name string, targets []*probe.Target) error {
 	if b, err = json.MarshalIndent(all, "", "  "); err != nil {
 		return err
 	}
-	if err = os.WriteFile(name+".tmp", append(b, '\n'), 0o644); err == nil {
-		err = os.Rename(name+".tmp", name)
+	f, err := tempfile.CreateAt(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err = errors.Join(err, f.Chmod(0o644)); err == nil {
+		err = f.Publish()
+	}
+	if err != nil {
+		err = errors.Join(err, f.Discard())
 	}
 	return err
 }

@@ -1,0 +1,133 @@
+// Package tempfile makes files that appear under their names only when they are whole. A
+// process that is killed leaves a hidden file behind, which the next one removes.
+package tempfile
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// File is a new file, for us alone, in the directory where it will have its name. A lock on it
+// says that its writer lives.
+type File struct {
+	*os.File
+	root       *os.Root
+	temp, name string
+	alone      bool // nobody else needs root
+}
+
+const (
+	suffix = ".tmp"
+	random = 4 // bytes in a name
+)
+
+// Create makes a file that is to be called name, in the same directory. The file system need not
+// have locks: then what a killed process left behind stays.
+func Create(root *os.Root, name string) (*File, error) {
+	for range 100 {
+		var r [random]byte
+		rand.Read(r[:])
+		temp := "." + name + "." + hex.EncodeToString(r[:]) + suffix
+		f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		_ = Lock(f)
+		ours, err := f.Stat()
+		if err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		// Another process may have taken it for a dead one's before it was locked.
+		if there, err := root.Lstat(temp); err != nil || !os.SameFile(ours, there) {
+			_ = f.Close()
+			continue
+		}
+		return &File{File: f, root: root, temp: temp, name: name}, nil
+	}
+	return nil, fmt.Errorf("no free name for a temporary file beside %s", name)
+}
+
+// CreateAt makes a file that is to have a path, and removes what killed processes left of it.
+func CreateAt(path string) (*File, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(path)
+	Clear(root, func(other string) bool { return other == name })
+	f, err := Create(root, name)
+	if err != nil {
+		_ = root.Close()
+		return nil, err
+	}
+	f.alone = true
+	return f, nil
+}
+
+// Publish gives the file its name, in place of what had it, and closes it. Whoever wants it to
+// survive a loss of power calls Sync before.
+func (f *File) Publish() error {
+	if err := f.root.Rename(f.temp, f.name); err != nil {
+		return err // to be discarded
+	}
+	return errors.Join(f.Close(), f.leave())
+}
+
+// Discard closes the file and removes it. It is for files that were not published.
+func (f *File) Discard() error {
+	_ = f.Close() // it goes
+	return errors.Join(f.root.Remove(f.temp), f.leave())
+}
+
+func (f *File) leave() error {
+	if f.alone {
+		return f.root.Close()
+	}
+	return nil
+}
+
+// Clear removes files that killed processes left in a directory: those which were to be called
+// as mine says.
+func Clear(root *os.Root, mine func(name string) bool) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if name, ok := nameOf(e.Name()); !ok || !mine(name) || !e.Type().IsRegular() {
+			continue
+		}
+		f, err := root.Open(e.Name())
+		if err != nil {
+			continue
+		}
+		if Lock(f) == nil {
+			_ = root.Remove(e.Name()) // if it cannot go, it is in nobody's way
+		}
+		_ = f.Close() // nothing was written
+	}
+}
+
+// nameOf is what a temporary file was to be called.
+func nameOf(temp string) (string, bool) {
+	name, ok := strings.CutSuffix(temp, suffix)
+	name, hidden := strings.CutPrefix(name, ".")
+	at := len(name) - 1 - 2*random
+	if !ok || !hidden || at < 1 || name[at] != '.' {
+		return "", false
+	}
+	if _, err := hex.DecodeString(name[at+1:]); err != nil {
+		return "", false
+	}
+	return name[:at], true
+}

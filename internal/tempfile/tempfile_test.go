@@ -1,0 +1,98 @@
+package tempfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func in(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestFile(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.html")
+	if err := os.WriteFile(page, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := CreateAt(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString("new")
+	if b, _ := os.ReadFile(page); string(b) != "old" {
+		t.Errorf("before it is whole the file holds %q", b)
+	}
+	if err = f.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(page); string(b) != "new" {
+		t.Errorf("the file holds %q", b)
+	}
+	if st, err := os.Stat(page); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	if f, err = CreateAt(page); err != nil {
+		t.Fatal(err)
+	}
+	if err = f.Discard(); err != nil {
+		t.Error(err)
+	}
+	if got := in(t, dir); !slices.Equal(got, []string{"page.html"}) {
+		t.Errorf("the directory holds %q", got)
+	}
+	if _, err = CreateAt(filepath.Join(dir, "none", "page.html")); err == nil {
+		t.Error("a file in a directory that is not there")
+	}
+}
+
+// What a killed process left goes, and nothing else: not what a living one writes, what was to
+// have another name, what is called in another way, or what is no file.
+func TestClear(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.html")
+	stay := []string{
+		"page.html.0123abcd.tmp", ".page.html.0123abcd", ".page.html.0123abc.tmp", ".page.html.0123abcx.tmp",
+		".other.html.0123abcd.tmp", ".page.html.tmp", "..0123abcd.tmp", ".page.html.x0123abcd.tmp",
+	}
+	const link, folder = ".page.html.00000000.tmp", ".page.html.00000001.tmp"
+	for _, name := range append([]string{".page.html.0123abcd.tmp"}, stay...) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, stay[0]), filepath.Join(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	living, err := CreateAt(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := CreateAt(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(stay, link, folder, living.temp, next.temp)
+	slices.Sort(want)
+	if got := in(t, dir); !slices.Equal(got, want) {
+		t.Errorf("the directory holds\n%q, want\n%q", got, want)
+	}
+	for _, f := range []*File{living, next} {
+		if err := f.Publish(); err != nil {
+			t.Error(err)
+		}
+	}
+}
