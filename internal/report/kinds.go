@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	_ "embed" // the script
 	"fmt"
 	"io"
@@ -67,21 +68,26 @@ func (p *page) finished() error {
 		if err != nil {
 			return err
 		}
-		if len(packed) <= p.o.MaxBytes {
+		var b bytes.Buffer
+		if err = p.main().write(&b, packed); err != nil {
+			return err
+		}
+		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
+		// Tables of thousands of hosts may take more by themselves: such a page is better than none.
+		if b.Len() <= p.o.MaxBytes || !shrinks && len(packed) <= p.o.MaxBytes {
 			for _, s := range p.kinds {
 				s.columns.close()
 			}
-			return p.main().write(packed)
+			_, err = p.w.Write(b.Bytes())
+			return err
 		}
-		shrunk := false
+		if !shrinks {
+			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", p.o.MaxBytes)
+		}
 		for _, s := range p.kinds {
 			if s.col > 1 {
 				s.halve()
-				shrunk = true
 			}
-		}
-		if !shrunk {
-			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", p.o.MaxBytes)
 		}
 	}
 }

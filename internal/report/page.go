@@ -1,12 +1,12 @@
 package report
 
 import (
-	"bufio"
 	"crypto/sha256"
 	_ "embed" // the page's own parts
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -68,7 +68,7 @@ type block struct {
 }
 
 // write writes the page, of which s is the main kind.
-func (s *Sink) write(packed []byte) error {
+func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	d := pageData{
 		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), // our own file
@@ -109,11 +109,10 @@ func (s *Sink) write(packed []byte) error {
 	}
 	// Nothing may be loaded or sent, and only these scripts run, none made of text.
 	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
-	b := bufio.NewWriterSize(s.w, 1<<16)
-	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(b, d); err != nil {
+	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(w, d); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
-	return b.Flush()
+	return nil
 }
 
 // kindsBefore is where in pageJS kindsJS belongs: all is defined and nothing drawn.

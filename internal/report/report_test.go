@@ -214,11 +214,14 @@ func TestHeld(t *testing.T) {
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	m := newMade(64, 3, 300)
-	whole := read(t, m.page(t, report.Options{}, nil))
-	const limit = 20_000
+	large := m.page(t, report.Options{}, nil)
+	whole, limit := read(t, large), len(large)-len(script(t, large, "packed"))/3
 	page := m.page(t, report.Options{MaxBytes: limit}, nil)
-	if n := base64.StdEncoding.DecodedLen(len(script(t, page, "packed"))); n > limit+2 {
-		t.Errorf("%d bytes of data, want at most %d", n, limit)
+	if len(page) > limit {
+		t.Errorf("a page of %d bytes, want at most %d", len(page), limit)
+	}
+	if exact := m.page(t, report.Options{MaxBytes: len(page)}, nil); !bytes.Equal(exact, page) {
+		t.Errorf("a page of %d bytes becomes one of %d, though it is not too large", len(page), len(exact))
 	}
 	c := read(t, page)
 	if c.Head.Columns >= whole.Head.Columns || c.Head.Columns*c.Head.Quanta != 64 {
@@ -228,6 +231,10 @@ func TestMaxBytes(t *testing.T) {
 		if fmt.Sprint(c.Scopes[i].Total, c.Scopes[i].Curve) != fmt.Sprint(whole.Scopes[i].Total, whole.Scopes[i].Curve) {
 			t.Errorf("scope %d: the whole run depends on the number of columns", i)
 		}
+	}
+	// What is beside the data cannot shrink.
+	if c := read(t, m.page(t, report.Options{MaxBytes: 50_000}, nil)); c.Head.Columns != 1 {
+		t.Errorf("%d columns, want one", c.Head.Columns)
 	}
 	var b bytes.Buffer
 	s := report.New(&b, report.Options{MaxBytes: 100})

@@ -27,8 +27,8 @@ const (
 	fewColumns = 16
 	// maxChanges is how many breaches and recoveries are listed.
 	maxChanges = 200
-	// MaxBytes is what the data of a page may take, of a file of 10 MB.
-	MaxBytes = 9 << 20
+	// MaxBytes is how large a page may be, but for what its tables take that have a row for each host.
+	MaxBytes = 10_000_000
 	// MaxHeld is how many bytes of finished columns are held in memory; the others are in a
 	// temporary file.
 	MaxHeld = 64 << 20
