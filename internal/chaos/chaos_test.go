@@ -119,9 +119,16 @@ var all = []chaos{
 			c.es.kill(t)
 			go c.es.up(t)
 		}))
-		c.ingest(t, "--max-wait", "20m").wait(t, 0, "trying again")
-		c.times = 1
-		c.es.up(t) // waits for the other one
+		p := c.ingest(t, "--max-wait", "20m")
+		<-p.ended
+		c.es.up(t)                    // waits for the other one
+		if c.times = 1; p.code == 1 { // the server took longer than that
+			p.wait(t, 1, "trying again", "gave up", "spooled")
+			c.honest(t)
+			c.printed(t, p).wait(t, 0, "complete")
+		} else {
+			p.wait(t, 0, "trying again")
+		}
 		c.check(t)
 	}},
 	{name: "server away for 60 s", run: func(t *testing.T, c *trial) {
