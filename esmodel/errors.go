@@ -152,6 +152,8 @@ type IncompleteError struct {
 	Report Report
 	// Err is the first cause; nil where documents were refused one by one.
 	Err error
+	// Loading says that the documents came from files, in which they still are.
+	Loading bool
 }
 
 func (e *IncompleteError) Error() string {
@@ -163,8 +165,12 @@ func (e *IncompleteError) Error() string {
 		}
 	}
 	add(t.Refused, "refused")
-	add(t.Spooled, "spooled")
-	add(t.Lost, "lost")
+	if e.Loading {
+		add(t.Spooled+t.Lost, "not sent")
+	} else {
+		add(t.Spooled, "spooled")
+		add(t.Lost, "lost")
+	}
 	msg := fmt.Sprintf("not everything arrived: of %d documents %d are indexed", t.Made, t.Indexed)
 	if len(parts) > 0 {
 		msg += ", " + strings.Join(parts, ", ")

@@ -140,8 +140,8 @@ func Load(ctx context.Context, c *Client, paths []string, o LoadOptions) (*LoadR
 		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
 		l.report.Indices[index] = n
 	}
-	if err == nil && l.report.Total().Incomplete() {
-		err = &IncompleteError{Report: l.report.Report}
+	if l.report.Total().Incomplete() && (err == nil || errors.As(err, new(*UnavailableError))) {
+		err = &IncompleteError{Report: l.report.Report, Err: err, Loading: true}
 	}
 	if err == nil && len(l.report.Torn) > 0 {
 		err = &TornError{At: l.report.Torn}

@@ -296,9 +296,14 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		}
 	}
 	if t := s.report.Total(); err == nil && e == nil && t.Incomplete() {
-		e = &IncompleteError{Report: s.report}
+		e = &IncompleteError{}
 	}
-	return errors.Join(err, e)
+	err = errors.Join(err, e)
+	var incomplete *IncompleteError
+	if errors.As(err, &incomplete) {
+		incomplete.Report = s.report // it counts the document of the run as well
+	}
+	return err
 }
 
 // Report is the account; it is final after Close.

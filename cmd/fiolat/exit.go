@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -77,14 +78,42 @@ func hint(err error) string {
 		input *like.InputError
 	)
 	switch {
-	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-		return "; raise the limit, e.g. with `ulimit -n 1024`"
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Sprintf("; this process may open %s; raise the hard limit: `ulimit -n 1024` as root, LimitNOFILE= "+
+			"of a systemd unit, or --ulimit nofile= of a container", descriptors())
+	case errors.Is(err, syscall.ENFILE):
+		return "; the whole system has too many files open: raise the sysctl fs.file-max, or close some"
 	case errors.As(err, &usage) && usage.Hint != "":
 		return "; " + usage.Hint
 	case errors.As(err, &input) && input.Hint != "":
 		return "; " + input.Hint
 	}
 	return ""
+}
+
+// descriptors is how many files a process may open, in words. Go has raised the soft limit to the hard one.
+func descriptors() string {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return "too few files"
+	}
+	return fmt.Sprintf("%d files at a time (`ulimit -n`)", limit.Cur)
+}
+
+// enoughDescriptors fails with too few descriptors for any command. Without two for what waits for files and pipes Go's
+// runtime itself ends, with a trace.
+func enoughDescriptors() error {
+	const need = 6 // those two, a directory, and some logs
+	for range need {
+		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			return fmt.Errorf("fewer than %d file descriptors are free: %w", need, err)
+		}
+		if err == nil {
+			defer syscall.Close(fd) //nolint:errcheck // nothing was written
+		}
+	}
+	return nil
 }
 
 func usageError(err error) error {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,8 +22,6 @@ import (
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/testlog"
-
-	"fiolat/internal/ui"
 )
 
 // No command, however it ended, leaves a goroutine behind.
@@ -98,15 +98,31 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestHintOpenFiles: an error for want of file descriptors says what to do.
-func TestHintOpenFiles(t *testing.T) {
+// Too few file descriptors are an error that names the limit and what to do, however few there are, and never a trace
+// of Go's runtime.
+func TestFewDescriptors(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("some work: %w", &fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE})
-	var stderr bytes.Buffer
-	code := exit(ui.New(nil, io.Discard, &stderr), err)
-	if want := "fiolat: error: some work: open x: too many open files; raise the limit, e.g. with `ulimit -n " +
-		"1024`\n"; code != exitInput || stderr.String() != want {
-		t.Errorf("exit %d, %q", code, &stderr)
+	for limit, want := range map[int]struct {
+		code int
+		says string
+	}{
+		4:  {exitIncomplete, "fewer than 6 file descriptors are free"},
+		6:  {exitIncomplete, "fewer than 6 file descriptors are free"},
+		7:  {exitIncomplete, "fewer than 6 file descriptors are free"},
+		32: {exitOK, ""},
+	} {
+		cmd, _, stderr := program(t, nil)
+		cmd.Args = []string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, fmt.Sprint(limit), cmd.Path, "percentiles", real + "/randrw"}
+		cmd.Path = "/bin/sh"
+		cmd.Run()
+		said := stderr.String()
+		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(said, want.says) {
+			t.Errorf("%d: exit %d, want %d and %q\n%s", limit, code, want.code, want.says, said)
+		}
+		limited := fmt.Sprintf("this process may open %d files at a time (`ulimit -n`); raise the hard limit", limit)
+		if want.says != "" && !strings.Contains(said, limited) {
+			t.Errorf("%d: it does not say %q\n%s", limit, limited, said)
+		}
 	}
 }
 
@@ -346,5 +362,107 @@ func TestPrintedCommand(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("all has arrived, and these are left: %v", left)
+	}
+}
+
+// What a report leaves that was killed while it read its log goes with the next one.
+func TestReportKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe, page := filepath.Join(t.TempDir(), "x_clat_hist.1.log"), filepath.Join(dir, "page.html")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that neither side waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd, _, stderr := program(t, nil, "report", "-o", page, pipe)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text, wrote := longLog(t, "gaps/gaps_clat_hist.1.log", 1000), make(chan bool)
+	go func() {
+		defer close(wrote)
+		log.Write(text)
+	}()
+	var left []os.DirEntry
+	for end := time.Now().Add(time.Minute); len(left) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		left, _ = os.ReadDir(dir)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	log.Close()
+	<-wrote
+	if len(left) != 1 || left[0].Name() == "page.html" {
+		t.Fatalf("a report at work has made %v\n%s", left, stderr)
+	}
+	if code, _, stderr := fiolat(t, nil, "report", "-o", page, real+"/gaps"); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	if left, _ = os.ReadDir(dir); len(left) != 1 || left[0].Name() != "page.html" {
+		t.Errorf("there are %v", left)
+	}
+}
+
+var (
+	inAccount = regexp.MustCompile(`documents +(\d+) (?:made|read from \d+ files), (.*? indexed, .*? refused.*?)[;(]`)
+	inError   = regexp.MustCompile(`not everything arrived: of (\d+) documents (\d+) are (indexed[^:\n]*)`)
+	noneOf    = regexp.MustCompile(`, 0 [a-z ]+`)
+)
+
+// What the account says of documents is what the error below it says, in numbers and words.
+func TestAccountAndError(t *testing.T) {
+	t.Parallel()
+	some := func(id string) bool { return id[0] < 'C' }
+	refuse := func(index, id string) (int, string, string) {
+		if some(id) {
+			return 400, "document_parsing_exception", "too small"
+		}
+		return 0, "", ""
+	}
+	busy := func(index, id string) (int, string, string) {
+		if some(id) {
+			return 429, "es_rejected_execution_exception", "full"
+		}
+		return 0, "", ""
+	}
+	ingest := []string{"ingest", "--max-wait", "0", real + "/gaps"}
+	for name, tt := range map[string]struct {
+		args  []string
+		fault esmodeltest.Fault
+		says  string
+	}{
+		"refused":        {ingest, esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
+		"spooled":        {ingest, esmodeltest.Fault{Times: -1, Item: busy}, "spooled"},
+		"server is away": {ingest, esmodeltest.Fault{Times: -1, Status: 503}, "spooled"},
+		"load, refused":  {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
+		"load, not sent": {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: busy}, "not sent"},
+		"probe, refused": {slices.Concat(quick, []string{"--quiet", t.TempDir()}), esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := esmodeltest.New(t, esmodeltest.Options{})
+			defer s.Close()
+			s.Inject(tt.fault)
+			out := filepath.Join(t.TempDir(), "out")
+			args := append([]string{tt.args[0], "--es", s.URL, "--output", out}, tt.args[1:]...)
+			if tt.args[0] == "load" {
+				if code, _, stderr := fiolat(t, nil, "ingest", "--output", out, real+"/gaps"); code != exitOK {
+					t.Fatalf("exit %d\n%s", code, stderr)
+				}
+				args = append(append([]string{"load", "--es", s.URL}, tt.args[1:]...), out)
+			}
+			code, _, stderr := fiolat(t, nil, args...)
+			account, failure := inAccount.FindStringSubmatch(stderr), inError.FindStringSubmatch(stderr)
+			if code != exitIncomplete || account == nil || failure == nil || !strings.Contains(failure[3], tt.says) {
+				t.Fatalf("exit %d\n%s", code, stderr)
+			}
+			got := failure[1] + " " + failure[2] + " " + failure[3]
+			if want := account[1] + " " + noneOf.ReplaceAllString(strings.TrimSpace(account[2]), ""); got != want {
+				t.Errorf("the account has %q, the error %q\n%s", want, got, stderr)
+			}
+		})
 	}
 }

@@ -24,6 +24,9 @@ import (
 )
 
 func main() {
+	if err := enoughDescriptors(); err != nil {
+		os.Exit(exit(ui.New(os.Stdin, os.Stdout, os.Stderr), err))
+	}
 	ctx, stop := signalContext()
 	defer stop()
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))

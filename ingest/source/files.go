@@ -61,8 +61,7 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 	if !f.Regular() {
 		f.f, err = os.Open(path)
 		if outOfDescriptors(err) {
-			err = &errs.ParseError{File: path, Msg: "too many files are open, and pipes have to stay so",
-				Hint: "raise the limit with `ulimit -n`"}
+			err = fmt.Errorf("all pipes have to be open at once: %w", err)
 		}
 	} else if err = f.acquire(); err == nil {
 		f.release()

@@ -52,6 +52,8 @@ type probeDocs struct {
 	failed  int64 // documents that it is of
 }
 
+var errTooFast = errors.New("they cannot be written as fast as they are made")
+
 type probeItem struct {
 	target *probe.Target
 	sample probe.Sample
@@ -180,6 +182,9 @@ func (d *probeDocs) close() error {
 	close(d.queue)
 	<-d.done
 	lost := d.failed + d.dropped.Load()
+	if d.err == nil && lost > 0 {
+		d.err = errTooFast
+	}
 	if d.files != nil {
 		err := d.files.Close()
 		d.u.Say("info", "documents  %d made, %d written, %d lost (run %s)", d.made+d.dropped.Load(), d.made-d.failed,
@@ -194,17 +199,18 @@ func (d *probeDocs) close() error {
 	defer cancel()
 	err := d.bulk.Close(ctx, false)
 	r := d.bulk.Report()
+	// The writer knows nothing of what it was not given.
+	r.Indices[""] = esmodel.Counts{Made: d.made + d.dropped.Load() - r.Total().Made, Spooled: d.spooled, Lost: lost}
 	t := r.Total()
-	spooled, lost := t.Spooled+d.spooled, lost+t.Lost
-	d.u.Say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", d.made+d.dropped.Load(),
-		t.Indexed, t.Refused, spooled, lost, d.run)
+	d.u.Say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", t.Made, t.Indexed,
+		t.Refused, t.Spooled, t.Lost, d.run)
 	for _, refusal := range r.Refusals {
 		d.u.Say("error", "refused    %d: %s", refusal.Count, refusal)
 	}
 	if r.SpoolFile != "" {
 		d.u.Say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
 	}
-	if err == nil && t.Refused+spooled+lost > 0 {
+	if err == nil && t.Incomplete() {
 		err = &esmodel.IncompleteError{Report: r, Err: d.err}
 	}
 	return err
