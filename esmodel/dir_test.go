@@ -156,7 +156,8 @@ func TestDirectoryWillNotBeLedAway(t *testing.T) {
 // not.
 func TestStaleFilesGo(t *testing.T) {
 	dir := t.TempDir()
-	stay := []string{".fio-run.r.ndjson.tmp", ".x-run.r.ndjson.0123abcd.tmp", "fio-run.r.ndjson.0123abcd.tmp", "notes.txt"}
+	stay := []string{".fio-run.r.ndjson.tmp", ".x-run.r.ndjson.0123abcd.tmp", "fio-run.r.ndjson.0123abcd.tmp",
+		"notes.txt"}
 	gone := []string{".fio-run.r.ndjson.0123abcd.tmp", ".fio-run.other.ndjson.0123abcd.tmp"}
 	for _, name := range slices.Concat(stay, gone) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {

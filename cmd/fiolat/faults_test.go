@@ -112,7 +112,8 @@ func TestFewDescriptors(t *testing.T) {
 		32: {exitOK, ""},
 	} {
 		cmd, _, stderr := program(t, nil)
-		cmd.Args = []string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, fmt.Sprint(limit), cmd.Path, "percentiles", real + "/randrw"}
+		cmd.Args = []string{"sh", "-c", `ulimit -n "$0" && exec "$@"`, fmt.Sprint(limit), cmd.Path, "percentiles",
+			real + "/randrw"}
 		cmd.Path = "/bin/sh"
 		cmd.Run()
 		said := stderr.String()
@@ -439,7 +440,8 @@ func TestAccountAndError(t *testing.T) {
 		"server is away": {ingest, esmodeltest.Fault{Times: -1, Status: 503}, "spooled"},
 		"load, refused":  {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
 		"load, not sent": {[]string{"load", "--max-wait", "0"}, esmodeltest.Fault{Times: -1, Item: busy}, "not sent"},
-		"probe, refused": {slices.Concat(quick, []string{"--quiet", t.TempDir()}), esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
+		"probe, refused": {append(slices.Clone(quick), "--quiet", t.TempDir()),
+			esmodeltest.Fault{Times: -1, Item: refuse}, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

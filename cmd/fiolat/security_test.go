@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -162,10 +163,16 @@ func allCredentials(t *testing.T) []credentials {
 // userAt stands for the server's URL with a user and a password in it.
 const userAt = "USER@"
 
-// leaks finds the secret of c in what came out, plain or in base64, wherever in it.
+// leaks finds the secret of c in what came out, plain, percent-encoded or in base64, wherever in it.
 func (c credentials) leaks(text string) bool {
-	if strings.Contains(text, c.core) {
-		return true
+	for range 3 {
+		if strings.Contains(text, c.core) {
+			return true
+		}
+		text = percentCode.ReplaceAllStringFunc(text, func(code string) string {
+			b, _ := hex.DecodeString(code[1:])
+			return string(b)
+		})
 	}
 	for shift := range 3 {
 		coded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + c.core))
@@ -176,7 +183,10 @@ func (c credentials) leaks(text string) bool {
 	return false
 }
 
-var lowerPercent = regexp.MustCompile("%..")
+var (
+	lowerPercent = regexp.MustCompile("%..")
+	percentCode  = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+)
 
 // echo says back whatever came in the request's header, as it is and in the forms
 // that it takes in JSON, HTML and URLs.
@@ -189,7 +199,11 @@ func echo(r *http.Request) string {
 	for _, s := range []string{coded, password} {
 		quoted, _ := json.Marshal(s)
 		text += " " + s + " " + string(quoted) + " " + url.QueryEscape(s) + " " + url.PathEscape(s) + " " + html.EscapeString(s) +
-			" " + lowerPercent.ReplaceAllStringFunc(url.PathEscape(s), strings.ToLower) + " " + url.QueryEscape(url.PathEscape(s)) + " " + strings.ReplaceAll(url.PathEscape(s), "a", "%61")
+			" " + lowerPercent.ReplaceAllStringFunc(url.PathEscape(s), strings.ToLower) +
+			" " + url.QueryEscape(url.PathEscape(s)) + " " + strings.ReplaceAll(url.PathEscape(s), "a", "%61")
+		for i := range len(s) {
+			text += fmt.Sprintf("%%%02x", s[i])
+		}
 	}
 	return text
 }
@@ -537,5 +551,71 @@ func TestNodeThatRefuses(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(out); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestAlertEnvironment: the command of --alert-command sees of the program's environment what it needs, what
+// --alert-env names, and nothing else.
+func TestAlertEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "env")
+	env := []string{"PATH=" + os.Getenv("PATH"), "LANG=C", "PAGER_KEY=a b", "ELASTICSEARCH_PASSWORD=canary",
+		"FIOLAT_SECRET=canary", "LD_LIBRARY_PATH=/canary"}
+	cmd, _, stderr := program(t, env, "live", "--output", filepath.Join(dir, "out"), "--host", "h",
+		"--interval", "1s", "--sla", "iops >= 100", "--alert-command", "env >"+file, "--alert-env", "PAGER_KEY",
+		"--alert-env", "NOT_THERE", "-")
+	cmd.Stdin = bytes.NewReader(status(time.Now().Add(-9*time.Second), 500, 500, 500, 10, 10, 10, 500, 500))
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var names []string
+	for line := range strings.Lines(string(got)) {
+		name, _, _ := strings.Cut(line, "=")
+		if !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) { // sh's own
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"FIOLAT_EVENT_ID", "HOME", "LANG", "PAGER_KEY", "PATH"}; !slices.Equal(names, want) {
+		t.Errorf("the command's environment has %q, want %q\n%s", names, want, got)
+	}
+}
+
+// TestProbeHardLink: what is linked to from the place of the probe's large file is not written to.
+func TestProbeHardLink(t *testing.T) {
+	t.Parallel()
+	dir, theirs := t.TempDir(), filepath.Join(t.TempDir(), "theirs")
+	if err := os.WriteFile(theirs, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	probe := slices.Concat(quick, []string{"--output", t.TempDir(), "--quiet", "--prepare", dir})
+	if code, _, stderr := fiolat(t, nil, probe...); code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	large := ""
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if info, err := d.Info(); err == nil && d.Type().IsRegular() && info.Size() == 1<<20 {
+			large = path
+		}
+		return nil
+	})
+	if err := os.Remove(large); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(theirs, large); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{probe, slices.Concat(quick, []string{"--output", t.TempDir(), "--quiet", dir})} {
+		if code, _, stderr := fiolat(t, nil, args...); code == exitOK || !strings.Contains(stderr, "hard link") {
+			t.Errorf("exit %d\n%s", code, stderr)
+		}
+	}
+	if b, err := os.ReadFile(theirs); err != nil || string(b) != "precious" {
+		t.Errorf("the linked file holds %.100q, %v", b, err)
 	}
 }

@@ -82,7 +82,8 @@ func (p *page) finished() error {
 			return err
 		}
 		if !shrinks {
-			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by", p.o.MaxBytes)
+			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",
+				p.o.MaxBytes)
 		}
 		for _, s := range p.kinds {
 			if s.col > 1 {

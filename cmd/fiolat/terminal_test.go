@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a new terminal, and returns both of its ends: who sits there, and the program.
+func terminal(t *testing.T) (user, program *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals: %v", err)
+	}
+	t.Cleanup(func() { user.Close() })
+	raw, err := user.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	var failed error
+	raw.Control(func(fd uintptr) {
+		if failed = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); failed == nil {
+			n, failed = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+		}
+	})
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { program.Close() })
+	return user, program
+}
+
+// A run that would have far more intervals than its own length gives is made only after a yes: on a
+// terminal that is asked for, elsewhere it takes --yes.
+func TestManyIntervals(t *testing.T) {
+	t.Parallel()
+	const question = "make the documents of all of them? [y/N]"
+	for name, tt := range map[string]struct {
+		answer string // "": standard input is no terminal
+		flags  []string
+		code   int
+		says   string
+	}{
+		"no terminal":          {"", nil, exitUsage, "pass --yes to make the documents of all of them"},
+		"no terminal, yes":     {"", []string{"--yes"}, exitOK, " written, 0 refused"},
+		"yes":                  {"y\n", nil, exitOK, question},
+		"no":                   {"n\n", nil, exitIncomplete, question},
+		"nothing":              {"\n", nil, exitIncomplete, question},
+		"end of file":          {"\x04", nil, exitIncomplete, question},
+		"terminal, yes before": {"n\n", []string{"--yes"}, exitOK, " written, 0 refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "out")
+			args := append([]string{"ingest", "--output", out, "--start", "2026-01-01T00:00:00Z", "--interval", "10s",
+				"--offset", "127.0.0.2=10h"}, tt.flags...)
+			cmd, _, stderr := program(t, nil, append(args, real+"/cluster")...)
+			if cmd.Stdin = bytes.NewReader(nil); tt.answer != "" {
+				user, side := terminal(t)
+				if _, err := user.WriteString(tt.answer); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Stdin = side
+			}
+			cmd.Run()
+			asked := strings.Contains(stderr.String(), question)
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || asked != (tt.says == question) ||
+				!strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("exit %d, want %d and %q\n%s", code, tt.code, tt.says, stderr)
+			}
+			made, _ := filepath.Glob(filepath.Join(out, "*.ndjson"))
+			if (len(made) > 0) != (tt.code == exitOK) {
+				t.Errorf("exit %d, and there are %q", tt.code, made)
+			}
+		})
+	}
+}
