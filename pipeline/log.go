@@ -264,6 +264,8 @@ type direction struct {
 	owed    *tail         // what fio counted and no log holds, if that is to be restored
 	limits  fiohist.Limits
 	none    bool // fio counted no I/O at all
+
+	headless bool // its head may be lost
 }
 
 // next is the next record, from the head or from the file.

@@ -108,6 +108,9 @@ type windows struct {
 	lost  int64   // the line of the first record that proves that others before it are lost
 	holes []Span  // of which the records are lost, ascending
 	sure  int64   // stamp of the last record that came less than a window late
+	pause int64   // ns that the latest record came late: there was no completion meanwhile
+	line  int64   // of the first record
+	one   bool    // it holds a single I/O
 
 	rest, last counts // scratch
 }
@@ -249,6 +252,10 @@ func (w *windows) put(r *stamped, emit func(piece)) {
 	}
 	if t-boundary < w.h {
 		w.sure = t
+	}
+	w.pause = max(w.pause, t-boundary)
+	if w.n == 0 {
+		w.line, w.one = r.line, c.sum() == 1 && r.skipped == 0
 	}
 	prev := w.prev
 	w.n++

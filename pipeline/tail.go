@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -97,6 +98,41 @@ func (l *logState) early() int64 {
 // in ns: it thought, and as jobs take some milliseconds to end, a twentieth of a window.
 func (l *logState) slack(h int64) int64 { return l.think() + max(h/20, 10*msec) }
 
+// pause is how long at most, in ns, a direction of an intact log was without a completion at
+// its start or at its end, going by what is known of its other pauses: its thinktime, the
+// longest I/O, three times the time that a record of the job came late. known is false where
+// too little tells.
+func (l *logState) pause(h int64) (ns int64, known bool) {
+	const few = 8
+	longest, late, records := int64(0), int64(0), int64(0)
+	for d := range l.dirs {
+		for _, t := range l.Entry.Dirs[d].Kind {
+			longest = max(longest, t.Max)
+		}
+		late = max(late, l.dirs[d].win.pause)
+		records = max(records, l.dirs[d].records)
+	}
+	for _, name := range []string{"end_fsync", "fsync_on_close", "read_iolog", "flow"} {
+		if v, ok := l.Option(name); ok && v != "0" {
+			return 0, false // it pauses for as long as that takes
+		}
+	}
+	if records < few || longest > maxPause {
+		return 0, false
+	}
+	explained := l.think() + longest
+	return explained + 3*max(late-explained, 0) + max(h/20, 10*msec), true
+}
+
+// maxPause is the longest I/O in ns that is believed.
+const maxPause = int64(time.Hour)
+
+// closed says that the very next completion would have written a record: its window's
+// boundary is not after the last stamp.
+func (d *direction) closed() bool {
+	return d.win.exact && d.seen && d.win.b+(d.win.n+1)*d.win.h <= d.last*msec
+}
+
 // span is where a log's direction may have I/Os that no record holds, (from, to] in ns
 // on the run's clock: after its last stamp, before its end. ended says that it went on
 // after the window's next boundary, where the first completion would have written a record.
@@ -133,6 +169,8 @@ func (t *tail) loss() (why string, logs []*logState) {
 		return fmt.Sprintf("the job has %d threads, of which %d have a log here", threads, len(t.members)), t.members
 	}
 	var middle, skipped, head, end, bare []*logState
+	var single, late, early []*logState // their head or end is lost, however little is missing
+	closed := 0
 	tails, bareTails, unseen := 0.0, 0.0, 0 // what the last windows of all logs may hold
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
@@ -147,10 +185,29 @@ func (t *tail) loss() (why string, logs []*logState) {
 		case d.win.lost > 0:
 			middle = append(middle, l)
 		case d.win.exact && d.seen && d.win.b+l.shift > start+d.win.h+l.think()-l.early():
-			head = append(head, l)
+			head, d.headless = append(head, l), true
 		}
-		if _, _, ended := t.span(l); ended {
+		from, to, ended := t.span(l)
+		if ended {
 			end = append(end, l)
+		}
+		if d.seen && d.win.exact && l.lines == 0 {
+			if d.closed() {
+				closed++
+			}
+			pause, known := l.pause(d.win.h)
+			before := d.win.b + l.shift - start + l.early()
+			after := to - max(from, d.win.b+(d.win.n+1)*d.win.h+l.shift)
+			switch {
+			case d.verdict.repair: // see headless
+			case d.win.one:
+				single, d.headless = append(single, l), true
+			case known && before >= d.win.h && before > pause:
+				late, d.headless = append(late, l), true
+			}
+			if known && after >= d.win.h && after > pause {
+				early = append(early, l)
+			}
 		}
 		if !d.seen {
 			unseen++
@@ -168,6 +225,19 @@ func (t *tail) loss() (why string, logs []*logState) {
 	switch {
 	case len(middle) > 0:
 		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost", middle[0].dirs[t.dir].win.lost)
+	case len(single) > 0:
+		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two or more:"+
+			" its head is lost", single[0].dirs[t.dir].win.line, t.dir)
+	case closed == all:
+		return name(t.members[0], "its next I/O would have written another record: its end is lost")
+	case len(late) > 0 && all == 1:
+		d := &late[0].dirs[t.dir]
+		return name(late[0], "its first window begins %d ms after the job, longer than it pauses elsewhere: its head is lost",
+			(d.win.b+late[0].shift-late[0].Start)/msec)
+	case len(early) > 0 && all == 1:
+		from, to, _ := t.span(early[0])
+		return name(early[0], "fio went on for %d ms after its last record, longer than it pauses elsewhere: its end is lost",
+			(to-from)/msec)
 	case missing <= tails:
 	case len(skipped) > 0:
 		return name(skipped[0], "%d of its lines were skipped", skipped[0].lines)
@@ -200,7 +270,7 @@ func (t *tail) lose(why string, logs []*logState) string {
 		switch {
 		case t.members[0].Members > len(t.members):
 			from = start
-		case d.seen && d.win.lost == 0 && d.win.b+l.shift > start+d.win.h+l.think()-l.early():
+		case d.headless && d.win.lost == 0:
 			d.win.hole(start-l.shift, d.win.b)
 		}
 		d.win.hole(from-l.shift, to-l.shift)
