@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"syscall"
 	"time"
 
 	"fiolat/ingest/fiojson"
@@ -178,11 +179,7 @@ func (l *logState) neverWritten() error {
 	if l.Entry == nil || l.Members > 1 {
 		return nil
 	}
-	measured, issued := l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
-	for _, d := range l.Entry.Dirs {
-		measured += d.Kind[fiolog.Clat].N
-		issued += d.TotalIOs
-	}
+	measured, issued := l.counted()
 	if measured > 0 || issued == 0 {
 		return nil
 	}
@@ -196,8 +193,39 @@ func (l *logState) neverWritten() error {
 	if ramp, ok := l.Option("ramp_time"); ok && ramp != "0" && !named {
 		return nil // fio leaves what completes within the ramp out of clat
 	}
+	if l.Entry.Error != 0 && !named {
+		return nil // onlyEmpty tells of it
+	}
 	return l.at(0, fmt.Sprintf("empty log: of %d I/Os fio measured no completion latency, %s", issued, why),
 		"run it again without that option, or pass --skip-bad to leave the log out")
+}
+
+// counted are the I/Os of the log's entry: those of which fio measured the completion
+// latency, and those that it issued.
+func (l *logState) counted() (measured, issued uint64) {
+	measured, issued = l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
+	for _, d := range l.Entry.Dirs {
+		measured += d.Kind[fiolog.Clat].N
+		issued += d.TotalIOs
+	}
+	return measured, issued
+}
+
+// idle says why a log is empty whose job, by its entry, completed no I/O; "" if it is not so.
+func (l *logState) idle() string {
+	if !l.Empty || l.Entry == nil || l.Members > 1 {
+		return ""
+	}
+	switch measured, issued := l.counted(); {
+	case measured > 0:
+		return ""
+	case l.Entry.Error != 0:
+		return fmt.Sprintf("fio ended it with error %d (%v) before an I/O completed", l.Entry.Error,
+			syscall.Errno(l.Entry.Error))
+	case issued == 0:
+		return "by fio's JSON it did no I/O"
+	}
+	return ""
 }
 
 // onlyEmpty deals with empty logs that no JSON explains: beside logs with records their
@@ -206,6 +234,9 @@ func (p *Plan) onlyEmpty() error {
 	var bare []string
 	var first *logState
 	for _, l := range p.logs {
+		if why := l.idle(); why != "" {
+			p.warn("%s: nothing of job %q is in the result: %s", errs.Printable(l.Source.Path), l.Job, why)
+		}
 		if l.Empty && l.Entry == nil && l.single() == nil {
 			first = l
 			bare = append(bare, errs.Printable(l.Source.Path))
