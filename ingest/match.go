@@ -590,6 +590,7 @@ func (m *matcher) incomplete(s *set) {
 				for d := range c.Dirs {
 					c.Dirs[d].Kind = [fiolog.Kinds]fiojson.Totals{}
 				}
+				c.Mixed.Kind = [Kinds]Totals{}
 				without[e] = &c
 			}
 			l.Entry = without[e]
@@ -634,6 +635,9 @@ func (m *matcher) withoutLogs(sets []*set) {
 				if n := e.Dirs[d].Kind[name.Kind].N; n > 0 {
 					ios = append(ios, fmt.Sprintf("%d %vs", n, fiolog.Direction(d)))
 				}
+			}
+			if n := e.Mixed.Kind[name.Kind].N; n > 0 {
+				ios = append(ios, fmt.Sprintf("%d I/Os", n))
 			}
 			prefix, _ := meta.Option(e, option)
 			wrote := prefix != "" || slices.ContainsFunc(m.logs, func(l *Log) bool {

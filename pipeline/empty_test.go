@@ -3,6 +3,7 @@ package pipeline
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,5 +75,43 @@ func TestEmptyLogs(t *testing.T) {
 				t.Errorf("%v I/Os, %q; want %v, %q", ios, said, tc.ios, tc.want)
 			}
 		})
+	}
+}
+
+// TestMixedAccount: fio's totals of all directions together are compared with all that the logs
+// hold, also of a job without a log.
+func TestMixedAccount(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	job := func(name, n string) string {
+		return `{"jobname":"` + name + `","job options":{"write_hist_log":"x","log_hist_msec":"300","rw":"randrw"},
+			"mixed":{"total_ios":` + n + `,"runtime":900,"clat_ns":{"N":` + n + `}}}`
+	}
+	bins := strings.Repeat(", 0", 1855) + "\n"
+	for name, text := range map[string]string{
+		"x_clat_hist.1.log": "300, 0, 4096, 5" + bins + "300, 1, 4096, 4" + bins,
+		"fio.json":          `{"fio version":"fio-3.33","jobs":[` + job("a", "11") + `,` + job("b", "20") + `]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warnings, c := warned(t, dir)
+	a := c.sum.Account
+	if a.Logged != 9 || a.Counted != 31 || !a.CountedKnown || a.Missing != 22 || a.Excess != 0 || a.Placed != 9 {
+		t.Errorf("%v logged, %v counted, %v missing, %v too many, %v placed", a.Logged, a.Counted, a.Missing, a.Excess, a.Placed)
+	}
+	want := []JobAccount{
+		{Job: "a", Direction: All, Logs: 1, Logged: 9, Counted: 11, Missing: 2},
+		{Job: "b", Direction: All, Counted: 20, Missing: 20},
+	}
+	if !slices.Equal(a.Jobs, want) {
+		t.Errorf("jobs %+v, want %+v", a.Jobs, want)
+	}
+	said := strings.Join(warnings, "\n")
+	for _, w := range []string{"the 2 of 11 I/Os that are in no log", `job "b" has no log here: its 20 I/Os are missing`} {
+		if !strings.Contains(said, w) {
+			t.Errorf("warned %q, want %q", said, w)
+		}
 	}
 }

@@ -368,6 +368,12 @@ func (r *rounds) withoutLogs(a *Account) error {
 		if slices.ContainsFunc(r.logs, func(l *logState) bool { return l.Meta == n.Meta && l.disowned }) {
 			continue
 		}
+		if mixed := n.Entry.Mixed.Kind[kind].N; mixed > 0 {
+			a.Counted += mixed
+			a.Missing += float64(mixed)
+			a.Jobs = append(a.Jobs, JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host, Direction: All,
+				Counted: mixed, Missing: float64(mixed)})
+		}
 		for d := range n.Entry.Dirs {
 			totals := &n.Entry.Dirs[d].Kind[kind]
 			if totals.N == 0 {
@@ -453,6 +459,7 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 		if job[0].Logs > 1 {
 			continue
 		}
+		a.Counted += l.Entry.Mixed.Kind[l.cfg.Settings.Kind].N
 		for d := range l.Entry.Dirs {
 			t := &l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]
 			a.Counted += t.N
@@ -473,10 +480,20 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 		}
 	}
 	for _, e := range order {
+		kind := logs[0].cfg.Settings.Kind
+		if n := e.Mixed.Kind[kind].N; n > 0 { // mixedTotals warns
+			j := JobAccount{Job: e.JobName, Host: e.Host, Direction: All, Logs: jobs[e][0].Logs, Counted: n}
+			for d := range jobs[e] {
+				j.Logged += jobs[e][d].Logged
+			}
+			j.Missing = float64(n) - j.Logged
+			a.Missing += max(j.Missing, 0)
+			a.Excess += max(-j.Missing, 0)
+			a.Jobs = append(a.Jobs, j)
+		}
 		for d := range e.Dirs {
-			j, kind := jobs[e][d], logs[0].cfg.Settings.Kind
-			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, fiolog.Direction(d).String(),
-				e.Dirs[d].Kind[kind].N
+			j := jobs[e][d]
+			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, fiolog.Direction(d).String(), e.Dirs[d].Kind[kind].N
 			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
 				continue // nothing to compare with
 			}

@@ -242,8 +242,9 @@ type Account struct {
 // JobAccount is the account of one direction of an entry of fio's JSON: of a job, or of a
 // group of them.
 type JobAccount struct {
-	Job       string  `json:"job"`
-	Host      string  `json:"host,omitempty"`
+	Job  string `json:"job"`
+	Host string `json:"host,omitempty"`
+	// Direction is All where fio counted all directions together (unified_rw_reporting=mixed).
 	Direction string  `json:"direction"`
 	Logs      int     `json:"logs"`
 	Logged    float64 `json:"ios_logged"`
@@ -278,10 +279,15 @@ type DirectionAccount struct {
 	Logged, Missing, Excess, Restored, NotPlaced float64
 }
 
-// ByDirection adds up accounts of jobs by direction, in the order of the directions.
+// ByDirection adds up accounts of jobs by direction, in the order of the directions; All
+// comes last.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
+	var directions []string
 	for d := range fiolog.Direction(fiolog.Directions) {
-		sum := DirectionAccount{Direction: d.String()}
+		directions = append(directions, d.String())
+	}
+	for _, d := range append(directions, All) {
+		sum := DirectionAccount{Direction: d}
 		any := false
 		for i := range jobs {
 			j := &jobs[i]

@@ -49,8 +49,12 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 		Whole(a.Logged), Whole(a.Restored), Whole(a.Placed), s.Quanta, fio, missing, Whole(a.NotPlaced),
 		Whole(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
+		label := d.Direction + "s"
+		if d.Direction == pipeline.All {
+			label = "directions"
+		}
 		u.Say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
-			d.Direction+"s", Whole(d.Logged), d.Counted, Whole(d.Missing), Whole(d.Excess), Whole(d.Restored),
+			label, Whole(d.Logged), d.Counted, Whole(d.Missing), Whole(d.Excess), Whole(d.Restored),
 			Whole(d.NotPlaced))
 	}
 	if i := a.Interval; i != nil {

@@ -80,7 +80,6 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	if !couldNot && code != 0 {
 		return fmt.Sprintf("inspect: exit %d where percentiles reads", code), nil
 	}
-	n, _ := a.truth.totals()
 	var books account
 	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
 		var doc struct {
@@ -95,7 +94,7 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 		if text := a.uses(doc.Use, doc.NotUsed, doc.Account.Warnings, scratch); text != "" {
 			return "inspect: " + text, nil
 		}
-		if text := books.adds(n["mixed"] > 0); text != "" {
+		if text := books.adds(); text != "" {
 			return "inspect: " + text, nil
 		}
 	}
@@ -138,13 +137,12 @@ func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) st
 	return ""
 }
 
-// adds checks that what came in is what went out and what is named as lost; mixed: fio's totals are of all directions
-// together.
-func (b *account) adds(mixed bool) string {
+// adds checks that what came in is what went out and what is named as lost.
+func (b *account) adds() string {
 	switch {
 	case math.Abs(b.Logged+b.Restored-b.Placed) > 0.5:
 		return fmt.Sprintf("%.0f logged + %.0f restored, but %.0f placed", b.Logged, b.Restored, b.Placed)
-	case !b.Known || mixed:
+	case !b.Known:
 	case math.Abs(b.Logged+b.Missing-b.Excess-b.Counted) > 0.5:
 		return fmt.Sprintf("%.0f logged + %.0f missing - %.0f too many, but %.0f in fio's totals",
 			b.Logged, b.Missing, b.Excess, b.Counted)
@@ -169,6 +167,9 @@ func (a *answer) jobs(b account) string {
 	want, got := map[string]int64{}, map[string]float64{}
 	for _, e := range a.truth.Entries {
 		for d, n := range e.N {
+			if d == "mixed" {
+				d = "all"
+			}
 			want[e.Job+", "+d] += n
 		}
 	}

@@ -195,7 +195,7 @@ func TestBooks(t *testing.T) {
 		{"a silent loss", account{Logged: 90, Counted: 100, Known: true, Missing: 10, Placed: 90}, true},
 		{"not missed", account{Logged: 90, Counted: 100, Known: true, Placed: 90}, true},
 	} {
-		if text := c.books.adds(false); (text != "") != c.bad {
+		if text := c.books.adds(); (text != "") != c.bad {
 			t.Errorf("%s: %q", c.name, text)
 		}
 	}
