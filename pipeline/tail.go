@@ -95,8 +95,15 @@ func (l *logState) early() int64 {
 }
 
 // slack is how much longer than to its last I/O a direction of an intact log may have run,
-// in ns: it thought, and as jobs take some milliseconds to end, a twentieth of a window.
-func (l *logState) slack(h int64) int64 { return l.think() + max(h/20, 10*msec) }
+// in ns: it thought, and as jobs take some milliseconds to end, a twentieth of a window; or a
+// pause as long as others of the job.
+func (l *logState) slack(h int64) int64 {
+	late := int64(0)
+	for d := range l.dirs {
+		late = max(late, l.dirs[d].win.pause)
+	}
+	return l.think() + max(h/20, 10*msec, min(late, h))
+}
 
 // pause is how long at most, in ns, a direction of an intact log was without a completion at
 // its start or at its end, going by what is known of its other pauses: its thinktime, the

@@ -193,7 +193,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 var (
 	sumTold = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
 		`log_hist_msec|very run|servers|clat_percentiles|disable|overwrit|no I/O`)
-	timeTold = regexp.MustCompile(`start|clock|time zero|one after the other`)
+	timeTold = regexp.MustCompile(`start|clock|time zero|one after the other|began after`)
 )
 
 func copyFile(from, to string) error {
