@@ -590,7 +590,7 @@ func (m *matcher) incomplete(s *set) {
 				for d := range c.Dirs {
 					c.Dirs[d].Kind = [fiolog.Kinds]fiojson.Totals{}
 				}
-				c.Mixed.Kind = [Kinds]Totals{}
+				c.Mixed.Kind = [fiolog.Kinds]fiojson.Totals{}
 				without[e] = &c
 			}
 			l.Entry = without[e]
