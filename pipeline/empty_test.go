@@ -33,14 +33,17 @@ func TestEmptyLogs(t *testing.T) {
 		{"no clat", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)}, "of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},
 		{"ended within the ramp", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","ramp_time":"1s"`,
 			`"read":{"total_ios":7,"runtime":900}`)}, "", 0},
-		{"no I/O", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":0}`)},
+		{"no I/O", map[string]string{"x_clat_hist.1.log": "",
+			"fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":0}`)},
 			`nothing of job "x" is in the result: by fio's JSON it did no I/O`, 0},
 		{"failed at its first I/O", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300"`, `"error":28,"write":{"total_ios":1,"runtime":0}`)},
 			`fio ended it with error 28 (no space left on device) before an I/O completed`, 0},
 		{"one of two failed", map[string]string{"x_clat_hist.1.log": record, "x_clat_hist.2.log": "",
-			"fio.json": strings.Replace(json(`,"log_hist_msec":"300"`, `"read":{"total_ios":5,"runtime":400,"clat_ns":{"N":5,"bins":{"0":5}}}`),
-				`]}`, `,{"jobname":"y","job options":{"write_hist_log":"x","log_hist_msec":"300"},"error":5,"read":{"total_ios":1}}]}`, 1)},
+			"fio.json": strings.Replace(json(`,"log_hist_msec":"300"`,
+				`"read":{"total_ios":5,"runtime":400,"clat_ns":{"N":5,"bins":{"0":5}}}`),
+				`]}`, `,{"jobname":"y","job options":{"write_hist_log":"x","log_hist_msec":"300"},"error":5,`+
+					`"read":{"total_ios":1}}]}`, 1)},
 			`nothing of job "y" is in the result: fio ended it with error 5`, 5},
 		{"failed, and no latency is measured", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300","gtod_reduce":"1"`, `"error":28,"write":{"total_ios":1}`)},
@@ -99,7 +102,8 @@ func TestMixedAccount(t *testing.T) {
 	warnings, c := warned(t, dir)
 	a := c.sum.Account
 	if a.Logged != 9 || a.Counted != 31 || !a.CountedKnown || a.Missing != 22 || a.Excess != 0 || a.Placed != 9 {
-		t.Errorf("%v logged, %v counted, %v missing, %v too many, %v placed", a.Logged, a.Counted, a.Missing, a.Excess, a.Placed)
+		t.Errorf("%v logged, %v counted, %v missing, %v too many, %v placed",
+			a.Logged, a.Counted, a.Missing, a.Excess, a.Placed)
 	}
 	want := []JobAccount{
 		{Job: "a", Direction: All, Logs: 1, Logged: 9, Counted: 11, Missing: 2},
@@ -109,7 +113,9 @@ func TestMixedAccount(t *testing.T) {
 		t.Errorf("jobs %+v, want %+v", a.Jobs, want)
 	}
 	said := strings.Join(warnings, "\n")
-	for _, w := range []string{"the 2 of 11 I/Os that are in no log", `job "b" has no log here: its 20 I/Os are missing`} {
+	for _, w := range []string{
+		"the 2 of 11 I/Os that are in no log", `job "b" has no log here: its 20 I/Os are missing`,
+	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("warned %q, want %q", said, w)
 		}

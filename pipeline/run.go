@@ -493,7 +493,8 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 		}
 		for d := range e.Dirs {
 			j := jobs[e][d]
-			j.Job, j.Host, j.Direction, j.Counted = e.JobName, e.Host, fiolog.Direction(d).String(), e.Dirs[d].Kind[kind].N
+			j.Job, j.Host, j.Direction = e.JobName, e.Host, fiolog.Direction(d).String()
+			j.Counted = e.Dirs[d].Kind[kind].N
 			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
 				continue // nothing to compare with
 			}

@@ -233,18 +233,19 @@ func (t *tail) loss() (why string, logs []*logState) {
 	case len(middle) > 0:
 		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost", middle[0].dirs[t.dir].win.lost)
 	case len(single) > 0:
-		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two or more:"+
-			" its head is lost", single[0].dirs[t.dir].win.line, t.dir)
+		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two"+
+			" or more: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
 	case closed == all:
 		return name(t.members[0], "its next I/O would have written another record: its end is lost")
 	case len(late) > 0 && all == 1:
 		d := &late[0].dirs[t.dir]
-		return name(late[0], "its first window begins %d ms after the job, longer than it pauses elsewhere: its head is lost",
+		return name(late[0], "its first window begins %d ms after the job, longer than it pauses elsewhere:"+
+			" its head is lost",
 			(d.win.b+late[0].shift-late[0].Start)/msec)
 	case len(early) > 0 && all == 1:
 		from, to, _ := t.span(early[0])
-		return name(early[0], "fio went on for %d ms after its last record, longer than it pauses elsewhere: its end is lost",
-			(to-from)/msec)
+		return name(early[0], "fio went on for %d ms after its last record, longer than it pauses elsewhere:"+
+			" its end is lost", (to-from)/msec)
 	case missing <= tails:
 	case len(skipped) > 0:
 		return name(skipped[0], "%d of its lines were skipped", skipped[0].lines)
