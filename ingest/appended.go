@@ -119,7 +119,7 @@ func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 	for d := range e.Dirs {
 		totals := &e.Dirs[d].Kind[kind]
 		bins, err := totals.Counts(s.g)
-		known := err == nil && len(totals.Bins) > 0
+		known := err == nil && totals.Bins.Len() > 0
 		within := func(counts []float64) (bool, float64) {
 			sum, ok := 0.0, true
 			for b, n := range counts {

@@ -253,7 +253,7 @@ func weigh(logs []*logState, d int, entry *fiojson.Entry) (before, after bool, g
 	ok bool) {
 	totals := &entry.Dirs[d].Kind[fiolog.Clat]
 	bins, err := totals.Counts(logs[0].g)
-	counted := err == nil && len(totals.Bins) > 0
+	counted := err == nil && totals.Bins.Len() > 0
 	garbage = map[*logState][]uint16{}
 	var raw, repaired fiohist.Hist
 	for _, l := range logs {

@@ -85,11 +85,13 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 			half.n[i] = math.Floor(half.n[i] / 2)
 		}
 		sum = addCounts(&sum, &half)
+		var all []fiojson.Bin
 		for i, b := range sum.index {
 			tot.N += uint64(sum.n[i])
-			if bins {
-				tot.Bins = append(tot.Bins, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
-			}
+			all = append(all, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
+		}
+		if bins {
+			tot.Bins = fiojson.NewBins(all)
 		}
 	}
 	l.scan = s

@@ -168,12 +168,12 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) {
 	}
 	for k := range t.Kind {
 		kind := &t.Kind[k]
-		if kind.N == 0 && kind.Min == 0 && kind.Max == 0 && kind.Mean == 0 && len(kind.Bins) == 0 {
+		if kind.N == 0 && kind.Min == 0 && kind.Max == 0 && kind.Mean == 0 && kind.Bins.Len() == 0 {
 			continue
 		}
 		g.add("job.latency").string(direction, fiolog.Kind(k).String()).count(kind.N).number(kind.Min,
 			kind.Max).float(kind.Mean)
-		for _, b := range kind.Bins {
+		for b := range kind.Bins.All() {
 			g.add("job.bin").number(b.NS).count(b.Count)
 		}
 	}

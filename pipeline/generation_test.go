@@ -42,7 +42,7 @@ func TestGenerationText(t *testing.T) {
 	}
 	e.Dirs[fiolog.Write].TotalIOs, e.Dirs[fiolog.Write].RuntimeMS = 12, 3
 	e.Dirs[fiolog.Write].Kind[fiolog.Clat] = fiojson.Totals{
-		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: []fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}},
+		N: 12, Min: 1, Max: 99, Mean: 1.5, Bins: fiojson.NewBins([]fiojson.Bin{{NS: 1, Count: 11}, {NS: 99, Count: 1}}),
 	}
 	m.Entries = []fiojson.Entry{e}
 	const want = `fiolat generation 4 logs
@@ -121,6 +121,13 @@ func eachField(t *testing.T, v reflect.Value, path string, changed func(path str
 		v.Set(x)
 		changed(path)
 		v.Set(old)
+	}
+	if bins, ok := v.Addr().Interface().(*fiojson.Bins); ok {
+		set(reflect.ValueOf(fiojson.NewBins([]fiojson.Bin{{NS: 1, Count: 1}})))
+		if bins.Len() > 0 {
+			t.Errorf("%s was not set back", path)
+		}
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:

@@ -287,7 +287,7 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
 	for d := range now {
 		t := &e.Dirs[d].Kind[run.Kind]
-		if t.N > 0 && len(t.Bins) == 0 {
+		if t.N > 0 && t.Bins.Len() == 0 {
 			hint := "run fio with --output-format=json+"
 			if run.Kind != fiolog.Clat {
 				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)

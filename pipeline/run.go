@@ -383,7 +383,7 @@ func (r *rounds) withoutLogs(a *Account) error {
 				Counted: totals.N, Missing: float64(totals.N)}
 			a.Counted += totals.N
 			a.Missing += job.Missing
-			if len(totals.Bins) > 0 && r.cfg.Settings.Restore {
+			if totals.Bins.Len() > 0 && r.cfg.Settings.Restore {
 				bins, err := totals.Counts(r.Run.Geometry)
 				if err != nil {
 					return &errs.ParseError{File: n.Meta.Path, Msg: err.Error(),

@@ -395,7 +395,7 @@ func tails(logs []*logState) (all []*tail, _ error) {
 		}
 		for d := range l.dirs {
 			totals := &l.Entry.Dirs[d].Kind[fiolog.Clat]
-			if len(totals.Bins) == 0 {
+			if totals.Bins.Len() == 0 {
 				continue
 			}
 			k := key{l.Entry, d}

@@ -89,14 +89,8 @@ type Totals struct {
 	N        uint64
 	Min, Max int64   // ns
 	Mean     float64 // ns
-	// Bins is the histogram of json+, ascending; nil with plain json.
-	Bins []Bin
-}
-
-// Bin is a bucket of json+: NS is the middle of the bucket (or its only value).
-type Bin struct {
-	NS    int64
-	Count uint64
+	// Bins is the histogram of json+, empty with plain json.
+	Bins Bins
 }
 
 // Option is the value of an option of entry e, from its own or from [global].
@@ -175,10 +169,10 @@ func (m *Document) contradictions() {
 			for k := range e.Dirs[d].Kind {
 				t := &e.Dirs[d].Kind[k]
 				var sum uint64
-				for _, b := range t.Bins {
+				for b := range t.Bins.All() {
 					sum += b.Count
 				}
-				if len(t.Bins) == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
+				if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
 					continue
 				}
 				m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %v %v: its bins hold %d I/Os, but its N is %d; "+
@@ -577,17 +571,15 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	if len(bins) > mostBins {
 		return t, s.tooManyBins()
 	}
-	if err = s.hold(len(bins) * 16); err != nil {
+	if !fio3 {
+		bins = microseconds(bins, t.Max, indexed)
+	}
+	t.Bins = NewBins(bins)
+	if err = s.hold(len(t.Bins.packed)); err != nil {
 		return t, err
 	}
-	if len(bins) > 0 {
-		t.Bins = append(make([]Bin, 0, len(bins)), bins...)
-	}
-	if !fio3 {
-		microseconds(&t, indexed)
-	}
 	if !known {
-		for _, b := range t.Bins {
+		for _, b := range bins {
 			t.N += b.Count
 		}
 		if t.N > fiolog.MaxCount {
@@ -632,18 +624,18 @@ func ascending(bins []Bin) []Bin {
 // the bucket's middle in microseconds, as fio 3 does in ns. Without the constants
 // an index is one that fits: below 1216, and the highest bucket holds the maximum.
 // Below 128 both are the same.
-func microseconds(t *Totals, indexed bool) {
-	if len(t.Bins) == 0 {
-		return
+func microseconds(bins []Bin, longest int64, indexed bool) []Bin {
+	if len(bins) == 0 {
+		return nil
 	}
 	g := fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
-	top := t.Bins[len(t.Bins)-1].NS
+	top := bins[len(bins)-1].NS
 	if !indexed {
-		asMiddle := top <= math.MaxInt64/1000 && g.Index(top*1000) == g.Index(t.Max)
-		indexed = top <= int64(g.Last()) && (!asMiddle || int(top) == g.Index(t.Max))
+		asMiddle := top <= math.MaxInt64/1000 && g.Index(top*1000) == g.Index(longest)
+		indexed = top <= int64(g.Last()) && (!asMiddle || int(top) == g.Index(longest))
 	}
-	out := t.Bins[:0]
-	for _, b := range t.Bins {
+	out := bins[:0]
+	for _, b := range bins {
 		i := int64(g.Last()) // all that is longer
 		if indexed {
 			i = min(i, b.NS)
@@ -652,7 +644,7 @@ func microseconds(t *Totals, indexed bool) {
 		}
 		out = append(out, Bin{int64(g.Middle(int(i))), b.Count})
 	}
-	t.Bins = ascending(out)
+	return ascending(out)
 }
 
 // Counts are the bins on the grid g. A bin's key is the middle of its bucket (of a
@@ -663,7 +655,7 @@ func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
 		return nil, fmt.Errorf("no histogram has %d groups of buckets", g.Groups)
 	}
 	out := make([]uint64, g.Columns())
-	for _, b := range t.Bins {
+	for b := range t.Bins.All() {
 		i := g.Index(b.NS)
 		if out[i]+b.Count < out[i] {
 			return nil, fmt.Errorf("the counts of bucket %d overflow", i)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,10 +121,12 @@ func sound(t *testing.T, m *Document) {
 					t.Fatalf("%+v", k)
 				}
 				var sum uint64
-				for i, b := range k.Bins {
-					if b.NS < 0 || b.Count == 0 || b.Count > fiolog.MaxCount || i > 0 && b.NS <= k.Bins[i-1].NS {
-						t.Fatalf("%+v", k.Bins)
+				last := int64(-1)
+				for b := range k.Bins.All() {
+					if b.NS <= last || b.Count == 0 || b.Count > fiolog.MaxCount {
+						t.Fatalf("%+v", slices.Collect(k.Bins.All()))
 					}
+					last = b.NS
 					sum += b.Count
 				}
 				for _, g := range []fiohist.Geometry{fio3, fio3.Coarsen(6), {Groups: fiohist.GroupsV2, Unit: 1000}} {
@@ -184,14 +187,12 @@ func rendered(m *Document) string {
 			for k, total := range dir.Kind {
 				fmt.Fprintf(&b, `, "%v_ns": {"min": %d, "max": %d, "mean": %v, "N": %d`, fiolog.Kind(k), total.Min,
 					total.Max, total.Mean, total.N)
-				for i, bin := range total.Bins {
-					sep := `, `
-					if i == 0 {
-						sep = `, "bins": {`
-					}
+				sep := `, "bins": {`
+				for bin := range total.Bins.All() {
 					fmt.Fprintf(&b, `%s"%d": %d`, sep, bin.NS, bin.Count)
+					sep = `, `
 				}
-				if total.Bins != nil {
+				if total.Bins.Len() > 0 {
 					b.WriteString("}")
 				}
 				b.WriteString("}")

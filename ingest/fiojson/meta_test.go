@@ -102,7 +102,7 @@ func TestParseMetaText(t *testing.T) {
 	if e := want.Entries[0]; e.JobName != "a" || e.LongestMS != 2000 || e.RuntimeMS != 6000 ||
 		e.Dirs[fiolog.Read].TotalIOs != 4 ||
 		!reflect.DeepEqual(e.Dirs[fiolog.Read].Kind[fiolog.Clat], Totals{N: 3, Min: 100, Max: 900, Mean: 500.5,
-			Bins: []Bin{{129, 1}, {502, 2}}}) {
+			Bins: NewBins([]Bin{{129, 1}, {502, 2}})}) {
 		t.Fatalf("%+v", e)
 	}
 	cut := minimal[:len(minimal)-40]
@@ -159,7 +159,7 @@ func TestParseMetaOld(t *testing.T) {
 			m := parseMeta(t, doc(bins))
 			d := m.Entries[0].Dirs[fiolog.Read]
 			if got := (Totals{N: 6, Min: 5000, Max: 700000, Mean: 100250,
-				Bins: want}); !reflect.DeepEqual(d.Kind[fiolog.Clat], got) {
+				Bins: NewBins(want)}); !reflect.DeepEqual(d.Kind[fiolog.Clat], got) {
 				t.Errorf("%+v", d.Kind[fiolog.Clat])
 			}
 			if m.TimestampMS != 1450000000000 || Major(m.Version) != 2 || d.Kind[fiolog.Slat].N != 0 {
@@ -284,8 +284,9 @@ func TestParseMetaNumbers(t *testing.T) {
 		"an absurd N":      {`"min": 1, "max": 2, "N": 18446744073709551613`, Totals{}, true},
 		"an absurd bin":    {`"min": 1, "max": 2, "N": 2, "bins": {"1": 18446744073709551613}`, Totals{}, true},
 		"a number too big": {`"min": 1, "max": 99999999999999999999999, "N": 1e3`, Totals{N: 1000, Min: 1, Max: math.MaxInt64}, false},
-		"bins in disorder": {`"min": 1, "max": 9, "N": 6, "bins": {"9": 1, "1": 2, "9": 3, "x": 1, "-4": 1, "2": 0}`, Totals{N: 6, Min: 1, Max: 9, Bins: []Bin{{1, 2}, {9, 4}}}, false},
-		"a list of bins":   {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
+		"bins in disorder": {`"min": 1, "max": 9, "N": 6, "bins": {"9": 1, "1": 2, "9": 3, "x": 1, "-4": 1, "2": 0}`,
+			Totals{N: 6, Min: 1, Max: 9, Bins: NewBins([]Bin{{1, 2}, {9, 4}})}, false},
+		"a list of bins": {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := parseMeta(t, `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 1e99, "elapsed": -1, "job_start": nan, "job options": null, "write": {"runtime": -5, "clat_ns": {`+c.clat+`}}}]}`)
@@ -412,9 +413,9 @@ func TestParseMetaManyBins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins, []Bin{{1004, 100_000}, {2008, 200_000},
-		{5000, 3}}; !slices.Equal(got, want) || cap(got) != len(got) {
-		t.Errorf("%v, room for %d, want %v", got, cap(got), want)
+	got := slices.Collect(m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins.All())
+	if want := []Bin{{1004, 100_000}, {2008, 200_000}, {5000, 3}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -469,9 +470,13 @@ func TestIsMeta(t *testing.T) {
 
 // TestCounts: the middle of every bucket lies in it, on finer and coarser grids.
 func TestCounts(t *testing.T) {
-	var bins Totals
+	var all []Bin
 	for i := range fio3.Columns() {
-		bins.Bins = append(bins.Bins, Bin{int64(fio3.Middle(i)), uint64(i + 1)})
+		all = append(all, Bin{int64(fio3.Middle(i)), uint64(i + 1)})
+	}
+	bins := Totals{Bins: NewBins(all)}
+	if got := slices.Collect(bins.Bins.All()); !slices.Equal(got, all) || bins.Bins.Len() != len(all) {
+		t.Errorf("packed and unpacked: %v", got)
 	}
 	for c := 0; c <= fiohist.MaxCoarseness; c++ {
 		g := fio3.Coarsen(c)
@@ -489,7 +494,8 @@ func TestCounts(t *testing.T) {
 			}
 		}
 	}
-	far := Totals{Bins: []Bin{{0, 1}, {63, 1}, {64, 1}, {127, 1}, {129, 1}, {17179869184, 1}, {math.MaxInt64, 1}}}
+	far := Totals{Bins: NewBins([]Bin{{0, 1}, {63, 1}, {64, 1}, {127, 1}, {129, 1}, {17179869184, 1}, {math.MaxInt64,
+		1}})}
 	counts, err := far.Counts(fio3)
 	if err != nil || counts[0] != 1 || counts[63] != 1 || counts[64] != 1 || counts[127] != 1 || counts[128] != 1 || counts[fio3.Last()] != 2 {
 		t.Error("edges", err)
@@ -497,7 +503,7 @@ func TestCounts(t *testing.T) {
 	if _, err := far.Counts(fiohist.Geometry{}); err == nil {
 		t.Error("no geometry was taken for one")
 	}
-	if _, err := (Totals{Bins: []Bin{{1, math.MaxUint64}, {1, 1}}}).Counts(fio3); err == nil {
+	if _, err := (Totals{Bins: NewBins([]Bin{{1, math.MaxUint64}, {1, 1}})}).Counts(fio3); err == nil {
 		t.Error("an overflow went unseen")
 	}
 }

@@ -90,12 +90,13 @@ func falls(before, t *Totals) bool {
 	if t.N < before.N {
 		return true
 	}
-	i := 0
-	for _, b := range before.Bins {
-		for i < len(t.Bins) && t.Bins[i].NS < b.NS {
-			i++
+	later := t.Bins.reader()
+	now, ok := later.next()
+	for b := range before.Bins.All() {
+		for ok && now.NS < b.NS {
+			now, ok = later.next()
 		}
-		if i == len(t.Bins) || t.Bins[i].NS != b.NS || t.Bins[i].Count < b.Count {
+		if !ok || now.NS != b.NS || now.Count < b.Count {
 			return true
 		}
 	}

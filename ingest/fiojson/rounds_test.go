@@ -41,7 +41,7 @@ func TestRoundsOfTwins(t *testing.T) {
 	t.Parallel()
 	entry := func(ms int64, n uint64) Entry {
 		e := Entry{JobName: "a", Host: "h", LongestMS: ms}
-		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = Totals{N: n, Bins: []Bin{{100, n}}}
+		e.Dirs[fiolog.Read].Kind[fiolog.Clat] = Totals{N: n, Bins: NewBins([]Bin{{100, n}})}
 		return e
 	}
 	for _, tc := range []struct {

@@ -261,7 +261,7 @@ func kindsOf(m *fiojson.Document) (out []kindTotals) {
 				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: fiolog.Direction(d).String(), Kind: k.String(),
 					IOs: t.N, Min: t.Min, Mean: t.Mean, Max: t.Max}
 				g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-				if counts, err := t.Counts(g); err == nil && len(t.Bins) > 0 {
+				if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
 					var h fiohist.Hist
 					for b, n := range counts {
 						h.Add(b, float64(n))
