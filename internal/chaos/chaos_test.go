@@ -615,11 +615,14 @@ func (tab *table) write(t *testing.T, page string) {
 			}
 		}
 	}
-	lines := tab.head
+	lines := ""
 	for _, name := range order {
 		if row := cmp.Or(tab.rows[name], kept[name]); row != "" {
 			lines += row + "\n"
 		}
+	}
+	if lines != "" {
+		lines = tab.head + lines
 	}
 	if err := os.WriteFile(page, []byte(before+begin+lines+end+after), 0o644); err != nil {
 		t.Fatal(err)
