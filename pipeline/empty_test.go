@@ -48,6 +48,16 @@ func TestEmptyLogs(t *testing.T) {
 		{"failed, and no latency is measured", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300","gtod_reduce":"1"`, `"error":28,"write":{"total_ios":1}`)},
 			"as the job set gtod_reduce", 0},
+		{"JSON without bins", map[string]string{"x_clat_hist.1.log": record,
+			"fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)},
+			"of the 7 reads that fio counted 2 are in no log, and missing: fio's JSON has no bins", 5},
+		{"a count beyond 2^53", map[string]string{
+			"x_clat_hist.1.log": "300, 0, 4096, 9007199254740994" + strings.Repeat(", 0", 1855) + "\n"},
+			"bucket 0 holds 9007199254740994 I/Os: memory that is no count", 0},
+		{"totals that contradict their bins", map[string]string{"x_clat_hist.1.log": record,
+			"fio.json": json(`,"log_hist_msec":"300"`,
+				`"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7,"bins":{"0":5,"9":90}}}`)},
+			"its bins hold 95 I/Os, but its N is 7", 5},
 		{"directions mixed", map[string]string{"x_clat_hist.1.log": record, "fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`, `"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot be given to one", 5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -118,6 +128,18 @@ func TestMixedAccount(t *testing.T) {
 	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("warned %q, want %q", said, w)
+		}
+	}
+}
+
+// TestCovers: a rate is told only of a millisecond or more.
+func TestCovers(t *testing.T) {
+	t.Parallel()
+	for ns, want := range map[int64]float64{1: 0, msec - 1: 0, msec: 1000, 1000 * msec: 1} {
+		r := Row{}
+		r.Stats.Samples = 1
+		if r.covers(ns); r.IOPSKnown != (want > 0) || r.IOPS != want {
+			t.Errorf("1 I/O in %d ns: %v IOPS, known: %v; want %v", ns, r.IOPS, r.IOPSKnown, want)
 		}
 	}
 }
