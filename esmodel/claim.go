@@ -153,38 +153,20 @@ func (k *claim) act(ctx context.Context, head []byte, v runVersion, doc []byte, 
 		body = append(append(body, doc...), '\n')
 	}
 	op := "claim run " + k.what.Run
-	query := bulkPath + ",items.*._seq_no,items.*._primary_term"
-	if refresh {
-		query += "&refresh=true"
-	}
-	data, err := k.c.perform(ctx, Request{Op: op, Method: http.MethodPost, Path: query}, bytes.NewReader(body), "application/x-ndjson", "", replyLimit(1))
-	if err != nil {
+	r := bulkRequest{op: op, body: bytes.NewReader(body), refresh: refresh, versions: true}
+	items, err := k.c.bulk(ctx, r, 1, func(int) []byte { return []byte(k.id) }, nil)
+	switch {
+	case err != nil:
 		return 0, 0, err
-	}
-	items, err := k.c.parseReply(data, nil)
-	if err == nil && len(items) != 1 {
-		err = fmt.Errorf("the reply is about %d documents, 1 was sent", len(items))
-	}
-	if err == nil && string(items[0].id) != k.id {
-		err = fmt.Errorf("the reply is about document %q where %q was sent", k.c.secrets.Hide(string(items[0].id)), k.id)
-	}
-	if err != nil {
-		return 0, 0, &temporaryError{err: err}
-	}
-	switch r := &items[0]; {
-	case r.status >= 200 && r.status < 300 && r.seq >= 0 && r.term > 0:
-		return r.seq, r.term, nil
-	case r.status >= 200 && r.status < 300:
+	case items == nil:
 		return 0, 0, &temporaryError{err: errors.New("the reply does not say which version was stored")}
-	case r.status == http.StatusConflict, doc == nil && r.status == http.StatusNotFound:
+	case items[0].status == http.StatusConflict, doc == nil && items[0].status == http.StatusNotFound:
 		return 0, 0, errConflict
-	case transient(r.status) || blocked(r.status, r.cause.Type):
-		return 0, 0, &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
-	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return 0, 0, forbidden(op, r.status, r.cause.text())
-	default:
-		return 0, 0, &RefusedError{Op: op, Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
 	}
+	if err = items[0].err(op); err == nil && (items[0].seq < 0 || items[0].term < 1) {
+		err = &temporaryError{err: errors.New("the reply does not say which version was stored")}
+	}
+	return items[0].seq, items[0].term, err
 }
 
 // take claims the run, trying again for MaxWait what may pass, and begins to renew the

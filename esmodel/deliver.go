@@ -359,11 +359,8 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	w.mu.Lock()
 	w.report.Requests++
 	w.mu.Unlock()
-	path := bulkPath
-	if w.cfg.Refresh {
-		path += "&refresh=true"
-	}
-	reply, err := w.c.perform(ctx, Request{Op: "send documents", Method: http.MethodPost, Path: path}, body, "application/x-ndjson", encoding, replyLimit(len(todo)))
+	r := bulkRequest{op: "send documents", body: body, encoding: encoding, refresh: w.cfg.Refresh}
+	items, err := w.c.bulk(ctx, r, len(todo), func(i int) []byte { return b.idOf(todo[i]) }, s.items[:0])
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
 		if len(todo) > 1 {
@@ -373,43 +370,31 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		return todo[:0], nil
 	}
 	if err != nil {
+		// What became of the documents may not be known; ids make sending them again safe.
 		return todo, err
 	}
-	if allStored(reply, b, todo) {
+	if items == nil {
 		for _, i := range todo {
 			w.acknowledge(b.items[i].index)
 		}
 		return todo[:0], nil
 	}
-	s.items, err = w.c.parseReply(reply, s.items[:0])
-	if err == nil && len(s.items) != len(todo) {
-		err = fmt.Errorf("the reply is about %d documents, %d were sent", len(s.items), len(todo))
-	}
-	for n := 0; err == nil && n < len(todo); n++ {
-		if !bytes.Equal(s.items[n].id, b.idOf(todo[n])) {
-			err = fmt.Errorf("the reply is about document %q where %q was sent", w.c.secrets.Hide(string(s.items[n].id)), b.idOf(todo[n]))
-		}
-	}
-	if err != nil {
-		// What became of the documents is not known; ids make sending them again safe.
-		return todo, &temporaryError{err: err}
-	}
+	s.items = items
 	left := todo[:0]
 	var again, fatal error
 	for n, i := range todo {
-		r := &s.items[n]
+		err := items[n].err("send documents to " + w.indexOf(b, i))
 		switch {
-		case r.status >= 200 && r.status < 300:
+		case err == nil:
 			w.acknowledge(b.items[i].index)
-		case transient(r.status) || blocked(r.status, r.cause.Type):
+		case errors.As(err, &refused):
+			w.refuse(b, i, refused)
+		case errors.As(err, new(*temporaryError)):
 			left = append(left, i)
-			again = &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
-		case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-			left = append(left, i)
-			fatal = forbidden("send documents to "+w.indexOf(b, i), r.status, r.cause.text())
+			again = err
 		default:
-			e := &RefusedError{Op: "store document", Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
-			w.refuse(b, i, e)
+			left = append(left, i)
+			fatal = err
 		}
 	}
 	if fatal != nil {

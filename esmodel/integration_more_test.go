@@ -24,13 +24,13 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(stored(t, c, prefix))
-		var first hit
+		var first Hit
 		deleted := map[string]int64{}
 		g := generation{run.ID, "", "clat", "another"}
 		err := c.scan(t.Context(), scanRequest{
 			op: "test", indices: patterns(prefix), query: g.query(false), size: 7,
 			fields: map[string]any{"_source": false, "seq_no_primary_term": true},
-		}, func(page []hit) error {
+		}, func(page []Hit) error {
 			if first.ID == "" {
 				first = page[0]
 				body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"run\":{\"id\":\"r/1\",\"generation\":\"another\"}}\n", first.Index, first.ID)
@@ -38,7 +38,7 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 					return err
 				}
 			}
-			return c.deleteHits(t.Context(), "delete", page, free, deleted)
+			return c.deleteHits(t.Context(), "delete", page, false, free, deleted)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func stored(t *testing.T, c *Client, prefix string) map[string]json.RawMessage {
 	t.Helper()
 	var reply struct {
 		Hits struct {
-			Hits []hit `json:"hits"`
+			Hits []Hit `json:"hits"`
 		} `json:"hits"`
 	}
 	if err := c.Call(t.Context(), Request{Op: "read all", Method: "POST", Path: "/" + prefix + "-*/_search?size=10000"}, &reply); err != nil {

@@ -256,7 +256,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 	more := map[runKey]bool{}
 	query := termQuery("run.id", d.run)
 	err := d.c.scan(ctx, scanRequest{op: "find the run", indices: Index(d.prefix, KindRun, 0), query: query,
-		fields: map[string]any{"_source": []string{"run", "fio.kind"}}}, func(page []hit) error {
+		fields: map[string]any{"_source": []string{"run", "fio.kind"}}}, func(page []Hit) error {
 		for _, h := range page {
 			m, err := meaningOf(h.Source)
 			if err != nil {

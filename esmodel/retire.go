@@ -237,20 +237,11 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 	if !errors.As(err, &no) || no.Status != http.StatusForbidden {
 		return err
 	}
-	var body bytes.Buffer
+	var nothing []Hit
 	for _, index := range touched {
-		body.WriteString(`{"delete":{"_index":`)
-		body.Write(appendString(nil, index))
-		body.WriteString(`,"_id":"fiolat-refresh"}}` + "\n")
+		nothing = append(nothing, Hit{Index: index, ID: "fiolat-refresh"})
 	}
-	if body.Len() == 0 {
-		return nil
-	}
-	return c.Call(
-		ctx,
-		Request{Op: "refresh indices", Method: http.MethodPost, Path: bulkPath + "&refresh=true", Body: body.Bytes()},
-		&deletedNone{n: len(touched)},
-	)
+	return c.deleteHits(ctx, "refresh indices", nothing, true, func(context.Context) error { return nil }, map[string]int64{})
 }
 
 // refreshed is the reply to a refresh. It counts replicas that have no node as well.
@@ -261,29 +252,6 @@ func (r *refreshed) whole() error {
 		r.Shards.Successful = r.Shards.Total - r.Shards.Failed
 	}
 	return r.shards.whole()
-}
-
-// deletedNone is the reply to n deletions of what is not there.
-type deletedNone struct {
-	n     int
-	Items []struct {
-		Delete replyAction `json:"delete"`
-	} `json:"items"`
-}
-
-func (r *deletedNone) whole() error {
-	said := r.Items
-	r.Items = nil
-	if len(said) != r.n {
-		return fmt.Errorf("the reply is about %d documents, %d were sent", len(said), r.n)
-	}
-	for _, it := range said {
-		if s := it.Delete.Status; s != http.StatusNotFound && s/100 != 2 {
-			why := readCause(it.Delete.Error)
-			return fmt.Errorf("%d %s: %s", s, why.Type, why.text())
-		}
-	}
-	return nil
 }
 
 // retire deletes the documents of the run's other generations, and counts them by index.
@@ -321,8 +289,8 @@ func (c *Client) deleteFound(
 	return c.scan(ctx, scanRequest{
 		op: op, indices: indices, query: query,
 		fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
-	}, func(page []hit) (err error) {
-		page = slices.DeleteFunc(page, func(h hit) bool {
+	}, func(page []Hit) (err error) {
+		page = slices.DeleteFunc(page, func(h Hit) bool {
 			m, e := meaningOf(h.Source)
 			if e != nil && err == nil {
 				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
@@ -332,7 +300,7 @@ func (c *Client) deleteFound(
 		if err != nil {
 			return err
 		}
-		return c.deleteHits(ctx, op, page, hold, deleted)
+		return c.deleteHits(ctx, op, page, false, hold, deleted)
 	})
 }
 
@@ -340,7 +308,10 @@ func (c *Client) deleteFound(
 // may show one that has been overwritten since, by this generation or by another
 // ingest at work. Sequence number and term say which version is meant; a conflict
 // means that somebody has overwritten or deleted it, and nothing is to be done.
-func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold holder, deleted map[string]int64) error {
+//
+// A hit without a term is deleted in any version. With refresh, what was written before is
+// visible to searches when deleteHits returns.
+func (c *Client) deleteHits(ctx context.Context, op string, todo []Hit, refresh bool, hold holder, deleted map[string]int64) error {
 	p := c.pace(op, c.maxWait)
 	for len(todo) > 0 {
 		var body []byte
@@ -349,64 +320,39 @@ func (c *Client) deleteHits(ctx context.Context, op string, todo []hit, hold hol
 			body = appendString(body, h.Index)
 			body = append(body, `,"_id":`...)
 			body = appendString(body, h.ID)
-			body = append(body, `,"if_seq_no":`...)
-			body = strconv.AppendInt(body, h.SeqNo, 10)
-			body = append(body, `,"if_primary_term":`...)
-			body = strconv.AppendInt(body, h.Term, 10)
+			if h.Term > 0 {
+				body = append(body, `,"if_seq_no":`...)
+				body = strconv.AppendInt(body, h.SeqNo, 10)
+				body = append(body, `,"if_primary_term":`...)
+				body = strconv.AppendInt(body, h.Term, 10)
+			}
 			body = append(body, "}}\n"...)
 		}
-		var data []byte
+		var items []replyItem
 		err := hold(ctx)
 		if err == nil {
-			data, err = c.perform(
-				ctx,
-				Request{Op: op, Method: http.MethodPost, Path: bulkPath},
-				bytes.NewReader(body),
-				"application/x-ndjson",
-				"",
-				replyLimit(len(todo)),
-			)
+			r := bulkRequest{op: op, body: bytes.NewReader(body), refresh: refresh}
+			items, err = c.bulk(ctx, r, len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)
 		}
-		var items []replyItem
-		if err == nil {
-			if items, err = c.parseReply(data, nil); err == nil && len(items) != len(todo) {
-				err = fmt.Errorf("the reply is about %d documents, %d were sent", len(items), len(todo))
-			}
-			for i := 0; err == nil && i < len(todo); i++ {
-				if string(items[i].id) != todo[i].ID {
-					err = fmt.Errorf(
-						"the reply is about document %q where %q was sent",
-						c.secrets.Hide(string(items[i].id)),
-						todo[i].ID,
-					)
-				}
-			}
-			if err != nil {
-				err = &temporaryError{err: err}
+		var left []Hit
+		for i := range items {
+			h := &todo[i]
+			e := items[i].err(op + " in " + h.Index)
+			switch {
+			case e == nil:
+				deleted[h.Index]++
+			case items[i].status == http.StatusNotFound || items[i].status == http.StatusConflict:
+			case errors.As(e, new(*temporaryError)):
+				left, err = append(left, *h), e
+			default:
+				return e
 			}
 		}
-		if err == nil {
-			for i := range todo {
-				r := &items[i]
-				switch {
-				case r.status >= 200 && r.status < 300:
-					deleted[todo[i].Index]++
-					todo[i].cleared = true
-				case r.status == http.StatusNotFound || r.status == http.StatusConflict:
-					todo[i].cleared = true
-				case transient(r.status) || blocked(r.status, r.cause.Type):
-					err = &temporaryError{err: fmt.Errorf("%d %s: %s", r.status, r.cause.Type, r.cause.text())}
-				case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-					return forbidden(op+" in "+todo[i].Index, r.status, r.cause.text())
-				default:
-					return &RefusedError{Op: op, Status: r.status, Type: r.cause.Type, Reason: r.cause.text()}
-				}
-			}
-			before := len(todo)
-			todo = slices.DeleteFunc(todo, func(h hit) bool { return h.cleared })
-			if len(todo) < before {
+		if items != nil {
+			if len(left) < len(todo) {
 				p.progress()
 			}
+			todo = left
 		}
 		if err != nil {
 			if err = p.wait(ctx, err); err != nil {

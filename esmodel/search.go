@@ -36,10 +36,14 @@ type SearchRequest struct {
 	PageSize int
 }
 
-// Hit is a document that a search found.
+// Hit is a document that a search found. SeqNo and Term name its version, if they were asked for.
 type Hit struct {
-	Index, ID string
-	Source    json.RawMessage
+	Index  string          `json:"_index"`
+	ID     string          `json:"_id"`
+	SeqNo  int64           `json:"_seq_no"`
+	Term   int64           `json:"_primary_term"`
+	Sort   json.RawMessage `json:"sort"`
+	Source json.RawMessage `json:"_source,omitempty"`
 }
 
 // Search calls each for every document that the request finds, in order, as they
@@ -60,27 +64,16 @@ func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) erro
 	err := c.scan(ctx, scanRequest{
 		op: "search " + r.Index, indices: r.Index, query: r.Query, sort: r.Sort, size: r.PageSize,
 		fields: map[string]any{"_source": source},
-	}, func(page []hit) error {
+	}, func(page []Hit) error {
 		for _, h := range page {
 			n++
-			if err := each(Hit{h.Index, h.ID, h.Source}); err != nil {
+			if err := each(h); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	return n, err
-}
-
-// hit is a document that a search found, as Elasticsearch tells it.
-type hit struct {
-	Index   string          `json:"_index"`
-	ID      string          `json:"_id"`
-	SeqNo   int64           `json:"_seq_no"`
-	Term    int64           `json:"_primary_term"`
-	Sort    json.RawMessage `json:"sort"`
-	Source  json.RawMessage `json:"_source,omitempty"`
-	cleared bool
 }
 
 // scanRequest is what a scan is about; fields of the search's body come on top.
@@ -127,7 +120,7 @@ func (c *Client) close(ctx context.Context, r scanRequest, p pit) {
 }
 
 // scan calls f with the documents that a query finds in indices, a page at a time.
-func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) error {
+func (c *Client) scan(ctx context.Context, r scanRequest, f func([]Hit) error) error {
 	p, err := c.open(ctx, r)
 	if err != nil {
 		return err
@@ -137,7 +130,7 @@ func (c *Client) scan(ctx context.Context, r scanRequest, f func([]hit) error) e
 }
 
 // pages is a scan of an open search.
-func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hit) error) error {
+func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]Hit) error) error {
 	size := min(cmp.Or(r.size, pageSize), maxPage)
 	search := map[string]any{
 		"sort":             append(r.sort[:len(r.sort):len(r.sort)], map[string]string{"_shard_doc": "asc"}),
@@ -150,7 +143,7 @@ func (c *Client) pages(ctx context.Context, r scanRequest, pit *pit, f func([]hi
 		search[k] = v
 	}
 	type reply struct {
-		hits []hit
+		hits []Hit
 		last bool
 		err  error
 	}
@@ -224,7 +217,7 @@ type searchPage struct {
 	TimedOut bool   `json:"timed_out"`
 	shards
 	Hits *struct {
-		Hits []hit `json:"hits"`
+		Hits []Hit `json:"hits"`
 	} `json:"hits"`
 }
 

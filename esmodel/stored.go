@@ -129,7 +129,7 @@ func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pip
 		pages[i] = make(chan []pipeline.StoredLeaf)
 		r, at := r, at
 		r.fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
-		hand := func(page []hit) error {
+		hand := func(page []Hit) error {
 			leaves, e := b.decode(page)
 			if e != nil {
 				return e
@@ -182,7 +182,7 @@ func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(
 }
 
 // decode reads the leaves of a page.
-func (b *book) decode(page []hit) (leaves []pipeline.StoredLeaf, err error) {
+func (b *book) decode(page []Hit) (leaves []pipeline.StoredLeaf, err error) {
 	leaves = make([]pipeline.StoredLeaf, len(page))
 	for i, h := range page {
 		if leaves[i], err = b.leaf(h.Source); err != nil {
