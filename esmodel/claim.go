@@ -333,7 +333,7 @@ func (k *claim) acquire(ctx context.Context) error {
 				e.Owner = &v.claim.Owner
 			}
 			return &e
-		case v.claim == nil || k.takeOver || v.claim.gone() || watched != nil && time.Since(since) >= claimDead:
+		case v.claim == nil || k.takeOver || gone(&v.claim.Owner) || watched != nil && time.Since(since) >= claimDead:
 			err = k.seize(ctx, v)
 			if !errors.Is(err, errConflict) {
 				return err

@@ -209,7 +209,7 @@ func TestClaimOfTheDead(t *testing.T) {
 func TestClaimIsTakenAtOnce(t *testing.T) {
 	dead := newOwner()
 	dead.PID, dead.Started = ended(t), "1"
-	if !dead.gone() {
+	if !gone(&dead) {
 		t.Skip("this system does not tell which processes are gone")
 	}
 	for name, tt := range map[string]struct {
@@ -276,7 +276,7 @@ func TestOwnerGone(t *testing.T) {
 	} {
 		o := newOwner()
 		tt.edit(&o)
-		if got := o.gone(); got != tt.gone {
+		if got := gone(&o); got != tt.gone {
 			t.Errorf("%s: gone %v", name, got)
 		}
 	}

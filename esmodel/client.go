@@ -27,6 +27,10 @@ const (
 	maxReply = 64 << 20 // bytes of a reply that are read at most
 )
 
+// DrainTime is how long what was begun may go on after an interruption: a Sink sends what it
+// holds before it spools the rest.
+const DrainTime = 5 * time.Second
+
 // Config says where Elasticsearch is and who we are. It holds secrets: it prints,
 // logs and formats as its addresses only.
 type Config struct {
@@ -51,6 +55,8 @@ type Config struct {
 	// MaxWait is for how long a thing that fails for reasons that may pass is tried
 	// again; 0 is DefaultMaxWait, negative is not at all.
 	MaxWait time.Duration
+	// Pause is before the second attempt, the next ones get longer; 0 is 200 ms.
+	Pause time.Duration
 	// OnWait is told before each wait, from any goroutine; nil is fine.
 	OnWait func(Wait)
 }
@@ -105,7 +111,10 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{where: cfg.String(), timeout: cfg.Timeout, maxWait: cfg.MaxWait, onWait: cfg.OnWait, first: 200 * time.Millisecond}
+	c := &Client{where: cfg.String(), timeout: cfg.Timeout, maxWait: cfg.MaxWait, onWait: cfg.OnWait, first: cfg.Pause}
+	if c.first <= 0 {
+		c.first = 200 * time.Millisecond
+	}
 	if c.timeout <= 0 {
 		c.timeout = DefaultTimeout
 	}
@@ -226,7 +235,7 @@ type Request struct {
 
 // Call makes a request, tries again for MaxWait what may pass, and decodes the
 // reply into out unless that is nil. A 404 is a *RefusedError like any other 4xx. What a
-// reply's method whole, if it has one, says against it may pass as well.
+// reply's method Check, if it has one, says against it may pass as well.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
 	p := c.pace(r.Op, c.maxWait)
 	for {
@@ -246,13 +255,13 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 	}
 }
 
-// decodeReply decodes a reply. What its method whole, if it has one, says against it is an error.
+// decodeReply decodes a reply. What its method Check, if it has one, says against it is an error.
 func decodeReply(data []byte, out any) error {
 	if err := json.Unmarshal(data, out); err != nil {
 		return fmt.Errorf("the reply cannot be read: %w", err)
 	}
-	if r, ok := out.(interface{ whole() error }); ok {
-		return r.whole()
+	if r, ok := out.(interface{ Check() error }); ok {
+		return r.Check()
 	}
 	return nil
 }

@@ -494,3 +494,8 @@ func (d *detachable) Close() error {
 	d.mu.Unlock()
 	return nil
 }
+
+// ErrClosed is returned for documents that come after Close.
+var ErrClosed = errors.New("the writer is closed")
+
+var errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")

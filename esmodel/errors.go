@@ -15,13 +15,8 @@ var (
 	// ErrNotElasticsearch says that whatever answers at the address does not name
 	// itself Elasticsearch.
 	ErrNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
-	// ErrNoTemplates says that the index templates are missing and may not be made.
-	ErrNoTemplates = errors.New("the index templates are missing")
-	// ErrClosed is returned for documents that come after Close.
-	ErrClosed = errors.New("the writer is closed")
 
-	errLongReply   = errors.New("the reply is longer")
-	errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
+	errLongReply = errors.New("the reply is longer")
 )
 
 // UsageError is a setting that cannot be; nothing was sent.

@@ -112,6 +112,18 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	return hashIDAt(start, family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host), doc, nil
 }
 
+// NoteEvent makes the document of a note on a run, and its id: at is the note's time in ns
+// since 1970, offset the same from the run's start.
+func NoteEvent(runID, name string, labels map[string]string, at, offset int64, text string) (id string, doc []byte) {
+	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
+	return id, encode(eventDoc{
+		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Labels: labelPairs(labels)},
+		Labels:   labels,
+		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
+		Event:    eventField{Action: ActionNote, Start: stamp(at)}, Message: text,
+	})
+}
+
 // Event is the document of a report's change, with its index and id; none, and false,
 // if there is none. Like alerts of live runs it is of no generation. It may be called
 // while other methods are at work.

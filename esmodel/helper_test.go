@@ -119,11 +119,11 @@ func ingestRun(ctx context.Context, c *Client, cfg BulkConfig, run *pipeline.Run
 
 func testClient(tb testing.TB, cfg Config) *Client {
 	tb.Helper()
+	cfg.Pause = 10 * time.Millisecond
 	c, err := NewClient(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c.first = 10 * time.Millisecond
 	tb.Cleanup(func() { c.Close() })
 	return c
 }

@@ -154,19 +154,13 @@ func Annotate(ctx context.Context, c *Client, prefix string, n Note) (created bo
 	if _, err = EnsureTemplates(ctx, c, prefix); err != nil {
 		return false, err
 	}
-	doc := eventDoc{
-		Timestamp: stamp(n.At), Run: eventRun{ID: n.Run.Run.ID, Name: n.Run.Run.Name, Labels: labelPairs(n.Run.Labels)},
-		Labels:   n.Run.Labels,
-		Interval: eventInterval{OffsetMS: number(float64(n.Offset) / 1e6)},
-		Event:    eventField{Action: ActionNote, Start: stamp(n.At)}, Message: n.Text,
-	}
-	id := hashIDAt(stamp(n.At), "fiolat note 1", n.Run.Run.ID, n.Text)
+	id, doc := NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Labels, n.At, n.Offset, n.Text)
 	var reply struct {
 		ID     string `json:"_id"`
 		Result string `json:"result"`
 	}
 	err = c.Call(ctx, Request{Op: "store the note", Method: http.MethodPut,
-		Path: path(Index(prefix, KindEvent, n.At)) + "/_doc" + path(id) + "?refresh=wait_for", Body: encode(doc)}, &reply)
+		Path: path(Index(prefix, KindEvent, n.At)) + "/_doc" + path(id) + "?refresh=wait_for", Body: doc}, &reply)
 	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
 		err = fmt.Errorf("store the note: the reply says %q of document %q", reply.Result, reply.ID)
 	}

@@ -100,7 +100,7 @@ type fieldCaps struct {
 	Failed []string `json:"failed_indices"`
 }
 
-func (r *fieldCaps) whole() error {
+func (r *fieldCaps) Check() error {
 	said := *r
 	if said.Indices == nil || len(said.Failed) > 0 {
 		*r = fieldCaps{}

@@ -40,7 +40,7 @@ func newOwner() Owner {
 
 // gone says that the owner's process has ended, for certain: it ran on this very
 // system, and is not there any more, or its number is another one's now.
-func (o *Owner) gone() bool {
+func gone(o *Owner) bool {
 	boot, namespace := thisSystem()
 	host, _ := os.Hostname()
 	if boot == "" || namespace == "" || o.Started == "" || o.Boot != boot || o.Namespace != namespace || o.Host != host {

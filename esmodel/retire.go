@@ -165,8 +165,8 @@ type countReply struct {
 	Count *int64 `json:"count"`
 }
 
-func (r *countReply) whole() error {
-	if err := r.shards.whole(); err != nil {
+func (r *countReply) Check() error {
+	if err := r.shards.Check(); err != nil {
 		return err
 	}
 	if r.Count == nil {
@@ -247,11 +247,11 @@ func (c *Client) refresh(ctx context.Context, prefix string, touched []string) e
 // refreshed is the reply to a refresh. It counts replicas that have no node as well.
 type refreshed struct{ shards }
 
-func (r *refreshed) whole() error {
+func (r *refreshed) Check() error {
 	if r.Shards != nil {
 		r.Shards.Successful = r.Shards.Total - r.Shards.Failed
 	}
-	return r.shards.whole()
+	return r.shards.Check()
 }
 
 // retire deletes the documents of the run's other generations, and counts them by index.

@@ -90,7 +90,7 @@ type pit struct {
 	ID string `json:"id"`
 }
 
-func (p *pit) whole() error {
+func (p *pit) Check() error {
 	if p.ID == "" {
 		return errors.New("the reply names no point in time")
 	}
@@ -233,9 +233,9 @@ type shards struct {
 	} `json:"_shards"`
 }
 
-// whole is nil if they could; it forgets what the reply said, for the next one may be
+// Check is nil if they could; it forgets what the reply said, for the next one may be
 // decoded into the same memory. A shard without a node neither succeeds nor fails.
-func (s *shards) whole() error {
+func (s *shards) Check() error {
 	said := s.Shards
 	*s = shards{}
 	switch {

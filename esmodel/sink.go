@@ -11,10 +11,6 @@ import (
 	"fiolat/pipeline"
 )
 
-// DrainTime is how long a Sink that is interrupted goes on sending what it holds before it
-// spools the rest.
-const DrainTime = 5 * time.Second
-
 // SinkOptions say how a Sink works.
 type SinkOptions struct {
 	// Prefix is that of the indices and must be the writer's; "" is DefaultPrefix.

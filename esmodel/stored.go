@@ -97,7 +97,7 @@ func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Repla
 	return pipeline.NewReplay(b.parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
 		// Whole documents: leaving out what is not needed takes Elasticsearch longer
 		// than sending it.
-		return b.scan(ctx, c, scanRequest{
+		return scanLeaves(ctx, b, c, scanRequest{
 			op: "read histograms", indices: Pattern(prefix, KindHistogram),
 			query: map[string]any{"bool": map[string]any{"filter": []any{
 				termQuery("run.id", run.ID), termQuery("scope", leafScope), termQuery("fio.kind", run.Kind.String()),
@@ -113,10 +113,10 @@ func ReplayStored(c *Client, prefix string, parts []*StoredRun) (*pipeline.Repla
 // Elasticsearch unpacks documents, in one thread for each search. See docs/benchmarks.md.
 const readers = 4
 
-// scan hands out the leaves that a search finds in the order of its sort, which is by
+// scanLeaves hands out the leaves that a search finds in the order of its sort, which is by
 // time. There are several searches of it, each of a slice of the documents, which is a
 // stretch of an index; so what has the same time comes in the same order as from one.
-func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pipeline.StoredLeaf) error) error {
+func scanLeaves(ctx context.Context, b *book, c *Client, r scanRequest, each func(pipeline.StoredLeaf) error) error {
 	at, err := c.open(ctx, r)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (b *book) scan(ctx context.Context, c *Client, r scanRequest, each func(pip
 		r, at := r, at
 		r.fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
 		hand := func(page []Hit) error {
-			leaves, e := b.decode(page)
+			leaves, e := leavesOf(b, page)
 			if e != nil {
 				return e
 			}
@@ -181,8 +181,8 @@ func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(
 	}
 }
 
-// decode reads the leaves of a page.
-func (b *book) decode(page []Hit) (leaves []pipeline.StoredLeaf, err error) {
+// leavesOf reads the leaves of a page.
+func leavesOf(b *book, page []Hit) (leaves []pipeline.StoredLeaf, err error) {
 	leaves = make([]pipeline.StoredLeaf, len(page))
 	for i, h := range page {
 		if leaves[i], err = b.leaf(h.Source); err != nil {
@@ -567,7 +567,7 @@ func OpenStoredDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error
 		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
 	}
 	return pipeline.NewReplay(b.parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
-		return b.mergeFiles(ctx, files, each)
+		return mergeFiles(ctx, b, files, each)
 	})
 }
 
@@ -577,7 +577,7 @@ func globEscape(dir string) string {
 
 // mergeFiles reads the files of all parts at the same time, each part's one after
 // the other, and hands out their leaves in order of time.
-func (b *book) mergeFiles(ctx context.Context, files [][]string, each func(pipeline.StoredLeaf) error) (err error) {
+func mergeFiles(ctx context.Context, b *book, files [][]string, each func(pipeline.StoredLeaf) error) (err error) {
 	var open streams
 	defer func() {
 		for _, s := range open {

@@ -14,6 +14,9 @@ import (
 	"time"
 )
 
+// ErrNoTemplates says that the index templates are missing and may not be made.
+var ErrNoTemplates = errors.New("the index templates are missing")
+
 // TemplateVersion is in the _meta of templates and indices; raise it with each
 // change of mappings.
 const TemplateVersion = 6
