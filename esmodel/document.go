@@ -21,9 +21,9 @@ import (
 
 const (
 	// maxDocCount is the largest _doc_count that Elasticsearch takes.
-	maxDocCount = math.MaxInt32
+	MaxDocCount = math.MaxInt32
 	// leafScope is the scope of histogram documents.
-	leafScope = "leaf"
+	LeafScope = "leaf"
 
 	octaves = 40 // fio's largest grid ends at 2^37 ns
 )
@@ -99,20 +99,20 @@ func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 // appendRunID appends the run object up to its closing brace.
 func appendRunID(b []byte, run *pipeline.Run) []byte {
 	b = append(b, `{"id":`...)
-	b = appendString(b, run.ID)
+	b = AppendString(b, run.ID)
 	if run.Name != "" {
 		b = append(b, `,"name":`...)
-		b = appendString(b, run.Name)
+		b = AppendString(b, run.Name)
 	}
 	b = append(b, `,"generation":`...)
-	b = appendString(b, run.Generation)
+	b = AppendString(b, run.Generation)
 	if run.Part != "" {
 		b = append(b, `,"part":`...)
-		b = appendString(b, run.Part)
+		b = AppendString(b, run.Part)
 	}
 	for i, pair := range labelPairs(run.Labels) {
 		b = append(b, []string{`,"labels":[`, `,`}[min(i, 1)]...)
-		b = appendString(b, pair)
+		b = AppendString(b, pair)
 	}
 	if len(run.Labels) > 0 {
 		b = append(b, ']')
@@ -136,9 +136,9 @@ func appendLabels(b []byte, labels map[string]string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(b, k)
+		b = AppendString(b, k)
 		b = append(b, ':')
-		b = appendString(b, labels[k])
+		b = AppendString(b, labels[k])
 	}
 	return append(b, '}')
 }
@@ -235,7 +235,7 @@ func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline
 	dst = append(dst, '"')
 	if d.Host != "" {
 		dst = append(dst, `,"host":{"name":`...)
-		dst = appendString(dst, d.Host)
+		dst = AppendString(dst, d.Host)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, `,"fio":{"kind":"`...)
@@ -243,11 +243,11 @@ func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline
 	dst = append(dst, '"')
 	if d.Job != "" {
 		dst = append(dst, `,"job":`...)
-		dst = appendString(dst, d.Job)
+		dst = AppendString(dst, d.Job)
 	}
 	if d.Log != "" {
 		dst = append(dst, `,"log":`...)
-		dst = appendString(dst, d.Log)
+		dst = AppendString(dst, d.Log)
 	}
 	dst = append(dst, `,"direction":"`...)
 	dst = append(dst, d.Direction...)
@@ -274,7 +274,7 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	if err != nil {
 		return dst, err
 	}
-	dst = e.head(dst, q, leafScope, leaf.Dims, leaf.Logs, sum)
+	dst = e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs, sum)
 	dst = e.docCount(dst, whole)
 	dst = append(dst, `,"latency":{`...)
 	dst = e.histogram(dst, leaf.Limits, leaf.Members)
@@ -286,8 +286,8 @@ func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 	if whole == 0 {
 		return dst
 	}
-	if whole > maxDocCount {
-		whole = maxDocCount
+	if whole > MaxDocCount {
+		whole = MaxDocCount
 		e.Clamped++
 	}
 	dst = append(dst, `,"_doc_count":`...)

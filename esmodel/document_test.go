@@ -14,24 +14,10 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
-
-// decode is a document as encoding/json sees it.
-func decode(t testing.TB, doc []byte) map[string]any {
-	t.Helper()
-	dec := json.NewDecoder(bytes.NewReader(doc))
-	dec.UseNumber()
-	var m map[string]any
-	if err := dec.Decode(&m); err != nil {
-		t.Fatalf("%v in %s", err, doc)
-	}
-	if bytes.ContainsAny(doc, "\n") {
-		t.Fatalf("a newline in %s", doc)
-	}
-	return m
-}
 
 // slowHistogram is the document of a leaf by way of maps and encoding/json; rests are what
 // the documents of the leaf before it left over.
@@ -176,18 +162,18 @@ func sameDoc(t *testing.T, got []byte, want map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, w := numbers(decode(t, got)), numbers(decode(t, text))
+	g, w := numbers(esmodeltest.Decode(t, got)), numbers(esmodeltest.Decode(t, text))
 	if !reflect.DeepEqual(g, w) {
 		t.Errorf("document\n%s\nwant\n%s", got, text)
 	}
 }
 
 func TestEncodersEqualTheirSlowTwins(t *testing.T) {
-	run := testRun()
+	run := esmodeltest.Run()
 	run.Part = "p"
 	e := NewEncoder("fio", run)
 	rests := map[pipeline.Dims]map[int]float64{}
-	for _, q := range testQuanta(run, 40) {
+	for _, q := range esmodeltest.Quanta(run, 40) {
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
 			if rests[d] == nil {
@@ -213,8 +199,8 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 
 // Every bucket of every grid: octaves and middles.
 func TestOctavesOfAllBuckets(t *testing.T) {
-	for _, g := range []fiohist.Geometry{fio3, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6, Unit: 1}, {Groups: 32, Unit: 1}} {
-		run := testRun()
+	for _, g := range []fiohist.Geometry{esmodeltest.Geometry, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6, Unit: 1}, {Groups: 32, Unit: 1}} {
+		run := esmodeltest.Run()
 		run.Geometry = g
 		h := new(fiohist.Hist)
 		for i := range g.Columns() {
@@ -234,9 +220,9 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 // running sum within half an I/O, and the buckets read back to the last bit.
 func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	run := testRun()
+	run := esmodeltest.Run()
 	for range 300 {
-		h := testHist(r, 1+r.IntN(300))
+		h := esmodeltest.Hist(r, 1+r.IntN(300))
 		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
 		doc, err := AppendHistogram(nil, run, new(pipeline.Quantum), leaf)
 		if err != nil {
@@ -313,7 +299,7 @@ func TestHistogramDocumentEdges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := NewEncoder("fio", testRun())
+			e := NewEncoder("fio", esmodeltest.Run())
 			doc, err := e.Histogram(nil, new(pipeline.Quantum), &pipeline.Leaf{Hist: tt.h, Limits: fiohist.Limits{Known: true}})
 			if !errors.Is(err, tt.err) {
 				t.Fatalf("error %v, want %v", err, tt.err)
@@ -324,7 +310,7 @@ func TestHistogramDocumentEdges(t *testing.T) {
 				}
 				return
 			}
-			decode(t, doc)
+			esmodeltest.Decode(t, doc)
 			if !bytes.Contains(doc, []byte(tt.want)) || tt.absent != "" && bytes.Contains(doc, []byte(tt.absent)) || e.Clamped != tt.clamped {
 				t.Errorf("%s\nwant %s in it, and no %q; clamped %d", doc, tt.want, tt.absent, e.Clamped)
 			}
@@ -333,10 +319,10 @@ func TestHistogramDocumentEdges(t *testing.T) {
 }
 
 func TestPercentileDocumentEdges(t *testing.T) {
-	run := testRun()
+	run := esmodeltest.Run()
 	h := new(fiohist.Hist)
-	h.Add(fio3.Last(), 3)
-	stats := h.Stats(fio3, run.Percentiles, fiohist.Limits{})
+	h.Add(esmodeltest.Geometry.Last(), 3)
+	stats := h.Stats(esmodeltest.Geometry, run.Percentiles, fiohist.Limits{})
 	tests := []struct {
 		name   string
 		row    pipeline.Row
@@ -354,7 +340,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			decode(t, doc)
+			esmodeltest.Decode(t, doc)
 			if !bytes.Contains(doc, []byte(tt.want)) {
 				t.Errorf("%s\nwant %s", doc, tt.want)
 			}
@@ -377,7 +363,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 // Different tuples, different ids; and the ids of version 1 never change, or a
 // repeated ingest would double what is stored.
 func TestIDs(t *testing.T) {
-	run := testRun()
+	run := esmodeltest.Run()
 	q := &pipeline.Quantum{Offset: 1e9}
 	base := pipeline.Dims{Host: "a", Job: "b", Log: "c", Direction: "read"}
 	seen := map[string]string{}
@@ -418,12 +404,12 @@ func TestIDs(t *testing.T) {
 }
 
 func TestIndexNames(t *testing.T) {
-	run := testRun()
+	run := esmodeltest.Run()
 	e := NewEncoder("my.fio", run)
 	for _, tt := range []struct {
 		offset int64
 		want   string
-	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0, "my.fio-histogram-2026.08"}, {-at, "my.fio-histogram-1970.01"}} {
+	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0, "my.fio-histogram-2026.08"}, {-esmodeltest.At, "my.fio-histogram-1970.01"}} {
 		if got := e.Index(KindHistogram, &pipeline.Quantum{Offset: tt.offset}); got != tt.want {
 			t.Errorf("%d: %s, want %s", tt.offset, got, tt.want)
 		}
@@ -444,21 +430,12 @@ func TestIndexNames(t *testing.T) {
 	}
 }
 
-func TestStandInTakesAllDocuments(t *testing.T) {
-	run := testRun()
-	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	c := testClient(t, Config{Addresses: []string{s.URL}})
-	if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: "fio"}, run, testQuanta(run, 20)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func BenchmarkEncode(b *testing.B) {
-	run := testRun()
+	run := esmodeltest.Run()
 	r := rand.New(rand.NewPCG(3, 3))
-	h := testHist(r, 150)
+	h := esmodeltest.Hist(r, 150)
 	leaf := &pipeline.Leaf{Dims: pipeline.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
-	row := &pipeline.Row{Scope: "host+direction", Dims: leaf.Dims, Stats: h.Stats(fio3, run.Percentiles, fiohist.Limits{}), IOPSKnown: true, IOPS: 123.5}
+	row := &pipeline.Row{Scope: "host+direction", Dims: leaf.Dims, Stats: h.Stats(esmodeltest.Geometry, run.Percentiles, fiohist.Limits{}), IOPSKnown: true, IOPS: 123.5}
 	q := new(pipeline.Quantum)
 	e := NewEncoder("fio", run)
 	b.Run("kind=histogram", func(b *testing.B) {
@@ -466,7 +443,7 @@ func BenchmarkEncode(b *testing.B) {
 		var buf []byte
 		for b.Loop() {
 			buf, _ = e.Histogram(buf[:0], q, leaf)
-			e.ID(leafScope, leaf.Dims, q)
+			e.ID(LeafScope, leaf.Dims, q)
 		}
 		b.SetBytes(int64(len(buf)))
 	})

@@ -116,7 +116,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 // since 1970, offset the same from the run's start.
 func NoteEvent(runID, name string, labels map[string]string, at, offset int64, text string) (id string, doc []byte) {
 	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
-	return id, encode(eventDoc{
+	return id, MustJSON(eventDoc{
 		Timestamp: stamp(at), Run: eventRun{ID: runID, Name: name, Labels: labelPairs(labels)},
 		Labels:   labels,
 		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
@@ -146,5 +146,5 @@ func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok 
 		d.Event.Action = ActionTrouble
 	}
 	id = hashIDAt(start, "fiolat probe event 1", run.ID, p.host, r.Target.Path, d.Event.Action)
-	return Index(p.enc.prefix, KindEvent, int64(start)), id, encode(d), true
+	return Index(p.enc.prefix, KindEvent, int64(start)), id, MustJSON(d), true
 }

@@ -1,10 +1,13 @@
-package esmodel
+package esmodel_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
 
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/fiohist"
@@ -12,40 +15,15 @@ import (
 	"fiolat/pipeline"
 )
 
-// leafTypes are the types of all fields of a mapping by full name.
-func leafTypes(m map[string]any) map[string]string {
-	out := map[string]string{}
-	var walk func(prefix string, m map[string]any)
-	walk = func(prefix string, m map[string]any) {
-		props, _ := m["properties"].(map[string]any)
-		for name, v := range props {
-			f := v.(map[string]any)
-			full := prefix + name
-			typ, _ := f["type"].(string)
-			if p, ok := f["properties"]; ok && len(p.(map[string]any)) > 0 || typ == "" || typ == "object" && f["enabled"] == nil {
-				walk(full+".", f)
-				continue
-			}
-			switch {
-			case typ == "flattened", f["enabled"] != nil && name != "histogram":
-				full += ".*"
-			}
-			out[full] = typ
-		}
-	}
-	walk("", m)
-	return out
-}
-
 // mapped is the type that a field gets: its own, or that of the dynamic template
 // that its pattern names.
-func mapped(t *testing.T, kind Kind, name string) string {
-	tpl, err := Template("fio", kind, true, false)
+func mapped(t *testing.T, kind esmodel.Kind, name string) string {
+	tpl, err := esmodel.Template("fio", kind, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := tpl["template"].(map[string]any)["mappings"].(map[string]any)
-	types := leafTypes(m)
+	types := esmodeltest.LeafTypes(m)
 	if typ, ok := types[name]; ok && typ != "object" {
 		return typ
 	}
@@ -78,7 +56,7 @@ func mapped(t *testing.T, kind Kind, name string) string {
 
 // Every field of the table is mapped as it says, and every mapped field is in it.
 func TestFieldsAreMapped(t *testing.T) {
-	for _, f := range Fields {
+	for _, f := range esmodel.Fields {
 		if f.Meaning == "" || strings.ContainsAny(f.Meaning, "|\n") {
 			t.Errorf("%s: meaning %q", f.Name, f.Meaning)
 		}
@@ -91,13 +69,13 @@ func TestFieldsAreMapped(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range Kinds {
-		tpl, err := Template("fio", k, true, false)
+	for _, k := range esmodel.Kinds {
+		tpl, err := esmodel.Template("fio", k, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, typ := range leafTypes(tpl["template"].(map[string]any)["mappings"].(map[string]any)) {
-			f, ok := FieldOf(k, strings.TrimSuffix(name, "*"))
+		for name, typ := range esmodeltest.LeafTypes(tpl["template"].(map[string]any)["mappings"].(map[string]any)) {
+			f, ok := esmodel.FieldOf(k, strings.TrimSuffix(name, "*"))
 			if typ != "object" && (!ok || f.Type != typ) {
 				t.Errorf("%s in %s is mapped as %s, the table says %q", name, k, typ, f.Type)
 			}
@@ -108,9 +86,9 @@ func TestFieldsAreMapped(t *testing.T) {
 // Every field of real documents is in the table, and every one that the table gives
 // to runs, histograms and percentiles occurs.
 func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
-	run := testRun()
+	run := esmodeltest.Run()
 	run.Part, run.Parts = "p", []pipeline.Part{{Name: "a", Generation: "g"}}
-	quanta := testQuanta(run, 5)
+	quanta := esmodeltest.Quanta(run, 5)
 	for _, q := range quanta {
 		for i := range q.Leaves {
 			q.Leaves[i].Dims.Job, q.Leaves[i].Dims.Log = "j", "l"
@@ -137,12 +115,12 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{Some: true, Limits: fiohist.Limits{Max: 1, Known: true}}
 	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	c := testClient(t, Config{Addresses: []string{s.URL}})
-	w, err := NewBulkWriter(c, BulkConfig{})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}})
+	w, err := delivery.NewBulkWriter(c, delivery.BulkConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := NewSink(w, SinkOptions{})
+	sink := delivery.NewSink(w, delivery.SinkOptions{})
 	err = sink.Begin(t.Context(), run)
 	docs := s.Docs("*") // the run's own, claimed
 	for _, q := range quanta {
@@ -151,7 +129,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		}
 	}
 	if err == nil {
-		sum := testSummary(run, quanta)
+		sum := esmodeltest.Summary(run, quanta)
 		sum.Account.Warnings, sum.Account.Exact = []string{"w"}, map[string]pipeline.Latencies{"read": {IOs: 1, NS: 1}}
 		sum.Account.Jobs = []pipeline.JobAccount{{Job: "j", Host: "h", Direction: "read", Logs: 1, Counted: 3, Missing: 3, NotPlaced: 3}}
 		sum.Account.Lost = []pipeline.Loss{{Logs: []string{"l"}, Job: "j", Host: "h", Direction: "read", IOs: 3, Until: 1, Index: []uint16{7}, Count: []float64{3}, Why: "w"}}
@@ -165,74 +143,43 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err := sink.Close(t.Context(), err); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[Kind]map[string]bool{}
+	seen := map[esmodel.Kind]map[string]bool{}
 	for _, d := range append(docs, s.Docs("*")...) {
-		kind, ok := KindOf("fio", d.Index)
+		kind, ok := esmodel.KindOf("fio", d.Index)
 		if !ok {
 			t.Fatal(d.Index)
 		}
 		if seen[kind] == nil {
 			seen[kind] = map[string]bool{}
 		}
-		for _, name := range leaves(d.Source) {
-			f, ok := FieldOf(kind, name)
+		for _, name := range esmodeltest.FieldNames(d.Source) {
+			f, ok := esmodel.FieldOf(kind, name)
 			if !ok {
 				t.Errorf("%s has %s, which is not in the table", kind, name)
 			}
 			seen[kind][f.Name] = true
 		}
 	}
-	for _, f := range Fields {
-		for _, k := range []Kind{KindRun, KindHistogram, KindPercentiles, KindEvent} {
-			if k == KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") && f.Name != "message" {
+	for _, f := range esmodel.Fields {
+		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindEvent} {
+			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") && f.Name != "message" {
 				continue // as in other documents
 			}
-			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == KindRun && f.Name == "fio.log") {
+			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == esmodel.KindRun && f.Name == "fio.log") {
 				t.Errorf("no document of %s has %s", k, f.Name)
 			}
 		}
 	}
 }
 
-// leaves are the full names of all values in a document; latency.histogram is one.
-func leaves(doc []byte) (out []string) {
-	var walk func(prefix string, v any)
-	walk = func(prefix string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			if prefix == "latency.histogram" {
-				out = append(out, prefix)
-				return
-			}
-			for k, e := range v {
-				walk(strings.TrimPrefix(prefix+"."+k, "."), e)
-			}
-		case []any:
-			if len(v) == 0 || prefix == "" {
-				out = append(out, prefix)
-			}
-			for _, e := range v {
-				walk(prefix, e)
-			}
-		default:
-			out = append(out, prefix)
-		}
-	}
-	var m any
-	if json.Unmarshal(doc, &m) == nil {
-		walk("", m)
-	}
-	return out
-}
-
 func TestFieldTable(t *testing.T) {
-	table := FieldTable()
+	table := esmodel.FieldTable()
 	for _, want := range []string{"## fio-run", "## fio-event-*", "| `latency.p*` | double | ns |"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}
 	}
-	if table != FieldTable() {
+	if table != esmodel.FieldTable() {
 		t.Error("not the same twice")
 	}
 }

@@ -94,3 +94,12 @@ func monthOf(ns int64) (from, to int64) {
 	first := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 	return first.UnixNano(), first.AddDate(0, 1, 0).UnixNano()
 }
+
+// allPatterns are those of all indices of a prefix but the one of runs.
+func AllPatterns(prefix string) string {
+	var p []string
+	for _, k := range Kinds[1:] {
+		p = append(p, Pattern(prefix, k))
+	}
+	return strings.Join(p, ",")
+}

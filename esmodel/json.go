@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 // appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD byte by
 // byte: file and job names are whatever somebody typed, and Elasticsearch refuses
 // a whole document for one broken byte.
-func appendString(dst []byte, s string) []byte {
+func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	start := 0
@@ -138,4 +139,12 @@ func appendTime(dst []byte, ns int64) []byte {
 	dst = append(dst, '"')
 	dst = t.AppendFormat(dst, layout)
 	return append(dst, '"')
+}
+
+func MustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only maps of strings and numbers come here
+	}
+	return b
 }

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"fiolat/esmodel/esmodeltest"
+
 	"fiolat/internal/fiohist"
 )
 
 func TestTimes(t *testing.T) {
-	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`, at + 5e6: `"2026-08-31T23:59:58.005Z"`, at + 5e3: `"2026-08-31T23:59:58.000005Z"`, at + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
+	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`, esmodeltest.At + 5e6: `"2026-08-31T23:59:58.005Z"`, esmodeltest.At + 5e3: `"2026-08-31T23:59:58.000005Z"`, esmodeltest.At + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
 		if got := string(appendTime(nil, ns)); got != want {
 			t.Errorf("%d: %s, want %s", ns, got, want)
 		}
@@ -25,7 +27,7 @@ func FuzzString(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		b := appendString(nil, s)
+		b := AppendString(nil, s)
 		var got string
 		if err := json.Unmarshal(b, &got); err != nil {
 			t.Fatalf("%q: %v", b, err)

@@ -18,7 +18,7 @@ const (
 )
 
 // probeKind is the kind of latency of a probe's documents.
-const probeKind = "probe"
+const ProbeKind = "probe"
 
 // windowNames are the names of probe.Windows in documents.
 var windowNames = [len(probe.Windows)]string{"1m", "10m", "4h"}
@@ -36,7 +36,7 @@ type ProbeEncoder struct {
 func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncoder {
 	run.Geometry = probe.Grid
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
-	p.enc.kind = probeKind
+	p.enc.kind = ProbeKind
 	b := appendRunID([]byte(`,"run":`), run)
 	b = append(b, '}')
 	if len(run.Labels) > 0 {
@@ -63,9 +63,9 @@ func (p *ProbeEncoder) Sample(t *probe.Target, s *probe.Sample) (index, id strin
 	b = append(b, '}')
 	if s.Err != nil {
 		b = append(b, `,"error":{"code":`...)
-		b = appendString(b, probe.ErrorName(s.Err))
+		b = AppendString(b, probe.ErrorName(s.Err))
 		b = append(b, `,"message":`...)
-		b = appendString(b, s.Err.Error())
+		b = AppendString(b, s.Err.Error())
 		return index, id, append(b, '}', '}'), true
 	}
 	if s.AtLeast {
@@ -96,7 +96,7 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 	b = append(b, `,"scope":"`...)
 	b = append(b, scope...)
 	b = append(b, `","host":{"name":`...)
-	b = appendString(b, p.host)
+	b = AppendString(b, p.host)
 	b = append(b, `},"fio":{"kind":"probe"}`...)
 	if scope != probeScope {
 		b = append(b, `,"interval":{"ms":`...)
@@ -106,10 +106,10 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 		b = append(b, '}')
 	}
 	b = append(b, `,"probe":{"target":`...)
-	b = appendString(b, target)
+	b = AppendString(b, target)
 	if op != "" {
 		b = append(b, `,"operation":`...)
-		b = appendString(b, op)
+		b = AppendString(b, op)
 	}
 	return index, id, b
 }
@@ -124,7 +124,7 @@ func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc [
 	}
 	index, id, b := p.begin(at, targetScope, r.Target.Path, op)
 	b = append(b, `,"state":`...)
-	b = appendString(b, string(r.State))
+	b = AppendString(b, string(r.State))
 	if r.Slowdown > 0 {
 		b = append(b, `,"overall":`...)
 		b = appendFloat(b, r.Slowdown)
@@ -207,7 +207,7 @@ func (p *ProbeEncoder) interval(at time.Time, target, op string, o *probe.OpRepo
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, name)
+			b = AppendString(b, name)
 		}
 		b = append(b, ']', '}')
 	}
@@ -227,40 +227,4 @@ func (p *ProbeEncoder) interval(at time.Time, target, op string, o *probe.OpRepo
 	b = p.enc.histogram(b, o.Limits, nil)
 	each(index, id, append(b, '}', '}'))
 	return nil
-}
-
-// ProbeFiles are files that documents are added to as they come, one for each index,
-// in the form of a bulk request, for "fiolat load". A probe goes on for months, so
-// unlike a DirWriter's they are there from the first document on, and whoever was
-// killed leaves all but the last.
-type ProbeFiles struct {
-	dir, tail string
-	files     map[string]*spoolFile
-}
-
-// NewProbeFiles prepares for files of a run in a directory.
-func NewProbeFiles(dir, run string) *ProbeFiles {
-	return &ProbeFiles{dir, fileTail(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
-}
-
-// Add writes a document.
-func (p *ProbeFiles) Add(index, id string, doc []byte) error {
-	f := p.files[index]
-	if f == nil {
-		f = newSpoolFile(p.dir, index+p.tail)
-		p.files[index] = f
-	}
-	var b batch
-	b.put(0, index, id, doc)
-	_, err := f.append([][]byte{b.raw})
-	return err
-}
-
-// Close makes sure of what was written.
-func (p *ProbeFiles) Close() error {
-	var errs []error
-	for _, f := range p.files {
-		errs = append(errs, f.close())
-	}
-	return errors.Join(errs...)
 }

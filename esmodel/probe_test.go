@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/esmodel/esmodeltest"
+
 	"golang.org/x/sys/unix"
 
 	"fiolat/internal/fiohist"
@@ -34,7 +36,7 @@ func TestProbeDocuments(t *testing.T) {
 			t.Errorf("%s/%s", index, id)
 		}
 		ids[id] = true
-		for _, name := range leaves(doc) {
+		for _, name := range esmodeltest.FieldNames(doc) {
 			f, ok := FieldOf(KindProbe, name)
 			if !ok {
 				t.Errorf("%s is not in the table", name)
@@ -112,7 +114,7 @@ func TestProbeDocuments(t *testing.T) {
 			t.Fatal(index, ok)
 		}
 		events[id] = true
-		for _, name := range leaves(doc) {
+		for _, name := range esmodeltest.FieldNames(doc) {
 			if _, ok := FieldOf(KindEvent, name); !ok {
 				t.Errorf("%s of an event is not in the table", name)
 			}

@@ -69,7 +69,7 @@ type runDoc struct {
 	Summary   map[string]any    `json:"summary,omitempty"`
 	SLA       *slaField         `json:"sla,omitempty"`
 	Account   *accountField     `json:"account,omitempty"`
-	Claim     *claimField       `json:"claim,omitempty"` // of whoever is at work on it
+	Claim     *ClaimField       `json:"claim,omitempty"` // of whoever is at work on it
 }
 
 type runField struct {

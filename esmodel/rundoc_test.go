@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"fiolat/esmodel/esmodeltest"
+
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -13,18 +15,18 @@ import (
 // The run's document: what encoding/json reads back, and that nothing that people
 // typed into names breaks it.
 func TestRunDocument(t *testing.T) {
-	run := testRun()
-	quanta := testQuanta(run, 3)
+	run := esmodeltest.Run()
+	quanta := esmodeltest.Quanta(run, 3)
 	e := NewEncoder("fio", run)
-	doc, err := e.AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	doc, err := e.AppendRun(nil, StatusComplete, esmodeltest.Summary(run, quanta), &Documents{Made: 3, Indexed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, testSummary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, esmodeltest.Summary(run, quanta), &Documents{Made: 3, Indexed: 3})
 	if !bytes.Equal(doc, again) {
 		t.Error("not the same twice")
 	}
-	m := decode(t, doc)
+	m := esmodeltest.Decode(t, doc)
 	get := func(path ...string) any {
 		var v any = m
 		for _, p := range path {
@@ -75,7 +77,7 @@ func TestSummaryOfAPart(t *testing.T) {
 	row := func(scope, host, dir string, n float64) pipeline.Row {
 		return pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)}}
 	}
-	e := NewEncoder("fio", testRun())
+	e := NewEncoder("fio", esmodeltest.Run())
 	one := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}})
 	two := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host", "b", "all", 4)}})
 	all := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("direction", "", "read", 9), row("host+direction", "a", "read", 2), row("run", "", "all", 9)}})

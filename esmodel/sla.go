@@ -78,7 +78,7 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 				if sep == '[' {
 					dst = append(append(append(dst, ',', '"'), name...), '"', ':')
 				}
-				dst = appendString(append(dst, sep), v.Rule.Text)
+				dst = AppendString(append(dst, sep), v.Rule.Text)
 				sep = ','
 			}
 		}
@@ -93,7 +93,7 @@ func (e *Encoder) appendSLA(dst []byte, verdicts []sla.Verdict) []byte {
 			dst = append(dst, ',')
 		}
 		v := &verdicts[i]
-		dst = appendString(append(dst, `{"rule":`...), v.Rule.Text)
+		dst = AppendString(append(dst, `{"rule":`...), v.Rule.Text)
 		dst = append(append(append(dst, `,"status":"`...), v.Status...), '"')
 		if v.Known {
 			dst = appendFloat(append(dst, `,"value":`...), v.Value)

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/indices"
+
 	"fiolat/internal/fiohist"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
@@ -32,15 +35,15 @@ func manyHosts(t *testing.T, hosts int) *stored {
 		}
 		s.try(t, "DELETE", "/_index_template/"+s.prefix+"-*", nil)
 	})
-	client, err := esmodel.NewClient(esmodel.Config{Addresses: []string{s.es}})
+	client, err := client.New(client.Config{Addresses: []string{s.es}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err = esmodel.Setup(t.Context(), client, esmodel.SetupOptions{Prefix: s.prefix}); err != nil {
+	if _, err = indices.Setup(t.Context(), client, indices.SetupOptions{Prefix: s.prefix}); err != nil {
 		t.Fatal(err)
 	}
-	w, err := esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: s.prefix, SpoolDir: t.TempDir()})
+	w, err := delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: s.prefix, SpoolDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +52,7 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	run := &pipeline.Run{ID: "many", Name: "many", Generation: "g", Start: s.from.UnixNano(), StartKnown: true, StartHow: "--start", Interval: 1e9,
 		Geometry: fiohist.Geometry{Groups: 29, Unit: 1}, Percentiles: []float64{50, 90, 95, 99, 99.9},
 		Settings: pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}}}
-	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: s.prefix})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: s.prefix})
 	err = sink.Begin(t.Context(), run)
 	for q := int64(0); q < 2 && err == nil; q++ {
 		quantum := &pipeline.Quantum{Offset: q * 1e9}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 )
 
 // kibanaStub plays Kibana: it looks at requests as Kibana does; a real one cannot be had in
@@ -242,7 +242,7 @@ func imported(t *testing.T, c Config) (*Result, error) {
 	t.Helper()
 	if c.HTTP == nil {
 		var err error
-		if c.HTTP, err = esmodel.HTTPClient(esmodel.Config{Timeout: 20 * time.Second}); err != nil {
+		if c.HTTP, err = client.HTTPClient(client.Config{Timeout: 20 * time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -431,10 +431,10 @@ func TestImportTrouble(t *testing.T) {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
 	tls.StartTLS()
 	defer tls.Close()
-	if _, err := imported(t, Config{URL: tls.URL}); esmodel.Trust(err) == nil {
+	if _, err := imported(t, Config{URL: tls.URL}); client.Trust(err) == nil {
 		t.Errorf("a certificate of nobody we know: %v", err)
 	}
-	trusting, err := esmodel.HTTPClient(esmodel.Config{CACert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})})
+	trusting, err := client.HTTPClient(client.Config{CACert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})})
 	if err != nil {
 		t.Fatal(err)
 	}

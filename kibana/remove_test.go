@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/esmodel/client"
+
 	"fiolat/esmodel"
 )
 
@@ -39,7 +41,7 @@ func TestShipped(t *testing.T) {
 
 func patient(t *testing.T, c Config) Config {
 	t.Helper()
-	client, err := esmodel.HTTPClient(esmodel.Config{Timeout: 20 * time.Second})
+	client, err := client.HTTPClient(client.Config{Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

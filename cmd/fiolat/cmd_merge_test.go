@@ -16,24 +16,25 @@ import (
 	"sync"
 	"testing"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+
 	"fiolat/esmodel/esmodeltest"
 )
 
 // stored are the documents of an index that are of a run, by id.
 func stored(t *testing.T, es, index, run string) map[string]map[string]any {
 	t.Helper()
-	c, err := esmodel.NewClient(esmodel.Config{Addresses: []string{es}})
+	c, err := client.New(client.Config{Addresses: []string{es}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	// Documents of runs are found a second after they were written, or at once:
-	if err := c.Call(t.Context(), esmodel.Request{Op: "refresh", Method: "POST", Path: "/" + index + "/_refresh"}, nil); err != nil {
+	if err := c.Call(t.Context(), client.Request{Op: "refresh", Method: "POST", Path: "/" + index + "/_refresh"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	docs := map[string]map[string]any{}
-	_, err = esmodel.Search(t.Context(), c, esmodel.SearchRequest{Index: index, Query: map[string]any{"term": map[string]any{"run.id": run}}}, func(h esmodel.Hit) error {
+	_, err = client.Search(t.Context(), c, client.SearchRequest{Index: index, Query: map[string]any{"term": map[string]any{"run.id": run}}}, func(h client.Hit) error {
 		var doc map[string]any
 		docs[h.ID] = doc
 		err := json.Unmarshal(h.Source, &doc)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fiolat/esmodel/client"
+
 	"github.com/urfave/cli/v2"
 
 	"fiolat/esmodel"
@@ -40,7 +42,7 @@ func esFlags() []cli.Flag {
 			Usage: "SHA-256 of the server's certificate or its authority, in `HEX`"},
 		&cli.BoolFlag{Name: "es-insecure", Category: catES, Usage: "accept any certificate: anyone on the path can " +
 			"read and change all data"},
-		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: esmodel.DefaultMaxWait,
+		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: client.DefaultMaxWait,
 			Usage: "retry temporary failures for `DURATION`"},
 	}
 }

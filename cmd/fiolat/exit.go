@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 
+	"fiolat/esmodel/delivery"
+
 	"fiolat/esmodel"
 	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
@@ -39,8 +41,8 @@ func exitCode(err error) int {
 		likeInput  *like.InputError
 		parse      *errs.ParseError
 		path       *fs.PathError
-		incomplete *esmodel.IncompleteError
-		output     *esmodel.OutputError
+		incomplete *delivery.IncompleteError
+		output     *delivery.OutputError
 		esUsage    *esmodel.UsageError
 		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 )
 
 // The tests named TestSecured... want a server with TLS and the roles of
@@ -45,7 +45,7 @@ func (s secured) as(t *testing.T, user, command string, args ...string) (code in
 	return code, stderr
 }
 
-func (s secured) client(t *testing.T, user string) *esmodel.Client {
+func (s secured) client(t *testing.T, user string) *client.Client {
 	t.Helper()
 	read := func(name string) []byte {
 		b, err := os.ReadFile(name)
@@ -54,7 +54,7 @@ func (s secured) client(t *testing.T, user string) *esmodel.Client {
 		}
 		return b
 	}
-	c, err := esmodel.NewClient(esmodel.Config{Addresses: []string{s.url}, CACert: read(s.ca), Username: user, Password: string(bytes.TrimSpace(read(s.password))), MaxWait: 30 * time.Second})
+	c, err := client.New(client.Config{Addresses: []string{s.url}, CACert: read(s.ca), Username: user, Password: string(bytes.TrimSpace(read(s.password))), MaxWait: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +62,9 @@ func (s secured) client(t *testing.T, user string) *esmodel.Client {
 	return c
 }
 
-func call(t *testing.T, c *esmodel.Client, method, path, body string, reply any) error {
+func call(t *testing.T, c *client.Client, method, path, body string, reply any) error {
 	t.Helper()
-	r := esmodel.Request{Op: "test", Method: method, Path: path}
+	r := client.Request{Op: "test", Method: method, Path: path}
 	if body != "" {
 		r.Body = []byte(body)
 	}
@@ -187,7 +187,7 @@ func TestSecuredRoles(t *testing.T) {
 		{"fiolat_setup", "POST", "/fio-*/_search", "", "read"},
 	} {
 		err := call(t, s.client(t, ask.user), ask.method, ask.path, ask.body, nil)
-		var no *esmodel.ForbiddenError
+		var no *client.ForbiddenError
 		if ask.lacks == "" && err != nil || ask.lacks != "" && (!errors.As(err, &no) || no.User != ask.user || no.Privilege != ask.lacks) {
 			t.Errorf("%s %s %s: %v, want lack of %q", ask.user, ask.method, ask.path, err, ask.lacks)
 		}

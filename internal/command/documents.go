@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -15,14 +16,14 @@ import (
 
 // Conclude tells what became of the documents of a run, and returns err.
 func (o *Elasticsearch) Conclude(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
-	report esmodel.Report, err error) error {
+	report delivery.Report, err error) error {
 	for _, warning := range report.Warnings {
 		u.Warn(warning)
 	}
 	if summary != nil {
 		Account(u, summary, report, documentsText(run, report))
 	}
-	var incomplete *esmodel.IncompleteError
+	var incomplete *delivery.IncompleteError
 	if errors.As(err, &incomplete) {
 		o.unfinished(u, report)
 	}
@@ -33,7 +34,7 @@ func (o *Elasticsearch) Conclude(u *ui.UI, dryRun bool, run *pipeline.Run, summa
 }
 
 // documentsText is the account's line on documents.
-func documentsText(run *pipeline.Run, r esmodel.Report) string {
+func documentsText(run *pipeline.Run, r delivery.Report) string {
 	t := r.Total()
 	where := fmt.Sprintf("%d indexed", t.Indexed)
 	if t.Written > 0 {
@@ -50,7 +51,7 @@ func documentsText(run *pipeline.Run, r esmodel.Report) string {
 
 // unfinished says where the rest of a run's documents is, and the one command that
 // sends it.
-func (o *Elasticsearch) unfinished(u *ui.UI, r esmodel.Report) {
+func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 	var files []string
 	for _, f := range []struct{ name, what string }{
 		{r.SpoolFile, "what could not be sent lies in %s"},

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -47,8 +49,8 @@ func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 }
 
 // Config reads the secrets.
-func (o *Elasticsearch) Config() (esmodel.Config, error) {
-	cfg := esmodel.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
+func (o *Elasticsearch) Config() (client.Config, error) {
+	cfg := client.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
 		MaxWait: o.MaxWait}
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = -1 // the package's 0 is its default
@@ -70,7 +72,7 @@ func (o *Elasticsearch) Config() (esmodel.Config, error) {
 }
 
 // Connect makes a client. Its warnings, and what it waits for, are said.
-func (o *Elasticsearch) Connect(u *ui.UI) (*esmodel.Client, error) {
+func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
 		err = errs.Usagef("no Elasticsearch: pass --es URL or set ELASTICSEARCH_URL")
@@ -78,11 +80,11 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*esmodel.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.OnWait = func(w esmodel.Wait) {
+	cfg.OnWait = func(w client.Wait) {
 		u.Say("warning", "%s: %v; trying again in %v, for %v at most", w.Op, w.Err, w.Next.Round(100*time.Millisecond),
 			w.Left.Round(time.Second))
 	}
-	client, err := esmodel.NewClient(cfg)
+	client, err := client.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +96,10 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*esmodel.Client, error) {
 
 // Writer is the way of documents to Elasticsearch, or with no client into files. refresh
 // is for runs that are watched while they go on.
-func (o *Elasticsearch) Writer(client *esmodel.Client, refresh bool) (esmodel.Writer, error) {
+func (o *Elasticsearch) Writer(client *client.Client, refresh bool) (delivery.Writer, error) {
 	if client != nil {
-		return esmodel.NewBulkWriter(client, esmodel.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,
+		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,
 			TakeOver: o.TakeOver})
 	}
-	return esmodel.NewDirWriter(o.Spool, o.Prefix)
+	return delivery.NewDirWriter(o.Spool, o.Prefix)
 }

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -207,7 +208,7 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 	logs := o.Logs
 	logs.Paths = []string{name}
 	cfg := logs.Pipeline(u)
-	stored := func(r *pipeline.Replay, err error) error {
+	replayed := func(r *pipeline.Replay, err error) error {
 		if err == nil {
 			_, err = r.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
 				sink)
@@ -217,7 +218,7 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 	prefix := o.Elasticsearch.Prefix
 	switch command.Locate(name) {
 	case command.InDirectory:
-		return stored(esmodel.OpenStoredDir(name, "", cfg.Settings.Kind))
+		return replayed(stored.OpenDir(name, "", cfg.Settings.Kind))
 	case command.Stored:
 		if len(o.Elasticsearch.Addresses) == 0 {
 			return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
@@ -228,11 +229,11 @@ func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeli
 			return err
 		}
 		defer client.Close()
-		run, err := esmodel.FindRun(ctx, client, prefix, name)
+		run, err := stored.FindRun(ctx, client, prefix, name)
 		if err != nil {
 			return err
 		}
-		return stored(esmodel.OpenStored(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
+		return replayed(stored.Open(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
 	}
 	runs, err := logs.Discover(u, cfg.Settings.Kind, false)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -34,12 +36,12 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
 			command.Roots(command.Firsts(runs)))
 	}
-	var client *esmodel.Client
+	var es *client.Client
 	if len(o.Elasticsearch.Addresses) > 0 && !o.Logs.DryRun {
-		if client, err = o.Elasticsearch.Connect(u); err != nil {
+		if es, err = o.Elasticsearch.Connect(u); err != nil {
 			return err
 		}
-		defer client.Close()
+		defer es.Close()
 	}
 	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
 	var failed []error
@@ -47,15 +49,15 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		if len(runs) > 1 {
 			u.Say("info", "run in %s:", errs.Printable(run.Inputs[0].Root))
 		}
-		err := ingestRun(ctx, &o, u, client, run, cfg, len(runs) == 1)
+		err := ingestRun(ctx, &o, u, es, run, cfg, len(runs) == 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil { // one bad run must not keep the others from being seen
 			failed = append(failed, err)
 		}
-		var trust *esmodel.TrustError
-		var no *esmodel.ForbiddenError
+		var trust *client.TrustError
+		var no *client.ForbiddenError
 		if errors.As(err, &trust) || errors.As(err, &no) && no.Status == http.StatusUnauthorized {
 			break // all others would hear the same
 		}
@@ -65,7 +67,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 
 // ingestRun takes one run from its logs to its last document, kind by kind, and where
 // documents are files to a page beside them. alone says that no other run is ingested.
-func ingestRun(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client, run *command.KindRun,
+func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run *command.KindRun,
 	cfg pipeline.Config, alone bool) error {
 	plans, err := run.Prepare(ctx, cfg)
 	defer command.ClosePlans(plans)
@@ -73,7 +75,7 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client
 		return err
 	}
 	var file *command.Page
-	if client == nil && !o.Logs.DryRun {
+	if es == nil && !o.Logs.DryRun {
 		name := "report.html"
 		if !alone { // the id of a run that has others beside it is a hash
 			name = "report." + plans[0].Run.ID + ".html"
@@ -87,7 +89,7 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client
 		if len(plans) > 1 {
 			u.Say("info", "%v:", plan.Run.Kind)
 		}
-		summary, written, err := ingestKind(ctx, o, u, client, plan, file, i)
+		summary, written, err := ingestKind(ctx, o, u, es, plan, file, i)
 		if err != nil {
 			return err
 		}
@@ -107,15 +109,15 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client
 
 // ingestKind takes one kind of a run, the nth of the page, to its last document, and
 // returns the files written.
-func ingestKind(ctx context.Context, o *Options, u *ui.UI, client *esmodel.Client, plan *pipeline.Plan,
+func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, plan *pipeline.Plan,
 	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
-	var w esmodel.Writer
+	var w delivery.Writer
 	if o.Logs.DryRun {
-		w = esmodel.NewCountWriter()
-	} else if w, err = o.Elasticsearch.Writer(client, false); err != nil {
+		w = delivery.NewCountWriter()
+	} else if w, err = o.Elasticsearch.Writer(es, false); err != nil {
 		return nil, nil, err
 	}
-	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: o.Elasticsearch.Prefix})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix})
 	sinks := command.Tee{sink}
 	if file != nil {
 		sinks = append(sinks, file.Kind(nth))

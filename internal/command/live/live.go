@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/esmodel"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -45,7 +48,7 @@ type session struct {
 	cfg    pipeline.LiveConfig
 	kinds  []fiolog.Kind
 	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
-	client *esmodel.Client
+	client *client.Client
 	alerts *alert.Dispatcher
 
 	held  []*fiojson.Document // before the interval is known
@@ -57,7 +60,7 @@ type session struct {
 // liveRun is one kind of latency.
 type liveRun struct {
 	*pipeline.Live
-	sink *esmodel.Sink
+	sink *delivery.Sink
 	end  *pipeline.Summary
 }
 
@@ -279,7 +282,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &liveRun{sink: esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})}
+	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix})}
 	var sinks command.Tee
 	if first {
 		if s.alerts != nil {

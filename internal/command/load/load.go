@@ -5,7 +5,8 @@ import (
 	"context"
 	"strings"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -24,7 +25,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	report, err := esmodel.Load(ctx, client, o.Paths, esmodel.LoadOptions{Prefix: o.Elasticsearch.Prefix,
+	report, err := delivery.Load(ctx, client, o.Paths, delivery.LoadOptions{Prefix: o.Elasticsearch.Prefix,
 		TakeOver: o.Elasticsearch.TakeOver})
 	for _, w := range report.Warnings {
 		u.Warn(w)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/stored"
+
 	"fiolat/esmodel"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
@@ -35,12 +38,12 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	run, err := esmodel.FindRun(ctx, client, prefix, o.Run)
+	run, err := stored.FindRun(ctx, client, prefix, o.Run)
 	if err != nil {
 		return err
 	}
 	o.Run = run.Run.ID
-	runs, err := esmodel.StoredRuns(ctx, client, prefix, o.Run, o.Kind)
+	runs, err := stored.Runs(ctx, client, prefix, o.Run, o.Kind)
 	if err != nil {
 		return err
 	}
@@ -51,18 +54,18 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	for _, w := range warnings {
 		u.Warn(w)
 	}
-	replay, err := esmodel.ReplayStored(client, prefix, parts)
+	replay, err := stored.Replay(client, prefix, parts)
 	if err != nil {
 		return err
 	}
 	replay.Warnings = warnings
-	var w esmodel.Writer = esmodel.NewCountWriter()
+	var w delivery.Writer = delivery.NewCountWriter()
 	if !o.DryRun {
 		if w, err = o.Elasticsearch.Writer(client, false); err != nil {
 			return err
 		}
 	}
-	sink := esmodel.NewSink(w, esmodel.SinkOptions{Prefix: prefix})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix})
 	summary, err := replay.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
 	if err = o.Elasticsearch.Conclude(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {

@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+
 	"fiolat/esmodel"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
@@ -41,10 +44,10 @@ type probeDocs struct {
 	alerts  *alert.Dispatcher // nil if nobody is told
 
 	// one of the two
-	bulk  *esmodel.BulkWriter
-	files *esmodel.ProbeFiles
+	bulk  *delivery.BulkWriter
+	files *delivery.ProbeFiles
 
-	client  *esmodel.Client
+	client  *client.Client
 	stalled time.Time // until then all is spooled
 	spooled int64
 	made    int64
@@ -73,7 +76,7 @@ func openProbeDocs(ctx context.Context, u *ui.UI, o *Options) (d *probeDocs, err
 			return nil, err
 		}
 		// Small requests, and few of them: a probe must not need much memory.
-		d.bulk, err = esmodel.NewBulkWriter(d.client, esmodel.BulkConfig{Prefix: prefix, SpoolDir: output,
+		d.bulk, err = delivery.NewBulkWriter(d.client, delivery.BulkConfig{Prefix: prefix, SpoolDir: output,
 			FlushBytes: 512 << 10, InFlight: 2})
 		if err == nil {
 			err = d.bulk.Open(ctx, o.Run)
@@ -85,7 +88,7 @@ func openProbeDocs(ctx context.Context, u *ui.UI, o *Options) (d *probeDocs, err
 			u.Warn(w)
 		}
 	} else {
-		d.files = esmodel.NewProbeFiles(output, o.Run.ID)
+		d.files = delivery.NewProbeFiles(output, o.Run.ID)
 		u.Say("info", "no Elasticsearch given: documents go into %s", output)
 	}
 	go d.write()
@@ -200,7 +203,7 @@ func (d *probeDocs) close() error {
 	err := d.bulk.Close(ctx, false)
 	r := d.bulk.Report()
 	// The writer knows nothing of what it was not given.
-	r.Indices[""] = esmodel.Counts{Made: d.made + d.dropped.Load() - r.Total().Made, Spooled: d.spooled, Lost: lost}
+	r.Indices[""] = delivery.Counts{Made: d.made + d.dropped.Load() - r.Total().Made, Spooled: d.spooled, Lost: lost}
 	t := r.Total()
 	d.u.Say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", t.Made, t.Indexed,
 		t.Refused, t.Spooled, t.Lost, d.run)
@@ -211,7 +214,7 @@ func (d *probeDocs) close() error {
 		d.u.Say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
 	}
 	if err == nil && t.Incomplete() {
-		err = &esmodel.IncompleteError{Report: r, Err: d.err}
+		err = &delivery.IncompleteError{Report: r, Err: d.err}
 	}
 	return err
 }

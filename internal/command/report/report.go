@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -28,7 +30,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	var sources []kindSource
 	var err error
 	if o.Place != command.InLogs {
-		var client *esmodel.Client
+		var client *client.Client
 		if o.Place == command.Stored {
 			if client, err = o.Elasticsearch.Connect(u); err != nil {
 				return err
@@ -81,18 +83,18 @@ type kindSource struct {
 
 // storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
 // no client in a directory.
-func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out []kindSource, err error) {
+func (o *Options) storedKinds(ctx context.Context, client *client.Client) (out []kindSource, err error) {
 	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
 	var there []fiolog.Kind
 	if client != nil {
-		run, none := esmodel.FindRun(ctx, client, prefix, name)
+		run, none := stored.FindRun(ctx, client, prefix, name)
 		if none != nil {
 			return nil, none
 		}
 		runID = run.Run.ID
-		there, err = esmodel.StoredKinds(ctx, client, prefix, runID)
+		there, err = stored.Kinds(ctx, client, prefix, runID)
 	} else {
-		there, err = esmodel.StoredKindsDir(name, runID)
+		there, err = stored.KindsDir(name, runID)
 	}
 	if err != nil {
 		return nil, err
@@ -108,9 +110,9 @@ func (o *Options) storedKinds(ctx context.Context, client *esmodel.Client) (out 
 		}
 		var r *pipeline.Replay
 		if client != nil {
-			r, err = esmodel.OpenStored(ctx, client, prefix, runID, kind)
+			r, err = stored.Open(ctx, client, prefix, runID, kind)
 		} else {
-			r, err = esmodel.OpenStoredDir(name, runID, kind)
+			r, err = stored.OpenDir(name, runID, kind)
 		}
 		if err != nil {
 			return nil, err

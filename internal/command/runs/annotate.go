@@ -5,7 +5,8 @@ import (
 	"context"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -28,7 +29,7 @@ func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	run, err := esmodel.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
+	run, err := stored.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 			u.Warn("that is not within the run, which lasted from " + run.Run.Start + " to " + *run.Run.End)
 		}
 	}
-	created, err := esmodel.Annotate(ctx, client, o.Elasticsearch.Prefix, esmodel.Note{Run: run, At: when.UnixNano(),
+	created, err := stored.Annotate(ctx, client, o.Elasticsearch.Prefix, stored.Note{Run: run, At: when.UnixNano(),
 		Offset: int64(when.Sub(start)), Text: o.Text})
 	if err != nil {
 		return err

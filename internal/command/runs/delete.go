@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -29,17 +30,17 @@ func Delete(ctx context.Context, o DeleteOptions, u *ui.UI) error {
 	// A run of which an interrupted delete has left something has no document of its
 	// own any more, and only its id finds it.
 	id := o.Run
-	there, err := esmodel.CountRun(ctx, client, prefix, id)
+	there, err := stored.CountRun(ctx, client, prefix, id)
 	if err != nil {
 		return err
 	}
 	if len(there) == 0 {
-		run, none := esmodel.FindRun(ctx, client, prefix, id)
+		run, none := stored.FindRun(ctx, client, prefix, id)
 		if none != nil {
 			return none
 		}
 		id = run.Run.ID
-		if there, err = esmodel.CountRun(ctx, client, prefix, id); err != nil {
+		if there, err = stored.CountRun(ctx, client, prefix, id); err != nil {
 			return err
 		}
 	}
@@ -47,7 +48,7 @@ func Delete(ctx context.Context, o DeleteOptions, u *ui.UI) error {
 		errs.Printable(id), there)) {
 		return errors.New("not deleted")
 	}
-	deleted, err := esmodel.DeleteRun(ctx, client, prefix, id, o.Elasticsearch.TakeOver)
+	deleted, err := stored.DeleteRun(ctx, client, prefix, id, o.Elasticsearch.TakeOver)
 	u.Say("info", "deleted of run %s, documents: %v", errs.Printable(id), deleted)
 	return err
 }

@@ -12,7 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -24,7 +25,7 @@ import (
 // ListOptions are what fiolat runs is asked for.
 type ListOptions struct {
 	Elasticsearch command.Elasticsearch
-	Filter        esmodel.RunFilter
+	Filter        stored.RunFilter
 	Format        string // table or json
 	Unit          string // of latencies in the table: ns, us or ms
 }
@@ -36,13 +37,13 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	runs, err := esmodel.ListRuns(ctx, client, o.Elasticsearch.Prefix, o.Filter)
+	runs, err := stored.ListRuns(ctx, client, o.Elasticsearch.Prefix, o.Filter)
 	if err != nil {
 		return err
 	}
 	if o.Format == "json" {
 		if runs == nil {
-			runs = []esmodel.RunSummary{}
+			runs = []stored.RunSummary{}
 		}
 		enc := json.NewEncoder(u.Stdout)
 		enc.SetIndent("", " ")
@@ -55,7 +56,7 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 }
 
 // runTable prints a line per run and direction that has I/O.
-func runTable(out *bufio.Writer, runs []esmodel.RunSummary, unit string) {
+func runTable(out *bufio.Writer, runs []stored.RunSummary, unit string) {
 	divisor := render.Divisors[unit]
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "start\trun\tname\tstatus\tlength\thosts\tfio\tdirection\tiops\t"+

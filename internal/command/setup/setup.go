@@ -9,7 +9,9 @@ import (
 	"os"
 	"time"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -51,7 +53,7 @@ func setupElasticsearch(ctx context.Context, o *Options, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	report, err := esmodel.Setup(ctx, client, esmodel.SetupOptions{Prefix: o.Elasticsearch.Prefix,
+	report, err := indices.Setup(ctx, client, indices.SetupOptions{Prefix: o.Elasticsearch.Prefix,
 		DeleteAfter: o.DeleteAfter})
 	if report != nil {
 		for _, w := range report.Warnings {
@@ -99,7 +101,7 @@ func setupKibana(ctx context.Context, o *Options, u *ui.UI) error {
 	if err = bad.Err(); err != nil {
 		return err
 	}
-	if k.HTTP, err = esmodel.HTTPClient(es); err != nil {
+	if k.HTTP, err = client.HTTPClient(es); err != nil {
 		return err
 	}
 	defer k.HTTP.CloseIdleConnections()
@@ -141,7 +143,7 @@ func setupKibana(ctx context.Context, o *Options, u *ui.UI) error {
 
 // trusted is an error of Kibana's; if it is about whom to trust, it says how to.
 func trusted(k kibana.Config, err error) error {
-	if t := esmodel.Trust(err); t != nil {
+	if t := client.Trust(err); t != nil {
 		return fmt.Errorf("import into Kibana at %s: %w", k, t)
 	}
 	return err

@@ -1,0 +1,488 @@
+package claim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+
+	"fiolat/internal/errs"
+)
+
+// Error says that a run, or a part of it, belongs to another process: nothing
+// more is sent or deleted.
+type Error struct {
+	Run, Part, Kind string
+	// Owner is that process; nil if the run's document was deleted or replaced by
+	// something that is no fiolat.
+	Owner *esmodel.Owner
+	// Lost says that the claim was ours before.
+	Lost bool
+}
+
+func (e *Error) Error() string {
+	what := fmt.Sprintf("run %q", errs.Printable(e.Run))
+	if e.Part != "" {
+		what += fmt.Sprintf(", part %q", errs.Printable(e.Part))
+	}
+	if e.Kind != "" {
+		what += ", " + errs.Printable(e.Kind)
+	}
+	switch {
+	case e.Lost && e.Owner != nil:
+		return fmt.Sprintf("%s: %s has taken it over; what was sent until then is replaced or removed by that one", what, e.Owner)
+	case e.Lost:
+		return what + ": its document was changed or deleted by something else; run again"
+	}
+	return fmt.Sprintf("%s is claimed by %s; run again when that has ended, or take it over with --take-over", what, e.Owner)
+}
+
+// claim is the right to send and delete the documents of a run, of one part and kind.
+// It is an object in the document of the run, written only if that is still the version
+// that was seen last, and renewed by a goroutine of its own. No two clocks are compared:
+// whoever finds a claim watches by its own clock whether it is renewed.
+type Claim struct {
+	c         *client.Client
+	index, ID string
+	what      Error // names the run
+	TakeOver  bool
+	Refresh   bool
+	Deletes   bool // the document is to be deleted in the end, and may be at first
+	// body is the document to hold the claim in, given the one found, nil if there is none.
+	body func(found []byte) []byte
+	// onLost is called once, from any goroutine, when another process has the claim.
+	OnLost func(error)
+
+	turn  chan struct{} // a lock on what follows that can be waited for with a context
+	own   esmodel.ClaimField
+	Doc   []byte // of body
+	seq   int64
+	term  int64
+	tried time.Time          // the first renewal since the last that is known to be stored
+	stop  context.CancelFunc // of the renewals; nil before they begin
+	done  chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	Found   []byte     // the document as it was before, without a claim
+	held    bool
+	Deleted bool      // in place of a claim
+	renewed time.Time // when the last write that succeeded was begun
+	lost    error
+}
+
+func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
+	return &Claim{c: c, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: esmodel.RunDocID(run, part, kind), what: Error{Run: run, Part: part, Kind: kind},
+		body: body, turn: make(chan struct{}, 1), own: esmodel.ClaimField{Owner: NewOwner()}, OnLost: func(error) {}}
+}
+
+// errConflict says that the document is not the version that was seen last.
+var errConflict = errors.New("the document of the run was changed meanwhile")
+
+// runVersion is the document of a run as it is now.
+type runVersion struct {
+	there     bool
+	seq, term int64
+	source    []byte
+	claim     *esmodel.ClaimField
+}
+
+// read reads the document of the run, once.
+func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
+	data, err := k.c.Once(ctx, client.Request{Op: "read the claim on run " + k.what.Run, Method: http.MethodGet, Path: client.Path(k.index) + "/_doc" + client.Path(k.ID)})
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		// Of a document, or of its index, that is not there; a proxy may say it of anything.
+		if !refused.Absent {
+			return v, err
+		}
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	var reply struct {
+		ID     string          `json:"_id"`
+		Found  bool            `json:"found"`
+		Seq    *int64          `json:"_seq_no"`
+		Term   *int64          `json:"_primary_term"`
+		Source json.RawMessage `json:"_source"`
+	}
+	var doc struct {
+		Claim *esmodel.ClaimField `json:"claim"`
+	}
+	if err = json.Unmarshal(data, &reply); err == nil && (reply.ID != k.ID || !reply.Found || reply.Seq == nil || reply.Term == nil) {
+		err = fmt.Errorf("the reply is not about document %q: %.200s", k.ID, data)
+	}
+	if err == nil {
+		err = json.Unmarshal(reply.Source, &doc)
+	}
+	if err != nil {
+		return v, &client.TemporaryError{Err: k.c.Hide(err)}
+	}
+	return runVersion{true, *reply.Seq, *reply.Term, bytes.TrimSpace(reply.Source), doc.Claim}, nil
+}
+
+// write stores the document of the run, once, if it is still version v.
+func (k *Claim) write(ctx context.Context, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
+	head := []byte(`{"create":{"_index":`)
+	if v.there {
+		head = []byte(`{"index":{"_index":`)
+	}
+	return k.act(ctx, head, v, doc, refresh)
+}
+
+func (k *Claim) act(ctx context.Context, head []byte, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
+	body := esmodel.AppendString(append(esmodel.AppendString(head, k.index), `,"_id":`...), k.ID)
+	if v.there {
+		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), v.seq, 10)
+		body = strconv.AppendInt(append(body, `,"if_primary_term":`...), v.term, 10)
+	}
+	body = append(body, "}}\n"...)
+	if doc != nil {
+		body = append(append(body, doc...), '\n')
+	}
+	op := "claim run " + k.what.Run
+	r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh, Versions: true}
+	items, err := k.c.Bulk(ctx, r, 1, func(int) []byte { return []byte(k.ID) }, nil)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case items == nil:
+		return 0, 0, &client.TemporaryError{Err: errors.New("the reply does not say which version was stored")}
+	case items[0].Status == http.StatusConflict, doc == nil && items[0].Status == http.StatusNotFound:
+		return 0, 0, errConflict
+	}
+	if err = items[0].Err(op); err == nil && (items[0].Seq < 0 || items[0].Term < 1) {
+		err = &client.TemporaryError{Err: errors.New("the reply does not say which version was stored")}
+	}
+	return items[0].Seq, items[0].Term, err
+}
+
+// take claims the run, trying again for MaxWait what may pass, and begins to renew the
+// claim. After an error that may pass hold tries it again. release must be called.
+func (k *Claim) Take(ctx context.Context) error {
+	p := k.c.Pace("claim run "+k.what.Run, k.c.MaxWait)
+	for {
+		err := k.Hold(ctx)
+		if err == nil {
+			return nil
+		}
+		if err = p.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// hold says whether the claim is ours, and was so a moment ago. It is asked before
+// anything is sent or deleted. A claim that is not yet ours, or was not renewed for long,
+// is taken or renewed now; the error may pass.
+func (k *Claim) Hold(ctx context.Context) error {
+	if fresh, err := k.Fresh(); fresh || err != nil {
+		return err
+	}
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	if fresh, err := k.Fresh(); fresh || err != nil {
+		return err
+	}
+	return k.renew(ctx)
+}
+
+func (k *Claim) Fresh() (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// Of a system that slept, only the wall clock went on.
+	now := time.Now()
+	return k.Deleted || k.held && now.Sub(k.renewed) < Stale && now.Round(0).Sub(k.renewed.Round(0)) < Stale, k.lost
+}
+
+func (k *Claim) lock(ctx context.Context) error {
+	select {
+	case k.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (k *Claim) unlock() { <-k.turn }
+
+// renew counts the claim up, or takes it if it is not yet ours; it is locked.
+func (k *Claim) renew(ctx context.Context) error {
+	if !k.held {
+		return k.acquire(ctx)
+	}
+	for {
+		now, next := time.Now(), k.own
+		next.Renewed++
+		if k.tried.IsZero() {
+			k.tried = now
+		}
+		seq, term, err := k.write(ctx, runVersion{there: true, seq: k.seq, term: k.term}, esmodel.WithClaim(k.Doc, &next), false)
+		if err == nil {
+			k.ours(now, next, seq, term)
+			return nil
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+		v, err := k.read(ctx)
+		if err != nil {
+			return err
+		}
+		if v.claim == nil || v.claim.ID != k.own.ID {
+			return k.lose(v)
+		}
+		// Stored by a write whose reply was lost, and not before the first that was tried.
+		k.ours(k.tried, *v.claim, v.seq, v.term)
+		if fresh, _ := k.Fresh(); fresh {
+			return nil
+		}
+	}
+}
+
+// ours notes that a write of the claim, begun at a time, was stored.
+func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
+	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.held, k.renewed = true, at
+	if k.stop == nil {
+		var ctx context.Context
+		ctx, k.stop = context.WithCancel(context.Background())
+		k.done = make(chan struct{})
+		go k.keep(ctx)
+	}
+}
+
+func (k *Claim) lose(v runVersion) error {
+	e := k.what
+	e.Lost = true
+	if v.claim != nil {
+		e.Owner = &v.claim.Owner
+	}
+	k.mu.Lock()
+	k.held, k.lost = false, &e
+	k.mu.Unlock()
+	k.OnLost(&e)
+	return &e
+}
+
+// keep renews the claim until it is stopped or lost.
+func (k *Claim) keep(ctx context.Context) {
+	defer close(k.done)
+	for next := Every; ; {
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+			return
+		}
+		one, cancel := context.WithTimeout(ctx, Every)
+		err := k.lock(one)
+		held := true
+		if err == nil {
+			if held = k.held; held {
+				err = k.renew(one)
+			}
+			k.unlock()
+		}
+		cancel()
+		var lost *Error
+		switch {
+		case !held, errors.As(err, &lost):
+			return
+		case err != nil:
+			next = claimRetry
+		default:
+			next = Every
+		}
+	}
+}
+
+// acquire takes the claim if nobody has it, or whoever has it is dead; it is locked.
+func (k *Claim) acquire(ctx context.Context) error {
+	v, err := k.read(ctx)
+	if err != nil {
+		return err
+	}
+	var watched *esmodel.ClaimField // by another, as it was at first
+	var since time.Time             // of which it is known that it did not change
+	p := k.c.Pace("watch the claim on run "+k.what.Run, k.c.MaxWait)
+	for {
+		if v.claim != nil && v.claim.ID == k.own.ID { // stored by a write whose reply was lost
+			k.ours(time.Now(), *v.claim, v.seq, v.term)
+			return k.renew(ctx)
+		}
+		switch {
+		case watched != nil && (v.claim == nil || *v.claim != *watched): // released, renewed, or taken over by a third
+			e := k.what
+			if e.Owner = &watched.Owner; v.claim != nil {
+				e.Owner = &v.claim.Owner
+			}
+			return &e
+		case v.claim == nil || k.TakeOver || Gone(&v.claim.Owner) || watched != nil && time.Since(since) >= Dead:
+			err = k.seize(ctx, v)
+			if !errors.Is(err, errConflict) {
+				return err
+			}
+			if v, err = k.read(ctx); err != nil {
+				return err
+			}
+			continue
+		case watched == nil:
+			watched, since = v.claim, time.Now()
+		}
+		select {
+		case <-time.After(Watch):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		for {
+			if v, err = k.read(ctx); err == nil {
+				p.Progress()
+				break
+			}
+			// What cannot be seen cannot be called unchanged: an owner that cannot reach the
+			// server either has no way to renew.
+			if err = p.Wait(ctx, err); err != nil {
+				return err
+			}
+			since = time.Now()
+		}
+	}
+}
+
+// linger returns a context that ends claimLinger after ctx does.
+func linger(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(claimLinger):
+			cancel()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() { stop(); cancel() }
+}
+
+// seize writes the claim over a version of the document.
+func (k *Claim) seize(ctx context.Context, v runVersion) error {
+	k.mu.Lock()
+	k.Found = withoutClaim(v)
+	k.mu.Unlock()
+	k.Doc = k.body(k.Found)
+	ctx, cancel := linger(ctx) // a write that was interrupted may be stored: then the claim must be released
+	defer cancel()
+	now := time.Now()
+	seq, term, err := k.write(ctx, v, esmodel.WithClaim(k.Doc, &k.own), k.Refresh)
+	var no *client.ForbiddenError
+	if k.Deletes && errors.As(err, &no) && no.Status == http.StatusForbidden {
+		// Who may delete and not write takes the document itself away: nobody who has claimed
+		// it goes on then.
+		if err = nil; v.there {
+			_, _, err = k.act(ctx, []byte(`{"delete":{"_index":`), v, nil, false)
+		}
+		if err == nil {
+			k.mu.Lock()
+			k.Deleted = true
+			k.mu.Unlock()
+		}
+		return err
+	}
+	if err == nil {
+		k.ours(now, k.own, seq, term)
+	}
+	return err
+}
+
+// release gives the claim back by storing a document without one, or with nil by deleting
+// the document, once; the error may pass. A claim that was never taken is taken for it.
+func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
+	if err := k.Hold(ctx); err != nil {
+		return err
+	}
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	if err := k.lost; err != nil {
+		return err
+	}
+	for {
+		at := runVersion{there: true, seq: k.seq, term: k.term}
+		var err error
+		if doc == nil {
+			_, _, err = k.act(ctx, []byte(`{"delete":{"_index":`), at, nil, refresh)
+		} else {
+			_, _, err = k.write(ctx, at, doc, refresh)
+		}
+		if errors.Is(err, errConflict) {
+			var v runVersion
+			if v, err = k.read(ctx); err != nil {
+				return err
+			}
+			switch {
+			case v.claim != nil && v.claim.ID == k.own.ID:
+				k.seq, k.term = v.seq, v.term
+				continue
+			case v.there == (doc != nil) && bytes.Equal(v.source, bytes.TrimSpace(doc)): // the reply was lost
+			default:
+				return k.lose(v)
+			}
+		}
+		if err == nil {
+			k.mu.Lock()
+			k.held = false
+			k.mu.Unlock()
+		}
+		return err
+	}
+}
+
+// give is release, trying again for MaxWait what may pass.
+func (k *Claim) Give(ctx context.Context, doc []byte) error {
+	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)
+	for {
+		err := k.Release(ctx, doc, k.Refresh)
+		if err == nil {
+			return nil
+		}
+		if err = p.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// end ends the renewals. A claim that was not released stays, for others to take over.
+func (k *Claim) End() {
+	k.mu.Lock()
+	stop, done := k.stop, k.done
+	k.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-done
+	}
+}
+
+// withoutClaim is the document of a run as it was before it was claimed.
+func withoutClaim(v runVersion) []byte {
+	if v.claim == nil {
+		return v.source
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(v.source, &m) != nil {
+		return v.source // read understood it
+	}
+	delete(m, "claim")
+	return esmodel.MustJSON(m)
+}

@@ -1,0 +1,15 @@
+//go:build !chaos
+
+package claim
+
+import "time"
+
+// How claims are renewed and watched.
+const (
+	Every       = 10 * time.Second // between two renewals
+	claimRetry  = 2 * time.Second  // after a renewal that failed
+	Stale       = 30 * time.Second // without a renewal the owner sends nothing
+	Dead        = 60 * time.Second // without a renewal others take the claim over
+	Watch       = time.Second      // between two looks at another's claim
+	claimLinger = 2 * time.Second  // for the reply to a claim when interrupted
+)

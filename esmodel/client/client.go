@@ -1,0 +1,373 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"fiolat/esmodel"
+
+	elasticsearch "github.com/elastic/go-elasticsearch/v8"
+
+	"fiolat/internal/secret"
+)
+
+const (
+	// DefaultMaxWait is how long one thing is tried again before giving up.
+	DefaultMaxWait = 5 * time.Minute
+
+	maxReply = 64 << 20 // bytes of a reply that are read at most
+)
+
+// DrainTime is how long what was begun may go on after an interruption: a Sink sends what it
+// holds before it spools the rest.
+const DrainTime = 5 * time.Second
+
+// Config says where Elasticsearch is and who we are. It holds secrets: it prints,
+// logs and formats as its addresses only.
+type Config struct {
+	// Addresses are base URLs of nodes of one cluster, http or https; requests go
+	// around them, and a node that does not answer is left out for a while. User
+	// and password may be part of a URL, the same in all.
+	Addresses []string
+	// At most one of user and password, API key (base64 of id:key) and service
+	// token; none for a cluster without security.
+	Username, Password string
+	APIKey             string
+	ServiceToken       string
+	// CACert are PEM certificates of authorities to trust instead of the system's.
+	CACert []byte
+	// Fingerprint is the hex SHA-256 of the server's certificate or of the
+	// authority that signed it, as Elasticsearch prints it at its first start.
+	Fingerprint string
+	// Insecure accepts any certificate. Whoever calls should warn about it.
+	Insecure bool
+	// Timeout is for one request; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// MaxWait is for how long a thing that fails for reasons that may pass is tried
+	// again; 0 is DefaultMaxWait, negative is not at all.
+	MaxWait time.Duration
+	// Pause is before the second attempt, the next ones get longer; 0 is 200 ms.
+	Pause time.Duration
+	// Transport is used instead of connections to Addresses, in tests; nil is fine.
+	Transport http.RoundTripper
+	// OnWait is told before each wait, from any goroutine; nil is fine.
+	OnWait func(Wait)
+}
+
+// Wait is a pause before a thing is tried again.
+type Wait struct {
+	Op   string
+	Err  error         // why
+	Next time.Duration // how long now
+	Left time.Duration // until giving up
+}
+
+// String names the addresses without what may be secret in them.
+func (c Config) String() string {
+	var shown []string
+	for _, a := range c.Addresses {
+		u, err := url.Parse(a)
+		if err != nil || u.Host == "" {
+			shown = append(shown, "(not a URL)")
+			continue
+		}
+		shown = append(shown, u.Scheme+"://"+u.Host)
+	}
+	return "elasticsearch at " + strings.Join(shown, ", ")
+}
+
+// GoString keeps secrets out of %#v, LogValue out of logs.
+func (c Config) GoString() string { return "esmodel.Config{" + c.String() + "}" }
+
+// LogValue is what log/slog shows.
+func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// Client talks to one cluster. It is safe for use by many goroutines.
+type Client struct {
+	es      *elasticsearch.BaseClient
+	tr      *http.Transport
+	where   string
+	timeout time.Duration
+	MaxWait time.Duration
+	onWait  func(Wait)
+	first   time.Duration // pause before the second attempt
+	Local   bool          // all nodes are on this machine
+	secrets *secret.Mask
+	spoken  atomic.Bool // a node has answered as Elasticsearch does
+	// Warnings are about the connection itself, e.g. a password over plain http.
+	Warnings []string
+}
+
+// New checks the configuration and makes a client; nothing is sent yet.
+func New(cfg Config) (*Client, error) {
+	nodes, err := cfg.nodes()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{where: cfg.String(), timeout: cfg.Timeout, MaxWait: cfg.MaxWait, onWait: cfg.OnWait, first: cfg.Pause}
+	if c.first <= 0 {
+		c.first = 200 * time.Millisecond
+	}
+	if c.timeout <= 0 {
+		c.timeout = DefaultTimeout
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = DefaultMaxWait
+	}
+	c.secrets = secret.Credentials(cfg.Username, cfg.Password, cfg.APIKey, cfg.ServiceToken)
+	secure := nodes[0].Scheme == "https"
+	c.Local = loopback(nodes)
+	if !secure && (cfg.Username != "" || cfg.APIKey != "" || cfg.ServiceToken != "") && !c.Local {
+		c.Warnings = append(c.Warnings, "credentials go over plain http: anybody on the way can read them; use https")
+	}
+	if cfg.Insecure {
+		c.Warnings = append(c.Warnings, "--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the credentials and reads and changes the data; --es-fingerprint is as easy, and safe")
+	}
+	if c.tr, err = newTransport(cfg); err != nil {
+		return nil, err
+	}
+	transport := cfg.Transport
+	if transport == nil {
+		transport = c.tr
+	}
+	addresses := make([]string, len(nodes))
+	for i, n := range nodes {
+		addresses[i] = n.String()
+	}
+	c.es, err = elasticsearch.NewBaseClient(elasticsearch.Config{
+		Addresses:    addresses,
+		Username:     cfg.Username,
+		Password:     cfg.Password,
+		APIKey:       cfg.APIKey,
+		ServiceToken: cfg.ServiceToken,
+		Transport:    transport,
+		// What is tried again, when and for how long is decided in one place, retry.go.
+		DisableRetry:      true,
+		DisableMetaHeader: true,
+		Header:            http.Header{"User-Agent": {"fiolat"}},
+	})
+	if err != nil {
+		return nil, c.Hide(err)
+	}
+	return c, nil
+}
+
+// nodes are the addresses as URLs. User and password move from them into cfg, so
+// that no URL in a message or in the client can show them.
+func (c *Config) nodes() ([]*url.URL, error) {
+	if len(c.Addresses) == 0 {
+		return nil, &esmodel.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
+	}
+	explicit := c.Username != "" || c.Password != ""
+	var out []*url.URL
+	for i, a := range c.Addresses {
+		// A parse error quotes its URL, password and all: never pass it on.
+		u, err := url.Parse(strings.TrimSpace(a))
+		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return nil, &esmodel.UsageError{Msg: fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1), Hint: "it looks like https://host:9200"}
+		}
+		if u.User != nil {
+			user, password := u.User.Username(), ""
+			password, _ = u.User.Password()
+			if !explicit {
+				if i > 0 && (user != c.Username || password != c.Password) {
+					return nil, &esmodel.UsageError{Msg: "the addresses of Elasticsearch name different users", Hint: "all nodes must be of one cluster"}
+				}
+				c.Username, c.Password = user, password
+			}
+			u.User = nil
+		} else if !explicit && c.Username != "" {
+			return nil, &esmodel.UsageError{Msg: "only some addresses of Elasticsearch name a user", Hint: "all nodes must be of one cluster"}
+		}
+		if i > 0 && u.Scheme != out[0].Scheme {
+			return nil, &esmodel.UsageError{Msg: "the addresses of Elasticsearch mix http and https", Hint: "a password for one would be shown by the other"}
+		}
+		u.Path = strings.TrimRight(u.Path, "/")
+		out = append(out, u)
+	}
+	ways := 0
+	for _, set := range []bool{c.Username != "" || c.Password != "", c.APIKey != "", c.ServiceToken != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		return nil, &esmodel.UsageError{Msg: "more than one of user and password, API key, and service token", Hint: "pass one of them"}
+	}
+	return out, nil
+}
+
+func loopback(nodes []*url.URL) bool {
+	for _, n := range nodes {
+		ip := net.ParseIP(n.Hostname())
+		if n.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return true
+}
+
+// String names the cluster for messages, without secrets.
+func (c *Client) String() string { return c.where }
+
+// Close gives connections back. Requests under way may fail.
+func (c *Client) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := c.es.Close(ctx)
+	c.tr.CloseIdleConnections()
+	return c.Hide(err)
+}
+
+// Request is one call of Elasticsearch's REST API.
+type Request struct {
+	// Op says for messages what the call is for: "search runs".
+	Op     string
+	Method string
+	// Path with its query, from the slash on: "/fio-run/_search?size=0".
+	Path string
+	// Body is JSON, or NDJSON for _bulk.
+	Body []byte
+}
+
+// Call makes a request, tries again for MaxWait what may pass, and decodes the
+// reply into out unless that is nil. A 404 is a *RefusedError like any other 4xx. What a
+// reply's method Check, if it has one, says against it may pass as well.
+func (c *Client) Call(ctx context.Context, r Request, out any) error {
+	p := c.Pace(r.Op, c.MaxWait)
+	for {
+		data, err := c.Once(ctx, r)
+		if err == nil {
+			if out == nil {
+				return nil
+			}
+			if err = decodeReply(data, out); err == nil {
+				return nil
+			}
+			err = &TemporaryError{Err: err}
+		}
+		if err = p.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// decodeReply decodes a reply. What its method Check, if it has one, says against it is an error.
+func decodeReply(data []byte, out any) error {
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("the reply cannot be read: %w", err)
+	}
+	if r, ok := out.(interface{ Check() error }); ok {
+		return r.Check()
+	}
+	return nil
+}
+
+// once makes a request a single time.
+func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	return c.perform(ctx, r, body, "application/json", "", maxReply)
+}
+
+// perform sends a request and reads the whole reply, at most limit bytes of it.
+// Errors are typed: what may pass is a *temporaryError.
+func (c *Client) perform(ctx context.Context, r Request, body io.Reader, contentType, encoding string, limit int64) ([]byte, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	one, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(one, r.Method, r.Path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Op, c.Hide(err))
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", contentType)
+		if sized, ok := body.(interface{ Len() int }); ok {
+			req.ContentLength = int64(sized.Len())
+		}
+	}
+	if c.Local { // compressing replies only takes this machine's processor time
+		req.Header.Set("Accept-Encoding", "identity")
+	}
+	if encoding != "" {
+		req.Header.Set("Content-Encoding", encoding)
+	}
+	res, err := c.es.Perform(req)
+	if err != nil {
+		return nil, c.transportError(ctx, one, r.Op, req.URL, err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if err != nil {
+		return nil, c.transportError(ctx, one, r.Op, req.URL, fmt.Errorf("the reply ends early: %w", err))
+	}
+	if int64(len(data)) > limit {
+		return nil, &TemporaryError{Err: fmt.Errorf("%w than %d bytes", errLongReply, limit)}
+	}
+	if res.StatusCode < 300 {
+		c.spoken.Store(true)
+		return data, nil
+	}
+	if err := c.speaksTLS(ctx, req.URL); err != nil {
+		return nil, err
+	}
+	return nil, c.statusError(r.Op, req.URL, res.StatusCode, res.Header, data)
+}
+
+// transportError types what went wrong before there was a reply.
+func (c *Client) transportError(outer, one context.Context, op string, node *url.URL, err error) error {
+	if cause := context.Cause(outer); cause != nil {
+		return cause
+	}
+	if cause := context.Cause(one); cause != nil {
+		err = cause // the time-out in our own words
+	}
+	if t := trustError(node.Host, err); t != nil {
+		return t
+	}
+	if t := c.speaksTLS(outer, node); t != nil {
+		return t
+	}
+	// The client's check of the product has no error value of its own.
+	if strings.Contains(err.Error(), "not Elasticsearch") {
+		return fmt.Errorf("%s: %w", op, ErrNotElasticsearch)
+	}
+	return &TemporaryError{Err: c.Hide(err)}
+}
+
+// hide replaces an error whose text holds a secret, and clean the text: proxies
+// say back what they were sent. These are at the places where the words of the
+// network and of the server enter.
+func (c *Client) Hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := c.secrets.Hide(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
+
+func (c *Client) clean(why *cause) {
+	for ; why != nil; why = why.CausedBy {
+		why.Type, why.Reason = c.secrets.Hide(why.Type), c.secrets.Hide(why.Reason)
+	}
+}
+
+// path escapes a name for a request's path.
+func Path(name string) string { return "/" + url.PathEscape(name) }

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+
+	"fiolat/internal/errs"
+)
+
+var (
+	// ErrNotElasticsearch says that whatever answers at the address does not name
+	// itself Elasticsearch.
+	ErrNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
+
+	errLongReply = errors.New("the reply is longer")
+)
+
+// UnavailableError says that Elasticsearch could not be reached, or did not take a
+// request, for as long as we were to wait.
+type UnavailableError struct {
+	Op     string
+	Waited time.Duration
+	Err    error
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("%s: gave up after %v: %v", e.Op, e.Waited.Round(100*time.Millisecond), e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ForbiddenError is Elasticsearch's 401 or 403: who we are, or what we may do.
+type ForbiddenError struct {
+	Op     string
+	Status int
+	// Node is who said so, HOST:PORT; "" where it was said of a single document.
+	Node string
+	// User is whom Elasticsearch took us for; "" where it does not say.
+	User string
+	// Privilege is the narrowest privilege that would do, Level is cluster or index;
+	// both "" where Elasticsearch does not say.
+	Privilege, Level string
+	Reason           string
+}
+
+func (e *ForbiddenError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	b.WriteString(": ")
+	switch {
+	case e.Status == 401:
+		b.WriteString("Elasticsearch ")
+		if e.Node != "" {
+			b.WriteString("at " + e.Node + " ")
+		}
+		b.WriteString("does not accept the credentials")
+	case e.Privilege != "":
+		fmt.Fprintf(&b, "user %q lacks the %s privilege %q", e.User, e.Level, e.Privilege)
+	default:
+		b.WriteString("not allowed")
+	}
+	if e.Reason != "" {
+		fmt.Fprintf(&b, " (%d: %s)", e.Status, errs.Printable(e.Reason))
+	}
+	if e.Status == 401 {
+		b.WriteString("; check the user and the password, the API key or the service token")
+	}
+	return b.String()
+}
+
+// RefusedError is a request or a document that Elasticsearch refused for good:
+// sending it again changes nothing.
+type RefusedError struct {
+	Op           string
+	Status       int
+	Type, Reason string
+
+	request bool // the request as a whole, not a document in it
+	Absent  bool // Elasticsearch says that the document, or its index, is not there
+}
+
+// whole says that the request was refused, whatever documents it was about: 413 is about
+// their size.
+func (e *RefusedError) WholeRequest() bool {
+	return e.request && e.Status != http.StatusRequestEntityTooLarge
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, errs.Printable(e.Type), errs.Printable(e.Reason))
+}
+
+// TrustError is a connection that must not be used: the certificate is not what was
+// asked for, only one side speaks TLS, or the server sends us elsewhere. Waiting
+// does not help, so nothing is tried again.
+type TrustError struct {
+	Node string // HOST:PORT, "" where it is said elsewhere
+	Msg  string
+	Hint string
+	Err  error
+}
+
+func (e *TrustError) Error() string {
+	msg := e.Msg
+	if e.Node != "" {
+		msg = e.Node + ": " + msg
+	}
+	return esmodel.WithHint(errs.Printable(msg), e.Hint)
+}
+
+func (e *TrustError) Unwrap() error { return e.Err }
+
+// temporaryError is what may go away by itself: 429, 5xx, a broken connection, a
+// time-out, a reply that cannot be read.
+type TemporaryError struct {
+	Err   error
+	After time.Duration // Retry-After, 0 without
+}
+
+func (e *TemporaryError) Error() string { return e.Err.Error() }
+func (e *TemporaryError) Unwrap() error { return e.Err }

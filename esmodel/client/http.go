@@ -1,0 +1,21 @@
+package client
+
+import "net/http"
+
+// HTTPClient is a client for a server beside Elasticsearch that is trusted the same
+// way: of cfg it takes CACert, Fingerprint, Insecure and Timeout. It follows no
+// redirect, so that credentials go nowhere else.
+func HTTPClient(cfg Config) (*http.Client, error) {
+	tr, err := newTransport(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &http.Client{Transport: tr, Timeout: cfg.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	return c, nil
+}
+
+// Trust is what is wrong with a TLS connection; nil if err is not about that.
+func Trust(err error) *TrustError { return trustError("", err) }

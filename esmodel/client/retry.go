@@ -1,0 +1,194 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// transient says of an HTTP status, of a request or of one document in it, that
+// the same may be accepted later. 501 and 505 say that it never will be.
+func transient(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status >= 500
+}
+
+// blocked says that an index takes no writes for now: read-only, out of disk. It
+// comes as 403, but is about the index and not about who we are.
+func blocked(status int, typ string) bool {
+	return status == http.StatusForbidden && typ == "cluster_block_exception"
+}
+
+// cause is Elasticsearch's account of an error.
+type cause struct {
+	Type     string `json:"type"`
+	Reason   string `json:"reason"`
+	CausedBy *cause `json:"caused_by"`
+}
+
+// text is the reason with those behind it, which often hold the real one.
+func (c *cause) text() string {
+	var parts []string
+	for ; c != nil && len(parts) < 4; c = c.CausedBy {
+		if c.Reason != "" && (len(parts) == 0 || !strings.Contains(parts[len(parts)-1], c.Reason)) {
+			parts = append(parts, c.Reason)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// readCause understands both forms of "error": an object and a plain string.
+func readCause(raw json.RawMessage) cause {
+	var c cause
+	if len(raw) == 0 {
+		return c
+	}
+	if json.Unmarshal(raw, &c) != nil {
+		c = cause{Type: "error"}
+		if json.Unmarshal(raw, &c.Reason) != nil {
+			c.Reason = string(raw)
+		}
+	}
+	return c
+}
+
+// statusError types a node's reply that is not a success.
+func (c *Client) statusError(op string, node *url.URL, status int, header http.Header, body []byte) error {
+	var reply struct {
+		Error json.RawMessage `json:"error"`
+		Found *bool           `json:"found"`
+	}
+	var why cause
+	if json.Unmarshal(body, &reply) == nil && len(reply.Error) > 0 {
+		why = readCause(reply.Error)
+	} else {
+		text := c.secrets.Hide(string(body[:min(len(body), 64<<10)])) // before it is cut to what is shown: half a secret is one, too
+		why = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(text[:min(len(text), 200)])}
+	}
+	c.clean(&why)
+	switch {
+	case transient(status) || blocked(status, why.Type) || why.Type == "illegal_index_shard_state_exception": // it is just being made
+		return &TemporaryError{
+			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
+			After: retryAfter(header.Get("Retry-After"), time.Now()),
+		}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		e := forbidden(op, status, why.text())
+		e.Node = node.Host
+		return e
+	case status < 400:
+		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
+			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
+	}
+	absent := status == http.StatusNotFound && (reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
+	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
+}
+
+// forbidden reads from Elasticsearch's reason who lacks what: "action [...] is
+// unauthorized for user [x] ..., this action is granted by the index privileges
+// [create_index,manage,all]". The first is the narrowest, but for those that our
+// roles are made of: see docs/security.md.
+func forbidden(op string, status int, reason string) *ForbiddenError {
+	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
+	if m := regexp.MustCompile(`(?:user|API key id|service account) \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
+		e.User = m[1]
+	}
+	if m := regexp.MustCompile(`granted by the (cluster|index) privileges \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
+		e.Level = m[1]
+		names := strings.Split(m[2], ",")
+		e.Privilege = names[0]
+		for _, ours := range []string{"read", "index", "create_index"} {
+			if slices.Contains(names, ours) {
+				e.Privilege = ours
+				break
+			}
+		}
+	}
+	return e
+}
+
+// retryAfter reads the header's two forms, seconds and a date; 0 for anything else.
+func retryAfter(h string, now time.Time) time.Duration {
+	h = strings.TrimSpace(h)
+	if h == "" {
+		return 0
+	}
+	if s, err := strconv.ParseUint(h, 10, 31); err == nil {
+		return time.Duration(s) * time.Second
+	}
+	if t, err := http.ParseTime(h); err == nil {
+		return max(t.Sub(now), 0)
+	}
+	return 0
+}
+
+// pace spaces out the attempts at one thing: exponentially longer, with jitter so
+// that many clients do not come back at once, and not longer than max since the
+// thing last got on.
+type Pace struct {
+	c     *Client
+	op    string
+	max   time.Duration
+	back  backoff.ExponentialBackOff
+	since time.Time // of the first failure without progress since
+}
+
+func (c *Client) Pace(op string, most time.Duration) *Pace {
+	p := &Pace{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
+		InitialInterval: c.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
+	}}
+	p.back.Reset()
+	return p
+}
+
+// progress says that part of the thing got on: patience starts anew.
+func (p *Pace) Progress() {
+	p.since = time.Time{}
+	p.back.Reset()
+}
+
+// wait returns nil when it is time to try again after err. Otherwise it says why
+// not: err itself if it cannot pass, an *UnavailableError when patience is over,
+// or the context's cause.
+func (p *Pace) Wait(ctx context.Context, err error) error {
+	var t *TemporaryError
+	if !errors.As(err, &t) {
+		return err
+	}
+	now := time.Now()
+	if p.since.IsZero() {
+		p.since = now
+	}
+	left := p.max - now.Sub(p.since)
+	if left <= 0 {
+		return &UnavailableError{Op: p.op, Waited: now.Sub(p.since), Err: t.Err}
+	}
+	// The last attempt comes when patience ends, however long the pause would be.
+	next := min(max(p.back.NextBackOff(), t.After), left)
+	if p.c.onWait != nil {
+		p.c.onWait(Wait{Op: p.op, Err: t.Err, Next: next, Left: left})
+	}
+	timer := time.NewTimer(next)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,281 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"fiolat/esmodel"
+)
+
+const (
+	// pageSize is how many documents a page has unless said otherwise, maxPage what
+	// Elasticsearch allows (index.max_result_window).
+	PageSize, maxPage = 1000, 10_000
+	// keepAlive is for how long Elasticsearch keeps a search open between two pages;
+	// each page renews it. Whoever takes the documents may wait for DefaultMaxWait.
+	keepAlive = "10m"
+)
+
+// SearchRequest says which documents to read.
+type SearchRequest struct {
+	// Index is one or more names or patterns of indices, separated by commas. Those
+	// that do not exist hold nothing.
+	Index string
+	// Query is Elasticsearch's query object; nil is all documents.
+	Query any
+	// Sort are Elasticsearch's sort objects; ties are broken by the place of the
+	// document in the index, and nil is that order alone.
+	Sort []any
+	// Source are the fields, or patterns of fields, of the document to read; nil is all.
+	Source []string
+	// PageSize is how many documents are asked for at a time, 1 to 10000; 0 is 1000.
+	// A page that would be longer than 64 MiB is asked for again in smaller ones.
+	PageSize int
+}
+
+// Hit is a document that a search found. SeqNo and Term name its version, if they were asked for.
+type Hit struct {
+	Index  string          `json:"_index"`
+	ID     string          `json:"_id"`
+	SeqNo  int64           `json:"_seq_no"`
+	Term   int64           `json:"_primary_term"`
+	Sort   json.RawMessage `json:"sort"`
+	Source json.RawMessage `json:"_source,omitempty"`
+}
+
+// Search calls each for every document that the request finds, in order, as they
+// were when the search began: by point in time and search_after, so that nothing is
+// seen twice or missed while others write, and no more than two pages are held. It
+// returns how many there were. What a shard could not answer, or not in time, is
+// tried again for Config.MaxWait and then an error, never a hole. An error of each
+// ends the search and is returned as it is.
+//
+// The documents of bulk requests are found after a refresh only, by default within
+// a second.
+func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) error) (int64, error) {
+	var source any = true
+	if r.Source != nil {
+		source = r.Source
+	}
+	var n int64
+	err := c.Scan(ctx, ScanRequest{
+		Op: "search " + r.Index, Indices: r.Index, Query: r.Query, Sort: r.Sort, Size: r.PageSize,
+		Fields: map[string]any{"_source": source},
+	}, func(page []Hit) error {
+		for _, h := range page {
+			n++
+			if err := each(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// scanRequest is what a scan is about; fields of the search's body come on top.
+type ScanRequest struct {
+	Op, Indices string
+	Query       any
+	Sort        []any
+	Size        int
+	Fields      map[string]any
+}
+
+// pit is a point in time of indices: a search that stays open.
+type PIT struct {
+	ID string `json:"id"`
+}
+
+func (p *PIT) Check() error {
+	if p.ID == "" {
+		return errors.New("the reply names no point in time")
+	}
+	return nil
+}
+
+// open begins a search; what it returns must be given to close.
+func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error) {
+	return p, c.Call(
+		ctx,
+		Request{
+			Op:     r.Op,
+			Method: http.MethodPost,
+			Path:   "/" + r.Indices + "/_pit?keep_alive=" + keepAlive + "&" + IgnoreMissing,
+		},
+		&p,
+	)
+}
+
+// close ends a search. Without this it would go by itself, but hold deleted documents
+// until then.
+func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
+	_, _ = c.Once(
+		context.WithoutCancel(ctx),
+		Request{Op: r.Op, Method: http.MethodDelete, Path: "/_pit", Body: esmodel.MustJSON(p)},
+	)
+}
+
+// scan calls f with the documents that a query finds in indices, a page at a time.
+func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) error {
+	p, err := c.OpenScan(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { c.CloseScan(ctx, r, p) }()
+	return c.Pages(ctx, r, &p, f)
+}
+
+// pages is a scan of an open search.
+func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hit) error) error {
+	size := min(cmp.Or(r.Size, PageSize), maxPage)
+	search := map[string]any{
+		"sort":             append(r.Sort[:len(r.Sort):len(r.Sort)], map[string]string{"_shard_doc": "asc"}),
+		"track_total_hits": false,
+	}
+	if r.Query != nil {
+		search["query"] = r.Query
+	}
+	for k, v := range r.Fields {
+		search[k] = v
+	}
+	type reply struct {
+		hits []Hit
+		last bool
+		err  error
+	}
+	p := c.Pace(r.Op, c.MaxWait)
+	next := func(ctx context.Context) (out reply) {
+		for {
+			search["size"], search["pit"] = size, map[string]string{"id": pit.ID, "keep_alive": keepAlive}
+			data, err := c.Once(
+				ctx,
+				Request{
+					Op:     r.Op,
+					Method: http.MethodPost,
+					Path:   "/_search?allow_partial_search_results=false",
+					Body:   esmodel.MustJSON(search),
+				},
+			)
+			var page searchPage
+			if err == nil {
+				err = page.read(data)
+			}
+			if errors.Is(err, errLongReply) && size > 1 {
+				size /= 2
+				continue
+			}
+			if err != nil {
+				if err = p.Wait(ctx, err); err != nil {
+					return reply{err: err}
+				}
+				continue
+			}
+			p.Progress()
+			pit.ID = cmp.Or(page.PIT, pit.ID)
+			hits := page.Hits.Hits
+			if len(hits) > 0 {
+				search["search_after"] = hits[len(hits)-1].Sort
+			}
+			return reply{hits: hits, last: len(hits) < size}
+		}
+	}
+	// While f is at one page the server is at the next: one goroutine at a time, and
+	// none is left when scan returns.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pages := make(chan reply, 1)
+	fetch := func() { pages <- next(ctx) }
+	go fetch()
+	for {
+		page := <-pages
+		if page.err != nil {
+			return page.err
+		}
+		if !page.last {
+			go fetch()
+		}
+		var err error
+		if len(page.hits) > 0 {
+			err = f(page.hits)
+		}
+		if err != nil || page.last {
+			if cancel(); !page.last {
+				<-pages
+			}
+			return err
+		}
+	}
+}
+
+// searchPage is the reply to a search.
+type searchPage struct {
+	PIT      string `json:"pit_id"`
+	TimedOut bool   `json:"timed_out"`
+	ShardsReply
+	Hits *struct {
+		Hits []Hit `json:"hits"`
+	} `json:"hits"`
+}
+
+// shards says in the reply to a search or a count whether all shards could answer.
+type ShardsReply struct {
+	Shards *struct {
+		Total      int `json:"total"`
+		Successful int `json:"successful"`
+		Failed     int `json:"failed"`
+		Failures   []struct {
+			Reason json.RawMessage `json:"reason"`
+		} `json:"failures"`
+	} `json:"_shards"`
+}
+
+// Check is nil if they could; it forgets what the reply said, for the next one may be
+// decoded into the same memory. A shard without a node neither succeeds nor fails.
+func (s *ShardsReply) Check() error {
+	said := s.Shards
+	*s = ShardsReply{}
+	switch {
+	case said == nil:
+		return errors.New("the reply does not say whether all shards could answer")
+	case said.Failed == 0 && said.Successful == said.Total:
+		return nil
+	}
+	why := cause{Reason: "no reason given"}
+	if len(said.Failures) > 0 {
+		why = readCause(said.Failures[0].Reason)
+	}
+	return fmt.Errorf(
+		"%d of %d shards could not answer: %s %s",
+		max(said.Failed, said.Total-said.Successful),
+		said.Total,
+		why.Type,
+		why.text(),
+	)
+}
+
+// read decodes a reply; one that is not whole is an error that may pass.
+func (s *searchPage) read(data []byte) error {
+	err := decodeReply(data, s)
+	switch {
+	case err != nil:
+	case s.TimedOut:
+		err = errors.New("the search timed out")
+	case s.Hits == nil:
+		err = fmt.Errorf("the reply has no hits: %.200s", bytes.TrimSpace(data))
+	default:
+		return nil
+	}
+	return &TemporaryError{Err: err}
+}
+
+const IgnoreMissing = "ignore_unavailable=true&allow_no_indices=true"
+
+func Term(field, value string) map[string]any {
+	return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
+}

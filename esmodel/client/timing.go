@@ -1,0 +1,9 @@
+//go:build !chaos
+
+package client
+
+import "time"
+
+// DefaultTimeout is how long one request may take. Elasticsearch itself waits
+// a minute for a shard before it says 503.
+const DefaultTimeout = 90 * time.Second

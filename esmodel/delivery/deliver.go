@@ -1,0 +1,500 @@
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+
+	"github.com/klauspost/compress/gzip"
+
+	"fiolat/pipeline"
+)
+
+// batch is documents that are sent together, as they go over the wire.
+type batch struct {
+	raw   []byte
+	ids   []byte
+	items []item
+	todo  []int32 // scratch of all
+	again bool    // something had to be sent again
+}
+
+// item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the
+// document, both with their newlines.
+type item struct {
+	at, doc, end int
+	id, idEnd    int
+	index        int32 // in BulkWriter.counts
+}
+
+// add appends a document and returns the bytes that it takes; on an error of doc the
+// batch stays as it was.
+func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
+	it := item{at: len(b.raw), id: len(b.ids), index: n}
+	raw := append(b.raw, `{"index":{"_index":`...)
+	raw = esmodel.AppendString(raw, index)
+	raw = append(raw, `,"_id":`...)
+	raw = esmodel.AppendString(raw, string(id))
+	raw = append(raw, "}}\n"...)
+	it.doc = len(raw)
+	raw, err := doc(raw)
+	if err != nil {
+		return 0, err
+	}
+	b.raw = append(raw, '\n')
+	it.end = len(b.raw)
+	b.ids = append(b.ids, id...)
+	it.idEnd = len(b.ids)
+	b.items = append(b.items, it)
+	return it.end - it.at, nil
+}
+
+// put is add of a document that is there.
+func (b *batch) put(n int32, index, id string, doc []byte) {
+	_, _ = b.add(n, index, []byte(id), made(doc)) // made cannot fail
+}
+
+// drop takes the last document out and returns it, until the next one is added.
+func (b *batch) drop() (doc []byte) {
+	last := len(b.items) - 1
+	it := b.items[last]
+	doc = b.raw[it.doc : it.end-1]
+	b.raw, b.ids, b.items = b.raw[:it.at], b.ids[:it.id], b.items[:last]
+	return doc
+}
+
+func (b *batch) idOf(i int32) []byte { return b.ids[b.items[i].id:b.items[i].idEnd] }
+
+// all are the numbers of all items.
+func (b *batch) all() []int32 {
+	b.todo = b.todo[:0]
+	for i := range b.items {
+		b.todo = append(b.todo, int32(i))
+	}
+	return b.todo
+}
+
+// reset empties the batch and keeps its memory, unless one document blew it up.
+func (b *batch) reset(most int) {
+	if cap(b.raw) > 2*most {
+		b.raw = nil
+	}
+	b.raw, b.ids, b.items = b.raw[:0], b.ids[:0], b.items[:0]
+}
+
+// deliver sends the items of todo until each has an outcome. It changes todo.
+func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
+	p := w.c.Pace("send documents", w.cfg.MaxWait)
+	for len(todo) > 0 {
+		probing, err := w.hopeless()
+		if err != nil {
+			w.setAside(b, todo)
+			return
+		}
+		before := len(todo)
+		todo, err = s.attempt(w.ctx, b, todo)
+		if errors.Is(err, errTooLarge) {
+			// Half of it may pass. Both halves keep what is done about them so far.
+			half := len(todo) / 2
+			w.deliver(s, b, todo[:half])
+			w.deliver(s, b, todo[half:])
+			return
+		}
+		if err == nil || len(todo) < before {
+			w.setUp()
+			p.Progress()
+		}
+		if err == nil {
+			continue // todo is empty
+		}
+		var passing *client.TemporaryError
+		if probing && errors.As(err, &passing) {
+			w.setDown(err)
+			continue
+		}
+		err = p.Wait(w.ctx, err)
+		var refused *client.RefusedError
+		switch {
+		case err == nil:
+			w.mu.Lock()
+			w.report.Retried += int64(len(todo))
+			w.mu.Unlock()
+			b.again = true
+		case errors.As(err, new(*client.UnavailableError)), errors.As(err, &refused) && refused.WholeRequest():
+			// Whatever refuses whole requests, a wrong path or a proxy, can be mended.
+			w.setDown(err)
+			w.setAside(b, todo)
+			return
+		case w.ctx.Err() != nil:
+			w.setAside(b, todo)
+			return
+		default: // credentials, trust, a server that is none: nothing will ever pass
+			w.fail(err)
+		}
+	}
+}
+
+// hopeless says why a document should be set aside without being sent. While the
+// server is away one sender at a time tries it now and then: probing.
+func (w *BulkWriter) hopeless() (probing bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.fatal != nil:
+		return false, w.fatal
+	case w.ctx.Err() != nil:
+		return false, errInterrupted
+	case w.down == nil:
+		return false, nil
+	case time.Now().Before(w.probe):
+		return false, w.down
+	}
+	w.probe = time.Now().Add(probeEvery)
+	return true, nil
+}
+
+// setDown notes that the server is away: until it is back, documents are spooled.
+// Without a spool that ends the work.
+func (w *BulkWriter) setDown(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down == nil || errors.As(err, new(*client.UnavailableError)) {
+		w.down = err
+	}
+	w.probe = time.Now().Add(probeEvery)
+	if w.cfg.SpoolDir == "" && w.fatal == nil {
+		w.fatal = err
+	}
+}
+
+func (w *BulkWriter) setUp() {
+	w.mu.Lock()
+	w.down = nil
+	w.mu.Unlock()
+}
+
+func (w *BulkWriter) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fatal == nil {
+		w.fatal = err
+	}
+}
+
+// setAside spools documents that cannot be sent.
+func (w *BulkWriter) setAside(b *batch, todo []int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	docs := make([][]byte, len(todo))
+	for n, i := range todo {
+		docs[n] = b.raw[b.items[i].at:b.items[i].end]
+	}
+	stored, err := 0, error(nil)
+	if !errors.As(w.fatal, new(*claim.Error)) { // else they are of no use to whoever has the run now
+		stored, err = w.spool.append(docs)
+	}
+	if err != nil && w.fatal == nil {
+		w.fatal = fmt.Errorf("documents that cannot be sent cannot be spooled: %w", err)
+	}
+	for n, i := range todo {
+		if c := w.counts[b.items[i].index]; n < stored {
+			c.Spooled++
+		} else {
+			c.Lost++
+		}
+	}
+}
+
+// Spool keeps a document for later.
+func (w *BulkWriter) Spool(index, id string, doc []byte) error {
+	var b batch
+	b.put(0, index, id, doc)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.spool.append([][]byte{b.raw})
+	return err
+}
+
+// Claim makes the run this writer's own.
+func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, doc []byte) error {
+	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), func([]byte) []byte { return doc })
+	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
+	w.mu.Lock()
+	w.claims = append(w.claims, k)
+	down := w.down
+	w.mu.Unlock()
+	var err error
+	if down == nil {
+		err = k.Take(ctx)
+	} else if err = k.Hold(ctx); errors.As(err, new(*client.TemporaryError)) {
+		return down
+	}
+	if errors.As(err, new(*client.UnavailableError)) {
+		w.setDown(err)
+	}
+	return err
+}
+
+// claimed are the claims that the writer needs.
+func (w *BulkWriter) claimed() []*claim.Claim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.claims
+}
+
+// hold says whether the claims are still ours; see claim.hold.
+func (w *BulkWriter) hold(ctx context.Context) error {
+	for _, k := range w.claimed() {
+		if err := k.Hold(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Release stores the last document of the run and gives up the claim. In the account
+// the document ends where any other would; nil then does not say that it is stored.
+func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	var k *claim.Claim
+	for _, c := range w.claimed() {
+		if c.ID == id {
+			k = c
+		}
+	}
+	if k == nil {
+		return nil
+	}
+	n, _ := w.numberOf(index)
+	var b batch
+	b.put(n, index, id, doc)
+	made := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.counts[n].Made++
+		w.counts[n].Bytes += int64(len(b.raw))
+	}
+	p := w.c.Pace("store "+index+"/"+id, w.cfg.MaxWait)
+	for {
+		w.mu.Lock()
+		down, err := w.down, w.fatal
+		w.mu.Unlock()
+		if err == nil {
+			err = k.Release(ctx, doc, w.cfg.Refresh)
+		}
+		if err != nil && down == nil {
+			if err = p.Wait(ctx, err); err == nil {
+				continue
+			}
+		}
+		var refused *client.RefusedError
+		switch {
+		case err == nil:
+			w.setUp()
+			if counted {
+				made()
+				w.acknowledge(n)
+			}
+			return nil
+		case errors.As(err, new(*claim.Error)), ctx.Err() != nil, !counted:
+			return err
+		case errors.As(err, &refused) && !refused.WholeRequest():
+			made()
+			w.refuse(&b, 0, refused)
+			return nil
+		case refused != nil, errors.As(err, new(*client.UnavailableError)), errors.As(err, new(*client.TemporaryError)):
+			w.setDown(err)
+			err = nil
+		default: // credentials, trust
+			w.fail(err)
+		}
+		made()
+		w.setAside(&b, b.all())
+		return err
+	}
+}
+
+// sender is what one goroutine needs for sending.
+type sender struct {
+	w     *BulkWriter
+	gz    *gzip.Writer
+	buf   bytes.Buffer
+	items []client.BulkItem
+}
+
+func (w *BulkWriter) newSender() *sender {
+	s := &sender{w: w}
+	if w.cfg.GzipLevel > 0 {
+		s.gz, _ = gzip.NewWriterLevel(io.Discard, w.cfg.GzipLevel)
+	}
+	return s
+}
+
+// errTooLarge says that the request must be split.
+var errTooLarge = errors.New("the request is too large")
+
+// attempt sends the items of todo once and notes what Elasticsearch said of each. It
+// returns, in the memory of todo, those that are to be sent again, and why; nothing
+// left and a nil error mean that all have an outcome.
+func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
+	w := s.w
+	err := w.hold(ctx)
+	if err == nil {
+		err = w.prepare(ctx, b, todo)
+	}
+	if err != nil {
+		return todo, err
+	}
+	data, encoding := s.encode(b, todo)
+	// The transport may go on reading a body after the reply, or the failure, is
+	// there, and closes it when it is done. So it reads from something that can be
+	// cut off from our memory, which is filled anew for the next request.
+	body := &detachable{data: data}
+	defer body.Close()
+	w.mu.Lock()
+	w.report.Requests++
+	w.mu.Unlock()
+	r := client.BulkRequest{Op: "send documents", Body: body, Encoding: encoding, Refresh: w.cfg.Refresh}
+	items, err := w.c.Bulk(ctx, r, len(todo), func(i int) []byte { return b.idOf(todo[i]) }, s.items[:0])
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
+		if len(todo) > 1 {
+			return todo, errTooLarge
+		}
+		w.refuse(b, todo[0], refused)
+		return todo[:0], nil
+	}
+	if err != nil {
+		// What became of the documents may not be known; ids make sending them again safe.
+		return todo, err
+	}
+	if items == nil {
+		for _, i := range todo {
+			w.acknowledge(b.items[i].index)
+		}
+		return todo[:0], nil
+	}
+	s.items = items
+	left := todo[:0]
+	var again, fatal error
+	for n, i := range todo {
+		err := items[n].Err("send documents to " + w.indexOf(b, i))
+		switch {
+		case err == nil:
+			w.acknowledge(b.items[i].index)
+		case errors.As(err, &refused):
+			w.refuse(b, i, refused)
+		case errors.As(err, new(*client.TemporaryError)):
+			left = append(left, i)
+			again = err
+		default:
+			left = append(left, i)
+			fatal = err
+		}
+	}
+	if fatal != nil {
+		return left, fatal
+	}
+	return left, again
+}
+
+// encode makes the request for todo: in s.buf, or where it is not compressed and
+// about neighbours, mostly all of the batch, the batch's own memory.
+func (s *sender) encode(b *batch, todo []int32) (data []byte, encoding string) {
+	s.buf.Reset()
+	var dst io.Writer = &s.buf
+	if s.gz != nil {
+		s.gz.Reset(&s.buf)
+		dst, encoding = s.gz, "gzip"
+	}
+	for n := 0; n < len(todo); {
+		first := n
+		from, to := b.items[todo[n]].at, b.items[todo[n]].end
+		for n++; n < len(todo) && b.items[todo[n]].at == to; n++ {
+			to = b.items[todo[n]].end
+		}
+		if s.gz == nil && first == 0 && n == len(todo) {
+			return b.raw[from:to], ""
+		}
+		_, _ = dst.Write(b.raw[from:to]) // into memory: cannot fail
+	}
+	if s.gz != nil {
+		_ = s.gz.Close() // into memory as well
+	}
+	return s.buf.Bytes(), encoding
+}
+
+func (w *BulkWriter) acknowledge(index int32) {
+	w.mu.Lock()
+	w.counts[index].Indexed++
+	w.mu.Unlock()
+}
+
+// refuse keeps a document that Elasticsearch refused for good, with the reason in
+// its action line: {"index":{...},"_error":{...}}.
+func (w *BulkWriter) refuse(b *batch, i int32, e *client.RefusedError) {
+	it := b.items[i]
+	kept := append([]byte(nil), b.raw[it.at:it.doc-2]...) // without its closing brace
+	kept = append(kept, `,"_error":{"status":`...)
+	kept = strconv.AppendInt(kept, int64(e.Status), 10)
+	kept = append(kept, `,"type":`...)
+	kept = esmodel.AppendString(kept, e.Type)
+	kept = append(kept, `,"reason":`...)
+	kept = esmodel.AppendString(kept, e.Reason)
+	kept = append(kept, "}}\n"...)
+	kept = append(kept, b.raw[it.doc:it.end]...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := w.refused.append([][]byte{kept})
+	w.counts[it.index].Refused++
+	if err != nil && w.fatal == nil {
+		w.fatal = fmt.Errorf("a document that Elasticsearch refused cannot be kept: %w", err)
+	}
+	w.report.refuse(Refusal{Index: w.names[it.index], ID: string(b.idOf(i)), Status: e.Status, Type: e.Type, Reason: e.Reason})
+}
+
+func (w *BulkWriter) indexOf(b *batch, i int32) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.names[b.items[i].index]
+}
+
+// detachable is a request body that its owner can take the memory from.
+type detachable struct {
+	mu     sync.Mutex
+	data   []byte
+	closed bool
+}
+
+// Len is what http.Request wants to know beforehand.
+func (d *detachable) Len() int { return len(d.data) }
+
+func (d *detachable) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return 0, io.ErrClosedPipe
+	}
+	if len(d.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, d.data)
+	d.data = d.data[n:]
+	return n, nil
+}
+
+func (d *detachable) Close() error {
+	d.mu.Lock()
+	d.data, d.closed = nil, true
+	d.mu.Unlock()
+	return nil
+}

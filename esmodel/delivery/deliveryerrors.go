@@ -1,0 +1,76 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"fiolat/internal/errs"
+)
+
+// ErrClosed is returned for documents that come after Close.
+var ErrClosed = errors.New("the writer is closed")
+
+var errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
+
+// OutputError is a file of ours that cannot be written: a full disk, a directory
+// that takes no files.
+type OutputError struct {
+	Path string
+	Err  error
+}
+
+// outputError leaves out of err which file it is about.
+func outputError(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &OutputError{Path: path, Err: err}
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("write %s: %v", errs.Printable(e.Path), e.Err)
+}
+
+func (e *OutputError) Unwrap() error { return e.Err }
+
+// IncompleteError says that not every document arrived; the report says which, and
+// where the rest is.
+type IncompleteError struct {
+	Report Report
+	// Err is the first cause; nil where documents were refused one by one.
+	Err error
+	// Loading says that the documents came from files, in which they still are.
+	Loading bool
+}
+
+func (e *IncompleteError) Error() string {
+	t := e.Report.Total()
+	var parts []string
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(t.Refused, "refused")
+	if e.Loading {
+		add(t.Spooled+t.Lost, "not sent")
+	} else {
+		add(t.Spooled, "spooled")
+		add(t.Lost, "lost")
+	}
+	msg := fmt.Sprintf("not everything arrived: of %d documents %d are indexed", t.Made, t.Indexed)
+	if len(parts) > 0 {
+		msg += ", " + strings.Join(parts, ", ")
+	}
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	} else if len(e.Report.Refusals) > 0 {
+		msg += ": " + e.Report.Refusals[0].String()
+	}
+	return msg
+}
+
+func (e *IncompleteError) Unwrap() error { return e.Err }

@@ -1,0 +1,239 @@
+package delivery
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/internal/tempfile"
+	"fiolat/pipeline"
+)
+
+// DirWriter writes the documents of a run into files instead, ready for _bulk and
+// for "fiolat load": INDEX.RUN[.PART].ndjson, an action line before each document.
+//
+// The files appear when all of them are complete, the run's own document last, and
+// then replace those of an earlier attempt; files of the same run and part that
+// belong to another generation go. A writer that dies leaves hidden temporary
+// files, which the next one in that directory removes. Its memory is 64 KiB a file, and
+// there are two files for each month that the run touches, and one more.
+type DirWriter struct {
+	passive
+	path, prefix string
+	root         *os.Root
+	tail         string
+	files        map[string]*outFile
+	report       Report
+	done         bool
+}
+
+type outFile struct {
+	f *tempfile.File
+	w *bufio.Writer
+	n Counts
+}
+
+// NewDirWriter makes a writer into a directory; nothing is touched before Open.
+func NewDirWriter(dir, prefix string) (*DirWriter, error) {
+	if prefix == "" {
+		prefix = esmodel.DefaultPrefix
+	}
+	if err := esmodel.CheckPrefix(prefix); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return nil, &esmodel.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
+	}
+	return &DirWriter{path: dir, prefix: prefix, files: map[string]*outFile{}, report: Report{Indices: map[string]Counts{}}}, nil
+}
+
+// Open makes the directory.
+func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
+	root, err := openDir(d.path)
+	if err != nil {
+		return d.fault(err)
+	}
+	d.root, d.tail = root, fileTail(run)
+	tempfile.Clear(root, func(name string) bool {
+		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, esmodel.NDJSON)
+	})
+	return nil
+}
+
+// Make writes a document.
+func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appender) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if d.done || d.root == nil {
+		return ErrClosed
+	}
+	o := d.files[index]
+	if o == nil {
+		f, err := tempfile.Create(d.root, index+d.tail+esmodel.NDJSON)
+		if err != nil {
+			return d.fault(err)
+		}
+		o = &outFile{f: f, w: bufio.NewWriterSize(f, 64<<10)}
+		d.files[index] = o
+	}
+	b := batch{raw: o.w.AvailableBuffer()}
+	size, err := b.add(0, index, id, doc)
+	if err != nil {
+		return err
+	}
+	o.n.Made++
+	o.n.Bytes += int64(size)
+	if _, err := o.w.Write(b.raw); err != nil {
+		return d.fault(err)
+	}
+	return nil
+}
+
+// fault is about the directory: the names of temporary files say nothing.
+func (d *DirWriter) fault(err error) error { return outputError(d.path, err) }
+
+// Close publishes the files if the run is complete, and otherwise removes them:
+// files of an earlier, complete attempt are worth more than half of a new one.
+func (d *DirWriter) Close(_ context.Context, complete bool) error {
+	if d.done || d.root == nil {
+		return nil
+	}
+	d.done = true
+	defer d.root.Close()
+	var err error
+	if complete {
+		err = d.publish()
+	}
+	for index, o := range d.files {
+		if o.f != nil {
+			err = errors.Join(err, o.f.Discard())
+			o.n.Lost = o.n.Made
+		}
+		d.report.Indices[index] = o.n
+	}
+	return err
+}
+
+func (d *DirWriter) publish() error {
+	var order []string
+	for index := range d.files {
+		order = append(order, index)
+	}
+	own := esmodel.Index(d.prefix, esmodel.KindRun, 0)
+	slices.SortFunc(order, func(a, b string) int {
+		if (a == own) != (b == own) { // the run's document comes last: it says that the rest is there
+			if a == own {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, index := range order { // all must be on disk before the first is seen
+		o := d.files[index]
+		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
+			return d.fault(err)
+		}
+	}
+	keep := map[string]bool{}
+	for _, index := range order {
+		o, name := d.files[index], index+d.tail+esmodel.NDJSON
+		if err := o.f.Publish(); err != nil {
+			return d.fault(err)
+		}
+		o.f, o.n.Written = nil, o.n.Made
+		keep[name] = true
+		d.report.Files = append(d.report.Files, filepath.Join(d.path, name))
+	}
+	syncDir(d.root)
+	for _, name := range names(d.root) {
+		index, ok := strings.CutSuffix(name, d.tail+esmodel.NDJSON)
+		if _, ours := esmodel.KindOf(d.prefix, index); ok && ours && !keep[name] {
+			if err := d.root.Remove(name); err != nil {
+				return err
+			}
+			d.report.Warnings = append(d.report.Warnings, "removed "+name+" of another generation of this run")
+		}
+	}
+	return nil
+}
+
+// Release writes the document of the run, if it is counted.
+func (d *DirWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	if !counted {
+		return nil
+	}
+	return d.Make(ctx, index, []byte(id), made(doc))
+}
+
+// Report is the account so far; before Close nothing is Written.
+func (d *DirWriter) Report() Report {
+	r := d.report.clone()
+	for index, o := range d.files {
+		r.Indices[index] = o.n
+	}
+	return r
+}
+
+// CountWriter counts documents and bytes and stores nothing (--dry-run).
+type CountWriter struct {
+	passive
+	report Report
+	doc    []byte // scratch
+}
+
+// NewCountWriter makes a CountWriter.
+func NewCountWriter() *CountWriter { return &CountWriter{report: Report{Indices: map[string]Counts{}}} }
+
+// Make counts a document as it would be sent, with its action line.
+func (c *CountWriter) Make(ctx context.Context, index string, id []byte, doc Appender) (err error) {
+	if c.doc, err = doc(c.doc[:0]); err != nil {
+		return err
+	}
+	n := c.report.Indices[index]
+	n.Made++
+	n.Bytes += int64(len(`{"index":{"_index":"","_id":""}}`) + len(index) + len(id) + len(c.doc) + 2)
+	c.report.Indices[index] = n
+	return context.Cause(ctx)
+}
+
+// Release counts the document of the run, if it is counted at all.
+func (c *CountWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
+	if !counted {
+		return nil
+	}
+	return c.Make(ctx, index, []byte(id), made(doc))
+}
+
+// Report is the account so far.
+func (c *CountWriter) Report() Report { return c.report.clone() }
+
+// Open does nothing: there is nothing to prepare.
+func (c *CountWriter) Open(context.Context, *pipeline.Run) error { return nil }
+
+// Close does nothing.
+func (c *CountWriter) Close(context.Context, bool) error { return nil }
+
+// passive is the part of a Writer that is about sending, for those that do not.
+type passive struct{}
+
+// Claim does nothing: there is nothing to see before the run is complete.
+func (passive) Claim(context.Context, *pipeline.Run, []byte) error { return nil }
+
+// Push does nothing.
+func (passive) Push(context.Context) error { return nil }
+
+// Flush does nothing.
+func (passive) Flush(context.Context) error { return nil }
+
+// Conclude does nothing.
+func (passive) Conclude(context.Context, *pipeline.Run) error { return nil }
+
+// Spool does nothing: nothing can fail to be sent.
+func (passive) Spool(string, string, []byte) error { return nil }

@@ -1,0 +1,426 @@
+package delivery
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/tempfile"
+)
+
+// LoadOptions say how files are sent again.
+type LoadOptions struct {
+	// Prefix is that of the indices; documents for others are refused as usage.
+	Prefix string
+	// RefusedDir is where documents go that Elasticsearch refuses; "" only counts
+	// them, they lie in the files that were loaded.
+	RefusedDir string
+	// TakeOver takes the claims on runs from whoever has them, without waiting.
+	TakeOver bool
+	// Bulk may set sizes; its directories are ignored.
+	Bulk BulkConfig
+}
+
+// LoadReport is the account of a Load. What could not be sent counts as Spooled: it
+// still lies in its file.
+type LoadReport struct {
+	Report
+	Loaded []string `json:"loaded"` // files read to the end
+	// Torn are FILE:LINE of last documents that are cut off: their writer died.
+	Torn []string `json:"torn,omitempty"`
+	// Complete are the runs whose documents are now all there.
+	Complete []string `json:"complete,omitempty"`
+	// Removed are the spool and refused files of which every document has arrived.
+	Removed []string `json:"removed,omitempty"`
+}
+
+// BusyError is a file that a running fiolat writes to, or loads.
+type BusyError struct{ File string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended",
+		errs.Printable(e.File))
+}
+
+// TornError says that files end in the middle of a document. The rest was loaded.
+type TornError struct{ At []string }
+
+func (e *TornError) Error() string {
+	return fmt.Sprintf("%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
+		"one", errs.Printable(strings.Join(e.At, ", ")))
+}
+
+// Load sends the documents of files again: spooled ones, refused ones, those of an
+// output directory. A directory stands for the *.ndjson files in it.
+//
+// Documents of runs are held back until all others are acknowledged. One that says
+// "complete" is checked first: as many documents of its generation must be there as
+// it counts. Then the run's other generations go, as at the end of an ingest, but only
+// if the files hold documents of this one: a run's document alone, edited perhaps, removes
+// nothing. All files are read before anything is sent, and the runs that their documents
+// belong to are claimed; a run of which the files hold no document of its own stays complete
+// only if it still is. If documents are missing, because not all files were given, it is stored as partial.
+// Files of a spool, and of what was refused, are removed when every document of all
+// files was acknowledged, and not before; those of an output directory stay.
+// Documents of runs are held in memory, a few KiB and the names of the logs each.
+func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) (*LoadReport, error) {
+	if o.Prefix == "" {
+		o.Prefix = esmodel.DefaultPrefix
+	}
+	files, err := loadFiles(paths)
+	if err != nil {
+		return &LoadReport{}, err
+	}
+	cfg := o.Bulk
+	cfg.Prefix, cfg.SpoolDir, cfg.RefusedDir = o.Prefix, "", o.RefusedDir
+	w, err := NewBulkWriter(c, cfg)
+	if err != nil {
+		return &LoadReport{}, err
+	}
+	l := &loader{c: c, w: w, prefix: o.Prefix, takeOver: o.TakeOver, runs: map[string]runLine{}, held: map[esmodel.RunKey]map[string]bool{}}
+	err = w.Open(ctx, nil)
+	for _, f := range files {
+		if err == nil {
+			err = l.file(f, l.look)
+		}
+	}
+	if err == nil {
+		err = l.claim(ctx)
+	}
+	l.report.Torn = nil // they are met again
+	for _, f := range files {
+		if err == nil {
+			err = l.file(f, func(index, id string, doc []byte) error { return l.w.Add(ctx, index, []byte(id), doc) })
+		}
+		if err == nil {
+			l.report.Loaded = append(l.report.Loaded, f)
+		}
+	}
+	if err == nil {
+		err = l.finish(ctx)
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
+	defer cancel()
+	// While a request may be under way the runs are ours; leave a second for giving them back.
+	sending, stop := context.WithTimeout(drain, client.DrainTime-time.Second)
+	defer stop()
+	err = errors.Join(err, w.Close(sending, false))
+	err = errors.Join(err, l.giveBack(drain))
+	l.report.Report = w.Report()
+	for index, n := range l.report.Indices {
+		n.Spooled, n.Lost = n.Spooled+n.Lost, 0
+		l.report.Indices[index] = n
+	}
+	if l.report.Total().Incomplete() && (err == nil || errors.As(err, new(*client.UnavailableError))) {
+		err = &IncompleteError{Report: l.report.Report, Err: err, Loading: true}
+	}
+	if err == nil && len(l.report.Torn) > 0 {
+		err = &TornError{At: l.report.Torn}
+	}
+	if err == nil {
+		err = l.remove()
+	}
+	return &l.report, err
+}
+
+// remove removes the files that only wait to be loaded.
+func (l *loader) remove() error {
+	for _, name := range l.report.Loaded {
+		base := filepath.Base(name)
+		if !strings.HasPrefix(base, l.prefix+"-spool.") && !strings.HasPrefix(base, l.prefix+"-refused.") {
+			continue
+		}
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return outputError(name, err)
+		}
+		l.report.Removed = append(l.report.Removed, name)
+	}
+	return nil
+}
+
+// loadFiles are the files that paths stand for, in order.
+func loadFiles(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		st, err := os.Stat(p)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			out = append(out, p)
+			continue
+		}
+		entries, err := os.ReadDir(p) // sorted
+		if err != nil {
+			return nil, err
+		}
+		found := false
+		for _, e := range entries {
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), esmodel.NDJSON) && !strings.HasPrefix(e.Name(), ".") {
+				out = append(out, filepath.Join(p, e.Name()))
+				found = true
+			}
+		}
+		if !found {
+			return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s: no *.ndjson files in this directory", p), Hint: "name the directory that an ingest wrote to"}
+		}
+	}
+	if len(out) == 0 {
+		return nil, &esmodel.UsageError{Msg: "no files to load", Hint: "name the spool, the refused file or the output directory of an ingest"}
+	}
+	return out, nil
+}
+
+type loader struct {
+	c        *client.Client
+	w        *BulkWriter
+	prefix   string
+	takeOver bool
+	report   LoadReport
+	runs     map[string]runLine                 // by _id; the last one wins
+	held     map[esmodel.RunKey]map[string]bool // the generations of whose documents there are some in the files
+}
+
+type runLine struct {
+	index string
+	doc   []byte
+}
+
+// actionLine is the line before a document. Refused documents carry the reason.
+type actionLine struct {
+	Index *struct {
+		Index string `json:"_index"`
+		ID    string `json:"_id"`
+	} `json:"index"`
+	Error json.RawMessage `json:"_error"`
+}
+
+// look takes down which runs a document belongs to.
+func (l *loader) look(_, _ string, doc []byte) error {
+	m, err := esmodel.MeaningOf(doc)
+	if err != nil || m.Run.ID == "" || m.Fio.Kind == "" || m.Fio.Kind == esmodel.ProbeKind {
+		return err // it belongs to no document of a run
+	}
+	if l.held[m.Key()] == nil {
+		l.held[m.Key()] = map[string]bool{}
+	}
+	l.held[m.Key()][m.Run.Generation] = true
+	return nil
+}
+
+// claim claims all runs that the files hold documents of, in order of their ids.
+func (l *loader) claim(ctx context.Context) error {
+	for id, r := range l.runs {
+		m, err := esmodel.MeaningOf(r.doc)
+		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
+			return fmt.Errorf("the document %s of a run is none of fiolat's: %w", errs.Printable(id),
+				errors.Join(errNoRun, err))
+		}
+		if l.held[m.Key()] == nil {
+			l.held[m.Key()] = map[string]bool{}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(l.held), func(a, b esmodel.RunKey) int { return cmp.Compare(a.ID(), b.ID()) }) {
+		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
+		k.TakeOver, k.OnLost = l.takeOver, l.w.fail
+		l.w.mu.Lock()
+		l.w.claims = append(l.w.claims[:len(l.w.claims):len(l.w.claims)], k)
+		l.w.mu.Unlock()
+		if err := k.Take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack releases the claims that are left after an error: a run of which something was
+// sent, acknowledged or not, is partial from now on.
+func (l *loader) giveBack(ctx context.Context) error {
+	var errs []error
+	for _, k := range l.w.claimed() {
+		if held, _ := k.Fresh(); held {
+			doc := k.Doc
+			if k.Found == nil || l.w.Report().Requests == 0 {
+				doc = k.Found
+			}
+			errs = append(errs, k.Give(ctx, doc))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// file reads a file and hands on its documents, those of runs apart.
+func (l *loader) file(name string, each func(index, id string, doc []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
+		return &BusyError{File: name}
+	}
+	in := &esmodel.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
+	for {
+		action, whole, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(action)) == 0 {
+			continue
+		}
+		var a actionLine
+		dec := json.NewDecoder(bytes.NewReader(action))
+		dec.DisallowUnknownFields()
+		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" || dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
+			if !whole {
+				l.torn(in)
+				break
+			}
+			return in.Fault(`this is not an action line {"index":{"_index":...,"_id":...}}`)
+		}
+		kind, ours := esmodel.KindOf(l.prefix, a.Index.Index)
+		if !ours {
+			return &esmodel.UsageError{Msg: fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.N, a.Index.Index, l.prefix), Hint: "pass the --index-prefix of the ingest"}
+		}
+		index, id := a.Index.Index, a.Index.ID
+		doc, whole, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			l.torn(in)
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if trimmed := bytes.TrimSpace(doc); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+			if !whole {
+				l.torn(in)
+				break
+			}
+			return in.Fault("this is not a document")
+		}
+		if kind == esmodel.KindRun {
+			l.runs[id] = runLine{index, bytes.Clone(bytes.TrimSpace(doc))}
+			continue
+		}
+		if err := each(index, id, bytes.TrimSpace(doc)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loader) torn(in *esmodel.Lines) {
+	l.report.Torn = append(l.report.Torn, fmt.Sprintf("%s:%d", in.File, in.N))
+}
+
+// finish stores the documents of runs when all others are there.
+func (l *loader) finish(ctx context.Context) error {
+	if err := l.w.Flush(ctx); err != nil {
+		return err
+	}
+	if l.w.Report().Total().Incomplete() {
+		return nil // the caller says so; the documents of runs still lie in their files
+	}
+	for _, k := range l.w.claimed() {
+		err := error(nil)
+		if r, ok := l.runs[k.ID]; ok {
+			err = l.run(ctx, k, r)
+		} else {
+			err = l.leave(ctx, k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().Names())
+}
+
+// run stores the document of a run, after making it true.
+func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
+	doc, err := indices.ReadCounted(r.doc)
+	if err != nil {
+		return err
+	}
+	var missing error
+	if doc.Run.Status == esmodel.StatusComplete {
+		g, made := doc.Counted()
+		if !l.held[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
+			others, err := indices.Count(ctx, l.c, indices.Patterns(l.prefix), g.Query(false))
+			if err == nil && others > 0 {
+				err = esmodel.Fault(g.Run, g.Part, "load the folder that the ingest wrote, or ingest it again",
+					"its document is of other settings than the %d documents in Elasticsearch, and the files hold none of them: nothing is removed", others)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		deleted, err := indices.Conclude(ctx, l.c, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
+		l.w.noteDeleted(deleted)
+		var mismatch *indices.MismatchError
+		if errors.As(err, &mismatch) {
+			missing = fmt.Errorf("%w (load all files of the run together)", err)
+			if r.doc, err = esmodel.WithStatus(r.doc, esmodel.StatusPartial); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := l.w.Release(ctx, r.index, k.ID, r.doc, true); err != nil {
+		return err
+	}
+	if missing == nil && doc.Run.Status == esmodel.StatusComplete {
+		l.report.Complete = append(l.report.Complete, doc.Run.ID)
+	}
+	return missing
+}
+
+// leave gives back a run of which the files hold documents, but not its own. It is what it
+// was before only if that is still true.
+func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
+	if k.Found == nil {
+		return k.Give(ctx, nil)
+	}
+	doc, err := indices.ReadCounted(k.Found)
+	if err != nil {
+		return err
+	}
+	if doc.Run.Status != esmodel.StatusComplete {
+		return k.Give(ctx, k.Found)
+	}
+	g, made := doc.Counted()
+	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().Names()); err != nil {
+		return err
+	}
+	whole, err := indices.Whole(ctx, l.c, l.prefix, g, made)
+	if err != nil && !errors.As(err, new(*indices.MismatchError)) {
+		return err
+	}
+	if err == nil && whole {
+		return k.Give(ctx, k.Found)
+	}
+	return k.Give(ctx, k.Doc)
+}
+
+var errNoRun = errors.New("its id is not that of the run it names")

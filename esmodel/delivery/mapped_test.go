@@ -1,0 +1,291 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+	"fiolat/esmodel/stored"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/errs"
+)
+
+// otherTemplate makes indices of a pattern with run.id as text.
+func otherTemplate(t *testing.T, c *client.Client, pattern string) {
+	t.Helper()
+	body := esmodel.MustJSON(map[string]any{"index_patterns": []string{pattern}, "priority": 1000, "template": map[string]any{
+		"mappings": map[string]any{"properties": map[string]any{"run": map[string]any{"properties": map[string]any{"id": map[string]any{"type": "text"}}}}}}})
+	if err := c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: "/_index_template/other", Body: body}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Where another template maps run.id as text, nothing is written and nothing deleted,
+// whether its indices are there already or would be made.
+func TestMappingIsChecked(t *testing.T) {
+	put := func(t *testing.T, c *client.Client, index string) {
+		t.Helper()
+		if err := c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: "/" + index}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, act := range map[string]func(*testing.T, *client.Client) error{
+		"ingest, index there": func(t *testing.T, c *client.Client) error {
+			put(t, c, "fio-percentiles-2020.01")
+			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 3))
+			return err
+		},
+		"ingest, index not there": func(t *testing.T, c *client.Client) error {
+			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 3))
+			return err
+		},
+		"delete": func(t *testing.T, c *client.Client) error {
+			put(t, c, "fio-percentiles-2020.01")
+			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+			return err
+		},
+		"load": func(t *testing.T, c *client.Client) error {
+			put(t, c, "fio-percentiles-2020.01")
+			dir := t.TempDir()
+			if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			otherTemplate(t, c, "fio-percentiles-*")
+			err := act(t, c)
+			var bad *indices.MappingError
+			if !errors.As(err, &bad) || !strings.HasPrefix(bad.Index, "fio-percentiles-") || !strings.Contains(err.Error(), "run.id is text where fiolat needs keyword") {
+				t.Errorf("%v", err)
+			}
+			if n := len(s.Docs("fio-percentiles-*")); n != 0 {
+				t.Errorf("%d documents were written", n)
+			}
+		})
+	}
+}
+
+// A query may find documents of other runs, by a normalizer say: what is deleted is what
+// says itself that it is meant.
+func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
+	s, c := standIn(t)
+	other := esmodeltest.Run()
+	other.ID = "other"
+	for _, run := range []string{"r/1", "other"} {
+		r := esmodeltest.Run()
+		r.ID = run
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, r, esmodeltest.Quanta(r, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	theirs := esmodeltest.DocumentsOf(s, "other")
+	everything := map[string]any{"match_all": map[string]any{}}
+	g := indices.Generation{Run: "r/1", Kind: "clat", Generation: "new"}
+	deleted := map[string]int64{}
+	if err := indices.DeleteFound(t.Context(), c, "delete", esmodel.AllPatterns("fio"), everything, g.Other, free, deleted); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(esmodeltest.DocumentsOf(s, "r/1")); n != 1 || len(deleted) == 0 || len(esmodeltest.DocumentsOf(s, "other")) != len(theirs) {
+		t.Errorf("%d documents of the run, %d of the other where %d were", n, len(esmodeltest.DocumentsOf(s, "other")), len(theirs))
+	}
+}
+
+// A closed index hides what it holds: delete says so, and deletes nothing.
+func TestDeleteWithAClosedIndex(t *testing.T) {
+	s, c := standIn(t)
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+		t.Fatal(err)
+	}
+	before := esmodeltest.Contents(s)
+	s.CloseIndex("fio-histogram-2026.08")
+	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err, indices.ErrClosedIndex) {
+		t.Errorf("%v", err)
+	}
+	esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
+}
+
+// Delete claims the run first; what an interrupted one has left is claimed as well.
+func TestDeleteClaims(t *testing.T) {
+	timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
+		quanta := esmodeltest.Quanta(esmodeltest.Run(), 9)
+		sink, err := begin(t, c, BulkConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+		wantClaimed(t, err, false)
+		if err := finish(t.Context(), sink, esmodeltest.Run(), quanta); err != nil {
+			t.Fatal(err)
+		}
+		esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
+
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := errors.New("stop")
+		n := 0
+		s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
+			if n++; n == 30 {
+				cancel(stop)
+			}
+			return 0, "", ""
+		}})
+		if _, err := stored.DeleteRun(ctx, c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		if runStatus(t, s) != "partial" || claimIn(t, s) != nil {
+			t.Errorf("half deleted it is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+		}
+		s.Heal()
+		if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil || len(s.Docs("*")) != 0 {
+			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
+		}
+	})
+}
+
+// Without a document of the run its other documents are claimed all the same.
+func TestDeleteOfOrphans(t *testing.T) {
+	s, c := standIn(t)
+	for _, part := range []string{"a", "b"} {
+		run := esmodeltest.Run()
+		run.Part = part
+		if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range s.Docs("fio-run") {
+		if err := c.Call(t.Context(), client.Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(`{"delete":{"_index":"fio-run","_id":"` + d.ID + `"}}` + "\n")}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+	if err != nil || deleted[esmodel.KindRun] != 0 || deleted[esmodel.KindHistogram] == 0 || len(s.Docs("*")) != 0 {
+		t.Errorf("%v, %v; %d documents are left", deleted, err, len(s.Docs("*")))
+	}
+}
+
+// What load sends retires nothing that its files do not account for, whatever somebody has
+// written into the document of the run.
+func TestLoadOfAnEditedRun(t *testing.T) {
+	tests := []struct {
+		name  string
+		edit  func(run, counts map[string]any)
+		alone bool // only the run's document is loaded
+		bad   bool
+	}{
+		{"not edited", func(_, _ map[string]any) {}, false, false},
+		{"not edited, alone", func(_, _ map[string]any) {}, true, false},
+		{"another generation", func(run, _ map[string]any) { run["generation"] = "g9" }, false, true},
+		{"another generation, alone", func(run, _ map[string]any) { run["generation"] = "g9" }, true, true},
+		{"no documents", func(_, counts map[string]any) { counts["histogram"], counts["percentiles"] = 0, 0 }, true, true},
+		{"another generation of no documents", func(run, counts map[string]any) {
+			run["generation"], counts["histogram"], counts["percentiles"] = "g9", 0, 0
+		}, true, true},
+		{"another generation of no documents, with them", func(run, counts map[string]any) {
+			run["generation"], counts["histogram"], counts["percentiles"] = "g9", 0, 0
+		}, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, c := standIn(t)
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+				t.Fatal(err)
+			}
+			before := esmodeltest.Contents(s)
+			dir := t.TempDir()
+			if _, err := dirRun(t, dir, "r/1", "", "g1", 9, nil); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(dir, "fio-run.r%2F1.ndjson")
+			action, text, _ := strings.Cut(mustRead(t, name), "\n")
+			var doc map[string]any
+			if err := json.Unmarshal([]byte(text), &doc); err != nil {
+				t.Fatal(err)
+			}
+			tt.edit(doc["run"].(map[string]any), doc["account"].(map[string]any)["documents"].(map[string]any))
+			if err := os.WriteFile(name, []byte(action+"\n"+string(esmodel.MustJSON(doc))+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			files := []string{dir}
+			if tt.alone {
+				files = []string{name}
+			}
+			_, err := Load(t.Context(), c, files, LoadOptions{})
+			var mismatch *indices.MismatchError
+			var fault *errs.ParseError
+			if bad := errors.As(err, &mismatch) || errors.As(err, &fault); bad != tt.bad || err != nil && !tt.bad {
+				t.Errorf("%v", err)
+			}
+			if got := runStatus(t, s); tt.bad && got == "complete" && len(files) == 1 && !tt.alone || !tt.bad && got != "complete" {
+				t.Errorf("the run is %s", got)
+			}
+			after := esmodeltest.Contents(s)
+			for _, m := range []map[string]string{before, after} {
+				maps.DeleteFunc(m, func(k, _ string) bool { return strings.HasPrefix(k, "fio-run/") })
+			}
+			esmodeltest.EqualContents(t, after, before)
+		})
+	}
+}
+
+// Documents of a run whose own is not among the files: it stays complete if it still is.
+func TestLoadWithoutTheRun(t *testing.T) {
+	for name, generation := range map[string]string{"complete": "g1", "partial": "g2"} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+				t.Fatal(err)
+			}
+			before := esmodeltest.Contents(s)
+			dir := t.TempDir()
+			if _, err := dirRun(t, dir, "r/1", "", generation, 9, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(dir, "fio-run.r%2F1.ndjson")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if runStatus(t, s) != name || claimIn(t, s) != nil {
+				t.Errorf("the run is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
+			}
+			if name == "complete" {
+				esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
+			}
+		})
+	}
+}
+
+// Who may delete and not write deletes all the same, the document of the run first.
+func TestDeleteWithoutWriting(t *testing.T) {
+	s, c := standIn(t)
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+		t.Fatal(err)
+	}
+	first := true
+	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) { // once: the claim
+		return 403, "security_exception", "unauthorized for user [d], this action is granted by the index privileges [create_index,index,write,all]"
+	}}, esmodeltest.Fault{Times: 1, Item: func(index, _ string) (int, string, string) {
+		if first = first && index != "fio-run"; first {
+			t.Errorf("the document of the run does not go first, but one of %s", index)
+		}
+		return 0, "", ""
+	}})
+	deleted, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
+	if err != nil || deleted[esmodel.KindRun] != 1 || len(s.Docs("*")) != 0 {
+		t.Errorf("%v, %v; %d documents are left", deleted, err, len(s.Docs("*")))
+	}
+}

@@ -1,0 +1,43 @@
+package delivery
+
+import (
+	"errors"
+
+	"fiolat/pipeline"
+)
+
+// ProbeFiles are files that documents are added to as they come, one for each index,
+// in the form of a bulk request, for "fiolat load". A probe goes on for months, so
+// unlike a DirWriter's they are there from the first document on, and whoever was
+// killed leaves all but the last.
+type ProbeFiles struct {
+	dir, tail string
+	files     map[string]*spoolFile
+}
+
+// NewProbeFiles prepares for files of a run in a directory.
+func NewProbeFiles(dir, run string) *ProbeFiles {
+	return &ProbeFiles{dir, fileTail(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
+}
+
+// Add writes a document.
+func (p *ProbeFiles) Add(index, id string, doc []byte) error {
+	f := p.files[index]
+	if f == nil {
+		f = newSpoolFile(p.dir, index+p.tail)
+		p.files[index] = f
+	}
+	var b batch
+	b.put(0, index, id, doc)
+	_, err := f.append([][]byte{b.raw})
+	return err
+}
+
+// Close makes sure of what was written.
+func (p *ProbeFiles) Close() error {
+	var errs []error
+	for _, f := range p.files {
+		errs = append(errs, f.close())
+	}
+	return errors.Join(errs...)
+}

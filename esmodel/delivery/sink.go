@@ -1,0 +1,291 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+
+	"fiolat/pipeline"
+)
+
+// SinkOptions say how a Sink works.
+type SinkOptions struct {
+	// Prefix is that of the indices and must be the writer's; "" is DefaultPrefix.
+	Prefix string
+	// PushEvery sends what is held at the end of a quantum if the last time is that
+	// long ago, for runs that are watched while they go on; 0 sends full requests only.
+	PushEvery time.Duration
+}
+
+// Sink makes documents of a run and hands them to a writer. It is a pipeline.Sink;
+// when the pipeline is through, in whatever way, Close must be called:
+//
+//	summary, err := plan.Process(ctx, sink)
+//	err = sink.Close(ctx, err)
+//
+// The document of the run says "running" before the first other document is sent.
+// It says "complete" only after each other document has been acknowledged, as many
+// of them have been found as were made, and those of other generations are gone.
+type Sink struct {
+	w      Writer
+	prefix string
+	every  time.Duration
+	run    *pipeline.Run
+	enc    *esmodel.Encoder
+	pushed time.Time
+	begun  bool // the document of the run may be there
+	ended  bool // End is through
+	status esmodel.Status
+	report Report
+	err    error // of End
+}
+
+var _ pipeline.Sink = (*Sink)(nil)
+
+// NewSink makes a Sink over a writer, which it owns from now on.
+func NewSink(w Writer, o SinkOptions) *Sink {
+	if o.Prefix == "" {
+		o.Prefix = esmodel.DefaultPrefix
+	}
+	return &Sink{w: w, prefix: o.Prefix, every: o.PushEvery}
+}
+
+// Begin prepares the writer and stores the document of the run as running.
+func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
+	if err := esmodel.CheckNames(run); err != nil {
+		return err
+	}
+	if !run.StartKnown {
+		return &esmodel.UsageError{Msg: "when the run started is not known, and each document needs its time",
+			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
+	}
+	s.run, s.enc, s.pushed = run, esmodel.NewEncoder(s.prefix, run), time.Now()
+	if err := s.w.Open(ctx, run); err != nil {
+		return err
+	}
+	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, nil, nil)
+	if err != nil {
+		return err
+	}
+	err = s.w.Claim(ctx, run, doc)
+	var away *client.UnavailableError
+	if errors.As(err, &away) {
+		err = nil // with a spool the run goes on into it; without, the first Make says so
+	}
+	if s.begun = err == nil; s.begun {
+		s.status = esmodel.StatusRunning
+	}
+	return err
+}
+
+// runAt is the index and the id of the document of the run.
+func (s *Sink) runAt() (index, id string) {
+	return esmodel.Index(s.prefix, esmodel.KindRun, s.run.Start), esmodel.RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
+}
+
+// Quantum adds the documents of a quantum: a histogram of each leaf with any
+// weight, percentiles of each row.
+func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	index := s.enc.Index(esmodel.KindHistogram, q)
+	for i := range q.Leaves {
+		leaf := &q.Leaves[i]
+		if leaf.Samples == 0 {
+			continue
+		}
+		err := s.w.Make(ctx, index, s.enc.ID(esmodel.LeafScope, leaf.Dims, q), func(dst []byte) ([]byte, error) {
+			return s.enc.Histogram(dst, q, leaf)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	index = s.enc.Index(esmodel.KindPercentiles, q)
+	for i := range q.Rows {
+		row := &q.Rows[i]
+		if s.run.Part != "" && row.Dims.Host == "" {
+			continue // scopes across hosts are for whoever has all parts
+		}
+		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
+			return s.enc.Percentiles(dst, q, row)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range q.Changes {
+		if q.Changes[i].Early {
+			continue
+		}
+		id, doc, err := s.enc.Event(q, &q.Changes[i])
+		if err != nil {
+			return err
+		}
+		if err = s.w.Make(ctx, esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+q.Changes[i].Start), []byte(id), made(doc)); err != nil {
+			return err
+		}
+	}
+	if s.every > 0 {
+		if now := time.Now(); now.Sub(s.pushed) >= s.every {
+			s.pushed = now
+			return s.w.Push(ctx)
+		}
+	}
+	return nil
+}
+
+// Push sends what is held on its way, without waiting for it: for whoever knows better
+// than PushEvery when nothing more will come for a while.
+func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
+
+// End waits for all documents, removes those of other generations, and stores the
+// document of the run as complete. If anything is missing the run is partial, other
+// generations stay, and the error is an *IncompleteError, a *MismatchError, or why
+// nothing could be sent any more.
+func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
+	err := s.w.Flush(ctx)
+	if err == nil {
+		err = s.w.Conclude(ctx, s.run)
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause // Close does what is left to do
+	}
+	s.ended = true
+	if err == nil {
+		if err = s.last(ctx, esmodel.StatusComplete, sum); err == nil && s.w.Report().Total().Incomplete() {
+			err = &IncompleteError{Report: s.w.Report()}
+		}
+	} else {
+		var incomplete *IncompleteError
+		missing := errors.As(err, &incomplete)
+		whole, e := s.enc.AppendRun(nil, esmodel.StatusComplete, sum, s.documents(true))
+		if e == nil {
+			e = s.last(ctx, esmodel.StatusPartial, sum)
+		}
+		if !missing && !errors.Is(err, e) {
+			err = errors.Join(err, e)
+		}
+		if missing {
+			// Whoever loads what is set aside finishes the run with this; it must be
+			// the last that the spool says of the run.
+			index, id := s.runAt()
+			err = errors.Join(err, s.w.Spool(index, id, whole))
+		}
+	}
+	s.err = err
+	return err
+}
+
+// last stores the last document of the run.
+func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Summary) error {
+	doc, err := s.enc.AppendRun(nil, status, sum, s.documents(status == esmodel.StatusComplete))
+	if err != nil {
+		return err
+	}
+	index, id := s.runAt()
+	before := s.w.Report().Total()
+	if err = s.w.Release(ctx, index, id, doc, true); err != nil {
+		return err
+	}
+	if after := s.w.Report().Total(); after.Refused+after.Spooled+after.Lost == before.Refused+before.Spooled+before.Lost {
+		s.status = status
+	} else if after.Refused > before.Refused {
+		s.partial(ctx)
+	}
+	return nil
+}
+
+// partial stores the document of the run as partial, outside of the account, and smaller
+// if that is what it takes.
+func (s *Sink) partial(ctx context.Context) {
+	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
+		doc, err := s.enc.AppendRun(nil, esmodel.StatusPartial, nil, docs)
+		if err == nil {
+			index, id := s.runAt()
+			err = s.w.Release(ctx, index, id, doc, false)
+		}
+		if err == nil {
+			s.status = esmodel.StatusPartial
+		}
+		if !errors.As(err, new(*client.RefusedError)) {
+			return
+		}
+	}
+}
+
+// documents is the account for the document of the run, which it counts as indexed;
+// whole says that all others are, or will be once the spool is loaded.
+func (s *Sink) documents(whole bool) *esmodel.Documents {
+	r := s.w.Report()
+	t := r.Total()
+	d := &esmodel.Documents{Made: t.Made + 1, Indexed: t.Indexed + 1, Refused: t.Refused, Spooled: t.Spooled + t.Lost}
+	if whole {
+		d.Indexed, d.Refused, d.Spooled = d.Made, 0, 0
+	}
+	for index, c := range r.Indices {
+		switch kind, _ := esmodel.KindOf(s.prefix, index); kind {
+		case esmodel.KindHistogram:
+			d.Histogram += c.Made
+		case esmodel.KindPercentiles:
+			d.Percentiles += c.Made
+		}
+	}
+	return d
+}
+
+// Close ends the Sink and its writer. err is what the pipeline returned: unless the
+// run came to its End, the document of the run becomes partial. Once ctx has ended, what
+// is not acknowledged within DrainTime is spooled. It returns err, with what went wrong in
+// closing.
+func (s *Sink) Close(ctx context.Context, err error) error {
+	// Leave a second for the document of the run.
+	sending, stop := endLater(ctx, client.DrainTime-time.Second)
+	defer stop()
+	ctx, cancel := endLater(ctx, client.DrainTime)
+	defer cancel()
+	if s.begun && !s.ended {
+		_ = s.w.Flush(sending) // what matters is err
+		s.partial(ctx)
+	}
+	complete := s.ended && s.err == nil
+	e := s.w.Close(ctx, complete)
+	s.report = s.w.Report()
+	if s.enc != nil {
+		s.report.Clamped = s.enc.Clamped
+		if s.enc.Clamped > 0 {
+			s.report.Warnings = append(s.report.Warnings, fmt.Sprintf(
+				"%d documents are of more than %d I/Os, which is the most that _doc_count takes: choose a shorter --interval, or counts of I/Os in Kibana are too small",
+				s.enc.Clamped, esmodel.MaxDocCount))
+		}
+	}
+	if t := s.report.Total(); err == nil && e == nil && t.Incomplete() {
+		e = &IncompleteError{}
+	}
+	err = errors.Join(err, e)
+	var incomplete *IncompleteError
+	if errors.As(err, &incomplete) {
+		incomplete.Report = s.report // it counts the document of the run as well
+	}
+	return err
+}
+
+// Report is the account; it is final after Close.
+func (s *Sink) Report() Report {
+	if s.report.Indices != nil {
+		return s.report
+	}
+	return s.w.Report()
+}
+
+// Status is what the document of the run says; "" if it was not stored.
+func (s *Sink) Status() esmodel.Status { return s.status }
+
+// endLater returns a context that ends so much later than ctx.
+func endLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return later, func() { stop(); cancel() }
+}

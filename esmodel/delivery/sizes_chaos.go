@@ -1,0 +1,12 @@
+//go:build chaos
+
+package delivery
+
+import "time"
+
+// What internal/chaos builds: small requests, so that few documents make many of them.
+const (
+	DefaultFlushBytes = 128 << 10
+
+	probeEvery = 3 * time.Second
+)

@@ -1,0 +1,343 @@
+package indices
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+
+	"fiolat/pipeline"
+)
+
+// countedDoc is what of a run's document is about the number of its documents.
+type CountedDoc struct {
+	Run struct {
+		ID, Generation, Part string
+		Status               esmodel.Status
+	} `json:"run"`
+	Fio     struct{ Kind string }
+	Account struct {
+		Documents esmodel.Documents `json:"documents"`
+	} `json:"account"`
+}
+
+func ReadCounted(source []byte) (d CountedDoc, err error) {
+	if err = json.Unmarshal(source, &d); err != nil {
+		err = fmt.Errorf("the document of a run cannot be read: %w", err)
+	}
+	return d, err
+}
+
+// counted are the documents that should be there.
+func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
+	return Generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
+		map[esmodel.Kind]int64{esmodel.KindHistogram: d.Account.Documents.Histogram, esmodel.KindPercentiles: d.Account.Documents.Percentiles}
+}
+
+// MismatchError says that Elasticsearch holds another number of documents of a
+// run's generation than were made and acknowledged: something that heeds no claim has
+// changed them, or other logs were ingested under the same --run-id.
+type MismatchError struct {
+	Run         string
+	Kind        esmodel.Kind
+	Made, Found int64
+}
+
+func (e *MismatchError) Error() string {
+	hint := "something else deleted or replaced them: run again"
+	if e.Found > e.Made {
+		hint = "other logs were ingested under the same --run-id: fiolat delete it, then run again"
+	}
+	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
+}
+
+// generation names the documents of one generation of a run, or of a part of it, of
+// one kind of latency.
+type Generation struct{ Run, Part, Kind, Generation string }
+
+func GenerationOf(run *pipeline.Run) Generation {
+	return Generation{run.ID, run.Part, run.Kind.String(), run.Generation}
+}
+
+// concluded are the kinds whose documents belong to a generation.
+var concluded = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe, esmodel.KindEvent}
+
+// conclude makes a generation the only one of its run: refresh, count, delete, until there
+// is nothing to delete. touched are indices that have documents of it; hold says whether we
+// may delete.
+func Conclude(
+	ctx context.Context, c *client.Client,
+	prefix string,
+	g Generation,
+	made map[esmodel.Kind]int64,
+	touched []string,
+	hold Holder,
+) (map[string]int64, error) {
+	deleted := map[string]int64{}
+	if err := Refresh(ctx, c, prefix, touched); err != nil {
+		return nil, err
+	}
+	for tries := 0; ; tries++ {
+		only, err := Whole(ctx, c, prefix, g, made)
+		if err == nil && !only && tries == 3 {
+			err = esmodel.Fault(
+				g.Run,
+				g.Part,
+				"run it again",
+				"documents of other settings are still there after they were deleted: something else writes them",
+			)
+		}
+		if err != nil || only {
+			return deleted, err
+		}
+		if err = Retire(ctx, c, prefix, g, hold, deleted); err == nil {
+			err = Refresh(ctx, c, prefix, slices.Sorted(maps.Keys(deleted)))
+		}
+		if err != nil {
+			return deleted, err
+		}
+	}
+}
+
+// whole says whether a generation is the only one of its run; if it has not the documents
+// that were made, the error is a *MismatchError.
+func Whole(ctx context.Context, c *client.Client, prefix string, g Generation, made map[esmodel.Kind]int64) (only bool, err error) {
+	// All at once, for the server is idle by now. Mostly there is no other generation,
+	// and counting it takes less than a search for what is to be deleted.
+	var counting sync.WaitGroup
+	found, errs := make([]int64, len(concluded)), make([]error, len(concluded))
+	for i, kind := range concluded {
+		if _, ok := made[kind]; ok {
+			counting.Go(func() { found[i], errs[i] = Count(ctx, c, esmodel.Pattern(prefix, kind), g.Query(true)) })
+		}
+	}
+	others, err := Count(ctx, c, Patterns(prefix), g.Query(false))
+	counting.Wait()
+	for i, kind := range concluded {
+		if want := made[kind]; errs[i] == nil && found[i] != want {
+			errs[i] = &MismatchError{Run: g.Run, Kind: kind, Made: want, Found: found[i]}
+		}
+		if errs[i] != nil {
+			return false, errs[i]
+		}
+	}
+	return others == 0, err
+}
+
+// count is how many documents a query finds in indices.
+func Count(ctx context.Context, c *client.Client, indices string, query any) (int64, error) {
+	var reply countReply
+	err := c.Call(
+		ctx,
+		client.Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + client.IgnoreMissing,
+			Body: esmodel.MustJSON(map[string]any{"query": query})},
+		&reply,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return *reply.Count, nil
+}
+
+type countReply struct {
+	client.ShardsReply
+	Count *int64 `json:"count"`
+}
+
+func (r *countReply) Check() error {
+	if err := r.ShardsReply.Check(); err != nil {
+		return err
+	}
+	if r.Count == nil {
+		return errors.New("the reply has no count")
+	}
+	return nil
+}
+
+// query finds the documents of the generation, or those of all others of the same
+// run, part and kind. What people note on a run has no generation and is never found.
+func (g Generation) Query(own bool) map[string]any {
+	term := func(field, value string) map[string]any {
+		return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
+	}
+	exists := func(field string) map[string]any {
+		return map[string]any{"exists": map[string]any{"field": field}}
+	}
+	filter := []any{term("run.id", g.Run), term("fio.kind", g.Kind)}
+	not := []any{}
+	if g.Part == "" {
+		not = append(not, exists("run.part"))
+	} else {
+		filter = append(filter, term("run.part", g.Part))
+	}
+	if own {
+		filter = append(filter, term("run.generation", g.Generation))
+	} else {
+		filter = append(filter, exists("run.generation"))
+		not = append(not, term("run.generation", g.Generation))
+	}
+	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
+}
+
+// patterns are those of all indices that hold documents of a generation.
+func Patterns(prefix string) string {
+	var p []string
+	for _, k := range concluded {
+		p = append(p, esmodel.Pattern(prefix, k))
+	}
+	return strings.Join(p, ",")
+}
+
+// refresh makes acknowledged documents visible to searches. That takes the index
+// privilege "maintenance", which an ingest does not otherwise need; without it the
+// refresh comes as a parameter of a bulk request to each index touched, which
+// deletes a document that does not exist.
+func Refresh(ctx context.Context, c *client.Client, prefix string, touched []string) error {
+	err := c.Call(
+		ctx,
+		client.Request{
+			Op:     "refresh indices",
+			Method: http.MethodPost,
+			Path:   "/" + Patterns(prefix) + "," + esmodel.Pattern(prefix, esmodel.KindRun) + "/_refresh?" + client.IgnoreMissing,
+		},
+		new(refreshed),
+	)
+	var no *client.ForbiddenError
+	if !errors.As(err, &no) || no.Status != http.StatusForbidden {
+		return err
+	}
+	var nothing []client.Hit
+	for _, index := range touched {
+		nothing = append(nothing, client.Hit{Index: index, ID: "fiolat-refresh"})
+	}
+	return DeleteHits(ctx, c, "refresh indices", nothing, true, func(context.Context) error { return nil }, map[string]int64{})
+}
+
+// refreshed is the reply to a refresh. It counts replicas that have no node as well.
+type refreshed struct{ client.ShardsReply }
+
+func (r *refreshed) Check() error {
+	if r.Shards != nil {
+		r.Shards.Successful = r.Shards.Total - r.Shards.Failed
+	}
+	return r.ShardsReply.Check()
+}
+
+// retire deletes the documents of the run's other generations, and counts them by index.
+func Retire(ctx context.Context, c *client.Client, prefix string, g Generation, hold Holder, deleted map[string]int64) error {
+	return DeleteFound(
+		ctx, c,
+		"delete documents of other generations",
+		Patterns(prefix),
+		g.Query(false),
+		g.Other,
+		hold,
+		deleted,
+	)
+}
+
+// other says that a document is of the same run, part and kind, and of another generation.
+func (g Generation) Other(m esmodel.Meaning) bool {
+	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" && m.Run.Generation != g.Generation
+}
+
+// holder says whether the claims on what is sent or deleted are ours; what may pass is a
+// *temporaryError.
+type Holder func(context.Context) error
+
+// deleteFound deletes the documents that a query finds and that say themselves that they
+// are meant, and counts them by index.
+func DeleteFound(
+	ctx context.Context, c *client.Client,
+	op, indices string,
+	query any,
+	meant func(esmodel.Meaning) bool,
+	hold Holder,
+	deleted map[string]int64,
+) error {
+	return c.Scan(ctx, client.ScanRequest{
+		Op: op, Indices: indices, Query: query,
+		Fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
+	}, func(page []client.Hit) (err error) {
+		page = slices.DeleteFunc(page, func(h client.Hit) bool {
+			m, e := esmodel.MeaningOf(h.Source)
+			if e != nil && err == nil {
+				err = fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
+			}
+			return e != nil || !meant(m)
+		})
+		if err != nil {
+			return err
+		}
+		return DeleteHits(ctx, c, op, page, false, hold, deleted)
+	})
+}
+
+// deleteHits deletes documents as they were found, and no others: the point in time
+// may show one that has been overwritten since, by this generation or by another
+// ingest at work. Sequence number and term say which version is meant; a conflict
+// means that somebody has overwritten or deleted it, and nothing is to be done.
+//
+// A hit without a term is deleted in any version. With refresh, what was written before is
+// visible to searches when deleteHits returns.
+func DeleteHits(ctx context.Context, c *client.Client, op string, todo []client.Hit, refresh bool, hold Holder, deleted map[string]int64) error {
+	p := c.Pace(op, c.MaxWait)
+	for len(todo) > 0 {
+		var body []byte
+		for _, h := range todo {
+			body = append(body, `{"delete":{"_index":`...)
+			body = esmodel.AppendString(body, h.Index)
+			body = append(body, `,"_id":`...)
+			body = esmodel.AppendString(body, h.ID)
+			if h.Term > 0 {
+				body = append(body, `,"if_seq_no":`...)
+				body = strconv.AppendInt(body, h.SeqNo, 10)
+				body = append(body, `,"if_primary_term":`...)
+				body = strconv.AppendInt(body, h.Term, 10)
+			}
+			body = append(body, "}}\n"...)
+		}
+		var items []client.BulkItem
+		err := hold(ctx)
+		if err == nil {
+			r := client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: refresh}
+			items, err = c.Bulk(ctx, r, len(todo), func(i int) []byte { return []byte(todo[i].ID) }, nil)
+		}
+		var left []client.Hit
+		for i := range items {
+			h := &todo[i]
+			e := items[i].Err(op + " in " + h.Index)
+			switch {
+			case e == nil:
+				deleted[h.Index]++
+			case items[i].Status == http.StatusNotFound || items[i].Status == http.StatusConflict:
+			case errors.As(e, new(*client.TemporaryError)):
+				left, err = append(left, *h), e
+			default:
+				return e
+			}
+		}
+		if items != nil {
+			if len(left) < len(todo) {
+				p.Progress()
+			}
+			todo = left
+		}
+		if err != nil {
+			if err = p.Wait(ctx, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

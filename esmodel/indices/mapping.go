@@ -1,0 +1,142 @@
+package indices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+)
+
+// neededKeywords are the fields by which documents are counted and deleted: in an index
+// where one of them is anything but a keyword, a query finds others, or none.
+var neededKeywords = []string{"run.id", "run.generation", "run.part", "fio.kind"}
+
+// MappingError says that an index is not mapped as fiolat needs it: nothing is written to
+// it or deleted from it.
+type MappingError struct{ Index, Msg string }
+
+func (e *MappingError) Error() string {
+	return fmt.Sprintf(
+		"index %s: %s; another index template has made it, or nobody's: reindex it into one made after "+
+			"\"fiolat setup\", or use another --index-prefix",
+		e.Index,
+		e.Msg,
+	)
+}
+
+// errClosed says that an index is closed: what is in it can be neither counted nor deleted.
+var ErrClosedIndex = errors.New("an index is closed: open it first (POST /INDEX/_open)")
+
+// checkMappings compares the mappings of the prefix's indices that match patterns with what
+// fiolat needs. With closed, a closed index is an error, else it is left out. It returns the
+// indices that it has looked at.
+func checkMappings(ctx context.Context, c *client.Client, prefix, patterns string, closed bool) (map[string]bool, error) {
+	var reply fieldCaps
+	query := "/_field_caps?include_unmapped=true&allow_no_indices=true&fields=" + strings.Join(neededKeywords, ",")
+	if closed {
+		query += "&expand_wildcards=open,closed"
+	} else {
+		query += "&ignore_unavailable=true"
+	}
+	err := c.Call(
+		ctx,
+		client.Request{Op: "read the mappings of " + patterns, Method: http.MethodGet, Path: "/" + patterns + query},
+		&reply,
+	)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) {
+		switch {
+		case refused.Absent:
+			return nil, nil
+		case refused.Type == "index_closed_exception":
+			return nil, fmt.Errorf("%w: %w", ErrClosedIndex, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, index := range reply.Indices {
+		if _, ours := esmodel.KindOf(prefix, index); ours {
+			seen[index] = true
+		}
+	}
+	for _, field := range neededKeywords {
+		types := reply.Fields[field]
+		if len(types) == 0 && len(seen) > 0 {
+			return nil, &MappingError{
+				Index: slices.Sorted(maps.Keys(seen))[0],
+				Msg:   field + " is not mapped where fiolat needs keyword",
+			}
+		}
+		for _, typ := range slices.Sorted(maps.Keys(types)) {
+			in := types[typ].Indices
+			if in == nil {
+				in = reply.Indices
+			}
+			for _, index := range in {
+				if typ != "keyword" && seen[index] {
+					return nil, &MappingError{
+						Index: index,
+						Msg:   fmt.Sprintf("%s is %s where fiolat needs keyword", field, typ),
+					}
+				}
+			}
+		}
+	}
+	return seen, nil
+}
+
+// fieldCaps is the reply to _field_caps.
+type fieldCaps struct {
+	Indices []string `json:"indices"`
+	Fields  map[string]map[string]struct {
+		Indices []string `json:"indices"`
+	} `json:"fields"`
+	Failed []string `json:"failed_indices"`
+}
+
+func (r *fieldCaps) Check() error {
+	said := *r
+	if said.Indices == nil || len(said.Failed) > 0 {
+		*r = fieldCaps{}
+		return fmt.Errorf("the reply does not name all indices; %d failed", len(said.Failed))
+	}
+	return nil
+}
+
+// checkAll is checkMappings for all indices of a prefix.
+func CheckMappings(ctx context.Context, c *client.Client, prefix string, closed bool) (map[string]bool, error) {
+	seen, err := checkMappings(ctx, c, prefix, esmodel.AllPatterns(prefix), closed)
+	if err != nil {
+		return nil, err
+	}
+	own, err := checkMappings(ctx, c, prefix, esmodel.Index(prefix, esmodel.KindRun, 0), closed)
+	for index := range own {
+		seen[index] = true
+	}
+	return seen, err
+}
+
+// prepare makes an index, if it is not there, and checks its mapping: what another
+// template makes of it must show before the first document is in it.
+func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
+	for range 2 {
+		seen, err := checkMappings(ctx, c, prefix, index, false)
+		if err != nil || seen[index] {
+			return err
+		}
+		err = c.Call(ctx, client.Request{Op: "create index " + index, Method: http.MethodPut, Path: client.Path(index)}, nil)
+		var refused *client.RefusedError
+		if err != nil && !(errors.As(err, &refused) && refused.Type == "resource_already_exists_exception") {
+			return err
+		}
+	}
+	return nil // it is there, but closed, or an alias: sending says so
+}

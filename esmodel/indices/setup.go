@@ -1,0 +1,413 @@
+package indices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+)
+
+// ErrNoTemplates says that the index templates are missing and may not be made.
+var ErrNoTemplates = errors.New("the index templates are missing")
+
+// noHistogram is what a cluster without the histogram field type lacks.
+const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be searched or aggregated, " +
+	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile documents and octave counts do not need it"
+
+// SetupOptions say what Setup installs.
+type SetupOptions struct {
+	Prefix string
+	// DeleteAfter makes the lifecycle policy delete indices that old. 0 leaves a
+	// policy that is there as it is, and makes one that never deletes; negative takes
+	// deletion out again.
+	DeleteAfter time.Duration
+	// Now is the time whose month the first indices are of; zero is the present.
+	Now time.Time
+}
+
+// SetupItem is one thing that Setup saw to.
+type SetupItem struct {
+	Type   string `json:"type"` // index template, lifecycle policy, mapping
+	Name   string `json:"name"`
+	Action string `json:"action"` // created, updated, unchanged
+}
+
+// SetupReport says what Setup found and did.
+type SetupReport struct {
+	Items []SetupItem `json:"items"`
+	// Histogram and Lifecycle say what the cluster has.
+	Histogram bool     `json:"histogram_type"`
+	Lifecycle bool     `json:"lifecycle"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+func (r *SetupReport) add(typ, name, action string) {
+	r.Items = append(r.Items, SetupItem{typ, name, action})
+}
+
+func (r *SetupReport) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
+}
+
+// Setup installs index templates and, where the cluster has such, the lifecycle policy,
+// and makes an empty index of each kind that has none. It changes nothing that is as it
+// should be, so it can be repeated.
+func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport, error) {
+	if o.Prefix == "" {
+		o.Prefix = esmodel.DefaultPrefix
+	}
+	if err := esmodel.CheckPrefix(o.Prefix); err != nil {
+		return nil, err
+	}
+	r := new(SetupReport)
+	var err error
+	if r.Histogram, err = HasHistogram(ctx, c); err != nil {
+		return r, err
+	}
+	if !r.Histogram {
+		r.warn("%s", noHistogram)
+	}
+	if err = setupPolicy(ctx, c, o, r); err != nil {
+		return r, err
+	}
+	there, err := Templates(ctx, c, o.Prefix)
+	if err != nil {
+		return r, err
+	}
+	for _, kind := range esmodel.Kinds[1:] {
+		if err := setupTemplate(ctx, c, o.Prefix, kind, there, r); err != nil {
+			return r, err
+		}
+	}
+	// The template of runs comes last: who may not see templates takes an index of
+	// runs that was made from it for a sign that the others are there, too.
+	if err := setupTemplate(ctx, c, o.Prefix, esmodel.KindRun, there, r); err != nil {
+		return r, err
+	}
+	return r, setupIndices(ctx, c, o, r)
+}
+
+// hasHistogram asks the cluster whether it knows the field type, by having it check
+// a template that is never stored.
+func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
+	err := c.Call(ctx, client.Request{Op: "ask for the histogram field type", Method: http.MethodPost, Path: "/_index_template/_simulate", Body: esmodel.MustJSON(map[string]any{
+		"index_patterns": []string{"fiolat-asks-for-the-histogram-type-*"},
+		"priority":       1 << 30,
+		"template":       map[string]any{"mappings": map[string]any{"properties": map[string]any{"h": map[string]string{"type": "histogram"}}}},
+	})}, nil)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Reason, "histogram") {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// setupPolicy sees to the lifecycle policy, if the cluster has lifecycles.
+func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
+	req := client.Request{Op: "read lifecycle policy " + o.Prefix, Method: http.MethodGet, Path: "/_ilm/policy" + client.Path(o.Prefix)}
+	var policies map[string]struct {
+		Policy struct {
+			Phases struct {
+				Delete *struct {
+					MinAge string `json:"min_age"`
+				} `json:"delete"`
+			} `json:"phases"`
+		} `json:"policy"`
+	}
+	err := c.Call(ctx, req, &policies)
+	var refused *client.RefusedError
+	var no *client.ForbiddenError
+	switch {
+	case errors.As(err, &no) && no.Status == http.StatusForbidden && o.DeleteAfter == 0:
+		r.warn("lifecycle policy %q is left alone, it takes the cluster privilege manage_ilm: indices are never deleted", o.Prefix)
+		return nil
+	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound && refused.Type == "resource_not_found_exception"):
+		// No such API: 400 or 405 in a build without the module.
+		if o.DeleteAfter > 0 {
+			r.warn("this cluster has no lifecycle management: nothing will be deleted")
+		}
+		return nil
+	case err != nil && refused == nil:
+		return err
+	}
+	r.Lifecycle = true
+	policy, exists := policies[o.Prefix]
+	want, have := "", ""
+	if o.DeleteAfter > 0 {
+		want = strconv.FormatInt(int64(o.DeleteAfter/time.Second), 10) + "s"
+	}
+	if d := policy.Policy.Phases.Delete; d != nil {
+		have = d.MinAge
+	}
+	if exists && (o.DeleteAfter == 0 || want == have) {
+		r.add("lifecycle policy", o.Prefix, "unchanged")
+		return nil
+	}
+	phases := map[string]any{"hot": map[string]any{"min_age": "0ms", "actions": map[string]any{}}}
+	if want != "" {
+		phases["delete"] = map[string]any{"min_age": want, "actions": map[string]any{"delete": map[string]any{}}}
+	}
+	req.Op, req.Method = "store lifecycle policy "+o.Prefix, http.MethodPut
+	req.Body = esmodel.MustJSON(map[string]any{"policy": map[string]any{
+		"_meta":  map[string]any{"description": "indices of fiolat; see fiolat setup --help"},
+		"phases": phases,
+	}})
+	if err := c.Call(ctx, req, nil); err != nil {
+		return err
+	}
+	r.add("lifecycle policy", o.Prefix, done(exists))
+	return nil
+}
+
+func done(existed bool) string {
+	if existed {
+		return "updated"
+	}
+	return "created"
+}
+
+// storedTemplate is an index template as Elasticsearch shows it.
+type storedTemplate struct {
+	Name     string         `json:"name"`
+	Template map[string]any `json:"index_template"`
+}
+
+// version is the _meta.fiolat.version of a template, 0 without one.
+func (t storedTemplate) version() int {
+	meta, _ := t.Template["_meta"].(map[string]any)
+	return metaVersion(meta)
+}
+
+func metaVersion(meta map[string]any) int {
+	ours, _ := meta["fiolat"].(map[string]any)
+	v, _ := ours["version"].(float64)
+	return int(v)
+}
+
+// templates are the prefix's templates that are there.
+func Templates(ctx context.Context, c *client.Client, prefix string) (map[string]storedTemplate, error) {
+	var reply struct {
+		Templates []storedTemplate `json:"index_templates"`
+	}
+	err := c.Call(ctx, client.Request{Op: "read index templates", Method: http.MethodGet, Path: "/_index_template/" + prefix + "-*"}, &reply)
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	out := map[string]storedTemplate{}
+	for _, t := range reply.Templates {
+		out[t.Name] = t
+	}
+	return out, err
+}
+
+func setupTemplate(ctx context.Context, c *client.Client, prefix string, kind esmodel.Kind, there map[string]storedTemplate, r *SetupReport) error {
+	name := prefix + "-" + string(kind)
+	want, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
+	if err != nil {
+		return err
+	}
+	have, exists := there[name]
+	if exists && same(want, have.Template) {
+		r.add("index template", name, "unchanged")
+		return nil
+	}
+	if v := have.version(); v > esmodel.TemplateVersion {
+		r.warn("index template %s is of a newer fiolat (%d, this one makes %d) and left alone", name, v, esmodel.TemplateVersion)
+		r.add("index template", name, "unchanged")
+		return nil
+	}
+	if err := c.Call(ctx, client.Request{Op: "store index template " + name, Method: http.MethodPut, Path: "/_index_template" + client.Path(name), Body: esmodel.MustJSON(want)}, nil); err != nil {
+		return err
+	}
+	r.add("index template", name, done(exists))
+	return nil
+}
+
+// same compares a template with what the server shows of it, which has numbers and
+// booleans as strings in places, and more at the top: dates, and what people may
+// have added, such as components for settings of their own.
+func same(want, have map[string]any) bool {
+	for k, v := range want {
+		if Canonical(v) != Canonical(have[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+func Canonical(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, strconv.Quote(k)+":"+Canonical(v[k]))
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case []any:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, Canonical(e))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case float64:
+		return strconv.Quote(strconv.FormatFloat(v, 'f', -1, 64))
+	case bool:
+		return strconv.Quote(strconv.FormatBool(v))
+	case string:
+		return strconv.Quote(v)
+	}
+	return "null"
+}
+
+// setupIndices makes an empty index of each kind that has none, of the current month, and
+// gives indices that were made from an older template, or from none, what the new one adds.
+// What cannot be changed any more, or may not be, is a warning: the templates are in place
+// all the same.
+//
+// The index of runs is made here because an ingest with no more than its own privileges sees
+// from it, and from nothing else, that the templates are there; it must not make one itself,
+// for without templates that would have guessed fields. The others are made because Kibana's
+// data views have all of their fields only from an index.
+func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
+	prefix := o.Prefix
+	var all []string
+	for _, k := range esmodel.Kinds {
+		all = append(all, esmodel.Pattern(prefix, k))
+	}
+	var indices map[string]struct {
+		Mappings struct {
+			Meta map[string]any `json:"_meta"`
+		} `json:"mappings"`
+	}
+	err := c.Call(ctx, client.Request{Op: "read mappings", Method: http.MethodGet, Path: "/" + strings.Join(all, ",") + "/_mapping?" + client.IgnoreMissing}, &indices)
+	var no *client.ForbiddenError
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		r.warn("indices that exist already are not checked: %v", err)
+	} else if err != nil {
+		return err
+	}
+	newest := map[esmodel.Kind]string{}
+	for _, name := range slices.Sorted(maps.Keys(indices)) {
+		if kind, ok := esmodel.KindOf(prefix, name); ok {
+			newest[kind] = name
+		}
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	for _, kind := range esmodel.Kinds {
+		if name, exists := newest[kind]; exists {
+			r.add("index", name, "unchanged")
+			continue
+		}
+		name := esmodel.Index(prefix, kind, o.Now.UnixNano())
+		err := c.Call(ctx, client.Request{Op: "create index " + name, Method: http.MethodPut, Path: client.Path(name)}, nil)
+		var refused *client.RefusedError
+		switch {
+		case err == nil:
+			r.add("index", name, "created")
+		case errors.As(err, &refused) && refused.Type == "resource_already_exists_exception":
+			r.add("index", name, "unchanged")
+		case errors.As(err, &no) && no.Status == http.StatusForbidden && kind == esmodel.KindRun:
+			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", name, err)
+		case errors.As(err, &no) && no.Status == http.StatusForbidden:
+			r.warn("Kibana lacks most fields of %s until there is such an index: %v", esmodel.Pattern(prefix, kind), err)
+		default:
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(indices)) {
+		kind, ok := esmodel.KindOf(prefix, name)
+		if !ok || metaVersion(indices[name].Mappings.Meta) >= esmodel.TemplateVersion {
+			continue
+		}
+		t, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
+		if err != nil {
+			return err
+		}
+		err = c.Call(ctx, client.Request{Op: "update mapping of " + name, Method: http.MethodPut, Path: client.Path(name) + "/_mapping", Body: esmodel.MustJSON(t["template"].(map[string]any)["mappings"])}, nil)
+		var refused *client.RefusedError
+		switch {
+		case err == nil:
+			r.add("mapping", name, "updated")
+		case errors.As(err, &refused), errors.As(err, &no):
+			r.warn("index %s was made without these templates and keeps its fields: %v", name, err)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// EnsureTemplates makes sure, before anything is indexed, that the templates are
+// there: an index made without them has guessed fields for ever. It installs what
+// is missing if it may. A user who may not even look at templates sees from the
+// index of runs whether it was made from ours. The error is ErrNoTemplates if they
+// are missing and may not be installed.
+func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warnings []string, err error) {
+	there, err := Templates(ctx, c, prefix)
+	var no *client.ForbiddenError
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		return nil, ensureFromRuns(ctx, c, prefix, no)
+	}
+	if err != nil {
+		return nil, err
+	}
+	missing, old := 0, 0
+	for _, k := range esmodel.Kinds {
+		t, ok := there[prefix+"-"+string(k)]
+		if !ok {
+			missing++
+		} else if t.version() < esmodel.TemplateVersion {
+			old++
+		}
+	}
+	if missing+old == 0 {
+		if t := there[prefix+"-"+string(esmodel.KindHistogram)]; !strings.Contains(Canonical(t.Template), `"type":"histogram"`) {
+			warnings = append(warnings, noHistogram)
+		}
+		return warnings, nil
+	}
+	r, err := Setup(ctx, c, SetupOptions{Prefix: prefix})
+	if errors.As(err, &no) && no.Status == http.StatusForbidden {
+		if missing > 0 {
+			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, err)
+		}
+		return append(r.Warnings, "the index templates are of an older fiolat: run \"fiolat setup\" with a user who may"), nil
+	}
+	if r != nil {
+		warnings = r.Warnings
+	}
+	return warnings, err
+}
+
+// ensureFromRuns looks whether the index of runs, which Setup makes, has our fields.
+// It makes nothing: without templates it would be an index with guessed fields.
+func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, because error) error {
+	var reply struct {
+		Fields map[string]map[string]struct {
+			Meta map[string][]string `json:"meta"`
+		} `json:"fields"`
+	}
+	index := esmodel.Index(prefix, esmodel.KindRun, 0)
+	err := c.Call(ctx, client.Request{Op: "read the fields of " + index, Method: http.MethodGet, Path: client.Path(index) + "/_field_caps?fields=run.id"}, &reply)
+	var refused *client.RefusedError
+	if err != nil && !(errors.As(err, &refused) && refused.Status == http.StatusNotFound) {
+		return err
+	}
+	for _, f := range reply.Fields["run.id"] {
+		if len(f.Meta["fiolat"]) > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, because)
+}

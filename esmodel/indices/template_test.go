@@ -1,0 +1,214 @@
+package indices
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+func actions(r *SetupReport) string {
+	var out []string
+	for _, i := range r.Items {
+		out = append(out, i.Name+" "+i.Action)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestSetup(t *testing.T) {
+	for _, o := range []esmodeltest.Options{{}, {Histogram: true}, {Histogram: true, Lifecycle: true}} {
+		s := esmodeltest.New(t, o)
+		c := testClient(t, client.Config{Addresses: []string{s.URL}})
+		first, err := Setup(t.Context(), c, SetupOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle || len(first.Warnings) == 0 != o.Histogram || strings.Contains(actions(first), "unchanged") {
+			t.Errorf("%+v: %+v", o, first)
+		}
+		again, err := Setup(t.Context(), c, SetupOptions{})
+		if err != nil || strings.Contains(actions(again), "created") || strings.Contains(actions(again), "updated") {
+			t.Errorf("again: %s, %v", actions(again), err)
+		}
+		text := Canonical(s.Template("fio-histogram"))
+		if strings.Contains(text, `"type":"histogram"`) != o.Histogram || strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle {
+			t.Errorf("%+v: %s", o, text)
+		}
+		if strings.Contains(Canonical(s.Template("fio-run")), "lifecycle") {
+			t.Error("the index of runs would be deleted one day")
+		}
+		// What people change by hand comes back, and only that.
+		s.Template("fio-run")["priority"] = 7.0
+		third, err := Setup(t.Context(), c, SetupOptions{})
+		if err != nil || strings.Count(actions(third), "updated") != 1 || !strings.Contains(actions(third), "fio-run updated") {
+			t.Errorf("%s, %v", actions(third), err)
+		}
+	}
+}
+
+func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
+	s, c := standIn(t)
+	policy := func(o SetupOptions, want string) {
+		t.Helper()
+		r, err := Setup(t.Context(), c, o)
+		if err != nil || !strings.Contains(actions(r), "fio "+want) {
+			t.Errorf("%v: %s, %v", o.DeleteAfter, actions(r), err)
+		}
+	}
+	has := func(want bool) {
+		t.Helper()
+		var p map[string]any
+		if err := c.Call(t.Context(), client.Request{Method: "GET", Path: "/_ilm/policy/fio"}, &p); err != nil || strings.Contains(Canonical(p), "delete") != want {
+			t.Errorf("%v, %v", p, err)
+		}
+	}
+	policy(SetupOptions{}, "created")
+	has(false)
+	policy(SetupOptions{DeleteAfter: 24 * time.Hour}, "updated")
+	has(true)
+	policy(SetupOptions{DeleteAfter: 24 * time.Hour}, "unchanged")
+	policy(SetupOptions{}, "unchanged") // somebody asked for it once
+	has(true)
+	policy(SetupOptions{DeleteAfter: -1}, "updated")
+	has(false)
+	_ = s
+	none := esmodeltest.New(t, esmodeltest.Options{})
+	c = testClient(t, client.Config{Addresses: []string{none.URL}})
+	if r, err := Setup(t.Context(), c, SetupOptions{DeleteAfter: time.Hour}); err != nil || !strings.Contains(strings.Join(r.Warnings, ""), "nothing will be deleted") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Kibana knows a field only from an index: each kind has one from the first day on.
+func TestSetupMakesFirstIndices(t *testing.T) {
+	s, c := standIn(t)
+	setup := func(day int) *SetupReport {
+		t.Helper()
+		r, err := Setup(t.Context(), c, SetupOptions{Now: time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
+		Match: func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
+		}})
+	r := setup(1)
+	if strings.Count(strings.Join(r.Warnings, "\n"), "until there is such an index") != 4 {
+		t.Errorf("%+v", r)
+	}
+	s.Heal()
+	if err := c.Call(t.Context(), client.Request{Method: "PUT", Path: "/fio-probe-2026.10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		day  int
+		want string
+	}{
+		{30, "fio-run unchanged, fio-histogram-2026.11 created, fio-percentiles-2026.11 created, fio-probe-2026.10 unchanged, fio-event-2026.11 created"},
+		{31, "fio-run unchanged, fio-histogram-2026.11 unchanged, fio-percentiles-2026.11 unchanged, fio-probe-2026.10 unchanged, fio-event-2026.11 unchanged"}, // 1 December
+	} {
+		if got := actions(setup(tt.day)); !strings.Contains(got, tt.want) {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+}
+
+// An index from before the templates gets their fields.
+func TestSetupUpdatesIndices(t *testing.T) {
+	_, c := standIn(t)
+	if err := c.Call(t.Context(), client.Request{Method: "PUT", Path: "/fio-run"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Setup(t.Context(), c, SetupOptions{})
+	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-histogram-") || !strings.HasSuffix(actions(r), "created, fio-run updated") {
+		t.Errorf("%s, %v", actions(r), err)
+	}
+	r, err = Setup(t.Context(), c, SetupOptions{})
+	if err != nil || strings.Contains(actions(r), "updated") {
+		t.Errorf("%s, %v", actions(r), err)
+	}
+}
+
+func noTemplates(r *http.Request) bool { return strings.Contains(r.URL.Path, "_index_template") }
+
+// An ingest makes templates if it may; if it may not even look, it trusts an index
+// of runs that was made from them, and nothing else.
+func TestEnsureTemplates(t *testing.T) {
+	const reason = "action [x] is unauthorized for user [bob], this action is granted by the cluster privileges [manage_index_templates,manage,all]"
+	no := func(match func(*http.Request) bool) esmodeltest.Fault {
+		return esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: reason, Match: match}
+	}
+	put := func(r *http.Request) bool { return noTemplates(r) && r.Method != http.MethodGet }
+	t.Run("may", func(t *testing.T) {
+		s, c := standIn(t)
+		if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || s.Template("fio-run") == nil {
+			t.Error(err)
+		}
+		before := len(s.Requests("PUT"))
+		if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || len(s.Requests("PUT")) != before {
+			t.Errorf("%v, %d", err, len(s.Requests("PUT"))-before)
+		}
+	})
+	for name, match := range map[string]func(*http.Request) bool{"may not look": noTemplates, "may look": put} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			s.Inject(no(match))
+			for range 2 {
+				_, err := EnsureTemplates(t.Context(), c, "fio")
+				var forbidden *client.ForbiddenError
+				if !errors.Is(err, ErrNoTemplates) || !errors.As(err, &forbidden) || forbidden.Privilege != "manage_index_templates" || !strings.Contains(err.Error(), "fiolat setup") {
+					t.Errorf("%v", err)
+				}
+			}
+			s.Heal()
+			if r, err := Setup(t.Context(), c, SetupOptions{}); err != nil {
+				t.Errorf("%+v, %v", r, err)
+			}
+			s.Inject(no(match))
+			if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil {
+				t.Errorf("after setup: %v", err)
+			}
+		})
+	}
+	t.Run("without the histogram type", func(t *testing.T) {
+		s := esmodeltest.New(t, esmodeltest.Options{})
+		c := testClient(t, client.Config{Addresses: []string{s.URL}})
+		for range 2 {
+			if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || len(w) != 1 || !strings.Contains(w[0], "histogram") {
+				t.Errorf("%q, %v", w, err)
+			}
+		}
+	})
+	t.Run("of another version", func(t *testing.T) {
+		s, c := standIn(t)
+		if _, err := Setup(t.Context(), c, SetupOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		version := func(v float64) {
+			for _, k := range esmodel.Kinds {
+				s.Template("fio-" + string(k))["_meta"] = map[string]any{"fiolat": map[string]any{"version": v}}
+			}
+		}
+		version(esmodel.TemplateVersion + 1)
+		if r, err := Setup(t.Context(), c, SetupOptions{}); err != nil || strings.Contains(actions(r), "updated") || len(r.Warnings) != len(esmodel.Kinds) {
+			t.Errorf("newer: %s, %v", actions(r), err)
+		}
+		version(0)
+		if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || metaVersion(s.Template("fio-run")["_meta"].(map[string]any)) != esmodel.TemplateVersion {
+			t.Errorf("older: %v", err)
+		}
+		version(0)
+		s.Inject(no(put))
+		if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || !strings.Contains(strings.Join(w, ""), "older fiolat") {
+			t.Errorf("older, may not: %q, %v", w, err)
+		}
+	})
+}

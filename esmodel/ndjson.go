@@ -1,0 +1,117 @@
+package esmodel
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"fiolat/internal/errs"
+)
+
+const NDJSON = ".ndjson"
+
+// maxLine is the longest line that Load reads; Elasticsearch takes no request of
+// more than 100 MB.
+const maxLine = 100 << 20
+
+// LineError is a line of a file that is not what it should be.
+type LineError struct {
+	File string
+	Line int64
+	Msg  string
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("%s:%d: %s; what fiolat writes is an action line, then its document", errs.Printable(e.File),
+		e.Line, errs.Printable(e.Msg))
+}
+
+// lines reads lines of bounded length; what next returns is good until the next call.
+type Lines struct {
+	R    *bufio.Reader
+	File string
+	N    int64
+	buf  []byte
+}
+
+// next is the next line without its newline; whole says that it had one.
+func (l *Lines) Next() (line []byte, whole bool, err error) {
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.R.ReadSlice('\n')
+		l.buf = append(l.buf, part...)
+		switch {
+		case err == nil:
+			l.N++
+			return l.buf[:len(l.buf)-1], true, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			if len(l.buf) > maxLine {
+				l.N++
+				return nil, false, l.Fault(fmt.Sprintf("this line is longer than %d MiB", maxLine>>20))
+			}
+		case errors.Is(err, io.EOF):
+			if len(l.buf) == 0 {
+				return nil, false, io.EOF
+			}
+			l.N++
+			return l.buf, false, nil
+		default:
+			return nil, false, fmt.Errorf("%s: %w", l.File, err)
+		}
+	}
+}
+
+func (l *Lines) Fault(msg string) error { return &LineError{File: l.File, Line: l.N, Msg: msg} }
+
+// docs reads a file of documents, each behind its action line.
+type Docs struct {
+	*os.File
+	Path  string
+	lines *bufio.Scanner
+	Line  int64
+	Index string // of the document
+	Doc   []byte // until the next one
+}
+
+func OpenDocs(path string) (*Docs, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Docs{File: f, Path: path, lines: bufio.NewScanner(f)}
+	d.lines.Buffer(make([]byte, 64<<10), maxLine)
+	return d, nil
+}
+
+// next reads the next document; io.EOF at the end.
+func (d *Docs) Next() error {
+	var action struct {
+		Index struct {
+			Index string `json:"_index"`
+		}
+	}
+	for n := range 2 {
+		if !d.lines.Scan() {
+			err := d.lines.Err()
+			if err == nil && n == 0 {
+				return io.EOF
+			}
+			if err == nil {
+				err = errors.New("an action line without its document: its writer died")
+			}
+			return &LineError{File: d.Path, Line: d.Line + 1, Msg: err.Error()}
+		}
+		d.Line++
+		if n == 0 {
+			if err := json.Unmarshal(d.lines.Bytes(), &action); err != nil || action.Index.Index == "" {
+				return &LineError{File: d.Path, Line: d.Line, Msg: "no action line"}
+			}
+		}
+	}
+	d.Index, d.Doc = action.Index.Index, bytes.TrimSpace(d.lines.Bytes())
+	return nil
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package esmodel
-
-// thisSystem is not known here, so nobody's process is ever known to be gone.
-func thisSystem() (boot, namespace string) { return "", "" }
-
-func processStart(int) (started string, alive bool) { return "", true }

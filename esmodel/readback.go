@@ -1,0 +1,350 @@
+package esmodel
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// claimField is the claim in the document of a run.
+type ClaimField struct {
+	Owner
+	Renewed int64 `json:"renewed"` // times, so far
+}
+
+// withClaim is a document with a claim in it.
+func WithClaim(doc []byte, f *ClaimField) []byte {
+	doc = bytes.TrimSpace(doc)
+	out := append([]byte(nil), doc[:len(doc)-1]...)
+	if len(bytes.TrimSpace(out)) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, `"claim":`...), MustJSON(f)...), '}')
+}
+
+// withStatus is the document of a run with another status.
+func WithStatus(doc []byte, status Status) ([]byte, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &m); err != nil {
+		return nil, err
+	}
+	var run map[string]json.RawMessage
+	if err := json.Unmarshal(m["run"], &run); err != nil {
+		return nil, err
+	}
+	run["status"] = MustJSON(status)
+	m["run"] = MustJSON(run)
+	return MustJSON(m), nil
+}
+
+// partial is a document of the run that says so, made of the one found.
+func (k RunKey) PartialDoc(found []byte) []byte {
+	if found != nil {
+		if doc, err := WithStatus(found, StatusPartial); err == nil {
+			return doc
+		}
+	}
+	run := map[string]any{"id": k.Run, "status": StatusPartial}
+	if k.Part != "" {
+		run["part"] = k.Part
+	}
+	return MustJSON(map[string]any{"run": run, "fio": map[string]any{"kind": k.Kind}})
+}
+
+// meaning is what of a document says whose it is.
+type Meaning struct {
+	Run DocRun
+	Fio struct{ Kind string }
+}
+
+// key is the run, part and kind of latency of the document.
+func (m *Meaning) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
+
+// runKey names a run's document.
+type RunKey struct{ Run, Part, Kind string }
+
+func (k RunKey) ID() string { return RunDocID(k.Run, k.Part, k.Kind) }
+
+// meaningOf reads it from a document's source.
+func MeaningOf(source []byte) (m Meaning, err error) {
+	if err = json.Unmarshal(source, &m); err != nil {
+		err = fmt.Errorf("a document cannot be read: %w", err)
+	}
+	return m, err
+}
+
+// Owner is the process that has claimed a run, as the document of the run names it.
+type Owner struct {
+	// ID is random, another one for each claim.
+	ID   string `json:"id"`
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	// Boot and Namespace say which kernel's, since which boot, and which container's process
+	// PID is; Started is when it started, in the kernel's ticks. All are "" where the system
+	// does not tell.
+	Boot      string `json:"boot,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Started   string `json:"started,omitempty"`
+}
+
+func (o *Owner) String() string {
+	return fmt.Sprintf("fiolat on host %s, process %d", errs.Printable(o.Host), o.PID)
+}
+
+// StoredRun is the document of a run, or of one part of it, read back.
+type StoredRun struct {
+	pipeline.Stored
+	Status Status
+	// Claim is who is at work on it, or died at it; nil if nobody is.
+	Claim *Owner
+}
+
+// fault is what is wrong with a run that was stored.
+func Fault(runID, part, hint, format string, args ...any) error {
+	what := fmt.Sprintf("run %q", runID)
+	if part != "" {
+		what += fmt.Sprintf(", part %q", part)
+	}
+	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// Incomplete is the error of a run that is not complete.
+func (r *StoredRun) Incomplete() error {
+	why, hint := "its ingest is not through, or was killed", "wait for it, or run it again"
+	if r.Claim != nil {
+		why = "claimed by " + r.Claim.String() + ": " + why
+	} else if r.Status == StatusPartial {
+		why, hint = "not all of its documents arrived", "run its ingest again, or fiolat load what was spooled"
+	}
+	return Fault(r.Run.ID, r.Run.Part, hint, "%s (%s)", why, r.Status)
+}
+
+// readRun reads the document of a run.
+func ReadRun(source []byte) (*StoredRun, error) {
+	var doc runDoc
+	if err := json.Unmarshal(source, &doc); err != nil {
+		return nil, fmt.Errorf("the document of a run cannot be read: %w", err)
+	}
+	if doc.Run.ID == "" {
+		return nil, errors.New("the document of a run has no run.id")
+	}
+	run := &pipeline.Run{
+		ID: doc.Run.ID, Name: doc.Run.Name, Part: doc.Run.Part, Labels: doc.Labels, Generation: doc.Run.Generation,
+		Start: int64(doc.Run.Start), StartKnown: true, StartHow: doc.Run.StartHow,
+		FirstQuantum: nanos(doc.Interval.OffsetMS), Interval: nanos(doc.Interval.MS), Parts: doc.Parts,
+		Geometry: fiohist.Geometry{Groups: doc.Latency.Buckets.Groups, Coarseness: doc.Latency.Buckets.Coarseness, Unit: doc.Latency.Buckets.UnitNS},
+	}
+	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
+		// Only claimed, by who deletes or loads what is left of it.
+		out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: StatusPartial}
+		if doc.Claim != nil {
+			out.Claim = &doc.Claim.Owner
+		}
+		for k := range fiolog.Kind(fiolog.Kinds) {
+			if k.String() == doc.Fio.Kind {
+				run.Kind = k
+			}
+		}
+		return out, nil
+	}
+	out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: doc.Run.Status}
+	if doc.Claim != nil {
+		out.Claim = &doc.Claim.Owner
+	}
+	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry || run.Interval < 1 {
+		return nil, Fault(run.ID, run.Part, "", "its grid cannot be: %+v, %d ns", run.Geometry, run.Interval)
+	}
+	if err := readSettings(run, doc.Settings); err != nil {
+		return nil, Fault(run.ID, run.Part, "", "its settings cannot be read: %v", err)
+	}
+	if doc.Run.End != nil {
+		out.End = int64(*doc.Run.End) - run.Start
+	}
+	if doc.Account != nil {
+		out.Leaves = doc.Account.Documents.Histogram
+		if doc.Account.Account != nil {
+			out.Account = *doc.Account.Account
+		}
+	}
+	for _, f := range doc.Files {
+		l := &pipeline.Log{
+			Log:  &ingest.Log{Source: &ingest.Source{Path: f.Name, Base: f.Name, Size: f.Size}, Host: f.Host, Job: f.Job, LogName: f.Log},
+			Hash: f.Hash, Interval: time.Duration(nanos(f.IntervalMS)), Start: nanos(f.StartMS), Empty: f.Empty,
+		}
+		l.Repaired[0] = f.Repaired
+		switch {
+		case f.EndMS != nil:
+			l.End = nanos(*f.EndMS)
+		case out.Status == StatusComplete:
+			return nil, Fault(run.ID, run.Part, "ingest it again", "an older fiolat has stored it, without what it takes to read it back")
+		}
+		for i := range l.Dirs {
+			d := f.Directions[fiolog.Direction(i).String()]
+			l.Dirs[i] = pipeline.LogDirection{Some: d.IOs, None: d.None}
+			for _, h := range d.Holes {
+				l.Dirs[i].Holes = append(l.Dirs[i].Holes, pipeline.Span{From: nanos(h[0]), To: nanos(h[1])})
+			}
+			if d.Min != nil && d.Max != nil {
+				l.Dirs[i].Limits = fiohist.Limits{Min: *d.Min, Max: *d.Max, Known: true}
+			}
+		}
+		run.Logs = append(run.Logs, l)
+	}
+	run.Metas = []*fiojson.Document{readJobs(&doc)}
+	run.Told = &pipeline.Told{Versions: doc.Fio.Version, Workloads: doc.Fio.Workload, Measures: doc.Fio.Measure, Options: doc.Fio.Options}
+	return out, nil
+}
+
+// nanos is a number of ms in ns; exact for 50 days, and for whole ms always.
+func nanos(ms number) int64 { return int64(math.Round(float64(ms) * 1e6)) }
+
+// readSettings reads back what settings wrote.
+func readSettings(run *pipeline.Run, m map[string]any) error {
+	var doc struct {
+		Interval, Grid, Align, Repair, Start, Kind, Percentiles string
+		RecordTime                                              string `json:"record_time"`
+		By, SLA                                                 []string
+		Coarseness                                              int
+		LogHistMsec                                             int64 `json:"log_hist_msec"`
+		Restore                                                 bool
+		SkipBad                                                 bool `json:"skip_bad"`
+		Offsets                                                 map[string]string
+	}
+	if err := json.Unmarshal(MustJSON(m), &doc); err != nil {
+		return err
+	}
+	run.Settings = pipeline.Settings{
+		Interval: time.Duration(run.Interval), Grid: doc.Grid, Align: doc.Align, RecordTime: doc.RecordTime, By: doc.By,
+		Coarseness: doc.Coarseness, LogHistMsec: doc.LogHistMsec, Repair: doc.Repair, Restore: doc.Restore, SkipBad: doc.SkipBad,
+		Start: doc.Start, Offsets: map[string]time.Duration{}, SLA: doc.SLA,
+	}
+	for k := range fiolog.Kind(fiolog.Kinds) {
+		if k.String() == doc.Kind {
+			run.Kind, run.Settings.Kind = k, k
+		}
+	}
+	if run.Kind.String() != doc.Kind {
+		return fmt.Errorf("kind %q", doc.Kind)
+	}
+	for _, f := range strings.Split(doc.Percentiles, ",") {
+		p, err := strconv.ParseFloat(f, 64)
+		if err != nil {
+			return err
+		}
+		run.Percentiles = append(run.Percentiles, p)
+	}
+	run.Settings.Percentiles = run.Percentiles
+	for host, v := range doc.Offsets {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return err
+		}
+		run.Settings.Offsets[host] = d
+	}
+	return nil
+}
+
+// readJobs reads back what jobs wrote.
+func readJobs(doc *runDoc) *fiojson.Document {
+	m := new(fiojson.Document)
+	for _, j := range doc.Jobs {
+		e := fiojson.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error,
+			Options: j.Options}
+		if j.Start != nil {
+			e.StartMS = int64(*j.Start) / 1e6
+		}
+		m.Entries = append(m.Entries, e)
+	}
+	return m
+}
+
+// book finds the part that a leaf belongs to.
+type Book struct {
+	Parts []*pipeline.Stored
+	index map[pipeline.Part]int
+}
+
+func NewBook(runs []*StoredRun) *Book {
+	b := &Book{index: map[pipeline.Part]int{}}
+	for _, r := range runs {
+		b.Parts = append(b.Parts, &r.Stored)
+	}
+	// The order that a Replay gives them.
+	slices.SortStableFunc(b.Parts, func(x, y *pipeline.Stored) int { return cmp.Compare(x.Run.Part, y.Run.Part) })
+	for i, p := range b.Parts {
+		b.index[pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation}] = i
+	}
+	return b
+}
+
+// storedID says what a document belongs to.
+type DocRun struct{ ID, Generation, Part string }
+
+// leafDoc is what is read of the document of a leaf.
+type leafDoc struct {
+	Timestamp stamp `json:"@timestamp"`
+	Run       DocRun
+	Host      struct{ Name string }
+	Fio       struct{ Job, Log, Direction string }
+
+	Latency struct {
+		Buckets struct {
+			gridField
+			Logs, Index []int
+			Count       []float64
+		}
+	}
+}
+
+// leaf reads the document of a leaf.
+func (b *Book) Leaf(source []byte) (out pipeline.StoredLeaf, err error) {
+	var doc leafDoc
+	if err := json.Unmarshal(source, &doc); err != nil {
+		return out, fmt.Errorf("the document of a histogram cannot be read: %w", err)
+	}
+	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
+	if !ok {
+		return out, fmt.Errorf("it is of part %q, generation %q, which the run does not have", doc.Run.Part, doc.Run.Generation)
+	}
+	run := b.Parts[part].Run
+	k := &doc.Latency.Buckets
+	out = pipeline.StoredLeaf{
+		Part: part, Start: int64(doc.Timestamp), Hist: new(fiohist.Hist),
+		Dims: pipeline.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
+	}
+	if (fiohist.Geometry{Groups: k.Groups, Coarseness: k.Coarseness, Unit: k.UnitNS}) != run.Geometry {
+		return out, fmt.Errorf("its grid is %+v, the run's %+v", k.gridField, run.Geometry)
+	}
+	if len(k.Index) != len(k.Count) || len(k.Logs)%2 != 0 {
+		return out, fmt.Errorf("%d buckets have %d counts", len(k.Index), len(k.Count))
+	}
+	for i, n := range k.Index {
+		if n < 0 || n > run.Geometry.Last() || i > 0 && n <= k.Index[i-1] || !(k.Count[i] >= 0) {
+			return out, fmt.Errorf("bucket %d cannot hold %v", n, k.Count[i])
+		}
+		out.Hist.Add(n, k.Count[i])
+	}
+	for i := 0; i < len(k.Logs); i += 2 {
+		if k.Logs[i] < 0 || k.Logs[i+1] >= len(run.Logs) {
+			return out, fmt.Errorf("it is of logs %d to %d of %d", k.Logs[i], k.Logs[i+1], len(run.Logs))
+		}
+		for l := k.Logs[i]; l <= k.Logs[i+1]; l++ {
+			out.Members = append(out.Members, l)
+		}
+	}
+	return out, nil
+}

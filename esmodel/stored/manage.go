@@ -1,0 +1,358 @@
+package stored
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+)
+
+// RunFilter says which runs are meant; the zero value is all of them.
+type RunFilter struct {
+	// Labels and Options (fio's job options) must have these values.
+	Labels, Options map[string]string
+	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or
+	// Elasticsearch's date math such as now-7d; "" does not.
+	Since, Until string
+}
+
+// RunSummary is what the list of runs says of one, or of a part of one.
+type RunSummary struct {
+	Run struct {
+		ID     string         `json:"id"`
+		Name   string         `json:"name,omitempty"`
+		Part   string         `json:"part,omitempty"`
+		Status esmodel.Status `json:"status"`
+		Start  string         `json:"start"`
+		End    *string        `json:"end,omitempty"`
+		Quanta *int           `json:"quanta,omitempty"`
+	} `json:"run"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Host   struct {
+		Name []string `json:"name,omitempty"`
+	} `json:"host"`
+	Fio struct {
+		Kind    string              `json:"kind"`
+		Version []string            `json:"version,omitempty"`
+		Job     []string            `json:"job,omitempty"`
+		Options map[string][]string `json:"options,omitempty"`
+	} `json:"fio"`
+	Interval struct {
+		MS float64 `json:"ms"`
+	} `json:"interval"`
+	Logs struct {
+		Count int `json:"count"`
+	} `json:"logs"`
+	// Summary is by direction: samples, iops, min, max, mean, p50, p99_9, ... in ns;
+	// at_least names percentiles.
+	Summary map[string]map[string]any `json:"summary,omitempty"`
+}
+
+// ListRuns are the runs that the filter lets through, the latest first. Of a run
+// that was ingested in parts and merged, the parts are left out.
+func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter) ([]RunSummary, error) {
+	filter := []any{}
+	for _, by := range []struct {
+		field  string
+		values map[string]string
+	}{{"labels.", f.Labels}, {"fio.options.", f.Options}} {
+		for _, k := range slices.Sorted(maps.Keys(by.values)) {
+			filter = append(filter, client.Term(by.field+k, by.values[k]))
+		}
+	}
+	span := map[string]any{}
+	if f.Since != "" {
+		span["gte"] = f.Since
+	}
+	if f.Until != "" {
+		span["lt"] = f.Until
+	}
+	if len(span) > 0 {
+		filter = append(filter, map[string]any{"range": map[string]any{"run.start": span}})
+	}
+	return runs(ctx, c, prefix, map[string]any{"bool": map[string]any{"filter": filter}})
+}
+
+func runs(ctx context.Context, c *client.Client, prefix string, query any) (runs []RunSummary, err error) {
+	_, err = client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query,
+		Sort:   []any{map[string]any{"@timestamp": "desc"}, map[string]any{"run.id": "asc"}},
+		Source: []string{"run", "labels", "host", "fio", "interval", "logs", "summary"},
+	}, func(h client.Hit) error {
+		var r RunSummary
+		if bad := json.Unmarshal(h.Source, &r); bad != nil {
+			return fmt.Errorf("the document of a run cannot be read: %w", bad)
+		}
+		runs = append(runs, r)
+		return nil
+	})
+	whole := map[string]bool{}
+	for _, r := range runs {
+		whole[r.Run.ID] = whole[r.Run.ID] || r.Run.Part == ""
+	}
+	return slices.DeleteFunc(runs, func(r RunSummary) bool { return r.Run.Part != "" && whole[r.Run.ID] }), err
+}
+
+// minIDPrefix is how much of a run.id is enough to name a run.
+const minIDPrefix = 6
+
+// FindRun is the run with that id or, if there is none, the only one of that name, or else the only one whose id begins
+// with it, in six characters or more. Several, or none, are an error.
+func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSummary, error) {
+	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return nil, err
+	}
+	rules := []struct {
+		are   string
+		query map[string]any
+	}{
+		{"have the id", client.Term("run.id", name)},
+		{"have the name", client.Term("run.name", name)},
+		{"have an id that begins with", map[string]any{"prefix": map[string]any{"run.id": name}}},
+	}
+	if len(name) < minIDPrefix {
+		rules = rules[:2]
+	}
+	for _, rule := range rules {
+		runs, err := runs(ctx, c, prefix, rule.query)
+		if err != nil {
+			return nil, err
+		}
+		var ids []string
+		for _, r := range runs {
+			if !slices.Contains(ids, r.Run.ID) {
+				ids = append(ids, r.Run.ID)
+			}
+		}
+		switch len(ids) {
+		case 0:
+			continue
+		case 1:
+			return &runs[0], nil
+		}
+		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
+			Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
+	}
+	return nil, esmodel.Fault(name, "", "see fiolat runs", "there is no such run")
+}
+
+// Note is what somebody wants to be seen beside a run's latency.
+type Note struct {
+	Run *RunSummary
+	// At is the time in ns since 1970, Offset the same from the run's start.
+	At, Offset int64
+	Text       string
+}
+
+// Annotate stores a note and says whether it is new: the same note at the same time
+// is the same document. It is there for searches when Annotate returns.
+func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (created bool, err error) {
+	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
+		return false, err
+	}
+	id, doc := esmodel.NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Labels, n.At, n.Offset, n.Text)
+	var reply struct {
+		ID     string `json:"_id"`
+		Result string `json:"result"`
+	}
+	err = c.Call(ctx, client.Request{Op: "store the note", Method: http.MethodPut,
+		Path: client.Path(esmodel.Index(prefix, esmodel.KindEvent, n.At)) + "/_doc" + client.Path(id) + "?refresh=wait_for", Body: doc}, &reply)
+	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
+		err = fmt.Errorf("store the note: the reply says %q of document %q", reply.Result, reply.ID)
+	}
+	return reply.Result == "created", err
+}
+
+// KindCounts are numbers of documents by kind; kinds without any are left out.
+type KindCounts map[esmodel.Kind]int64
+
+func (k KindCounts) String() string {
+	var words []string
+	for _, kind := range esmodel.Kinds {
+		if n := k[kind]; n > 0 {
+			words = append(words, fmt.Sprintf("%d of %s", n, kind))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// CountRun is how many documents there are of a run, those of its parts and of all
+// generations together.
+func CountRun(ctx context.Context, c *client.Client, prefix, runID string) (KindCounts, error) {
+	return countRun(ctx, c, prefix, runID, nil)
+}
+
+func countRun(ctx context.Context, c *client.Client, prefix, runID string, touched []string) (KindCounts, error) {
+	if err := indices.Refresh(ctx, c, prefix, touched); err != nil {
+		return nil, err
+	}
+	out := KindCounts{}
+	for _, kind := range esmodel.Kinds {
+		n, err := indices.Count(ctx, c, esmodel.Pattern(prefix, kind), client.Term("run.id", runID))
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out[kind] = n
+		}
+	}
+	return out, nil
+}
+
+// DeleteRun deletes all documents of a run, notes and all, and says how many of each
+// kind. It claims the run, all parts and kinds of it, and says partial in their documents
+// until these go as the last, so that a run which is half gone does not look complete;
+// deleting it again, by its id, then finishes the job. Without the privilege to write the
+// documents of the run go first, in place of a claim. A run that another process has
+// claimed is a *ClaimError, a closed index an error: what is in it could not be deleted.
+func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool) (KindCounts, error) {
+	out, deleted := KindCounts{}, map[string]int64{}
+	if _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
+		return out, err
+	}
+	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return out, err
+	}
+	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: map[esmodel.RunKey]*claim.Claim{}}
+	err := d.documents(ctx, deleted)
+	if err == nil {
+		err = d.left(ctx, deleted)
+	}
+	runs, e := d.end(ctx, err == nil)
+	for index, n := range deleted {
+		kind, _ := esmodel.KindOf(prefix, index)
+		out[kind] += n
+	}
+	if runs > 0 {
+		out[esmodel.KindRun] = runs
+	}
+	return out, cmp.Or(err, e)
+}
+
+// deletion is a DeleteRun under way.
+type deletion struct {
+	c           *client.Client
+	prefix, run string
+	takeOver    bool
+	claims      map[esmodel.RunKey]*claim.Claim
+}
+
+// documents deletes all documents but those of the run itself. Each belongs to a document of
+// the run, which is claimed before, also where an interrupted attempt has deleted that one.
+func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
+	more := map[esmodel.RunKey]bool{}
+	query := client.Term("run.id", d.run)
+	err := d.c.Scan(ctx, client.ScanRequest{Op: "find the run", Indices: esmodel.Index(d.prefix, esmodel.KindRun, 0), Query: query,
+		Fields: map[string]any{"_source": []string{"run", "fio.kind"}}}, func(page []client.Hit) error {
+		for _, h := range page {
+			m, err := esmodel.MeaningOf(h.Source)
+			if err != nil {
+				return err
+			}
+			if m.Run.ID == d.run && h.ID == m.Key().ID() {
+				more[m.Key()] = true
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = d.claim(ctx, more)
+	}
+	for err == nil {
+		clear(more)
+		err = indices.DeleteFound(ctx, d.c, "delete documents of the run", esmodel.AllPatterns(d.prefix), query, func(m esmodel.Meaning) bool {
+			if m.Run.ID != d.run {
+				return false
+			}
+			// What people noted, and what a probe saw, belongs to no document of a run.
+			if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
+				more[m.Key()] = true
+				return false
+			}
+			return true
+		}, d.hold, deleted)
+		if len(more) == 0 {
+			break
+		}
+		if err == nil {
+			err = d.claim(ctx, more)
+		}
+	}
+	return err
+}
+
+// claim claims documents of the run, in order of their ids.
+func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) error {
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int { return cmp.Compare(a.ID(), b.ID()) }) {
+		k := claim.New(d.c, d.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
+		k.TakeOver, k.Deletes = d.takeOver, true
+		d.claims[key] = k
+		if err := k.Take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *deletion) hold(ctx context.Context) error {
+	for _, k := range d.claims {
+		if err := k.Hold(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left fails if documents of the run are left, other than those claimed.
+func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
+	left, err := countRun(ctx, d.c, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
+	delete(left, esmodel.KindRun)
+	if err == nil && len(left) > 0 {
+		err = esmodel.Fault(d.run, "", "delete it again", "%v are left: something else writes them, or an index finds documents of other runs under this run.id", left)
+	}
+	return err
+}
+
+// end deletes the claimed documents, or with an error behind it gives them back, and says
+// how many it has deleted.
+func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
+	if !through {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
+		defer cancel()
+	}
+	for _, k := range d.claims {
+		if k.Deleted {
+			if k.Found != nil {
+				n++
+			}
+		} else if held, _ := k.Fresh(); held {
+			doc := k.Doc
+			if through || k.Found == nil {
+				doc = nil
+			}
+			if e := k.Give(ctx, doc); e != nil {
+				err = cmp.Or(err, e)
+			} else if through && k.Found != nil {
+				n++
+			}
+		}
+		k.End()
+	}
+	if through && err == nil {
+		err = indices.Refresh(ctx, d.c, d.prefix, []string{esmodel.Index(d.prefix, esmodel.KindRun, 0)})
+	}
+	return n, err
+}

@@ -1,0 +1,196 @@
+package stored
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/indices"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/errs"
+)
+
+// TestFindRun: an id comes before a name, and that before the start of an id; what several runs have is an error.
+func TestFindRun(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}})
+	for _, r := range []struct{ id, name string }{
+		{"aaaaaaaa1", "x"}, {"aaaaaaaa2", "y"}, {"bbbbbbbb", "aaaaaaaa1"}, {"cccccccc", "bbbbbb"}, {"cccccc", "y"},
+	} {
+		run := esmodeltest.Run()
+		run.ID, run.Name = r.id, r.name
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct{ name, want, err string }{
+		{"aaaaaaaa1", "aaaaaaaa1", ""},
+		{"x", "aaaaaaaa1", ""},
+		{"bbbbbb", "cccccccc", ""},
+		{"bbbbbbb", "bbbbbbbb", ""},
+		{"cccccc", "cccccc", ""},
+		{"ccccccc", "cccccccc", ""},
+		{"y", "", "2 runs have the name"},
+		{"aaaaaaaa", "", "2 runs have an id that begins with"},
+		{"bbbbb", "", "there is no such run"},
+		{"nobody", "", "there is no such run"},
+	} {
+		run, err := FindRun(t.Context(), c, "fio", tc.name)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: %v, want %q", tc.name, err, tc.err)
+			}
+		} else if err != nil || run.Run.ID != tc.want {
+			t.Errorf("%s: %v, %v, want %s", tc.name, run, err, tc.want)
+		}
+	}
+}
+
+// TestManageRuns: runs are found by what the filter says, or by id or name; a note is
+// one document; a run is deleted with all that is of it, through refusals that pass,
+// and nothing else is.
+func TestManageRuns(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}})
+	for _, r := range []struct{ id, name, part, env string }{
+		{"a", "one", "", "x"}, {"b", "two", "", "y"}, {"c", "two", "", "y"}, {"p", "parts", "h1", "x"}, {"p", "parts", "h2", "x"},
+	} {
+		run := esmodeltest.Run()
+		run.ID, run.Name, run.Part, run.Labels = r.id, r.name, r.part, map[string]string{"env": r.env}
+		if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 4)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := indices.Refresh(t.Context(), c, "fio", nil); err != nil {
+		t.Fatal(err)
+	}
+	ids := func(f RunFilter) string {
+		t.Helper()
+		runs, err := ListRuns(t.Context(), c, "fio", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, r := range runs {
+			out = append(out, r.Run.ID+r.Run.Part)
+		}
+		return strings.Join(out, " ")
+	}
+	for want, f := range map[string]RunFilter{
+		"a b c ph1 ph2": {},
+		"a ph1 ph2":     {Labels: map[string]string{"env": "x"}},
+		"":              {Labels: map[string]string{"env": "z"}},
+	} {
+		if got := ids(f); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+	if ids(RunFilter{Since: "2026-09-01"}) != "" || ids(RunFilter{Until: "2026-09-01", Since: "2026-08-31"}) == "" {
+		t.Error("the runs are not found by when they began")
+	}
+
+	var usage *esmodel.UsageError
+	var fault *errs.ParseError
+	if _, err := FindRun(
+		t.Context(),
+		c,
+		"fio",
+		"two",
+	); !errors.As(err, &usage) ||
+		!strings.Contains(usage.Hint, "b, c") {
+		t.Errorf("two runs of one name: %v", err)
+	}
+	if _, err := FindRun(t.Context(), c, "fio", "nobody"); !errors.As(err, &fault) {
+		t.Errorf("no such run: %v", err)
+	}
+	run, err := FindRun(t.Context(), c, "fio", "one")
+	if err != nil || run.Run.ID != "a" {
+		t.Fatal(run, err)
+	}
+	for i, want := range []bool{true, false} {
+		if created, err := Annotate(
+			t.Context(),
+			c,
+			"fio",
+			Note{Run: run, At: esmodeltest.At + 1e9, Offset: 1e9, Text: "n"},
+		); err != nil ||
+			created != want {
+			t.Errorf("note %d is new: %v, want %v (%v)", i, created, want, err)
+		}
+	}
+	notes := s.Docs("fio-event-*")
+	if len(notes) != 1 || notes[0].Index != "fio-event-2026.08" {
+		t.Fatalf("%d notes, want 1 in August", len(notes))
+	}
+	for _, name := range esmodeltest.FieldNames(notes[0].Source) {
+		if _, ok := esmodel.FieldOf(esmodel.KindEvent, name); !ok {
+			t.Errorf("a note has %s, which is not in the table", name)
+		}
+	}
+
+	others := len(s.Docs("*")) - len(esmodeltest.DocumentsOf(s, "a"))
+	there, err := CountRun(t.Context(), c, "fio", "a")
+	if err != nil || there[esmodel.KindRun] != 1 || there[esmodel.KindEvent] != 1 || there[esmodel.KindHistogram] == 0 ||
+		there[esmodel.KindPercentiles] == 0 {
+		t.Fatalf("%v %v", there, err)
+	}
+	s.Inject(esmodeltest.Fault{Status: 429, Times: 2})
+	deleted, err := DeleteRun(t.Context(), c, "fio", "a", false)
+	if err != nil || deleted.String() != there.String() {
+		t.Errorf("deleted %v, want %v (%v)", deleted, there, err)
+	}
+	if n := len(esmodeltest.DocumentsOf(s, "a")); n != 0 || len(s.Docs("*")) != others {
+		t.Errorf("%d documents are left of it, %d of others where %d were", n, len(s.Docs("*")), others)
+	}
+	if left, err := CountRun(t.Context(), c, "fio", "a"); err != nil || left.String() != "none" {
+		t.Error(left, err)
+	}
+	if deleted, err = DeleteRun(t.Context(), c, "fio", "p", false); err != nil || deleted[esmodel.KindRun] != 2 {
+		t.Errorf("the parts of a run: deleted %v, %v", deleted, err)
+	}
+}
+
+// What a shard did not count is asked for again, and never taken for none.
+func TestCountOfAllShards(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 100 * time.Millisecond})
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 4)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := CountRun(t.Context(), c, "fio", run.ID)
+	if err != nil || want[esmodel.KindHistogram] == 0 {
+		t.Fatal(want, err)
+	}
+	fault := esmodeltest.Fault{
+		Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_count") },
+		Reply: func([]byte) []byte {
+			return []byte(
+				`{"count":0,"_shards":{"total":1,"failed":1,"failures":[` +
+					`{"reason":{"type":"circuit_breaking_exception","reason":"too much"}}]}}`,
+			)
+		},
+	}
+	s.Inject(fault)
+	if got, err := CountRun(t.Context(), c, "fio", run.ID); err != nil || got.String() != want.String() {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	fault.Times = -1
+	s.Inject(fault)
+	if got, err := CountRun(
+		t.Context(),
+		c,
+		"fio",
+		run.ID,
+	); err == nil ||
+		!strings.Contains(err.Error(), "1 of 1 shards could not answer: circuit_breaking_exception too much") {
+		t.Errorf("%v, %v, want no count", got, err)
+	}
+}

@@ -1,0 +1,430 @@
+package stored
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+)
+
+// Open reads back the run that has that id from Elasticsearch, one kind of
+// latency, all parts together: the generation that is complete there now. A run that is not there, is
+// not complete or does not fit together is an *ingest.ParseError. Whoever reads it
+// while it is ingested again is told so by Process, and gets no wrong number.
+func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
+	runs, err := Runs(ctx, c, prefix, runID, kind)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := leafHolders(runID, runs)
+	if err != nil {
+		return nil, err
+	}
+	return Replay(c, prefix, parts)
+}
+
+// Runs are the documents of the run that has that id, of one kind of latency:
+// the run's own, if there is one, and that of each part.
+func Runs(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (runs []*esmodel.StoredRun, err error) {
+	return storedRuns(ctx, c, prefix, client.Term("run.id", runID), client.Term("fio.kind", kind.String()))
+}
+
+func storedRuns(ctx context.Context, c *client.Client, prefix string, filter ...any) (runs []*esmodel.StoredRun, err error) {
+	if err = indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return nil, err
+	}
+	_, err = client.Search(ctx, c, client.SearchRequest{Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: map[string]any{"bool": map[string]any{"filter": filter}}, PageSize: 100}, func(h client.Hit) error {
+		run, e := esmodel.ReadRun(h.Source)
+		runs = append(runs, run)
+		return e
+	})
+	return runs, err
+}
+
+// Kinds are the kinds of latency of which there is a document of the run that has
+// that id, in the order of the kinds.
+func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fiolog.Kind, err error) {
+	runs, err := storedRuns(ctx, c, prefix, client.Term("run.id", runID))
+	if err != nil {
+		return nil, err
+	}
+	for k := range fiolog.Kind(fiolog.Kinds) {
+		if slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool { return r.Run.Kind == k }) {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// Replay reads back parts of a run, or one that is all one, from Elasticsearch.
+func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*pipeline.Replay, error) {
+	b := esmodel.NewBook(parts)
+	var generations []string
+	for _, p := range b.Parts {
+		generations = append(generations, p.Run.Generation)
+	}
+	run := b.Parts[0].Run
+	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
+		// Whole documents: leaving out what is not needed takes Elasticsearch longer
+		// than sending it.
+		return scanLeaves(ctx, b, c, client.ScanRequest{
+			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
+			Query: map[string]any{"bool": map[string]any{"filter": []any{
+				client.Term("run.id", run.ID), client.Term("scope", esmodel.LeafScope), client.Term("fio.kind", run.Kind.String()),
+				map[string]any{"terms": map[string]any{"run.generation": generations}},
+			}}},
+			Sort: []any{map[string]any{"@timestamp": "asc"}},
+			Size: client.PageSize / readers,
+		}, each)
+	})
+}
+
+// readers is how many searches read histograms side by side: what takes long is that
+// Elasticsearch unpacks documents, in one thread for each search. See docs/benchmarks.md.
+const readers = 4
+
+// scanLeaves hands out the leaves that a search finds in the order of its sort, which is by
+// time. There are several searches of it, each of a slice of the documents, which is a
+// stretch of an index; so what has the same time comes in the same order as from one.
+func scanLeaves(ctx context.Context, b *esmodel.Book, c *client.Client, r client.ScanRequest, each func(pipeline.StoredLeaf) error) error {
+	at, err := c.OpenScan(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer c.CloseScan(ctx, r, at)
+	ctx, cancel := context.WithCancel(ctx)
+	g, reading := errgroup.WithContext(ctx)
+	pages := make([]chan []pipeline.StoredLeaf, readers)
+	for i := range pages {
+		pages[i] = make(chan []pipeline.StoredLeaf)
+		r, at := r, at
+		r.Fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
+		hand := func(page []client.Hit) error {
+			leaves, e := leavesOf(b, page)
+			if e != nil {
+				return e
+			}
+			select {
+			case pages[i] <- leaves:
+				return nil
+			case <-reading.Done():
+				return context.Cause(reading)
+			}
+		}
+		g.Go(func() (err error) {
+			if err = c.Pages(reading, r, &at, hand); err == nil { // else nobody must take this for the end
+				close(pages[i])
+			}
+			return err
+		})
+	}
+	err = inOrder(reading, pages, each)
+	cancel()
+	_ = g.Wait() // what a reader says is the cause that inOrder ended with
+	return err
+}
+
+// inOrder hands out leaves that come in several streams, each in order of time.
+func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(pipeline.StoredLeaf) error) error {
+	heads := make([][]pipeline.StoredLeaf, len(pages))
+	for {
+		next := -1
+		for i, page := range pages {
+			if len(heads[i]) == 0 {
+				select {
+				case heads[i] = <-page: // nothing at its end
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			if len(heads[i]) > 0 && (next < 0 || heads[i][0].Start < heads[next][0].Start) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+		if err := each(heads[next][0]); err != nil {
+			return err
+		}
+		heads[next] = heads[next][1:]
+	}
+}
+
+// leavesOf reads the leaves of a page.
+func leavesOf(b *esmodel.Book, page []client.Hit) (leaves []pipeline.StoredLeaf, err error) {
+	leaves = make([]pipeline.StoredLeaf, len(page))
+	for i, h := range page {
+		if leaves[i], err = b.Leaf(h.Source); err != nil {
+			return nil, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
+		}
+	}
+	return leaves, nil
+}
+
+// leafHolders are those of a run's documents that have leaves: the run's own, or
+// those of all its parts. All must be complete.
+func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun, error) {
+	parts := Parts(runs)
+	if len(parts) == 0 {
+		parts = runs
+	}
+	if len(parts) == 0 {
+		return nil, esmodel.Fault(runID, "", "see fiolat runs", "there is no such run")
+	}
+	for _, r := range runs {
+		if len(parts) != len(runs) && r.Run.Part == "" && len(r.Run.Parts) == 0 {
+			return nil, esmodel.Fault(runID, "", "delete it, and ingest it whole or in parts", "it was ingested as a whole and in parts")
+		}
+	}
+	for _, p := range parts {
+		if len(p.Run.Parts) > 0 {
+			return nil, esmodel.Fault(runID, "", "ingest them again", "its parts are gone")
+		}
+		if p.Status != esmodel.StatusComplete {
+			return nil, p.Incomplete()
+		}
+	}
+	return parts, nil
+}
+
+// Parts are those of a run's documents that are of its parts.
+func Parts(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
+	for _, r := range runs {
+		if r.Run.Part != "" {
+			parts = append(parts, r)
+		}
+	}
+	return parts
+}
+
+// dirHead is the first document of a file.
+type dirHead struct {
+	path, index string
+	doc         []byte
+	Run         esmodel.DocRun
+	Fio         struct{ Kind string }
+}
+
+// dirHeads are those of the files in a directory that an ingest has written into it;
+// runID "" is any run.
+func dirHeads(dir, runID string) (out []dirHead, err error) {
+	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+esmodel.NDJSON))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		f, e := esmodel.OpenDocs(path)
+		if e != nil {
+			return nil, e
+		}
+		err = f.Next()
+		_ = f.Close() // it was only read
+		if errors.Is(err, io.EOF) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		h := dirHead{path: path, index: f.Index, doc: f.Doc}
+		if err = json.Unmarshal(f.Doc, &h); err != nil {
+			return nil, &esmodel.LineError{File: path, Line: 2, Msg: err.Error()}
+		}
+		if runID == "" || h.Run.ID == runID {
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+// KindsDir are the kinds of latency of which there is a document of that run in a
+// directory, in the order of the kinds; "" is any run.
+func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
+	heads, err := dirHeads(dir, runID)
+	for k := range fiolog.Kind(fiolog.Kinds) {
+		if slices.ContainsFunc(heads, func(h dirHead) bool {
+			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(esmodel.KindRun))
+		}) {
+			out = append(out, k)
+		}
+	}
+	return out, err
+}
+
+// OpenDir reads back a run from the documents that an ingest has written into
+// a directory, one kind of latency; "" is the only run there. The files are read
+// again by Process.
+func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
+	heads, err := dirHeads(dir, runID)
+	if err != nil {
+		return nil, err
+	}
+	var runs []*esmodel.StoredRun
+	ids := map[string]bool{}
+	leaves := map[pipeline.Part][]string{} // by generation, in order of time
+	for _, f := range heads {
+		if f.Fio.Kind != kind.String() {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(f.index, "-"+string(esmodel.KindRun)):
+			run, e := esmodel.ReadRun(f.doc)
+			if e != nil {
+				return nil, fmt.Errorf("%s: %w", errs.Printable(f.path), e)
+			}
+			runs = append(runs, run)
+			ids[run.Run.ID] = true
+		case strings.Contains(f.index, "-"+string(esmodel.KindHistogram)+"-"):
+			key := pipeline.Part{Name: f.Run.ID + "\x00" + f.Run.Part, Generation: f.Run.Generation}
+			leaves[key] = append(leaves[key], f.path) // sorted by month
+		}
+	}
+	if len(ids) > 1 {
+		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))), Hint: "say which"}
+	}
+	if len(runs) == 0 {
+		return nil, &errs.ParseError{File: dir, Msg: "no document of a run" + map[bool]string{true: fmt.Sprintf(" %q",
+			runID)}[runID != ""],
+			Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
+	}
+	parts, err := leafHolders(runs[0].Run.ID, runs)
+	if err != nil {
+		return nil, err
+	}
+	b := esmodel.NewBook(parts)
+	var files [][]string
+	for _, p := range b.Parts {
+		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
+	}
+	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
+		return mergeFiles(ctx, b, files, each)
+	})
+}
+
+func globEscape(dir string) string {
+	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(dir)
+}
+
+// mergeFiles reads the files of all parts at the same time, each part's one after
+// the other, and hands out their leaves in order of time.
+func mergeFiles(ctx context.Context, b *esmodel.Book, files [][]string, each func(pipeline.StoredLeaf) error) (err error) {
+	var open streams
+	defer func() {
+		for _, s := range open {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, paths := range files {
+		s := &stream{book: b, paths: paths}
+		more, err := s.next()
+		if err != nil {
+			return errors.Join(err, s.close())
+		}
+		if more {
+			open = append(open, s)
+		}
+	}
+	heap.Init(&open)
+	for len(open) > 0 {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		s := open[0]
+		if err := each(s.leaf); err != nil {
+			return err
+		}
+		more, err := s.next()
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&open, 0)
+		} else {
+			heap.Pop(&open)
+		}
+	}
+	return nil
+}
+
+// stream is the leaves of one part, from its files one after the other.
+type stream struct {
+	book  *esmodel.Book
+	paths []string
+	file  *esmodel.Docs
+	leaf  pipeline.StoredLeaf
+}
+
+// next reads the next leaf; false at the end.
+func (s *stream) next() (bool, error) {
+	for {
+		if s.file == nil {
+			if len(s.paths) == 0 {
+				return false, nil
+			}
+			var err error
+			if s.file, err = esmodel.OpenDocs(s.paths[0]); err != nil {
+				return false, err
+			}
+			s.paths = s.paths[1:]
+		}
+		err := s.file.Next()
+		if err == nil {
+			before := s.leaf.Start
+			if s.leaf, err = s.book.Leaf(s.file.Doc); err != nil {
+				return false, &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
+			}
+			if s.leaf.Start < before {
+				return false, &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: "its documents are not in order of time"}
+			}
+			return true, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		if err := s.close(); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (s *stream) close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}
+
+// streams is a heap by the time of the next leaf.
+type streams []*stream
+
+func (s streams) Len() int      { return len(s) }
+func (s streams) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s streams) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(s[i].leaf.Start, s[j].leaf.Start), cmp.Compare(s[i].leaf.Part, s[j].leaf.Part)) < 0
+}
+func (s *streams) Push(x any) { *s = append(*s, x.(*stream)) }
+func (s *streams) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = (*s)[:last]
+	return x
+}

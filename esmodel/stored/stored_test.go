@@ -1,0 +1,366 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel/delivery"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/pipeline"
+)
+
+// recorder keeps what a pipeline.Sink is handed.
+type recorder struct {
+	pipeline.Sink // takes it as well, unless nil
+	run           *pipeline.Run
+	quanta        []string
+	sum           string
+}
+
+func (r *recorder) Begin(ctx context.Context, run *pipeline.Run) error {
+	r.run = run
+	if r.Sink != nil {
+		return r.Sink.Begin(ctx, run)
+	}
+	return nil
+}
+
+func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "at %d\n", q.Offset)
+	for _, l := range q.Leaves {
+		fmt.Fprintf(&b, "leaf %+v %v %d %v %+v", l.Dims, l.Samples, l.Logs, l.Members, l.Limits)
+		l.Hist.Each(func(i int, w float64) { fmt.Fprintf(&b, " %d:%v", i, w) })
+		b.WriteByte('\n')
+	}
+	for _, row := range q.Rows {
+		fmt.Fprintf(&b, "row %+v\n", row)
+	}
+	r.quanta = append(r.quanta, b.String())
+	if r.Sink != nil {
+		return r.Sink.Quantum(ctx, q)
+	}
+	return nil
+}
+
+func (r *recorder) End(ctx context.Context, s *pipeline.Summary) error {
+	r.sum = fmt.Sprintf("%+v", *s)
+	if r.Sink != nil {
+		return r.Sink.End(ctx, s)
+	}
+	return nil
+}
+
+const realLogs = "../../testdata/fio"
+
+// realConfig is that of an ingest whose parts fit together.
+func realConfig(part string) pipeline.Config {
+	return pipeline.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: pipeline.Settings{
+		Grid: "epoch", Align: "overlap", RecordTime: "end", By: []string{"host", "job", "direction"}, Percentiles: []float64{50, 99, 99.9},
+		Coarseness: -1, Repair: "auto", Restore: true, Start: "2026-08-31T23:59:57.5Z",
+	}}
+}
+
+// ingestReal processes a folder's logs into a sink over w.
+func ingestReal(t *testing.T, w delivery.Writer, paths []string, cfg pipeline.Config) *recorder {
+	t.Helper()
+	ins, err := ingest.Discover(paths, ingest.DiscoverOptions{})
+	if err != nil || len(ins) != 1 {
+		t.Fatalf("%d runs, %v", len(ins), err)
+	}
+	plan, err := pipeline.Prepare(t.Context(), ins[0], cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	sink := delivery.NewSink(w, delivery.SinkOptions{})
+	r := &recorder{Sink: sink}
+	_, err = plan.Process(t.Context(), r)
+	if err = sink.Close(t.Context(), err); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func dirWriter(t *testing.T, dir string) delivery.Writer {
+	t.Helper()
+	w, err := delivery.NewDirWriter(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func replay(t *testing.T, open *pipeline.Replay, o pipeline.ReplayOptions) *recorder {
+	t.Helper()
+	r := new(recorder)
+	if _, err := open.Process(t.Context(), o, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func sameQuanta(t *testing.T, got, want *recorder) {
+	t.Helper()
+	if len(got.quanta) != len(want.quanta) {
+		t.Fatalf("%d quanta, want %d", len(got.quanta), len(want.quanta))
+	}
+	for i := range got.quanta {
+		a, b := strings.Split(got.quanta[i], "\n"), strings.Split(want.quanta[i], "\n")
+		for k := range min(len(a), len(b)) {
+			if a[k] != b[k] {
+				t.Fatalf("quantum %d:\n%s\nwant\n%s", i, a[k], b[k])
+			}
+		}
+		if len(a) != len(b) {
+			t.Fatalf("quantum %d has %d lines, want %d", i, len(a), len(b))
+		}
+	}
+	if got.sum != want.sum {
+		t.Errorf("summary\n%s\nwant\n%s", got.sum, want.sum)
+	}
+}
+
+// A run read back is handed to a sink to the last bit as its logs were, and stored
+// again its document is the same bytes.
+func TestStoredDirIsTheRun(t *testing.T) {
+	t.Parallel()
+	folders := []string{"cluster", "epoch", "exact", "gaps", "latkinds", "randrw", "slow", "startdelay", "trim", "hole"}
+	for _, folder := range folders {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			dir, again := t.TempDir(), t.TempDir()
+			logs := realLogs + "/" + folder
+			if folder == "hole" { // trim, of which records are lost
+				logs = t.TempDir()
+				copyLogs(t, logs, realLogs+"/trim", "", func(string) bool { return true })
+				name := filepath.Join(logs, "trim_clat_hist.1.log")
+				lines := strings.SplitAfter(mustRead(t, name), "\n")
+				left := strings.Join(append(lines[:6:6], lines[12:]...), "")
+				if err := os.WriteFile(name, []byte(left), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			fresh := ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig(""))
+			stored, err := OpenDir(dir, "", fiolog.Clat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameQuanta(t, replay(t, stored, pipeline.ReplayOptions{Workers: 1}), fresh)
+			sameQuanta(t, replay(t, stored, pipeline.ReplayOptions{Workers: 5}), fresh)
+			sink := delivery.NewSink(dirWriter(t, again), delivery.SinkOptions{})
+			_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, sink)
+			if err = sink.Close(t.Context(), err); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range list(t, dir) {
+				got, want := mustRead(t, filepath.Join(again, name)), mustRead(t, filepath.Join(dir, name))
+				if got != want {
+					t.Errorf("%s differs:\n%.3000s\nwant\n%.3000s", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// copyLogs copies what keep keeps of a folder; host, if any, becomes that of its logs.
+func copyLogs(t *testing.T, to, from string, host string, keep func(name string) bool) {
+	t.Helper()
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range list(t, from) {
+		if !keep(name) {
+			continue
+		}
+		if host != "" && strings.Contains(name, "_clat_hist.") {
+			name += "." + host
+		}
+		if err := os.WriteFile(filepath.Join(to, name), []byte(mustRead(t, filepath.Join(from, strings.TrimSuffix(name, "."+host)))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Parts put together are the whole, to the last bit, and what none of them can know
+// is what --across-hosts leaves.
+func TestStoredPartsAreTheWhole(t *testing.T) {
+	t.Parallel()
+	dir, whole := t.TempDir(), t.TempDir()
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		logs := t.TempDir()
+		copyLogs(t, logs, realLogs+"/cluster", "", func(name string) bool {
+			return !strings.Contains(name, ".log.") || strings.HasSuffix(name, host)
+		})
+		ingestReal(t, dirWriter(t, dir), []string{logs}, realConfig("part of "+host))
+	}
+	want := ingestReal(t, dirWriter(t, whole), []string{realLogs + "/cluster"}, realConfig(""))
+	stored, err := OpenDir(dir, "R", fiolog.Clat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := replay(t, stored, pipeline.ReplayOptions{})
+	got.sum, want.sum = "", "" // warnings name the logs of each part
+	sameQuanta(t, got, want)
+	if !reflect.DeepEqual(got.run.Parts, stored.Run.Parts) || len(got.run.Parts) != 2 || got.run.Part != "" || got.run.Generation == want.run.Generation {
+		t.Errorf("parts %v, generation %s", got.run.Parts, got.run.Generation)
+	}
+	across := replay(t, stored, pipeline.ReplayOptions{AcrossHosts: true})
+	for i, q := range across.quanta {
+		var rest []string
+		for _, line := range strings.Split(want.quanta[i], "\n") {
+			if !strings.HasPrefix(line, "leaf") && !strings.Contains(line, "{Host:127") {
+				rest = append(rest, line)
+			}
+		}
+		if q != strings.Join(rest, "\n") {
+			t.Fatalf("quantum %d\n%s\nwant\n%s", i, q, strings.Join(rest, "\n"))
+		}
+	}
+	few := replay(t, stored, pipeline.ReplayOptions{Percentiles: []float64{75}})
+	if few.run.Generation == got.run.Generation || !reflect.DeepEqual(few.run.Percentiles, []float64{75}) || len(stored.Run.Percentiles) != 3 {
+		t.Error("other percentiles are not another generation")
+	}
+}
+
+// What does not fit together is named, and what is damaged is no number.
+func TestStoredRefuses(t *testing.T) {
+	t.Parallel()
+	logs := func(t *testing.T, host string) []string {
+		to := t.TempDir()
+		copyLogs(t, to, realLogs+"/gaps", host, func(name string) bool { return strings.Contains(name, "clat_hist") || name == "gaps.fio" })
+		return []string{to}
+	}
+	edit := func(name, from, to string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			found, _ := filepath.Glob(filepath.Join(dir, name))
+			if len(found) == 0 {
+				t.Fatalf("no %s in %v", name, list(t, dir))
+			}
+			text := mustRead(t, found[0])
+			if !strings.Contains(text, from) {
+				t.Fatalf("no %q in %.500s", from, text)
+			}
+			if err := os.WriteFile(found[0], []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tests := []struct {
+		name    string
+		second  string // host of part b
+		setting func(*pipeline.Config)
+		edit    func(t *testing.T, dir string)
+		want    []string
+	}{
+		{name: "fits", second: "h2"},
+		{name: "hosts without names", second: ""},
+		{name: "another interval", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Interval = 2e9 }, want: []string{`part "b"`, "2000 ms", `part "a"`, "1000 ms", "--interval"}},
+		{name: "another split", second: "h2", setting: func(c *pipeline.Config) { c.Settings.By = []string{"host"} }, want: []string{`part "b"`, "--by"}},
+		{name: "another alignment", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Align = "inflight" }, want: []string{"inflight", "--align"}},
+		{name: "coarser", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Coarseness = 3 }, want: []string{"232 columns", "1856", "--coarseness"}},
+		{name: "other percentiles", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Percentiles = []float64{1} }, want: []string{"--percentiles"}},
+		{name: "the run's own grid", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Grid = "run" }, want: []string{"--grid"}},
+		{name: "a host twice", second: "h1", want: []string{`host "h1"`, `"a"`, `"b"`, "one part"}},
+		{name: "still running", second: "h2", edit: edit("fio-run.R.b.ndjson", "complete", "running"), want: []string{`part "b"`, "running"}},
+		{name: "partial", second: "h2", edit: edit("fio-run.R.a.ndjson", "complete", "partial"), want: []string{`part "a"`, "not all of its documents arrived"}},
+		{name: "a leaf is missing", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"index"`, `"index`), want: []string{"ndjson:1", "no action line"}},
+		{name: "a count too many", second: "h2", edit: edit("fio-run.R.b.ndjson", `"histogram":`, `"histogram":1`), want: []string{`part "b"`, "leaves are stored"}},
+		{name: "another grid", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"groups":29`, `"groups":28`), want: []string{"R.b.ndjson:2", "grid"}},
+		{name: "a bucket that is not", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[1856,`), want: []string{"R.b.ndjson:2", "bucket"}},
+		{name: "negative", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[-`), want: []string{"R.b.ndjson:2", "cannot hold"}},
+		{name: "I/Os changed", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[1`), want: []string{"I/Os"}},
+		{name: "logs that are not", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"logs":[0,0]`, `"logs":[0,9]`), want: []string{"R.b.ndjson:2", "of logs 0 to 9 of 1"}},
+		{name: "a time off the grid", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `.000Z`, `.100Z`), want: []string{`part "b"`, "a leaf"}},
+		{name: "another host", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `{"name":"h2"}`, `{"name":"h3"}`), want: []string{`part "b"`, "h3"}},
+		{name: "an older fiolat", second: "h2", edit: edit("fio-run.R.b.ndjson", `"end_ms"`, `"was"`), want: []string{"older fiolat"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			ingestReal(t, dirWriter(t, dir), logs(t, "h1"), realConfig("a"))
+			cfg := realConfig("b")
+			if tt.setting != nil {
+				tt.setting(&cfg)
+			}
+			ingestReal(t, dirWriter(t, dir), logs(t, tt.second), cfg)
+			if tt.edit != nil {
+				tt.edit(t, dir)
+			}
+			stored, err := OpenDir(dir, "R", fiolog.Clat)
+			if err == nil {
+				_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, new(recorder))
+			}
+			if tt.want == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			for _, w := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), w) {
+					t.Errorf("%v, want %q", err, w)
+				}
+			}
+		})
+	}
+	if _, err := OpenDir(t.TempDir(), "R", fiolog.Clat); err == nil || !strings.Contains(err.Error(),
+		"no document of a run") {
+		t.Error(err)
+	}
+}
+
+// Leaves of several streams come in the order of time, those of the same time in the
+// order of the streams; what ends a stream in its middle is the end of all.
+func TestInOrder(t *testing.T) {
+	feed := func(ctx context.Context, streams ...[]int64) (pages []chan []pipeline.StoredLeaf) {
+		for i, starts := range streams {
+			page := make(chan []pipeline.StoredLeaf)
+			pages = append(pages, page)
+			go func() {
+				for _, start := range starts {
+					select {
+					case page <- []pipeline.StoredLeaf{{Part: i, Start: start}, {Part: i, Start: start + 1}}:
+					case <-ctx.Done():
+						return
+					}
+				}
+				if len(starts) != 3 {
+					close(page)
+				}
+			}()
+		}
+		return pages
+	}
+	var got []string
+	each := func(l pipeline.StoredLeaf) error {
+		got = append(got, fmt.Sprintf("%d from %d", l.Start, l.Part))
+		return nil
+	}
+	if err := inOrder(t.Context(), feed(t.Context(), []int64{1, 5}, nil, []int64{2}, []int64{1, 2, 4, 8}), each); err != nil {
+		t.Error(err)
+	}
+	want := "[1 from 0 1 from 3 2 from 0 2 from 2 2 from 3 2 from 3 3 from 2 3 from 3 4 from 3 5 from 0 5 from 3 6 from 0 8 from 3 9 from 3]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	broken := errors.New("a reader broke off")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(10*time.Millisecond, func() { cancel(broken) })
+	if err := inOrder(ctx, feed(t.Context(), []int64{1, 2, 3}, []int64{9}), each); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error of the stream", err)
+	}
+	if err := inOrder(t.Context(), feed(t.Context(), []int64{1}), func(pipeline.StoredLeaf) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error of each", err)
+	}
+}

@@ -1,9 +1,0 @@
-//go:build !chaos
-
-package esmodel
-
-import "time"
-
-// DefaultTimeout is how long one request may take. Elasticsearch itself waits
-// a minute for a shard before it says 503.
-const DefaultTimeout = 90 * time.Second
