@@ -21,7 +21,12 @@ import (
 
 // slowHistogram is the document of a leaf by way of maps and encoding/json; rests are what
 // the documents of the leaf before it left over.
-func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, rests map[int]float64) map[string]any {
+func slowHistogram(
+	run *pipeline.Run,
+	q *pipeline.Quantum,
+	leaf *pipeline.Leaf,
+	rests map[int]float64,
+) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var index []int
 	var exact, values, counts []float64
@@ -58,8 +63,14 @@ func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, 
 	latency := map[string]any{
 		"histogram": map[string]any{"values": list(values), "counts": list(counts)},
 		"octave":    octave,
-		"buckets": map[string]any{"groups": run.Geometry.Groups, "coarseness": run.Geometry.Coarseness, "unit_ns": run.Geometry.Unit, "logs": logs,
-			"index": append([]int{}, index...), "count": list(exact)},
+		"buckets": map[string]any{
+			"groups":     run.Geometry.Groups,
+			"coarseness": run.Geometry.Coarseness,
+			"unit_ns":    run.Geometry.Unit,
+			"logs":       logs,
+			"index":      append([]int{}, index...),
+			"count":      list(exact),
+		},
 	}
 	if leaf.Limits.Known {
 		latency["limits"] = map[string]any{"min": leaf.Limits.Min, "max": leaf.Limits.Max}
@@ -94,8 +105,18 @@ func slowHead(run *pipeline.Run, q *pipeline.Quantum, scope string, d pipeline.D
 		fio["log"] = d.Log
 	}
 	var stamp json.RawMessage = appendTime(nil, run.Start+q.Offset)
-	m := map[string]any{"@timestamp": stamp, "run": id, "labels": run.Labels, "scope": scope, "fio": fio,
-		"interval": map[string]any{"ms": float64(run.Interval) / 1e6, "offset_ms": float64(q.Offset) / 1e6}, "logs": map[string]any{"count": logs}}
+	m := map[string]any{
+		"@timestamp": stamp,
+		"run":        id,
+		"labels":     run.Labels,
+		"scope":      scope,
+		"fio":        fio,
+		"interval": map[string]any{
+			"ms":        float64(run.Interval) / 1e6,
+			"offset_ms": float64(q.Offset) / 1e6,
+		},
+		"logs": map[string]any{"count": logs},
+	}
 	if d.Host != "" {
 		m["host"] = map[string]any{"name": d.Host}
 	}
@@ -263,7 +284,14 @@ func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 			}
 		}
 		if next != len(d.Latency.Histogram.Values) || d.Samples != h.Sum() {
-			t.Fatalf("%d of %d values used, total %d of %v (%v)", next, len(d.Latency.Histogram.Values), whole, d.Samples, h.Sum())
+			t.Fatalf(
+				"%d of %d values used, total %d of %v (%v)",
+				next,
+				len(d.Latency.Histogram.Values),
+				whole,
+				d.Samples,
+				h.Sum(),
+			)
 		}
 	}
 }
@@ -284,13 +312,41 @@ func TestHistogramDocumentEdges(t *testing.T) {
 		clamped int64
 		err     error
 	}{
-		{"shares of an I/O", hist(0.4, 0.4, 0.4), `"samples":1.2000000000000002,"_doc_count":1,"latency":{"histogram":{"values":[1.5],"counts":[1]}`, "", 0, nil},
+		{
+			"shares of an I/O",
+			hist(0.4, 0.4, 0.4),
+			`"samples":1.2000000000000002,"_doc_count":1,"latency":{"histogram":{"values":[1.5],"counts":[1]}`,
+			"",
+			0,
+			nil,
+		},
 		{"half an I/O", hist(0.5), `"latency":{"histogram":{"values":[],"counts":[]}`, "_doc_count", 0, nil},
-		{"more than half", hist(0.51), `"_doc_count":1,"latency":{"histogram":{"values":[0.5],"counts":[1]}`, "", 0, nil},
-		{"less than half", hist(0.25, 0.125), `"latency":{"histogram":{"values":[],"counts":[]},"octave":{"e00":0.375},"limits"`, "_doc_count", 0, nil},
+		{
+			"more than half",
+			hist(0.51),
+			`"_doc_count":1,"latency":{"histogram":{"values":[0.5],"counts":[1]}`,
+			"",
+			0,
+			nil,
+		},
+		{
+			"less than half",
+			hist(0.25, 0.125),
+			`"latency":{"histogram":{"values":[],"counts":[]},"octave":{"e00":0.375},"limits"`,
+			"_doc_count",
+			0,
+			nil,
+		},
 		{"exact buckets", hist(0.25, 0.125), `"index":[0,1],"count":[0.25,0.125]`, "", 0, nil},
 		{"as many as go", hist(math.MaxInt32), `"_doc_count":2147483647,`, "", 0, nil},
-		{"too many for _doc_count", hist(1 << 40), `"_doc_count":2147483647,"latency":{"histogram":{"values":[0.5],"counts":[1099511627776]}`, "", 1, nil},
+		{
+			"too many for _doc_count",
+			hist(1 << 40),
+			`"_doc_count":2147483647,"latency":{"histogram":{"values":[0.5],"counts":[1099511627776]}`,
+			"",
+			1,
+			nil,
+		},
 		{"very small", hist(1e-9), `"count":[1e-09]`, "_doc_count", 0, nil},
 		{"infinite", hist(math.Inf(1)), "", "", 0, ErrNotFinite},
 		{"no number", hist(math.NaN()), "", "", 0, ErrNotFinite},
@@ -300,7 +356,11 @@ func TestHistogramDocumentEdges(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e := NewEncoder("fio", esmodeltest.Run())
-			doc, err := e.Histogram(nil, new(pipeline.Quantum), &pipeline.Leaf{Hist: tt.h, Limits: fiohist.Limits{Known: true}})
+			doc, err := e.Histogram(
+				nil,
+				new(pipeline.Quantum),
+				&pipeline.Leaf{Hist: tt.h, Limits: fiohist.Limits{Known: true}},
+			)
 			if !errors.Is(err, tt.err) {
 				t.Fatalf("error %v, want %v", err, tt.err)
 			}
@@ -311,7 +371,8 @@ func TestHistogramDocumentEdges(t *testing.T) {
 				return
 			}
 			esmodeltest.Decode(t, doc)
-			if !bytes.Contains(doc, []byte(tt.want)) || tt.absent != "" && bytes.Contains(doc, []byte(tt.absent)) || e.Clamped != tt.clamped {
+			if !bytes.Contains(doc, []byte(tt.want)) || tt.absent != "" && bytes.Contains(doc, []byte(tt.absent)) ||
+				e.Clamped != tt.clamped {
 				t.Errorf("%s\nwant %s in it, and no %q; clamped %d", doc, tt.want, tt.absent, e.Clamped)
 			}
 		})
@@ -329,10 +390,25 @@ func TestPercentileDocumentEdges(t *testing.T) {
 		want   string
 		absent []string
 	}{
-		{"last bucket", pipeline.Row{Scope: "run", Stats: stats}, `"at_least":["p50","p99","p99_9"]`, []string{`"iops"`, `"host"`}},
+		{
+			"last bucket",
+			pipeline.Row{Scope: "run", Stats: stats},
+			`"at_least":["p50","p99","p99_9"]`,
+			[]string{`"iops"`, `"host"`},
+		},
 		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0}`, []string{"latency"}},
-		{"dust", pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}}, `"samples":0}`, []string{"latency"}},
-		{"job and log", pipeline.Row{Scope: "job+log", Dims: pipeline.Dims{Job: "j", Log: "l", Direction: "all"}}, `"fio":{"kind":"clat","job":"j","log":"l","direction":"all"}`, nil},
+		{
+			"dust",
+			pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}},
+			`"samples":0}`,
+			[]string{"latency"},
+		},
+		{
+			"job and log",
+			pipeline.Row{Scope: "job+log", Dims: pipeline.Dims{Job: "j", Log: "l", Direction: "all"}},
+			`"fio":{"kind":"clat","job":"j","log":"l","direction":"all"}`,
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -398,7 +474,16 @@ func TestIDs(t *testing.T) {
 	if id := NewEncoder("y", &later).ID("leaf", base, new(pipeline.Quantum)); seen[string(id)] != "base" {
 		t.Error("prefix, generation, or how the start is split are part of the identity")
 	}
-	if a, b := RunDocID("a", "b", "clat"), RunDocID("ab", "", "clat"); a == b || a == RunDocID("a", "", "clat") || a == RunDocID("a", "b", "slat") || a == RunDocID("a", "b", "lat") {
+	if a, b := RunDocID(
+		"a",
+		"b",
+		"clat",
+	), RunDocID(
+		"ab",
+		"",
+		"clat",
+	); a == b || a == RunDocID("a", "", "clat") || a == RunDocID("a", "b", "slat") ||
+		a == RunDocID("a", "b", "lat") {
 		t.Error("ids of runs clash")
 	}
 }
@@ -435,7 +520,13 @@ func BenchmarkEncode(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
 	h := esmodeltest.Hist(r, 150)
 	leaf := &pipeline.Leaf{Dims: pipeline.Dims{Host: "host-17", Direction: "read"}, Hist: h, Samples: h.Sum()}
-	row := &pipeline.Row{Scope: "host+direction", Dims: leaf.Dims, Stats: h.Stats(esmodeltest.Geometry, run.Percentiles, fiohist.Limits{}), IOPSKnown: true, IOPS: 123.5}
+	row := &pipeline.Row{
+		Scope:     "host+direction",
+		Dims:      leaf.Dims,
+		Stats:     h.Stats(esmodeltest.Geometry, run.Percentiles, fiohist.Limits{}),
+		IOPSKnown: true,
+		IOPS:      123.5,
+	}
 	q := new(pipeline.Quantum)
 	e := NewEncoder("fio", run)
 	b.Run("kind=histogram", func(b *testing.B) {

@@ -109,7 +109,17 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
-	return hashIDAt(start, family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction, c.Dims.Host), doc, nil
+	return hashIDAt(
+		start,
+		family,
+		e.run.ID,
+		e.run.Part,
+		e.kind,
+		d.Event.Action,
+		c.Rule.Text,
+		c.Dims.Direction,
+		c.Dims.Host,
+	), doc, nil
 }
 
 // NoteEvent makes the document of a note on a run, and its id: at is the note's time in ns

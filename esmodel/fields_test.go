@@ -105,14 +105,35 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := sla.Verdict{Rule: &rules[0], Status: sla.Broken, Value: 7e6, Known: true, Stalled: true, Window: 1e9, Share: 0.5}
-	for i := range quanta[0].Rows {
-		quanta[0].Rows[i].SLA = []sla.Verdict{broken, {Rule: &rules[1], Status: sla.OK, Share: -1}, {Rule: &rules[2], Status: sla.Unknown, Share: 0.9}}
+	broken := sla.Verdict{
+		Rule:    &rules[0],
+		Status:  sla.Broken,
+		Value:   7e6,
+		Known:   true,
+		Stalled: true,
+		Window:  1e9,
+		Share:   0.5,
 	}
-	quanta[0].Changes = []pipeline.Change{{Scope: "direction", Dims: pipeline.Dims{Direction: "read", Host: "h"}, Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken}}}
+	for i := range quanta[0].Rows {
+		quanta[0].Rows[i].SLA = []sla.Verdict{
+			broken,
+			{Rule: &rules[1], Status: sla.OK, Share: -1},
+			{Rule: &rules[2], Status: sla.Unknown, Share: 0.9},
+		}
+	}
+	quanta[0].Changes = []pipeline.Change{
+		{
+			Scope:  "direction",
+			Dims:   pipeline.Dims{Direction: "read", Host: "h"},
+			Change: sla.Change{Rule: &rules[0], Breach: true, End: 1e9, First: broken, Last: broken},
+		},
+	}
 	watch := sla.NewWatch(&rules[0], 1)
 	watch.See(broken, 0, 1e9)
-	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{Some: true, Limits: fiohist.Limits{Max: 1, Known: true}}
+	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{
+		Some:   true,
+		Limits: fiohist.Limits{Max: 1, Known: true},
+	}
 	run.Logs[0].Empty, run.Logs[0].Repaired[0] = true, true
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
@@ -130,12 +151,42 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	if err == nil {
 		sum := esmodeltest.Summary(run, quanta)
-		sum.Account.Warnings, sum.Account.Exact = []string{"w"}, map[string]pipeline.Latencies{"read": {IOs: 1, NS: 1}}
-		sum.Account.Jobs = []pipeline.JobAccount{{Job: "j", Host: "h", Direction: "read", Logs: 1, Counted: 3, Missing: 3, NotPlaced: 3}}
-		sum.Account.Lost = []pipeline.Loss{{Logs: []string{"l"}, Job: "j", Host: "h", Direction: "read", IOs: 3, Until: 1, Index: []uint16{7}, Count: []float64{3}, Why: "w"}}
+		sum.Account.Warnings, sum.Account.Exact = []string{
+			"w",
+		}, map[string]pipeline.Latencies{
+			"read": {IOs: 1, NS: 1},
+		}
+		sum.Account.Jobs = []pipeline.JobAccount{
+			{Job: "j", Host: "h", Direction: "read", Logs: 1, Counted: 3, Missing: 3, NotPlaced: 3},
+		}
+		sum.Account.Lost = []pipeline.Loss{
+			{
+				Logs:      []string{"l"},
+				Job:       "j",
+				Host:      "h",
+				Direction: "read",
+				IOs:       3,
+				Until:     1,
+				Index:     []uint16{7},
+				Count:     []float64{3},
+				Why:       "w",
+			},
+		}
 		sum.SLA = []pipeline.Outcome{
-			{Scope: "host", Dims: pipeline.Dims{Host: "h", Direction: "read"}, Rule: &rules[0], Watch: watch, Share: 0.5},
-			{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, Rule: &rules[1], Watch: sla.NewWatch(&rules[1], 1), Share: -1},
+			{
+				Scope: "host",
+				Dims:  pipeline.Dims{Host: "h", Direction: "read"},
+				Rule:  &rules[0],
+				Watch: watch,
+				Share: 0.5,
+			},
+			{
+				Scope: "run",
+				Dims:  pipeline.Dims{Direction: pipeline.All},
+				Rule:  &rules[1],
+				Watch: sla.NewWatch(&rules[1], 1),
+				Share: -1,
+			},
 		}
 		sum.Account.Interval = &pipeline.Choice{MS: 1000, Percentile: 99, Accuracy: 0.1, Met: true, Reason: "r"}
 		err = sink.End(t.Context(), sum)
@@ -162,7 +213,8 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	}
 	for _, f := range esmodel.Fields {
 		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindEvent} {
-			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") && f.Name != "message" {
+			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") &&
+				f.Name != "message" {
 				continue // as in other documents
 			}
 			if slices.Contains(f.Kinds, k) && !seen[k][f.Name] && !(k == esmodel.KindRun && f.Name == "fio.log") {

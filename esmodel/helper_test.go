@@ -23,7 +23,13 @@ func testClient(tb testing.TB, cfg client.Config) *client.Client {
 }
 
 // ingestRun runs a whole ingest into a server.
-func ingestRun(ctx context.Context, c *client.Client, cfg delivery.BulkConfig, run *pipeline.Run, quanta []*pipeline.Quantum) (*delivery.Sink, error) {
+func ingestRun(
+	ctx context.Context,
+	c *client.Client,
+	cfg delivery.BulkConfig,
+	run *pipeline.Run,
+	quanta []*pipeline.Quantum,
+) (*delivery.Sink, error) {
 	w, err := delivery.NewBulkWriter(c, cfg)
 	if err != nil {
 		return nil, err

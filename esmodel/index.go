@@ -70,7 +70,10 @@ func KindOf(prefix, index string) (Kind, bool) {
 // indices; the error is a *UsageError.
 func CheckPrefix(prefix string) error {
 	bad := func(why string) error {
-		return &UsageError{Msg: fmt.Sprintf("index prefix %q %s", prefix, why), Hint: "use letters a-z, digits, '-', '_' and '.', as in --index-prefix fio"}
+		return &UsageError{
+			Msg:  fmt.Sprintf("index prefix %q %s", prefix, why),
+			Hint: "use letters a-z, digits, '-', '_' and '.', as in --index-prefix fio",
+		}
 	}
 	switch {
 	case prefix == "":

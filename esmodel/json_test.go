@@ -68,13 +68,27 @@ func TestWords(t *testing.T) {
 func TestFloats(t *testing.T) {
 	var f floats
 	r := rand.New(rand.NewPCG(1, 2))
-	special := []float64{0, math.Copysign(0, -1), 1, -math.MaxFloat64, -1.2345678901234567e-300, 1.2345678901234567e-6, math.NaN(), math.Inf(1), 1 << 60}
+	special := []float64{
+		0,
+		math.Copysign(0, -1),
+		1,
+		-math.MaxFloat64,
+		-1.2345678901234567e-300,
+		1.2345678901234567e-6,
+		math.NaN(),
+		math.Inf(1),
+		1 << 60,
+	}
 	for range 20000 {
 		v := float64(r.IntN(300)) * 0.999000999000999
 		if n := r.IntN(40); n < len(special) {
 			v = special[n]
 		}
-		if got, want := string(f.append([]byte("x"), []float64{v, 1})), "x"+string(appendFloat(nil, v))+",1,"; got != want {
+		if got, want := string(
+			f.append([]byte("x"), []float64{v, 1}),
+		), "x"+string(
+			appendFloat(nil, v),
+		)+",1,"; got != want {
 			t.Fatalf("%v became %s, want %s", v, got, want)
 		}
 	}

@@ -155,7 +155,12 @@ func appendCount(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(b, n, 10)
 }
 
-func (p *ProbeEncoder) interval(at time.Time, target, op string, o *probe.OpReport, each func(index, id string, doc []byte)) error {
+func (p *ProbeEncoder) interval(
+	at time.Time,
+	target, op string,
+	o *probe.OpReport,
+	each func(index, id string, doc []byte),
+) error {
 	failed := int64(0)
 	for _, n := range o.Errors {
 		failed += n

@@ -21,8 +21,15 @@ import (
 // what it was made of.
 func TestProbeDocuments(t *testing.T) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	run := &pipeline.Run{ID: "r", Name: "n", Generation: "g", Labels: map[string]string{"rack": "7"}, Start: at.Add(-time.Hour).UnixNano(),
-		Interval: 10e9, Percentiles: []float64{50, 99}}
+	run := &pipeline.Run{
+		ID:          "r",
+		Name:        "n",
+		Generation:  "g",
+		Labels:      map[string]string{"rack": "7"},
+		Start:       at.Add(-time.Hour).UnixNano(),
+		Interval:    10e9,
+		Percentiles: []float64{50, 99},
+	}
 	enc := NewProbeEncoder("fio", run, "h")
 	target := &probe.Target{Path: "/scratch"}
 	seen, ids := map[string]bool{}, map[string]bool{}
@@ -70,10 +77,18 @@ func TestProbeDocuments(t *testing.T) {
 			}
 		}
 	}
-	expect(sample(probe.Sample{Op: probe.Write, At: at, Late: 5e6, Took: 300, Expected: 100, Slowdown: 3}),
-		"scope=probe probe.operation=write probe.target=/scratch probe.slowdown=3 probe.late_ms=5 latency.value=300 latency.expected=100 at_least=<nil> fio.kind=probe host.name=h")
-	expect(sample(probe.Sample{Op: probe.Read, At: at, Took: 2e9, AtLeast: true}), "at_least=[value] latency.value=2e+09 latency.expected=<nil> probe.slowdown=<nil>")
-	expect(sample(probe.Sample{Op: probe.Create, At: at, Took: 77, Err: fmt.Errorf("create: %w", unix.ENOSPC)}), "error.code=ENOSPC latency=<nil>")
+	expect(
+		sample(probe.Sample{Op: probe.Write, At: at, Late: 5e6, Took: 300, Expected: 100, Slowdown: 3}),
+		"scope=probe probe.operation=write probe.target=/scratch probe.slowdown=3 probe.late_ms=5 latency.value=300 latency.expected=100 at_least=<nil> fio.kind=probe host.name=h",
+	)
+	expect(
+		sample(probe.Sample{Op: probe.Read, At: at, Took: 2e9, AtLeast: true}),
+		"at_least=[value] latency.value=2e+09 latency.expected=<nil> probe.slowdown=<nil>",
+	)
+	expect(
+		sample(probe.Sample{Op: probe.Create, At: at, Took: 77, Err: fmt.Errorf("create: %w", unix.ENOSPC)}),
+		"error.code=ENOSPC latency=<nil>",
+	)
 	if _, _, _, ok := enc.Sample(target, &probe.Sample{Err: probe.ErrSkipped}); ok {
 		t.Error("a document of an operation that was not tried")
 	}
@@ -81,7 +96,14 @@ func TestProbeDocuments(t *testing.T) {
 	r := &probe.Report{Target: target, End: at, Length: 10 * time.Second, State: probe.StateHung, Slowdown: 1.5,
 		Hung: &probe.Hang{Op: probe.Stat, Since: at.Add(-7 * time.Second)}, Rounds: 10, Late: 2, Missed: 1}
 	o := &r.Ops[probe.Create]
-	*o = probe.OpReport{Expected: 100, Hist: new(fiohist.Hist), Limits: fiohist.Limits{Min: 100, Max: 30e9, Known: true}, AtLeast: 1, Skipped: 3, Errors: map[string]int64{"EROFS": 2, "EIO": 1}}
+	*o = probe.OpReport{
+		Expected: 100,
+		Hist:     new(fiohist.Hist),
+		Limits:   fiohist.Limits{Min: 100, Max: 30e9, Known: true},
+		AtLeast:  1,
+		Skipped:  3,
+		Errors:   map[string]int64{"EROFS": 2, "EIO": 1},
+	}
 	for _, ns := range []int64{100, 100, 30e9} {
 		o.Hist.Add(probe.Grid.Index(ns), 1)
 	}
@@ -98,9 +120,15 @@ func TestProbeDocuments(t *testing.T) {
 	if len(docs) != 4 {
 		t.Errorf("%d documents: %v", len(docs), docs)
 	}
-	expect(docs["target stat"], "probe.state=hung probe.overall=1.5 probe.hung_ms=7000 probe.rounds=10 probe.late=2 probe.missed=1 interval.ms=10000 interval.offset_ms=3.59e+06 @timestamp=2026-02-28T23:59:50.000Z")
-	expect(docs["interval create"], "samples=3 _doc_count=3 probe.failed=3 probe.skipped=3 probe.under_way=1 error.code=[EIO,EROFS] latency.p50=100.75 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
-		"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 probe.last.4h.samples=0 probe.last.4h.max=<nil>")
+	expect(
+		docs["target stat"],
+		"probe.state=hung probe.overall=1.5 probe.hung_ms=7000 probe.rounds=10 probe.late=2 probe.missed=1 interval.ms=10000 interval.offset_ms=3.59e+06 @timestamp=2026-02-28T23:59:50.000Z",
+	)
+	expect(
+		docs["interval create"],
+		"samples=3 _doc_count=3 probe.failed=3 probe.skipped=3 probe.under_way=1 error.code=[EIO,EROFS] latency.p50=100.75 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
+			"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 probe.last.4h.samples=0 probe.last.4h.max=<nil>",
+	)
 	expect(docs["interval delete"], "samples=0 probe.skipped=4 latency=<nil>")
 	expect(docs["interval stat"], "samples=0 probe.failed=5 error.code=[ESTALE] latency=<nil>")
 	if _, _, _, ok := enc.Event(r); ok {
@@ -123,8 +151,11 @@ func TestProbeDocuments(t *testing.T) {
 		if err := json.Unmarshal(doc, &m); err != nil {
 			t.Fatal(err)
 		}
-		expect(m, "run.id=r run.generation=<nil> labels.rack=7 host.name=[h] fio.kind=probe fio.direction=<nil> scope=target probe.target=/scratch probe.state=hung interval.ms=10000 interval.offset_ms=3.58e+06 "+
-			"@timestamp=2026-02-28T23:59:40.000Z event.start=2026-02-28T23:59:40.000Z event.end=2026-03-01T00:00:00.000Z sla=<nil>")
+		expect(
+			m,
+			"run.id=r run.generation=<nil> labels.rack=7 host.name=[h] fio.kind=probe fio.direction=<nil> scope=target probe.target=/scratch probe.state=hung interval.ms=10000 interval.offset_ms=3.58e+06 "+
+				"@timestamp=2026-02-28T23:59:40.000Z event.start=2026-02-28T23:59:40.000Z event.end=2026-03-01T00:00:00.000Z sla=<nil>",
+		)
 		if c.Bad {
 			expect(m, "event.action=probe-trouble message=/scratch:,this,file,system,is,slow")
 		} else {
@@ -135,7 +166,8 @@ func TestProbeDocuments(t *testing.T) {
 		t.Error("both events have the same id")
 	}
 	for _, f := range Fields {
-		if slices.Contains(f.Kinds, KindProbe) && !seen[f.Name] && !slices.Contains([]string{"run.part", "fio.job", "logs.count"}, f.Name) {
+		if slices.Contains(f.Kinds, KindProbe) && !seen[f.Name] &&
+			!slices.Contains([]string{"run.part", "fio.job", "logs.count"}, f.Name) {
 			t.Errorf("no document has %s", f.Name)
 		}
 	}

@@ -143,10 +143,22 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		return nil, errors.New("the document of a run has no run.id")
 	}
 	run := &pipeline.Run{
-		ID: doc.Run.ID, Name: doc.Run.Name, Part: doc.Run.Part, Labels: doc.Labels, Generation: doc.Run.Generation,
-		Start: int64(doc.Run.Start), StartKnown: true, StartHow: doc.Run.StartHow,
-		FirstQuantum: nanos(doc.Interval.OffsetMS), Interval: nanos(doc.Interval.MS), Parts: doc.Parts,
-		Geometry: fiohist.Geometry{Groups: doc.Latency.Buckets.Groups, Coarseness: doc.Latency.Buckets.Coarseness, Unit: doc.Latency.Buckets.UnitNS},
+		ID:           doc.Run.ID,
+		Name:         doc.Run.Name,
+		Part:         doc.Run.Part,
+		Labels:       doc.Labels,
+		Generation:   doc.Run.Generation,
+		Start:        int64(doc.Run.Start),
+		StartKnown:   true,
+		StartHow:     doc.Run.StartHow,
+		FirstQuantum: nanos(doc.Interval.OffsetMS),
+		Interval:     nanos(doc.Interval.MS),
+		Parts:        doc.Parts,
+		Geometry: fiohist.Geometry{
+			Groups:     doc.Latency.Buckets.Groups,
+			Coarseness: doc.Latency.Buckets.Coarseness,
+			Unit:       doc.Latency.Buckets.UnitNS,
+		},
 	}
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
 		// Only claimed, by who deletes or loads what is left of it.
@@ -165,7 +177,10 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner
 	}
-	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry || run.Interval < 1 {
+	if known, err := fiohist.GeometryOf(
+		run.Geometry.Columns(),
+	); err != nil || known != run.Geometry ||
+		run.Interval < 1 {
 		return nil, Fault(run.ID, run.Part, "", "its grid cannot be: %+v, %d ns", run.Geometry, run.Interval)
 	}
 	if err := readSettings(run, doc.Settings); err != nil {
@@ -182,15 +197,28 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	}
 	for _, f := range doc.Files {
 		l := &pipeline.Log{
-			Log:  &ingest.Log{Source: &ingest.Source{Path: f.Name, Base: f.Name, Size: f.Size}, Host: f.Host, Job: f.Job, LogName: f.Log},
-			Hash: f.Hash, Interval: time.Duration(nanos(f.IntervalMS)), Start: nanos(f.StartMS), Empty: f.Empty,
+			Log: &ingest.Log{
+				Source:  &ingest.Source{Path: f.Name, Base: f.Name, Size: f.Size},
+				Host:    f.Host,
+				Job:     f.Job,
+				LogName: f.Log,
+			},
+			Hash:     f.Hash,
+			Interval: time.Duration(nanos(f.IntervalMS)),
+			Start:    nanos(f.StartMS),
+			Empty:    f.Empty,
 		}
 		l.Repaired[0] = f.Repaired
 		switch {
 		case f.EndMS != nil:
 			l.End = nanos(*f.EndMS)
 		case out.Status == StatusComplete:
-			return nil, Fault(run.ID, run.Part, "ingest it again", "an older fiolat has stored it, without what it takes to read it back")
+			return nil, Fault(
+				run.ID,
+				run.Part,
+				"ingest it again",
+				"an older fiolat has stored it, without what it takes to read it back",
+			)
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fiolog.Direction(i).String()]
@@ -205,7 +233,12 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		run.Logs = append(run.Logs, l)
 	}
 	run.Metas = []*fiojson.Document{readJobs(&doc)}
-	run.Told = &pipeline.Told{Versions: doc.Fio.Version, Workloads: doc.Fio.Workload, Measures: doc.Fio.Measure, Options: doc.Fio.Options}
+	run.Told = &pipeline.Told{
+		Versions:  doc.Fio.Version,
+		Workloads: doc.Fio.Workload,
+		Measures:  doc.Fio.Measure,
+		Options:   doc.Fio.Options,
+	}
 	return out, nil
 }
 
@@ -228,9 +261,21 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		return err
 	}
 	run.Settings = pipeline.Settings{
-		Interval: time.Duration(run.Interval), Grid: doc.Grid, Align: doc.Align, RecordTime: doc.RecordTime, By: doc.By,
-		Coarseness: doc.Coarseness, LogHistMsec: doc.LogHistMsec, Repair: doc.Repair, Restore: doc.Restore, SkipBad: doc.SkipBad,
-		Start: doc.Start, Offsets: map[string]time.Duration{}, SLA: doc.SLA,
+		Interval: time.Duration(
+			run.Interval,
+		),
+		Grid:        doc.Grid,
+		Align:       doc.Align,
+		RecordTime:  doc.RecordTime,
+		By:          doc.By,
+		Coarseness:  doc.Coarseness,
+		LogHistMsec: doc.LogHistMsec,
+		Repair:      doc.Repair,
+		Restore:     doc.Restore,
+		SkipBad:     doc.SkipBad,
+		Start:       doc.Start,
+		Offsets:     map[string]time.Duration{},
+		SLA:         doc.SLA,
 	}
 	for k := range fiolog.Kind(fiolog.Kinds) {
 		if k.String() == doc.Kind {
@@ -318,7 +363,11 @@ func (b *Book) Leaf(source []byte) (out pipeline.StoredLeaf, err error) {
 	}
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
 	if !ok {
-		return out, fmt.Errorf("it is of part %q, generation %q, which the run does not have", doc.Run.Part, doc.Run.Generation)
+		return out, fmt.Errorf(
+			"it is of part %q, generation %q, which the run does not have",
+			doc.Run.Part,
+			doc.Run.Generation,
+		)
 	}
 	run := b.Parts[part].Run
 	k := &doc.Latency.Buckets

@@ -165,15 +165,27 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	run := e.run
 	told := run.Told
 	if told == nil {
-		told = &pipeline.Told{Versions: versions(run), Workloads: workloads(run), Measures: run.Measures(), Options: options(run)}
+		told = &pipeline.Told{
+			Versions:  versions(run),
+			Workloads: workloads(run),
+			Measures:  run.Measures(),
+			Options:   options(run),
+		}
 	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
 		Run: runField{ID: run.ID, Name: run.Name, Generation: run.Generation, Part: run.Part,
 			Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
 			Labels: labelPairs(run.Labels)},
-		Labels:   run.Labels,
-		Fio:      fioField{Kind: e.kind, Version: told.Versions, Workload: told.Workloads, Job: jobNames(run), Measure: told.Measures, Options: told.Options},
+		Labels: run.Labels,
+		Fio: fioField{
+			Kind:     e.kind,
+			Version:  told.Versions,
+			Workload: told.Workloads,
+			Job:      jobNames(run),
+			Measure:  told.Measures,
+			Options:  told.Options,
+		},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
@@ -386,7 +398,14 @@ func optionKey(k string) string { return strings.ReplaceAll(k, "\x00", "\uFFFD")
 func jobs(run *pipeline.Run) (out []jobField) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
-			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error, Options: en.Options}
+			j := jobField{
+				Name:      en.JobName,
+				Host:      en.Host,
+				Group:     en.GroupID,
+				RuntimeMS: en.RuntimeMS,
+				Error:     en.Error,
+				Options:   en.Options,
+			}
 			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
 				at := stamp(en.StartMS * 1e6)
 				j.Start = &at

@@ -22,7 +22,15 @@ func TestRunDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := NewEncoder("other", run).AppendRun(nil, StatusComplete, esmodeltest.Summary(run, quanta), &Documents{Made: 3, Indexed: 3})
+	again, _ := NewEncoder(
+		"other",
+		run,
+	).AppendRun(
+		nil,
+		StatusComplete,
+		esmodeltest.Summary(run, quanta),
+		&Documents{Made: 3, Indexed: 3},
+	)
 	if !bytes.Equal(doc, again) {
 		t.Error("not the same twice")
 	}
@@ -67,7 +75,13 @@ func TestRunDocument(t *testing.T) {
 	if strings.Contains(string(doc), "secret") {
 		t.Error("a path is in the document")
 	}
-	if doc, err = e.AppendRun([]byte("x"), StatusRunning, nil, nil); err != nil || doc[0] != 'x' || bytes.Contains(doc, []byte("account")) {
+	if doc, err = e.AppendRun(
+		[]byte("x"),
+		StatusRunning,
+		nil,
+		nil,
+	); err != nil || doc[0] != 'x' ||
+		bytes.Contains(doc, []byte("account")) {
 		t.Errorf("running: %s, %v", doc, err)
 	}
 }
@@ -75,12 +89,26 @@ func TestRunDocument(t *testing.T) {
 // The summary of a part has scopes of hosts only.
 func TestSummaryOfAPart(t *testing.T) {
 	row := func(scope, host, dir string, n float64) pipeline.Row {
-		return pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)}}
+		return pipeline.Row{
+			Scope: scope,
+			Dims:  pipeline.Dims{Host: host, Direction: dir},
+			Stats: fiohist.Stats{Samples: n, Percentiles: make([]float64, 3)},
+		}
 	}
 	e := NewEncoder("fio", esmodeltest.Run())
-	one := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}})
+	one := e.summary(
+		&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host+direction", "a", "read", 2)}},
+	)
 	two := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("host", "a", "all", 3), row("host", "b", "all", 4)}})
-	all := e.summary(&pipeline.Summary{Total: []pipeline.Row{row("direction", "", "read", 9), row("host+direction", "a", "read", 2), row("run", "", "all", 9)}})
+	all := e.summary(
+		&pipeline.Summary{
+			Total: []pipeline.Row{
+				row("direction", "", "read", 9),
+				row("host+direction", "a", "read", 2),
+				row("run", "", "all", 9),
+			},
+		},
+	)
 	if len(one) != 2 || two != nil || len(all) != 2 || all["read"].(map[string]any)["samples"] != number(9) {
 		t.Errorf("%v\n%v\n%v", one, two, all)
 	}

@@ -50,8 +50,17 @@ func outcomes(sum *pipeline.Summary) *slaField {
 			}
 			f.Unknown = append(f.Unknown, o.Rule.Text)
 		}
-		x := outcomeField{Rule: o.Rule.Text, Scope: o.Scope, Host: o.Dims.Host, Direction: o.Dims.Direction, Status: status,
-			OK: o.OK, Broken: o.Broken, Unknown: o.Unknown, Breaches: o.Breaches}
+		x := outcomeField{
+			Rule:      o.Rule.Text,
+			Scope:     o.Scope,
+			Host:      o.Dims.Host,
+			Direction: o.Dims.Direction,
+			Status:    status,
+			OK:        o.OK,
+			Broken:    o.Broken,
+			Unknown:   o.Unknown,
+			Breaches:  o.Breaches,
+		}
 		if o.Share >= 0 {
 			share := number(o.Share)
 			x.Share = &share

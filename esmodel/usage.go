@@ -31,7 +31,10 @@ const maxName = 512
 func CheckNames(run *pipeline.Run) error {
 	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name", run.Name}} {
 		if len(n.value) > maxName {
-			return &UsageError{Msg: fmt.Sprintf("%s is longer than %d bytes", n.flag, maxName), Hint: "use a shorter one"}
+			return &UsageError{
+				Msg:  fmt.Sprintf("%s is longer than %d bytes", n.flag, maxName),
+				Hint: "use a shorter one",
+			}
 		}
 		if n.flag != "--run-name" && !utf8.ValidString(n.value) {
 			return &UsageError{Msg: fmt.Sprintf("%s %q is not UTF-8", n.flag, n.value), Hint: "use another one"}
@@ -45,11 +48,17 @@ func CheckNames(run *pipeline.Run) error {
 func CheckLabels(labels map[string]string) error {
 	for k, v := range labels {
 		if len(v) > maxName {
-			return &UsageError{Msg: fmt.Sprintf("the value of label %q is longer than %d bytes", k, maxName), Hint: "use a shorter one"}
+			return &UsageError{
+				Msg:  fmt.Sprintf("the value of label %q is longer than %d bytes", k, maxName),
+				Hint: "use a shorter one",
+			}
 		}
 		if k == "" || strings.TrimSpace(k) != k || strings.HasPrefix(k, ".") || strings.HasSuffix(k, ".") ||
 			strings.Contains(k, "..") || strings.ContainsAny(k, "\x00*") || len(k) > 200 || !utf8.ValidString(k) {
-			return &UsageError{Msg: fmt.Sprintf("label %q cannot be the name of a field", k), Hint: "use letters, digits, '-', '_' and single dots, as in --label cluster=b7"}
+			return &UsageError{
+				Msg:  fmt.Sprintf("label %q cannot be the name of a field", k),
+				Hint: "use letters, digits, '-', '_' and single dots, as in --label cluster=b7",
+			}
 		}
 	}
 	return nil

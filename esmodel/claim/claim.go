@@ -38,11 +38,19 @@ func (e *Error) Error() string {
 	}
 	switch {
 	case e.Lost && e.Owner != nil:
-		return fmt.Sprintf("%s: %s has taken it over; what was sent until then is replaced or removed by that one", what, e.Owner)
+		return fmt.Sprintf(
+			"%s: %s has taken it over; what was sent until then is replaced or removed by that one",
+			what,
+			e.Owner,
+		)
 	case e.Lost:
 		return what + ": its document was changed or deleted by something else; run again"
 	}
-	return fmt.Sprintf("%s is claimed by %s; run again when that has ended, or take it over with --take-over", what, e.Owner)
+	return fmt.Sprintf(
+		"%s is claimed by %s; run again when that has ended, or take it over with --take-over",
+		what,
+		e.Owner,
+	)
 }
 
 // claim is the right to send and delete the documents of a run, of one part and kind.
@@ -79,8 +87,16 @@ type Claim struct {
 }
 
 func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
-	return &Claim{c: c, index: esmodel.Index(prefix, esmodel.KindRun, 0), ID: esmodel.RunDocID(run, part, kind), what: Error{Run: run, Part: part, Kind: kind},
-		body: body, turn: make(chan struct{}, 1), own: esmodel.ClaimField{Owner: NewOwner()}, OnLost: func(error) {}}
+	return &Claim{
+		c:      c,
+		index:  esmodel.Index(prefix, esmodel.KindRun, 0),
+		ID:     esmodel.RunDocID(run, part, kind),
+		what:   Error{Run: run, Part: part, Kind: kind},
+		body:   body,
+		turn:   make(chan struct{}, 1),
+		own:    esmodel.ClaimField{Owner: NewOwner()},
+		OnLost: func(error) {},
+	}
 }
 
 // errConflict says that the document is not the version that was seen last.
@@ -96,7 +112,14 @@ type runVersion struct {
 
 // read reads the document of the run, once.
 func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
-	data, err := k.c.Once(ctx, client.Request{Op: "read the claim on run " + k.what.Run, Method: http.MethodGet, Path: client.Path(k.index) + "/_doc" + client.Path(k.ID)})
+	data, err := k.c.Once(
+		ctx,
+		client.Request{
+			Op:     "read the claim on run " + k.what.Run,
+			Method: http.MethodGet,
+			Path:   client.Path(k.index) + "/_doc" + client.Path(k.ID),
+		},
+	)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		// Of a document, or of its index, that is not there; a proxy may say it of anything.
@@ -118,7 +141,11 @@ func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	var doc struct {
 		Claim *esmodel.ClaimField `json:"claim"`
 	}
-	if err = json.Unmarshal(data, &reply); err == nil && (reply.ID != k.ID || !reply.Found || reply.Seq == nil || reply.Term == nil) {
+	if err = json.Unmarshal(
+		data,
+		&reply,
+	); err == nil &&
+		(reply.ID != k.ID || !reply.Found || reply.Seq == nil || reply.Term == nil) {
 		err = fmt.Errorf("the reply is not about document %q: %.200s", k.ID, data)
 	}
 	if err == nil {
@@ -139,7 +166,13 @@ func (k *Claim) write(ctx context.Context, v runVersion, doc []byte, refresh boo
 	return k.act(ctx, head, v, doc, refresh)
 }
 
-func (k *Claim) act(ctx context.Context, head []byte, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
+func (k *Claim) act(
+	ctx context.Context,
+	head []byte,
+	v runVersion,
+	doc []byte,
+	refresh bool,
+) (seq, term int64, err error) {
 	body := esmodel.AppendString(append(esmodel.AppendString(head, k.index), `,"_id":`...), k.ID)
 	if v.there {
 		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), v.seq, 10)
@@ -228,7 +261,12 @@ func (k *Claim) renew(ctx context.Context) error {
 		if k.tried.IsZero() {
 			k.tried = now
 		}
-		seq, term, err := k.write(ctx, runVersion{there: true, seq: k.seq, term: k.term}, esmodel.WithClaim(k.Doc, &next), false)
+		seq, term, err := k.write(
+			ctx,
+			runVersion{there: true, seq: k.seq, term: k.term},
+			esmodel.WithClaim(k.Doc, &next),
+			false,
+		)
 		if err == nil {
 			k.ours(now, next, seq, term)
 			return nil

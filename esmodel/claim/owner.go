@@ -24,7 +24,8 @@ func NewOwner() esmodel.Owner {
 func Gone(o *esmodel.Owner) bool {
 	boot, namespace := thisSystem()
 	host, _ := os.Hostname()
-	if boot == "" || namespace == "" || o.Started == "" || o.Boot != boot || o.Namespace != namespace || o.Host != host {
+	if boot == "" || namespace == "" || o.Started == "" || o.Boot != boot || o.Namespace != namespace ||
+		o.Host != host {
 		return false
 	}
 	started, alive := processStart(o.PID)

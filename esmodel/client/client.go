@@ -115,7 +115,13 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{where: cfg.String(), timeout: cfg.Timeout, MaxWait: cfg.MaxWait, onWait: cfg.OnWait, first: cfg.Pause}
+	c := &Client{
+		where:   cfg.String(),
+		timeout: cfg.Timeout,
+		MaxWait: cfg.MaxWait,
+		onWait:  cfg.OnWait,
+		first:   cfg.Pause,
+	}
 	if c.first <= 0 {
 		c.first = 200 * time.Millisecond
 	}
@@ -132,7 +138,10 @@ func New(cfg Config) (*Client, error) {
 		c.Warnings = append(c.Warnings, "credentials go over plain http: anybody on the way can read them; use https")
 	}
 	if cfg.Insecure {
-		c.Warnings = append(c.Warnings, "--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the credentials and reads and changes the data; --es-fingerprint is as easy, and safe")
+		c.Warnings = append(
+			c.Warnings,
+			"--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the credentials and reads and changes the data; --es-fingerprint is as easy, and safe",
+		)
 	}
 	if c.tr, err = newTransport(cfg); err != nil {
 		return nil, err
@@ -174,24 +183,37 @@ func (c *Config) nodes() ([]*url.URL, error) {
 	for i, a := range c.Addresses {
 		// A parse error quotes its URL, password and all: never pass it on.
 		u, err := url.Parse(strings.TrimSpace(a))
-		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return nil, &esmodel.UsageError{Msg: fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1), Hint: "it looks like https://host:9200"}
+		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+			(u.Scheme != "http" && u.Scheme != "https") {
+			return nil, &esmodel.UsageError{
+				Msg:  fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1),
+				Hint: "it looks like https://host:9200",
+			}
 		}
 		if u.User != nil {
 			user, password := u.User.Username(), ""
 			password, _ = u.User.Password()
 			if !explicit {
 				if i > 0 && (user != c.Username || password != c.Password) {
-					return nil, &esmodel.UsageError{Msg: "the addresses of Elasticsearch name different users", Hint: "all nodes must be of one cluster"}
+					return nil, &esmodel.UsageError{
+						Msg:  "the addresses of Elasticsearch name different users",
+						Hint: "all nodes must be of one cluster",
+					}
 				}
 				c.Username, c.Password = user, password
 			}
 			u.User = nil
 		} else if !explicit && c.Username != "" {
-			return nil, &esmodel.UsageError{Msg: "only some addresses of Elasticsearch name a user", Hint: "all nodes must be of one cluster"}
+			return nil, &esmodel.UsageError{
+				Msg:  "only some addresses of Elasticsearch name a user",
+				Hint: "all nodes must be of one cluster",
+			}
 		}
 		if i > 0 && u.Scheme != out[0].Scheme {
-			return nil, &esmodel.UsageError{Msg: "the addresses of Elasticsearch mix http and https", Hint: "a password for one would be shown by the other"}
+			return nil, &esmodel.UsageError{
+				Msg:  "the addresses of Elasticsearch mix http and https",
+				Hint: "a password for one would be shown by the other",
+			}
 		}
 		u.Path = strings.TrimRight(u.Path, "/")
 		out = append(out, u)
@@ -203,7 +225,10 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		}
 	}
 	if ways > 1 {
-		return nil, &esmodel.UsageError{Msg: "more than one of user and password, API key, and service token", Hint: "pass one of them"}
+		return nil, &esmodel.UsageError{
+			Msg:  "more than one of user and password, API key, and service token",
+			Hint: "pass one of them",
+		}
 	}
 	return out, nil
 }
@@ -285,7 +310,13 @@ func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
 
 // perform sends a request and reads the whole reply, at most limit bytes of it.
 // Errors are typed: what may pass is a *temporaryError.
-func (c *Client) perform(ctx context.Context, r Request, body io.Reader, contentType, encoding string, limit int64) ([]byte, error) {
+func (c *Client) perform(
+	ctx context.Context,
+	r Request,
+	body io.Reader,
+	contentType, encoding string,
+	limit int64,
+) ([]byte, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,11 @@ func TestConfigIsChecked(t *testing.T) {
 		{"two ways", Config{Addresses: []string{"http://u:hunter2@a"}, APIKey: password}, "more than one"},
 		{"bad fingerprint", Config{Addresses: []string{"https://a"}, Fingerprint: "abc"}, "fingerprint"},
 		{"bad CA", Config{Addresses: []string{"https://a"}, CACert: []byte("x")}, "not PEM"},
-		{"CA and insecure", Config{Addresses: []string{"https://a"}, Insecure: true, Fingerprint: strings.Repeat("ab", 32)}, "more than one"},
+		{
+			"CA and insecure",
+			Config{Addresses: []string{"https://a"}, Insecure: true, Fingerprint: strings.Repeat("ab", 32)},
+			"more than one",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,13 +103,20 @@ func TestSecretsStayIn(t *testing.T) {
 
 // A redirect is an error: it would carry credentials to another server.
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	elsewhere := httptest.NewServer(
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }),
+	)
 	defer elsewhere.Close()
 	srv := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}, Username: "u", Password: "p"})
 	var trust *TrustError
-	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &trust) || !strings.Contains(err.Error(), "redirect (307)") {
+	if err := c.Call(
+		t.Context(),
+		Request{Op: "test", Method: "GET", Path: "/x"},
+		nil,
+	); !errors.As(err, &trust) ||
+		!strings.Contains(err.Error(), "redirect (307)") {
 		t.Errorf("%v", err)
 	}
 }
@@ -114,7 +125,14 @@ func TestOtherServersAreNotElasticsearch(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}})
-	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.Is(err, ErrNotElasticsearch) {
+	if err := c.Call(
+		t.Context(),
+		Request{Op: "test", Method: "GET", Path: "/x"},
+		nil,
+	); !errors.Is(
+		err,
+		ErrNotElasticsearch,
+	) {
 		t.Errorf("%v", err)
 	}
 }
@@ -136,7 +154,12 @@ func TestCredentialsAreSent(t *testing.T) {
 		"Bearer AAEAAWVsYXN0aWM": {Addresses: []string{srv.URL}, ServiceToken: "AAEAAWVsYXN0aWM"},
 	} {
 		c := testClient(t, cfg)
-		if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); err != nil || got != want {
+		if err := c.Call(
+			t.Context(),
+			Request{Op: "test", Method: "GET", Path: "/x"},
+			nil,
+		); err != nil ||
+			got != want {
 			t.Errorf("%q, want %q: %v", got, want, err)
 		}
 	}
@@ -150,7 +173,12 @@ func TestCallGivesUp(t *testing.T) {
 	defer srv.Close()
 	c = testClient(t, Config{Addresses: []string{srv.URL}, MaxWait: 100 * time.Millisecond})
 	var away *UnavailableError
-	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &away) || away.Waited < 100*time.Millisecond {
+	if err := c.Call(
+		t.Context(),
+		Request{Op: "test", Method: "GET", Path: "/x"},
+		nil,
+	); !errors.As(err, &away) ||
+		away.Waited < 100*time.Millisecond {
 		t.Errorf("%v", err)
 	}
 	why := errors.New("why")
@@ -167,15 +195,27 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-func (a *authority) issue(t *testing.T, ca bool, host string, from, to time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *authority) issue(
+	t *testing.T,
+	ca bool,
+	host string,
+	from, to time.Time,
+) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	serial, _ := rand.Int(rand.Reader, big.NewInt(1<<62))
-	tpl := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: host}, NotBefore: from, NotAfter: to,
-		IsCA: ca, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	tpl := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: host},
+		NotBefore:             from,
+		NotAfter:              to,
+		IsCA:                  ca,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
 	if ip := net.ParseIP(host); ip != nil {
 		tpl.IPAddresses = []net.IP{ip}
 	} else {
@@ -247,7 +287,11 @@ func TestTrust(t *testing.T) {
 		want string
 	}{
 		{"right CA", Config{Addresses: []string{good}, CACert: pemOf(ca)}, ""},
-		{"wrong CA", Config{Addresses: []string{good}, CACert: pemOf(other)}, "authority that is not trusted; somebody may be in between; if not, pass --es-ca-cert"},
+		{
+			"wrong CA",
+			Config{Addresses: []string{good}, CACert: pemOf(other)},
+			"authority that is not trusted; somebody may be in between; if not, pass --es-ca-cert",
+		},
 		{"system roots", Config{Addresses: []string{good}}, "authority that is not trusted"},
 		{"expired", Config{Addresses: []string{old}, CACert: pemOf(ca)}, "not valid at this time"},
 		{"wrong host", Config{Addresses: []string{wrong}, CACert: pemOf(ca)}, "not for this host"},
@@ -255,14 +299,34 @@ func TestTrust(t *testing.T) {
 		{"fingerprint of the CA, other host", Config{Addresses: []string{wrong}, Fingerprint: print(ca)}, ""},
 		{"fingerprint, expired", Config{Addresses: []string{old}, Fingerprint: print(ca)}, "not valid at this time"},
 		{"fingerprint mismatch", Config{Addresses: []string{good}, Fingerprint: print(other)}, "has the fingerprint"},
-		{"fingerprint of a certificate merely shown", Config{Addresses: []string{forged}, Fingerprint: print(ca)}, "authority that is not trusted"},
+		{
+			"fingerprint of a certificate merely shown",
+			Config{Addresses: []string{forged}, Fingerprint: print(ca)},
+			"authority that is not trusted",
+		},
 		{"insecure", Config{Addresses: []string{wrong}, Insecure: true}, ""},
-		{"TLS 1.1", Config{Addresses: []string{outdated}, CACert: pemOf(ca)}, "no TLS connection: remote error: tls: protocol version not supported; fiolat speaks TLS 1.2 and 1.3"},
-		{"client certificate wanted", Config{Addresses: []string{asking}, CACert: pemOf(ca)}, "no TLS connection: remote error: tls: certificate required"},
+		{
+			"TLS 1.1",
+			Config{Addresses: []string{outdated}, CACert: pemOf(ca)},
+			"no TLS connection: remote error: tls: protocol version not supported; fiolat speaks TLS 1.2 and 1.3",
+		},
+		{
+			"client certificate wanted",
+			Config{Addresses: []string{asking}, CACert: pemOf(ca)},
+			"no TLS connection: remote error: tls: certificate required",
+		},
 		{"self-signed", Config{Addresses: []string{alone}}, "authority that is not trusted"},
 		{"self-signed, its fingerprint", Config{Addresses: []string{alone}, Fingerprint: print(self)}, ""},
-		{"no TLS", Config{Addresses: []string{strings.Replace(plain.URL, "http:", "https:", 1)}}, "does not speak TLS; use http:// in the address"},
-		{"TLS", Config{Addresses: []string{strings.Replace(good, "https:", "http:", 1)}, Username: "u", Password: "p"}, "the server speaks TLS; use https:// in the address"},
+		{
+			"no TLS",
+			Config{Addresses: []string{strings.Replace(plain.URL, "http:", "https:", 1)}},
+			"does not speak TLS; use http:// in the address",
+		},
+		{
+			"TLS",
+			Config{Addresses: []string{strings.Replace(good, "https:", "http:", 1)}, Username: "u", Password: "p"},
+			"the server speaks TLS; use https:// in the address",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -319,7 +383,12 @@ func TestLargeWrites(t *testing.T) {
 		made = &counting{Conn: conn.(largeWrites).Conn}
 		return largeWrites{made}, nil
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ io.Reader }{bytes.NewReader(body)})
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.URL,
+		struct{ io.Reader }{bytes.NewReader(body)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,11 @@ func HTTPClient(cfg Config) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &http.Client{Transport: tr, Timeout: cfg.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c := &http.Client{
+		Transport:     tr,
+		Timeout:       cfg.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}

@@ -30,7 +30,13 @@ type BulkRequest struct {
 // bulk makes a bulk request about n documents, once, and appends to dst what Elasticsearch
 // says of each. It returns nil if all were stored. A reply about documents with other ids
 // than those of id is an error that may pass.
-func (c *Client) Bulk(ctx context.Context, r BulkRequest, n int, id func(i int) []byte, dst []BulkItem) ([]BulkItem, error) {
+func (c *Client) Bulk(
+	ctx context.Context,
+	r BulkRequest,
+	n int,
+	id func(i int) []byte,
+	dst []BulkItem,
+) ([]BulkItem, error) {
 	path := bulkPath
 	if r.Versions {
 		path += ",items.*._seq_no,items.*._primary_term"
@@ -52,7 +58,11 @@ func (c *Client) Bulk(ctx context.Context, r BulkRequest, n int, id func(i int) 
 	}
 	for i := 0; err == nil && i < n; i++ {
 		if !bytes.Equal(items[i].id, id(i)) {
-			err = fmt.Errorf("the reply is about document %q where %q was sent", c.secrets.Hide(string(items[i].id)), id(i))
+			err = fmt.Errorf(
+				"the reply is about document %q where %q was sent",
+				c.secrets.Hide(string(items[i].id)),
+				id(i),
+			)
 		}
 	}
 	if err != nil {

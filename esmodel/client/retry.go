@@ -77,7 +77,9 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	if json.Unmarshal(body, &reply) == nil && len(reply.Error) > 0 {
 		why = readCause(reply.Error)
 	} else {
-		text := c.secrets.Hide(string(body[:min(len(body), 64<<10)])) // before it is cut to what is shown: half a secret is one, too
+		text := c.secrets.Hide(
+			string(body[:min(len(body), 64<<10)]),
+		) // before it is cut to what is shown: half a secret is one, too
 		why = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(text[:min(len(text), 200)])}
 	}
 	c.clean(&why)
@@ -95,7 +97,8 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
 			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	}
-	absent := status == http.StatusNotFound && (reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
+	absent := status == http.StatusNotFound &&
+		(reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")
 	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
 }
 
@@ -105,10 +108,18 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 // roles are made of: see docs/security.md.
 func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
-	if m := regexp.MustCompile(`(?:user|API key id|service account) \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
+	if m := regexp.MustCompile(
+		`(?:user|API key id|service account) \[([^\]]*)\]`,
+	).FindStringSubmatch(
+		reason,
+	); m != nil {
 		e.User = m[1]
 	}
-	if m := regexp.MustCompile(`granted by the (cluster|index) privileges \[([^\]]*)\]`).FindStringSubmatch(reason); m != nil {
+	if m := regexp.MustCompile(
+		`granted by the (cluster|index) privileges \[([^\]]*)\]`,
+	).FindStringSubmatch(
+		reason,
+	); m != nil {
 		e.Level = m[1]
 		names := strings.Split(m[2], ",")
 		e.Privilege = names[0]

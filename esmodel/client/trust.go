@@ -28,14 +28,20 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		chosen++
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(cfg.CACert) {
-			return nil, &esmodel.UsageError{Msg: "the CA certificate is not PEM", Hint: "it starts with -----BEGIN CERTIFICATE-----"}
+			return nil, &esmodel.UsageError{
+				Msg:  "the CA certificate is not PEM",
+				Hint: "it starts with -----BEGIN CERTIFICATE-----",
+			}
 		}
 	}
 	if cfg.Fingerprint != "" {
 		chosen++
 		want, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(cfg.Fingerprint), ":", ""))
 		if err != nil || len(want) != sha256.Size {
-			return nil, &esmodel.UsageError{Msg: "the certificate fingerprint is not a hex SHA-256", Hint: "it has 64 hex digits, with or without colons"}
+			return nil, &esmodel.UsageError{
+				Msg:  "the certificate fingerprint is not a hex SHA-256",
+				Hint: "it has 64 hex digits, with or without colons",
+			}
 		}
 		conf.InsecureSkipVerify = true // replaced by:
 		conf.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s.PeerCertificates, want, time.Now()) }
@@ -45,7 +51,10 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		conf.InsecureSkipVerify = true
 	}
 	if chosen > 1 {
-		return nil, &esmodel.UsageError{Msg: "more than one of CA certificate, fingerprint, and no check of the certificate", Hint: "pass one of them"}
+		return nil, &esmodel.UsageError{
+			Msg:  "more than one of CA certificate, fingerprint, and no check of the certificate",
+			Hint: "pass one of them",
+		}
 	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -59,7 +68,11 @@ func newTransport(cfg Config) (*http.Transport, error) {
 }
 
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(
+		ctx,
+		network,
+		address,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +176,10 @@ func trustError(node string, err error) *TrustError {
 		err = network // the transport may have put a word of its own in front of it
 		fallthrough
 	case err != nil && strings.HasPrefix(err.Error(), "tls: "):
-		t.Msg, t.Hint = fmt.Sprintf("no TLS connection: %v", err), "fiolat speaks TLS 1.2 and 1.3, and shows no certificate of its own"
+		t.Msg, t.Hint = fmt.Sprintf(
+			"no TLS connection: %v",
+			err,
+		), "fiolat speaks TLS 1.2 and 1.3, and shows no certificate of its own"
 	default:
 		return nil
 	}

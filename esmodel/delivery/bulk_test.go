@@ -57,9 +57,18 @@ func TestFaultsThatPass(t *testing.T) {
 		}}},
 		{"short reply", reply(func(b []byte) []byte { return b[:len(b)/2] })},
 		{"empty reply", reply(func([]byte) []byte { return nil })},
-		{"reply about fewer documents", reply(func([]byte) []byte { return []byte(`{"items":[{"index":{"_id":"x","status":201}}]}`) })},
-		{"reply about other documents", reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"_id":"`), []byte(`"_id":"x`)) })},
-		{"reply without a status", reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"status":`), []byte(`"state":`)) })},
+		{
+			"reply about fewer documents",
+			reply(func([]byte) []byte { return []byte(`{"items":[{"index":{"_id":"x","status":201}}]}`) }),
+		},
+		{
+			"reply about other documents",
+			reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"_id":"`), []byte(`"_id":"x`)) }),
+		},
+		{
+			"reply without a status",
+			reply(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`"status":`), []byte(`"state":`)) }),
+		},
 		{"reply that is not JSON", reply(func([]byte) []byte { return []byte("<html>proxy</html>") })},
 		{"slow", esmodeltest.Fault{Times: 2, Delay: 300 * time.Millisecond}},
 	}
@@ -103,7 +112,15 @@ func TestFaultsThatPass(t *testing.T) {
 func TestTimeoutOfARequest(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	var waits []client.Wait
-	c := testClient(t, client.Config{Addresses: []string{s.URL}, Timeout: 2 * time.Second, MaxWait: time.Hour, OnWait: func(w client.Wait) { waits = append(waits, w) }})
+	c := testClient(
+		t,
+		client.Config{
+			Addresses: []string{s.URL},
+			Timeout:   2 * time.Second,
+			MaxWait:   time.Hour,
+			OnWait:    func(w client.Wait) { waits = append(waits, w) },
+		},
+	)
 	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +144,14 @@ func TestTooLargeIsSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(esmodeltest.Fault{Times: -1, Status: 413, Type: "too_large", Match: func(r *http.Request) bool { return r.ContentLength > 1000 }})
+	s.Inject(
+		esmodeltest.Fault{
+			Times:  -1,
+			Status: 413,
+			Type:   "too_large",
+			Match:  func(r *http.Request) bool { return r.ContentLength > 1000 },
+		},
+	)
 	big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", 2000))
 	for i := range 50 {
 		doc := fmt.Sprintf(`{"n":%d}`, i)
@@ -142,7 +166,8 @@ func TestTooLargeIsSplit(t *testing.T) {
 	w.Close(t.Context(), false)
 	r := w.Report()
 	wantCounts(t, r, Counts{Made: 50, Indexed: 49, Refused: 1})
-	if len(s.Docs("*")) != 49 || !strings.Contains(mustRead(t, r.RefusedFile), `"_id":"id17"},"_error":{"status":413,`) {
+	if len(s.Docs("*")) != 49 ||
+		!strings.Contains(mustRead(t, r.RefusedFile), `"_id":"id17"},"_error":{"status":413,`) {
 		t.Errorf("%d documents, %+v", len(s.Docs("*")), r)
 	}
 }
@@ -180,7 +205,9 @@ func TestForbiddenIsNotTriedAgain(t *testing.T) {
 				err = errors.Join(err, sink.Quantum(t.Context(), q))
 			}
 			err = sink.Close(t.Context(), errors.Join(err, sink.End(t.Context(), esmodeltest.Summary(run, quanta))))
-			if !errors.As(err, &no) || no.User != tt.want.User || no.Privilege != tt.want.Privilege || no.Level != tt.want.Level || no.Status != tt.want.Status {
+			if !errors.As(err, &no) || no.User != tt.want.User || no.Privilege != tt.want.Privilege ||
+				no.Level != tt.want.Level ||
+				no.Status != tt.want.Status {
 				t.Fatalf("%+v: %v", no, err)
 			}
 			if n := len(s.Requests("_bulk")) - before; n != 1 {
@@ -220,7 +247,8 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 	}
 	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta)))
 	var incomplete *IncompleteError
-	if !errors.As(err, &incomplete) || strings.ContainsAny(err.Error(), "\x1b") || !strings.Contains(err.Error(), "4 refused") {
+	if !errors.As(err, &incomplete) || strings.ContainsAny(err.Error(), "\x1b") ||
+		!strings.Contains(err.Error(), "4 refused") {
 		t.Fatalf("error %v", err)
 	}
 	r := sink.Report()
@@ -258,7 +286,12 @@ func TestManyGoroutinesAdd(t *testing.T) {
 		go func() {
 			var err error
 			for i := 0; i < 200 && err == nil; i++ {
-				err = w.Add(t.Context(), fmt.Sprintf("fio-event-2026.%02d", 1+i%12), fmt.Appendf(nil, "%d-%d", g, i), fmt.Appendf(nil, `{"n":%d}`, i))
+				err = w.Add(
+					t.Context(),
+					fmt.Sprintf("fio-event-2026.%02d", 1+i%12),
+					fmt.Appendf(nil, "%d-%d", g, i),
+					fmt.Appendf(nil, `{"n":%d}`, i),
+				)
 				if i%50 == 0 {
 					err = errors.Join(err, w.Push(t.Context()))
 				}
@@ -300,7 +333,10 @@ func TestMemoryIsBoundedWhileTheServerIsSlow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := standIn(t)
 			s.Inject(tt.fault)
-			w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, FlushBytes: flush, InFlight: inFlight, GzipLevel: tt.level})
+			w, err := NewBulkWriter(
+				c,
+				BulkConfig{NoTemplates: true, FlushBytes: flush, InFlight: inFlight, GzipLevel: tt.level},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,7 +372,14 @@ func TestMemoryIsBoundedWhileTheServerIsSlow(t *testing.T) {
 func TestRetryAfterIsHonoured(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	var next time.Duration
-	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 10 * time.Second, OnWait: func(w client.Wait) { next = w.Next }})
+	c := testClient(
+		t,
+		client.Config{
+			Addresses: []string{s.URL},
+			MaxWait:   10 * time.Second,
+			OnWait:    func(w client.Wait) { next = w.Next },
+		},
+	)
 	s.Inject(esmodeltest.Fault{Status: 429, RetryAfter: "1"})
 	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true})
 	if err != nil {

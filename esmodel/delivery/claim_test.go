@@ -102,7 +102,15 @@ func claimBy(t *testing.T, c *client.Client, owner esmodel.Owner, renewed int64)
 		t.Fatal(err)
 	}
 	doc = esmodel.WithClaim(doc, &esmodel.ClaimField{Owner: owner, Renewed: renewed})
-	err = c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: "/fio-run/_doc" + client.Path(esmodel.RunDocID(run.ID, "", "clat")), Body: doc}, nil)
+	err = c.Call(
+		t.Context(),
+		client.Request{
+			Method: http.MethodPut,
+			Path:   "/fio-run/_doc" + client.Path(esmodel.RunDocID(run.ID, "", "clat")),
+			Body:   doc,
+		},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +196,13 @@ func TestClaimOfTheDead(t *testing.T) {
 				claimBy(t, c, elsewhere, 3)
 				if tt.away > 0 {
 					time.AfterFunc(10*time.Second, func() {
-						s.Inject(esmodeltest.Fault{Times: -1, Status: 503, Match: func(*http.Request) bool { return true }})
+						s.Inject(
+							esmodeltest.Fault{
+								Times:  -1,
+								Status: 503,
+								Match:  func(*http.Request) bool { return true },
+							},
+						)
 						time.AfterFunc(tt.away, s.Heal)
 					})
 				}
@@ -200,7 +214,12 @@ func TestClaimOfTheDead(t *testing.T) {
 				if took := time.Since(began); took < tt.least || took > tt.max {
 					t.Errorf("taken over after %v, want %v to %v", took, tt.least, tt.max)
 				}
-				if err := finish(t.Context(), sink, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+				if err := finish(
+					t.Context(),
+					sink,
+					esmodeltest.Run(),
+					esmodeltest.Quanta(esmodeltest.Run(), 9),
+				); err != nil {
 					t.Fatal(err)
 				}
 				esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
@@ -232,7 +251,12 @@ func TestClaimIsTakenAtOnce(t *testing.T) {
 				if took := time.Since(began); took > 0 {
 					t.Errorf("taken over after %v", took)
 				}
-				if err := finish(t.Context(), sink, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+				if err := finish(
+					t.Context(),
+					sink,
+					esmodeltest.Run(),
+					esmodeltest.Quanta(esmodeltest.Run(), 9),
+				); err != nil {
 					t.Fatal(err)
 				}
 				esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
@@ -251,9 +275,17 @@ func TestClaimIsLost(t *testing.T) {
 		lose func(*testing.T, *client.Client)
 		want []string
 	}{
-		{"taken over", func(t *testing.T, c *client.Client) { claimBy(t, c, elsewhere, 0) }, []string{"far.example, process 4711", "has taken it over"}},
+		{
+			"taken over",
+			func(t *testing.T, c *client.Client) { claimBy(t, c, elsewhere, 0) },
+			[]string{"far.example, process 4711", "has taken it over"},
+		},
 		{"replaced", func(t *testing.T, c *client.Client) {
-			if err := c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: at, Body: []byte(`{"run":{"id":"r/1"}}`)}, nil); err != nil {
+			if err := c.Call(
+				t.Context(),
+				client.Request{Method: http.MethodPut, Path: at, Body: []byte(`{"run":{"id":"r/1"}}`)},
+				nil,
+			); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"changed or deleted by something else"}},

@@ -311,7 +311,9 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 			made()
 			w.refuse(&b, 0, refused)
 			return nil
-		case refused != nil, errors.As(err, new(*client.UnavailableError)), errors.As(err, new(*client.TemporaryError)):
+		case refused != nil,
+			errors.As(err, new(*client.UnavailableError)),
+			errors.As(err, new(*client.TemporaryError)):
 			w.setDown(err)
 			err = nil
 		default: // credentials, trust
@@ -459,7 +461,9 @@ func (w *BulkWriter) refuse(b *batch, i int32, e *client.RefusedError) {
 	if err != nil && w.fatal == nil {
 		w.fatal = fmt.Errorf("a document that Elasticsearch refused cannot be kept: %w", err)
 	}
-	w.report.refuse(Refusal{Index: w.names[it.index], ID: string(b.idOf(i)), Status: e.Status, Type: e.Type, Reason: e.Reason})
+	w.report.refuse(
+		Refusal{Index: w.names[it.index], ID: string(b.idOf(i)), Status: e.Status, Type: e.Type, Reason: e.Reason},
+	)
 }
 
 func (w *BulkWriter) indexOf(b *batch, i int32) string {

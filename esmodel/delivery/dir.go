@@ -49,7 +49,12 @@ func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 	if dir == "" {
 		return nil, &esmodel.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
 	}
-	return &DirWriter{path: dir, prefix: prefix, files: map[string]*outFile{}, report: Report{Indices: map[string]Counts{}}}, nil
+	return &DirWriter{
+		path:   dir,
+		prefix: prefix,
+		files:  map[string]*outFile{},
+		report: Report{Indices: map[string]Counts{}},
+	}, nil
 }
 
 // Open makes the directory.

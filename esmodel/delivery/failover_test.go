@@ -18,9 +18,21 @@ func TestFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead.Close()
-	c := testClient(t, client.Config{Addresses: []string{"http://" + dead.Addr().String(), s.URL, "http://" + dead.Addr().String()}, MaxWait: 5 * time.Second})
+	c := testClient(
+		t,
+		client.Config{
+			Addresses: []string{"http://" + dead.Addr().String(), s.URL, "http://" + dead.Addr().String()},
+			MaxWait:   5 * time.Second,
+		},
+	)
 	run := esmodeltest.Run()
-	if _, err := ingestRun(t.Context(), c, BulkConfig{FlushBytes: 16 << 10}, run, esmodeltest.Quanta(run, 20)); err != nil {
+	if _, err := ingestRun(
+		t.Context(),
+		c,
+		BulkConfig{FlushBytes: 16 << 10},
+		run,
+		esmodeltest.Quanta(run, 20),
+	); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()

@@ -26,7 +26,13 @@ func drive(ctx context.Context, s *Sink, run *pipeline.Run, quanta []*pipeline.Q
 }
 
 // ingestRun runs a whole ingest into a server.
-func ingestRun(ctx context.Context, c *client.Client, cfg BulkConfig, run *pipeline.Run, quanta []*pipeline.Quantum) (*Sink, error) {
+func ingestRun(
+	ctx context.Context,
+	c *client.Client,
+	cfg BulkConfig,
+	run *pipeline.Run,
+	quanta []*pipeline.Quantum,
+) (*Sink, error) {
 	w, err := NewBulkWriter(c, cfg)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,16 @@ func TestIntegrationDeletesSpareOverwritten(t *testing.T) {
 		}, func(page []client.Hit) error {
 			if first.ID == "" {
 				first = page[0]
-				body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"run\":{\"id\":\"r/1\",\"generation\":\"another\"}}\n", first.Index, first.ID)
-				if err := c.Call(t.Context(), client.Request{Op: "overwrite", Method: http.MethodPost, Path: "/_bulk", Body: []byte(body)}, nil); err != nil {
+				body := fmt.Sprintf(
+					"{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"run\":{\"id\":\"r/1\",\"generation\":\"another\"}}\n",
+					first.Index,
+					first.ID,
+				)
+				if err := c.Call(
+					t.Context(),
+					client.Request{Op: "overwrite", Method: http.MethodPost, Path: "/_bulk", Body: []byte(body)},
+					nil,
+				); err != nil {
 					return err
 				}
 			}
@@ -100,7 +108,13 @@ func TestIntegrationTwoAtOnce(t *testing.T) {
 		for range cap(errs) {
 			go func() {
 				run := esmodeltest.Run()
-				_, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 32 << 10}, run, esmodeltest.Quanta(run, 50))
+				_, err := ingestRun(
+					t.Context(),
+					c,
+					BulkConfig{Prefix: prefix, FlushBytes: 32 << 10},
+					run,
+					esmodeltest.Quanta(run, 50),
+				)
 				errs <- err
 			}()
 		}
@@ -125,7 +139,16 @@ func TestIntegrationReadOnly(t *testing.T) {
 		before := storedDocs(t, c, prefix)
 		block := func(on bool) {
 			body := fmt.Sprintf(`{"index.blocks.write":%v}`, on)
-			if err := c.Call(context.Background(), client.Request{Op: "block", Method: http.MethodPut, Path: "/" + prefix + "-percentiles-2026.08/_settings", Body: []byte(body)}, nil); err != nil {
+			if err := c.Call(
+				context.Background(),
+				client.Request{
+					Op:     "block",
+					Method: http.MethodPut,
+					Path:   "/" + prefix + "-percentiles-2026.08/_settings",
+					Body:   []byte(body),
+				},
+				nil,
+			); err != nil {
 				t.Error(err)
 			}
 		}
@@ -147,7 +170,9 @@ func TestIntegrationHistogramType(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !has {
-			t.Log("this cluster has no histogram type: set FIOLAT_TEST_ES_URL to a full distribution for the rest of this test")
+			t.Log(
+				"this cluster has no histogram type: set FIOLAT_TEST_ES_URL to a full distribution for the rest of this test",
+			)
 			return
 		}
 		run := esmodeltest.Run()
@@ -160,8 +185,13 @@ func TestIntegrationHistogramType(t *testing.T) {
 				P struct{ Values map[string]float64 }
 			}
 		}
-		err = c.Call(t.Context(), client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
-			`{"size":0,"aggs":{"p":{"percentiles":{"field":"latency.histogram","percents":[50,99],"hdr":{"number_of_significant_value_digits":3}}}}}`)}, &reply)
+		err = c.Call(
+			t.Context(),
+			client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
+				`{"size":0,"aggs":{"p":{"percentiles":{"field":"latency.histogram","percents":[50,99],"hdr":{"number_of_significant_value_digits":3}}}}}`,
+			)},
+			&reply,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +216,13 @@ func TestIntegrationHistogramType(t *testing.T) {
 func TestIntegrationSearch(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
-		if _, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix}, run, esmodeltest.Quanta(run, 7)); err != nil {
+		if _, err := ingestRun(
+			t.Context(),
+			c,
+			BulkConfig{Prefix: prefix},
+			run,
+			esmodeltest.Quanta(run, 7),
+		); err != nil {
 			t.Fatal(err)
 		}
 		for _, size := range []int{0, 1, 5, 35, 36} {
@@ -211,7 +247,16 @@ func TestIntegrationSearch(t *testing.T) {
 			t.Errorf("%d documents in an index that does not exist", len(none))
 		}
 		// An index that cannot sort by the field is an error, not a hole.
-		if err := c.Call(t.Context(), client.Request{Op: "make", Method: http.MethodPut, Path: "/" + prefix + "-odd", Body: []byte(`{"mappings":{"properties":{"@timestamp":{"type":"text"}}}}`)}, nil); err != nil {
+		if err := c.Call(
+			t.Context(),
+			client.Request{
+				Op:     "make",
+				Method: http.MethodPut,
+				Path:   "/" + prefix + "-odd",
+				Body:   []byte(`{"mappings":{"properties":{"@timestamp":{"type":"text"}}}}`),
+			},
+			nil,
+		); err != nil {
 			t.Fatal(err)
 		}
 		r = searchQuery(prefix, 0)
@@ -228,7 +273,11 @@ func TestIntegrationSearch(t *testing.T) {
 				} `json:"total"`
 			} `json:"_all"`
 		}
-		if err := c.Call(t.Context(), client.Request{Op: "stats", Method: http.MethodGet, Path: "/" + prefix + "-*/_stats/search"}, &stats); err != nil {
+		if err := c.Call(
+			t.Context(),
+			client.Request{Op: "stats", Method: http.MethodGet, Path: "/" + prefix + "-*/_stats/search"},
+			&stats,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if n := stats.All.Total.Search.Contexts; n != 0 {

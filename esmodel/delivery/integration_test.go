@@ -70,7 +70,11 @@ func wipe(c *client.Client, prefix string) {
 		_ = c.Call(ctx, client.Request{Op: "wipe", Method: "DELETE", Path: client.Path(name)}, nil)
 	}
 	for _, k := range esmodel.Kinds {
-		_ = c.Call(ctx, client.Request{Op: "wipe", Method: "DELETE", Path: "/_index_template/" + prefix + "-" + string(k)}, nil)
+		_ = c.Call(
+			ctx,
+			client.Request{Op: "wipe", Method: "DELETE", Path: "/_index_template/" + prefix + "-" + string(k)},
+			nil,
+		)
 	}
 	_ = c.Call(ctx, client.Request{Op: "wipe", Method: "DELETE", Path: "/_ilm/policy/" + prefix}, nil)
 }
@@ -83,7 +87,11 @@ func storedDocs(t *testing.T, c *client.Client, prefix string) map[string]json.R
 			Hits []client.Hit `json:"hits"`
 		} `json:"hits"`
 	}
-	if err := c.Call(t.Context(), client.Request{Op: "read all", Method: "POST", Path: "/" + prefix + "-*/_search?size=10000"}, &reply); err != nil {
+	if err := c.Call(
+		t.Context(),
+		client.Request{Op: "read all", Method: "POST", Path: "/" + prefix + "-*/_search?size=10000"},
+		&reply,
+	); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]json.RawMessage{}
@@ -133,7 +141,10 @@ func TestIntegrationSetup(t *testing.T) {
 		if first.Histogram {
 			typ = "histogram"
 		}
-		if got := indices.Canonical(there[prefix+"-histogram"].Template); !strings.Contains(got, `"histogram":{`) || !strings.Contains(got, fmt.Sprintf(`"type":%q`, typ)) {
+		if got := indices.Canonical(
+			there[prefix+"-histogram"].Template,
+		); !strings.Contains(got, `"histogram":{`) ||
+			!strings.Contains(got, fmt.Sprintf(`"type":%q`, typ)) {
 			t.Errorf("template is %s", got)
 		}
 	})
@@ -145,7 +156,13 @@ func TestIntegrationIngest(t *testing.T) {
 	clusters(t, func(t *testing.T, c *client.Client, prefix string) {
 		run := esmodeltest.Run()
 		quanta := esmodeltest.Quanta(run, 30)
-		sink, err := ingestRun(t.Context(), c, BulkConfig{Prefix: prefix, FlushBytes: 64 << 10, GzipLevel: 1}, run, quanta)
+		sink, err := ingestRun(
+			t.Context(),
+			c,
+			BulkConfig{Prefix: prefix, FlushBytes: 64 << 10, GzipLevel: 1},
+			run,
+			quanta,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +229,11 @@ func checkMapped(t *testing.T, c *client.Client, prefix string) {
 	var reply map[string]struct {
 		Mappings map[string]any `json:"mappings"`
 	}
-	if err := c.Call(t.Context(), client.Request{Op: "mapping", Method: "GET", Path: "/" + prefix + "-*/_mapping"}, &reply); err != nil {
+	if err := c.Call(
+		t.Context(),
+		client.Request{Op: "mapping", Method: "GET", Path: "/" + prefix + "-*/_mapping"},
+		&reply,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for index, m := range reply {
@@ -256,8 +277,13 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 			}
 		}
 	}
-	err := c.Call(t.Context(), client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
-		`{"size":0,"aggs":{"hosts":{"terms":{"field":"host.name"},"aggs":{"samples":{"sum":{"field":"samples"}}}}}}`)}, &reply)
+	err := c.Call(
+		t.Context(),
+		client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
+			`{"size":0,"aggs":{"hosts":{"terms":{"field":"host.name"},"aggs":{"samples":{"sum":{"field":"samples"}}}}}}`,
+		)},
+		&reply,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,14 +292,25 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 	}
 	for _, b := range reply.Aggregations.Hosts.Buckets {
 		// Each of a host's two leaves is rounded for itself.
-		if math.Abs(float64(b.Count)-samples[b.Key]) > 2 || math.Abs(b.Samples.Value-samples[b.Key]) > 1e-9*samples[b.Key] {
+		if math.Abs(float64(b.Count)-samples[b.Key]) > 2 ||
+			math.Abs(b.Samples.Value-samples[b.Key]) > 1e-9*samples[b.Key] {
 			t.Errorf("%s: %d I/Os, samples %v, want %v", b.Key, b.Count, b.Samples.Value, samples[b.Key])
 		}
 	}
 	// Labels, options and settings can be searched for.
 	for _, q := range []string{`{"term":{"labels.b.c":"2"}}`, `{"term":{"fio.options.bs":"4k"}}`, `{"term":{"fio.options.a.b":"1"}}`, `{"term":{"settings.align":""}}`, `{"range":{"summary.all.p99":{"gt":0}}}`, `{"term":{"account.documents.made":267}}`} {
 		var n struct{ Count int }
-		if err := c.Call(t.Context(), client.Request{Op: "count", Method: "POST", Path: "/" + prefix + "-run/_count", Body: []byte(`{"query":` + q + `}`)}, &n); err != nil || n.Count != 1 {
+		if err := c.Call(
+			t.Context(),
+			client.Request{
+				Op:     "count",
+				Method: "POST",
+				Path:   "/" + prefix + "-run/_count",
+				Body:   []byte(`{"query":` + q + `}`),
+			},
+			&n,
+		); err != nil ||
+			n.Count != 1 {
 			t.Errorf("%s finds %d: %v", q, n.Count, err)
 		}
 	}
@@ -301,7 +338,9 @@ func TestIntegrationRefused(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 		r := s.Report()
-		if r.Total().Refused != 1 || len(r.Refusals) != 1 || r.Refusals[0].Status != 400 || r.Refusals[0].ID != bad.id || s.Status() != esmodel.StatusPartial {
+		if r.Total().Refused != 1 || len(r.Refusals) != 1 || r.Refusals[0].Status != 400 ||
+			r.Refusals[0].ID != bad.id ||
+			s.Status() != esmodel.StatusPartial {
 			t.Errorf("%+v, status %s", r, s.Status())
 		}
 		t.Log(err)
@@ -310,7 +349,11 @@ func TestIntegrationRefused(t *testing.T) {
 			t.Errorf("kept %s", kept)
 		}
 		// Repaired by hand, it can be loaded, and that completes the run.
-		if err := os.WriteFile(r.RefusedFile, []byte(strings.ReplaceAll(kept, `"not a number"`, "1")), 0o600); err != nil {
+		if err := os.WriteFile(
+			r.RefusedFile,
+			[]byte(strings.ReplaceAll(kept, `"not a number"`, "1")),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 		l, err := Load(t.Context(), c, []string{dir}, LoadOptions{Prefix: prefix})
@@ -318,7 +361,10 @@ func TestIntegrationRefused(t *testing.T) {
 			t.Fatalf("%+v, %v", l, err)
 		}
 		docs := storedDocs(t, c, prefix)
-		if got := string(docs[prefix+"-run/"+esmodel.RunDocID(run.ID, "", "clat")]); !strings.Contains(got, `"status":"complete"`) || len(docs) != 7*4+8*5+1 {
+		if got := string(
+			docs[prefix+"-run/"+esmodel.RunDocID(run.ID, "", "clat")],
+		); !strings.Contains(got, `"status":"complete"`) ||
+			len(docs) != 7*4+8*5+1 {
 			t.Errorf("%d documents, run %s", len(docs), got)
 		}
 	})

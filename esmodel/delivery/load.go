@@ -64,8 +64,11 @@ func (e *BusyError) Error() string {
 type TornError struct{ At []string }
 
 func (e *TornError) Error() string {
-	return fmt.Sprintf("%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
-		"one", errs.Printable(strings.Join(e.At, ", ")))
+	return fmt.Sprintf(
+		"%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
+			"one",
+		errs.Printable(strings.Join(e.At, ", ")),
+	)
 }
 
 // Load sends the documents of files again: spooled ones, refused ones, those of an
@@ -95,7 +98,14 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	if err != nil {
 		return &LoadReport{}, err
 	}
-	l := &loader{c: c, w: w, prefix: o.Prefix, takeOver: o.TakeOver, runs: map[string]runLine{}, held: map[esmodel.RunKey]map[string]bool{}}
+	l := &loader{
+		c:        c,
+		w:        w,
+		prefix:   o.Prefix,
+		takeOver: o.TakeOver,
+		runs:     map[string]runLine{},
+		held:     map[esmodel.RunKey]map[string]bool{},
+	}
 	err = w.Open(ctx, nil)
 	for _, f := range files {
 		if err == nil {
@@ -174,17 +184,24 @@ func loadFiles(paths []string) ([]string, error) {
 		}
 		found := false
 		for _, e := range entries {
-			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), esmodel.NDJSON) && !strings.HasPrefix(e.Name(), ".") {
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), esmodel.NDJSON) &&
+				!strings.HasPrefix(e.Name(), ".") {
 				out = append(out, filepath.Join(p, e.Name()))
 				found = true
 			}
 		}
 		if !found {
-			return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s: no *.ndjson files in this directory", p), Hint: "name the directory that an ingest wrote to"}
+			return nil, &esmodel.UsageError{
+				Msg:  fmt.Sprintf("%s: no *.ndjson files in this directory", p),
+				Hint: "name the directory that an ingest wrote to",
+			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, &esmodel.UsageError{Msg: "no files to load", Hint: "name the spool, the refused file or the output directory of an ingest"}
+		return nil, &esmodel.UsageError{
+			Msg:  "no files to load",
+			Hint: "name the spool, the refused file or the output directory of an ingest",
+		}
 	}
 	return out, nil
 }
@@ -292,7 +309,10 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		var a actionLine
 		dec := json.NewDecoder(bytes.NewReader(action))
 		dec.DisallowUnknownFields()
-		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" || dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
+		if err = dec.Decode(
+			&a,
+		); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
+			dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
 			if !whole {
 				l.torn(in)
 				break
@@ -301,7 +321,10 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		}
 		kind, ours := esmodel.KindOf(l.prefix, a.Index.Index)
 		if !ours {
-			return &esmodel.UsageError{Msg: fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.N, a.Index.Index, l.prefix), Hint: "pass the --index-prefix of the ingest"}
+			return &esmodel.UsageError{
+				Msg:  fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.N, a.Index.Index, l.prefix),
+				Hint: "pass the --index-prefix of the ingest",
+			}
 		}
 		index, id := a.Index.Index, a.Index.ID
 		doc, whole, err := in.Next()
@@ -368,8 +391,13 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 		if !l.held[esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind}][g.Generation] {
 			others, err := indices.Count(ctx, l.c, indices.Patterns(l.prefix), g.Query(false))
 			if err == nil && others > 0 {
-				err = esmodel.Fault(g.Run, g.Part, "load the folder that the ingest wrote, or ingest it again",
-					"its document is of other settings than the %d documents in Elasticsearch, and the files hold none of them: nothing is removed", others)
+				err = esmodel.Fault(
+					g.Run,
+					g.Part,
+					"load the folder that the ingest wrote, or ingest it again",
+					"its document is of other settings than the %d documents in Elasticsearch, and the files hold none of them: nothing is removed",
+					others,
+				)
 			}
 			if err != nil {
 				return err

@@ -41,14 +41,38 @@ func TestLoadLines(t *testing.T) {
 		{"document missing", eventLine + "a\"}}\n{}\n" + eventLine + "b\"}}\n", 1, "3", ""},
 		{"action cut off", eventLine + "a\"}}\n{}\n" + eventLine[:20], 1, "3", ""},
 		{"not an action", "{\"x\":1}\n{}\n", 0, "", "1: this is not an action line"},
-		{"delete", `{"delete":{"_index":"fio-event-2026.08","_id":"a"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
-		{"routing", `{"index":{"_index":"fio-event-2026.08","_id":"a","routing":"x"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
+		{
+			"delete",
+			`{"delete":{"_index":"fio-event-2026.08","_id":"a"}}` + "\n{}\n",
+			0,
+			"",
+			"1: this is not an action line",
+		},
+		{
+			"routing",
+			`{"index":{"_index":"fio-event-2026.08","_id":"a","routing":"x"}}` + "\n{}\n",
+			0,
+			"",
+			"1: this is not an action line",
+		},
 		{"not a document", eventLine + "a\"}}\n[]\n", 0, "", "2: this is not a document"},
 		{"two documents", eventLine + "a\"}}\n{} {}\n", 0, "", "2: this is not a document"},
-		{"other index", `{"index":{"_index":"secrets","_id":"a"}}` + "\n{}\n", 0, "", `1: index "secrets" is none of prefix "fio"`},
+		{
+			"other index",
+			`{"index":{"_index":"secrets","_id":"a"}}` + "\n{}\n",
+			0,
+			"",
+			`1: index "secrets" is none of prefix "fio"`,
+		},
 		{"two actions", eventLine + "a\"}} {}\n{}\n", 0, "", "1: this is not an action line"},
 		{"more than an action", eventLine + "a\"}}]\n{}\n", 0, "", "1: this is not an action line"},
-		{"nested 10,000 deep", eventLine + "a\"}}\n" + strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001) + "\n", 0, "", "2: this is not a document"},
+		{
+			"nested 10,000 deep",
+			eventLine + "a\"}}\n" + strings.Repeat(`{"a":`, 10001) + "1" + strings.Repeat("}", 10001) + "\n",
+			0,
+			"",
+			"2: this is not a document",
+		},
 		{"no id", `{"index":{"_index":"fio-event-2026.08"}}` + "\n{}\n", 0, "", "1: this is not an action line"},
 		{"binary", "\x00\x01\x02\n\x03\n", 0, "", "1: this is not an action line"},
 		{"empty", "", 0, "", ""},
@@ -91,7 +115,15 @@ func TestLoadFindsFiles(t *testing.T) {
 	if _, err := Load(t.Context(), c, nil, LoadOptions{}); !errors.As(err, &usage) {
 		t.Error(err)
 	}
-	if _, err := Load(t.Context(), c, []string{filepath.Join(dir, "none")}, LoadOptions{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Load(
+		t.Context(),
+		c,
+		[]string{filepath.Join(dir, "none")},
+		LoadOptions{},
+	); !errors.Is(
+		err,
+		os.ErrNotExist,
+	) {
 		t.Error(err)
 	}
 	for _, name := range []string{"a.ndjson", ".hidden.ndjson", "b.txt", ".c.ndjson.tmp"} {
@@ -99,7 +131,13 @@ func TestLoadFindsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil || len(r.Loaded) != 1 || r.Total().Indexed != 1 {
+	if r, err := Load(
+		t.Context(),
+		c,
+		[]string{dir},
+		LoadOptions{},
+	); err != nil || len(r.Loaded) != 1 ||
+		r.Total().Indexed != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -139,7 +177,13 @@ func TestLoadInterrupted(t *testing.T) {
 	if _, err := dirRun(t, dir, "r/1", "", "g2", 9, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+	if _, err := ingestRun(
+		t.Context(),
+		c,
+		BulkConfig{},
+		esmodeltest.Run(),
+		esmodeltest.Quanta(esmodeltest.Run(), 9),
+	); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -171,16 +215,22 @@ func TestLoadRefused(t *testing.T) {
 	if _, err := dirRun(t, dir, "r/1", "", "g1", 3, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(esmodeltest.Fault{Times: 2, Item: func(index, id string) (int, string, string) { // the claim, and the documents
-		if strings.Contains(index, "histogram") {
-			return 400, "x", "y"
-		}
-		return 0, "", ""
-	}})
+	s.Inject(
+		esmodeltest.Fault{
+			Times: 2,
+			Item: func(index, id string) (int, string, string) { // the claim, and the documents
+				if strings.Contains(index, "histogram") {
+					return 400, "x", "y"
+				}
+				return 0, "", ""
+			},
+		},
+	)
 	again := t.TempDir()
 	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{RefusedDir: again})
 	var incomplete *IncompleteError
-	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || len(s.Docs("fio-run")) != 0 || r.RefusedFile != filepath.Join(again, "fio-refused.load.ndjson") {
+	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || len(s.Docs("fio-run")) != 0 ||
+		r.RefusedFile != filepath.Join(again, "fio-refused.load.ndjson") {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if _, err := Load(t.Context(), c, []string{dir, again}, LoadOptions{}); err != nil {
@@ -239,7 +289,11 @@ func FuzzLines(f *testing.F) {
 // Any bytes as a file to load: no panic; what is sent stands in the file, each
 // document after its action line; and every line is sent or named.
 func FuzzLoad(f *testing.F) {
-	run := `{"index":{"_index":"fio-run","_id":"` + esmodel.RunDocID("r", "", "clat") + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"},"fio":{"kind":"clat"}}` + "\n"
+	run := `{"index":{"_index":"fio-run","_id":"` + esmodel.RunDocID(
+		"r",
+		"",
+		"clat",
+	) + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"},"fio":{"kind":"clat"}}` + "\n"
 	for _, s := range []string{
 		eventLine + "a\"}}\n{}\n", eventLine + "a\"},\"_error\":{\"status\":400}}\n{\"a\":[1,2]}", "\n\n{", run, run + eventLine + "b\"}}\n{\"x\":",
 		strings.Replace(run, "partial", "complete", 1), eventLine + "a\"}} \r\n {} \r\n", eventLine + "\\u0000\"}}\n{\"\xff\":1e999}\n", `{"index":{"_index":"fio-event-2026.13","_id":"x"}}` + "\n{}",
@@ -292,7 +346,8 @@ func FuzzLoad(f *testing.F) {
 			}
 			found := false
 			for i := 0; i+1 < len(lines) && !found; i++ {
-				found = json.Unmarshal(lines[i], &want) == nil && want.Index != nil && *want.Index == *got.Index && (bytes.Equal(s[1], lines[i+1]) || got.Index.Index == "fio-run")
+				found = json.Unmarshal(lines[i], &want) == nil && want.Index != nil && *want.Index == *got.Index &&
+					(bytes.Equal(s[1], lines[i+1]) || got.Index.Index == "fio-run")
 			}
 			if !found {
 				t.Fatalf("sent, and not in the file: %q", s)

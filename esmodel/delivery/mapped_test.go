@@ -23,9 +23,20 @@ import (
 // otherTemplate makes indices of a pattern with run.id as text.
 func otherTemplate(t *testing.T, c *client.Client, pattern string) {
 	t.Helper()
-	body := esmodel.MustJSON(map[string]any{"index_patterns": []string{pattern}, "priority": 1000, "template": map[string]any{
-		"mappings": map[string]any{"properties": map[string]any{"run": map[string]any{"properties": map[string]any{"id": map[string]any{"type": "text"}}}}}}})
-	if err := c.Call(t.Context(), client.Request{Method: http.MethodPut, Path: "/_index_template/other", Body: body}, nil); err != nil {
+	body := esmodel.MustJSON(
+		map[string]any{"index_patterns": []string{pattern}, "priority": 1000, "template": map[string]any{
+			"mappings": map[string]any{
+				"properties": map[string]any{
+					"run": map[string]any{"properties": map[string]any{"id": map[string]any{"type": "text"}}},
+				},
+			},
+		}},
+	)
+	if err := c.Call(
+		t.Context(),
+		client.Request{Method: http.MethodPut, Path: "/_index_template/other", Body: body},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,7 +80,8 @@ func TestMappingIsChecked(t *testing.T) {
 			otherTemplate(t, c, "fio-percentiles-*")
 			err := act(t, c)
 			var bad *indices.MappingError
-			if !errors.As(err, &bad) || !strings.HasPrefix(bad.Index, "fio-percentiles-") || !strings.Contains(err.Error(), "run.id is text where fiolat needs keyword") {
+			if !errors.As(err, &bad) || !strings.HasPrefix(bad.Index, "fio-percentiles-") ||
+				!strings.Contains(err.Error(), "run.id is text where fiolat needs keyword") {
 				t.Errorf("%v", err)
 			}
 			if n := len(s.Docs("fio-percentiles-*")); n != 0 {
@@ -96,23 +108,55 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 	everything := map[string]any{"match_all": map[string]any{}}
 	g := indices.Generation{Run: "r/1", Kind: "clat", Generation: "new"}
 	deleted := map[string]int64{}
-	if err := indices.DeleteFound(t.Context(), c, "delete", esmodel.AllPatterns("fio"), everything, g.Other, free, deleted); err != nil {
+	if err := indices.DeleteFound(
+		t.Context(),
+		c,
+		"delete",
+		esmodel.AllPatterns("fio"),
+		everything,
+		g.Other,
+		free,
+		deleted,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(esmodeltest.DocumentsOf(s, "r/1")); n != 1 || len(deleted) == 0 || len(esmodeltest.DocumentsOf(s, "other")) != len(theirs) {
-		t.Errorf("%d documents of the run, %d of the other where %d were", n, len(esmodeltest.DocumentsOf(s, "other")), len(theirs))
+	if n := len(
+		esmodeltest.DocumentsOf(s, "r/1"),
+	); n != 1 || len(deleted) == 0 ||
+		len(esmodeltest.DocumentsOf(s, "other")) != len(theirs) {
+		t.Errorf(
+			"%d documents of the run, %d of the other where %d were",
+			n,
+			len(esmodeltest.DocumentsOf(s, "other")),
+			len(theirs),
+		)
 	}
 }
 
 // A closed index hides what it holds: delete says so, and deletes nothing.
 func TestDeleteWithAClosedIndex(t *testing.T) {
 	s, c := standIn(t)
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+	if _, err := ingestRun(
+		t.Context(),
+		c,
+		BulkConfig{},
+		esmodeltest.Run(),
+		esmodeltest.Quanta(esmodeltest.Run(), 9),
+	); err != nil {
 		t.Fatal(err)
 	}
 	before := esmodeltest.Contents(s)
 	s.CloseIndex("fio-histogram-2026.08")
-	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err, indices.ErrClosedIndex) {
+	if _, err := stored.DeleteRun(
+		t.Context(),
+		c,
+		esmodel.DefaultPrefix,
+		"r/1",
+		false,
+	); !errors.Is(
+		err,
+		indices.ErrClosedIndex,
+	) {
 		t.Errorf("%v", err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
@@ -149,7 +193,14 @@ func TestDeleteClaims(t *testing.T) {
 			t.Errorf("half deleted it is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
 		}
 		s.Heal()
-		if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil || len(s.Docs("*")) != 0 {
+		if _, err := stored.DeleteRun(
+			t.Context(),
+			c,
+			esmodel.DefaultPrefix,
+			"r/1",
+			false,
+		); err != nil ||
+			len(s.Docs("*")) != 0 {
 			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
 		}
 	})
@@ -166,7 +217,15 @@ func TestDeleteOfOrphans(t *testing.T) {
 		}
 	}
 	for _, d := range s.Docs("fio-run") {
-		if err := c.Call(t.Context(), client.Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(`{"delete":{"_index":"fio-run","_id":"` + d.ID + `"}}` + "\n")}, nil); err != nil {
+		if err := c.Call(
+			t.Context(),
+			client.Request{
+				Method: http.MethodPost,
+				Path:   "/_bulk",
+				Body:   []byte(`{"delete":{"_index":"fio-run","_id":"` + d.ID + `"}}` + "\n"),
+			},
+			nil,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,7 +248,12 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 		{"not edited, alone", func(_, _ map[string]any) {}, true, false},
 		{"another generation", func(run, _ map[string]any) { run["generation"] = "g9" }, false, true},
 		{"another generation, alone", func(run, _ map[string]any) { run["generation"] = "g9" }, true, true},
-		{"no documents", func(_, counts map[string]any) { counts["histogram"], counts["percentiles"] = 0, 0 }, true, true},
+		{
+			"no documents",
+			func(_, counts map[string]any) { counts["histogram"], counts["percentiles"] = 0, 0 },
+			true,
+			true,
+		},
 		{"another generation of no documents", func(run, counts map[string]any) {
 			run["generation"], counts["histogram"], counts["percentiles"] = "g9", 0, 0
 		}, true, true},
@@ -200,7 +264,13 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := standIn(t)
-			if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+			if _, err := ingestRun(
+				t.Context(),
+				c,
+				BulkConfig{},
+				esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 9),
+			); err != nil {
 				t.Fatal(err)
 			}
 			before := esmodeltest.Contents(s)
@@ -228,7 +298,11 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 			if bad := errors.As(err, &mismatch) || errors.As(err, &fault); bad != tt.bad || err != nil && !tt.bad {
 				t.Errorf("%v", err)
 			}
-			if got := runStatus(t, s); tt.bad && got == "complete" && len(files) == 1 && !tt.alone || !tt.bad && got != "complete" {
+			if got := runStatus(
+				t,
+				s,
+			); tt.bad && got == "complete" && len(files) == 1 && !tt.alone ||
+				!tt.bad && got != "complete" {
 				t.Errorf("the run is %s", got)
 			}
 			after := esmodeltest.Contents(s)
@@ -245,7 +319,13 @@ func TestLoadWithoutTheRun(t *testing.T) {
 	for name, generation := range map[string]string{"complete": "g1", "partial": "g2"} {
 		t.Run(name, func(t *testing.T) {
 			s, c := standIn(t)
-			if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+			if _, err := ingestRun(
+				t.Context(),
+				c,
+				BulkConfig{},
+				esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 9),
+			); err != nil {
 				t.Fatal(err)
 			}
 			before := esmodeltest.Contents(s)
@@ -272,7 +352,13 @@ func TestLoadWithoutTheRun(t *testing.T) {
 // Who may delete and not write deletes all the same, the document of the run first.
 func TestDeleteWithoutWriting(t *testing.T) {
 	s, c := standIn(t)
-	if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+	if _, err := ingestRun(
+		t.Context(),
+		c,
+		BulkConfig{},
+		esmodeltest.Run(),
+		esmodeltest.Quanta(esmodeltest.Run(), 9),
+	); err != nil {
 		t.Fatal(err)
 	}
 	first := true

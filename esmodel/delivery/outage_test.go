@@ -62,7 +62,8 @@ func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
 			}
 			r := sink.Report()
 			n := r.Total()
-			if n.Made != int64(len(want)) || n.Indexed+n.Spooled != n.Made || n.Lost != 0 || n.Refused != 0 || r.SpoolFile == "" {
+			if n.Made != int64(len(want)) || n.Indexed+n.Spooled != n.Made || n.Lost != 0 || n.Refused != 0 ||
+				r.SpoolFile == "" {
 				t.Errorf("%+v", n)
 			}
 			s.Heal()
@@ -83,14 +84,24 @@ func TestServerAwayIsSpooledAndLoaded(t *testing.T) {
 func TestServerComesBackAfterGivingUp(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	var waits atomic.Int64
-	c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 200 * time.Millisecond, OnWait: func(client.Wait) { waits.Add(1) }})
+	c := testClient(
+		t,
+		client.Config{
+			Addresses: []string{s.URL},
+			MaxWait:   200 * time.Millisecond,
+			OnWait:    func(client.Wait) { waits.Add(1) },
+		},
+	)
 	w, err := NewBulkWriter(c, BulkConfig{NoTemplates: true, SpoolDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	add := func(id string) {
 		t.Helper()
-		if err := errors.Join(w.Add(t.Context(), "fio-event-2026.08", []byte(id), []byte("{}")), w.Flush(t.Context())); err != nil {
+		if err := errors.Join(
+			w.Add(t.Context(), "fio-event-2026.08", []byte(id), []byte("{}")),
+			w.Flush(t.Context()),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,11 +287,20 @@ func TestRequestsRefused(t *testing.T) {
 				tt.fault.Times = -1
 				s.Inject(tt.fault)
 				var incomplete *IncompleteError
-				if err = finish(t.Context(), sink, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); !errors.As(err, &incomplete) {
+				if err = finish(
+					t.Context(),
+					sink,
+					esmodeltest.Run(),
+					esmodeltest.Quanta(esmodeltest.Run(), 9),
+				); !errors.As(
+					err,
+					&incomplete,
+				) {
 					t.Fatal(err)
 				}
 				n := sink.Report().Total()
-				if n.Made != n.Indexed+n.Refused+n.Spooled || tt.spooled != (n.Refused == 0) || tt.spooled != (n.Spooled > 0) {
+				if n.Made != n.Indexed+n.Refused+n.Spooled || tt.spooled != (n.Refused == 0) ||
+					tt.spooled != (n.Spooled > 0) {
 					t.Errorf("%+v", n)
 				}
 				if got := runStatus(t, s); got != tt.status {

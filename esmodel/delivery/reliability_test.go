@@ -100,7 +100,13 @@ func TestBlockedIndexLeavesThePartialRun(t *testing.T) {
 		return 0, "", ""
 	}})
 	dir := t.TempDir()
-	_, err := ingestRun(t.Context(), c, BulkConfig{SpoolDir: dir, FlushBytes: 32 << 10}, run, esmodeltest.Quanta(run, 20))
+	_, err := ingestRun(
+		t.Context(),
+		c,
+		BulkConfig{SpoolDir: dir, FlushBytes: 32 << 10},
+		run,
+		esmodeltest.Quanta(run, 20),
+	)
 	var incomplete *IncompleteError
 	if !errors.As(err, &incomplete) || runStatus(t, s) != "partial" {
 		t.Fatalf("status %s, %v", runStatus(t, s), err)
@@ -126,7 +132,13 @@ func TestInterruptedRunIsPartialWhileRequestsHang(t *testing.T) {
 	if err := sink.Begin(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	s.Inject(esmodeltest.Fault{Times: -1, Delay: 8 * time.Second, Match: func(r *http.Request) bool { return r.ContentLength > 20<<10 }})
+	s.Inject(
+		esmodeltest.Fault{
+			Times: -1,
+			Delay: 8 * time.Second,
+			Match: func(r *http.Request) bool { return r.ContentLength > 20<<10 },
+		},
+	)
 	for _, q := range esmodeltest.Quanta(run, 20)[:10] {
 		if err := sink.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)
@@ -175,7 +187,10 @@ func TestLoadRemovesWhatArrived(t *testing.T) {
 			s.Inject(tt.fault)
 			dir := t.TempDir()
 			spool, other := filepath.Join(dir, "fio-spool.r.ndjson"), filepath.Join(dir, "fio-event-2026.08.r.ndjson")
-			if err := errors.Join(os.WriteFile(spool, []byte(tt.text), 0o600), os.WriteFile(other, []byte(whole), 0o600)); err != nil {
+			if err := errors.Join(
+				os.WriteFile(spool, []byte(tt.text), 0o600),
+				os.WriteFile(other, []byte(whole), 0o600),
+			); err != nil {
 				t.Fatal(err)
 			}
 			if tt.locked {

@@ -163,7 +163,13 @@ func TestRepliesThatMislead(t *testing.T) {
 					},
 				},
 			)
-			if _, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 9)); err != nil {
+			if _, err := ingestRun(
+				t.Context(),
+				c,
+				BulkConfig{},
+				esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 9),
+			); err != nil {
 				t.Fatal(err)
 			}
 			if struck.Load() == 0 {

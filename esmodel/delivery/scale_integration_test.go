@@ -40,12 +40,15 @@ func BenchmarkScale(b *testing.B) {
 		{1000, 6, 0, 1}, {2000, 3, 0, 1}, // what a quantum takes
 	}
 	for _, p := range points {
-		b.Run(fmt.Sprintf("hosts=%d/quanta=%d/coarseness=%d/interval=%ds", p.hosts, p.quanta, p.coarseness, p.seconds), func(b *testing.B) {
-			base := scaleHists(b, p.coarseness, p.seconds)
-			for b.Loop() {
-				scalePoint(b, base, p.hosts, p.quanta, p.seconds)
-			}
-		})
+		b.Run(
+			fmt.Sprintf("hosts=%d/quanta=%d/coarseness=%d/interval=%ds", p.hosts, p.quanta, p.coarseness, p.seconds),
+			func(b *testing.B) {
+				base := scaleHists(b, p.coarseness, p.seconds)
+				for b.Loop() {
+					scalePoint(b, base, p.hosts, p.quanta, p.seconds)
+				}
+			},
+		)
 	}
 }
 
@@ -70,8 +73,16 @@ type scaleBase struct {
 
 func scaleHists(b testing.TB, coarseness, seconds int) scaleBase {
 	cfg := pipeline.Config{RunID: "R", Hold: 1 << 30, Settings: pipeline.Settings{
-		Grid: "epoch", Align: "overlap", RecordTime: "end", By: []string{"log", "direction"}, Percentiles: []float64{50, 99, 99.9},
-		Coarseness: coarseness, Interval: time.Duration(seconds) * time.Second, Repair: "auto", Restore: true, Start: "2026-08-31T23:59:57.5Z",
+		Grid:        "epoch",
+		Align:       "overlap",
+		RecordTime:  "end",
+		By:          []string{"log", "direction"},
+		Percentiles: []float64{50, 99, 99.9},
+		Coarseness:  coarseness,
+		Interval:    time.Duration(seconds) * time.Second,
+		Repair:      "auto",
+		Restore:     true,
+		Start:       "2026-08-31T23:59:57.5Z",
 	}}
 	ins, err := ingest.Discover([]string{"../../testdata/fio/randrw"}, ingest.DiscoverOptions{})
 	if err != nil {
@@ -111,7 +122,10 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	leaves := float64(hosts * quanta * 2)
 	b.ReportMetric((leaves+float64(hosts*quanta*3))/took, "docs_indexed/s")
 	b.ReportMetric(indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindHistogram))/leaves, "B/histogram_doc")
-	b.ReportMetric(indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindPercentiles))/float64(hosts*quanta*3), "B/percentiles_doc")
+	b.ReportMetric(
+		indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindPercentiles))/float64(hosts*quanta*3),
+		"B/percentiles_doc",
+	)
 	b.ReportMetric(indexBytes(b, c, esmodel.Index(prefix, esmodel.KindRun, 0))/float64(hosts), "B/run_doc/host")
 	buckets := 0
 	for _, h := range base.hists {
@@ -147,7 +161,13 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 }
 
 // scalePart ingests some hosts.
-func scalePart(ctx context.Context, c *client.Client, prefix string, base scaleBase, part, hosts, quanta, seconds int) error {
+func scalePart(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	base scaleBase,
+	part, hosts, quanta, seconds int,
+) error {
 	run := *base.run
 	run.ID, run.Part, run.Generation = "S", fmt.Sprintf("part%d", part), "g"
 	run.Settings.By = []string{"host", "direction"}
@@ -155,7 +175,15 @@ func scalePart(ctx context.Context, c *client.Client, prefix string, base scaleB
 	run.FirstQuantum, run.Metas, run.Logs = 0, nil, nil
 	end := int64(quanta) * run.Interval
 	for i := range hosts {
-		l := &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "job_clat_hist.1.log", Size: 1e6}, Host: fmt.Sprintf("host%05d", part*hosts+i), Job: "job", LogName: "job_clat_hist.1.log"}, End: end}
+		l := &pipeline.Log{
+			Log: &ingest.Log{
+				Source:  &ingest.Source{Base: "job_clat_hist.1.log", Size: 1e6},
+				Host:    fmt.Sprintf("host%05d", part*hosts+i),
+				Job:     "job",
+				LogName: "job_clat_hist.1.log",
+			},
+			End: end,
+		}
 		l.Dirs[fiolog.Read].Some, l.Dirs[fiolog.Write].Some = true, true
 		run.Logs = append(run.Logs, l)
 	}
@@ -178,10 +206,33 @@ func scalePart(ctx context.Context, c *client.Client, prefix string, base scaleB
 				y.Each(func(i int, w float64) { h.Add(i, w*(1-share)) })
 				both.AddHist(h)
 				dims := pipeline.Dims{Host: l.Host, Direction: dir.String()}
-				q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: dims, Hist: h, Samples: h.Sum(), Logs: 1, Members: []int{i}})
-				q.Rows = append(q.Rows, pipeline.Row{Scope: "host+direction", Dims: dims, Stats: h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}), Logs: 1, IOPS: h.Sum() / float64(seconds), IOPSKnown: true})
+				q.Leaves = append(
+					q.Leaves,
+					pipeline.Leaf{Dims: dims, Hist: h, Samples: h.Sum(), Logs: 1, Members: []int{i}},
+				)
+				q.Rows = append(
+					q.Rows,
+					pipeline.Row{
+						Scope:     "host+direction",
+						Dims:      dims,
+						Stats:     h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
+						Logs:      1,
+						IOPS:      h.Sum() / float64(seconds),
+						IOPSKnown: true,
+					},
+				)
 			}
-			q.Rows = append(q.Rows, pipeline.Row{Scope: "host", Dims: pipeline.Dims{Host: l.Host, Direction: pipeline.All}, Stats: both.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}), Logs: 1, IOPS: both.Sum() / float64(seconds), IOPSKnown: true})
+			q.Rows = append(
+				q.Rows,
+				pipeline.Row{
+					Scope:     "host",
+					Dims:      pipeline.Dims{Host: l.Host, Direction: pipeline.All},
+					Stats:     both.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
+					Logs:      1,
+					IOPS:      both.Sum() / float64(seconds),
+					IOPSKnown: true,
+				},
+			)
 			sum.Account.Placed += both.Sum()
 		}
 		err = sink.Quantum(ctx, q)
@@ -195,7 +246,11 @@ func scalePart(ctx context.Context, c *client.Client, prefix string, base scaleB
 // indexBytes is what indices take in bytes, each merged into one segment.
 func indexBytes(b *testing.B, c *client.Client, pattern string) float64 {
 	for _, p := range []string{"_forcemerge?max_num_segments=1", "_refresh", "_flush"} {
-		if err := c.Call(b.Context(), client.Request{Op: "merge segments", Method: http.MethodPost, Path: "/" + pattern + "/" + p}, nil); err != nil {
+		if err := c.Call(
+			b.Context(),
+			client.Request{Op: "merge segments", Method: http.MethodPost, Path: "/" + pattern + "/" + p},
+			nil,
+		); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -208,7 +263,11 @@ func indexBytes(b *testing.B, c *client.Client, pattern string) float64 {
 			} `json:"primaries"`
 		} `json:"_all"`
 	}
-	if err := c.Call(b.Context(), client.Request{Op: "size", Method: http.MethodGet, Path: "/" + pattern + "/_stats/store"}, &stats); err != nil {
+	if err := c.Call(
+		b.Context(),
+		client.Request{Op: "size", Method: http.MethodGet, Path: "/" + pattern + "/_stats/store"},
+		&stats,
+	); err != nil {
 		b.Fatal(err)
 	}
 	return stats.All.Primaries.Store.Size

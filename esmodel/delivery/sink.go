@@ -84,7 +84,15 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 
 // runAt is the index and the id of the document of the run.
 func (s *Sink) runAt() (index, id string) {
-	return esmodel.Index(s.prefix, esmodel.KindRun, s.run.Start), esmodel.RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
+	return esmodel.Index(
+			s.prefix,
+			esmodel.KindRun,
+			s.run.Start,
+		), esmodel.RunDocID(
+			s.run.ID,
+			s.run.Part,
+			s.run.Kind.String(),
+		)
 }
 
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
@@ -124,7 +132,12 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		if err != nil {
 			return err
 		}
-		if err = s.w.Make(ctx, esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+q.Changes[i].Start), []byte(id), made(doc)); err != nil {
+		if err = s.w.Make(
+			ctx,
+			esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+q.Changes[i].Start),
+			[]byte(id),
+			made(doc),
+		); err != nil {
 			return err
 		}
 	}
@@ -258,7 +271,9 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		if s.enc.Clamped > 0 {
 			s.report.Warnings = append(s.report.Warnings, fmt.Sprintf(
 				"%d documents are of more than %d I/Os, which is the most that _doc_count takes: choose a shorter --interval, or counts of I/Os in Kibana are too small",
-				s.enc.Clamped, esmodel.MaxDocCount))
+				s.enc.Clamped,
+				esmodel.MaxDocCount,
+			))
 		}
 	}
 	if t := s.report.Total(); err == nil && e == nil && t.Incomplete() {

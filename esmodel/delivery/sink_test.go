@@ -89,7 +89,11 @@ func TestGenerations(t *testing.T) {
 		return sink.Report()
 	}
 	note := `{"index":{"_index":"fio-event-2026.08","_id":"note"}}` + "\n" + `{"run":{"id":"a"},"message":"osd.12 down"}` + "\n"
-	if err := c.Call(ctx, client.Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(note)}, nil); err != nil {
+	if err := c.Call(
+		ctx,
+		client.Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(note)},
+		nil,
+	); err != nil {
 		t.Fatal(err)
 	}
 	ingest("a", "", "g1", time.Second, 9)

@@ -42,7 +42,8 @@ func LeafTypes(m map[string]any) map[string]string {
 			f := v.(map[string]any)
 			full := prefix + name
 			typ, _ := f["type"].(string)
-			if p, ok := f["properties"]; ok && len(p.(map[string]any)) > 0 || typ == "" || typ == "object" && f["enabled"] == nil {
+			if p, ok := f["properties"]; ok && len(p.(map[string]any)) > 0 || typ == "" ||
+				typ == "object" && f["enabled"] == nil {
 				walk(full+".", f)
 				continue
 			}
@@ -100,16 +101,36 @@ func Run() *pipeline.Run {
 			Options: jobfile.Options{"rw": "randread", "exec\x00pre": "<b>\x1b[2J", "long": strings.Repeat("x",
 				9000)}}}}
 	log := func(host, job string) *pipeline.Log {
-		return &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Path: "/secret/place/" + job, Base: job, Size: 1234}, Host: host, Job: job},
-			Hash: "00ff", Geometry: Geometry, Interval: time.Second}
+		return &pipeline.Log{
+			Log: &ingest.Log{
+				Source: &ingest.Source{Path: "/secret/place/" + job, Base: job, Size: 1234},
+				Host:   host,
+				Job:    job,
+			},
+			Hash:     "00ff",
+			Geometry: Geometry,
+			Interval: time.Second,
+		}
 	}
 	return &pipeline.Run{
-		ID: "r/1", Name: "ünï\xffcode", Labels: map[string]string{"b.c": "2", "b": "1", "env": "te\"st"}, Generation: "g1",
-		Start: At, StartKnown: true, StartHow: "job_start", Interval: 1e9, Geometry: Geometry,
+		ID:          "r/1",
+		Name:        "ünï\xffcode",
+		Labels:      map[string]string{"b.c": "2", "b": "1", "env": "te\"st"},
+		Generation:  "g1",
+		Start:       At,
+		StartKnown:  true,
+		StartHow:    "job_start",
+		Interval:    1e9,
+		Geometry:    Geometry,
 		Percentiles: []float64{50, 99, 99.9},
-		Settings:    pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}, Offsets: map[string]time.Duration{"alpha": time.Second}},
-		Logs:        []*pipeline.Log{log("alpha", "job1"), log("beta", "job2")},
-		Metas:       []*fiojson.Document{meta},
+		Settings: pipeline.Settings{
+			Interval: time.Second,
+			Grid:     "run",
+			By:       []string{"direction", "host"},
+			Offsets:  map[string]time.Duration{"alpha": time.Second},
+		},
+		Logs:  []*pipeline.Log{log("alpha", "job1"), log("beta", "job2")},
+		Metas: []*fiojson.Document{meta},
 	}
 }
 
@@ -142,23 +163,59 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 				h := new(fiohist.Hist)
 				if i < n-1 {
 					h = Hist(r, 40)
-					q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: h, Samples: h.Sum(), Logs: 1, Members: [][]int{{0}, {1}, {0, 1}, {0, 2, 3, 4, 9}}[r.IntN(4)],
-						Limits: fiohist.Limits{Min: 100, Max: 1 << 40, Known: host == "alpha"}})
+					q.Leaves = append(
+						q.Leaves,
+						pipeline.Leaf{
+							Dims:    pipeline.Dims{Host: host, Direction: dir},
+							Hist:    h,
+							Samples: h.Sum(),
+							Logs:    1,
+							Members: [][]int{{0}, {1}, {0, 1}, {0, 2, 3, 4, 9}}[r.IntN(4)],
+							Limits:  fiohist.Limits{Min: 100, Max: 1 << 40, Known: host == "alpha"},
+						},
+					)
 				}
 				total.AddHist(h)
-				q.Rows = append(q.Rows, pipeline.Row{Scope: "host+direction", Dims: pipeline.Dims{Host: host, Direction: dir},
-					Stats: h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}), Logs: 1, IOPS: h.Sum(), IOPSKnown: true})
+				q.Rows = append(
+					q.Rows,
+					pipeline.Row{
+						Scope: "host+direction",
+						Dims:  pipeline.Dims{Host: host, Direction: dir},
+						Stats: h.Stats(
+							run.Geometry,
+							run.Percentiles,
+							fiohist.Limits{},
+						),
+						Logs:      1,
+						IOPS:      h.Sum(),
+						IOPSKnown: true,
+					},
+				)
 			}
 		}
-		q.Rows = append(q.Rows, pipeline.Row{Scope: "run", Dims: pipeline.Dims{Direction: "all"},
-			Stats: total.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}), Logs: 2, IOPS: total.Sum(), IOPSKnown: i%2 == 0})
+		q.Rows = append(q.Rows, pipeline.Row{
+			Scope: "run",
+			Dims:  pipeline.Dims{Direction: "all"},
+			Stats: total.Stats(
+				run.Geometry,
+				run.Percentiles,
+				fiohist.Limits{},
+			),
+			Logs:      2,
+			IOPS:      total.Sum(),
+			IOPSKnown: i%2 == 0,
+		})
 		out = append(out, q)
 	}
 	return out
 }
 
 func Summary(run *pipeline.Run, quanta []*pipeline.Quantum) *pipeline.Summary {
-	s := &pipeline.Summary{Quanta: len(quanta), End: int64(len(quanta)) * run.Interval, Account: pipeline.Account{Logs: 2, Logged: 12.5}}
+	s := &pipeline.Summary{
+		Quanta:  len(quanta),
+		End:     int64(len(quanta)) * run.Interval,
+		Account: pipeline.Account{Logs: 2, Logged: 12.5},
+	}
 	if len(quanta) > 0 {
 		s.Total = quanta[0].Rows
 	}
@@ -174,7 +231,12 @@ func NoLeak(t *testing.T) {
 		for runtime.NumGoroutine() > before {
 			if time.Now().After(deadline) {
 				buf := make([]byte, 1<<20)
-				t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
+				t.Fatalf(
+					"%d goroutines before, %d after:\n%s",
+					before,
+					runtime.NumGoroutine(),
+					buf[:runtime.Stack(buf, true)],
+				)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

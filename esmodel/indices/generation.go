@@ -41,7 +41,10 @@ func ReadCounted(source []byte) (d CountedDoc, err error) {
 // counted are the documents that should be there.
 func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
 	return Generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
-		map[esmodel.Kind]int64{esmodel.KindHistogram: d.Account.Documents.Histogram, esmodel.KindPercentiles: d.Account.Documents.Percentiles}
+		map[esmodel.Kind]int64{
+			esmodel.KindHistogram:   d.Account.Documents.Histogram,
+			esmodel.KindPercentiles: d.Account.Documents.Percentiles,
+		}
 }
 
 // MismatchError says that Elasticsearch holds another number of documents of a
@@ -111,7 +114,13 @@ func Conclude(
 
 // whole says whether a generation is the only one of its run; if it has not the documents
 // that were made, the error is a *MismatchError.
-func Whole(ctx context.Context, c *client.Client, prefix string, g Generation, made map[esmodel.Kind]int64) (only bool, err error) {
+func Whole(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	g Generation,
+	made map[esmodel.Kind]int64,
+) (only bool, err error) {
 	// All at once, for the server is idle by now. Mostly there is no other generation,
 	// and counting it takes less than a search for what is to be deleted.
 	var counting sync.WaitGroup
@@ -139,8 +148,12 @@ func Count(ctx context.Context, c *client.Client, indices string, query any) (in
 	var reply countReply
 	err := c.Call(
 		ctx,
-		client.Request{Op: "count documents", Method: http.MethodPost, Path: "/" + indices + "/_count?" + client.IgnoreMissing,
-			Body: esmodel.MustJSON(map[string]any{"query": query})},
+		client.Request{
+			Op:     "count documents",
+			Method: http.MethodPost,
+			Path:   "/" + indices + "/_count?" + client.IgnoreMissing,
+			Body:   esmodel.MustJSON(map[string]any{"query": query}),
+		},
 		&reply,
 	)
 	if err != nil {
@@ -208,7 +221,12 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 		client.Request{
 			Op:     "refresh indices",
 			Method: http.MethodPost,
-			Path:   "/" + Patterns(prefix) + "," + esmodel.Pattern(prefix, esmodel.KindRun) + "/_refresh?" + client.IgnoreMissing,
+			Path: "/" + Patterns(
+				prefix,
+			) + "," + esmodel.Pattern(
+				prefix,
+				esmodel.KindRun,
+			) + "/_refresh?" + client.IgnoreMissing,
 		},
 		new(refreshed),
 	)
@@ -220,7 +238,15 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 	for _, index := range touched {
 		nothing = append(nothing, client.Hit{Index: index, ID: "fiolat-refresh"})
 	}
-	return DeleteHits(ctx, c, "refresh indices", nothing, true, func(context.Context) error { return nil }, map[string]int64{})
+	return DeleteHits(
+		ctx,
+		c,
+		"refresh indices",
+		nothing,
+		true,
+		func(context.Context) error { return nil },
+		map[string]int64{},
+	)
 }
 
 // refreshed is the reply to a refresh. It counts replicas that have no node as well.
@@ -234,7 +260,14 @@ func (r *refreshed) Check() error {
 }
 
 // retire deletes the documents of the run's other generations, and counts them by index.
-func Retire(ctx context.Context, c *client.Client, prefix string, g Generation, hold Holder, deleted map[string]int64) error {
+func Retire(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	g Generation,
+	hold Holder,
+	deleted map[string]int64,
+) error {
 	return DeleteFound(
 		ctx, c,
 		"delete documents of other generations",
@@ -248,7 +281,8 @@ func Retire(ctx context.Context, c *client.Client, prefix string, g Generation, 
 
 // other says that a document is of the same run, part and kind, and of another generation.
 func (g Generation) Other(m esmodel.Meaning) bool {
-	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" && m.Run.Generation != g.Generation
+	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" &&
+		m.Run.Generation != g.Generation
 }
 
 // holder says whether the claims on what is sent or deleted are ours; what may pass is a
@@ -290,7 +324,15 @@ func DeleteFound(
 //
 // A hit without a term is deleted in any version. With refresh, what was written before is
 // visible to searches when deleteHits returns.
-func DeleteHits(ctx context.Context, c *client.Client, op string, todo []client.Hit, refresh bool, hold Holder, deleted map[string]int64) error {
+func DeleteHits(
+	ctx context.Context,
+	c *client.Client,
+	op string,
+	todo []client.Hit,
+	refresh bool,
+	hold Holder,
+	deleted map[string]int64,
+) error {
 	p := c.Pace(op, c.MaxWait)
 	for len(todo) > 0 {
 		var body []byte

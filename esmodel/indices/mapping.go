@@ -36,7 +36,12 @@ var ErrClosedIndex = errors.New("an index is closed: open it first (POST /INDEX/
 // checkMappings compares the mappings of the prefix's indices that match patterns with what
 // fiolat needs. With closed, a closed index is an error, else it is left out. It returns the
 // indices that it has looked at.
-func checkMappings(ctx context.Context, c *client.Client, prefix, patterns string, closed bool) (map[string]bool, error) {
+func checkMappings(
+	ctx context.Context,
+	c *client.Client,
+	prefix, patterns string,
+	closed bool,
+) (map[string]bool, error) {
 	var reply fieldCaps
 	query := "/_field_caps?include_unmapped=true&allow_no_indices=true&fields=" + strings.Join(neededKeywords, ",")
 	if closed {
@@ -132,7 +137,11 @@ func Prepare(ctx context.Context, c *client.Client, prefix, index string) error 
 		if err != nil || seen[index] {
 			return err
 		}
-		err = c.Call(ctx, client.Request{Op: "create index " + index, Method: http.MethodPut, Path: client.Path(index)}, nil)
+		err = c.Call(
+			ctx,
+			client.Request{Op: "create index " + index, Method: http.MethodPut, Path: client.Path(index)},
+			nil,
+		)
 		var refused *client.RefusedError
 		if err != nil && !(errors.As(err, &refused) && refused.Type == "resource_already_exists_exception") {
 			return err

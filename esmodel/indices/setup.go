@@ -98,13 +98,27 @@ func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport,
 // hasHistogram asks the cluster whether it knows the field type, by having it check
 // a template that is never stored.
 func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
-	err := c.Call(ctx, client.Request{Op: "ask for the histogram field type", Method: http.MethodPost, Path: "/_index_template/_simulate", Body: esmodel.MustJSON(map[string]any{
-		"index_patterns": []string{"fiolat-asks-for-the-histogram-type-*"},
-		"priority":       1 << 30,
-		"template":       map[string]any{"mappings": map[string]any{"properties": map[string]any{"h": map[string]string{"type": "histogram"}}}},
-	})}, nil)
+	err := c.Call(
+		ctx,
+		client.Request{
+			Op:     "ask for the histogram field type",
+			Method: http.MethodPost,
+			Path:   "/_index_template/_simulate",
+			Body: esmodel.MustJSON(map[string]any{
+				"index_patterns": []string{"fiolat-asks-for-the-histogram-type-*"},
+				"priority":       1 << 30,
+				"template": map[string]any{
+					"mappings": map[string]any{
+						"properties": map[string]any{"h": map[string]string{"type": "histogram"}},
+					},
+				},
+			}),
+		},
+		nil,
+	)
 	var refused *client.RefusedError
-	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Reason, "histogram") {
+	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest &&
+		strings.Contains(refused.Reason, "histogram") {
 		return false, nil
 	}
 	return err == nil, err
@@ -112,7 +126,11 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 
 // setupPolicy sees to the lifecycle policy, if the cluster has lifecycles.
 func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
-	req := client.Request{Op: "read lifecycle policy " + o.Prefix, Method: http.MethodGet, Path: "/_ilm/policy" + client.Path(o.Prefix)}
+	req := client.Request{
+		Op:     "read lifecycle policy " + o.Prefix,
+		Method: http.MethodGet,
+		Path:   "/_ilm/policy" + client.Path(o.Prefix),
+	}
 	var policies map[string]struct {
 		Policy struct {
 			Phases struct {
@@ -127,7 +145,10 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 	var no *client.ForbiddenError
 	switch {
 	case errors.As(err, &no) && no.Status == http.StatusForbidden && o.DeleteAfter == 0:
-		r.warn("lifecycle policy %q is left alone, it takes the cluster privilege manage_ilm: indices are never deleted", o.Prefix)
+		r.warn(
+			"lifecycle policy %q is left alone, it takes the cluster privilege manage_ilm: indices are never deleted",
+			o.Prefix,
+		)
 		return nil
 	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound && refused.Type == "resource_not_found_exception"):
 		// No such API: 400 or 405 in a build without the module.
@@ -197,7 +218,11 @@ func Templates(ctx context.Context, c *client.Client, prefix string) (map[string
 	var reply struct {
 		Templates []storedTemplate `json:"index_templates"`
 	}
-	err := c.Call(ctx, client.Request{Op: "read index templates", Method: http.MethodGet, Path: "/_index_template/" + prefix + "-*"}, &reply)
+	err := c.Call(
+		ctx,
+		client.Request{Op: "read index templates", Method: http.MethodGet, Path: "/_index_template/" + prefix + "-*"},
+		&reply,
+	)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
 		return nil, nil
@@ -209,7 +234,14 @@ func Templates(ctx context.Context, c *client.Client, prefix string) (map[string
 	return out, err
 }
 
-func setupTemplate(ctx context.Context, c *client.Client, prefix string, kind esmodel.Kind, there map[string]storedTemplate, r *SetupReport) error {
+func setupTemplate(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	kind esmodel.Kind,
+	there map[string]storedTemplate,
+	r *SetupReport,
+) error {
 	name := prefix + "-" + string(kind)
 	want, err := esmodel.Template(prefix, kind, r.Histogram, r.Lifecycle)
 	if err != nil {
@@ -221,11 +253,25 @@ func setupTemplate(ctx context.Context, c *client.Client, prefix string, kind es
 		return nil
 	}
 	if v := have.version(); v > esmodel.TemplateVersion {
-		r.warn("index template %s is of a newer fiolat (%d, this one makes %d) and left alone", name, v, esmodel.TemplateVersion)
+		r.warn(
+			"index template %s is of a newer fiolat (%d, this one makes %d) and left alone",
+			name,
+			v,
+			esmodel.TemplateVersion,
+		)
 		r.add("index template", name, "unchanged")
 		return nil
 	}
-	if err := c.Call(ctx, client.Request{Op: "store index template " + name, Method: http.MethodPut, Path: "/_index_template" + client.Path(name), Body: esmodel.MustJSON(want)}, nil); err != nil {
+	if err := c.Call(
+		ctx,
+		client.Request{
+			Op:     "store index template " + name,
+			Method: http.MethodPut,
+			Path:   "/_index_template" + client.Path(name),
+			Body:   esmodel.MustJSON(want),
+		},
+		nil,
+	); err != nil {
 		return err
 	}
 	r.add("index template", name, done(exists))
@@ -288,7 +334,15 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 			Meta map[string]any `json:"_meta"`
 		} `json:"mappings"`
 	}
-	err := c.Call(ctx, client.Request{Op: "read mappings", Method: http.MethodGet, Path: "/" + strings.Join(all, ",") + "/_mapping?" + client.IgnoreMissing}, &indices)
+	err := c.Call(
+		ctx,
+		client.Request{
+			Op:     "read mappings",
+			Method: http.MethodGet,
+			Path:   "/" + strings.Join(all, ",") + "/_mapping?" + client.IgnoreMissing,
+		},
+		&indices,
+	)
 	var no *client.ForbiddenError
 	if errors.As(err, &no) && no.Status == http.StatusForbidden {
 		r.warn("indices that exist already are not checked: %v", err)
@@ -310,7 +364,11 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 			continue
 		}
 		name := esmodel.Index(prefix, kind, o.Now.UnixNano())
-		err := c.Call(ctx, client.Request{Op: "create index " + name, Method: http.MethodPut, Path: client.Path(name)}, nil)
+		err := c.Call(
+			ctx,
+			client.Request{Op: "create index " + name, Method: http.MethodPut, Path: client.Path(name)},
+			nil,
+		)
 		var refused *client.RefusedError
 		switch {
 		case err == nil:
@@ -320,7 +378,11 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		case errors.As(err, &no) && no.Status == http.StatusForbidden && kind == esmodel.KindRun:
 			r.warn("users who may not look at templates cannot ingest as long as there is no index %s: %v", name, err)
 		case errors.As(err, &no) && no.Status == http.StatusForbidden:
-			r.warn("Kibana lacks most fields of %s until there is such an index: %v", esmodel.Pattern(prefix, kind), err)
+			r.warn(
+				"Kibana lacks most fields of %s until there is such an index: %v",
+				esmodel.Pattern(prefix, kind),
+				err,
+			)
 		default:
 			return err
 		}
@@ -334,7 +396,16 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 		if err != nil {
 			return err
 		}
-		err = c.Call(ctx, client.Request{Op: "update mapping of " + name, Method: http.MethodPut, Path: client.Path(name) + "/_mapping", Body: esmodel.MustJSON(t["template"].(map[string]any)["mappings"])}, nil)
+		err = c.Call(
+			ctx,
+			client.Request{
+				Op:     "update mapping of " + name,
+				Method: http.MethodPut,
+				Path:   client.Path(name) + "/_mapping",
+				Body:   esmodel.MustJSON(t["template"].(map[string]any)["mappings"]),
+			},
+			nil,
+		)
 		var refused *client.RefusedError
 		switch {
 		case err == nil:
@@ -372,7 +443,10 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 		}
 	}
 	if missing+old == 0 {
-		if t := there[prefix+"-"+string(esmodel.KindHistogram)]; !strings.Contains(Canonical(t.Template), `"type":"histogram"`) {
+		if t := there[prefix+"-"+string(esmodel.KindHistogram)]; !strings.Contains(
+			Canonical(t.Template),
+			`"type":"histogram"`,
+		) {
 			warnings = append(warnings, noHistogram)
 		}
 		return warnings, nil
@@ -382,7 +456,10 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 		if missing > 0 {
 			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, err)
 		}
-		return append(r.Warnings, "the index templates are of an older fiolat: run \"fiolat setup\" with a user who may"), nil
+		return append(
+			r.Warnings,
+			"the index templates are of an older fiolat: run \"fiolat setup\" with a user who may",
+		), nil
 	}
 	if r != nil {
 		warnings = r.Warnings
@@ -399,7 +476,15 @@ func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, becaus
 		} `json:"fields"`
 	}
 	index := esmodel.Index(prefix, esmodel.KindRun, 0)
-	err := c.Call(ctx, client.Request{Op: "read the fields of " + index, Method: http.MethodGet, Path: client.Path(index) + "/_field_caps?fields=run.id"}, &reply)
+	err := c.Call(
+		ctx,
+		client.Request{
+			Op:     "read the fields of " + index,
+			Method: http.MethodGet,
+			Path:   client.Path(index) + "/_field_caps?fields=run.id",
+		},
+		&reply,
+	)
 	var refused *client.RefusedError
 	if err != nil && !(errors.As(err, &refused) && refused.Status == http.StatusNotFound) {
 		return err

@@ -29,7 +29,9 @@ func TestSetup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle || len(first.Warnings) == 0 != o.Histogram || strings.Contains(actions(first), "unchanged") {
+		if first.Histogram != o.Histogram || first.Lifecycle != o.Lifecycle ||
+			len(first.Warnings) == 0 != o.Histogram ||
+			strings.Contains(actions(first), "unchanged") {
 			t.Errorf("%+v: %+v", o, first)
 		}
 		again, err := Setup(t.Context(), c, SetupOptions{})
@@ -37,7 +39,8 @@ func TestSetup(t *testing.T) {
 			t.Errorf("again: %s, %v", actions(again), err)
 		}
 		text := Canonical(s.Template("fio-histogram"))
-		if strings.Contains(text, `"type":"histogram"`) != o.Histogram || strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle {
+		if strings.Contains(text, `"type":"histogram"`) != o.Histogram ||
+			strings.Contains(text, `"lifecycle":{"name":"fio"}`) != o.Lifecycle {
 			t.Errorf("%+v: %s", o, text)
 		}
 		if strings.Contains(Canonical(s.Template("fio-run")), "lifecycle") {
@@ -46,7 +49,8 @@ func TestSetup(t *testing.T) {
 		// What people change by hand comes back, and only that.
 		s.Template("fio-run")["priority"] = 7.0
 		third, err := Setup(t.Context(), c, SetupOptions{})
-		if err != nil || strings.Count(actions(third), "updated") != 1 || !strings.Contains(actions(third), "fio-run updated") {
+		if err != nil || strings.Count(actions(third), "updated") != 1 ||
+			!strings.Contains(actions(third), "fio-run updated") {
 			t.Errorf("%s, %v", actions(third), err)
 		}
 	}
@@ -64,7 +68,12 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	has := func(want bool) {
 		t.Helper()
 		var p map[string]any
-		if err := c.Call(t.Context(), client.Request{Method: "GET", Path: "/_ilm/policy/fio"}, &p); err != nil || strings.Contains(Canonical(p), "delete") != want {
+		if err := c.Call(
+			t.Context(),
+			client.Request{Method: "GET", Path: "/_ilm/policy/fio"},
+			&p,
+		); err != nil ||
+			strings.Contains(Canonical(p), "delete") != want {
 			t.Errorf("%v, %v", p, err)
 		}
 	}
@@ -80,7 +89,12 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	_ = s
 	none := esmodeltest.New(t, esmodeltest.Options{})
 	c = testClient(t, client.Config{Addresses: []string{none.URL}})
-	if r, err := Setup(t.Context(), c, SetupOptions{DeleteAfter: time.Hour}); err != nil || !strings.Contains(strings.Join(r.Warnings, ""), "nothing will be deleted") {
+	if r, err := Setup(
+		t.Context(),
+		c,
+		SetupOptions{DeleteAfter: time.Hour},
+	); err != nil ||
+		!strings.Contains(strings.Join(r.Warnings, ""), "nothing will be deleted") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -96,10 +110,17 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 		}
 		return r
 	}
-	s.Inject(esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
-		Match: func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
-		}})
+	s.Inject(
+		esmodeltest.Fault{
+			Times:  -1,
+			Status: 403,
+			Type:   "security_exception",
+			Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
+			Match: func(r *http.Request) bool {
+				return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
+			},
+		},
+	)
 	r := setup(1)
 	if strings.Count(strings.Join(r.Warnings, "\n"), "until there is such an index") != 4 {
 		t.Errorf("%+v", r)
@@ -128,7 +149,8 @@ func TestSetupUpdatesIndices(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Setup(t.Context(), c, SetupOptions{})
-	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-histogram-") || !strings.HasSuffix(actions(r), "created, fio-run updated") {
+	if err != nil || !strings.Contains(actions(r), "fio-run unchanged, fio-histogram-") ||
+		!strings.HasSuffix(actions(r), "created, fio-run updated") {
 		t.Errorf("%s, %v", actions(r), err)
 	}
 	r, err = Setup(t.Context(), c, SetupOptions{})
@@ -164,7 +186,9 @@ func TestEnsureTemplates(t *testing.T) {
 			for range 2 {
 				_, err := EnsureTemplates(t.Context(), c, "fio")
 				var forbidden *client.ForbiddenError
-				if !errors.Is(err, ErrNoTemplates) || !errors.As(err, &forbidden) || forbidden.Privilege != "manage_index_templates" || !strings.Contains(err.Error(), "fiolat setup") {
+				if !errors.Is(err, ErrNoTemplates) || !errors.As(err, &forbidden) ||
+					forbidden.Privilege != "manage_index_templates" ||
+					!strings.Contains(err.Error(), "fiolat setup") {
 					t.Errorf("%v", err)
 				}
 			}
@@ -182,7 +206,12 @@ func TestEnsureTemplates(t *testing.T) {
 		s := esmodeltest.New(t, esmodeltest.Options{})
 		c := testClient(t, client.Config{Addresses: []string{s.URL}})
 		for range 2 {
-			if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || len(w) != 1 || !strings.Contains(w[0], "histogram") {
+			if w, err := EnsureTemplates(
+				t.Context(),
+				c,
+				"fio",
+			); err != nil || len(w) != 1 ||
+				!strings.Contains(w[0], "histogram") {
 				t.Errorf("%q, %v", w, err)
 			}
 		}
@@ -198,16 +227,31 @@ func TestEnsureTemplates(t *testing.T) {
 			}
 		}
 		version(esmodel.TemplateVersion + 1)
-		if r, err := Setup(t.Context(), c, SetupOptions{}); err != nil || strings.Contains(actions(r), "updated") || len(r.Warnings) != len(esmodel.Kinds) {
+		if r, err := Setup(
+			t.Context(),
+			c,
+			SetupOptions{},
+		); err != nil || strings.Contains(actions(r), "updated") ||
+			len(r.Warnings) != len(esmodel.Kinds) {
 			t.Errorf("newer: %s, %v", actions(r), err)
 		}
 		version(0)
-		if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || metaVersion(s.Template("fio-run")["_meta"].(map[string]any)) != esmodel.TemplateVersion {
+		if _, err := EnsureTemplates(
+			t.Context(),
+			c,
+			"fio",
+		); err != nil ||
+			metaVersion(s.Template("fio-run")["_meta"].(map[string]any)) != esmodel.TemplateVersion {
 			t.Errorf("older: %v", err)
 		}
 		version(0)
 		s.Inject(no(put))
-		if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || !strings.Contains(strings.Join(w, ""), "older fiolat") {
+		if w, err := EnsureTemplates(
+			t.Context(),
+			c,
+			"fio",
+		); err != nil ||
+			!strings.Contains(strings.Join(w, ""), "older fiolat") {
 			t.Errorf("older, may not: %q, %v", w, err)
 		}
 	})

@@ -164,8 +164,16 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 		ID     string `json:"_id"`
 		Result string `json:"result"`
 	}
-	err = c.Call(ctx, client.Request{Op: "store the note", Method: http.MethodPut,
-		Path: client.Path(esmodel.Index(prefix, esmodel.KindEvent, n.At)) + "/_doc" + client.Path(id) + "?refresh=wait_for", Body: doc}, &reply)
+	err = c.Call(ctx, client.Request{
+		Op:     "store the note",
+		Method: http.MethodPut,
+		Path: client.Path(
+			esmodel.Index(prefix, esmodel.KindEvent, n.At),
+		) + "/_doc" + client.Path(
+			id,
+		) + "?refresh=wait_for",
+		Body: doc,
+	}, &reply)
 	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
 		err = fmt.Errorf("store the note: the reply says %q of document %q", reply.Result, reply.ID)
 	}
@@ -254,35 +262,48 @@ type deletion struct {
 func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
 	more := map[esmodel.RunKey]bool{}
 	query := client.Term("run.id", d.run)
-	err := d.c.Scan(ctx, client.ScanRequest{Op: "find the run", Indices: esmodel.Index(d.prefix, esmodel.KindRun, 0), Query: query,
-		Fields: map[string]any{"_source": []string{"run", "fio.kind"}}}, func(page []client.Hit) error {
-		for _, h := range page {
-			m, err := esmodel.MeaningOf(h.Source)
-			if err != nil {
-				return err
+	err := d.c.Scan(
+		ctx,
+		client.ScanRequest{Op: "find the run", Indices: esmodel.Index(d.prefix, esmodel.KindRun, 0), Query: query,
+			Fields: map[string]any{"_source": []string{"run", "fio.kind"}}},
+		func(page []client.Hit) error {
+			for _, h := range page {
+				m, err := esmodel.MeaningOf(h.Source)
+				if err != nil {
+					return err
+				}
+				if m.Run.ID == d.run && h.ID == m.Key().ID() {
+					more[m.Key()] = true
+				}
 			}
-			if m.Run.ID == d.run && h.ID == m.Key().ID() {
-				more[m.Key()] = true
-			}
-		}
-		return nil
-	})
+			return nil
+		},
+	)
 	if err == nil {
 		err = d.claim(ctx, more)
 	}
 	for err == nil {
 		clear(more)
-		err = indices.DeleteFound(ctx, d.c, "delete documents of the run", esmodel.AllPatterns(d.prefix), query, func(m esmodel.Meaning) bool {
-			if m.Run.ID != d.run {
-				return false
-			}
-			// What people noted, and what a probe saw, belongs to no document of a run.
-			if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
-				more[m.Key()] = true
-				return false
-			}
-			return true
-		}, d.hold, deleted)
+		err = indices.DeleteFound(
+			ctx,
+			d.c,
+			"delete documents of the run",
+			esmodel.AllPatterns(d.prefix),
+			query,
+			func(m esmodel.Meaning) bool {
+				if m.Run.ID != d.run {
+					return false
+				}
+				// What people noted, and what a probe saw, belongs to no document of a run.
+				if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
+					more[m.Key()] = true
+					return false
+				}
+				return true
+			},
+			d.hold,
+			deleted,
+		)
 		if len(more) == 0 {
 			break
 		}
@@ -320,7 +341,13 @@ func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
 	left, err := countRun(ctx, d.c, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
 	delete(left, esmodel.KindRun)
 	if err == nil && len(left) > 0 {
-		err = esmodel.Fault(d.run, "", "delete it again", "%v are left: something else writes them, or an index finds documents of other runs under this run.id", left)
+		err = esmodel.Fault(
+			d.run,
+			"",
+			"delete it again",
+			"%v are left: something else writes them, or an index finds documents of other runs under this run.id",
+			left,
+		)
 	}
 	return err
 }

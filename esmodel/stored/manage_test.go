@@ -137,7 +137,8 @@ func TestManageRuns(t *testing.T) {
 
 	others := len(s.Docs("*")) - len(esmodeltest.DocumentsOf(s, "a"))
 	there, err := CountRun(t.Context(), c, "fio", "a")
-	if err != nil || there[esmodel.KindRun] != 1 || there[esmodel.KindEvent] != 1 || there[esmodel.KindHistogram] == 0 ||
+	if err != nil || there[esmodel.KindRun] != 1 || there[esmodel.KindEvent] != 1 ||
+		there[esmodel.KindHistogram] == 0 ||
 		there[esmodel.KindPercentiles] == 0 {
 		t.Fatalf("%v %v", there, err)
 	}

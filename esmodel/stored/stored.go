@@ -42,19 +42,38 @@ func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiol
 
 // Runs are the documents of the run that has that id, of one kind of latency:
 // the run's own, if there is one, and that of each part.
-func Runs(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (runs []*esmodel.StoredRun, err error) {
+func Runs(
+	ctx context.Context,
+	c *client.Client,
+	prefix, runID string,
+	kind fiolog.Kind,
+) (runs []*esmodel.StoredRun, err error) {
 	return storedRuns(ctx, c, prefix, client.Term("run.id", runID), client.Term("fio.kind", kind.String()))
 }
 
-func storedRuns(ctx context.Context, c *client.Client, prefix string, filter ...any) (runs []*esmodel.StoredRun, err error) {
+func storedRuns(
+	ctx context.Context,
+	c *client.Client,
+	prefix string,
+	filter ...any,
+) (runs []*esmodel.StoredRun, err error) {
 	if err = indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return nil, err
 	}
-	_, err = client.Search(ctx, c, client.SearchRequest{Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: map[string]any{"bool": map[string]any{"filter": filter}}, PageSize: 100}, func(h client.Hit) error {
-		run, e := esmodel.ReadRun(h.Source)
-		runs = append(runs, run)
-		return e
-	})
+	_, err = client.Search(
+		ctx,
+		c,
+		client.SearchRequest{
+			Index:    esmodel.Index(prefix, esmodel.KindRun, 0),
+			Query:    map[string]any{"bool": map[string]any{"filter": filter}},
+			PageSize: 100,
+		},
+		func(h client.Hit) error {
+			run, e := esmodel.ReadRun(h.Source)
+			runs = append(runs, run)
+			return e
+		},
+	)
 	return runs, err
 }
 
@@ -87,7 +106,12 @@ func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*pipel
 		return scanLeaves(ctx, b, c, client.ScanRequest{
 			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": []any{
-				client.Term("run.id", run.ID), client.Term("scope", esmodel.LeafScope), client.Term("fio.kind", run.Kind.String()),
+				client.Term(
+					"run.id",
+					run.ID,
+				),
+				client.Term("scope", esmodel.LeafScope),
+				client.Term("fio.kind", run.Kind.String()),
 				map[string]any{"terms": map[string]any{"run.generation": generations}},
 			}}},
 			Sort: []any{map[string]any{"@timestamp": "asc"}},
@@ -103,7 +127,13 @@ const readers = 4
 // scanLeaves hands out the leaves that a search finds in the order of its sort, which is by
 // time. There are several searches of it, each of a slice of the documents, which is a
 // stretch of an index; so what has the same time comes in the same order as from one.
-func scanLeaves(ctx context.Context, b *esmodel.Book, c *client.Client, r client.ScanRequest, each func(pipeline.StoredLeaf) error) error {
+func scanLeaves(
+	ctx context.Context,
+	b *esmodel.Book,
+	c *client.Client,
+	r client.ScanRequest,
+	each func(pipeline.StoredLeaf) error,
+) error {
 	at, err := c.OpenScan(ctx, r)
 	if err != nil {
 		return err
@@ -191,7 +221,12 @@ func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun,
 	}
 	for _, r := range runs {
 		if len(parts) != len(runs) && r.Run.Part == "" && len(r.Run.Parts) == 0 {
-			return nil, esmodel.Fault(runID, "", "delete it, and ingest it whole or in parts", "it was ingested as a whole and in parts")
+			return nil, esmodel.Fault(
+				runID,
+				"",
+				"delete it, and ingest it whole or in parts",
+				"it was ingested as a whole and in parts",
+			)
 		}
 	}
 	for _, p := range parts {
@@ -297,7 +332,10 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 		}
 	}
 	if len(ids) > 1 {
-		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))), Hint: "say which"}
+		return nil, &esmodel.UsageError{
+			Msg:  fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))),
+			Hint: "say which",
+		}
 	}
 	if len(runs) == 0 {
 		return nil, &errs.ParseError{File: dir, Msg: "no document of a run" + map[bool]string{true: fmt.Sprintf(" %q",
@@ -311,7 +349,10 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	b := esmodel.NewBook(parts)
 	var files [][]string
 	for _, p := range b.Parts {
-		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
+		files = append(
+			files,
+			leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}],
+		)
 	}
 	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
 		return mergeFiles(ctx, b, files, each)
@@ -324,7 +365,12 @@ func globEscape(dir string) string {
 
 // mergeFiles reads the files of all parts at the same time, each part's one after
 // the other, and hands out their leaves in order of time.
-func mergeFiles(ctx context.Context, b *esmodel.Book, files [][]string, each func(pipeline.StoredLeaf) error) (err error) {
+func mergeFiles(
+	ctx context.Context,
+	b *esmodel.Book,
+	files [][]string,
+	each func(pipeline.StoredLeaf) error,
+) (err error) {
 	var open streams
 	defer func() {
 		for _, s := range open {
@@ -391,7 +437,11 @@ func (s *stream) next() (bool, error) {
 				return false, &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
 			}
 			if s.leaf.Start < before {
-				return false, &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: "its documents are not in order of time"}
+				return false, &esmodel.LineError{
+					File: s.file.Path,
+					Line: s.file.Line,
+					Msg:  "its documents are not in order of time",
+				}
 			}
 			return true, nil
 		}

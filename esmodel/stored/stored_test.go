@@ -65,8 +65,15 @@ const realLogs = "../../testdata/fio"
 // realConfig is that of an ingest whose parts fit together.
 func realConfig(part string) pipeline.Config {
 	return pipeline.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: pipeline.Settings{
-		Grid: "epoch", Align: "overlap", RecordTime: "end", By: []string{"host", "job", "direction"}, Percentiles: []float64{50, 99, 99.9},
-		Coarseness: -1, Repair: "auto", Restore: true, Start: "2026-08-31T23:59:57.5Z",
+		Grid:        "epoch",
+		Align:       "overlap",
+		RecordTime:  "end",
+		By:          []string{"host", "job", "direction"},
+		Percentiles: []float64{50, 99, 99.9},
+		Coarseness:  -1,
+		Repair:      "auto",
+		Restore:     true,
+		Start:       "2026-08-31T23:59:57.5Z",
 	}}
 }
 
@@ -134,7 +141,18 @@ func sameQuanta(t *testing.T, got, want *recorder) {
 // again its document is the same bytes.
 func TestStoredDirIsTheRun(t *testing.T) {
 	t.Parallel()
-	folders := []string{"cluster", "epoch", "exact", "gaps", "latkinds", "randrw", "slow", "startdelay", "trim", "hole"}
+	folders := []string{
+		"cluster",
+		"epoch",
+		"exact",
+		"gaps",
+		"latkinds",
+		"randrw",
+		"slow",
+		"startdelay",
+		"trim",
+		"hole",
+	}
 	for _, folder := range folders {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +203,11 @@ func copyLogs(t *testing.T, to, from string, host string, keep func(name string)
 		if host != "" && strings.Contains(name, "_clat_hist.") {
 			name += "." + host
 		}
-		if err := os.WriteFile(filepath.Join(to, name), []byte(mustRead(t, filepath.Join(from, strings.TrimSuffix(name, "."+host)))), 0o600); err != nil {
+		if err := os.WriteFile(
+			filepath.Join(to, name),
+			[]byte(mustRead(t, filepath.Join(from, strings.TrimSuffix(name, "."+host)))),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +233,8 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 	got := replay(t, stored, pipeline.ReplayOptions{})
 	got.sum, want.sum = "", "" // warnings name the logs of each part
 	sameQuanta(t, got, want)
-	if !reflect.DeepEqual(got.run.Parts, stored.Run.Parts) || len(got.run.Parts) != 2 || got.run.Part != "" || got.run.Generation == want.run.Generation {
+	if !reflect.DeepEqual(got.run.Parts, stored.Run.Parts) || len(got.run.Parts) != 2 || got.run.Part != "" ||
+		got.run.Generation == want.run.Generation {
 		t.Errorf("parts %v, generation %s", got.run.Parts, got.run.Generation)
 	}
 	across := replay(t, stored, pipeline.ReplayOptions{AcrossHosts: true})
@@ -227,7 +250,8 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 		}
 	}
 	few := replay(t, stored, pipeline.ReplayOptions{Percentiles: []float64{75}})
-	if few.run.Generation == got.run.Generation || !reflect.DeepEqual(few.run.Percentiles, []float64{75}) || len(stored.Run.Percentiles) != 3 {
+	if few.run.Generation == got.run.Generation || !reflect.DeepEqual(few.run.Percentiles, []float64{75}) ||
+		len(stored.Run.Percentiles) != 3 {
 		t.Error("other percentiles are not another generation")
 	}
 }
@@ -237,7 +261,13 @@ func TestStoredRefuses(t *testing.T) {
 	t.Parallel()
 	logs := func(t *testing.T, host string) []string {
 		to := t.TempDir()
-		copyLogs(t, to, realLogs+"/gaps", host, func(name string) bool { return strings.Contains(name, "clat_hist") || name == "gaps.fio" })
+		copyLogs(
+			t,
+			to,
+			realLogs+"/gaps",
+			host,
+			func(name string) bool { return strings.Contains(name, "clat_hist") || name == "gaps.fio" },
+		)
 		return []string{to}
 	}
 	edit := func(name, from, to string) func(t *testing.T, dir string) {
@@ -264,25 +294,115 @@ func TestStoredRefuses(t *testing.T) {
 	}{
 		{name: "fits", second: "h2"},
 		{name: "hosts without names", second: ""},
-		{name: "another interval", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Interval = 2e9 }, want: []string{`part "b"`, "2000 ms", `part "a"`, "1000 ms", "--interval"}},
-		{name: "another split", second: "h2", setting: func(c *pipeline.Config) { c.Settings.By = []string{"host"} }, want: []string{`part "b"`, "--by"}},
-		{name: "another alignment", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Align = "inflight" }, want: []string{"inflight", "--align"}},
-		{name: "coarser", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Coarseness = 3 }, want: []string{"232 columns", "1856", "--coarseness"}},
-		{name: "other percentiles", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Percentiles = []float64{1} }, want: []string{"--percentiles"}},
-		{name: "the run's own grid", second: "h2", setting: func(c *pipeline.Config) { c.Settings.Grid = "run" }, want: []string{"--grid"}},
+		{
+			name:    "another interval",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.Interval = 2e9 },
+			want:    []string{`part "b"`, "2000 ms", `part "a"`, "1000 ms", "--interval"},
+		},
+		{
+			name:    "another split",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.By = []string{"host"} },
+			want:    []string{`part "b"`, "--by"},
+		},
+		{
+			name:    "another alignment",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.Align = "inflight" },
+			want:    []string{"inflight", "--align"},
+		},
+		{
+			name:    "coarser",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.Coarseness = 3 },
+			want:    []string{"232 columns", "1856", "--coarseness"},
+		},
+		{
+			name:    "other percentiles",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.Percentiles = []float64{1} },
+			want:    []string{"--percentiles"},
+		},
+		{
+			name:    "the run's own grid",
+			second:  "h2",
+			setting: func(c *pipeline.Config) { c.Settings.Grid = "run" },
+			want:    []string{"--grid"},
+		},
 		{name: "a host twice", second: "h1", want: []string{`host "h1"`, `"a"`, `"b"`, "one part"}},
-		{name: "still running", second: "h2", edit: edit("fio-run.R.b.ndjson", "complete", "running"), want: []string{`part "b"`, "running"}},
-		{name: "partial", second: "h2", edit: edit("fio-run.R.a.ndjson", "complete", "partial"), want: []string{`part "a"`, "not all of its documents arrived"}},
-		{name: "a leaf is missing", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"index"`, `"index`), want: []string{"ndjson:1", "no action line"}},
-		{name: "a count too many", second: "h2", edit: edit("fio-run.R.b.ndjson", `"histogram":`, `"histogram":1`), want: []string{`part "b"`, "leaves are stored"}},
-		{name: "another grid", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"groups":29`, `"groups":28`), want: []string{"R.b.ndjson:2", "grid"}},
-		{name: "a bucket that is not", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[1856,`), want: []string{"R.b.ndjson:2", "bucket"}},
-		{name: "negative", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[-`), want: []string{"R.b.ndjson:2", "cannot hold"}},
-		{name: "I/Os changed", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[1`), want: []string{"I/Os"}},
-		{name: "logs that are not", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `"logs":[0,0]`, `"logs":[0,9]`), want: []string{"R.b.ndjson:2", "of logs 0 to 9 of 1"}},
-		{name: "a time off the grid", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `.000Z`, `.100Z`), want: []string{`part "b"`, "a leaf"}},
-		{name: "another host", second: "h2", edit: edit("fio-histogram-*.R.b.ndjson", `{"name":"h2"}`, `{"name":"h3"}`), want: []string{`part "b"`, "h3"}},
-		{name: "an older fiolat", second: "h2", edit: edit("fio-run.R.b.ndjson", `"end_ms"`, `"was"`), want: []string{"older fiolat"}},
+		{
+			name:   "still running",
+			second: "h2",
+			edit:   edit("fio-run.R.b.ndjson", "complete", "running"),
+			want:   []string{`part "b"`, "running"},
+		},
+		{
+			name:   "partial",
+			second: "h2",
+			edit:   edit("fio-run.R.a.ndjson", "complete", "partial"),
+			want:   []string{`part "a"`, "not all of its documents arrived"},
+		},
+		{
+			name:   "a leaf is missing",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"index"`, `"index`),
+			want:   []string{"ndjson:1", "no action line"},
+		},
+		{
+			name:   "a count too many",
+			second: "h2",
+			edit:   edit("fio-run.R.b.ndjson", `"histogram":`, `"histogram":1`),
+			want:   []string{`part "b"`, "leaves are stored"},
+		},
+		{
+			name:   "another grid",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"groups":29`, `"groups":28`),
+			want:   []string{"R.b.ndjson:2", "grid"},
+		},
+		{
+			name:   "a bucket that is not",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[1856,`),
+			want:   []string{"R.b.ndjson:2", "bucket"},
+		},
+		{
+			name:   "negative",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[-`),
+			want:   []string{"R.b.ndjson:2", "cannot hold"},
+		},
+		{
+			name:   "I/Os changed",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[1`),
+			want:   []string{"I/Os"},
+		},
+		{
+			name:   "logs that are not",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"logs":[0,0]`, `"logs":[0,9]`),
+			want:   []string{"R.b.ndjson:2", "of logs 0 to 9 of 1"},
+		},
+		{
+			name:   "a time off the grid",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `.000Z`, `.100Z`),
+			want:   []string{`part "b"`, "a leaf"},
+		},
+		{
+			name:   "another host",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `{"name":"h2"}`, `{"name":"h3"}`),
+			want:   []string{`part "b"`, "h3"},
+		},
+		{
+			name:   "an older fiolat",
+			second: "h2",
+			edit:   edit("fio-run.R.b.ndjson", `"end_ms"`, `"was"`),
+			want:   []string{"older fiolat"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -347,7 +467,11 @@ func TestInOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d from %d", l.Start, l.Part))
 		return nil
 	}
-	if err := inOrder(t.Context(), feed(t.Context(), []int64{1, 5}, nil, []int64{2}, []int64{1, 2, 4, 8}), each); err != nil {
+	if err := inOrder(
+		t.Context(),
+		feed(t.Context(), []int64{1, 5}, nil, []int64{2}, []int64{1, 2, 4, 8}),
+		each,
+	); err != nil {
 		t.Error(err)
 	}
 	want := "[1 from 0 1 from 3 2 from 0 2 from 2 2 from 3 2 from 3 3 from 2 3 from 3 4 from 3 5 from 0 5 from 3 6 from 0 8 from 3 9 from 3]"
@@ -360,7 +484,14 @@ func TestInOrder(t *testing.T) {
 	if err := inOrder(ctx, feed(t.Context(), []int64{1, 2, 3}, []int64{9}), each); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error of the stream", err)
 	}
-	if err := inOrder(t.Context(), feed(t.Context(), []int64{1}), func(pipeline.StoredLeaf) error { return broken }); !errors.Is(err, broken) {
+	if err := inOrder(
+		t.Context(),
+		feed(t.Context(), []int64{1}),
+		func(pipeline.StoredLeaf) error { return broken },
+	); !errors.Is(
+		err,
+		broken,
+	) {
 		t.Errorf("%v, want the error of each", err)
 	}
 }
