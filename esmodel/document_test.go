@@ -220,7 +220,8 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 
 // Every bucket of every grid: octaves and middles.
 func TestOctavesOfAllBuckets(t *testing.T) {
-	for _, g := range []fiohist.Geometry{esmodeltest.Geometry, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6, Unit: 1}, {Groups: 32, Unit: 1}} {
+	for _, g := range []fiohist.Geometry{esmodeltest.Geometry, {Groups: 19, Unit: 1000}, {Groups: 32, Coarseness: 6,
+		Unit: 1}, {Groups: 32, Unit: 1}} {
 		run := esmodeltest.Run()
 		run.Geometry = g
 		h := new(fiohist.Hist)
@@ -494,12 +495,14 @@ func TestIndexNames(t *testing.T) {
 	for _, tt := range []struct {
 		offset int64
 		want   string
-	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0, "my.fio-histogram-2026.08"}, {-esmodeltest.At, "my.fio-histogram-1970.01"}} {
+	}{{0, "my.fio-histogram-2026.08"}, {2e9 - 1, "my.fio-histogram-2026.08"}, {2e9, "my.fio-histogram-2026.09"}, {0,
+		"my.fio-histogram-2026.08"}, {-esmodeltest.At, "my.fio-histogram-1970.01"}} {
 		if got := e.Index(KindHistogram, &pipeline.Quantum{Offset: tt.offset}); got != tt.want {
 			t.Errorf("%d: %s, want %s", tt.offset, got, tt.want)
 		}
 	}
-	for index, want := range map[string]Kind{"fio-run": KindRun, "fio-event-2026.08": KindEvent, "fio-histogram-2026.13": "", "fio-run-2026.08": "", "fiox-run": "", "other": ""} {
+	for index, want := range map[string]Kind{"fio-run": KindRun, "fio-event-2026.08": KindEvent,
+		"fio-histogram-2026.13": "", "fio-run-2026.08": "", "fiox-run": "", "other": ""} {
 		if got, ok := KindOf("fio", index); got != want || ok != (want != "") {
 			t.Errorf("%s is %q", index, got)
 		}

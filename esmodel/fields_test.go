@@ -212,7 +212,8 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		}
 	}
 	for _, f := range esmodel.Fields {
-		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindEvent} {
+		for _, k := range []esmodel.Kind{esmodel.KindRun, esmodel.KindHistogram, esmodel.KindPercentiles,
+			esmodel.KindEvent} {
 			if k == esmodel.KindEvent && !strings.HasPrefix(f.Name, "sla.") && !strings.HasPrefix(f.Name, "event.") &&
 				f.Name != "message" {
 				continue // as in other documents

@@ -15,7 +15,9 @@ import (
 )
 
 func TestTimes(t *testing.T) {
-	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`, esmodeltest.At + 5e6: `"2026-08-31T23:59:58.005Z"`, esmodeltest.At + 5e3: `"2026-08-31T23:59:58.000005Z"`, esmodeltest.At + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
+	for ns, want := range map[int64]string{0: `"1970-01-01T00:00:00.000Z"`,
+		esmodeltest.At + 5e6: `"2026-08-31T23:59:58.005Z"`, esmodeltest.At + 5e3: `"2026-08-31T23:59:58.000005Z"`,
+		esmodeltest.At + 1: `"2026-08-31T23:59:58.000000001Z"`, -1e6: `"1969-12-31T23:59:59.999Z"`} {
 		if got := string(appendTime(nil, ns)); got != want {
 			t.Errorf("%d: %s, want %s", ns, got, want)
 		}
@@ -95,7 +97,8 @@ func TestFloats(t *testing.T) {
 }
 
 func FuzzFloat(f *testing.F) {
-	for _, v := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64, math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {
+	for _, v := range []float64{0, math.Copysign(0, -1), 1, 0.1, 1e-7, 1e21, 1e20, 1 << 53, math.MaxFloat64,
+		math.SmallestNonzeroFloat64, -2.5, math.Inf(1), math.NaN()} {
 		f.Add(v)
 	}
 	f.Fuzz(func(t *testing.T, v float64) {

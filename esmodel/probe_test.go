@@ -79,7 +79,8 @@ func TestProbeDocuments(t *testing.T) {
 	}
 	expect(
 		sample(probe.Sample{Op: probe.Write, At: at, Late: 5e6, Took: 300, Expected: 100, Slowdown: 3}),
-		"scope=probe probe.operation=write probe.target=/scratch probe.slowdown=3 probe.late_ms=5 latency.value=300 latency.expected=100 at_least=<nil> fio.kind=probe host.name=h",
+		"scope=probe probe.operation=write probe.target=/scratch probe.slowdown=3 probe.late_ms=5 latency.value=300 "+
+			"latency.expected=100 at_least=<nil> fio.kind=probe host.name=h",
 	)
 	expect(
 		sample(probe.Sample{Op: probe.Read, At: at, Took: 2e9, AtLeast: true}),
@@ -122,12 +123,15 @@ func TestProbeDocuments(t *testing.T) {
 	}
 	expect(
 		docs["target stat"],
-		"probe.state=hung probe.overall=1.5 probe.hung_ms=7000 probe.rounds=10 probe.late=2 probe.missed=1 interval.ms=10000 interval.offset_ms=3.59e+06 @timestamp=2026-02-28T23:59:50.000Z",
+		"probe.state=hung probe.overall=1.5 probe.hung_ms=7000 probe.rounds=10 probe.late=2 probe.missed=1 "+
+			"interval.ms=10000 interval.offset_ms=3.59e+06 @timestamp=2026-02-28T23:59:50.000Z",
 	)
 	expect(
 		docs["interval create"],
-		"samples=3 _doc_count=3 probe.failed=3 probe.skipped=3 probe.under_way=1 error.code=[EIO,EROFS] latency.p50=100.75 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
-			"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 probe.last.4h.samples=0 probe.last.4h.max=<nil>",
+		"samples=3 _doc_count=3 probe.failed=3 probe.skipped=3 probe.under_way=1 error.code=[EIO,EROFS] "+
+			"latency.p50=100.75 latency.expected=100 latency.max=1.7045651456e+10 at_least=[p99] "+
+			"latency.histogram.counts=[2,1] probe.last.1m.mean=1.5 probe.last.1m.p95=3 probe.last.1m.samples=60 "+
+			"probe.last.4h.samples=0 probe.last.4h.max=<nil>",
 	)
 	expect(docs["interval delete"], "samples=0 probe.skipped=4 latency=<nil>")
 	expect(docs["interval stat"], "samples=0 probe.failed=5 error.code=[ESTALE] latency=<nil>")
@@ -135,7 +139,8 @@ func TestProbeDocuments(t *testing.T) {
 		t.Error("an event of a report without a change")
 	}
 	events := map[string]bool{}
-	for _, c := range []probe.Change{{Bad: true, Since: at.Add(-20 * time.Second), Text: "this file system is slow"}, {Since: at.Add(-20 * time.Second)}} {
+	for _, c := range []probe.Change{{Bad: true, Since: at.Add(-20 * time.Second), Text: "this file system is slow"},
+		{Since: at.Add(-20 * time.Second)}} {
 		r.Change = &c
 		index, id, doc, ok := enc.Event(r)
 		if !ok || index != "fio-event-2026.02" {
@@ -153,8 +158,10 @@ func TestProbeDocuments(t *testing.T) {
 		}
 		expect(
 			m,
-			"run.id=r run.generation=<nil> labels.rack=7 host.name=[h] fio.kind=probe fio.direction=<nil> scope=target probe.target=/scratch probe.state=hung interval.ms=10000 interval.offset_ms=3.58e+06 "+
-				"@timestamp=2026-02-28T23:59:40.000Z event.start=2026-02-28T23:59:40.000Z event.end=2026-03-01T00:00:00.000Z sla=<nil>",
+			"run.id=r run.generation=<nil> labels.rack=7 host.name=[h] fio.kind=probe fio.direction=<nil> "+
+				"scope=target probe.target=/scratch probe.state=hung interval.ms=10000 interval.offset_ms=3.58e+06 "+
+				"@timestamp=2026-02-28T23:59:40.000Z event.start=2026-02-28T23:59:40.000Z "+
+				"event.end=2026-03-01T00:00:00.000Z sla=<nil>",
 		)
 		if c.Bad {
 			expect(m, "event.action=probe-trouble message=/scratch:,this,file,system,is,slow")

@@ -159,7 +159,8 @@ type accountField struct {
 }
 
 // AppendRun appends the document of a run. sum and docs are nil as long as they are
-// not known; without both, files and jobs are left out: it is written again and again. Nothing in it depends on when or where it is made, so a second ingest
+// not known; without both, files and jobs are left out: it is written again and again. Nothing in it depends on when
+// or where it is made, so a second ingest
 // of the same logs makes the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
@@ -371,7 +372,8 @@ func workloads(run *pipeline.Run) []string {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
 			var words []string
-			for _, names := range [][]string{{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"}, {"ioengine"}, {"direct"}, {"rate_iops"}} {
+			for _, names := range [][]string{{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"},
+				{"ioengine"}, {"direct"}, {"rate_iops"}} {
 				for _, name := range names {
 					v, ok := en.Options[name]
 					if !ok {

@@ -29,7 +29,8 @@ const maxName = 512
 
 // checkNames says whether a run can be found by its names; the error is a *UsageError.
 func CheckNames(run *pipeline.Run) error {
-	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name", run.Name}} {
+	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name",
+		run.Name}} {
 		if len(n.value) > maxName {
 			return &UsageError{
 				Msg:  fmt.Sprintf("%s is longer than %d bytes", n.flag, maxName),

@@ -30,11 +30,13 @@ func stored(t *testing.T, es, index, run string) map[string]map[string]any {
 	}
 	defer c.Close()
 	// Documents of runs are found a second after they were written, or at once:
-	if err := c.Call(t.Context(), client.Request{Op: "refresh", Method: "POST", Path: "/" + index + "/_refresh"}, nil); err != nil {
+	if err := c.Call(t.Context(), client.Request{Op: "refresh", Method: "POST", Path: "/" + index + "/_refresh"},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	docs := map[string]map[string]any{}
-	_, err = client.Search(t.Context(), c, client.SearchRequest{Index: index, Query: map[string]any{"term": map[string]any{"run.id": run}}}, func(h client.Hit) error {
+	_, err = client.Search(t.Context(), c, client.SearchRequest{Index: index,
+		Query: map[string]any{"term": map[string]any{"run.id": run}}}, func(h client.Hit) error {
 		var doc map[string]any
 		docs[h.ID] = doc
 		err := json.Unmarshal(h.Source, &doc)
@@ -137,10 +139,13 @@ func partedRuns(t *testing.T) map[string]parted {
 			copyFile(t, real+"/cluster/"+name, dir+"/"+name)
 		}
 	}
-	renamed := parted{parts: map[string]string{}, whole: t.TempDir(), flags: []string{"--by", "direction,host,job", "--interval", "2s", "--percentiles", "1,50,99.99"}}
+	renamed := parted{parts: map[string]string{}, whole: t.TempDir(), flags: []string{"--by", "direction,host,job",
+		"--interval", "2s", "--percentiles", "1,50,99.99"}}
 	for log, host := range map[string]string{
-		"randrw/randrw_clat_hist.1.log": "n3", "randrw/randrw_clat_hist.2.log": "n1", "randrw/randrw_clat_hist.3.log": "n4",
-		"slow/slow_clat_hist.1.log": "n2", "exact/exact_clat_hist.1.log": "n1", "exact/exact_clat_hist.2.log": "n3", "trim/trim_clat_hist.1.log": "n4",
+		"randrw/randrw_clat_hist.1.log": "n3", "randrw/randrw_clat_hist.2.log": "n1",
+		"randrw/randrw_clat_hist.3.log": "n4",
+		"slow/slow_clat_hist.1.log":     "n2", "exact/exact_clat_hist.1.log": "n1", "exact/exact_clat_hist.2.log": "n3",
+		"trim/trim_clat_hist.1.log": "n4",
 	} {
 		part := map[string]string{"n1": "left", "n3": "left", "n2": "right", "n4": "right"}[host]
 		if renamed.parts[part] == "" {
@@ -175,7 +180,8 @@ func refused(t *testing.T, code int, want []string, args ...string) {
 func mergeParts(t *testing.T, es, prefix string, run parted) {
 	common := []string{"--es", es, "--index-prefix", prefix}
 	ingest := func(id, part, dir string, more ...string) []string {
-		args := append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--sla", "all p50 < 300us", "--sla", "read p90 < 1ms for 2 intervals", "--run-id", id, "--part", part}, run.flags...)
+		args := append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--sla",
+			"all p50 < 300us", "--sla", "read p90 < 1ms for 2 intervals", "--run-id", id, "--part", part}, run.flags...)
 		return append(append(append(args, more...), common...), dir)
 	}
 	merge := append([]string{"merge", "R"}, common...)
@@ -218,7 +224,8 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	// Again: not a byte changes.
 	before := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run", "R")}
 	must(t, append(merge, "--workers", "1")...)
-	if after := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run", "R")}; !reflect.DeepEqual(before, after) {
+	if after := [2]any{stored(t, es, prefix+"-percentiles-*", "R"), stored(t, es, prefix+"-run",
+		"R")}; !reflect.DeepEqual(before, after) {
 		t.Error("the second merge changed documents")
 	}
 
@@ -280,7 +287,8 @@ func TestMergeIncomplete(t *testing.T) {
 				return 0, "", ""
 			}})
 		}
-		code, _, _ := fiolat(t, nil, "ingest", "--start", "2026-10-31T23:59:50Z", "--run-id", "R", "--part", name, "--es", s.URL, "--output", t.TempDir(), dir)
+		code, _, _ := fiolat(t, nil, "ingest", "--start", "2026-10-31T23:59:50Z", "--run-id", "R", "--part", name,
+			"--es", s.URL, "--output", t.TempDir(), dir)
 		if want := map[string]int{"left": exitOK, "right": exitIncomplete}[name]; code != want {
 			t.Fatalf("part %s: exit %d, want %d", name, code, want)
 		}
@@ -289,13 +297,16 @@ func TestMergeIncomplete(t *testing.T) {
 	refused(t, exitInput, []string{`part "right"`, "partial", "--skip-incomplete"}, "merge", "--es", s.URL, "R")
 	refused(t, exitOK, []string{`left out: part "right" is partial`}, "merge", "--skip-incomplete", "--es", s.URL, "R")
 	for _, doc := range stored(t, s.URL, "fio-run", "R") {
-		if object(doc, "run")["part"] == nil && !strings.Contains(fmt.Sprint(object(doc, "account")["warnings"]), `left out: part "right"`) {
+		if object(doc, "run")["part"] == nil && !strings.Contains(fmt.Sprint(object(doc, "account")["warnings"]),
+			`left out: part "right"`) {
 			t.Errorf("the run does not say what it lacks: %v", doc["account"])
 		}
 	}
-	refused(t, exitOK, []string{"dry run", "would be written"}, "merge", "--dry-run", "--skip-incomplete", "--es", s.URL, "R")
+	refused(t, exitOK, []string{"dry run", "would be written"}, "merge", "--dry-run", "--skip-incomplete", "--es",
+		s.URL, "R")
 	refused(t, exitUsage, []string{"name one run"}, "merge", "--es", s.URL)
-	refused(t, exitUsage, []string{"--percentiles", "--parts -1", "--workers -1"}, "merge", "--es", s.URL, "--percentiles", "x", "--parts", "-1", "--workers", "-1", "R")
+	refused(t, exitUsage, []string{"--percentiles", "--parts -1", "--workers -1"}, "merge", "--es", s.URL,
+		"--percentiles", "x", "--parts", "-1", "--workers", "-1", "R")
 
 	// A part that is ingested again while it is read is noticed.
 	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
@@ -303,5 +314,6 @@ func TestMergeIncomplete(t *testing.T) {
 	}, Reply: func(b []byte) []byte {
 		return []byte(`{"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"hits":[]}}`)
 	}})
-	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es", s.URL, "R")
+	refused(t, exitInput, []string{`part "left"`, "0 leaves are stored"}, "merge", "--skip-incomplete", "--es",
+		s.URL, "R")
 }

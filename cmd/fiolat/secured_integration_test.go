@@ -33,7 +33,8 @@ func securedServer(t *testing.T) secured {
 	t.Helper()
 	s := secured{os.Getenv("FIOLAT_TEST_ES"), os.Getenv("FIOLAT_TEST_ES_CA"), os.Getenv("FIOLAT_TEST_ES_PASSWORD_FILE")}
 	if s.url == "" || s.ca == "" || s.password == "" {
-		t.Fatal(`no Elasticsearch with TLS: scripts/roles >roles.yml; eval "$(scripts/elasticsearch up --security --roles roles.yml)"`)
+		t.Fatal(`no Elasticsearch with TLS: scripts/roles >roles.yml; eval "$(scripts/elasticsearch up --security ` +
+			`--roles roles.yml)"`)
 	}
 	return s
 }
@@ -41,7 +42,8 @@ func securedServer(t *testing.T) secured {
 // as runs a command as a user, whose password is the same for all.
 func (s secured) as(t *testing.T, user, command string, args ...string) (code int, stderr string) {
 	t.Helper()
-	code, _, stderr = fiolat(t, nil, append([]string{command, "--es", s.url, "--es-ca-cert", s.ca, "--es-user", user, "--es-password-file", s.password}, args...)...)
+	code, _, stderr = fiolat(t, nil, append([]string{command, "--es", s.url, "--es-ca-cert", s.ca, "--es-user", user,
+		"--es-password-file", s.password}, args...)...)
 	return code, stderr
 }
 
@@ -54,7 +56,8 @@ func (s secured) client(t *testing.T, user string) *client.Client {
 		}
 		return b
 	}
-	c, err := client.New(client.Config{Addresses: []string{s.url}, CACert: read(s.ca), Username: user, Password: string(bytes.TrimSpace(read(s.password))), MaxWait: 30 * time.Second})
+	c, err := client.New(client.Config{Addresses: []string{s.url}, CACert: read(s.ca), Username: user,
+		Password: string(bytes.TrimSpace(read(s.password))), MaxWait: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,8 @@ func docRoles(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	roles := map[string]string{}
-	for _, m := range regexp.MustCompile("(?s)```json\nPUT /_security/role/([a-z_]+)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?s)```json\nPUT "+
+		"/_security/role/([a-z_]+)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		roles[m[1]] = m[2]
 	}
 	return roles
@@ -116,7 +120,8 @@ func TestSecuredRoles(t *testing.T) {
 		var reply struct {
 			All bool `json:"has_all_requested"`
 		}
-		if err := call(t, s.client(t, name), "POST", "/_security/user/_has_privileges", role, &reply); err != nil || !reply.All {
+		if err := call(t, s.client(t, name), "POST", "/_security/user/_has_privileges", role, &reply); err != nil ||
+			!reply.All {
 			t.Fatalf("%s: the server does not have the role of docs/security.md: %v", name, err)
 		}
 	}
@@ -132,25 +137,37 @@ func TestSecuredRoles(t *testing.T) {
 		code          int
 		want          string // in what is said
 	}{
-		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitIncomplete, `run "fiolat setup" with a user who may: read index templates: user "fiolat_ingest" lacks the cluster privilege "manage_index_templates"`},
-		{"fiolat_ingest", "setup", nil, exitIncomplete, `user "fiolat_ingest" lacks the cluster privilege "manage_index_templates"`},
-		{"fiolat_reader", "setup", nil, exitIncomplete, `user "fiolat_reader" lacks the cluster privilege "manage_index_templates"`},
+		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitIncomplete,
+			`run "fiolat setup" with a user who may: read index templates: user "fiolat_ingest" lacks the cluster ` +
+				`privilege "manage_index_templates"`},
+		{"fiolat_ingest", "setup", nil, exitIncomplete, `user "fiolat_ingest" lacks the cluster privilege ` +
+			`"manage_index_templates"`},
+		{"fiolat_reader", "setup", nil, exitIncomplete, `user "fiolat_reader" lacks the cluster privilege ` +
+			`"manage_index_templates"`},
 		{"fiolat_setup", "setup", nil, exitOK, "created    index fio-run"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
-		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitOK, "106 made, 106 indexed, 0 refused, 0 spooled, 0 lost; 0 of other"},
-		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitOK, "106 made, 106 indexed, 0 refused, 0 spooled, 0 lost; 0 of other"},
-		{"fiolat_ingest", "ingest", []string{"--output", out, "--interval", "3s", randrw}, exitOK, "36 indexed, 0 refused, 0 spooled, 0 lost; 70 of other generations deleted"},
+		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitOK,
+			"106 made, 106 indexed, 0 refused, 0 spooled, 0 lost; 0 of other"},
+		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitOK,
+			"106 made, 106 indexed, 0 refused, 0 spooled, 0 lost; 0 of other"},
+		{"fiolat_ingest", "ingest", []string{"--output", out, "--interval", "3s", randrw}, exitOK,
+			"36 indexed, 0 refused, 0 spooled, 0 lost; 70 of other generations deleted"},
 		{"fiolat_ingest", "load", []string{files}, exitOK, "complete"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
-		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete, `read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},
+		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,
+			`read the fields of other-run: user "fiolat_ingest" lacks the index privilege "read"`},
 		{"fiolat_ingest", "load", []string{"--index-prefix", "fio", files}, exitOK, "complete"},
-		{"fiolat_setup", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_setup" lacks the index privilege "read"`},
-		{"fiolat_reader", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_reader" lacks the index privilege "index"`},
-		{"fiolat_delete", "ingest", []string{"--output", out, randrw}, exitIncomplete, `user "fiolat_delete" lacks the index privilege "index"`},
+		{"fiolat_setup", "ingest", []string{"--output", out, randrw}, exitIncomplete,
+			`user "fiolat_setup" lacks the index privilege "read"`},
+		{"fiolat_reader", "ingest", []string{"--output", out, randrw}, exitIncomplete,
+			`user "fiolat_reader" lacks the index privilege "index"`},
+		{"fiolat_delete", "ingest", []string{"--output", out, randrw}, exitIncomplete,
+			`user "fiolat_delete" lacks the index privilege "index"`},
 	} {
 		code, stderr := s.as(t, step.user, step.command, step.args...)
 		if code != step.code || !strings.Contains(stderr, step.want) {
-			t.Errorf("%s %s %q: exit %d, want %d and %q:\n%s", step.user, step.command, step.args, code, step.code, step.want, stderr)
+			t.Errorf("%s %s %q: exit %d, want %d and %q:\n%s", step.user, step.command, step.args, code, step.code,
+				step.want, stderr)
 		}
 	}
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
@@ -165,7 +182,8 @@ func TestSecuredRoles(t *testing.T) {
 			}
 		}
 	}
-	if err := call(t, s.client(t, "fiolat_reader"), "POST", "/fio-percentiles-*/_search?size=1", "", &found); err != nil || len(found.Hits.Hits) != 1 {
+	if err := call(t, s.client(t, "fiolat_reader"), "POST", "/fio-percentiles-*/_search?size=1", "",
+		&found); err != nil || len(found.Hits.Hits) != 1 {
 		t.Fatalf("%v, %+v", err, found)
 	}
 	one := found.Hits.Hits[0]
@@ -188,7 +206,8 @@ func TestSecuredRoles(t *testing.T) {
 	} {
 		err := call(t, s.client(t, ask.user), ask.method, ask.path, ask.body, nil)
 		var no *client.ForbiddenError
-		if ask.lacks == "" && err != nil || ask.lacks != "" && (!errors.As(err, &no) || no.User != ask.user || no.Privilege != ask.lacks) {
+		if ask.lacks == "" && err != nil || ask.lacks != "" && (!errors.As(err, &no) || no.User != ask.user ||
+			no.Privilege != ask.lacks) {
 			t.Errorf("%s %s %s: %v, want lack of %q", ask.user, ask.method, ask.path, err, ask.lacks)
 		}
 	}
@@ -230,18 +249,26 @@ func TestSecuredTLS(t *testing.T) {
 		{"right CA", []string{"--es", s.url, "--es-ca-cert", s.ca}, "", 0},
 		{"fingerprint", []string{"--es", s.url, "--es-fingerprint", fingerprint}, "", 0},
 		{"insecure", []string{"--es", s.url, "--es-insecure"}, "", 1},
-		{"one of two nodes dead", []string{"--es", "https://" + dead.Addr().String(), "--es", s.url, "--es-ca-cert", s.ca}, "", -1},
-		{"system roots", []string{"--es", s.url}, at + ": the server's certificate is signed by an authority that is not trusted", 0},
-		{"wrong CA", []string{"--es", s.url, "--es-ca-cert", other}, at + ": the server's certificate is signed by an authority that is not trusted", 0},
-		{"wrong fingerprint", []string{"--es", s.url, "--es-fingerprint", strings.Repeat("ab", 32)}, at + ": no certificate of the server has the fingerprint given", 0},
+		{"one of two nodes dead", []string{"--es", "https://" + dead.Addr().String(), "--es", s.url, "--es-ca-cert",
+			s.ca}, "", -1},
+		{"system roots", []string{"--es", s.url}, at + ": the server's certificate is signed by an authority that is " +
+			"not trusted", 0},
+		{"wrong CA", []string{"--es", s.url, "--es-ca-cert", other},
+			at + ": the server's certificate is signed by an authority that is not trusted", 0},
+		{"wrong fingerprint", []string{"--es", s.url, "--es-fingerprint", strings.Repeat("ab", 32)},
+			at + ": no certificate of the server has the fingerprint given", 0},
 		{"http", []string{"--es", "http://" + at}, at + ": the server speaks TLS; use https:// in the address", 0},
-		{"wrong password", []string{"--es", s.url, "--es-ca-cert", s.ca, "--es-user", "elastic", "--es-password-file", wrong}, "Elasticsearch at " + at + " does not accept the credentials (401: unable to authenticate user [elastic]", 0},
-		{"no password", []string{"--es", s.url, "--es-ca-cert", s.ca, "--es-user", ""}, "Elasticsearch at " + at + " does not accept the credentials (401: missing authentication credentials", 0},
+		{"wrong password", []string{"--es", s.url, "--es-ca-cert", s.ca, "--es-user", "elastic",
+			"--es-password-file", wrong}, "Elasticsearch at " + at + " does not accept the credentials (401: unable " +
+			"to authenticate user [elastic]", 0},
+		{"no password", []string{"--es", s.url, "--es-ca-cert", s.ca, "--es-user", ""},
+			"Elasticsearch at " + at + " does not accept the credentials (401: missing authentication credentials", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
 			// Of two runs: the second must not be tried after the first.
-			code, _, stderr := fiolat(t, nil, append(append([]string{"ingest", "--output", out, "--log-format", "json", real + "/gaps", real + "/slow"}, login...), tt.args...)...)
+			code, _, stderr := fiolat(t, nil, append(append([]string{"ingest", "--output", out, "--log-format",
+				"json", real + "/gaps", real + "/slow"}, login...), tt.args...)...)
 			errs, warnings := levels(t, stderr)
 			if tt.want == "" {
 				// That the cluster lacks the histogram type is said once for each run.
@@ -250,7 +277,8 @@ func TestSecuredTLS(t *testing.T) {
 				}
 				return
 			}
-			if code != exitIncomplete || len(errs) != 1 || !strings.Contains(errs[0], tt.want) || len(warnings) != tt.warn {
+			if code != exitIncomplete || len(errs) != 1 || !strings.Contains(errs[0], tt.want) ||
+				len(warnings) != tt.warn {
 				t.Errorf("exit %d, want one error with %q:\n%s", code, tt.want, stderr)
 			}
 			if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {

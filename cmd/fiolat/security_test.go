@@ -375,7 +375,7 @@ func TestSecretsInCrash(t *testing.T) {
 			cmd.Process.Signal(syscall.SIGQUIT)
 			cmd.Wait()
 			dump := stdout.String() + stderr.String()
-			if !strings.Contains(dump, "goroutine ") || !strings.Contains(dump, "esmodel.(*Client).perform") {
+			if !strings.Contains(dump, "goroutine ") || !strings.Contains(dump, "client.(*Client).perform") {
 				t.Fatalf("no dump of goroutines:\n%s", dump)
 			}
 			if cred.leaks(dump) {

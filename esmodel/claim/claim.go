@@ -1,3 +1,5 @@
+// Package claim gives one process at a time the right to write and delete the documents of
+// a run.
 package claim
 
 import (

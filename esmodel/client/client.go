@@ -1,3 +1,9 @@
+// Package client talks to Elasticsearch: connections and credentials, whom to trust, what is
+// tried again and for how long, bulk requests, searches, and errors that say what to do.
+//
+// Supported are Elasticsearch 8.19 and 9.2 and what is compatible with them. Redirects are
+// not followed, and servers that do not name themselves Elasticsearch are not talked to.
+// A document counts as stored only when Elasticsearch said so for that very document.
 package client
 
 import (
@@ -88,7 +94,7 @@ func (c Config) String() string {
 }
 
 // GoString keeps secrets out of %#v, LogValue out of logs.
-func (c Config) GoString() string { return "esmodel.Config{" + c.String() + "}" }
+func (c Config) GoString() string { return "client.Config{" + c.String() + "}" }
 
 // LogValue is what log/slog shows.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
@@ -140,7 +146,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Insecure {
 		c.Warnings = append(
 			c.Warnings,
-			"--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the credentials and reads and changes the data; --es-fingerprint is as easy, and safe",
+			"--es-insecure: THE SERVER'S CERTIFICATE IS NOT CHECKED: whoever answers or is in between gets the "+
+				"credentials and reads and changes the data; --es-fingerprint is as easy, and safe",
 		)
 	}
 	if c.tr, err = newTransport(cfg); err != nil {

@@ -338,7 +338,8 @@ func TestTrust(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			} else if !errors.As(err, &trust) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), strings.SplitN(tt.cfg.Addresses[0], "/", 3)[2]+": ") {
+			} else if !errors.As(err, &trust) || !strings.Contains(err.Error(), tt.want) ||
+				!strings.Contains(err.Error(), strings.SplitN(tt.cfg.Addresses[0], "/", 3)[2]+": ") {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 			if tt.cfg.Insecure != (len(c.Warnings) == 1) {

@@ -33,7 +33,8 @@ func TestPausesDoubleWithJitter(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
-	for h, want := range map[string]time.Duration{"": 0, "17": 17 * time.Second, "-3": 0, "x": 0, "Sat, 01 Aug 2026 00:00:05 GMT": 5 * time.Second, "Fri, 31 Jul 2026 00:00:05 GMT": 0, "99999999999999": 0} {
+	for h, want := range map[string]time.Duration{"": 0, "17": 17 * time.Second, "-3": 0, "x": 0,
+		"Sat, 01 Aug 2026 00:00:05 GMT": 5 * time.Second, "Fri, 31 Jul 2026 00:00:05 GMT": 0, "99999999999999": 0} {
 		if got := retryAfter(h, now); got != want {
 			t.Errorf("%q: %v, want %v", h, got, want)
 		}

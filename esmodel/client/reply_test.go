@@ -10,7 +10,8 @@ import (
 
 func TestParseReply(t *testing.T) {
 	good := `{"took":3,"errors":true,"items":[{"index":{"_id":"a","status":201}},{"delete":{"_id":"b","status":404}},` +
-		`{"create":{"_id":"c","status":400,"error":{"type":"t","reason":"r","caused_by":{"type":"u","reason":"s"}}}},{"index":{"_id":"d","status":500,"error":"plain"}}]}`
+		`{"create":{"_id":"c","status":400,"error":{"type":"t","reason":"r","caused_by":{"type":"u","reason":"s"}}}},` +
+		`{"index":{"_id":"d","status":500,"error":"plain"}}]}`
 	items, err := parseReply([]byte(good), nil)
 	if err != nil || len(items) != 4 {
 		t.Fatalf("%v, %v", items, err)
@@ -19,8 +20,11 @@ func TestParseReply(t *testing.T) {
 		items[3].cause.text() != "plain" {
 		t.Errorf("%+v", items)
 	}
-	for _, bad := range []string{``, `{`, `[]`, `{"items":{}}`, `{"items":[{}]}`, `{"items":[{"index":{"_id":"a"}}]}`, `{"items":[{"update":{"_id":"a","status":200}}]}`,
-		`{"items":[{"index":{"_id":"a","status":201},"delete":{"_id":"a","status":201}}]}`, `{"items":[{"index":{"_id":1,"status":201}}]}`, `{"items":[null]}`, `{"items":[{"index":{"_id":"a","status":99}}]}`} {
+	for _, bad := range []string{``, `{`, `[]`, `{"items":{}}`, `{"items":[{}]}`,
+		`{"items":[{"index":{"_id":"a"}}]}`, `{"items":[{"update":{"_id":"a","status":200}}]}`,
+		`{"items":[{"index":{"_id":"a","status":201},"delete":{"_id":"a","status":201}}]}`,
+		`{"items":[{"index":{"_id":1,"status":201}}]}`, `{"items":[null]}`,
+		`{"items":[{"index":{"_id":"a","status":99}}]}`} {
 		if items, err := parseReply([]byte(bad), nil); err == nil {
 			t.Errorf("%s is read as %v", bad, items)
 		}
@@ -30,7 +34,9 @@ func TestParseReply(t *testing.T) {
 // Whatever a server or a proxy sends: no panic, and what is believed to be an item
 // has a status that HTTP has.
 func FuzzParseReply(f *testing.F) {
-	for _, s := range []string{`{"items":[{"index":{"_id":"a","status":201}}]}`, `{"items":[{"index":{"_id":"a","status":400,"error":{"type":"t","reason":"r"}}}]}`, `{"error":"x","status":429}`, `<html>`} {
+	for _, s := range []string{`{"items":[{"index":{"_id":"a","status":201}}]}`,
+		`{"items":[{"index":{"_id":"a","status":400,"error":{"type":"t","reason":"r"}}}]}`,
+		`{"error":"x","status":429}`, `<html>`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

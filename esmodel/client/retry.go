@@ -84,7 +84,8 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	}
 	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, why.Type) || why.Type == "illegal_index_shard_state_exception": // it is just being made
+	case transient(status) || blocked(status, why.Type) ||
+		why.Type == "illegal_index_shard_state_exception": // it is just being made
 		return &TemporaryError{
 			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			After: retryAfter(header.Get("Retry-After"), time.Now()),

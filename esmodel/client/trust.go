@@ -44,7 +44,10 @@ func newTransport(cfg Config) (*http.Transport, error) {
 			}
 		}
 		conf.InsecureSkipVerify = true // replaced by:
-		conf.VerifyConnection = func(s tls.ConnectionState) error { return pinned(s.PeerCertificates, want, time.Now()) }
+		conf.VerifyConnection = func(s tls.ConnectionState) error {
+			return pinned(s.PeerCertificates, want,
+				time.Now())
+		}
 	}
 	if cfg.Insecure {
 		chosen++
@@ -157,7 +160,8 @@ func trustError(node string, err error) *TrustError {
 	)
 	switch {
 	case errors.Is(err, errFingerprint):
-		t.Msg, t.Hint = errFingerprint.Error(), "somebody may be in between; compare with: openssl x509 -fingerprint -sha256 -noout -in http_ca.crt"
+		t.Msg, t.Hint = errFingerprint.Error(), "somebody may be in between; compare with: openssl x509 -fingerprint "+
+			"-sha256 -noout -in http_ca.crt"
 	case errors.As(err, &host):
 		t.Msg = fmt.Sprintf("the server's certificate is not for this host: %v", host)
 		t.Hint = "somebody may be in between; use a name that is in the certificate, or pass --es-fingerprint"
@@ -167,7 +171,8 @@ func trustError(node string, err error) *TrustError {
 		t.Hint = "renew it, or set this machine's clock"
 	case errors.As(err, &unknown):
 		t.Msg = "the server's certificate is signed by an authority that is not trusted"
-		t.Hint = "somebody may be in between; if not, pass --es-ca-cert FILE with the cluster's http_ca.crt, or --es-fingerprint"
+		t.Hint = "somebody may be in between; if not, pass --es-ca-cert FILE with the cluster's http_ca.crt, or " +
+			"--es-fingerprint"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		t.Msg = fmt.Sprintf("the server's certificate cannot be trusted: %v", err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

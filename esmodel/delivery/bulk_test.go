@@ -174,15 +174,22 @@ func TestTooLargeIsSplit(t *testing.T) {
 
 // A wrong password is said once.
 func TestForbiddenIsNotTriedAgain(t *testing.T) {
-	const reason = "action [indices:data/write/bulk[s]] is unauthorized for user [bob] with effective roles [r] on indices [fio-run], this action is granted by the index privileges [index,write,all]"
+	const reason = "action [indices:data/write/bulk[s]] is unauthorized for user [bob] with effective roles [r] on " +
+		"indices [fio-run], this action is granted by the index privileges [index,write,all]"
 	for _, tt := range []struct {
 		name  string
 		fault esmodeltest.Fault
 		want  client.ForbiddenError
 	}{
-		{"401", esmodeltest.Fault{Times: -1, Status: 401, Type: "security_exception", Reason: "unable to authenticate user [bob]"}, client.ForbiddenError{Status: 401, User: "bob"}},
-		{"403", esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: reason}, client.ForbiddenError{Status: 403, User: "bob", Level: "index", Privilege: "index"}},
-		{"403 of documents", esmodeltest.Fault{Times: -1, Item: func(string, string) (int, string, string) { return 403, "security_exception", reason }}, client.ForbiddenError{Status: 403, User: "bob", Level: "index", Privilege: "index"}},
+		{"401", esmodeltest.Fault{Times: -1, Status: 401, Type: "security_exception",
+			Reason: "unable to authenticate user [bob]"}, client.ForbiddenError{Status: 401, User: "bob"}},
+		{"403", esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: reason},
+			client.ForbiddenError{Status: 403, User: "bob", Level: "index", Privilege: "index"}},
+		{"403 of documents", esmodeltest.Fault{Times: -1, Item: func(string, string) (int, string,
+			string) {
+			return 403, "security_exception", reason
+		}}, client.ForbiddenError{Status: 403, User: "bob",
+			Level: "index", Privilege: "index"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := standIn(t)
@@ -394,7 +401,8 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 
 func TestBulkConfigIsChecked(t *testing.T) {
 	_, c := standIn(t)
-	for _, cfg := range []BulkConfig{{Prefix: "UP"}, {FlushBytes: -1}, {FlushBytes: 1 << 30}, {InFlight: 1000}, {GzipLevel: 10}} {
+	for _, cfg := range []BulkConfig{{Prefix: "UP"}, {FlushBytes: -1}, {FlushBytes: 1 << 30}, {InFlight: 1000},
+		{GzipLevel: 10}} {
 		var usage *esmodel.UsageError
 		if _, err := NewBulkWriter(c, cfg); !errors.As(err, &usage) {
 			t.Errorf("%+v: %v", cfg, err)

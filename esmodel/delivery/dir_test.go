@@ -195,7 +195,8 @@ func TestStaleFilesGo(t *testing.T) {
 
 func TestFileNames(t *testing.T) {
 	seen := map[string]string{}
-	for _, id := range []string{"a", "a.b", "a/b", "a%2Fb", "..", ".", "", "~", "a~2", strings.Repeat("x", 300), strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
+	for _, id := range []string{"a", "a.b", "a/b", "a%2Fb", "..", ".", "", "~", "a~2", strings.Repeat("x", 300),
+		strings.Repeat("x", 301), "ü", "a\x00b", "-rf"} {
 		for _, part := range []string{"", "b", "p/q", "slat"} {
 			for kind := range fiolog.Kind(fiolog.Kinds) {
 				tail := fileTail(&pipeline.Run{ID: id, Part: part, Kind: kind})

@@ -171,7 +171,8 @@ func TestIntegrationHistogramType(t *testing.T) {
 		}
 		if !has {
 			t.Log(
-				"this cluster has no histogram type: set FIOLAT_TEST_ES_URL to a full distribution for the rest of this test",
+				"this cluster has no histogram type: set FIOLAT_TEST_ES_URL to a full distribution for the rest of " +
+					"this test",
 			)
 			return
 		}
@@ -188,7 +189,8 @@ func TestIntegrationHistogramType(t *testing.T) {
 		err = c.Call(
 			t.Context(),
 			client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
-				`{"size":0,"aggs":{"p":{"percentiles":{"field":"latency.histogram","percents":[50,99],"hdr":{"number_of_significant_value_digits":3}}}}}`,
+				`{"size":0,"aggs":{"p":{"percentiles":{"field":"latency.histogram","percents":[50,99],` +
+					`"hdr":{"number_of_significant_value_digits":3}}}}}`,
 			)},
 			&reply,
 		)

@@ -280,7 +280,8 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 	err := c.Call(
 		t.Context(),
 		client.Request{Op: "aggregate", Method: "POST", Path: "/" + prefix + "-histogram-*/_search", Body: []byte(
-			`{"size":0,"aggs":{"hosts":{"terms":{"field":"host.name"},"aggs":{"samples":{"sum":{"field":"samples"}}}}}}`,
+			`{"size":0,"aggs":{"hosts":{"terms":{"field":"host.name"},` +
+				`"aggs":{"samples":{"sum":{"field":"samples"}}}}}}`,
 		)},
 		&reply,
 	)
@@ -298,7 +299,9 @@ func checkAggregations(t *testing.T, c *client.Client, prefix string, quanta []*
 		}
 	}
 	// Labels, options and settings can be searched for.
-	for _, q := range []string{`{"term":{"labels.b.c":"2"}}`, `{"term":{"fio.options.bs":"4k"}}`, `{"term":{"fio.options.a.b":"1"}}`, `{"term":{"settings.align":""}}`, `{"range":{"summary.all.p99":{"gt":0}}}`, `{"term":{"account.documents.made":267}}`} {
+	for _, q := range []string{`{"term":{"labels.b.c":"2"}}`, `{"term":{"fio.options.bs":"4k"}}`,
+		`{"term":{"fio.options.a.b":"1"}}`, `{"term":{"settings.align":""}}`,
+		`{"range":{"summary.all.p99":{"gt":0}}}`, `{"term":{"account.documents.made":267}}`} {
 		var n struct{ Count int }
 		if err := c.Call(
 			t.Context(),

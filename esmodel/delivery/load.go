@@ -255,7 +255,10 @@ func (l *loader) claim(ctx context.Context) error {
 			l.held[m.Key()] = map[string]bool{}
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(l.held), func(a, b esmodel.RunKey) int { return cmp.Compare(a.ID(), b.ID()) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(l.held), func(a,
+		b esmodel.RunKey) int {
+		return cmp.Compare(a.ID(), b.ID())
+	}) {
 		k := claim.New(l.c, l.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
 		k.TakeOver, k.OnLost = l.takeOver, l.w.fail
 		l.w.mu.Lock()
@@ -395,7 +398,8 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 					g.Run,
 					g.Part,
 					"load the folder that the ingest wrote, or ingest it again",
-					"its document is of other settings than the %d documents in Elasticsearch, and the files hold none of them: nothing is removed",
+					"its document is of other settings than the %d documents in Elasticsearch, and the files hold "+
+						"none of them: nothing is removed",
 					others,
 				)
 			}

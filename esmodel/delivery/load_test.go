@@ -295,8 +295,11 @@ func FuzzLoad(f *testing.F) {
 		"clat",
 	) + `"}}` + "\n" + `{"run":{"id":"r","status":"partial"},"fio":{"kind":"clat"}}` + "\n"
 	for _, s := range []string{
-		eventLine + "a\"}}\n{}\n", eventLine + "a\"},\"_error\":{\"status\":400}}\n{\"a\":[1,2]}", "\n\n{", run, run + eventLine + "b\"}}\n{\"x\":",
-		strings.Replace(run, "partial", "complete", 1), eventLine + "a\"}} \r\n {} \r\n", eventLine + "\\u0000\"}}\n{\"\xff\":1e999}\n", `{"index":{"_index":"fio-event-2026.13","_id":"x"}}` + "\n{}",
+		eventLine + "a\"}}\n{}\n", eventLine + "a\"},\"_error\":{\"status\":400}}\n{\"a\":[1,2]}", "\n\n{", run,
+		run + eventLine + "b\"}}\n{\"x\":",
+		strings.Replace(run, "partial", "complete", 1), eventLine + "a\"}} \r\n {} \r\n",
+		eventLine + "\\u0000\"}}\n{\"\xff\":1e999}\n", `{"index":{"_index":"fio-event-2026.13",` +
+			`"_id":"x"}}` + "\n{}",
 	} {
 		f.Add([]byte(s))
 	}

@@ -53,11 +53,13 @@ func TestMappingIsChecked(t *testing.T) {
 	for name, act := range map[string]func(*testing.T, *client.Client) error{
 		"ingest, index there": func(t *testing.T, c *client.Client) error {
 			put(t, c, "fio-percentiles-2020.01")
-			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 3))
+			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 3))
 			return err
 		},
 		"ingest, index not there": func(t *testing.T, c *client.Client) error {
-			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(), esmodeltest.Quanta(esmodeltest.Run(), 3))
+			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 3))
 			return err
 		},
 		"delete": func(t *testing.T, c *client.Client) error {
@@ -363,7 +365,8 @@ func TestDeleteWithoutWriting(t *testing.T) {
 	}
 	first := true
 	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) { // once: the claim
-		return 403, "security_exception", "unauthorized for user [d], this action is granted by the index privileges [create_index,index,write,all]"
+		return 403, "security_exception", "unauthorized for user [d], this action is granted by the index privileges " +
+			"[create_index,index,write,all]"
 	}}, esmodeltest.Fault{Times: 1, Item: func(index, _ string) (int, string, string) {
 		if first = first && index != "fio-run"; first {
 			t.Errorf("the document of the run does not go first, but one of %s", index)

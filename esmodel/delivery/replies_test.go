@@ -21,10 +21,13 @@ import (
 // document has one outcome, and is counted as stored only if the reply says so of it.
 func FuzzBulkReply(f *testing.F) {
 	ids := []string{"one", "two", "three"}
-	ok := `{"items":[{"index":{"_id":"one","status":201}},{"index":{"_id":"two","status":200}},{"index":{"_id":"three","status":201}}]}`
+	ok := `{"items":[{"index":{"_id":"one","status":201}},{"index":{"_id":"two","status":200}},` +
+		`{"index":{"_id":"three","status":201}}]}`
 	for _, s := range []string{
-		ok, ok[:60], strings.Replace(ok, "200", "429", 1), strings.Replace(ok, `200`, `400,"error":{"type":"t","reason":"r"}`, 1), strings.Replace(ok, "two", "one", 1),
-		strings.Replace(ok, "201", `403,"error":{"type":"cluster_block_exception"}`, 1), strings.Replace(ok, "200", "401", 1), `{"items":[]}`, `{"error":"x","status":429}`, `<html>`, "null", ok + ok,
+		ok, ok[:60], strings.Replace(ok, "200", "429", 1), strings.Replace(ok, `200`,
+			`400,"error":{"type":"t","reason":"r"}`, 1), strings.Replace(ok, "two", "one", 1),
+		strings.Replace(ok, "201", `403,"error":{"type":"cluster_block_exception"}`, 1), strings.Replace(ok, "200",
+			"401", 1), `{"items":[]}`, `{"error":"x","status":429}`, `<html>`, "null", ok + ok,
 	} {
 		f.Add([]byte(s), uint16(200))
 		f.Add([]byte(s), uint16(413))

@@ -1,3 +1,6 @@
+// Package delivery brings the documents of a run to Elasticsearch or into files, accounts for
+// each of them, spools what cannot be sent, and loads files again. It does not use the
+// Elasticsearch client's BulkIndexer, which reports success after documents were refused.
 package delivery
 
 import (
@@ -203,7 +206,8 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 	if err = s.w.Release(ctx, index, id, doc, true); err != nil {
 		return err
 	}
-	if after := s.w.Report().Total(); after.Refused+after.Spooled+after.Lost == before.Refused+before.Spooled+before.Lost {
+	after := s.w.Report().Total()
+	if after.Refused+after.Spooled+after.Lost == before.Refused+before.Spooled+before.Lost {
 		s.status = status
 	} else if after.Refused > before.Refused {
 		s.partial(ctx)
@@ -270,7 +274,8 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 		s.report.Clamped = s.enc.Clamped
 		if s.enc.Clamped > 0 {
 			s.report.Warnings = append(s.report.Warnings, fmt.Sprintf(
-				"%d documents are of more than %d I/Os, which is the most that _doc_count takes: choose a shorter --interval, or counts of I/Os in Kibana are too small",
+				"%d documents are of more than %d I/Os, which is the most that _doc_count takes: choose a shorter "+
+					"--interval, or counts of I/Os in Kibana are too small",
 				s.enc.Clamped,
 				esmodel.MaxDocCount,
 			))

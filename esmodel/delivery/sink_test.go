@@ -88,7 +88,8 @@ func TestGenerations(t *testing.T) {
 		}
 		return sink.Report()
 	}
-	note := `{"index":{"_index":"fio-event-2026.08","_id":"note"}}` + "\n" + `{"run":{"id":"a"},"message":"osd.12 down"}` + "\n"
+	note := `{"index":{"_index":"fio-event-2026.08","_id":"note"}}` + "\n" + `{"run":{"id":"a"},"message":"osd.12 ` +
+		`down"}` + "\n"
 	if err := c.Call(
 		ctx,
 		client.Request{Method: http.MethodPost, Path: "/_bulk", Body: []byte(note)},
@@ -291,7 +292,8 @@ func TestFaultsWhileDeleting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) {
-		return 403, "security_exception", "action [indices:data/write/delete] is unauthorized for user [u], this action is granted by the index privileges [delete,write,all]"
+		return 403, "security_exception", "action [indices:data/write/delete] is unauthorized for user [u], this " +
+			"action is granted by the index privileges [delete,write,all]"
 	}})
 	var no *client.ForbiddenError
 	if err := indices.Retire(

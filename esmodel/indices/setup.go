@@ -1,3 +1,6 @@
+// Package indices sees to the indices of a cluster: it installs templates, checks mappings,
+// and counts, refreshes and deletes documents. What a cluster can do is found by asking it,
+// never by its version.
 package indices
 
 import (
@@ -19,8 +22,10 @@ import (
 var ErrNoTemplates = errors.New("the index templates are missing")
 
 // noHistogram is what a cluster without the histogram field type lacks.
-const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be searched or aggregated, " +
-	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile documents and octave counts do not need it"
+const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be " +
+	"searched or aggregated, " +
+	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile " +
+	"documents and octave counts do not need it"
 
 // SetupOptions say what Setup installs.
 type SetupOptions struct {
@@ -150,7 +155,8 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 			o.Prefix,
 		)
 		return nil
-	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound && refused.Type == "resource_not_found_exception"):
+	case errors.As(err, &refused) && !(refused.Status == http.StatusNotFound &&
+		refused.Type == "resource_not_found_exception"):
 		// No such API: 400 or 405 in a build without the module.
 		if o.DeleteAfter > 0 {
 			r.warn("this cluster has no lifecycle management: nothing will be deleted")

@@ -115,7 +115,8 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 			Times:  -1,
 			Status: 403,
 			Type:   "security_exception",
-			Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges [create_index,manage,all]",
+			Reason: "action [x] is unauthorized for user [bob], this action is granted by the index privileges " +
+				"[create_index,manage,all]",
 			Match: func(r *http.Request) bool {
 				return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "2026.11")
 			},
@@ -133,8 +134,10 @@ func TestSetupMakesFirstIndices(t *testing.T) {
 		day  int
 		want string
 	}{
-		{30, "fio-run unchanged, fio-histogram-2026.11 created, fio-percentiles-2026.11 created, fio-probe-2026.10 unchanged, fio-event-2026.11 created"},
-		{31, "fio-run unchanged, fio-histogram-2026.11 unchanged, fio-percentiles-2026.11 unchanged, fio-probe-2026.10 unchanged, fio-event-2026.11 unchanged"}, // 1 December
+		{30, "fio-run unchanged, fio-histogram-2026.11 created, fio-percentiles-2026.11 created, fio-probe-2026.10 " +
+			"unchanged, fio-event-2026.11 created"},
+		{31, "fio-run unchanged, fio-histogram-2026.11 unchanged, fio-percentiles-2026.11 unchanged, " +
+			"fio-probe-2026.10 unchanged, fio-event-2026.11 unchanged"}, // 1 December
 	} {
 		if got := actions(setup(tt.day)); !strings.Contains(got, tt.want) {
 			t.Errorf("%s, want %s", got, tt.want)
@@ -164,7 +167,8 @@ func noTemplates(r *http.Request) bool { return strings.Contains(r.URL.Path, "_i
 // An ingest makes templates if it may; if it may not even look, it trusts an index
 // of runs that was made from them, and nothing else.
 func TestEnsureTemplates(t *testing.T) {
-	const reason = "action [x] is unauthorized for user [bob], this action is granted by the cluster privileges [manage_index_templates,manage,all]"
+	const reason = "action [x] is unauthorized for user [bob], this action is granted by the cluster privileges " +
+		"[manage_index_templates,manage,all]"
 	no := func(match func(*http.Request) bool) esmodeltest.Fault {
 		return esmodeltest.Fault{Times: -1, Status: 403, Type: "security_exception", Reason: reason, Match: match}
 	}

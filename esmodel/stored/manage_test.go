@@ -60,7 +60,8 @@ func TestManageRuns(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	c := testClient(t, client.Config{Addresses: []string{s.URL}})
 	for _, r := range []struct{ id, name, part, env string }{
-		{"a", "one", "", "x"}, {"b", "two", "", "y"}, {"c", "two", "", "y"}, {"p", "parts", "h1", "x"}, {"p", "parts", "h2", "x"},
+		{"a", "one", "", "x"}, {"b", "two", "", "y"}, {"c", "two", "", "y"}, {"p", "parts", "h1", "x"}, {"p",
+			"parts", "h2", "x"},
 	} {
 		run := esmodeltest.Run()
 		run.ID, run.Name, run.Part, run.Labels = r.id, r.name, r.part, map[string]string{"env": r.env}

@@ -1,3 +1,5 @@
+// Package stored reads runs back from Elasticsearch or from files, and lists, annotates and
+// deletes them.
 package stored
 
 import (

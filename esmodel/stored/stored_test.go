@@ -474,7 +474,8 @@ func TestInOrder(t *testing.T) {
 	); err != nil {
 		t.Error(err)
 	}
-	want := "[1 from 0 1 from 3 2 from 0 2 from 2 2 from 3 2 from 3 3 from 2 3 from 3 4 from 3 5 from 0 5 from 3 6 from 0 8 from 3 9 from 3]"
+	want := "[1 from 0 1 from 3 2 from 0 2 from 2 2 from 3 2 from 3 3 from 2 3 from 3 4 from 3 5 from 0 5 from 3 6 " +
+		"from 0 8 from 3 9 from 3]"
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %v", got, want)
 	}
