@@ -56,7 +56,8 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"fio-histogram-2026.08.r.ndjson", "fio-histogram-2026.09.r.ndjson", "fio-percentiles-2026.08.r.ndjson", "fio-percentiles-2026.09.r.ndjson", "fio-run.r.ndjson"}
+	want := []string{"fio-histogram-2026.08.r.ndjson", "fio-histogram-2026.09.r.ndjson",
+		"fio-percentiles-2026.08.r.ndjson", "fio-percentiles-2026.09.r.ndjson", "fio-run.r.ndjson"}
 	if got := list(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
@@ -130,13 +131,15 @@ func TestDirectoryWillNotBeLedAway(t *testing.T) {
 	// A symlink in place of a file is replaced, not followed.
 	dir := filepath.Join(base, "real")
 	victim := filepath.Join(base, "victim")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(victim, []byte("precious"), 0o600), os.Symlink(victim, filepath.Join(dir, "fio-run.r.ndjson"))); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(victim, []byte("precious"), 0o600), os.Symlink(victim,
+		filepath.Join(dir, "fio-run.r.ndjson"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := dirRun(t, dir, "r", "", "g", 2, nil); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := os.Lstat(filepath.Join(dir, "fio-run.r.ndjson")); err != nil || !st.Mode().IsRegular() || mustRead(t, victim) != "precious" {
+	if st, err := os.Lstat(filepath.Join(dir, "fio-run.r.ndjson")); err != nil || !st.Mode().IsRegular() ||
+		mustRead(t, victim) != "precious" {
 		t.Errorf("%v, %v", st, err)
 	}
 	if got := list(t, elsewhere); len(got) != 0 {
@@ -171,7 +174,8 @@ func TestStaleFilesGo(t *testing.T) {
 	living := NewSink(w, SinkOptions{})
 	run := esmodeltest.Run()
 	run.ID = "r"
-	if err := errors.Join(living.Begin(t.Context(), run), living.Quantum(t.Context(), esmodeltest.Quanta(run, 2)[0])); err != nil {
+	if err := errors.Join(living.Begin(t.Context(), run), living.Quantum(t.Context(), esmodeltest.Quanta(run,
+		2)[0])); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := dirRun(t, dir, "r", "", "g", 2, nil); err != nil {

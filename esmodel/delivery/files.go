@@ -63,7 +63,8 @@ func openDir(path string) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path), Hint: "name the directory itself"}
+		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path),
+			Hint: "name the directory itself"}
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
