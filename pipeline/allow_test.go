@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -109,6 +110,44 @@ func TestLiveAllow(t *testing.T) {
 			}, func(error) {})
 			if errors.Is(err, no) != tt.asked || err != nil && !tt.asked {
 				t.Errorf("asked %v, error %v", asked, err)
+			}
+		})
+	}
+}
+
+// TestAllowDayApart: hosts a day apart by their JSON are asked for, too.
+func TestAllowDayApart(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no")
+	for name, tt := range map[string]struct {
+		apart time.Duration
+		asked bool
+	}{"together": {0, false}, "a day apart": {24 * time.Hour, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for i, host := range []string{"a", "b"} {
+				folder := filepath.Join(dir, "clients", host)
+				start := 1795311771763 + int64(i)*(1+tt.apart.Milliseconds())
+				json := fmt.Sprintf(`{"fio version":"fio-3.42","jobs":[{"jobname":"x","job_start":%d,`+
+					`"job options":{"write_hist_log":"x","log_hist_msec":"1000"}}]}`, start)
+				if err := errors.Join(os.MkdirAll(folder, 0o700),
+					os.WriteFile(filepath.Join(folder, "x_clat_hist.1.log"), made(t, uint64(i), 20), 0o600),
+					os.WriteFile(filepath.Join(folder, "fio.json"), []byte(json), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked := int64(0)
+			cfg := Config{Settings: settings(), Allow: func(quanta, _ int64) error {
+				asked = quanta
+				return no
+			}}
+			cfg.Settings.Interval, cfg.Settings.Repair = time.Second, "no"
+			if _, err := process(t, cfg, dir); errors.Is(err, no) != tt.asked || err != nil && !tt.asked {
+				t.Errorf("error %v", err)
+			}
+			if tt.asked && asked < 24*3600 {
+				t.Errorf("asked for %d quanta", asked)
 			}
 		})
 	}

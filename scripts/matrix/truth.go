@@ -389,6 +389,7 @@ func (t *truth) started(threads []thread) map[[2]string]int64 {
 			switch {
 			case thread.job == e.Job && e.Start > 0:
 				all[key] = e.Start
+			case e.Start > 0 && thread.ramp > 0: // in the entry of another job; and how long it ramped, nothing tells
 			case all[key] == 0 && t.Starts[thread.job] > 0:
 				all[key] = t.Starts[thread.job]/1e6 + thread.ramp
 			}
