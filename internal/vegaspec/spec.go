@@ -83,7 +83,7 @@ func (a Axis) channel(field string, h Hands) M {
 	if a == SinceStart {
 		c = M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
 			"axis": M{"title": "time since start", "labelOverlap": true, "labelFlush": false, "tickCount": 10,
-				"tickMinStep": 1000, "labelExpr": Elapsed("datum.value")}}
+				"labelExpr": Elapsed("datum.value")}}
 	}
 	if h == Zoom {
 		scale, _ := c["scale"].(M)
@@ -104,9 +104,10 @@ func (a Axis) words(expr string) string {
 	return Elapsed(expr)
 }
 
-// Elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss.
+// Elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss[.sss].
 func Elapsed(expr string) string {
-	return fmt.Sprintf("(%[1]s >= 864e5 ? floor(%[1]s / 864e5) + 'd ' : '') + utcFormat(%[1]s, '%%H:%%M:%%S')", expr)
+	return fmt.Sprintf("(%[1]s >= 864e5 ? floor(%[1]s / 864e5) + 'd ' : '') + utcFormat(%[1]s, '%%H:%%M:%%S') + "+
+		"substring(format(%[1]s %% 1e3 / 1e3, '.3~f'), 1)", expr)
 }
 
 // Latency is the expression of nanoseconds in the unit that suits them, to three
