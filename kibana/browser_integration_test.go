@@ -117,6 +117,11 @@ func (p *page) draw(t *testing.T, version string, st kibanatest.State, o *kibana
 	if said := evaluate[[]string](t, p, "window.said.splice(0)"); len(said) > 0 {
 		t.Errorf("%s: the console says %q", o.ID, said)
 	}
+	for _, axis := range evaluate[[][]string](t, p, "labels()") {
+		if len(slices.Compact(slices.Clone(axis))) < len(axis) {
+			t.Errorf("%s: an axis repeats a label: %q", o.ID, axis)
+		}
+	}
 }
 
 func (p *page) marks(t *testing.T, name string) (out []mark) {
@@ -183,6 +188,15 @@ func browse(t *testing.T, s *stored) *page {
 func testBrowser(t *testing.T, s *stored) {
 	p := browse(t, s)
 	s.subject = "cluster"
+	// Panels of kinds are of the subject, and of a real run that has all three.
+	ofKinds := func(draw func(string), same func()) {
+		subject := s.subject
+		defer func() { s.subject = subject }()
+		for _, s.subject = range []string{subject, "kinds"} {
+			draw(s.subject)
+			same()
+		}
+	}
 	panels := map[string]func(t *testing.T, draw func(run string)){
 		"live-heatmap": func(t *testing.T, draw func(string)) {
 			draw(s.subject)
@@ -216,23 +230,14 @@ func testBrowser(t *testing.T, s *stored) {
 		"host-figures": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameFigures(t) },
 		"slowdown-percentiles": func(t *testing.T, draw func(string)) {
 			draw("")
-			worst := 0.0
-			for _, k := range p.marks(t, "layer_2_marks") {
-				worst = max(worst, k.number("times"))
-			}
-			if math.Abs(worst-40) > 0.4 {
-				t.Errorf("the worst is %v, want 40", worst)
-			}
+			p.sameSlowdown(t)
 		},
 		"run-read":    func(t *testing.T, draw func(string)) { draw(s.subject); p.samePercentiles(t, "read") },
 		"run-write":   func(t *testing.T, draw func(string)) { draw(s.subject); p.samePercentiles(t, "write") },
-		"kinds-read":  func(t *testing.T, draw func(string)) { draw("kinds"); p.sameKinds(t, "read") },
-		"kinds-write": func(t *testing.T, draw func(string)) { draw("kinds"); p.sameKinds(t, "write") },
+		"kinds-read":  func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "read") }) },
+		"kinds-write": func(t *testing.T, draw func(string)) { ofKinds(draw, func() { p.sameKinds(t, "write") }) },
 		"kinds-parts": func(t *testing.T, draw func(string)) {
-			draw("cluster")
-			p.sameParts(t, "cluster", "clat")
-			draw("kinds")
-			p.sameParts(t, "kinds", kinds...)
+			ofKinds(draw, func() { p.sameParts(t, s.subject, kindsOf(s.subject)...) })
 		},
 		"compare-read": func(t *testing.T, draw func(string)) {
 			draw("")
@@ -281,11 +286,11 @@ func testBrowser(t *testing.T, s *stored) {
 			})
 		}
 	}
-	// Of a run of one host, of none, and of 50.
+	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {
 		for _, o := range s.bundle.space.Of(typeVisualization) {
 			id := strings.TrimPrefix(o.ID, s.prefix+"-")
-			if of, _, _ := strings.Cut(id, "-"); slices.Contains([]string{"live", "run", "host"}, of) {
+			if of, _, _ := strings.Cut(id, "-"); slices.Contains([]string{"live", "run", "host", "kinds"}, of) {
 				t.Run(s.subject+" "+id, func(t *testing.T) {
 					try(t, "6", o)
 					if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" && s.subject == "many" {
@@ -584,6 +589,47 @@ func (p *page) sameLive(t *testing.T, direction string) {
 	}
 }
 
+// sameSlowdown finds the percentiles of each time bucket, by ranks, and its worst.
+func (p *page) sameSlowdown(t *testing.T) {
+	t.Helper()
+	want := map[float64]tally{}
+	for _, e := range probed {
+		at := p.s.runs["cluster"][0].Timestamp.Add(time.Duration(e.at) * time.Second)
+		if at.Before(p.s.from) || at.After(p.s.to) {
+			continue
+		}
+		bucket := float64(at.Truncate(p.s.interval()).UnixMilli())
+		if want[bucket] == nil {
+			want[bucket] = tally{}
+		}
+		want[bucket][e.slowdown]++
+	}
+	names := []string{"p50", "p95", "p99", "worst"}
+	points := p.marks(t, "layer_2_marks")
+	if len(points) != len(want)*len(names) || len(want) == 0 {
+		t.Errorf("%d points, want %d percentiles at %d times", len(points), len(names), len(want))
+	}
+	x := p.places(t, "x", slices.Collect(maps.Keys(want)))
+	for at, of := range want {
+		for _, name := range names {
+			low := slices.Max(slices.Collect(maps.Keys(of)))
+			high := low
+			if name != "worst" {
+				low, high = of.between(name, liveDigits)
+			}
+			i := slices.IndexFunc(points, func(k mark) bool {
+				return math.Abs(k.X-x[at]) < pixel && k.Tooltip["percentile"] == name
+			})
+			if i < 0 {
+				t.Fatalf("no %s at %v: %v", name, at, points)
+			}
+			if v := points[i].number("times"); v < low*(1-1e-6) || v > high*(1+1e-6) {
+				t.Errorf("%s at %v is %v, want %v to %v", name, at, v, low, high)
+			}
+		}
+	}
+}
+
 // sameHosts finds a bar for each host and direction, as long as the worst p99 of an interval.
 func (p *page) sameHosts(t *testing.T, runs ...string) {
 	t.Helper()
@@ -676,8 +722,8 @@ func (p *page) sameRows(t *testing.T, limited bool, of func(r quantum) bool) {
 func (p *page) sameKinds(t *testing.T, direction string) {
 	t.Helper()
 	var want []point
-	for _, kind := range kinds {
-		for _, r := range p.s.rows(key("kinds", kind), func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+	for _, kind := range kindsOf(p.s.subject) {
+		for _, r := range p.s.rows(key(p.s.subject, kind), func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
 			for _, name := range []string{"50", "99"} {
 				if v := r.Percentiles[name]; v != nil {
 					want = append(want, point{r.OffsetMS, *v, kind + " p" + name})

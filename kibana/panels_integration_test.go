@@ -4,6 +4,7 @@ package kibana
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -40,8 +41,8 @@ func (s *stored) rows(run string, keep func(r quantum) bool) []quantum {
 // whole are the directions of a whole run: one quantum that holds all of it.
 func (s *stored) whole(t *testing.T, run, kind string) (rows []quantum) {
 	t.Helper()
-	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction", "--interval",
-		"1h"}, s.logs(run, kind)...)...)
+	out, _ := s.command(t, append([]string{"percentiles", "--format", "ndjson", "--by", "direction"},
+		s.logs(run, kind, "1h")...)...)
 	for line := range strings.Lines(string(out)) {
 		if r := parseQuantum(t, line); r.Scope == "direction" && r.Mean != nil {
 			rows = append(rows, r)
@@ -97,17 +98,29 @@ func testLens(t *testing.T, s *stored) {
 	// of each host and kind the worst interval
 	hostsByKind := func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 		direction := strings.Split(o.ID, "-")[2]
-		got := s.rowsOf(t, st.Choose("run.id", "run-kinds"), o)
-		if len(got) != 3*2 {
-			t.Errorf("%d rows, want 3 kinds of 2 hosts: %v", len(got), got)
-		}
-		for id, row := range got {
-			f := strings.Split(id, "|")
-			rows := s.rows(key("kinds", f[3]), func(r quantum) bool {
-				return r.Scope == "host+direction" && r.host() == f[2] && r.Direction == direction
-			})
-			if !near(row["ios"], sum(rows)) || !near(row["p99"], worst(rows, "99")) || !near(row["p50"], worst(rows, "50")) {
-				t.Errorf("%s: %v, want p99 %v", id, row, worst(rows, "99"))
+		for name, hosts := range map[string]int{"kinds": 2, "many": 20, "single": 1, "randrw": 0} { // the 20 worst
+			got := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)
+			if len(got) != len(kindsOf(name))*hosts {
+				t.Errorf("%s: %d rows, want those of %d hosts: %v", name, len(got), hosts, got)
+			}
+			of := map[string]float64{} // the worst of each host
+			for _, kind := range kindsOf(name) {
+				for _, r := range s.rows(key(name, kind), func(r quantum) bool {
+					return r.Scope == "host+direction" && r.Direction == direction && r.Percentiles["99"] != nil
+				}) {
+					of[r.host()] = max(of[r.host()], *r.Percentiles["99"])
+				}
+			}
+			order := slices.Sorted(maps.Values(of))
+			for id, row := range got {
+				f := strings.Split(id, "|")
+				rows := s.rows(key(name, f[3]), func(r quantum) bool {
+					return r.Scope == "host+direction" && r.host() == f[2] && r.Direction == direction
+				})
+				if !near(row["ios"], sum(rows)) || !near(row["p99"], worst(rows, "99")) ||
+					!near(row["p50"], worst(rows, "50")) || of[f[2]] < order[len(order)-hosts] {
+					t.Errorf("%s: %v, want p99 %v", id, row, worst(rows, "99"))
+				}
 			}
 		}
 	}
@@ -203,14 +216,14 @@ func testLens(t *testing.T, s *stored) {
 			for _, row := range s.rowsOf(t, st, o) {
 				n += row["events"].(float64)
 			}
-			if n != 3 {
-				t.Errorf("%v events, want 3", n)
+			if n != float64(len(s.events)) {
+				t.Errorf("%v events, want %d", n, len(s.events))
 			}
 		},
 		"events-table": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
 			at := float64(s.runs["cluster"][0].Timestamp.UnixMilli() + 3500)
-			if r := got["osd.12 down|run-cluster"]; len(got) != 3 || r["action"] != "note" || r["events"] != 1.0 || r["at"] != at {
+			if r := got["osd.12 down|run-cluster"]; len(got) != len(s.events) || r["action"] != "note" || r["events"] != 1.0 || r["at"] != at {
 				t.Errorf("%v, want one at %v", got, at)
 			}
 		},
@@ -277,14 +290,14 @@ func testLens(t *testing.T, s *stored) {
 		},
 		"slowdown-targets": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
-			if r := got["/gpfs/a|stat"]; len(got) != 4 || r["operations"] != 2.0 || !near(r["slowdown"], 1.5) || !near(r["longest"], 1.5*expected) || !(r["usual"].(float64) >= 1 && r["usual"].(float64) <= 1.5) {
+			if r := got["/gpfs/a|stat"]; len(got) != 5 || r["operations"] != 2.0 || !near(r["slowdown"], 1.5) || !near(r["longest"], 1.5*expected) || !(r["usual"].(float64) >= 1 && r["usual"].(float64) <= 1.5) {
 				t.Errorf("%v", got)
 			}
 		},
 		"slowdown-hours": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
 			hour := s.runs["cluster"][0].Timestamp.Truncate(time.Hour).UnixMilli()
-			for target, want := range map[string]struct{ operations, worst, low, high float64 }{"/gpfs/a": {4, 2, 1, 1.5}, "/gpfs/b": {2, 40, 3, 40}} {
+			for target, want := range map[string]struct{ operations, worst, low, high float64 }{"/gpfs/a": {4, 2, 1, 1.5}, "/gpfs/b": {2, 40, 3, 40}, "/gpfs/c": {50, 5.9, 3.2, 3.7}} {
 				r := got[fmt.Sprintf("%d|%s", hour, target)]
 				usual, _ := r["usual"].(float64)
 				p95, _ := r["p95"].(float64)
@@ -292,7 +305,7 @@ func testLens(t *testing.T, s *stored) {
 					t.Errorf("%s: %v, want %v of %v", target, r, want, got)
 				}
 			}
-			if len(got) != 2 {
+			if len(got) != 3 {
 				t.Errorf("%d rows", len(got))
 			}
 		},

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,14 +31,14 @@ type stored struct {
 	runs    map[string][]quantum // by key: what `percentiles --format ndjson` says
 	from    time.Time            // of all of them
 	to      time.Time
-	events  []handMade
+	events  []manualEvent
 	subject string // the run that charts of one run are compared with
 	madeUp  string // folder of made-up logs
 	hits    int    // how many documents a bucket can hand back, 100 unless the index allows more
 }
 
-// handMade is an event that was put in by hand.
-type handMade struct {
+// manualEvent is an event that the test stored itself.
+type manualEvent struct {
 	run, text string
 	at        time.Time
 	offset    float64 // ms
@@ -129,18 +128,35 @@ var realRuns = []string{"cluster", "gaps", "randrw", "kinds", "single", "many"}
 // madeUp are runs of made-up logs, by the number of their hosts.
 var madeUp = map[string]int{"single": 1, "many": 50}
 
-// makeUp writes logs of as many hosts, each with latencies of its own.
+// makeUp writes logs of as many hosts, each with latencies of its own: histograms of clat, and single I/Os of the
+// other kinds.
 func (s *stored) makeUp(t *testing.T) {
 	t.Helper()
 	s.madeUp = t.TempDir()
 	for run, hosts := range madeUp {
+		dir := filepath.Join(s.madeUp, run)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 		for n := range hosts {
-			log := testlog.Config{Seed: uint64(n + 1), Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write},
+			logs := testlog.Config{Seed: uint64(n + 1), Dirs: []fiolog.Direction{fiolog.Read, fiolog.Write},
 				Duration: 6 * time.Second,
-				Rate:     150, Latency: testlog.LogNormal(time.Duration(80+5*n)*time.Microsecond, 0.6)}.Log()
-			file := filepath.Join(s.madeUp, run, fmt.Sprintf("%s_clat_hist.1.log.host%02d", run, n))
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, log, 0o600)); err != nil {
-				t.Fatal(err)
+				Rate:     150}
+			for _, kind := range kindsOf(run) {
+				name, log := kind, []byte(nil)
+				median := map[string]int{"slat": 8, "clat": 80, "lat": 200}[kind] + 5*n
+				logs.Latency = testlog.LogNormal(time.Duration(median)*time.Microsecond, 0.6)
+				if kind == "clat" {
+					name, log = "clat_hist", logs.Log()
+				} else {
+					for io := range logs.IOs() {
+						log = fmt.Appendf(log, "%d, %d, %d, 4096, 0\n", io.Done.Milliseconds(), io.Latency, io.Dir)
+					}
+				}
+				file := filepath.Join(dir, fmt.Sprintf("%s_%s.1.log.host%02d", run, name, n))
+				if err := os.WriteFile(file, log, 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
@@ -148,7 +164,7 @@ func (s *stored) makeUp(t *testing.T) {
 
 // kindsOf are the kinds of latency that a run has.
 func kindsOf(run string) []string {
-	if run == "kinds" {
+	if run == "kinds" || run == "many" {
 		return kinds
 	}
 	return []string{"clat"}
@@ -163,10 +179,10 @@ func key(run, kind string) string {
 	return run + " " + kind
 }
 
-// logs are the arguments that read a run, close in time to the others.
-func (s *stored) logs(run, kind string) []string {
+// logs are the arguments that read a run, close in time to the others, in intervals of its own or this one.
+func (s *stored) logs(run, kind string, interval ...string) []string {
 	if madeUp[run] > 0 {
-		return []string{"--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
+		return []string{"--interval", append(interval, "2s")[0], "--kind", kind, "--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
 			"many": "2026-11-21T02:09:20Z"}[run],
 			filepath.Join(s.madeUp, run)}
 	}
@@ -174,12 +190,15 @@ func (s *stored) logs(run, kind string) []string {
 	if run == "kinds" {
 		args = append([]string{"--start", "2026-11-21T02:08:30Z"}, args...)
 	}
+	if interval != nil {
+		args = append([]string{"--interval", interval[0]}, args...)
+	}
 	return args
 }
 
 const split = "direction,host,job"
 
-// store ingests real logs and adds by hand what other commands write: events and what
+// store ingests real logs and adds itself what other commands write: events and what
 // a probe saw.
 func store(t *testing.T) *stored {
 	t.Helper()
@@ -223,7 +242,7 @@ func store(t *testing.T) *stored {
 			}
 		}
 	}
-	s.byHand(t)
+	s.storeManually(t)
 	s.hits = 5000
 	s.ask(t, "PUT", "/"+s.prefix+"-histogram-*/_settings", m{"index.max_inner_result_window": s.hits})
 	s.bundle = parse(bytes.ReplaceAll(write(t, "fio"), []byte("fio-"), []byte(s.prefix+"-")))
@@ -233,19 +252,36 @@ func store(t *testing.T) *stored {
 // slaLimit is of reads' p99 in the run cluster, in ns.
 const slaLimit = 5e6
 
-// probed is what the probe saw: operation, target, seconds from the start, slowdown.
-var probed = []struct {
+// seen is what a probe saw: operation, target, seconds from the start, slowdown.
+type seen struct {
 	operation, target string
 	at                int
 	slowdown          float64
-}{
-	{"stat", "/gpfs/a", 0, 1}, {"stat", "/gpfs/a", 1, 1.5}, {"stat", "/gpfs/b", 2, 40},
-	{"write", "/gpfs/a", 0, 0.9}, {"write", "/gpfs/a", 5, 2}, {"write", "/gpfs/b", 5, 3},
+}
+
+// probed is what the probes of 50 hosts saw, each of /gpfs/c, and one of the others.
+var probed = func() []seen {
+	all := []seen{
+		{"stat", "/gpfs/a", 0, 1}, {"stat", "/gpfs/a", 1, 1.5}, {"stat", "/gpfs/b", 2, 40},
+		{"write", "/gpfs/a", 0, 0.9}, {"write", "/gpfs/a", 5, 2}, {"write", "/gpfs/b", 5, 3},
+	}
+	for n := range 50 {
+		all = append(all, seen{"read", "/gpfs/c", n % 7, 1 + float64(n)/10})
+	}
+	return all
+}()
+
+// host has a name for each slowdown of /gpfs/c.
+func (p seen) host() string {
+	if p.target == "/gpfs/c" {
+		return fmt.Sprintf("host%02.0f", 10*(p.slowdown-1))
+	}
+	return "client1"
 }
 
 const expected = 200e3 // ns
 
-func (s *stored) byHand(t *testing.T) {
+func (s *stored) storeManually(t *testing.T) {
 	t.Helper()
 	var bulk bytes.Buffer
 	put := func(index, id string, doc any) {
@@ -258,16 +294,21 @@ func (s *stored) byHand(t *testing.T) {
 		return s.prefix + "-" + kind + "-" + at.UTC().Format("2006.01")
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
-		s.events = append(s.events, handMade{run, text, at, float64(offset)})
+		s.events = append(s.events, manualEvent{run, text, at, float64(offset)})
 		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
 			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
 	}
 	event("run-cluster", "note", "osd.12 down", start.Add(3500*time.Millisecond), 3500)
 	event("run-cluster", "breach", "read p99 < 5ms is broken", start.Add(4*time.Second), 4000)
 	event("run-gaps", "note", "of another run", s.runs["gaps"][0].Timestamp.Add(time.Second), 1000)
+	for n := range madeUp["many"] {
+		offset := 100*n + 50 // beside the points, which the mouse hovers over
+		event("run-many", "straggler", fmt.Sprintf("host%02d is slow", n),
+			s.runs["many"][0].Timestamp.Add(time.Duration(offset)*time.Millisecond), offset)
+	}
 	for i, p := range probed {
 		at := start.Add(time.Duration(p.at) * time.Second)
-		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": "run-probe"}, "host": m{"name": "client1"}, "fio": m{"kind": "probe"},
+		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": "run-probe"}, "host": m{"name": p.host()}, "fio": m{"kind": "probe"},
 			"scope": "operation", "probe": m{"operation": p.operation, "target": p.target, "slowdown": p.slowdown}, "latency": m{"value": expected * p.slowdown, "expected": expected}})
 	}
 	if answer := s.ask(t, "POST", "/_bulk?refresh=true", bulk.Bytes()); answer["errors"] != false {
@@ -351,7 +392,7 @@ func percentilesOf(t *testing.T, v any) {
 			digits := int(at(v, "meta", "hdr", "number_of_significant_value_digits").(float64))
 			hits, values := obj(v, "hits"), m{}
 			if n := at(hits, "total", "value"); n != float64(len(list(hits, "hits"))) {
-				t.Fatalf("a bucket of %v documents hands back %d", n, len(list(hits, "hits")))
+				t.Fatalf("a bucket of %v documents returns %d", n, len(list(hits, "hits")))
 			}
 			h := kibanatest.NewHDR(digits)
 			for _, hit := range list(hits, "hits") {
