@@ -91,7 +91,7 @@ times: ## tests whose verdict depends on real times, on an idle machine: the pro
 	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts)$$' ./cmd/fiolat
 
 .PHONY: screenshots
-screenshots: ## draw the report page and Kibana's Vega panels in Chromium over real runs, into SCREENSHOTS (screenshots)
+screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run TestScreenshots ./internal/report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \

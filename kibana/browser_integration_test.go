@@ -286,6 +286,12 @@ func testBrowser(t *testing.T, s *stored) {
 			})
 		}
 	}
+	if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" {
+		s.from, s.to = from, to
+		p.lensPictures(t, "cluster", filepath.Join(dir, "kibana-ID"))
+		p.lensPictures(t, "many", filepath.Join(dir, "kibana-ID-50-hosts"),
+			"run-jobs", "kinds-read-hosts", "kinds-write-hosts", "kinds-read-figures")
+	}
 	// Of a run of one host, of none, and of 50. The other panels have shown all of these at once.
 	for _, s.subject = range []string{"single", "randrw", "many"} {
 		for _, o := range s.bundle.space.Of(typeVisualization) {
