@@ -91,7 +91,7 @@ func (b *parsed) eachPanel(f func(d *kibanatest.Object, p kibanatest.Panel)) {
 
 var clickedField = regexp.MustCompile(`term: \{'([^']+)'`)
 
-// clickable are the fields whose values a click on a panel hands on.
+// clickable are the fields whose values a click on a panel passes on.
 func clickable(o *kibanatest.Object) (out []string) {
 	if spec := kibanatest.Spec(o); spec != nil {
 		whole, _ := json.Marshal(spec["params"])
@@ -328,7 +328,7 @@ var clientChecks = []bundleCheck{
 			}
 		})
 	}},
-	{"hands", func(b *parsed) {
+	{"drags and clicks", func(b *parsed) {
 		b.eachPanel(func(_ *kibanatest.Object, p kibanatest.Panel) {
 			spec := kibanatest.Spec(p.Object)
 			if spec == nil {
@@ -346,7 +346,7 @@ var clientChecks = []bundleCheck{
 				b.fault(nil, "%s: setting the time range is %v, following it %v", p.Object.ID, sets, all)
 			}
 			if adds != (len(p.Clicks) > 0) {
-				b.fault(nil, "%s: a click hands on a filter: %v; it opens %d dashboards", p.Object.ID, adds, len(p.Clicks))
+				b.fault(nil, "%s: a click passes on a filter: %v; it opens %d dashboards", p.Object.ID, adds, len(p.Clicks))
 			}
 			if zooms := strings.Contains(string(whole), `"zoom"`); overTime && !sets && !zooms {
 				b.fault(nil, "%s: a drag does nothing", p.Object.ID)

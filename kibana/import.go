@@ -150,7 +150,7 @@ func (k *conn) status(ctx context.Context) error {
 		return err
 	}
 	n := version.FindStringSubmatch(status.Version.Number)
-	if n == nil { // not told to those who do not log in
+	if n == nil { // not shown without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k), Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
 		}

@@ -58,7 +58,7 @@ func TestPanels(t *testing.T) {
 	t.Run("hdr", func(t *testing.T) { testHDR(t, s) })
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
-	t.Run("hands", func(t *testing.T) { testHands(t, s) })
+	t.Run("drags and clicks", func(t *testing.T) { testDragAndClick(t, s) })
 	t.Run("walk", func(t *testing.T) { testWalk(t, s) })
 	t.Run("live", func(t *testing.T) { testLive(t, s) })
 }

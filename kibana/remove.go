@@ -125,7 +125,7 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 			gone[s.savedObject] = true
 		default:
 			left.Objects = append(left.Objects, k.safe(fmt.Sprintf("%s %s: %s", s.Type, s.ID, s.Error.Message)))
-			gone[s.savedObject] = true // and told
+			gone[s.savedObject] = true // and reported
 		}
 	}
 	for _, o := range found {

@@ -17,7 +17,7 @@ const (
 	figureDigits = 3
 )
 
-// search is data of Elasticsearch in a Vega panel: one row, the whole reply. Kibana hands answers out by
+// search is data of Elasticsearch in a Vega panel: one row, the reply. Kibana assigns answers by
 // name, so each search of a panel has one of its own.
 func search(name, index string, body m) m {
 	return m{"name": name, "url": m{"index": index, "body": body}}
@@ -155,7 +155,7 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 	}
 	n := m{"sum": m{"field": "samples"}}
 	return vegaspec.Percentiles{
-		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
+		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Names: shownPercentiles,
 		Data: vegaspec.Data{
 			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"term": m{"fio.direction": direction}},
@@ -199,7 +199,7 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 	}
 	n := m{"value_count": m{"field": "probe.slowdown"}}
 	return vegaspec.Percentiles{
-		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
+		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime, Merged: true, Ratio: true, Names: names,
 		Data: vegaspec.Data{
 			Source: inRange(chosen(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"exists": m{"field": "probe.slowdown"}},
@@ -256,7 +256,7 @@ func hostRows(source m, path string) vegaspec.Data {
 	}
 }
 
-// addFilter hands a filter on documents of an index to Kibana, with words for its pill.
+// addFilter gives Kibana a filter on documents of an index, and the label of its pill.
 func addFilter(index, filter, words string) string {
 	return fmt.Sprintf("kibanaAddFilter(%s, '%s', %s)", filter, index, words)
 }
@@ -264,7 +264,7 @@ func addFilter(index, filter, words string) string {
 // liveHeatMap is over the dashboard's time range.
 func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
-		Axis: vegaspec.WallClock, Hands: vegaspec.SetTime,
+		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
 			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}))),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
@@ -298,7 +298,7 @@ func eventRows(t string) []m {
 
 // steps are the lengths, in seconds, of the intervals in which time since a run's
 // start is cut. A panel asks for all of them, each as far as maxSteps of it reach,
-// and draws the finest that the whole run fits in and that its quanta fill evenly:
+// and draws the finest that the run fits in and that its quanta fill evenly:
 // the request cannot know how long the run is, and no interval must be too many.
 var steps = []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 21600}
 
@@ -379,7 +379,7 @@ func runEvents(index, events string) *vegaspec.Data {
 
 func runHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
-		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
 			Source:    oneRun("answer", histograms, with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})),
 			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
@@ -435,7 +435,7 @@ func oneHost(aggs m) m {
 // hostHeatMap is that of a host's I/Os.
 func hostHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
-		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
 			Source:    oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}}))),
 			Transform: slices.Concat(each(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
@@ -507,7 +507,7 @@ func scopeOf(direction string, scope, aggs m) m {
 // run's start. runs is where the answer has the run, or its host.
 func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
 	return vegaspec.Percentiles{
-		Axis: vegaspec.SinceStart, Hands: vegaspec.Zoom,
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Names:  names,
 		Colors: colors,
 		Data: vegaspec.Data{
@@ -564,7 +564,7 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	return vegaspec.Overlay{
 		Names: shownPercentiles,
 		First: "p99",
-		Hands: vegaspec.Zoom,
+		Drag:  vegaspec.Zoom,
 		Click: addFilter(percentiles, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: chosen(search("answer", percentiles, m{"size": 0, "aggs": m{"scope": m{

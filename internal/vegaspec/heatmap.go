@@ -17,7 +17,7 @@ type HeatMap struct {
 	// instead of octave.
 	Finer  bool
 	Axis   Axis
-	Hands  Hands
+	Drag   Drag
 	Events *Data // see events; nil for none
 	Title  string
 }
@@ -43,7 +43,7 @@ func (h HeatMap) Spec() Spec {
 			}),
 			Mark: M{"type": "rect", "clip": true},
 			Encoding: M{
-				"x":  h.Axis.channel("t", h.Hands),
+				"x":  h.Axis.channel("t", h.Drag),
 				"x2": M{"field": "t2"},
 				"y":  M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false}, "axis": latencyAxis("latency")},
 				"y2": M{"field": "hi"},
@@ -57,10 +57,10 @@ func (h HeatMap) Spec() Spec {
 		s.Title = h.Title
 	}
 	if h.Events != nil {
-		s.Layer = append(s.Layer, events(*h.Events, h.Axis, h.Hands))
+		s.Layer = append(s.Layer, events(*h.Events, h.Axis, h.Drag))
 	}
 	s.Layer = append(s.Layer, h.Data.noData()...)
-	return h.Hands.on(s)
+	return h.Drag.on(s)
 }
 
 // events marks what happened: a rule at each time, with its text in the tooltip. Its
@@ -69,7 +69,7 @@ func (h HeatMap) Spec() Spec {
 //	t     ms
 //	what  the kind of event: breach, recovery, note
 //	text  in words
-func events(d Data, a Axis, h Hands) Spec {
+func events(d Data, a Axis, h Drag) Spec {
 	return Spec{
 		Data:      d.Source,
 		Transform: append(append([]M(nil), d.Transform...), calculate("time", a.words("datum.t"))),

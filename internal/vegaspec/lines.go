@@ -16,7 +16,7 @@ func (r Rate) Spec() Spec {
 	return Spec{
 		Schema: Schema, Description: "I/Os per second over time",
 		Data: r.Data.Source, Transform: r.Data.Transform, Mark: line("step-after"),
-		Encoding: M{"x": r.Axis.channel("t", NoHands), "color": series(), "strokeDash": series(),
+		Encoding: M{"x": r.Axis.channel("t", NoDrag), "color": series(), "strokeDash": series(),
 			"y": M{"field": "v", "type": "quantitative", "scale": M{"zero": true, "nice": 3}, "axis": M{"title": nil, "format": "~s", "tickCount": 3}}},
 	}
 }

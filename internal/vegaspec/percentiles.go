@@ -24,7 +24,7 @@ type Percentiles struct {
 	Names  []string // in the order of the legend
 	Colors []string // of Names; nil for those of one kind's percentiles
 	Axis   Axis
-	Hands  Hands
+	Drag   Drag
 	Events *Data // see events in heatmap.go; nil for none
 	Limits *Data // rows t, p and limit, where they come from elsewhere
 	// Merged says that the percentiles come out of merged histograms, without confidence limits: a tooltip
@@ -37,7 +37,7 @@ type Percentiles struct {
 
 // Spec is the chart's specification.
 func (c Percentiles) Spec() Spec {
-	x := c.Axis.channel("t", c.Hands)
+	x := c.Axis.channel("t", c.Drag)
 	axis, words := latencyAxis("latency"), Latency("datum.v")
 	if c.Ratio {
 		axis, words = M{"title": "times", "labelOverlap": true, "format": "~g"}, "format(datum.v, '.3~r') + ' ×'"
@@ -102,10 +102,10 @@ func (c Percentiles) Spec() Spec {
 		limits.Data, limits.Transform = l.Source, slices.Concat(l.Transform, limits.Transform)
 	}
 	if c.Events != nil {
-		s.Layer = append(s.Layer, events(*c.Events, c.Axis, c.Hands))
+		s.Layer = append(s.Layer, events(*c.Events, c.Axis, c.Drag))
 	}
 	s.Layer = append(append(s.Layer, room(y("v"))), c.Data.noData()...)
-	return c.Hands.on(s)
+	return c.Drag.on(s)
 }
 
 // edge is how many pixels lie between what is drawn and the edge of the chart.
@@ -138,14 +138,14 @@ type Overlay struct {
 	Data  Data
 	Names []string // percentiles to choose from: p50, p99.9
 	First string   // the one that is shown first
-	Hands Hands
+	Drag  Drag
 	Click string // what a click on a run does, an expression over its row; "" for nothing
 	Title string
 }
 
 // Spec is the overlay's specification, with a choice of the percentile.
 func (c Overlay) Spec() Spec {
-	x := SinceStart.channel("t", c.Hands)
+	x := SinceStart.channel("t", c.Drag)
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 		"axis": latencyAxis("latency")}
 	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil, "symbolOpacity": 1}}
@@ -172,7 +172,7 @@ func (c Overlay) Spec() Spec {
 	if c.Title != "" {
 		s.Title = c.Title
 	}
-	return c.Hands.on(s)
+	return c.Drag.on(s)
 }
 
 // Change shows by how many percent measures of runs differ from a baseline's.

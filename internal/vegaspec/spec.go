@@ -14,7 +14,7 @@ var JS embed.FS
 // Schema names the version of Vega-Lite that the specifications are written for.
 const Schema = "https://vega.github.io/schema/vega-lite/v5.json"
 
-// M is a piece of a specification; encoding/json writes its keys in order.
+// M is a part of a specification; encoding/json writes its keys in order.
 type M = map[string]any
 
 // Spec is a specification, or a layer of one.
@@ -60,7 +60,7 @@ func (d Data) noData() []Spec {
 	}}
 }
 
-// Named is data that the page hands to the view by that name, already with the
+// Named is data that the page passes to the view by that name, already with the
 // fields that the chart wants.
 func Named(name string) Data { return Data{Source: M{"name": name}} }
 
@@ -73,9 +73,9 @@ const (
 	SinceStart
 )
 
-// channel encodes a time; title is null where a panel's title says it all. A chart with hands shows
+// channel encodes a time; title is null where a panel's title says it all. A chart with a drag shows
 // the part of the time that was dragged over.
-func (a Axis) channel(field string, h Hands) M {
+func (a Axis) channel(field string, d Drag) M {
 	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
 		"labelSeparation": 6,
 		"format": M{"milliseconds": "%H:%M:%S.%L", "seconds": "%H:%M:%S", "minutes": "%H:%M",
@@ -85,7 +85,7 @@ func (a Axis) channel(field string, h Hands) M {
 			"axis": M{"title": "time since start", "labelOverlap": true, "labelFlush": false, "tickCount": 10,
 				"labelExpr": Elapsed("datum.value")}}
 	}
-	if h == Zoom {
+	if d == Zoom {
 		scale, _ := c["scale"].(M)
 		if scale == nil {
 			scale = M{}

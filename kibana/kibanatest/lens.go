@@ -221,7 +221,7 @@ func (l *lensLayer) metric(c string) (string, M, error) {
 	return name, agg, nil
 }
 
-// Rows are the cells of the answer: by the values of the buckets, joined with "|", times in ms.
+// Rows are the rows of the answer, by column: by the values of the buckets, joined with "|", times in ms.
 func (p *LensPanel) Rows(answer M) map[string]M {
 	out := map[string]M{}
 	p.rows(out, nil, Obj(answer, "aggregations"))

@@ -126,7 +126,7 @@ func TestVegaSearches(t *testing.T) {
 	}
 }
 
-// es_query_parser.ts: populateData hands answers out by name.
+// es_query_parser.ts: populateData assigns answers by name.
 func TestVegaAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		names []string

@@ -169,7 +169,7 @@ func Length(interval string) time.Duration {
 		"d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "y": 365 * 24 * time.Hour}[unit]
 }
 
-// Draw hands out the answers, in the order of the requests: each goes to the first data of its name; data
+// Draw assigns the answers, in the order of the requests: each goes to the first data of its name; data
 // without one take any (es_query_parser.ts: populateData). What is left with no answer fails when Vega reads it.
 func (p *VegaPanel) Draw(answers []M) error {
 	names := func(i, at int) string { // getRequestName(request i, at)

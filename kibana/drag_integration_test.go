@@ -39,7 +39,7 @@ func (p *page) called(t *testing.T) [][]any {
 }
 
 // A drag and a click do what they should, by what Kibana's functions are called with.
-func testHands(t *testing.T, s *stored) {
+func testDragAndClick(t *testing.T, s *stored) {
 	p := browse(t, s)
 	for _, version := range []string{"5.24", "5.33", "6"} {
 		draw := func(t *testing.T, id string) {

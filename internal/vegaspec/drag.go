@@ -2,13 +2,13 @@ package vegaspec
 
 import "fmt"
 
-// Hands says what a drag over a chart over time does.
-type Hands int
+// Drag says what a drag over a chart over time does.
+type Drag int
 
-// NoHands: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
+// NoDrag: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
 // all of it again after a double click.
 const (
-	NoHands Hands = iota
+	NoDrag Drag = iota
 	SetTime
 	Zoom
 )
@@ -20,8 +20,8 @@ const farEnough = 5
 //
 // Vega-Lite has no event for the end of a drag. It copies what else a parameter holds, here "on", into
 // Vega's signal (vega/vega-lite src/compile/parameter.ts).
-func (h Hands) on(s Spec) Spec {
-	if h == NoHands {
+func (d Drag) on(s Spec) Spec {
+	if d == NoDrag {
 		return s
 	}
 	far := fmt.Sprintf("drag && abs(drag[1] - drag[0]) >= %d", farEnough)
@@ -29,7 +29,7 @@ func (h Hands) on(s Spec) Spec {
 	done := M{"name": "picked", "value": nil, "on": []M{
 		{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [kibanaSetTimeFilter(%s, %s), now()] : null", far, from, to)},
 	}}
-	if h == Zoom {
+	if d == Zoom {
 		from, to = "invert('x', min(drag[0], drag[1]))", "invert('x', max(drag[0], drag[1]))"
 		done = M{"name": "zoom", "value": nil, "on": []M{
 			{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [%s, %s] : zoom", far, from, to)},
