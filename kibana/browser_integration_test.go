@@ -192,7 +192,7 @@ func testBrowser(t *testing.T, s *stored) {
 	ofKinds := func(draw func(string), same func()) {
 		subject := s.subject
 		defer func() { s.subject = subject }()
-		for _, s.subject = range []string{subject, "kinds"} {
+		for _, s.subject = range []string{"kinds", subject} {
 			draw(s.subject)
 			same()
 		}
