@@ -729,7 +729,9 @@ func (p *page) sameKinds(t *testing.T, direction string) {
 	t.Helper()
 	var want []point
 	for _, kind := range kindsOf(p.s.subject) {
-		for _, r := range p.s.rows(key(p.s.subject, kind), func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+		for _, r := range p.s.rows(key(p.s.subject, kind), func(r quantum) bool {
+			return r.Scope == "direction" && r.Direction == direction
+		}) {
 			for _, name := range []string{"50", "99"} {
 				if v := r.Percentiles[name]; v != nil {
 					want = append(want, point{r.OffsetMS, *v, kind + " p" + name})

@@ -95,8 +95,9 @@ func Bundle(prefix string) []Object {
 			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(percentiles.pattern))), aHost},
 	}
 
-	const ofAllHosts = "Exact, of all hosts' I/Os together (documents of scope direction). In a run of more than 200 intervals " +
-		"each point is the worst of several. The band is the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events." + zoom
+	const ofAllHosts = "Exact, of all hosts' I/Os together (documents of scope direction). " +
+		"In a run of more than 200 intervals each point is the worst of several. The band is " +
+		"the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events." + zoom
 	byJob := layer{"main", ofRun, []column{
 		theRun(),
 		only(`scope: "host+job+direction"`, "by host and job"),
@@ -145,8 +146,10 @@ func Bundle(prefix string) []Object {
 	oneRun.rows = []row{
 		{6, add(lens(id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary, table(summary, "started"))), nil},
 		{16, add(
-			vega(id("run-read"), "Read latency percentiles with 95 % confidence", ofAllHosts, runPercentiles(percentiles.pattern, events.pattern, "read")),
-			vega(id("run-write"), "Write latency percentiles with 95 % confidence", ofAllHosts, runPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+			vega(id("run-read"), "Read latency percentiles with 95 % confidence", ofAllHosts,
+				runPercentiles(percentiles.pattern, events.pattern, "read")),
+			vega(id("run-write"), "Write latency percentiles with 95 % confidence", ofAllHosts,
+				runPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
 		{15, add(vega(id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all hosts."+zoom, runHeatMap(histograms.pattern, events.pattern))), nil},
 		{14, add(vega(id("run-hosts"), "Hosts by the worst p99 of an interval", "The 20 worst, exact (documents of scope host+direction). Click a host to open it.", runHosts(percentiles.pattern))), aHost},
 		{12, add(jobs("run-jobs", "By host and job: the worst interval")), nil},
@@ -197,8 +200,10 @@ func Bundle(prefix string) []Object {
 	ofKinds.controls = []control{singleRun}
 	ofKinds.rows = []row{
 		{16, add(
-			vega(id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", ofAllHosts, kindPercentiles(percentiles.pattern, events.pattern, "read")),
-			vega(id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", ofAllHosts, kindPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
+			vega(id("kinds-read"), "Read latency by kind: p50 and p99 with 95 % confidence", ofAllHosts,
+				kindPercentiles(percentiles.pattern, events.pattern, "read")),
+			vega(id("kinds-write"), "Write latency by kind: p50 and p99 with 95 % confidence", ofAllHosts,
+				kindPercentiles(percentiles.pattern, events.pattern, "write"))), nil},
 		{9, add(vega(id("kinds-parts"), "Mean slat and clat end to end, lat as a tick: do they add up?", "Of the whole run, from documents of scope direction. "+
 			"The gap is lat - (slat + clat); means are of fio's buckets, each within 0.8 %. Engines that count no slat: docs/engines.md.", kindParts(percentiles.pattern))), nil},
 		{10, add(figuresByKind("read", "Reads of the whole run by kind"), figuresByKind("write", "Writes of the whole run by kind")), nil},

@@ -346,7 +346,8 @@ var clientChecks = []bundleCheck{
 				b.fault(nil, "%s: setting the time range is %v, following it %v", p.Object.ID, sets, all)
 			}
 			if adds != (len(p.Clicks) > 0) {
-				b.fault(nil, "%s: a click passes on a filter: %v; it opens %d dashboards", p.Object.ID, adds, len(p.Clicks))
+				const form = "%s: a click passes on a filter: %v; it opens %d dashboards"
+				b.fault(nil, form, p.Object.ID, adds, len(p.Clicks))
 			}
 			if zooms := strings.Contains(string(whole), `"zoom"`); overTime && !sets && !zooms {
 				b.fault(nil, "%s: a drag does nothing", p.Object.ID)

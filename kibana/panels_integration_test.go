@@ -223,7 +223,8 @@ func testLens(t *testing.T, s *stored) {
 		"events-table": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
 			at := float64(s.runs["cluster"][0].Timestamp.UnixMilli() + 3500)
-			if r := got["osd.12 down|run-cluster"]; len(got) != len(s.events) || r["action"] != "note" || r["events"] != 1.0 || r["at"] != at {
+			if r := got["osd.12 down|run-cluster"]; len(got) != len(s.events) ||
+				r["action"] != "note" || r["events"] != 1.0 || r["at"] != at {
 				t.Errorf("%v, want one at %v", got, at)
 			}
 		},
@@ -290,14 +291,18 @@ func testLens(t *testing.T, s *stored) {
 		},
 		"slowdown-targets": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
-			if r := got["/gpfs/a|stat"]; len(got) != 5 || r["operations"] != 2.0 || !near(r["slowdown"], 1.5) || !near(r["longest"], 1.5*expected) || !(r["usual"].(float64) >= 1 && r["usual"].(float64) <= 1.5) {
+			if r := got["/gpfs/a|stat"]; len(got) != 5 || r["operations"] != 2.0 ||
+				!near(r["slowdown"], 1.5) || !near(r["longest"], 1.5*expected) ||
+				!(r["usual"].(float64) >= 1 && r["usual"].(float64) <= 1.5) {
 				t.Errorf("%v", got)
 			}
 		},
 		"slowdown-hours": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			got := s.rowsOf(t, st, o)
 			hour := s.runs["cluster"][0].Timestamp.Truncate(time.Hour).UnixMilli()
-			for target, want := range map[string]struct{ operations, worst, low, high float64 }{"/gpfs/a": {4, 2, 1, 1.5}, "/gpfs/b": {2, 40, 3, 40}, "/gpfs/c": {50, 5.9, 3.2, 3.7}} {
+			for target, want := range map[string]struct{ operations, worst, low, high float64 }{
+				"/gpfs/a": {4, 2, 1, 1.5}, "/gpfs/b": {2, 40, 3, 40}, "/gpfs/c": {50, 5.9, 3.2, 3.7},
+			} {
 				r := got[fmt.Sprintf("%d|%s", hour, target)]
 				usual, _ := r["usual"].(float64)
 				p95, _ := r["p95"].(float64)

@@ -182,8 +182,9 @@ func key(run, kind string) string {
 // logs are the arguments that read a run, close in time to the others, in intervals of its own or this one.
 func (s *stored) logs(run, kind string, interval ...string) []string {
 	if madeUp[run] > 0 {
-		return []string{"--interval", append(interval, "2s")[0], "--kind", kind, "--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
-			"many": "2026-11-21T02:09:20Z"}[run],
+		return []string{"--interval", append(interval, "2s")[0], "--kind", kind,
+			"--no-repair", "--start", map[string]string{"single": "2026-11-21T02:09:00Z",
+				"many": "2026-11-21T02:09:20Z"}[run],
 			filepath.Join(s.madeUp, run)}
 	}
 	args := []string{"--kind", kind, run}
@@ -308,7 +309,8 @@ func (s *stored) storeManually(t *testing.T) {
 	}
 	for i, p := range probed {
 		at := start.Add(time.Duration(p.at) * time.Second)
-		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": "run-probe"}, "host": m{"name": p.host()}, "fio": m{"kind": "probe"},
+		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano),
+			"run": m{"id": "run-probe"}, "host": m{"name": p.host()}, "fio": m{"kind": "probe"},
 			"scope": "operation", "probe": m{"operation": p.operation, "target": p.target, "slowdown": p.slowdown}, "latency": m{"value": expected * p.slowdown, "expected": expected}})
 	}
 	if answer := s.ask(t, "POST", "/_bulk?refresh=true", bulk.Bytes()); answer["errors"] != false {
