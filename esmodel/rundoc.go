@@ -166,12 +166,8 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	run := e.run
 	told := run.Told
 	if told == nil {
-		told = &pipeline.Told{
-			Versions:  versions(run),
-			Workloads: workloads(run),
-			Measures:  run.Measures(),
-			Options:   options(run),
-		}
+		told = &pipeline.Told{Versions: versions(run), Workloads: run.Workloads(), Measures: run.Measures(),
+			Options: options(run)}
 	}
 	doc := runDoc{
 		Timestamp: stamp(run.Start),
@@ -364,33 +360,6 @@ func options(run *pipeline.Run) map[string][]string {
 		out[k] = slices.Sorted(maps.Keys(vs))
 	}
 	return out
-}
-
-// workloads are the distinct loads of the run's jobs, each in a few words.
-func workloads(run *pipeline.Run) []string {
-	seen := map[string]bool{}
-	for _, m := range run.Metas {
-		for _, en := range m.Entries {
-			var words []string
-			for _, names := range [][]string{{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"},
-				{"ioengine"}, {"direct"}, {"rate_iops"}} {
-				for _, name := range names {
-					v, ok := en.Options[name]
-					if !ok {
-						v, ok = m.Global[name]
-					}
-					if ok && len(v) < 100 {
-						words = append(words, names[0]+"="+v)
-						break
-					}
-				}
-			}
-			if len(words) > 0 {
-				seen[strings.Join(words, " ")] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // optionKey is the name of an option as a flattened field takes it: NUL is what

@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/ingest/fiojson"
@@ -73,6 +75,38 @@ func (r *Run) Measures() (out []string) {
 		}
 	}
 	return out
+}
+
+// Workloads are the distinct loads of the run's jobs, each in a few words.
+func (r *Run) Workloads() []string {
+	if r.Told != nil {
+		return r.Told.Workloads
+	}
+	seen := map[string]bool{}
+	for _, m := range r.Metas {
+		for _, en := range m.Entries {
+			var words []string
+			for _, names := range [][]string{
+				{"rw", "readwrite"}, {"bs", "blocksize"}, {"iodepth"}, {"numjobs"}, {"ioengine"}, {"direct"},
+				{"rate_iops"},
+			} {
+				for _, name := range names {
+					v, ok := en.Options[name]
+					if !ok {
+						v, ok = m.Global[name]
+					}
+					if ok && len(v) < 100 {
+						words = append(words, names[0]+"="+v)
+						break
+					}
+				}
+			}
+			if len(words) > 0 {
+				seen[strings.Join(words, " ")] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Told is what fio's JSON documents say of a run in all, each value once.

@@ -22,16 +22,22 @@ func compareCommand(u *ui.UI) *cli.Command {
 		Usage:     "whether runs really differ from the first",
 		ArgsUsage: "BASELINE RUN...",
 		Description: "fiolat compare runs/before runs/after\n" +
-			"fiolat compare --es http://localhost:9200 --format markdown nightly-1 nightly-2\n" +
-			"fiolat compare --fail-if 'read p99 +10%' --fail-if 'iops -5%' baseline.docs runs/today\n\n" +
+			"fiolat compare --fail-if 'read p99 +10%' before=runs/b1,runs/b2,runs/b3 after=runs/a1,runs/a2,runs/a3\n" +
+			"fiolat compare --es http://localhost:9200 --format markdown old=label:build=19.1 new=label:build=19.2\n" +
+			"fiolat compare runs/before      # what runs of the same differ by\n\n" +
 			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
-			"else a run in Elasticsearch. " + runIs + " " +
-			"Limits are of 95 % confidence for all numbers together, from a block bootstrap over the intervals of " +
-			"each run; docs/compare.md explains them.",
+			"else a run in Elasticsearch. " + runIs + " One that holds several runs is a group of repeats; so is " +
+			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
+			"of each, better 5: a single run does not know what another of the same would differ by. " +
+			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
 		Flags: append(append(flags, esFlags()...),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, " +
 				"such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; can be " +
-				"repeated"},
+				"repeated. Single runs need --run-noise"},
+			&cli.StringSliceFlag{Name: "run-noise", Usage: "what runs of the same differ by, one standard deviation, " +
+				"where runs are too few to measure it: `[METRIC=]P%`, such as 4% or 'read p99=8%'; can be repeated. " +
+				"fiolat compare GROUP prints it; 0% leaves the noise within the runs alone"},
+			&cli.StringFlag{Name: "margin", Value: "5%", Usage: "a change within `P%` of none is called same"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),
@@ -47,8 +53,18 @@ func readCompareOptions(c *cli.Context) (o comparecmd.Options, err error) {
 	bad.Add(err)
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.Add(err)
-	if o.Runs = o.Logs.Paths; len(o.Runs) < 2 {
+	if o.Runs = o.Logs.Paths; len(o.Runs) == 0 || len(o.Runs) == 1 && c.IsSet("fail-if") {
 		bad.Add(errs.Usagef("fiolat compare: name the baseline and at least one other run"))
+	}
+	for _, text := range c.StringSlice("run-noise") {
+		noise, wrong := compare.ParseRunNoise(text)
+		if wrong != nil {
+			bad.Add(errs.Usagef("--run-noise %v", wrong))
+		}
+		o.RunNoise = append(o.RunNoise, noise)
+	}
+	if o.Margin, err = compare.ParsePercent(c.String("margin")); err != nil {
+		bad.Add(errs.Usagef("--margin: %v", err))
 	}
 	for _, text := range c.StringSlice("fail-if") {
 		rule, wrong := compare.ParseRule(text)

@@ -32,13 +32,24 @@ type compared struct {
 		Baseline, Other struct {
 			Name       string
 			Quanta     int
+			Runs       int
 			IntervalMS float64 `json:"interval_ms"`
 		}
 		Rows []struct {
 			Direction, Metric, Verdict         string
 			Baseline, Other, Change, Low, High *float64
+			RunNoise                           *float64 `json:"run_noise"`
 		}
-		Note string
+		Caveat, Note string
+	}
+	Group *struct {
+		Name string
+		Runs int
+		Rows []struct {
+			Direction, Metric string
+			Value             *float64
+			RunNoise          *float64 `json:"run_noise"`
+		}
 	}
 	FailIf []struct {
 		Rule, Run string
@@ -65,13 +76,15 @@ func TestCompare(t *testing.T) {
 	if code, _, stderr := fiolat(t, nil, "ingest", "--start", "2026-01-01T00:00:00Z", "--output", docs, again); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
-	c := compareJSON(t, exitCompare, "--fail-if", "read p50 +5%", "--fail-if", "p90 +50%", base, docs, slower)
+	c := compareJSON(t, exitCompare, "--run-noise", "1%", "--fail-if", "read p50 +5%",
+		"--fail-if", "p90 +50%", base, docs, slower)
 	if len(c.Comparisons) != 2 || c.Confidence != 0.95 {
 		t.Fatalf("%+v", c)
 	}
-	for i, want := range []string{"no difference", "higher"} {
+	for i, want := range []string{"same", "higher"} {
 		for _, row := range c.Comparisons[i].Rows {
-			if row.Metric == "p50" && row.Verdict != want || row.Metric == "iops" && row.Verdict != "no difference" {
+			if row.Metric == "p50" && row.Verdict != want ||
+				row.Metric == "iops" && (row.Verdict == "higher" || row.Verdict == "lower") {
 				t.Errorf("%s: %+v, want %s", c.Comparisons[i].Other.Name, row, want)
 			}
 			if row.Low == nil || *row.Low > *row.Change || *row.High < *row.Change {
@@ -100,7 +113,8 @@ func TestCompare(t *testing.T) {
 	}
 
 	for _, format := range []string{"table", "markdown"} {
-		code, stdout, stderr := fiolat(t, nil, "compare", "--format", format, "--fail-if", "read p50 +5%", base, slower)
+		code, stdout, stderr := fiolat(t, nil, "compare", "--format", format, "--run-noise", "0%", "--fail-if",
+			"read p50 +5%", base, slower)
 		if code != exitCompare || !strings.Contains(stderr, "--fail-if") || !strings.Contains(stdout, "FAILED: read p50 +") || !strings.Contains(stdout, "higher") {
 			t.Errorf("%s: exit %d\n%s\n%s", format, code, stdout, stderr)
 		}
@@ -127,7 +141,17 @@ func TestManageUsage(t *testing.T) {
 		{[]string{"compare", "--fail-if", "trim p99 +1%", gaps, gaps}, "do not both have such I/O"},
 		{[]string{"compare", "--percentiles", "50,100", gaps, gaps}, "100"},
 		{[]string{"compare", gaps, "no-such-run"}, "pass --es URL"},
-		{[]string{"compare", gaps, real}, "name one of"},
+		{[]string{"compare", "--fail-if", "read p99 +10%", gaps, gaps}, "--run-noise 'p99=P%'"},
+		{[]string{"compare", "--fail-if", "read p99 +10%", "--run-noise", "write p99=3%", gaps, gaps},
+			"--run-noise 'p99=P%'"},
+		{[]string{"compare", "--run-noise", "p99", gaps, gaps}, "percentage"},
+		{[]string{"compare", "--run-noise", "p100=3%", gaps, gaps}, "METRIC="},
+		{[]string{"compare", "--run-noise", "-3%", gaps, gaps}, "from 0%"},
+		{[]string{"compare", "--margin", "5", gaps, gaps}, "--margin"},
+		{[]string{"compare", "a=" + gaps + "," + gaps, gaps}, "twice"},
+		{[]string{"compare", "a=" + gaps + ",", gaps}, "NAME=RUN,RUN"},
+		{[]string{"compare", "a=" + gaps + "," + real + "/slow", gaps}, "is in a and in"},
+		{[]string{"compare", gaps, "label:build=1"}, "pass --es URL"},
 		{[]string{"runs"}, "no Elasticsearch"},
 		{[]string{"runs", "--since", "yesterday"}, "such as 12h or 7d"},
 		{[]string{"runs", "--label", "x"}, "KEY=VALUE"},
@@ -143,5 +167,61 @@ func TestManageUsage(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, tt.want) || stdout != "" {
 			t.Errorf("%v: exit %d, want %d and %q in:\n%s%s", tt.args, code, exitUsage, tt.want, stdout, stderr)
 		}
+	}
+}
+
+// TestCompareGroups: a tree and NAME=RUN,RUN are groups, what is shown moves no verdict and no exit code, and a group
+// by itself says what its runs differ by.
+func TestCompareGroups(t *testing.T) {
+	t.Parallel()
+	tree := t.TempDir()
+	var before []string
+	for seed := range uint64(4) {
+		dir := madeRun(t, 10+seed, 100*time.Microsecond)
+		to := filepath.Join(tree, filepath.Base(dir))
+		if err := os.Rename(dir, to); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, to)
+	}
+	var after []string
+	for seed := range uint64(4) {
+		after = append(after, madeRun(t, 20+seed, 120*time.Microsecond))
+	}
+	slower := "slower=" + strings.Join(after, ",")
+	c := compareJSON(t, exitCompare, "--fail-if", "read p50 +10%", "--fail-if", "iops -5%", tree, slower)
+	r := c.Comparisons[0]
+	if r.Baseline.Name != tree || r.Baseline.Runs != 4 || r.Other.Name != "slower" || r.Other.Runs != 4 ||
+		r.Caveat != "" {
+		t.Fatalf("%+v", r)
+	}
+	limits := map[string]float64{}
+	for _, row := range r.Rows {
+		want := map[string]string{"p50": "higher", "p90": "higher"}[row.Metric]
+		if row.Low == nil || row.RunNoise == nil || want != "" && row.Verdict != want {
+			t.Errorf("%+v, want %s", row, want)
+		}
+		limits[row.Direction+row.Metric] = *row.Low
+	}
+	if len(c.FailIf) != 2 || !c.FailIf[0].Failed || c.FailIf[1].Failed {
+		t.Errorf("%+v", c.FailIf)
+	}
+	c = compareJSON(t, exitCompare, "--percentiles", "99,97.5", "--fail-if", "read p50 +10%", tree, slower)
+	for _, row := range c.Comparisons[0].Rows {
+		if low, ok := limits[row.Direction+row.Metric]; ok && low != *row.Low {
+			t.Errorf("--percentiles moves the limit of %s %s from %g to %g", row.Direction, row.Metric, low, *row.Low)
+		}
+	}
+	if c := compareJSON(t, exitOK, tree); c.Group == nil || c.Group.Runs != 4 || *c.Group.Rows[0].Value < 8e4 ||
+		*c.Group.Rows[0].RunNoise > 0.05 {
+		t.Errorf("%+v", c.Group)
+	}
+	_, stdout, _ := fiolat(t, nil, "compare", "--format", "markdown", "two="+before[0]+","+before[1], before[2])
+	if !strings.HasPrefix(stdout, "2 and 1 runs: it takes 3 runs a side") {
+		t.Errorf("too few runs:\n%s", stdout)
+	}
+	if code, _, stderr := fiolat(t, nil, "compare", tree, before[0]); code != exitUsage ||
+		!strings.Contains(stderr, "a run in both") {
+		t.Errorf("a run on both sides: exit %d\n%s", code, stderr)
 	}
 }

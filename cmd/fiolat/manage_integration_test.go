@@ -84,8 +84,9 @@ func TestManage(t *testing.T) {
 	}
 
 	// Comparing what is stored is comparing the logs.
-	ids := compareJSON(t, exitCompare, "--es", es, "--index-prefix", prefix, "--fail-if", "read p50 +10%", "nightly", "r2")
-	logs := compareJSON(t, exitCompare, "--fail-if", "read p50 +10%", base, slower)
+	ids := compareJSON(t, exitCompare, "--es", es, "--index-prefix", prefix, "--run-noise", "0%", "--fail-if",
+		"read p50 +10%", "nightly", "r2")
+	logs := compareJSON(t, exitCompare, "--run-noise", "0%", "--fail-if", "read p50 +10%", base, slower)
 	if !reflect.DeepEqual(ids.Comparisons[0].Rows, logs.Comparisons[0].Rows) {
 		t.Errorf("stored\n%+v\nlogs\n%+v", ids.Comparisons[0].Rows, logs.Comparisons[0].Rows)
 	}

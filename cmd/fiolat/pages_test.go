@@ -151,6 +151,8 @@ func newPageWorld(t *testing.T) *pageWorld {
 	for name, target := range map[string]string{
 		"testdata/fio": logs, "logs": "randrw", "baseline": "randrw",
 		"runs/yesterday": "gaps", "runs/before": "gaps", "runs/today": "slow", "runs/after": "slow",
+		"runs/b1": "gaps", "runs/b2": "slow", "runs/b3": "randrw",
+		"runs/a1": "exact", "runs/a2": "trim", "runs/a3": "epoch",
 		"host1/logs": "gaps", "host2/logs": "slow",
 		"sweep/iodepth-1": "gaps", "sweep/iodepth-8": "randrw", "sweep/iodepth-64": "slow",
 		"bin/fiolat": self,

@@ -1,12 +1,15 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
+	"strings"
 	"sync"
 
 	"fiolat/internal/fiohist"
@@ -16,33 +19,46 @@ import (
 const (
 	// Confidence is that of the limits of a comparison, all of them together.
 	Confidence = 0.95
-	// resamples are the runs drawn from a run.
-	resamples = 1000
+	// GateConfidence is that of the limits by which rules are judged, all of them together.
+	GateConfidence = 0.99
+	// Margin is how small a change is usually called none at all, as a share.
+	Margin = 0.05
+	// resamples are the runs drawn from a run; fewer do where only their spread is wanted.
+	resamples      = 1000
+	groupResamples = 200
 	// seed makes them the same each time.
 	seed = 0xf10
 	// fewest is how many quanta with I/O a run must have for its noise to be known.
 	fewest = 10
 	// fewestBlocks bounds how long blocks can be: from fewer nothing can be drawn.
 	fewestBlocks = 5
+	// FewRuns a side are enough to measure the noise between runs.
+	FewRuns = 3
+	// BaselineRuns on one side are enough for that whatever the other has.
+	BaselineRuns = 5
 )
+
+// family are the percentiles whose rows, with mean and IOPS, have joint limits, whatever is shown.
+var family = []float64{50, 90, 99, 99.9}
 
 // Verdict says what is known of a change.
 type Verdict string
 
 // The verdicts.
 const (
-	Higher  Verdict = "higher"
-	Lower   Verdict = "lower"
-	None    Verdict = "no difference" // none that the runs' own noise does not explain
-	Unknown Verdict = "cannot tell"
+	Higher       Verdict = "higher"
+	Lower        Verdict = "lower"
+	Same         Verdict = "same"         // all of the interval is within the margin
+	Inconclusive Verdict = "inconclusive" // the interval has room for none and for more than the margin
 )
 
-// Row is one number of two runs.
+// Row is one number of two sides.
 type Row struct {
 	Direction string `json:"direction"`
 	// Metric is p50, p99.9, ..., mean (ns), or iops (1/s).
 	Metric string `json:"metric"`
-	// Baseline and Other are its values; nil without I/O of that direction.
+	// Baseline and Other are its values, of groups the geometric means over their runs;
+	// nil where a run has no I/O of that direction.
 	Baseline *float64 `json:"baseline"`
 	Other    *float64 `json:"other"`
 	// AtLeast says that a percentile fell into fio's last bucket in one of the runs:
@@ -52,164 +68,320 @@ type Row struct {
 	Change *float64 `json:"change"`
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
-	// Verdict is higher or lower only if the limits leave no room for none.
-	Verdict Verdict `json:"verdict"`
+	// RunNoise is the standard deviation between runs of the same, as a share: as measured
+	// (pooled over both sides), or as given; nil if unknown.
+	RunNoise *float64 `json:"run_noise"`
+	// NoiseGiven says that RunNoise is not measured.
+	NoiseGiven bool    `json:"run_noise_given,omitempty"`
+	Verdict    Verdict `json:"verdict"`
+	// Advice is what would make an inconclusive row conclusive.
+	Advice string `json:"advice,omitempty"`
 }
 
-// Side is what a comparison knows of one of its runs.
+// Side is what a comparison knows of one of its sides.
 type Side struct {
 	Name string `json:"name"`
-	// Quanta are the intervals compared, each of IntervalMS; of long runs several of
-	// the run's own are one.
+	Runs int    `json:"runs"`
+	// Quanta are the intervals compared, of all runs, each of IntervalMS; of long runs several
+	// of the run's own are one.
 	Quanta     int     `json:"quanta"`
 	IntervalMS float64 `json:"interval_ms"`
 	// Block is how many neighbouring quanta were drawn together.
 	Block int `json:"block"`
 }
 
-// Result is the comparison of a run with a baseline.
+// Result is the comparison of a group of runs with a baseline.
 type Result struct {
 	Baseline Side  `json:"baseline"`
 	Other    Side  `json:"other"`
 	Rows     []Row `json:"rows"`
+	// Caveat says that runs were not repeated.
+	Caveat string `json:"caveat,omitempty"`
 	// Note says why there are no limits, or what else matters.
 	Note string `json:"note,omitempty"`
+
+	all      []Row      // Rows, and those of the family that are not shown
+	estimate []estimate // parallel to all
+	deviates deviates
+	enough   bool // runs to measure the noise between them
 }
 
 // Find is the row of a direction and metric. In a run of a single direction that
 // is also the sum of all.
 func (r *Result) Find(direction, metric string) *Row {
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		if row.Metric == metric && (row.Direction == direction || direction == pipeline.All && r.Rows[0].Direction != pipeline.All) {
-			return row
-		}
+	if i := r.find(direction, metric); i >= 0 {
+		return &r.all[i]
 	}
 	return nil
+}
+
+func (r *Result) find(direction, metric string) int {
+	return slices.IndexFunc(r.all, func(row Row) bool {
+		return row.Metric == metric &&
+			(row.Direction == direction || direction == pipeline.All && r.all[0].Direction != pipeline.All)
+	})
 }
 
 // MetricName is the name of a percentile in results and rules: p99.9.
 func MetricName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
-// Compare compares other with a baseline: percentiles (above 0, below 100), mean and
-// IOPS of each direction that has I/O in one of them, and of all of them together if
-// there are several.
-//
-// Limits come from a circular block bootstrap over quanta (Politis and Romano, "A
-// circular block-resampling procedure for stationary data", 1992; after Künsch, "The
-// jackknife and the bootstrap for general stationary observations", Annals of
-// Statistics 17, 1989): 1,000 times each run is put together anew from blocks of its
-// own neighbouring quanta, all directions alike, and its numbers are computed from
-// the sum of their histograms. Blocks are as long as the run's memory asks for
-// (blockLength), measured in what a quantum adds to each number. The limits of the
-// logarithm of a ratio are its value -+ c times its standard deviation over the
-// resamples, with one c for all numbers: that which the largest standardized
-// deviation of any of them stays below in 95 % of the resamples (Romano and Wolf,
-// "Exact and approximate stepdown methods for multiple hypothesis testing", JASA
-// 100, 2005), widened as Student's t is for as few degrees of freedom as there are
-// blocks. So all limits of a comparison hold at once with 95 % confidence.
-func Compare(baseline, other *Series, percentiles []float64) (*Result, error) {
-	return compare(baseline, other, percentiles, resamples)
+// Group is one side of a comparison: one run, or several of the same.
+type Group struct {
+	Name string
+	Runs []*Series
 }
 
-func compare(baseline, other *Series, percentiles []float64, times int) (*Result, error) {
-	g, err := baseline.geometry.Common(other.geometry)
+// Options say what to compare.
+type Options struct {
+	// Percentiles are those shown, above 0 and below 100. Limits do not depend on them.
+	Percentiles []float64
+	// Rules are those that will be judged: their percentiles are shown as well.
+	Rules []Rule
+	// Margin is the largest change that is called none, as a share.
+	Margin float64
+	// RunNoise is what runs of the same are known to differ by.
+	RunNoise []RunNoise
+	// times are the resamples of a run; 0 for the default.
+	times int
+}
+
+// Compare compares other with a baseline: percentiles, mean and IOPS of each direction that has
+// I/O in one of them, and of all of them together if there are several. A group's value is the
+// geometric mean of its runs' values, and all limits are those of the logarithm of a ratio: its
+// value -+ c times its standard error.
+//
+// The standard error is that of the spread between the runs of a group: Student's t with the
+// variance pooled over both sides, or not pooled where that is larger. It is not below that of
+// the noise within the runs, by a circular block bootstrap over quanta (Politis and Romano, "A
+// circular block-resampling procedure for stationary data", 1992; after Künsch, "The jackknife
+// and the bootstrap for general stationary observations", Annals of Statistics 17, 1989): many
+// times each run is put together anew from blocks of its own neighbouring quanta, all directions
+// alike, and its numbers are computed from the sum of their histograms. Blocks are as long as the
+// run's memory asks for (blockLength). Of single runs that is all there is, and Options.RunNoise.
+//
+// c is the same for all rows: that which the largest standardized deviation of any row of the
+// family stays below with 95 % confidence, given how the rows are correlated (see deviates). So all
+// limits of a comparison hold at once.
+func Compare(baseline, other *Group, o Options) (*Result, error) {
+	g, err := common(baseline, other)
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s: %w", baseline.Name, other.Name, err)
+		return nil, err
 	}
-	var dirs []int
+	shown := Percentiles(o.Percentiles, o.Rules)
+	computed := slices.Clone(shown)
+	for _, p := range family {
+		if !slices.Contains(computed, p) {
+			computed = append(computed, p)
+		}
+	}
+	slices.Sort(computed) // so that their order does not depend on what is shown
+	dirs := directions(baseline, other)
+	times := o.times
+	if times == 0 && len(baseline.Runs)+len(other.Runs) > 2 {
+		times = groupResamples
+	}
+	times = cmp.Or(times, resamples)
+	a, b := measure(baseline, g, dirs, computed, 0, times), measure(other, g, dirs, computed, 1, times)
+	return conclude(a, b, rowNames(dirs, computed), shown, o), nil
+}
+
+// conclude says what the numbers of two groups mean.
+func conclude(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
+	na, nb := len(a.log), len(b.log)
+	r := &Result{Baseline: a.side(), Other: b.side()}
+	r.enough = min(na, nb) >= FewRuns || max(na, nb) >= BaselineRuns
+	for i, name := range names {
+		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive}
+		row.Baseline, row.Other = a.mean(i), b.mean(i)
+		row.AtLeast = a.anyAtLeast(i) || b.anyAtLeast(i)
+		if va, vb := row.Baseline, row.Other; va != nil && vb != nil && *va > 0 && *vb > 0 && !row.AtLeast {
+			change := *vb / *va - 1
+			row.Change = &change
+		}
+		r.all = append(r.all, row)
+	}
+	r.estimates(a, b, o.RunNoise)
+	r.judge(o.Margin)
+	for _, row := range r.all {
+		if row.Metric != "mean" { // the first after the percentiles of a direction
+			continue
+		}
+		for _, p := range shown {
+			r.Rows = append(r.Rows, r.all[r.find(row.Direction, MetricName(p))])
+		}
+		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
+	}
+	r.remarks(a, b, o)
+	return r
+}
+
+// common is the finest geometry to which the buckets of all runs can be added up.
+func common(groups ...*Group) (g fiohist.Geometry, err error) {
+	first := groups[0].Runs[0]
+	g = first.geometry
+	for _, group := range groups {
+		for _, s := range group.Runs {
+			if g, err = g.Common(s.geometry); err != nil {
+				return g, fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
+			}
+		}
+	}
+	return g, nil
+}
+
+// directions are the indices in Directions of what the runs have: that of all first if they are several.
+func directions(groups ...*Group) (dirs []int) {
 	for d := range Directions[1:] {
-		if baseline.has(d+1) || other.has(d+1) {
+		if slices.ContainsFunc(groups, func(g *Group) bool {
+			return slices.ContainsFunc(g.Runs, func(s *Series) bool { return s.has(d + 1) })
+		}) {
 			dirs = append(dirs, d+1)
 		}
 	}
 	if len(dirs) > 1 {
 		dirs = append([]int{0}, dirs...)
 	}
-	a, b := newSample(baseline, g, dirs, percentiles), newSample(other, g, dirs, percentiles)
-	r := &Result{Baseline: a.side(), Other: b.side()}
-	names := make([]string, 0, len(percentiles)+2)
-	for _, p := range percentiles {
-		names = append(names, MetricName(p))
-	}
-	names = append(names, "mean", "iops")
-	for k, d := range dirs {
-		for m, name := range names {
-			row := Row{Direction: Directions[d], Metric: name, Verdict: Unknown}
-			i := k*len(names) + m
-			va, vb := a.value[i], b.value[i]
-			if !math.IsNaN(va) {
-				row.Baseline = &va
-			}
-			if !math.IsNaN(vb) {
-				row.Other = &vb
-			}
-			row.AtLeast = a.atLeast[i] || b.atLeast[i]
-			if change := vb/va - 1; va > 0 && vb > 0 && !row.AtLeast {
-				row.Change = &change
-			}
-			r.Rows = append(r.Rows, row)
-		}
-	}
-	for _, s := range []*sample{a, b} {
-		if why := s.few(); why != "" {
-			r.Note = fmt.Sprintf("no limits: %s %s; choose a shorter --interval, or longer runs", s.of.Name, why)
-			return r, nil
-		}
-	}
-	freedom := min(float64(len(baseline.at))/float64(a.block), float64(len(other.at))/float64(b.block)) - 1
-	limits(r.Rows, a.resample(0, times), b.resample(1, times), freedom)
-	return r, nil
+	return dirs
 }
 
-// limits fills in the limits of all rows that have a change, from the values of
-// each resample.
-func limits(rows []Row, a, b [][]float64, freedom float64) {
-	largest := make([]float64, len(a))
-	deviation := make([]float64, len(rows))
-	ratio := make([]float64, len(a))
-	for i, row := range rows {
-		if row.Change == nil {
-			continue
+// rowNames are direction and metric of each value of a sample.
+func rowNames(dirs []int, percentiles []float64) (names [][2]string) {
+	for _, d := range dirs {
+		for _, p := range percentiles {
+			names = append(names, [2]string{Directions[d], MetricName(p)})
 		}
-		center, sd := math.Log1p(*row.Change), 0.0
-		for r := range a {
-			ratio[r] = math.Log(b[r][i] / a[r][i])
-			sd += (ratio[r] - center) * (ratio[r] - center)
-		}
-		sd = math.Sqrt(sd / float64(len(a)))
-		deviation[i] = sd
-		if !(sd > 0) { // NaN: a resample had no I/O at all
-			continue
-		}
-		for r := range a {
-			largest[r] = max(largest[r], math.Abs(ratio[r]-center)/sd)
+		names = append(names, [2]string{Directions[d], "mean"}, [2]string{Directions[d], "iops"})
+	}
+	return names
+}
+
+func percentileOf(metric string) (float64, bool) {
+	p, err := strconv.ParseFloat(strings.TrimPrefix(metric, "p"), 64)
+	return p, err == nil
+}
+
+func inFamily(row *Row) bool {
+	p, ok := percentileOf(row.Metric)
+	return row.Change != nil && (!ok || slices.Contains(family, p))
+}
+
+// judge fills in limits and verdicts.
+func (r *Result) judge(margin float64) {
+	var of []int
+	for i := range r.all {
+		if inFamily(&r.all[i]) {
+			of = append(of, i)
 		}
 	}
-	slices.Sort(largest)
-	c := student(largest[int(math.Ceil(Confidence*float64(len(largest))))-1], freedom)
-	for i := range rows {
-		row := &rows[i]
-		if row.Change == nil || math.IsNaN(deviation[i]) || math.IsInf(deviation[i], 0) {
+	alpha := r.deviates.alpha(of, Confidence)
+	for i := range r.all {
+		row, e := &r.all[i], r.estimate[i]
+		if !r.limit(row, e, alpha) {
 			continue
 		}
-		center := math.Log1p(*row.Change)
-		low, high := math.Expm1(center-c*deviation[i]), math.Expm1(center+c*deviation[i])
-		row.Low, row.High, row.Verdict = &low, &high, None
 		switch {
-		case low > 0:
+		case *row.Low >= -margin && *row.High <= margin:
+			row.Verdict = Same
+		case *row.Low > 0:
 			row.Verdict = Higher
-		case high < 0:
+		case *row.High < 0:
 			row.Verdict = Lower
+		default:
+			row.Advice = r.advice(e, alpha, margin)
 		}
 	}
 }
 
-// student widens a quantile z of the normal distribution to that of Student's t with
-// so many degrees of freedom (Abramowitz and Stegun, 26.7.5).
-func student(z, freedom float64) float64 {
-	z3, z5 := z*z*z, z*z*z*z*z
-	return z + (z3+z)/(4*freedom) + (5*z5+16*z3+3*z)/(96*freedom*freedom)
+// limit fills in the limits of a row such that each is wrong with the probability alpha, and says
+// whether there are any.
+func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
+	row.Low, row.High = nil, nil
+	if row.Change == nil || math.IsNaN(e.se) || math.IsInf(e.se, 0) {
+		return false
+	}
+	half := tQuantile(alpha, e.freedom) * e.se
+	low, high := math.Expm1(e.center-half), math.Expm1(e.center+half)
+	row.Low, row.High = &low, &high
+	return true
+}
+
+// mostAdvised is how many runs, or times the length, are worth a number.
+const mostAdvised = 100
+
+// advice says what would narrow the limits of an inconclusive row so far that they exclude either no
+// change or one beyond the margin, if change and noise stay as they are.
+func (r *Result) advice(e estimate, alpha, margin float64) string {
+	target := max(math.Abs(e.center), min(math.Log1p(margin)-e.center, e.center-math.Log1p(-min(margin, 0.99))))
+	if e.within {
+		half := tQuantile(alpha, e.freedom) * e.se
+		if times := math.Ceil(half * half / (target * target)); times <= mostAdvised {
+			return fmt.Sprintf("runs %g times as long", max(times, 2))
+		}
+		return "much longer runs"
+	}
+	na, nb := r.Baseline.Runs, r.Other.Runs
+	spread := e.se / math.Sqrt(1/float64(na)+1/float64(nb))
+	from := max(FewRuns, min(na, nb)+1)
+	n := from + sort.Search(mostAdvised+1-from, func(more int) bool {
+		n := from + more
+		return tQuantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
+	})
+	if n <= mostAdvised {
+		return fmt.Sprintf("%d runs a side", n)
+	}
+	return fmt.Sprintf("over %d runs a side", mostAdvised)
+}
+
+func counts(na, nb int) string {
+	if na == nb {
+		return fmt.Sprintf("%d runs a side", na)
+	}
+	return fmt.Sprintf("%d and %d runs", na, nb)
+}
+
+func zeroNoise(given []RunNoise) bool {
+	return !slices.ContainsFunc(given, func(n RunNoise) bool { return n.SD > 0 })
+}
+
+// remarks fills in what else must be said of the comparison.
+func (r *Result) remarks(a, b *measured, o Options) {
+	na, nb := r.Baseline.Runs, r.Other.Runs
+	var notes []string
+	var unseen []string
+	for _, row := range r.Rows {
+		if row.Change != nil && row.RunNoise == nil {
+			unseen = append(unseen, row.Direction+" "+row.Metric)
+		}
+	}
+	switch {
+	case len(o.RunNoise) == 0 && na+nb == 2:
+		r.Caveat = "one run a side: what another run of the same would differ by was not seen; repeat both, or pass " +
+			"--run-noise"
+	case len(o.RunNoise) == 0 && !r.enough:
+		r.Caveat = fmt.Sprintf("%s: it takes %d runs a side, better %d, to know what runs of the same differ by",
+			counts(na, nb), FewRuns, BaselineRuns)
+	case len(unseen) > 0 && !zeroNoise(o.RunNoise):
+		r.Caveat = "one run a side: --run-noise does not say what another run of the same would differ by in " +
+			strings.Join(unseen, ", ")
+	case len(unseen) > 0:
+		r.Caveat = "one run a side, and only the noise within them counts (--run-noise 0%)"
+	}
+	if few := cmp.Or(a.few, b.few); few != "" && na+nb == 2 {
+		without := "no limits"
+		if len(o.RunNoise) > 0 {
+			without = "limits without the noise within"
+		}
+		notes = append(notes, without+": "+few+"; choose a shorter --interval, or longer runs")
+	}
+	if first, second := a.before(b), b.before(a); (first || second) && na+nb > 2 {
+		early, late := r.Baseline.Name, r.Other.Name
+		if second {
+			early, late = late, early
+		}
+		notes = append(notes, fmt.Sprintf("all runs of %s lie before those of %s: a drift of the machine looks the "+
+			"same as a change; alternate them (ABAB)", early, late))
+	}
+	r.Note = strings.Join(notes, "\n")
 }
 
 // has says that the series has I/O of a direction.
@@ -280,10 +452,6 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 // metrics is the number of values of a direction.
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
-func (s *sample) side() Side {
-	return Side{Name: s.of.Name, Quanta: len(s.of.at), IntervalMS: float64(s.of.interval*s.of.fold) / 1e6, Block: s.block}
-}
-
 // few says why there are too few quanta to know the noise; "" if there are not.
 func (s *sample) few() string {
 	n := 0
@@ -293,7 +461,8 @@ func (s *sample) few() string {
 		}
 	}
 	if n < fewest {
-		return fmt.Sprintf("has I/O in %d intervals of %g s, and it takes %d to know its noise", n, float64(s.of.interval*s.of.fold)/1e9, fewest)
+		return fmt.Sprintf("%s has I/O in %d intervals of %g s, and it takes %d to know its noise", s.of.Name, n,
+			float64(s.of.interval*s.of.fold)/1e9, fewest)
 	}
 	return ""
 }
@@ -371,7 +540,7 @@ func (c *compact) percentile(counts []float64, n, p float64) (bucket int, value 
 }
 
 // memory is the length of the blocks that the sample must be drawn in: the longest
-// that one of its values asks for, but a fifth of the sample at most: Student's t
+// that a value of the family asks for, but a fifth of the sample at most: Student's t
 // with as many degrees of freedom as there are blocks makes up for that. What a quantum adds to a value is, to first
 // order, the series whose memory matters: to IOPS its completions less those expected
 // of it, to the mean the sum of its latencies less the mean, to a percentile its I/Os
@@ -401,6 +570,9 @@ func (s *sample) memory() int {
 			return off
 		}, c)
 		for k, p := range s.percentiles {
+			if !slices.Contains(family, p) {
+				continue
+			}
 			v := values[k]
 			see(func(_ *quantum, h *sparse) (off float64) {
 				for i, b := range h.index {

@@ -112,6 +112,17 @@ func (f *found) add(r *Result) {
 
 var wanted = []float64{50, 90, 95, 99, 99.9}
 
+// one compares two single runs, the noise within them alone.
+func one(t testing.TB, a, b *Series, times int) *Result {
+	t.Helper()
+	r, err := Compare(&Group{a.Name, []*Series{a}}, &Group{b.Name, []*Series{b}},
+		Options{Percentiles: wanted, times: times})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // Two halves of a steady run do not differ, however it is cut in halves, and what is
 // slower by a tenth is found.
 func TestSteadyRuns(t *testing.T) {
@@ -134,16 +145,9 @@ func TestSteadyRuns(t *testing.T) {
 				second := func(i int) bool { return !first(i) }
 				run := steady{seed: uint64(n), quanta: quanta, rate: 120, memory: memory, drift: 0.05, latency: 1}
 				s := run.series(t, "a")
-				r, err := compare(pick(s, "a", first), pick(s, "b", second), wanted, times)
-				if err != nil {
-					t.Fatal(err)
-				}
-				same.add(r)
+				same.add(one(t, pick(s, "a", first), pick(s, "b", second), times))
 				run.seed, run.latency = run.seed+1000, 1.1
-				if r, err = compare(pick(s, "a", first), pick(run.series(t, "b"), "b", second), wanted, times); err != nil {
-					t.Fatal(err)
-				}
-				slower.add(r)
+				slower.add(one(t, pick(s, "a", first), pick(run.series(t, "b"), "b", second), times))
 			}
 			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
 			if same.any > splits/10 && splits >= 100 {
@@ -160,10 +164,7 @@ func TestSteadyRuns(t *testing.T) {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	s := steady{seed: 1, quanta: 30, rate: 500, latency: 1, drift: 0.3}.series(t, "a")
-	r, err := Compare(s, s, wanted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := one(t, s, s, 0)
 	for d, name := range Directions {
 		var h fiohist.Hist
 		for _, q := range s.at {
@@ -182,12 +183,13 @@ func TestValues(t *testing.T) {
 		}
 		for metric, v := range want {
 			row := r.Find(name, metric)
-			if row == nil || math.Abs(*row.Baseline-v) > 1e-9*v || *row.Other != *row.Baseline || *row.Change != 0 || row.Verdict != None {
-				t.Errorf("%s %s is %+v, want %v and no difference", name, metric, row, v)
+			if row == nil || math.Abs(*row.Baseline-v) > 1e-9*v || *row.Other != *row.Baseline || *row.Change != 0 ||
+				row.Verdict == Higher || row.Verdict == Lower {
+				t.Errorf("%s %s is %+v, want %v and no change", name, metric, row, v)
 			}
 		}
 	}
-	if again, _ := Compare(s, s, wanted); fmt.Sprint(flat(again)) != fmt.Sprint(flat(r)) {
+	if again := one(t, s, s, 0); fmt.Sprint(flat(again)) != fmt.Sprint(flat(r)) {
 		t.Error("not the same twice")
 	}
 }
@@ -273,11 +275,7 @@ func TestRealRuns(t *testing.T) {
 		p := rand.New(rand.NewPCG(uint64(n), 9)).Perm(len(s.at))
 		in1 := func(i int) bool { return p[i] < len(p)/2 }
 		a, b := pick(s, "a", in1), pick(s, "b", func(i int) bool { return !in1(i) })
-		r, err := compare(a, b, wanted, 200)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same.add(r)
+		same.add(one(t, a, b, 200))
 		for i := range b.at { // a tenth slower, shared out over the buckets that it falls into
 			for d := range b.at[i].hists {
 				var h fiohist.Hist
@@ -291,10 +289,7 @@ func TestRealRuns(t *testing.T) {
 				b.at[i].hists[d] = sparseOf(&h)
 			}
 		}
-		if r, err = compare(a, b, wanted, 200); err != nil {
-			t.Fatal(err)
-		}
-		slower.add(r)
+		slower.add(one(t, a, b, 200))
 	}
 	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
 	if same.any > splits/10 && splits >= 100 {
@@ -307,14 +302,23 @@ func TestRealRuns(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	change := func(direction, metric string, change float64, v Verdict) Row {
-		return Row{Direction: direction, Metric: metric, Change: &change, Verdict: v}
+	result := &Result{enough: true}
+	add := func(direction, metric string, change, se float64) {
+		result.all = append(result.all, Row{Direction: direction, Metric: metric, Change: &change})
+		result.estimate = append(result.estimate, estimate{center: math.Log1p(change), se: se, freedom: manyDegrees})
 	}
-	result := &Result{Rows: []Row{
-		change(pipeline.All, "p99", 0.2, Higher),
-		change("read", "p99", 0.3, Higher), change("read", "p99.9", 0.5, None), change("read", "mean", 0.4, Unknown), change("read", "iops", -0.2, Lower),
-		change("write", "p99", 0.04, Higher), {Direction: "write", Metric: "p99.9", AtLeast: true, Verdict: Unknown}, {Direction: "write", Metric: "mean", Verdict: Unknown}, change("write", "iops", 0.3, Higher),
-	}}
+	add(pipeline.All, "p99", 0.2, 0.01)
+	add("read", "p99", 0.3, 0.01)
+	add("read", "p99.9", 0.5, 0.4)
+	add("read", "mean", 0.4, math.NaN())
+	add("read", "iops", -0.2, 0.01)
+	add("write", "p99", 0.04, 0.005)
+	add("write", "iops", 0.3, 0.01)
+	for _, row := range []Row{{Direction: "write", Metric: "p99.9", AtLeast: true},
+		{Direction: "write", Metric: "mean"}} {
+		result.all, result.estimate = append(result.all, row), append(result.estimate, estimate{})
+	}
+	result.deviates = func(rows []int) [][]float64 { return independentDeviates(len(rows)) }
 	for text, want := range map[string]string{
 		"read p99 +10%":    "read",
 		"read p99 +30%":    "", // not beyond it
@@ -337,13 +341,14 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken, checked := r.Broken(result)
+		rulings, err := result.Judge([]Rule{r}, nil)
 		var got []string
-		for _, b := range broken {
-			got = append(got, b.Direction)
-		}
-		if !checked {
+		if err != nil {
 			got = []string{"nothing to check"}
+		} else {
+			for _, b := range rulings[0].Broken {
+				got = append(got, b.Direction)
+			}
 		}
 		if strings.Join(got, ",") != want {
 			t.Errorf("%s is broken by %q, want %q", text, got, want)
@@ -420,8 +425,6 @@ func BenchmarkCompare(b *testing.B) {
 	y := steady{seed: 2, quanta: 600, rate: 2000, memory: 0.5, drift: 0.05, latency: 1}.series(b, "b")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compare(x, y, wanted); err != nil {
-			b.Fatal(err)
-		}
+		one(b, x, y, 0)
 	}
 }

@@ -1,17 +1,14 @@
-// Package compare says whether two runs really differ: percentiles, mean latency
-// and IOPS of each direction, how much they changed, and between which limits the
-// change lies with 95 % confidence.
+// Package compare says whether runs really differ: percentiles, mean latency and IOPS of each
+// direction, how much they changed from one group of repeats to another, and between which limits
+// the change lies with 95 % confidence.
 //
-//	pipeline -> Series -> Compare -> Result -> Rule
-//	quanta      kept      block      changes   --fail-if
-//	            sparse    bootstrap
+//	pipeline -> Series -> Group -> Compare -> Result -> Judge
+//	quanta      a run     its      limits,    rows      --fail-if
+//	            sparse    repeats  verdicts
 //
-// It refuses to take a run for a heap of independent I/Os: neighbouring seconds
-// resemble each other, so whole blocks of quanta are drawn again, as long as the
-// run's own memory asks for. It refuses to cry wolf: the limits of all numbers
-// of a comparison hold together, so that of many numbers that did not change none
-// is called different in 95 of 100 comparisons. And where quanta are too few to say
-// anything, it says nothing.
+// Limits come from the spread between the runs of a group, and are not narrower than the noise within
+// the runs: neighbouring seconds resemble each other, so whole blocks of quanta are drawn again. The
+// limits of all rows of a fixed family hold together, whatever is shown.
 //
 // The same runs give the same result to the last bit. It is called by the commands;
 // it imports pipeline and internal/fiohist.

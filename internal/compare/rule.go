@@ -49,32 +49,82 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// Broken are the rows of a result that break the rule: those whose change is beyond
-// the limit and, as far as that can be known, no chance: the confidence limits leave
-// no room for none. Where there are no limits at all because the runs are too short,
-// the change alone decides; a percentile in fio's last bucket breaks nothing, for
-// nothing is known of its change. Checked says that there was something to check.
-func (r Rule) Broken(result *Result) (broken []Row, checked bool) {
-	directions := Directions[1:]
-	if r.Direction != "" {
-		directions = []string{r.Direction}
+// Ruling is what a rule says of a comparison.
+type Ruling struct {
+	Rule   string `json:"rule"`
+	Run    string `json:"run"`
+	Failed bool   `json:"failed"`
+	// Broken are the rows that break it, with limits of GateConfidence.
+	Broken []Row `json:"broken,omitempty"`
+}
+
+// Judge says of each rule whether the comparison breaks it: a change is beyond its limit, and more
+// than chance. The limits that say so are those of all rows that the rules are about, together, at
+// GateConfidence; what is shown does not matter. Of single runs that are too short to have limits
+// the change alone decides. A percentile in fio's last bucket breaks nothing, for nothing is known of
+// its change. A rule that finds nothing to check is an error, for it would never be broken; so is one
+// about single runs of which nobody has said what runs of the same differ by.
+func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
+	var family []int
+	rows := make([][]int, len(rules))
+	for n, rule := range rules {
+		about := Directions[1:]
+		if rule.Direction != "" {
+			about = []string{rule.Direction}
+		}
+		for _, d := range about {
+			i := r.find(d, rule.Metric)
+			if i < 0 || r.all[i].Change == nil && !r.all[i].AtLeast {
+				continue
+			}
+			if _, given := sigma(noise, r.all[i].Direction, rule.Metric); !given && !r.enough {
+				return nil, &UnknownNoise{Rule: rule, Row: r.all[i]}
+			}
+			rows[n] = append(rows[n], i)
+			if r.all[i].Change != nil && !slices.Contains(family, i) {
+				family = append(family, i)
+			}
+		}
+		if len(rows[n]) == 0 {
+			return nil, fmt.Errorf("--fail-if %q: %s and %s do not both have such I/O", rule.Text, r.Baseline.Name,
+				r.Other.Name)
+		}
 	}
-	for _, d := range directions {
-		row := result.Find(d, r.Metric)
-		if row == nil || row.Change == nil && !row.AtLeast {
-			continue
+	alpha := r.deviates.alpha(family, GateConfidence)
+	var out []Ruling
+	for n, rule := range rules {
+		ruling := Ruling{Rule: rule.Text, Run: r.Other.Name}
+		for _, i := range rows[n] {
+			row := r.all[i]
+			known := r.limit(&row, r.estimate[i], alpha)
+			if row.Change == nil {
+				continue
+			}
+			if up := !math.Signbit(rule.Limit); up && *row.Change > rule.Limit && (!known || *row.Low > 0) ||
+				!up && *row.Change < rule.Limit && (!known || *row.High < 0) {
+				if row.Advice = ""; known {
+					row.Verdict = map[bool]Verdict{true: Higher, false: Lower}[up]
+				}
+				ruling.Broken = append(ruling.Broken, row)
+			}
 		}
-		checked = true
-		if row.AtLeast {
-			continue
-		}
-		switch up := !math.Signbit(r.Limit); {
-		case up && *row.Change > r.Limit && (row.Verdict == Higher || row.Verdict == Unknown),
-			!up && *row.Change < r.Limit && (row.Verdict == Lower || row.Verdict == Unknown):
-			broken = append(broken, *row)
-		}
+		ruling.Failed = len(ruling.Broken) > 0
+		out = append(out, ruling)
 	}
-	return broken, checked
+	return out, nil
+}
+
+// UnknownNoise is the error of a rule about runs that were not repeated.
+type UnknownNoise struct {
+	Rule Rule
+	Row  Row
+}
+
+func (e *UnknownNoise) Error() string {
+	return fmt.Sprintf("--fail-if %q: it is not known what %s %s of runs of the same differs by: give %d runs a side, "+
+		"or %d as the baseline of one, or pass --run-noise '%s=P%%' (fiolat compare DIR with several runs in it "+
+		"prints it)",
+		e.Rule.Text, e.Row.Direction, e.Row.Metric, FewRuns, BaselineRuns, e.Row.Metric)
 }
 
 // Percentiles are those wanted with those that rules ask for, without duplicates.

@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
@@ -22,13 +23,18 @@ var Directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.Strin
 type Series struct {
 	// Name is what the run is called in results.
 	Name string
+	// ID is the run's, Workload what its jobs did, as far as that is known.
+	ID, Workload string
 
 	geometry fiohist.Geometry
-	interval int64
-	first    int64
-	fold     int64 // quanta of the run in one of at
-	seen     int64 // quanta of the run so far
-	at       []quantum
+	// start is when the run began, in ns since 1970, if that is known.
+	start      int64
+	startKnown bool
+	interval   int64
+	first      int64
+	fold       int64 // quanta of the run in one of at
+	seen       int64 // quanta of the run so far
+	at         []quantum
 }
 
 // quantum is one step of a series.
@@ -67,6 +73,8 @@ var _ pipeline.Sink = (*Series)(nil)
 // Begin takes the run.
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.first, s.fold = run.Geometry, run.Interval, run.FirstQuantum, 1
+	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
+	s.start, s.startKnown = run.Start, run.StartKnown
 	if s.Name == "" {
 		s.Name = run.ID
 	}

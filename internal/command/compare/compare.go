@@ -12,14 +12,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"fiolat/esmodel/stored"
-
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
 )
 
 // ErrFailIf is a --fail-if that fired.
@@ -29,48 +26,58 @@ var ErrFailIf = errors.New("a change is beyond what --fail-if allows")
 type Options struct {
 	Logs          command.Logs // how runs are read that are logs
 	Elasticsearch command.Elasticsearch
-	Runs          []string // the baseline first: paths, or run.ids or names in Elasticsearch
+	Runs          []string // the baseline first: paths, run.ids or names in Elasticsearch, or NAME=RUN,...
 	FailIf        []compare.Rule
+	RunNoise      []compare.RunNoise
+	Margin        float64
 	Format        string // table, markdown or json
 	Unit          string // of latencies in tables: ns, us or ms
 }
 
-// Run prints how runs differ from the first; the error is ErrFailIf if a rule says so.
+// Run prints how runs differ from the first; the error is ErrFailIf if a rule says so. Of a single
+// group of runs it prints what these differ by.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
-	wanted := compare.Percentiles(o.Logs.Config.Settings.Percentiles, o.FailIf)
-	report := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
-	var baseline *compare.Series
-	for _, name := range o.Runs { // one run at a time beside the baseline: there may be hundreds
-		series := &compare.Series{Name: name}
-		if err = o.replay(ctx, u, name, series); err != nil {
-			return err
+	r := reader{Options: &o, ui: u}
+	defer r.close()
+	found := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
+	var baseline *compare.Group
+	for _, argument := range o.Runs { // one group at a time beside the baseline: there may be hundreds
+		group, bad := r.group(ctx, argument)
+		if bad != nil {
+			return bad
 		}
 		if baseline == nil {
-			baseline = series
+			baseline = group
 			continue
 		}
-		r, unlike := compare.Compare(baseline, series, wanted)
-		if unlike != nil {
-			return errs.Usagef("%v", unlike)
+		if err = found.add(baseline, group, &o); err != nil {
+			return err
 		}
-		report.Comparisons = append(report.Comparisons, r)
 	}
-	if err = report.judge(o.FailIf); err != nil {
-		return err
+	if len(o.Runs) == 1 {
+		if len(baseline.Runs) == 1 {
+			return errs.Usagef("%s holds one run: name the baseline and at least one other run, or a group of runs "+
+				"of the same", errs.Printable(baseline.Name))
+		}
+		g := &group{}
+		if g.Side, g.Rows, err = compare.Spread(baseline, o.Logs.Config.Settings.Percentiles); err != nil {
+			return errs.Usagef("%v", err)
+		}
+		found.Group = g
 	}
 	out := bufio.NewWriter(u.Stdout)
-	switch o.Format {
-	case "json":
+	if o.Format == "json" {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", " ")
-		err = enc.Encode(report)
-	default:
-		report.print(out, o.Format == "markdown", o.Unit)
+		err = enc.Encode(found)
+	} else {
+		p := printer{out, o.Format == "markdown", o.Unit}
+		p.all(&found)
 	}
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
-	if err == nil && report.failed() {
+	if err == nil && slices.ContainsFunc(found.FailIf, func(f compare.Ruling) bool { return f.Failed }) {
 		err = ErrFailIf
 	}
 	return err
@@ -78,177 +85,199 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 
 // comparison is what compare found, as --format json prints it.
 type comparison struct {
-	Confidence  float64           `json:"confidence"`
-	Comparisons []*compare.Result `json:"comparisons"`
-	FailIf      []ruling          `json:"fail_if,omitempty"`
+	Confidence     float64           `json:"confidence"`
+	Comparisons    []*compare.Result `json:"comparisons"`
+	Group          *group            `json:"group,omitempty"` // of a single argument
+	GateConfidence float64           `json:"gate_confidence,omitempty"`
+	FailIf         []compare.Ruling  `json:"fail_if,omitempty"`
 }
 
-// ruling is what a rule says of one comparison.
-type ruling struct {
-	Rule   string        `json:"rule"`
-	Run    string        `json:"run"`
-	Failed bool          `json:"failed"`
-	Broken []compare.Row `json:"broken,omitempty"`
+// group is what the runs of one group differ by.
+type group struct {
+	compare.Side
+	Rows []compare.Noise `json:"rows"`
 }
 
-// judge applies the rules. One that finds nothing to check is an error: it would
-// never fire.
-func (r *comparison) judge(rules []compare.Rule) error {
-	for _, result := range r.Comparisons {
-		for _, rule := range rules {
-			broken, checked := rule.Broken(result)
-			if !checked {
-				return pipeline.Usage("--fail-if %q: %s and %s do not both have such I/O", rule.Text,
-					errs.Printable(result.Baseline.Name), errs.Printable(result.Other.Name))
+// add compares a group with the baseline, and judges the rules.
+func (c *comparison) add(baseline, other *compare.Group, o *Options) error {
+	if len(baseline.Runs)+len(other.Runs) > 2 {
+		for _, run := range other.Runs {
+			if slices.ContainsFunc(baseline.Runs, func(b *compare.Series) bool { return b.ID == run.ID }) {
+				return errs.Usagef("%s is in %s and in %s: a run in both makes them look alike",
+					errs.Printable(run.Name), errs.Printable(baseline.Name), errs.Printable(other.Name))
 			}
-			r.FailIf = append(r.FailIf, ruling{rule.Text, result.Other.Name, len(broken) > 0, broken})
 		}
 	}
+	r, err := compare.Compare(baseline, other, compare.Options{
+		Percentiles: o.Logs.Config.Settings.Percentiles, Rules: o.FailIf, Margin: o.Margin, RunNoise: o.RunNoise,
+	})
+	if err != nil {
+		return errs.Usagef("%v", err)
+	}
+	c.Comparisons = append(c.Comparisons, r)
+	if len(o.FailIf) == 0 {
+		return nil
+	}
+	rulings, err := r.Judge(o.FailIf, o.RunNoise)
+	if err != nil {
+		return errs.Usagef("%v", err)
+	}
+	c.GateConfidence = compare.GateConfidence
+	c.FailIf = append(c.FailIf, rulings...)
 	return nil
 }
 
-func (r *comparison) failed() bool {
-	return slices.ContainsFunc(r.FailIf, func(f ruling) bool { return f.Failed })
+// printer prints tables for people.
+type printer struct {
+	out      *bufio.Writer
+	markdown bool
+	unit     string
 }
 
-// print prints tables for people.
-func (r *comparison) print(out *bufio.Writer, markdown bool, unit string) {
-	for n, result := range r.Comparisons {
+func (p *printer) all(c *comparison) {
+	for n, result := range c.Comparisons {
 		if n > 0 {
-			fmt.Fprintln(out)
+			fmt.Fprintln(p.out)
 		}
-		for _, side := range []struct {
-			is string
-			of compare.Side
-		}{{"baseline", result.Baseline}, {"run", result.Other}} {
-			fmt.Fprintf(out, "%s: %s, %d intervals of %g s", side.is, errs.Printable(side.of.Name), side.of.Quanta,
-				side.of.IntervalMS/1e3)
-			if side.of.Block > 1 {
-				fmt.Fprintf(out, " that hang together in %d", side.of.Block)
-			}
-			fmt.Fprintln(out)
-			if markdown {
-				fmt.Fprintln(out)
-			}
-		}
-		rows := [][]string{{"direction", "metric", "baseline", "run", "change", "95 % limits", "verdict"}}
+		p.line(result.Caveat)
+		p.side("baseline", result.Baseline)
+		p.side("run", result.Other)
+		rows := [][]string{{"direction", "metric", "baseline", "run", "change", "95 % limits", "run noise", "verdict"}}
 		for _, row := range result.Rows {
-			rows = append(rows, cells(row, unit))
+			rows = append(rows, p.cells(row, result))
 		}
-		if markdown {
-			rows = slices.Insert(rows, 1, []string{"---", "---", "---:", "---:", "---:", "---", "---"})
-			for _, row := range rows {
-				fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
-			}
-		} else {
-			w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			for _, row := range rows {
-				fmt.Fprintln(w, strings.Join(row, "\t"))
-			}
-			w.Flush() //nolint:errcheck // to a bufio.Writer
-		}
+		p.table(rows, "---", "---", "---:", "---:", "---:", "---", "---", "---")
 		if result.Note != "" {
-			fmt.Fprintf(out, "\n%s\n", errs.Printable(result.Note))
+			fmt.Fprintln(p.out)
+			p.line(result.Note)
 		}
 	}
-	for i, f := range r.FailIf {
+	if g := c.Group; g != nil {
+		p.side("group", g.Side)
+		rows := [][]string{{"direction", "metric", "mean", "run noise"}}
+		for _, row := range g.Rows {
+			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
+				noise(row.RunNoise)})
+		}
+		p.table(rows, "---", "---", "---:", "---:")
+	}
+	for i, f := range c.FailIf {
 		if i == 0 {
-			fmt.Fprintln(out)
+			fmt.Fprintln(p.out)
 		}
 		verdict := "holds not"
 		if f.Failed {
 			var rows []string
 			for _, b := range f.Broken {
-				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, percent(b.Change)))
+				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, change(b.Change)))
 			}
 			verdict = "FAILED: " + strings.Join(rows, ", ")
 		}
-		fmt.Fprintf(out, "fail if %s: %s: %s\n", f.Rule, errs.Printable(f.Run), verdict)
+		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, errs.Printable(f.Run), verdict)
 	}
+}
+
+// line prints a line of text, or several.
+func (p *printer) line(text string) {
+	if text == "" {
+		return
+	}
+	for _, line := range strings.Split(text, "\n") {
+		fmt.Fprintln(p.out, errs.Printable(line))
+		if p.markdown {
+			fmt.Fprintln(p.out)
+		}
+	}
+}
+
+func (p *printer) side(is string, of compare.Side) {
+	text := fmt.Sprintf("%s: %s, ", is, of.Name)
+	if of.Runs > 1 {
+		text += fmt.Sprintf("%d runs, ", of.Runs)
+	}
+	text += fmt.Sprintf("%d intervals of %g s", of.Quanta, of.IntervalMS/1e3)
+	if of.Block > 1 {
+		text += fmt.Sprintf(" that hang together in %d", of.Block)
+	}
+	p.line(text)
+}
+
+func (p *printer) table(rows [][]string, align ...string) {
+	if p.markdown {
+		for _, row := range slices.Insert(rows, 1, align) {
+			fmt.Fprintf(p.out, "| %s |\n", strings.Join(row, " | "))
+		}
+		return
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush() //nolint:errcheck // to a bufio.Writer
+}
+
+func (p *printer) value(metric string, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	if metric == "iops" {
+		return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
+	}
+	x := *v / render.Divisors[p.unit]
+	return strconv.FormatFloat(x, 'f', render.Decimals(x), 64) + " " + p.unit
 }
 
 // cells are a row in words.
-func cells(row compare.Row, unit string) []string {
-	value := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		if row.Metric == "iops" {
-			return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
-		}
-		x := *v / render.Divisors[unit]
-		return strconv.FormatFloat(x, 'f', render.Decimals(x), 64) + " " + unit
-	}
+func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	limits := "-"
 	if row.Low != nil {
-		limits = percent(row.Low) + " to " + percent(row.High)
-		if *row.High > 10 { // how much more says nothing
-			limits = percent(row.Low) + " to over +1000 %"
-		}
+		limits = change(row.Low) + " to " + change(row.High)
+	}
+	between := noise(row.RunNoise)
+	switch na, nb := of.Baseline.Runs, of.Other.Runs; {
+	case row.RunNoise == nil:
+	case row.NoiseGiven:
+		between += " (given)"
+	default:
+		between += fmt.Sprintf(" (%d+%d runs)", na, nb)
 	}
 	verdict := string(row.Verdict)
-	if row.AtLeast {
-		verdict = "cannot tell: beyond fio's last bucket"
+	switch {
+	case row.AtLeast:
+		verdict += ": beyond fio's last bucket"
+	case row.Advice != "":
+		verdict += ": takes " + row.Advice
 	}
-	return []string{row.Direction, row.Metric, value(row.Baseline), value(row.Other), percent(row.Change), limits,
-		verdict}
+	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
+		change(row.Change), limits, between, verdict}
 }
 
-// percent is a share as people write a change.
-func percent(v *float64) string {
-	if v == nil {
+// factorFrom is the change from which on a factor says more than a percentage, and mostFactor the
+// one from which on, up or down, more digits say nothing.
+const (
+	factorFrom = 3
+	mostFactor = 100
+)
+
+// change is a share as people write a change.
+func change(v *float64) string {
+	switch {
+	case v == nil:
 		return "-"
+	case 1+*v > mostFactor:
+		return fmt.Sprintf("over x%d", mostFactor)
+	case 1+*v > factorFrom:
+		return fmt.Sprintf("x%.2f", 1+*v)
+	case 1+*v < 1.0/mostFactor:
+		return fmt.Sprintf("under -%d %%", 100-100/mostFactor)
 	}
 	return fmt.Sprintf("%+.2f %%", *v*100)
 }
 
-// replay reads a run from logs, from a directory of documents, or from
-// Elasticsearch into a sink.
-func (o *Options) replay(ctx context.Context, u *ui.UI, name string, sink pipeline.Sink) error {
-	logs := o.Logs
-	logs.Paths = []string{name}
-	cfg := logs.Pipeline(u)
-	replayed := func(r *pipeline.Replay, err error) error {
-		if err == nil {
-			_, err = r.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
-				sink)
-		}
-		return err
+// noise is a standard deviation as a share.
+func noise(v *float64) string {
+	if v == nil {
+		return "-"
 	}
-	prefix := o.Elasticsearch.Prefix
-	switch command.Locate(name) {
-	case command.InDirectory:
-		return replayed(stored.OpenDir(name, "", cfg.Settings.Kind))
-	case command.Stored:
-		if len(o.Elasticsearch.Addresses) == 0 {
-			return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
-				"in: pass --es URL", errs.Printable(name))
-		}
-		client, err := o.Elasticsearch.Connect(u)
-		if err != nil {
-			return err
-		}
-		defer client.Close()
-		run, err := stored.FindRun(ctx, client, prefix, name)
-		if err != nil {
-			return err
-		}
-		return replayed(stored.Open(ctx, client, prefix, run.Run.ID, cfg.Settings.Kind))
-	}
-	runs, err := logs.Discover(u, cfg.Settings.Kind, false)
-	if err != nil {
-		return err
-	}
-	if len(runs) > 1 {
-		return errs.Usagef("%s holds %d runs: name one of %s", errs.Printable(name), len(runs), command.Roots(runs))
-	}
-	cfg.Progress = u.Progress(command.Size(runs), "reading "+errs.Printable(name))
-	defer u.ProgressDone()
-	plan, err := pipeline.Prepare(ctx, runs[0], cfg)
-	if err != nil {
-		return err
-	}
-	defer plan.Close()
-	_, err = plan.Process(ctx, sink)
-	return err
+	return fmt.Sprintf("%.2f %%", *v*100)
 }

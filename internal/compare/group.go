@@ -1,0 +1,335 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"fiolat/internal/fiohist"
+)
+
+// measured is a group of runs as numbers. Where there is one by run and row, it is [run][row].
+type measured struct {
+	group   *Group
+	value   [][]float64 // NaN without I/O
+	log     [][]float64 // its logarithm
+	atLeast [][]bool    // it fell into fio's last bucket
+	within  [][]float64 // the variance of log by the run's own noise, NaN if unknown
+	draws   [][]float64 // by resample and row, of the first run: the deviation from log
+	few     string      // why the noise within a run is unknown, or ""
+	quanta  int         // of all runs
+	block   int         // the longest, in quanta
+	// freedom are the degrees of freedom of within, of the run that has the fewest. Blocks that
+	// overlap have half as many again as blocks that do not (Meketon and Schmeiser, "Overlapping
+	// batch means: something for nothing?", Winter Simulation Conference 1984).
+	freedom int
+}
+
+// measure computes the rows of each run and their noise. The stream, 0 or 1, tells the random
+// numbers of one side from those of the other.
+func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
+	times int) *measured {
+	m := &measured{group: g, freedom: manyDegrees}
+	for i, run := range g.Runs {
+		s := newSample(run, geometry, dirs, percentiles)
+		logs, within := make([]float64, len(s.value)), make([]float64, len(s.value))
+		for row, v := range s.value {
+			logs[row], within[row] = math.Log(v), math.NaN()
+		}
+		if why := s.few(); why != "" {
+			m.few = cmp.Or(m.few, why)
+		} else {
+			clear(within)
+			draws := s.resample(stream+2*uint64(i), times)
+			for _, d := range draws {
+				for row := range d {
+					d[row] = math.Log(d[row]) - logs[row]
+					within[row] += d[row] * d[row] / float64(times)
+				}
+			}
+			if i == 0 {
+				m.draws = draws
+			}
+		}
+		m.value, m.log, m.within = append(m.value, s.value), append(m.log, logs), append(m.within, within)
+		m.atLeast = append(m.atLeast, s.atLeast)
+		m.quanta += len(run.at)
+		m.block = max(m.block, s.block)
+		m.freedom = min(m.freedom, max(1, 3*len(run.at)/(2*s.block)-1))
+	}
+	return m
+}
+
+func (m *measured) side() Side {
+	interval := 0.0
+	for _, s := range m.group.Runs {
+		interval = max(interval, float64(s.interval*s.fold)/1e6)
+	}
+	return Side{Name: m.group.Name, Runs: len(m.group.Runs), Quanta: m.quanta, IntervalMS: interval, Block: m.block}
+}
+
+// mean is the geometric mean of the runs' values of a row; nil if a run has none.
+func (m *measured) mean(row int) *float64 {
+	v := m.value[0][row]
+	if len(m.value) > 1 {
+		v = math.Exp(m.center(row))
+	}
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+// center is the mean logarithm of a row.
+func (m *measured) center(row int) (mean float64) {
+	for _, run := range m.log {
+		mean += run[row] / float64(len(m.log))
+	}
+	return mean
+}
+
+// squares is the sum of the squared deviations of the runs from the mean of a row.
+func (m *measured) squares(row int) (sum float64) {
+	center := m.center(row)
+	for _, run := range m.log {
+		sum += (run[row] - center) * (run[row] - center)
+	}
+	return sum
+}
+
+// noise is the variance of a group's mean by the noise within its runs.
+func (m *measured) noise(row int) (sum float64) {
+	n := float64(len(m.within))
+	for _, run := range m.within {
+		sum += run[row] / n / n
+	}
+	return sum
+}
+
+func (m *measured) anyAtLeast(row int) bool {
+	return slices.ContainsFunc(m.atLeast, func(run []bool) bool { return run[row] })
+}
+
+// before says that all runs began before those of another group, as far as all starts are known.
+func (m *measured) before(other *measured) bool {
+	last, first := int64(math.MinInt64), int64(math.MaxInt64)
+	for _, s := range m.group.Runs {
+		last = max(last, s.start)
+		if !s.startKnown {
+			return false
+		}
+	}
+	for _, s := range other.group.Runs {
+		first = min(first, s.start)
+		if !s.startKnown {
+			return false
+		}
+	}
+	return last < first
+}
+
+// estimate is what is known of the logarithm of the ratio of two values.
+type estimate struct {
+	center  float64
+	se      float64 // its standard error; NaN if unknown
+	freedom int     // degrees of freedom of that
+	within  bool    // se comes from the noise within the runs
+}
+
+// estimates fills in what is known of each row, and how the rows hang together.
+func (r *Result) estimates(a, b *measured, noise []RunNoise) {
+	na, nb := float64(len(a.log)), float64(len(b.log))
+	freedom := len(a.log) + len(b.log) - 2
+	spread := freedom > 0 && (r.enough || len(noise) == 0)
+	anyGiven := false
+	for i := range r.all {
+		row := &r.all[i]
+		e := estimate{center: b.center(i) - a.center(i), se: math.NaN(), freedom: freedom}
+		within := a.noise(i) + b.noise(i)
+		given, isGiven := sigma(noise, row.Direction, row.Metric)
+		between := math.NaN()
+		switch {
+		case row.Change == nil:
+		case spread || freedom > 0 && !isGiven:
+			sa, sb := a.squares(i), b.squares(i)
+			pooled := (sa + sb) / float64(freedom)
+			between = pooled * (1/na + 1/nb)
+			if na > 1 && nb > 1 {
+				between = max(between, sa/(na-1)/na+sb/(nb-1)/nb)
+			}
+			row.RunNoise = share(math.Sqrt(pooled))
+		case isGiven && given > 0:
+			anyGiven = true
+			between = given * given * (1/na + 1/nb)
+			row.RunNoise, row.NoiseGiven = share(given), true
+			e.freedom = manyDegrees
+		}
+		variance := between
+		if !(within <= between) && !math.IsNaN(within) && row.Change != nil {
+			variance, e.within = within, true
+			if freedom == 0 {
+				e.freedom = min(a.freedom, b.freedom)
+			}
+		}
+		e.se = math.Sqrt(variance)
+		r.estimate = append(r.estimate, e)
+	}
+	r.deviates = func(rows []int) [][]float64 {
+		switch {
+		case spread:
+			return residualDeviates(rows, a, b)
+		case anyGiven || freedom > 0:
+			return independentDeviates(len(rows))
+		}
+		return drawnDeviates(rows, r.estimate, a, b)
+	}
+}
+
+// share is a standard deviation of logarithms as a share of the value.
+func share(sd float64) *float64 {
+	v := math.Expm1(sd)
+	return &v
+}
+
+// deviates make standard normal deviates of rows together, [sample][row]: a sample of what the rows'
+// errors may be, in units of their standard errors. NaN is a row of which nothing is known.
+type deviates func(rows []int) [][]float64
+
+// alpha is the probability with which each of some rows may be wrong so that none of them is with
+// that confidence: the max-t of the rows (Romano and Wolf, "Exact and approximate stepdown methods
+// for multiple hypothesis testing", JASA 100, 2005).
+func (d deviates) alpha(rows []int, confidence float64) float64 {
+	var largest []float64
+	for _, sample := range d(slices.Sorted(slices.Values(rows))) {
+		most := 0.0
+		for _, v := range sample {
+			if v = math.Abs(v); v > most { // not NaN
+				most = v
+			}
+		}
+		largest = append(largest, most)
+	}
+	if len(largest) == 0 {
+		return 1 - confidence
+	}
+	slices.Sort(largest)
+	z := largest[int(math.Ceil(confidence*float64(len(largest))))-1]
+	return min(math.Erfc(z/math.Sqrt2), 1-confidence)
+}
+
+// deviateSamples settle the 99 % quantile to about 2 %.
+const deviateSamples = 5000
+
+// independentDeviates are those of rows that may be correlated or not: what they make of alpha is
+// enough for both (Šidák, "Rectangular confidence regions for the means of multivariate normal
+// distributions", JASA 62, 1967).
+func independentDeviates(rows int) [][]float64 {
+	d := make([][]float64, deviateSamples)
+	for s := range d {
+		rng := rand.New(rand.NewPCG(seed, uint64(s)))
+		d[s] = make([]float64, rows)
+		for row := range d[s] {
+			d[s][row] = rng.NormFloat64()
+		}
+	}
+	return d
+}
+
+// residualDeviates have the correlation of the runs' deviations from the mean of their group, shrunk
+// towards independence by as much as so few runs leave open (Schäfer and Strimmer, "A shrinkage
+// approach to large-scale covariance matrix estimation", Statistical Applications in Genetics and
+// Molecular Biology 4, 2005).
+func residualDeviates(rows []int, a, b *measured) [][]float64 {
+	var residuals [][]float64
+	for _, m := range []*measured{a, b} {
+		for _, run := range m.log {
+			residual := make([]float64, len(rows))
+			for i, row := range rows {
+				residual[i] = run[row] - m.center(row)
+			}
+			residuals = append(residuals, residual)
+		}
+	}
+	for i, row := range rows {
+		length := math.Sqrt(a.squares(row) + b.squares(row))
+		for _, r := range residuals {
+			if r[i] /= length; math.IsNaN(r[i]) || math.IsInf(r[i], 0) {
+				r[i] = 0
+			}
+		}
+	}
+	freedom := float64(len(residuals) - 2)
+	variances, squares := 0.0, 0.0
+	for i := range rows {
+		for j := range i {
+			correlation := 0.0
+			for _, r := range residuals {
+				correlation += r[i] * r[j]
+			}
+			squares += correlation * correlation
+			unexplained := min(1, (1-correlation*correlation)/(1-1/freedom)) // adjusted for so few runs
+			variances += unexplained * unexplained / freedom
+		}
+	}
+	shrink := 1.0
+	if squares > variances {
+		shrink = variances / squares
+	}
+	own, shared := math.Sqrt(shrink), math.Sqrt(1-shrink)
+	d := independentDeviates(len(rows))
+	for s := range d {
+		rng := rand.New(rand.NewPCG(seed+1, uint64(s)))
+		for row := range d[s] {
+			d[s][row] *= own
+		}
+		for _, r := range residuals {
+			z := shared * rng.NormFloat64()
+			for row := range r {
+				d[s][row] += z * r[row]
+			}
+		}
+	}
+	return d
+}
+
+// drawnDeviates are those of single runs' resamples.
+func drawnDeviates(rows []int, estimates []estimate, a, b *measured) [][]float64 {
+	d := make([][]float64, min(len(a.draws), len(b.draws)))
+	for s := range d {
+		d[s] = make([]float64, len(rows))
+		for i, row := range rows {
+			d[s][i] = (b.draws[s][row] - a.draws[s][row]) / estimates[row].se
+		}
+	}
+	return d
+}
+
+// Noise is what the runs of a group differ by in one number.
+type Noise struct {
+	Direction string `json:"direction"`
+	Metric    string `json:"metric"`
+	// Value is the geometric mean over the runs; nil where one has no I/O of that direction.
+	Value *float64 `json:"value"`
+	// RunNoise is the standard deviation between the runs, as a share; nil if unknown.
+	RunNoise *float64 `json:"run_noise"`
+}
+
+// Spread is what the runs of one group differ by, of which there are at least 2.
+func Spread(g *Group, percentiles []float64) (Side, []Noise, error) {
+	geometry, err := common(g)
+	if err != nil {
+		return Side{}, nil, err
+	}
+	dirs := directions(g)
+	m := measure(g, geometry, dirs, percentiles, 0, 0)
+	var out []Noise
+	for i, name := range rowNames(dirs, percentiles) {
+		n := Noise{Direction: name[0], Metric: name[1], Value: m.mean(i)}
+		if sd := math.Sqrt(m.squares(i) / float64(len(m.log)-1)); !math.IsNaN(sd) && !m.anyAtLeast(i) {
+			n.RunNoise = share(sd)
+		}
+		out = append(out, n)
+	}
+	return m.side(), out, nil
+}

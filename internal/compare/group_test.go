@@ -1,0 +1,221 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+)
+
+// The quantiles are those of printed tables: two-sided, so 0.05 is the column of 97.5 %.
+func TestStudent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		alpha   float64
+		freedom int
+		want    float64
+	}{
+		{0.05, 1, 12.706}, {0.05, 2, 4.303}, {0.05, 3, 3.182}, {0.05, 4, 2.776}, {0.05, 8, 2.306}, {0.05, 30, 2.042},
+		{0.01, 1, 63.657}, {0.01, 4, 4.604}, {0.01, 5, 4.032}, {0.001, 4, 8.610}, {0.001, 7, 5.408}, {0.2, 2, 1.886},
+		{0.05, 120, 1.980}, {0.05, 1000, 1.960}, {0.001, 1e6, 3.291},
+	} {
+		if got := tQuantile(tt.alpha, tt.freedom); math.Abs(got-tt.want) > 0.0006 {
+			t.Errorf("%g with %d degrees of freedom: %.4f, want %g", tt.alpha, tt.freedom, got, tt.want)
+		}
+	}
+}
+
+// rowsOf are the rows of reads and writes that are in the family, without their sum.
+var rowsOf = rowNames([]int{1, 2}, family)
+
+// madeGroup is a group of runs whose rows differ by so much from run to run, as made up.
+func madeGroup(rng *rand.Rand, runs int, spread, shared, within float64, change []float64) *measured {
+	m := &measured{group: &Group{Runs: make([]*Series, runs)}, freedom: 20}
+	for i := range m.group.Runs {
+		m.group.Runs[i] = new(Series)
+	}
+	for range runs {
+		value, log, noise := make([]float64, len(rowsOf)), make([]float64, len(rowsOf)), make([]float64, len(rowsOf))
+		common := rng.NormFloat64()
+		for i := range rowsOf {
+			log[i] = math.Log(1e5) + spread*(shared*common+math.Sqrt(1-shared*shared)*rng.NormFloat64()) +
+				within*rng.NormFloat64()
+			if change != nil {
+				log[i] += math.Log1p(change[i])
+			}
+			value[i], noise[i] = math.Exp(log[i]), within*within
+		}
+		m.value, m.log, m.within = append(m.value, value), append(m.log, log), append(m.within, noise)
+		m.atLeast = append(m.atLeast, make([]bool, len(rowsOf)))
+	}
+	return m
+}
+
+// Groups of runs that differ by chance: verdicts that are wrong are as rare as they are said to be,
+// whether the rows hang together or not, and changes are found.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	const trials = splits
+	one := make([]float64, len(rowsOf))
+	for _, tt := range []struct {
+		name                            string
+		runs                            int
+		spread, shared, within, changed float64
+		// found are the least of 100 in which the changed row is called higher, same in which all
+		// others are called same, wrong the most in which another is called different.
+		found, same, wrong int
+	}{
+		{"5 runs of 5 %, 20 % more", 5, 0.05, 0.8, 0, 0.20, 90, 0, 10},
+		{"5 runs of 5 %, 20 % more, rows apart", 5, 0.05, 0, 0, 0.20, 90, 0, 10},
+		{"5 runs of 3 %, 12 % more", 5, 0.03, 0.8, 0, 0.12, 90, 0, 10},
+		{"5 runs of 3 %, 12 % more, rows apart", 5, 0.03, 0, 0, 0.12, 90, 0, 10},
+		{"5 runs of 1 %", 5, 0.01, 0.8, 0, 0, 0, 90, 10},
+		{"5 runs of 1 %, rows apart", 5, 0.01, 0, 0, 0, 0, 90, 10},
+		{"3 runs of 5 %, rows apart", 3, 0.05, 0, 0, 0, 0, 0, 10},
+		{"3 runs of 30 %", 3, 0.3, 0.5, 0, 0, 0, 0, 10},
+		{"3 runs with noise within", 3, 0.01, 0.5, 0.05, 0, 0, 0, 10},
+		{"10 runs of 5 %", 10, 0.05, 0.5, 0, 0.12, 90, 0, 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			found, same, wrong := 0, 0, 0
+			change := slices.Clone(one)
+			change[2] = tt.changed // read p99
+			for n := range trials {
+				rng := rand.New(rand.NewPCG(uint64(n), 31))
+				a := madeGroup(rng, tt.runs, tt.spread, tt.shared, tt.within, nil)
+				b := madeGroup(rng, tt.runs, tt.spread, tt.shared, tt.within, change)
+				r := conclude(a, b, rowsOf, family, Options{Margin: Margin})
+				others, bad := true, false
+				for i, row := range r.all {
+					switch {
+					case row.RunNoise == nil || row.Low == nil || row.Verdict == "" ||
+						(row.Verdict == Inconclusive) != (row.Advice != ""):
+						t.Fatalf("%+v", row)
+					case i == 2 && tt.changed > 0:
+						found += map[bool]int{true: 1}[row.Verdict == Higher]
+					default:
+						others = others && row.Verdict == Same
+						bad = bad || row.Verdict == Higher || row.Verdict == Lower
+					}
+				}
+				same += map[bool]int{true: 1}[others]
+				wrong += map[bool]int{true: 1}[bad]
+			}
+			t.Logf("of %d: found in %d, all others the same in %d, another called different in %d", trials, found,
+				same, wrong)
+			if splits >= 100 && (100*found < tt.found*trials || 100*same < tt.same*trials ||
+				100*wrong > tt.wrong*trials) {
+				t.Errorf("want found in %d of 100, the same in %d, different in at most %d", tt.found, tt.same,
+					tt.wrong)
+			}
+		})
+	}
+}
+
+// repeats are real runs of one job, see testdata/repeats/README.md.
+func repeats(t *testing.T) (out []*Series) {
+	t.Helper()
+	names, err := filepath.Glob("testdata/repeats/*.log.zst")
+	if err != nil || len(names) < 40 {
+		t.Fatalf("%d logs: %v", len(names), err)
+	}
+	for _, name := range names {
+		in, err := ingest.Discover([]string{name}, ingest.DiscoverOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run",
+			Align: "overlap", RecordTime: "end", Percentiles: family, Coarseness: -1, Repair: "auto"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Series{Name: name}
+		if _, err := plan.Process(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Real runs of one job on a busy machine are the same: groups of them, and single ones with what
+// they are known to differ by.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	runs := repeats(t)
+	gate, err := ParseRule("read p99 +10%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, spread, err := Spread(&Group{"all", runs}, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noise []RunNoise
+	for _, n := range spread {
+		noise = append(noise, RunNoise{n.Direction, n.Metric, math.Log1p(*n.RunNoise)})
+	}
+	dirs := []int{0, 1, 2}
+	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)
+	pick := func(which []int) *measured {
+		m := &measured{group: new(Group), freedom: all.freedom}
+		for _, i := range which {
+			m.group.Runs = append(m.group.Runs, runs[i])
+			m.value, m.log = append(m.value, all.value[i]), append(m.log, all.log[i])
+			m.within = append(m.within, all.within[i])
+			m.atLeast = append(m.atLeast, all.atLeast[i])
+		}
+		return m
+	}
+	const pairs = 2 * splits
+	for _, tt := range []struct {
+		name   string
+		size   int
+		noise  []RunNoise
+		judged bool
+		draw   func(*rand.Rand) []int
+	}{
+		{"random groups of 3", 3, nil, true, func(rng *rand.Rand) []int { return rng.Perm(len(runs)) }},
+		{"random single runs", 1, noise, true, func(rng *rand.Rand) []int { return rng.Perm(len(runs)) }},
+		{"neighbouring groups of 3", 3, nil, false, func(rng *rand.Rand) (out []int) {
+			for i := range 6 {
+				out = append(out, i)
+			}
+			for i, first := 0, rng.IntN(len(runs)-5); i < 6; i++ {
+				out[i] += first
+			}
+			return out
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			different, fired, by := 0, 0, map[string]int{}
+			for k := range pairs {
+				order := tt.draw(rand.New(rand.NewPCG(uint64(k), 23)))
+				r := conclude(pick(order[:tt.size]), pick(order[tt.size:2*tt.size]), rowNames(dirs, wanted), wanted,
+					Options{Margin: Margin, RunNoise: tt.noise})
+				var f found
+				f.add(r)
+				different += f.any
+				for name := range f.by {
+					by[name]++
+				}
+				rulings, err := r.Judge([]Rule{gate}, tt.noise)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fired += len(rulings[0].Broken)
+			}
+			t.Logf("of %d pairs: %d called different %v, the gate fired in %d", pairs, different, by, fired)
+			if tt.judged && (different > 14 || fired > 4) {
+				t.Errorf("called different in %d, want at most 14; the gate fired in %d, want at most 4", different,
+					fired)
+			}
+		})
+	}
+}
