@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// maxDocCount is the largest _doc_count that Elasticsearch takes.
+	// MaxDocCount is the largest _doc_count that Elasticsearch takes.
 	MaxDocCount = math.MaxInt32
-	// leafScope is the scope of histogram documents.
+	// LeafScope is the scope of histogram documents.
 	LeafScope = "leaf"
 
 	octaves = 40 // fio's largest grid ends at 2^37 ns

@@ -98,7 +98,7 @@ func monthOf(ns int64) (from, to int64) {
 	return first.UnixNano(), first.AddDate(0, 1, 0).UnixNano()
 }
 
-// allPatterns are those of all indices of a prefix but the one of runs.
+// AllPatterns are those of all indices of a prefix but the one of runs.
 func AllPatterns(prefix string) string {
 	var p []string
 	for _, k := range Kinds[1:] {

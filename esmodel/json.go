@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD byte by
+// AppendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD byte by
 // byte: file and job names are whatever somebody typed, and Elasticsearch refuses
 // a whole document for one broken byte.
 func AppendString(dst []byte, s string) []byte {
@@ -141,6 +141,7 @@ func appendTime(dst []byte, ns int64) []byte {
 	return append(dst, '"')
 }
 
+// MustJSON is v, of maps, strings and finite numbers, as JSON.
 func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"fiolat/internal/errs"
 )
 
+// NDJSON is the extension of files of documents.
 const NDJSON = ".ndjson"
 
 // maxLine is the longest line that Load reads; Elasticsearch takes no request of
@@ -30,7 +31,7 @@ func (e *LineError) Error() string {
 		e.Line, errs.Printable(e.Msg))
 }
 
-// lines reads lines of bounded length; what next returns is good until the next call.
+// Lines reads lines of bounded length; what next returns is good until the next call.
 type Lines struct {
 	R    *bufio.Reader
 	File string
@@ -38,7 +39,7 @@ type Lines struct {
 	buf  []byte
 }
 
-// next is the next line without its newline; whole says that it had one.
+// Next is the next line without its newline; whole says that it had one.
 func (l *Lines) Next() (line []byte, whole bool, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -65,9 +66,10 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 	}
 }
 
+// Fault is an error in the line read last.
 func (l *Lines) Fault(msg string) error { return &LineError{File: l.File, Line: l.N, Msg: msg} }
 
-// docs reads a file of documents, each behind its action line.
+// Docs reads a file of documents, each behind its action line.
 type Docs struct {
 	*os.File
 	Path  string
@@ -77,6 +79,7 @@ type Docs struct {
 	Doc   []byte // until the next one
 }
 
+// OpenDocs opens a file of documents.
 func OpenDocs(path string) (*Docs, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -87,7 +90,7 @@ func OpenDocs(path string) (*Docs, error) {
 	return d, nil
 }
 
-// next reads the next document; io.EOF at the end.
+// Next reads the next document; io.EOF at the end.
 func (d *Docs) Next() error {
 	var action struct {
 		Index struct {

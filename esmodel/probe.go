@@ -17,7 +17,7 @@ const (
 	targetScope   = "target"   // all of a target, in an interval
 )
 
-// probeKind is the kind of latency of a probe's documents.
+// ProbeKind is the kind of latency of a probe's documents.
 const ProbeKind = "probe"
 
 // windowNames are the names of probe.Windows in documents.

@@ -20,13 +20,13 @@ import (
 	"fiolat/pipeline"
 )
 
-// claimField is the claim in the document of a run.
+// ClaimField is the claim in the document of a run.
 type ClaimField struct {
 	Owner
 	Renewed int64 `json:"renewed"` // times, so far
 }
 
-// withClaim is a document with a claim in it.
+// WithClaim is a document with a claim in it.
 func WithClaim(doc []byte, f *ClaimField) []byte {
 	doc = bytes.TrimSpace(doc)
 	out := append([]byte(nil), doc[:len(doc)-1]...)
@@ -36,7 +36,7 @@ func WithClaim(doc []byte, f *ClaimField) []byte {
 	return append(append(append(out, `"claim":`...), MustJSON(f)...), '}')
 }
 
-// withStatus is the document of a run with another status.
+// WithStatus is the document of a run with another status.
 func WithStatus(doc []byte, status Status) ([]byte, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &m); err != nil {
@@ -51,7 +51,7 @@ func WithStatus(doc []byte, status Status) ([]byte, error) {
 	return MustJSON(m), nil
 }
 
-// partial is a document of the run that says so, made of the one found.
+// PartialDoc is a document of the run that says so, made of the one found.
 func (k RunKey) PartialDoc(found []byte) []byte {
 	if found != nil {
 		if doc, err := WithStatus(found, StatusPartial); err == nil {
@@ -65,21 +65,22 @@ func (k RunKey) PartialDoc(found []byte) []byte {
 	return MustJSON(map[string]any{"run": run, "fio": map[string]any{"kind": k.Kind}})
 }
 
-// meaning is what of a document says whose it is.
+// Meaning is what of a document says whose it is.
 type Meaning struct {
 	Run DocRun
 	Fio struct{ Kind string }
 }
 
-// key is the run, part and kind of latency of the document.
+// Key is the run, part and kind of latency of the document.
 func (m *Meaning) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
 
-// runKey names a run's document.
+// RunKey names a run's document.
 type RunKey struct{ Run, Part, Kind string }
 
+// ID is the _id of the run's document.
 func (k RunKey) ID() string { return RunDocID(k.Run, k.Part, k.Kind) }
 
-// meaningOf reads it from a document's source.
+// MeaningOf reads it from a document's source.
 func MeaningOf(source []byte) (m Meaning, err error) {
 	if err = json.Unmarshal(source, &m); err != nil {
 		err = fmt.Errorf("a document cannot be read: %w", err)
@@ -113,7 +114,7 @@ type StoredRun struct {
 	Claim *Owner
 }
 
-// fault is what is wrong with a run that was stored.
+// Fault is what is wrong with a run that was stored.
 func Fault(runID, part, hint, format string, args ...any) error {
 	what := fmt.Sprintf("run %q", runID)
 	if part != "" {
@@ -133,7 +134,7 @@ func (r *StoredRun) Incomplete() error {
 	return Fault(r.Run.ID, r.Run.Part, hint, "%s (%s)", why, r.Status)
 }
 
-// readRun reads the document of a run.
+// ReadRun reads the document of a run.
 func ReadRun(source []byte) (*StoredRun, error) {
 	var doc runDoc
 	if err := json.Unmarshal(source, &doc); err != nil {
@@ -317,12 +318,13 @@ func readJobs(doc *runDoc) *fiojson.Document {
 	return m
 }
 
-// book finds the part that a leaf belongs to.
+// Book finds the part that a leaf belongs to.
 type Book struct {
 	Parts []*pipeline.Stored
 	index map[pipeline.Part]int
 }
 
+// NewBook sorts the documents of runs by part.
 func NewBook(runs []*StoredRun) *Book {
 	b := &Book{index: map[pipeline.Part]int{}}
 	for _, r := range runs {
@@ -336,7 +338,7 @@ func NewBook(runs []*StoredRun) *Book {
 	return b
 }
 
-// storedID says what a document belongs to.
+// DocRun says what a document belongs to.
 type DocRun struct{ ID, Generation, Part string }
 
 // leafDoc is what is read of the document of a leaf.
@@ -355,7 +357,7 @@ type leafDoc struct {
 	}
 }
 
-// leaf reads the document of a leaf.
+// Leaf reads the document of a leaf.
 func (b *Book) Leaf(source []byte) (out pipeline.StoredLeaf, err error) {
 	var doc leafDoc
 	if err := json.Unmarshal(source, &doc); err != nil {

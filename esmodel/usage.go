@@ -17,6 +17,7 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return WithHint(errs.Printable(e.Msg), e.Hint) }
 
+// WithHint appends what to do about it to a message.
 func WithHint(msg, hint string) string {
 	if hint == "" {
 		return msg
@@ -27,7 +28,7 @@ func WithHint(msg, hint string) string {
 // maxName is the longest name, in bytes, that a run can be found by.
 const maxName = 512
 
-// checkNames says whether a run can be found by its names; the error is a *UsageError.
+// CheckNames says whether a run can be found by its names; the error is a *UsageError.
 func CheckNames(run *pipeline.Run) error {
 	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name",
 		run.Name}} {

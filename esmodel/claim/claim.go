@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 	)
 }
 
-// claim is the right to send and delete the documents of a run, of one part and kind.
+// Claim is the right to send and delete the documents of a run, of one part and kind.
 // It is an object in the document of the run, written only if that is still the version
 // that was seen last, and renewed by a goroutine of its own. No two clocks are compared:
 // whoever finds a claim watches by its own clock whether it is renewed.
@@ -88,6 +88,7 @@ type Claim struct {
 	lost    error
 }
 
+// New makes a claim on the document of a run, of one part and kind; Take or Hold takes it.
 func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
 	return &Claim{
 		c:      c,
@@ -201,7 +202,7 @@ func (k *Claim) act(
 	return items[0].Seq, items[0].Term, err
 }
 
-// take claims the run, trying again for MaxWait what may pass, and begins to renew the
+// Take claims the run, trying again for MaxWait what may pass, and begins to renew the
 // claim. After an error that may pass hold tries it again. release must be called.
 func (k *Claim) Take(ctx context.Context) error {
 	p := k.c.Pace("claim run "+k.what.Run, k.c.MaxWait)
@@ -216,7 +217,7 @@ func (k *Claim) Take(ctx context.Context) error {
 	}
 }
 
-// hold says whether the claim is ours, and was so a moment ago. It is asked before
+// Hold says whether the claim is ours, and was so a moment ago. It is asked before
 // anything is sent or deleted. A claim that is not yet ours, or was not renewed for long,
 // is taken or renewed now; the error may pass.
 func (k *Claim) Hold(ctx context.Context) error {
@@ -233,6 +234,7 @@ func (k *Claim) Hold(ctx context.Context) error {
 	return k.renew(ctx)
 }
 
+// Fresh says whether the claim is ours and was renewed a moment ago; the error says that it is lost.
 func (k *Claim) Fresh() (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -445,7 +447,7 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	return err
 }
 
-// release gives the claim back by storing a document without one, or with nil by deleting
+// Release gives the claim back by storing a document without one, or with nil by deleting
 // the document, once; the error may pass. A claim that was never taken is taken for it.
 func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
 	if err := k.Hold(ctx); err != nil {
@@ -489,7 +491,7 @@ func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
 	}
 }
 
-// give is release, trying again for MaxWait what may pass.
+// Give is release, trying again for MaxWait what may pass.
 func (k *Claim) Give(ctx context.Context, doc []byte) error {
 	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
@@ -503,7 +505,7 @@ func (k *Claim) Give(ctx context.Context, doc []byte) error {
 	}
 }
 
-// end ends the renewals. A claim that was not released stays, for others to take over.
+// End ends the renewals. A claim that was not released stays, for others to take over.
 func (k *Claim) End() {
 	k.mu.Lock()
 	stop, done := k.stop, k.done

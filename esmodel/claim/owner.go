@@ -8,7 +8,7 @@ import (
 	"fiolat/esmodel"
 )
 
-// newOwner is this process, with an ID of its own.
+// NewOwner is this process, with an ID of its own.
 func NewOwner() esmodel.Owner {
 	var id [12]byte
 	rand.Read(id[:])
@@ -19,7 +19,7 @@ func NewOwner() esmodel.Owner {
 	return o
 }
 
-// gone says that the owner's process has ended, for certain: it ran on this very
+// Gone says that the owner's process has ended, for certain: it ran on this very
 // system, and is not there any more, or its number is another one's now.
 func Gone(o *esmodel.Owner) bool {
 	boot, namespace := thisSystem()

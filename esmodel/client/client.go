@@ -306,7 +306,7 @@ func decodeReply(data []byte, out any) error {
 	return nil
 }
 
-// once makes a request a single time.
+// Once makes a request a single time.
 func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
 	var body io.Reader
 	if r.Body != nil {
@@ -316,7 +316,7 @@ func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
 }
 
 // perform sends a request and reads the whole reply, at most limit bytes of it.
-// Errors are typed: what may pass is a *temporaryError.
+// Errors are typed: what may pass is a *TemporaryError.
 func (c *Client) perform(
 	ctx context.Context,
 	r Request,
@@ -388,7 +388,7 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	return &TemporaryError{Err: c.Hide(err)}
 }
 
-// hide replaces an error whose text holds a secret, and clean the text: proxies
+// Hide replaces an error whose text holds a secret, and clean the text: proxies
 // say back what they were sent. These are at the places where the words of the
 // network and of the server enter.
 func (c *Client) Hide(err error) error {
@@ -407,5 +407,5 @@ func (c *Client) clean(why *cause) {
 	}
 }
 
-// path escapes a name for a request's path.
+// Path escapes a name for a request's path.
 func Path(name string) string { return "/" + url.PathEscape(name) }

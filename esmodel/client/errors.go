@@ -84,7 +84,7 @@ type RefusedError struct {
 	Absent  bool // Elasticsearch says that the document, or its index, is not there
 }
 
-// whole says that the request was refused, whatever documents it was about: 413 is about
+// WholeRequest says that the request was refused, whatever documents it was about: 413 is about
 // their size.
 func (e *RefusedError) WholeRequest() bool {
 	return e.request && e.Status != http.StatusRequestEntityTooLarge
@@ -114,7 +114,7 @@ func (e *TrustError) Error() string {
 
 func (e *TrustError) Unwrap() error { return e.Err }
 
-// temporaryError is what may go away by itself: 429, 5xx, a broken connection, a
+// TemporaryError is what may go away by itself: 429, 5xx, a broken connection, a
 // time-out, a reply that cannot be read.
 type TemporaryError struct {
 	Err   error

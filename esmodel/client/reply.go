@@ -18,7 +18,7 @@ const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
 // parts of its document; it does not get longer than this.
 func replyLimit(n int) int64 { return min(1<<20+int64(n)*8<<10, 256<<20) }
 
-// bulkRequest is a call of the _bulk API.
+// BulkRequest is a call of the _bulk API.
 type BulkRequest struct {
 	Op       string
 	Body     io.Reader
@@ -27,7 +27,7 @@ type BulkRequest struct {
 	Versions bool   // ask for the versions stored
 }
 
-// bulk makes a bulk request about n documents, once, and appends to dst what Elasticsearch
+// Bulk makes a bulk request about n documents, once, and appends to dst what Elasticsearch
 // says of each. It returns nil if all were stored. A reply about documents with other ids
 // than those of id is an error that may pass.
 func (c *Client) Bulk(
@@ -95,7 +95,7 @@ func allStored(reply []byte, n int, id func(i int) []byte) bool {
 	return ok && string(rest) == "]}"
 }
 
-// replyItem is what Elasticsearch says of one document. id is part of the reply.
+// BulkItem is what Elasticsearch says of one document. id is part of the reply.
 type BulkItem struct {
 	id        []byte
 	Status    int
@@ -103,7 +103,7 @@ type BulkItem struct {
 	cause     cause
 }
 
-// err is nil for a document that was stored or deleted, else a *temporaryError,
+// Err is nil for a document that was stored or deleted, else a *TemporaryError,
 // a *ForbiddenError or a *RefusedError.
 func (r *BulkItem) Err(op string) error {
 	switch {

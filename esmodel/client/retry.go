@@ -149,7 +149,7 @@ func retryAfter(h string, now time.Time) time.Duration {
 	return 0
 }
 
-// pace spaces out the attempts at one thing: exponentially longer, with jitter so
+// Pace spaces out the attempts at one thing: exponentially longer, with jitter so
 // that many clients do not come back at once, and not longer than max since the
 // thing last got on.
 type Pace struct {
@@ -160,6 +160,7 @@ type Pace struct {
 	since time.Time // of the first failure without progress since
 }
 
+// Pace begins the attempts at op, which are given up when it gets nowhere for most.
 func (c *Client) Pace(op string, most time.Duration) *Pace {
 	p := &Pace{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
 		InitialInterval: c.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
@@ -168,13 +169,13 @@ func (c *Client) Pace(op string, most time.Duration) *Pace {
 	return p
 }
 
-// progress says that part of the thing got on: patience starts anew.
+// Progress says that part of the thing got on: patience starts anew.
 func (p *Pace) Progress() {
 	p.since = time.Time{}
 	p.back.Reset()
 }
 
-// wait returns nil when it is time to try again after err. Otherwise it says why
+// Wait returns nil when it is time to try again after err. Otherwise it says why
 // not: err itself if it cannot pass, an *UnavailableError when patience is over,
 // or the context's cause.
 func (p *Pace) Wait(ctx context.Context, err error) error {

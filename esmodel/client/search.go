@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// pageSize is how many documents a page has unless said otherwise, maxPage what
+	// PageSize is how many documents a page has unless said otherwise, maxPage what
 	// Elasticsearch allows (index.max_result_window).
 	PageSize, maxPage = 1000, 10_000
 	// keepAlive is for how long Elasticsearch keeps a search open between two pages;
@@ -78,7 +78,7 @@ func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) erro
 	return n, err
 }
 
-// scanRequest is what a scan is about; fields of the search's body come on top.
+// ScanRequest is what a scan is about; fields of the search's body come on top.
 type ScanRequest struct {
 	Op, Indices string
 	Query       any
@@ -87,11 +87,12 @@ type ScanRequest struct {
 	Fields      map[string]any
 }
 
-// pit is a point in time of indices: a search that stays open.
+// PIT is a point in time of indices: a search that stays open.
 type PIT struct {
 	ID string `json:"id"`
 }
 
+// Check says whether the reply names a point in time.
 func (p *PIT) Check() error {
 	if p.ID == "" {
 		return errors.New("the reply names no point in time")
@@ -99,7 +100,7 @@ func (p *PIT) Check() error {
 	return nil
 }
 
-// open begins a search; what it returns must be given to close.
+// OpenScan begins a search; what it returns must be given to close.
 func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error) {
 	return p, c.Call(
 		ctx,
@@ -112,7 +113,7 @@ func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error)
 	)
 }
 
-// close ends a search. Without this it would go by itself, but hold deleted documents
+// CloseScan ends a search. Without this it would go by itself, but hold deleted documents
 // until then.
 func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 	_, _ = c.Once(
@@ -121,7 +122,7 @@ func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 	)
 }
 
-// scan calls f with the documents that a query finds in indices, a page at a time.
+// Scan calls f with the documents that a query finds in indices, a page at a time.
 func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) error {
 	p, err := c.OpenScan(ctx, r)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) e
 	return c.Pages(ctx, r, &p, f)
 }
 
-// pages is a scan of an open search.
+// Pages is a scan of an open search.
 func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hit) error) error {
 	size := min(cmp.Or(r.Size, PageSize), maxPage)
 	search := map[string]any{
@@ -223,7 +224,7 @@ type searchPage struct {
 	} `json:"hits"`
 }
 
-// shards says in the reply to a search or a count whether all shards could answer.
+// ShardsReply says in the reply to a search or a count whether all shards could answer.
 type ShardsReply struct {
 	Shards *struct {
 		Total      int `json:"total"`
@@ -274,8 +275,10 @@ func (s *searchPage) read(data []byte) error {
 	return &TemporaryError{Err: err}
 }
 
+// IgnoreMissing is the part of a query string by which indices that do not exist hold nothing.
 const IgnoreMissing = "ignore_unavailable=true&allow_no_indices=true"
 
+// Term is the query for documents whose field has a value.
 func Term(field, value string) map[string]any {
 	return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
 }

@@ -17,7 +17,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// decode is a document as encoding/json sees it.
+// Decode is a document as encoding/json sees it.
 func Decode(t testing.TB, doc []byte) map[string]any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(doc))
@@ -32,7 +32,7 @@ func Decode(t testing.TB, doc []byte) map[string]any {
 	return m
 }
 
-// leafTypes are the types of all fields of a mapping by full name.
+// LeafTypes are the types of all fields of a mapping by full name.
 func LeafTypes(m map[string]any) map[string]string {
 	out := map[string]string{}
 	var walk func(prefix string, m map[string]any)
@@ -58,7 +58,7 @@ func LeafTypes(m map[string]any) map[string]string {
 	return out
 }
 
-// leaves are the full names of all values in a document; latency.histogram is one.
+// FieldNames are the full names of all values in a document; latency.histogram is one.
 func FieldNames(doc []byte) (out []string) {
 	var walk func(prefix string, v any)
 	walk = func(prefix string, v any) {
@@ -89,12 +89,13 @@ func FieldNames(doc []byte) (out []string) {
 	return out
 }
 
+// Geometry is the grid of fio 3.
 var Geometry = fiohist.Geometry{Groups: 29, Unit: 1}
 
-// at is 2026-08-31T23:59:58Z: a run of some seconds crosses into another month.
+// At is 2026-08-31T23:59:58Z: a run of some seconds crosses into another month.
 var At = time.Date(2026, 8, 31, 23, 59, 58, 0, time.UTC).UnixNano()
 
-// testRun is a run of two hosts whose names need care.
+// Run is a run of two hosts whose names need care.
 func Run() *pipeline.Run {
 	meta := &fiojson.Document{Version: "fio-3.36", Global: jobfile.Options{"bs": "4k", "a.b": "1", "a": "2"},
 		Entries: []fiojson.Entry{{JobName: "job \"1\"", Host: "alpha", StartMS: 1788220798123, RuntimeMS: 4000,
@@ -134,7 +135,7 @@ func Run() *pipeline.Run {
 	}
 }
 
-// testHist is a histogram of n buckets with fractions, now and then dust.
+// Hist is a histogram of n buckets with fractions, now and then dust.
 func Hist(r *rand.Rand, n int) *fiohist.Hist {
 	h := new(fiohist.Hist)
 	for range n {
@@ -150,7 +151,7 @@ func Hist(r *rand.Rand, n int) *fiohist.Hist {
 	return h
 }
 
-// testQuanta are the quanta of testRun: leaves by host and direction, rows of all
+// Quanta are the quanta of testRun: leaves by host and direction, rows of all
 // scopes; the last quantum is empty.
 func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -210,6 +211,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 	return out
 }
 
+// Summary is what a pipeline would say of these quanta.
 func Summary(run *pipeline.Run, quanta []*pipeline.Quantum) *pipeline.Summary {
 	s := &pipeline.Summary{
 		Quanta:  len(quanta),
@@ -222,7 +224,7 @@ func Summary(run *pipeline.Run, quanta []*pipeline.Quantum) *pipeline.Summary {
 	return s
 }
 
-// noLeak fails the test if it leaves goroutines behind.
+// NoLeak fails the test if it leaves goroutines behind.
 func NoLeak(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -243,7 +245,7 @@ func NoLeak(t *testing.T) {
 	})
 }
 
-// contents are all documents of a server by index and id.
+// Contents are all documents of a server by index and id.
 func Contents(s *Server) map[string]string {
 	out := map[string]string{}
 	for _, d := range s.Docs("*") {
@@ -252,6 +254,7 @@ func Contents(s *Server) map[string]string {
 	return out
 }
 
+// EqualContents fails the test if two results of Contents differ.
 func EqualContents(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	bad := 0
@@ -267,6 +270,7 @@ func EqualContents(t *testing.T, got, want map[string]string) {
 	}
 }
 
+// DocumentsOf are a server's documents of a run.
 func DocumentsOf(s *Server, run string) (out []Doc) {
 	for _, d := range s.Docs("*") {
 		if strings.Contains(string(d.Source), fmt.Sprintf(`"id":%q`, run)) {

@@ -19,7 +19,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// countedDoc is what of a run's document is about the number of its documents.
+// CountedDoc is what of a run's document is about the number of its documents.
 type CountedDoc struct {
 	Run struct {
 		ID, Generation, Part string
@@ -31,6 +31,7 @@ type CountedDoc struct {
 	} `json:"account"`
 }
 
+// ReadCounted reads it from the source of a run's document.
 func ReadCounted(source []byte) (d CountedDoc, err error) {
 	if err = json.Unmarshal(source, &d); err != nil {
 		err = fmt.Errorf("the document of a run cannot be read: %w", err)
@@ -38,7 +39,7 @@ func ReadCounted(source []byte) (d CountedDoc, err error) {
 	return d, err
 }
 
-// counted are the documents that should be there.
+// Counted are the documents that should be there.
 func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
 	return Generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
 		map[esmodel.Kind]int64{
@@ -64,10 +65,11 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
 }
 
-// generation names the documents of one generation of a run, or of a part of it, of
+// Generation names the documents of one generation of a run, or of a part of it, of
 // one kind of latency.
 type Generation struct{ Run, Part, Kind, Generation string }
 
+// GenerationOf is the generation that a run makes.
 func GenerationOf(run *pipeline.Run) Generation {
 	return Generation{run.ID, run.Part, run.Kind.String(), run.Generation}
 }
@@ -75,7 +77,7 @@ func GenerationOf(run *pipeline.Run) Generation {
 // concluded are the kinds whose documents belong to a generation.
 var concluded = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe, esmodel.KindEvent}
 
-// conclude makes a generation the only one of its run: refresh, count, delete, until there
+// Conclude makes a generation the only one of its run: refresh, count, delete, until there
 // is nothing to delete. touched are indices that have documents of it; hold says whether we
 // may delete.
 func Conclude(
@@ -112,7 +114,7 @@ func Conclude(
 	}
 }
 
-// whole says whether a generation is the only one of its run; if it has not the documents
+// Whole says whether a generation is the only one of its run; if it has not the documents
 // that were made, the error is a *MismatchError.
 func Whole(
 	ctx context.Context,
@@ -143,7 +145,7 @@ func Whole(
 	return others == 0, err
 }
 
-// count is how many documents a query finds in indices.
+// Count is how many documents a query finds in indices.
 func Count(ctx context.Context, c *client.Client, indices string, query any) (int64, error) {
 	var reply countReply
 	err := c.Call(
@@ -177,7 +179,7 @@ func (r *countReply) Check() error {
 	return nil
 }
 
-// query finds the documents of the generation, or those of all others of the same
+// Query finds the documents of the generation, or those of all others of the same
 // run, part and kind. What people note on a run has no generation and is never found.
 func (g Generation) Query(own bool) map[string]any {
 	term := func(field, value string) map[string]any {
@@ -202,7 +204,7 @@ func (g Generation) Query(own bool) map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
 }
 
-// patterns are those of all indices that hold documents of a generation.
+// Patterns are those of all indices that hold documents of a generation.
 func Patterns(prefix string) string {
 	var p []string
 	for _, k := range concluded {
@@ -211,7 +213,7 @@ func Patterns(prefix string) string {
 	return strings.Join(p, ",")
 }
 
-// refresh makes acknowledged documents visible to searches. That takes the index
+// Refresh makes acknowledged documents visible to searches. That takes the index
 // privilege "maintenance", which an ingest does not otherwise need; without it the
 // refresh comes as a parameter of a bulk request to each index touched, which
 // deletes a document that does not exist.
@@ -259,7 +261,7 @@ func (r *refreshed) Check() error {
 	return r.ShardsReply.Check()
 }
 
-// retire deletes the documents of the run's other generations, and counts them by index.
+// Retire deletes the documents of the run's other generations, and counts them by index.
 func Retire(
 	ctx context.Context,
 	c *client.Client,
@@ -279,17 +281,17 @@ func Retire(
 	)
 }
 
-// other says that a document is of the same run, part and kind, and of another generation.
+// Other says that a document is of the same run, part and kind, and of another generation.
 func (g Generation) Other(m esmodel.Meaning) bool {
 	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" &&
 		m.Run.Generation != g.Generation
 }
 
-// holder says whether the claims on what is sent or deleted are ours; what may pass is a
-// *temporaryError.
+// Holder says whether the claims on what is sent or deleted are ours; what may pass is a
+// *client.TemporaryError.
 type Holder func(context.Context) error
 
-// deleteFound deletes the documents that a query finds and that say themselves that they
+// DeleteFound deletes the documents that a query finds and that say themselves that they
 // are meant, and counts them by index.
 func DeleteFound(
 	ctx context.Context, c *client.Client,
@@ -317,7 +319,7 @@ func DeleteFound(
 	})
 }
 
-// deleteHits deletes documents as they were found, and no others: the point in time
+// DeleteHits deletes documents as they were found, and no others: the point in time
 // may show one that has been overwritten since, by this generation or by another
 // ingest at work. Sequence number and term say which version is meant; a conflict
 // means that somebody has overwritten or deleted it, and nothing is to be done.

@@ -30,7 +30,7 @@ func (e *MappingError) Error() string {
 	)
 }
 
-// errClosed says that an index is closed: what is in it can be neither counted nor deleted.
+// ErrClosedIndex says that an index is closed: what is in it can be neither counted nor deleted.
 var ErrClosedIndex = errors.New("an index is closed: open it first (POST /INDEX/_open)")
 
 // checkMappings compares the mappings of the prefix's indices that match patterns with what
@@ -116,7 +116,7 @@ func (r *fieldCaps) Check() error {
 	return nil
 }
 
-// checkAll is checkMappings for all indices of a prefix.
+// CheckMappings is checkMappings for all indices of a prefix.
 func CheckMappings(ctx context.Context, c *client.Client, prefix string, closed bool) (map[string]bool, error) {
 	seen, err := checkMappings(ctx, c, prefix, esmodel.AllPatterns(prefix), closed)
 	if err != nil {
@@ -129,7 +129,7 @@ func CheckMappings(ctx context.Context, c *client.Client, prefix string, closed 
 	return seen, err
 }
 
-// prepare makes an index, if it is not there, and checks its mapping: what another
+// Prepare makes an index, if it is not there, and checks its mapping: what another
 // template makes of it must show before the first document is in it.
 func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
 	for range 2 {

@@ -100,7 +100,7 @@ func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport,
 	return r, setupIndices(ctx, c, o, r)
 }
 
-// hasHistogram asks the cluster whether it knows the field type, by having it check
+// HasHistogram asks the cluster whether it knows the field type, by having it check
 // a template that is never stored.
 func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 	err := c.Call(
@@ -219,7 +219,7 @@ func metaVersion(meta map[string]any) int {
 	return int(v)
 }
 
-// templates are the prefix's templates that are there.
+// Templates are the prefix's templates that are there.
 func Templates(ctx context.Context, c *client.Client, prefix string) (map[string]storedTemplate, error) {
 	var reply struct {
 		Templates []storedTemplate `json:"index_templates"`
@@ -296,6 +296,7 @@ func same(want, have map[string]any) bool {
 	return true
 }
 
+// Canonical is a text that is the same for values which Elasticsearch takes for the same.
 func Canonical(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
