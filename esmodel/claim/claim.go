@@ -15,7 +15,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/internal/errs"
 )
 
@@ -404,26 +403,14 @@ func (k *Claim) acquire(ctx context.Context) error {
 	}
 }
 
-// linger returns a context that ends claimLinger after ctx does.
-func linger(ctx context.Context) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(claimLinger):
-			cancel()
-		case <-longer.Done():
-		}
-	})
-	return longer, func() { stop(); cancel() }
-}
-
 // seize writes the claim over a version of the document.
 func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	k.mu.Lock()
 	k.Found = withoutClaim(v)
 	k.mu.Unlock()
 	k.Doc = k.body(k.Found)
-	ctx, cancel := linger(ctx) // a write that was interrupted may be stored: then the claim must be released
+	// A write that was interrupted may be stored: then the claim must be released.
+	ctx, cancel := client.EndLater(ctx, claimLinger)
 	defer cancel()
 	now := time.Now()
 	seq, term, err := k.write(ctx, v, esmodel.WithClaim(k.Doc, &k.own), k.Refresh)

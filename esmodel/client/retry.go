@@ -205,3 +205,17 @@ func (p *Pace) Wait(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 }
+
+// EndLater returns a context that ends d after ctx does: what an interruption must not cut
+// off goes on for that long.
+func EndLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(d):
+			cancel()
+		case <-later.Done():
+		}
+	})
+	return later, func() { stop(); cancel() }
+}

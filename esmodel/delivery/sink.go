@@ -259,9 +259,9 @@ func (s *Sink) documents(whole bool) *esmodel.Documents {
 // closing.
 func (s *Sink) Close(ctx context.Context, err error) error {
 	// Leave a second for the document of the run.
-	sending, stop := endLater(ctx, client.DrainTime-time.Second)
+	sending, stop := client.EndLater(ctx, client.DrainTime-time.Second)
 	defer stop()
-	ctx, cancel := endLater(ctx, client.DrainTime)
+	ctx, cancel := client.EndLater(ctx, client.DrainTime)
 	defer cancel()
 	if s.begun && !s.ended {
 		_ = s.w.Flush(sending) // what matters is err
@@ -302,10 +302,3 @@ func (s *Sink) Report() Report {
 
 // Status is what the document of the run says; "" if it was not stored.
 func (s *Sink) Status() esmodel.Status { return s.status }
-
-// endLater returns a context that ends so much later than ctx.
-func endLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
-	return later, func() { stop(); cancel() }
-}
