@@ -6,10 +6,10 @@ import "time"
 
 // What internal/chaos builds: a tenth of the times of renewal.go.
 const (
-	claimEvery  = time.Second
+	Every       = time.Second
 	claimRetry  = 200 * time.Millisecond
-	claimStale  = 3 * time.Second
-	claimDead   = 6 * time.Second
-	claimWatch  = 100 * time.Millisecond
+	Stale       = 3 * time.Second
+	Dead        = 6 * time.Second
+	Watch       = 100 * time.Millisecond
 	claimLinger = 2 * time.Second
 )
