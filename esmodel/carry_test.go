@@ -142,12 +142,14 @@ func TestWholeCountsOfLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, split := range []struct{ align, by string }{{"overlap", "direction,host,job,log"}, {"inflight", "direction,host"}} {
+		for _, split := range []struct{ align, by string }{{"overlap", "direction,host,job,log"}, {"inflight",
+			"direction,host"}} {
 			for _, interval := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, time.Second} {
 				name := strings.Join([]string{filepath.Base(folder), split.align, interval.String()}, " ")
 				s := new(tallies)
 				plan, err := pipeline.Prepare(t.Context(), ins[0], pipeline.Config{Settings: pipeline.Settings{
-					Interval: interval, Percentiles: []float64{50}, By: strings.Split(split.by, ","), Align: split.align, Grid: "run",
+					Interval: interval, Percentiles: []float64{50}, By: strings.Split(split.by, ","),
+					Align: split.align, Grid: "run",
 					RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true, Coarseness: -1}})
 				if err == nil {
 					_, err = plan.Process(t.Context(), s)

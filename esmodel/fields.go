@@ -34,29 +34,42 @@ var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the quantum; of the run in `run`; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
 	{"run.name", "keyword", "", everywhere, "`--run-name`"},
-	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; what people note on a run has none"},
+	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; what people note on a " +
+		"run has none"},
 	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested apart; missing for a whole run"},
 	{"run.labels", "keyword", "", everywhere, "the labels as `K=V`, for a choice among all of them"},
 	{"labels.*", "keyword", "", everywhere, "`--label K=V`"},
-	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all hosts in `run`"},
+	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all " +
+		"hosts in `run`"},
 	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`; `probe`"},
 	{"fio.job", "keyword", "", everywhere, "name of the job, if split by; all jobs in `run`"},
 	{"fio.log", "keyword", "", quanta, "label of the log, if split by"},
 	{"fio.direction", "keyword", "", append([]Kind{KindEvent}, quanta...), "`read`, `write`, `trim`, or `all`"},
 	{"interval.ms", "double", "ms", everywhere, "length of a quantum"},
-	{"interval.offset_ms", "double", "ms", everywhere, "start of the quantum, counted from the run's start; of the first one in `run`"},
+	{"interval.offset_ms", "double", "ms", everywhere, "start of the quantum, counted from the run's start; of the " +
+		"first one in `run`"},
 	{"logs.count", "long", "", everywhere, "logs with I/O in the quantum; all logs in `run`"},
-	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent}, "what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, `host+direction`, ...; of probes `probe`, one operation, `interval`, one kind of operation, `target`, all of a target"},
-	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe}, "I/Os in the quantum; fractions come from I/Os shared out between quanta"},
-	{"_doc_count", "-", "I/Os", hists, "samples, rounded: makes counts of buckets in Elasticsearch count I/Os; at most 2147483647; missing where nothing is left"},
-	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket (`values`); what rounding leaves over goes into the same leaf's next document"},
-	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns, `e00` with 0: a heat map by plain sums"},
+	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent},
+		"what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, " +
+			"`host+direction`, ...; of probes `probe`, one operation, `interval`, one kind of operation, `target`, all " +
+			"of a target"},
+	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe},
+		"I/Os in the quantum; fractions come from I/Os shared out between quanta"},
+	{"_doc_count", "-", "I/Os", hists, "samples, rounded: makes counts of buckets in Elasticsearch count I/Os; at " +
+		"most 2147483647; missing where nothing is left"},
+	{"latency.histogram", "histogram", "ns", hists, "whole I/Os (`counts`) by the middle of their bucket (`values`); " +
+		"what rounding leaves over goes into the same leaf's next document"},
+	{"latency.octave.*", "double", "I/Os", hists, "`eNN`: I/Os of 2^NN to 2^(NN+1) ns, `e00` with 0: a heat map by " +
+		"plain sums"},
 	{"latency.limits.min", "double", "ns", hists, "smallest latency that fio counted in the jobs covered"},
 	{"latency.limits.max", "double", "ns", hists, "largest latency that fio counted in the jobs covered"},
 	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "fio's grid: groups of 64 buckets"},
-	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "fio's grid: log_hist_coarseness"},
-	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindProbe, KindRun}, "fio's grid: width of its narrowest bucket"},
-	{"latency.buckets.logs", "-", "", hists, "logs with I/O in it: first and last of each stretch, counted from 0 in `files` of `run`"},
+	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindProbe, KindRun},
+		"fio's grid: log_hist_coarseness"},
+	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindProbe, KindRun},
+		"fio's grid: width of its narrowest bucket"},
+	{"latency.buckets.logs", "-", "", hists, "logs with I/O in it: first and last of each stretch, counted from 0 in " +
+		"`files` of `run`"},
 	{"latency.buckets.index", "-", "", hists, "buckets that are not empty"},
 	{"latency.buckets.count", "-", "I/Os", hists, "their exact weights"},
 	{"latency.min", "double", "ns", stats, "shortest latency"},
@@ -64,18 +77,24 @@ var Fields = []Field{
 	{"latency.mean", "double", "ns", stats, "mean latency"},
 	{"latency.stddev", "double", "ns", stats, "standard deviation of the latency"},
 	{"latency.p*", "double", "ns", stats, "a percentile: `p50`, `p99_9`"},
-	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, `.upper`; null where the I/Os are too few to have one"},
+	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, " +
+		"`.upper`; null where the I/Os are too few to have one"},
 	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
-	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and may be longer than said"},
-	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; `partial`: some are not"},
+	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and " +
+		"may be longer than said"},
+	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; " +
+		"`partial`: some are not"},
 	{"run.start", "date", "", onRun, "time zero of the run"},
 	{"run.start_how", "keyword", "", onRun, "how that was found"},
 	{"run.end", "date", "", onRun, "end of the last quantum"},
 	{"run.quanta", "long", "", onRun, "number of quanta"},
-	{"claim.*", "-", "", onRun, "while a fiolat is at work on the run, which: `id`, `host`, `pid`, `boot`, `namespace` and `started` of its process, and how often it has `renewed` the claim; see docs/reliability.md"},
+	{"claim.*", "-", "", onRun, "while a fiolat is at work on the run, which: `id`, `host`, `pid`, `boot`, " +
+		"`namespace` and `started` of its process, and how often it has `renewed` the claim; see docs/reliability.md"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},
-	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines: a sentence for each; see docs/engines.md"},
-	{"fio.workload", "keyword", "", onRun, "the options that say most about the load, in words; a line for each that occurs: `rw=randread bs=4k iodepth=16`"},
+	{"fio.measure", "keyword", "", onRun, "what slat and clat include with the run's I/O engines: a sentence for " +
+		"each; see docs/engines.md"},
+	{"fio.workload", "keyword", "", onRun, "the options that say most about the load, in words; a line for each that " +
+		"occurs: `rw=randread bs=4k iodepth=16`"},
 	{"fio.options.*", "flattened", "", onRun, "fio's job options: all values that occur in the run"},
 	{"settings.*", "flattened", "", onRun, "settings of this generation, as the flags spell them"},
 	{"parts.name", "keyword", "", onRun, "`fiolat merge`: the parts that were added up"},
@@ -100,7 +119,8 @@ var Fields = []Field{
 	{"jobs.runtime_ms", "long", "ms", onRun, "jobs: job_runtime, the sum of a group's"},
 	{"jobs.error", "long", "", onRun, "jobs: fio's error number"},
 	{"jobs.options.*", "-", "", onRun, "jobs: options of the job alone"},
-	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, `.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword)"},
+	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, " +
+		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword)"},
 	{"account.logs", "long", "", onRun, "logs read"},
 	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},
@@ -113,15 +133,22 @@ var Fields = []Field{
 	{"account.ios_in_fio_totals", "double", "I/Os", onRun, "I/Os in fio's JSON"},
 	{"account.fio_totals_known", "boolean", "", onRun, "whether there is such a JSON"},
 	{"account.ios_missing", "double", "I/Os", onRun, "I/Os in fio's JSON and in no log"},
-	{"account.ios_excess", "double", "I/Os", onRun, "I/Os in the logs beyond fio's count, by job and direction: logs and JSON do not belong together"},
+	{"account.ios_excess", "double", "I/Os", onRun, "I/Os in the logs beyond fio's count, by job and direction: logs " +
+		"and JSON do not belong together"},
 	{"account.ios_restored", "double", "I/Os", onRun, "of the missing, restored"},
-	{"account.ios_not_placed", "double", "I/Os", onRun, "of the missing, those of lost records: in no quantum, but in `summary`"},
-	{"account.jobs.*", "-", "", onRun, "each entry of fio's JSON by direction: `job`, `host`, `direction`, `logs`, `ios_logged`, `ios_in_fio_totals`, `ios_missing`, `ios_restored`, `ios_not_placed`"},
-	{"account.lost.*", "-", "", onRun, "the I/Os that are not placed: `logs`, `job`, `host`, `direction`, `ios`, `until_ns` (from the run's start), `index` and `count` (of their buckets), `why`"},
-	{"account.ios_in_last_bucket", "double", "I/Os", onRun, "I/Os in fio's last bucket, of which only a lower limit is known"},
+	{"account.ios_not_placed", "double", "I/Os", onRun, "of the missing, those of lost records: in no quantum, but " +
+		"in `summary`"},
+	{"account.jobs.*", "-", "", onRun, "each entry of fio's JSON by direction: `job`, `host`, `direction`, `logs`, " +
+		"`ios_logged`, `ios_in_fio_totals`, `ios_missing`, `ios_restored`, `ios_not_placed`"},
+	{"account.lost.*", "-", "", onRun, "the I/Os that are not placed: `logs`, `job`, `host`, `direction`, `ios`, " +
+		"`until_ns` (from the run's start), `index` and `count` (of their buckets), `why`"},
+	{"account.ios_in_last_bucket", "double", "I/Os", onRun, "I/Os in fio's last bucket, of which only a lower limit " +
+		"is known"},
 	{"account.ios_placed", "double", "I/Os", onRun, "I/Os in quanta"},
-	{"account.exact.*", "-", "ns", onRun, "by direction, I/Os (`.ios`) and the exact sum of their latencies (`.ns`): from logs of single I/Os, else from fio's JSON"},
-	{"account.interval.ms", "double", "ms", onRun, "the interval that `--interval auto` chose; missing where it was given"},
+	{"account.exact.*", "-", "ns", onRun, "by direction, I/Os (`.ios`) and the exact sum of their latencies (`.ns`): " +
+		"from logs of single I/Os, else from fio's JSON"},
+	{"account.interval.ms", "double", "ms", onRun, "the interval that `--interval auto` chose; missing where it was " +
+		"given"},
 	{"account.interval.percentile", "double", "", onRun, "the percentile that it was chosen for, the highest wanted"},
 	{"account.interval.accuracy", "double", "", onRun, "how well that was to be known, as a share of itself"},
 	{"account.interval.met", "boolean", "", onRun, "whether it is, in nine of ten intervals"},
@@ -133,25 +160,37 @@ var Fields = []Field{
 	{"account.documents.spooled", "long", "", onRun, "of them, not sent and kept for `fiolat load`"},
 	{"account.documents.histogram", "long", "", onRun, "histogram documents made"},
 	{"account.documents.percentiles", "long", "", onRun, "percentile documents made"},
-	{"probe.operation", "keyword", "", onProbe, "operation that was timed: `read`, `write`, `create`, `stat`, `small-read`, `delete`; in `target` the one that hangs"},
+	{"probe.operation", "keyword", "", onProbe, "operation that was timed: `read`, `write`, `create`, `stat`, " +
+		"`small-read`, `delete`; in `target` the one that hangs"},
 	{"probe.target", "keyword", "", []Kind{KindProbe, KindEvent}, "the directory it was done in"},
-	{"probe.slowdown", "double", "", onProbe, "of one operation: observed by expected time; missing while too little is known to expect anything"},
+	{"probe.slowdown", "double", "", onProbe, "of one operation: observed by expected time; missing while too little " +
+		"is known to expect anything"},
 	{"probe.late_ms", "double", "ms", onProbe, "of one operation: by how much its round began later than it was due"},
-	{"probe.state", "keyword", "", []Kind{KindProbe, KindEvent}, "of a target: `quiet`, `slow`, `very slow`, `failing`, `hung`, `learning`, `preparing`"},
-	{"probe.overall", "double", "", onProbe, "of a target: geometric mean over the operations of the slowdown of the last minute's median"},
+	{"probe.state", "keyword", "", []Kind{KindProbe, KindEvent}, "of a target: `quiet`, `slow`, `very slow`, " +
+		"`failing`, `hung`, `learning`, `preparing`"},
+	{"probe.overall", "double", "", onProbe, "of a target: geometric mean over the operations of the slowdown of the " +
+		"last minute's median"},
 	{"probe.hung_ms", "double", "ms", onProbe, "of a target that hangs: for how long"},
 	{"probe.rounds", "long", "", onProbe, "of a target: rounds that began"},
 	{"probe.late", "long", "", onProbe, "of a target: of them, late by more than a tenth of their spacing"},
 	{"probe.missed", "long", "", onProbe, "of a target: rounds that did not begin, for the one before was under way"},
 	{"probe.failed", "long", "", onProbe, "of an interval: operations that failed; they are not among the samples"},
-	{"probe.skipped", "long", "", onProbe, "of an interval: operations that were not tried, for the pool would grow or shrink without end"},
-	{"probe.under_way", "long", "", onProbe, "of an interval: samples of operations that had not ended: at least so long"},
-	{"probe.last.*", "double", "", onProbe, "of an interval: slowdowns of the last 1m, 10m and 4h: `probe.last.1m.mean`, `.median`, `.p90`, `.p95`, `.p99`, `.max`, and the `.samples` they rest on, `.at_least` of them under way"},
-	{"error.code", "keyword", "", onProbe, "why operations failed: `ENOSPC`, `EROFS`, `ESTALE`; `SHORT`: the file ended too early"},
+	{"probe.skipped", "long", "", onProbe, "of an interval: operations that were not tried, for the pool would grow " +
+		"or shrink without end"},
+	{"probe.under_way", "long", "", onProbe, "of an interval: samples of operations that had not ended: at least so " +
+		"long"},
+	{"probe.last.*", "double", "", onProbe, "of an interval: slowdowns of the last 1m, 10m and 4h: " +
+		"`probe.last.1m.mean`, `.median`, `.p90`, `.p95`, `.p99`, `.max`, and the `.samples` they rest on, " +
+		"`.at_least` of them under way"},
+	{"error.code", "keyword", "", onProbe, "why operations failed: `ENOSPC`, `EROFS`, `ESTALE`; `SHORT`: the file " +
+		"ended too early"},
 	{"error.message", "keyword", "", onProbe, "of one operation: the same in words"},
-	{"latency.value", "double", "ns", onProbe, "of one operation: observed time; with `at_least` it was still under way"},
-	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed before, of a sliding window, or of a baseline"},
-	{"event.action", "keyword", "", onEvent, "what it is: `sla-breach`, `sla-recovery`; of a target of probes `probe-trouble`, `probe-recovery`; a `note`"},
+	{"latency.value", "double", "ns", onProbe, "of one operation: observed time; with `at_least` it was still under " +
+		"way"},
+	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed before, of a sliding " +
+		"window, or of a baseline"},
+	{"event.action", "keyword", "", onEvent, "what it is: `sla-breach`, `sla-recovery`; of a target of probes " +
+		"`probe-trouble`, `probe-recovery`; a `note`"},
 	{"event.start", "date", "", onEvent, "start of what lasts"},
 	{"event.end", "date", "", onEvent, "end of what lasts"},
 	{"message", "text", "", onEvent, "in words; `message.keyword` for exact matches"},
@@ -162,19 +201,24 @@ var Fields = []Field{
 	{"sla.rules", "keyword", "", onSLA, "the rules that were judged, as given to `--sla`"},
 	{"sla.broken", "keyword", "", onSLA, "those that are broken"},
 	{"sla.unknown", "keyword", "", onSLA, "those on which there is too little to judge"},
-	{"sla.share", "double", "", []Kind{KindPercentiles, KindEvent}, "the part of the I/Os within the threshold, 0 to 1; of several rules the smallest"},
+	{"sla.share", "double", "", []Kind{KindPercentiles, KindEvent}, "the part of the I/Os within the threshold, 0 to " +
+		"1; of several rules the smallest"},
 	{"sla.verdicts.rule", "-", "", onPct, "verdicts: the rule"},
 	{"sla.verdicts.status", "-", "", onPct, "verdicts: `ok`, `broken`, or `unknown`"},
 	{"sla.verdicts.value", "-", "ns or 1/s", onPct, "verdicts: what was measured"},
 	{"sla.verdicts.threshold", "-", "ns or 1/s", onPct, "verdicts: what was promised"},
 	{"sla.verdicts.share", "-", "", onPct, "verdicts: the part of the I/Os within the threshold"},
-	{"sla.verdicts.window_ms", "-", "ms", onPct, "verdicts: the window they rest on, wider than a quantum where that had too few I/Os"},
-	{"sla.verdicts.stalled", "-", "", onPct, "verdicts: nothing completed, and the value is the time since the last completion: a latency is at least that"},
+	{"sla.verdicts.window_ms", "-", "ms", onPct, "verdicts: the window they rest on, wider than a quantum where that " +
+		"had too few I/Os"},
+	{"sla.verdicts.stalled", "-", "", onPct, "verdicts: nothing completed, and the value is the time since the last " +
+		"completion: a latency is at least that"},
 	{"sla.outcomes.rule", "-", "", onRun, "outcomes: the rule"},
-	{"sla.outcomes.scope", "-", "", onRun, "outcomes: what it was judged on: `run`, `direction`; of a part `host`, `host+direction`"},
+	{"sla.outcomes.scope", "-", "", onRun, "outcomes: what it was judged on: `run`, `direction`; of a part `host`, " +
+		"`host+direction`"},
 	{"sla.outcomes.host", "-", "", onRun, "outcomes: the host, of a part"},
 	{"sla.outcomes.direction", "-", "", onRun, "outcomes: the direction"},
-	{"sla.outcomes.status", "-", "", onRun, "outcomes: `broken` if there was a breach, else `ok`, or `unknown` if nothing was certain"},
+	{"sla.outcomes.status", "-", "", onRun, "outcomes: `broken` if there was a breach, else `ok`, or `unknown` if " +
+		"nothing was certain"},
 	{"sla.outcomes.ok", "-", "", onRun, "outcomes: quanta in which it was kept"},
 	{"sla.outcomes.broken", "-", "", onRun, "outcomes: quanta in which it was broken"},
 	{"sla.outcomes.unknown", "-", "", onRun, "outcomes: quanta with too few I/Os to tell"},

@@ -87,7 +87,8 @@ func (d *discovery) once(runs []*Input) {
 						errs.Printable(o.l.Path))
 					break
 				}
-				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) && in.accounts(l.Name)
+				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
+					in.accounts(l.Name)
 				if i >= maxCompared || !d.sameContent(l.Path, o.l.Path, apart) {
 					continue
 				}
@@ -108,7 +109,8 @@ func (d *discovery) once(runs []*Input) {
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another, for all that was compared, and all are counted: %s", len(twins), shortened(twins)))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another, for all that "+
+				"was compared, and all are counted: %s", len(twins), shortened(twins)))
 		}
 		slices.SortStableFunc(kept, bySource)
 		in.Logs = kept

@@ -479,9 +479,11 @@ func (d *discovery) search(root, dir string) {
 			d.warnings = append(d.warnings, errs.Printable(path)+": not a file; a pipe or a device is read where it "+
 				"is named, and not where it is found")
 		case ok:
-			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(), ModTime: info.ModTime(), Host: name.Host}, dir: dir}
+			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
+				ModTime: info.ModTime(), Host: name.Host}, dir: dir}
 			// Above the path given, a folder that happens to be named clients means nothing.
-			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group, "clients") == root || filepath.Join(group, "clients", host) == root) {
+			if group, host := clients(dir); group != "" && (under(group, root) || filepath.Join(group,
+				"clients") == root || filepath.Join(group, "clients", host) == root) {
 				l.group = group
 				l.Host = cmp.Or(l.Host, validUTF8(host))
 			}
@@ -542,10 +544,14 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 	}
 	below := map[string][]*Input{}
 	for _, run := range runs {
-		if slices.ContainsFunc(append(foldersOf(run.Logs), run.Root), func(dir string) bool { return len(in(dir)) > 0 }) {
+		if slices.ContainsFunc(append(foldersOf(run.Logs), run.Root),
+			func(dir string) bool { return len(in(dir)) > 0 }) {
 			continue
 		}
-		for dir := run.Root; slices.ContainsFunc(d.searched, func(root string) bool { return dir != root && under(dir, root) }); {
+		for dir := run.Root; slices.ContainsFunc(d.searched, func(root string) bool {
+			return dir != root && under(dir,
+				root)
+		}); {
 			dir = filepath.Dir(dir)
 			if slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir }) {
 				break

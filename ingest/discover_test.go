@@ -60,7 +60,9 @@ func TestParseName(t *testing.T) {
 			t.Errorf("%q: %+v, %v", base, got, ok)
 		}
 	}
-	for _, base := range []string{"", "a.log", "a_bw.1.log", "a_iops.1.log", "a_clat_hist.0.log", "a_clat_hist.x.log", "a_clat_hist.1.txt", "a_clat_hist.1.log.fz", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log", "fio.json"} {
+	for _, base := range []string{"", "a.log", "a_bw.1.log", "a_iops.1.log", "a_clat_hist.0.log", "a_clat_hist.x.log",
+		"a_clat_hist.1.txt", "a_clat_hist.1.log.fz", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log",
+		"fio.json"} {
 		if got, ok := ParseName(base); ok {
 			t.Errorf("%q: %+v", base, got)
 		}
@@ -100,13 +102,17 @@ func described(ins []*Input, dir string) string {
 func TestDiscover(t *testing.T) {
 	const hist, single = "1000, 0, 4096, 0, 1, 0\n", "1, 5000, 0, 4096\n"
 	files := map[string]string{
-		"one/a_clat_hist.1.log": hist, "one/a_clat_hist.2.log": hist, "one/a_clat_hist.10.log": "", "one/fio.json": "banner\n" + minimal,
-		"one/job.fio": "[a]\nioengine=null\nwrite_hist_log=a\n", "one/readme.txt": "[a] is a run", "one/notes": "", "one/data.0.0": "\x00\x01{\"fio version\": 1",
+		"one/a_clat_hist.1.log": hist, "one/a_clat_hist.2.log": hist, "one/a_clat_hist.10.log": "",
+		"one/fio.json": "banner\n" + minimal,
+		"one/job.fio":  "[a]\nioengine=null\nwrite_hist_log=a\n", "one/readme.txt": "[a] is a run", "one/notes": "",
+		"one/data.0.0":   "\x00\x01{\"fio version\": 1",
 		"one/other.json": `{"a": 1}`, "one/a_bw.1.log": single,
-		"two/sub/b_clat_hist.1.log.gz": hist, "two/sub/b_clat_hist.1.log": hist, "two/sub/b_clat.1.log": single, "two/sub/b_slat.1.log": single,
+		"two/sub/b_clat_hist.1.log.gz": hist, "two/sub/b_clat_hist.1.log": hist, "two/sub/b_clat.1.log": single,
+		"two/sub/b_slat.1.log":        single,
 		"two/sub/._b_clat_hist.2.log": hist,
 		"single/c_clat.1.log":         single, "single/c_lat.1.log": single,
-		"pb/s1/clients/h1/x_clat_hist.1.log": hist, "pb/s1/clients/h2/deep/x_clat_hist.1.log": hist, "pb/s1/result.txt": minimal, "pb/s1/clients/h1/own.json": minimal,
+		"pb/s1/clients/h1/x_clat_hist.1.log": hist, "pb/s1/clients/h2/deep/x_clat_hist.1.log": hist,
+		"pb/s1/result.txt": minimal, "pb/s1/clients/h1/own.json": minimal,
 		"clients/acme/run1/x_clat_hist.1.log": hist, "clients/acme/run2/x_clat_hist.1.log": hist,
 		"brackets/[1]/x_clat_hist.1.log": hist,
 		"renamed/hist.txt":               hist, "renamed/cluster_clat_hist.1.log.h1": hist,
@@ -116,7 +122,8 @@ func TestDiscover(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(files)) {
 		text := files[name]
 		if (text == hist || text == single) && !strings.Contains(name, "sub/b_clat_hist.1") {
-			text = fmt.Sprintf("1%s", strings.Replace(text, ",", fmt.Sprintf("%02d,", i), 1)) // equal logs are taken for copies
+			// equal logs are taken for copies
+			text = fmt.Sprintf("1%s", strings.Replace(text, ",", fmt.Sprintf("%02d,", i), 1))
 		}
 		write(t, dir, name, text)
 	}
@@ -129,7 +136,8 @@ func TestDiscover(t *testing.T) {
 		}
 	}
 	const one = "one: a_clat_hist.1.log a_clat_hist.2.log a_clat_hist.10.log json=fio.json job=job.fio"
-	const pb = "pb/s1: clients/h1/x_clat_hist.1.log@h1 clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt json=clients/h1/own.json"
+	const pb = "pb/s1: clients/h1/x_clat_hist.1.log@h1 clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt " +
+		"json=clients/h1/own.json"
 	for name, c := range map[string]struct {
 		paths string // below dir
 		opt   DiscoverOptions
@@ -158,15 +166,20 @@ func TestDiscover(t *testing.T) {
 			want: "two/sub: b_slat.1.log"},
 		"lat": {paths: "single two", opt: DiscoverOptions{Kind: fiolog.Lat},
 			want: "single: c_lat.1.log"},
-		"pbench":                    {paths: "pb", want: pb},
-		"pbench, from clients":      {paths: "pb/s1/clients", want: pb},
-		"pbench, one host":          {paths: "pb/s1/clients/h2", want: "pb/s1: clients/h2/deep/x_clat_hist.1.log@h2 json=result.txt"},
-		"pbench, a file":            {paths: "pb/s1/clients/h1/x_clat_hist.1.log", want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=own.json"},
-		"clients, but not pbench's": {paths: "clients", want: "clients/acme/run1: x_clat_hist.1.log@acme\nclients/acme/run2: x_clat_hist.1.log@acme"},
-		"below such clients":        {paths: "clients/acme/run1", want: "clients/acme/run1: x_clat_hist.1.log"},
-		"several runs":              {paths: "single pb one", want: one + "\n" + pb + "\nsingle: c_clat.1.log"},
-		"a file and a folder":       {paths: "single two/sub/b_clat_hist.1.log", want: "two/sub: b_clat_hist.1.log\nsingle: c_clat.1.log"},
-		"each with its own JSON":    {paths: "pb one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json job=job.fio\n" + pb},
+		"pbench":               {paths: "pb", want: pb},
+		"pbench, from clients": {paths: "pb/s1/clients", want: pb},
+		"pbench, one host": {paths: "pb/s1/clients/h2", want: "pb/s1: clients/h2/deep/x_clat_hist.1.log@h2 " +
+			"json=result.txt"},
+		"pbench, a file": {paths: "pb/s1/clients/h1/x_clat_hist.1.log",
+			want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=own.json"},
+		"clients, but not pbench's": {paths: "clients", want: "clients/acme/run1: " +
+			"x_clat_hist.1.log@acme\nclients/acme/run2: x_clat_hist.1.log@acme"},
+		"below such clients": {paths: "clients/acme/run1", want: "clients/acme/run1: x_clat_hist.1.log"},
+		"several runs":       {paths: "single pb one", want: one + "\n" + pb + "\nsingle: c_clat.1.log"},
+		"a file and a folder": {paths: "single two/sub/b_clat_hist.1.log",
+			want: "two/sub: b_clat_hist.1.log\nsingle: c_clat.1.log"},
+		"each with its own JSON": {paths: "pb one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json " +
+			"job=job.fio\n" + pb},
 		"any: a folder has it": {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: fiolog.Slat,
 			Any: true}, want: "two/sub: b_slat.1.log"},
 		"any: nothing has it": {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: fiolog.Slat,
@@ -401,7 +414,8 @@ func TestDiscoverUnreadable(t *testing.T) {
 	if err != nil || len(ins) != 1 || !strings.Contains(strings.Join(ins[0].Warnings, ""), "permission denied") {
 		t.Error(ins, err)
 	}
-	if _, err := Discover([]string{sub}, DiscoverOptions{}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+	if _, err := Discover([]string{sub}, DiscoverOptions{}); err == nil || !strings.Contains(err.Error(),
+		"permission denied") {
 		t.Error(err)
 	}
 }

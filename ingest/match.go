@@ -360,7 +360,10 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 		}
 	}
 	want := ""
-	switch fit := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return h != s.host && (h == "" || !sameHost(h, s.host)) }); {
+	switch fit := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool {
+		return h != s.host && (h == "" ||
+			!sameHost(h, s.host))
+	}); {
 	case slices.Contains(fit, s.host):
 		want = s.host
 	case len(fit) == 1:
@@ -514,8 +517,10 @@ func (m *matcher) oneServer(s *set) bool {
 			of = append(of, strconv.Itoa(port))
 		}
 		l.Bad = &errs.ParseError{File: l.Source.Path,
-			Msg:  fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that of the other", len(of), s.host, shortened(of)),
-			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad to leave it out"}
+			Msg: fmt.Sprintf("%d servers at %s (ports %s), but 1 log: fio --client wrote the log of one over that "+
+				"of the other", len(of), s.host, shortened(of)),
+			Hint: "give each server an address of its own (127.0.0.1, 127.0.0.2) and run again, or pass --skip-bad " +
+				"to leave it out"}
 	}
 	if slices.ContainsFunc(s.logs, func(l *Log) bool { return l.Bad != nil }) {
 		m.unsure[s.meta] = true
@@ -857,7 +862,10 @@ func (m *matcher) jobName(l *Log) {
 		l.Job = cmp.Or(l.Section.Options["name"], l.Section.Name)
 	case l.Entry == nil:
 		l.Job = n.Prefix
-	case slices.ContainsFunc(m.logs, func(o *Log) bool { return o.Entry == l.Entry && o.Source.Name.Prefix != n.Prefix }):
+	case slices.ContainsFunc(m.logs, func(o *Log) bool {
+		return o.Entry == l.Entry &&
+			o.Source.Name.Prefix != n.Prefix
+	}):
 		l.Job = n.Prefix
 	default:
 		l.Job = l.Entry.JobName

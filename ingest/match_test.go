@@ -30,7 +30,8 @@ func matched(t *testing.T, in *Input) (lines []string, warnings string) {
 				entry += "/without"
 			}
 		}
-		lines = append(lines, fmt.Sprintf("%s %q %s %s %v %s", l.LogName, l.Host, l.Job, entry, l.Start.Offset, l.Start.How))
+		lines = append(lines, fmt.Sprintf("%s %q %s %s %v %s", l.LogName, l.Host, l.Job, entry, l.Start.Offset,
+			l.Start.How))
 	}
 	return lines, strings.Join(warned, "\n")
 }
@@ -318,14 +319,15 @@ func TestPartitions(t *testing.T) {
 		want    string // the first and how many more
 		certain bool
 	}{
-		"one each":                         {[]e{{1000, 1000, ""}, {1000, 1001, ""}}, 2, "[1 1]+0", true},
-		"one each, numjobs shown":          {[]e{{1000, 1000, "2"}, {1000, 1000, "2"}}, 2, "[1 1]+0", true},
-		"one each, fsync at the end":       {[]e{{1700, 1000, ""}, {1000, 1000, ""}}, 2, "[1 1]+0", true},
-		"more entries than logs":           {[]e{{1000, 1000, ""}, {1000, 1000, ""}, {5, 5, ""}}, 2, "[1 1 1]+0", true},
-		"a group":                          {[]e{{9000, 3001, ""}}, 3, "[3]+0", true},
-		"a group of unlike jobs":           {[]e{{4000, 3001, ""}}, 3, "[3]+0", true},
-		"numjobs of a group":               {[]e{{2000, 1000, "2"}, {3000, 1000, "3"}}, 5, "[2 3]+0", true},
-		"by the time run":                  {[]e{{9000, 3001, ""}, {9001, 3002, ""}, {3001, 3002, ""}}, 7, "[3 3 1]+0", true},
+		"one each":                   {[]e{{1000, 1000, ""}, {1000, 1001, ""}}, 2, "[1 1]+0", true},
+		"one each, numjobs shown":    {[]e{{1000, 1000, "2"}, {1000, 1000, "2"}}, 2, "[1 1]+0", true},
+		"one each, fsync at the end": {[]e{{1700, 1000, ""}, {1000, 1000, ""}}, 2, "[1 1]+0", true},
+		"more entries than logs":     {[]e{{1000, 1000, ""}, {1000, 1000, ""}, {5, 5, ""}}, 2, "[1 1 1]+0", true},
+		"a group":                    {[]e{{9000, 3001, ""}}, 3, "[3]+0", true},
+		"a group of unlike jobs":     {[]e{{4000, 3001, ""}}, 3, "[3]+0", true},
+		"numjobs of a group":         {[]e{{2000, 1000, "2"}, {3000, 1000, "3"}}, 5, "[2 3]+0", true},
+		"by the time run": {[]e{{9000, 3001, ""}, {9001, 3002, ""}, {3001, 3002, ""}}, 7, "[3 3 1]+0",
+			true},
 		"numjobs of the last section only": {[]e{{3000, 1000, "2"}, {1000, 1000, ""}}, 4, "[3 1]+0", true},
 		"what is left is one entry's":      {[]e{{1500, 1000, ""}, {1000, 1000, ""}}, 3, "[2 1]+0", true},
 		"a part of the logs":               {[]e{{3000, 1000, ""}, {1000, 1000, ""}}, 2, "[3 1]+0", true},
@@ -333,8 +335,9 @@ func TestPartitions(t *testing.T) {
 		"nothing known of the time":        {[]e{{0, 0, ""}, {0, 0, ""}}, 3, "[1 2]+1", false},
 		"nothing known, but numjobs":       {[]e{{0, 0, "1"}, {0, 0, "2"}}, 3, "[1 2]+1", true},
 		"too many ways":                    {[]e{{0, 0, ""}, {0, 0, ""}, {0, 0, ""}, {0, 0, ""}}, 40, "none", false},
-		"absurd times":                     {[]e{{1 << 60, 1, ""}, {1, 1 << 60, "99999999999999999999"}}, 2, "[1 1]+0", true},
-		"none":                             {nil, 3, "none", false},
+		"absurd times": {[]e{{1 << 60, 1, ""}, {1, 1 << 60, "99999999999999999999"}}, 2, "[1 1]+0",
+			true},
+		"none": {nil, 3, "none", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var entries []*fiojson.Entry
@@ -457,14 +460,16 @@ func TestJobStart(t *testing.T) {
 	in := input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", fiojson.Entry{JobName: "a",
 		StartMS: 1700000000500, RuntimeMS: 2000, LongestMS: 1000}))
 	logs, _, err := Match(in)
-	if err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000000500 || logs[0].Start.How != "job_start" {
+	if err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000000500 ||
+		logs[0].Start.How != "job_start" {
 		t.Error(logs[0].Start, err)
 	}
 	// With the job file the second's is known, too: job_start is the first's.
 	in.JobFiles = []*jobfile.File{parseJobs(t, "[global]\ngroup_reporting\nwrite_hist_log=a\n[a]\n[b]\nstartdelay=3\n")}
 	in.Metas = []*fiojson.Document{doc("fio.json", fiojson.Entry{JobName: "a", StartMS: 1700000000500, RuntimeMS: 2000,
 		LongestMS: 1000})}
-	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 1700000000500 || logs[1].Start.Absolute != 1700000003500 {
+	if logs, _, err = Match(in); err != nil || logs[0].Start.Absolute != 1700000000500 ||
+		logs[1].Start.Absolute != 1700000003500 {
 		t.Error(logs[0].Start, logs[1].Start, err)
 	}
 	// On another clock (job_start_clock_id) it says nothing.
@@ -479,7 +484,8 @@ func TestWallClock(t *testing.T) {
 	for dir, want := range map[string]int64{
 		// By hand: the report's time less the sum of the stages. fio's seconds elapsed
 		// agree.
-		"fio-3.33-groups": 1795237286660, "fio-3.33-stonewall": 1795237292904, "fio-3.33-new-group": 1795237299441, "fio-3.33-status": 1795237302822, "fio-3.33-client": 1795237307000,
+		"fio-3.33-groups": 1795237286660, "fio-3.33-stonewall": 1795237292904, "fio-3.33-new-group": 1795237299441,
+		"fio-3.33-status": 1795237302822, "fio-3.33-client": 1795237307000,
 	} {
 		logs, _, err := Match(one(t, "fiojson/testdata/meta/"+dir))
 		if err != nil {
@@ -513,9 +519,10 @@ func TestMatchJobFiles(t *testing.T) {
 		warn    string
 		ignored int
 	}{
-		"fits":               {[]string{grouped}, true, "", 0},
-		"twice the same":     {[]string{grouped, grouped}, true, "", 1},
-		"two that fit":       {[]string{grouped, grouped + "startdelay=1\n"}, false, "both this job file and x.fio fit the logs", 2},
+		"fits":           {[]string{grouped}, true, "", 0},
+		"twice the same": {[]string{grouped, grouped}, true, "", 1},
+		"two that fit": {[]string{grouped, grouped + "startdelay=1\n"}, false,
+			"both this job file and x.fio fit the logs", 2},
 		"more threads":       {[]string{grouped + "[c]\n"}, false, "", 1},
 		"fewer threads":      {[]string{"[global]\nwrite_hist_log=a\n[a]\n"}, false, "", 1},
 		"other names":        {[]string{strings.Replace(grouped, "=a", "=other", 1)}, false, "", 1},
@@ -551,9 +558,11 @@ func TestMatchJobFiles(t *testing.T) {
 
 func TestLogNames(t *testing.T) {
 	for paths, want := range map[string]string{
-		"x/a_clat_hist.1.log x/a_clat_hist.2.log.gz":                          "a_clat_hist.1.log a_clat_hist.2.log",
-		"r/x/a_clat_hist.1.log r/y/a_clat_hist.1.log r/y/b_clat_hist.2.log":   "x/a_clat_hist.1.log y/a_clat_hist.1.log b_clat_hist.2.log",
-		"r/x/c/a_clat_hist.1.log r/y/c/a_clat_hist.1.log c/a_clat_hist.1.log": "x/c/a_clat_hist.1.log y/c/a_clat_hist.1.log c/a_clat_hist.1.log",
+		"x/a_clat_hist.1.log x/a_clat_hist.2.log.gz": "a_clat_hist.1.log a_clat_hist.2.log",
+		"r/x/a_clat_hist.1.log r/y/a_clat_hist.1.log r/y/b_clat_hist.2.log": "x/a_clat_hist.1.log " +
+			"y/a_clat_hist.1.log b_clat_hist.2.log",
+		"r/x/c/a_clat_hist.1.log r/y/c/a_clat_hist.1.log c/a_clat_hist.1.log": "x/c/a_clat_hist.1.log " +
+			"y/c/a_clat_hist.1.log c/a_clat_hist.1.log",
 		"- a_clat_hist.1.log": "- a_clat_hist.1.log",
 	} {
 		logs, _, err := Match(input(paths))
@@ -591,22 +600,28 @@ func folder(t *testing.T, files map[string]string) string {
 func TestMatchPorts(t *testing.T) {
 	t.Parallel()
 	entry := func(name, prefix string, port int) string {
-		return fmt.Sprintf(`{"jobname": %q, "hostname": "h", "port": %d, "job options": {"write_hist_log": %q}}`, name, port, prefix)
+		return fmt.Sprintf(`{"jobname": %q, "hostname": "h", "port": %d, "job options": {"write_hist_log": %q}}`, name,
+			port, prefix)
 	}
 	for name, c := range map[string]struct {
 		entries []string
 		logs    []string
 		want    string // the job of each log, or why it is bad
 	}{
-		"one server":  {[]string{entry("a", "x", 1)}, []string{"x_clat_hist.1.log.h"}, "a"},
-		"two servers": {[]string{entry("a", "x", 1), entry("a", "x", 2)}, []string{"x_clat_hist.1.log.h"}, "2 servers at h (ports 1, 2), but 1 log: fio --client wrote the log of one over that of the other"},
-		"three servers of two jobs": {[]string{entry("a", "x", 1), entry("b", "x", 1), entry("a", "x", 2), entry("b", "x", 2), entry("a", "x", 3), entry("b", "x", 3)},
-			[]string{"x_clat_hist.1.log.h", "x_clat_hist.2.log.h"}, "3 servers at h (ports 1, 2, 3), but 1 log: fio --client wrote the log of one over that of the other"},
-		"two job files": {[]string{entry("a", "x", 1), entry("b", "y", 2)}, []string{"x_clat_hist.1.log.h", "y_clat_hist.1.log.h"}, "a b"},
+		"one server": {[]string{entry("a", "x", 1)}, []string{"x_clat_hist.1.log.h"}, "a"},
+		"two servers": {[]string{entry("a", "x", 1), entry("a", "x", 2)}, []string{"x_clat_hist.1.log.h"},
+			"2 servers at h (ports 1, 2), but 1 log: fio --client wrote the log of one over that of the other"},
+		"three servers of two jobs": {[]string{entry("a", "x", 1), entry("b", "x", 1), entry("a", "x", 2), entry("b",
+			"x", 2), entry("a", "x", 3), entry("b", "x", 3)},
+			[]string{"x_clat_hist.1.log.h", "x_clat_hist.2.log.h"}, "3 servers at h (ports 1, 2, 3), but 1 log: fio " +
+				"--client wrote the log of one over that of the other"},
+		"two job files": {[]string{entry("a", "x", 1), entry("b", "y", 2)}, []string{"x_clat_hist.1.log.h",
+			"y_clat_hist.1.log.h"}, "a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := map[string]string{"fio.json": `{"fio version": "fio-3.42", "client_stats": [` + strings.Join(c.entries, ", ") + `]}`}
+			files := map[string]string{"fio.json": `{"fio version": "fio-3.42", "client_stats": [` +
+				strings.Join(c.entries, ", ") + `]}`}
 			for _, l := range c.logs {
 				files[l] = ""
 			}

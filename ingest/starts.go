@@ -64,8 +64,12 @@ func (m *matcher) starts(s *set) {
 		m.ends[s.meta] = max(m.ends[s.meta], latest)
 	}
 	for _, j := range jobs {
-		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool { return o.name == j.waits && o.run > 0 && !o.guess }) {
-			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
+		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool {
+			return o.name == j.waits && o.run > 0 &&
+				!o.guess
+		}) {
+			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be "+
+				"that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
 		}
 	}
 	if s.job == nil {
@@ -88,7 +92,10 @@ func (m *matcher) starts(s *set) {
 				}
 			}
 		case s.meta != nil:
-			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) { return s.meta.Option(nil, name) })
+			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) {
+				return s.meta.Option(nil,
+					name)
+			})
 			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs", Unknown: true}
 		default:
 			l.Start = Start{How: "taken to be fio's own start", Unknown: true}
@@ -208,7 +215,11 @@ func (m *matcher) sectionJobs(s *set) []job {
 	for _, section := range s.job.Sections {
 		where := fmt.Sprintf("%s:%d", s.job.Path, section.Line)
 		j := job{group: section.Group, stage: section.Stage, name: section.Name, waits: section.Options["wait_for"]}
-		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) { v, ok := section.Options[name]; return v, ok })
+		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) {
+			v,
+				ok := section.Options[name]
+			return v, ok
+		})
 		limit, err := jobfile.ParseDuration(section.Options["runtime"])
 		limited := err == nil && limit > 0
 		switch e := entry[section]; {
@@ -231,7 +242,8 @@ func (m *matcher) sectionJobs(s *set) []job {
 			"pass fio's JSON", errs.Printable(s.job.Path))
 	}
 	for _, section := range s.job.Sections {
-		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 && !strings.Contains(section.Options["rw"], "read") {
+		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 &&
+			!strings.Contains(section.Options["rw"], "read") {
 			m.warn("%s:%d: with verify fio reads what it wrote, and what its last window held is in no log; pass "+
 				"fio's JSON", errs.Printable(s.job.Path), section.Line)
 			break

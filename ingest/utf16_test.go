@@ -39,7 +39,8 @@ func TestUTF16JSON(t *testing.T) {
 			if err != nil || len(in) != 1 || !strings.Contains(strings.Join(in[0].Warnings, "; "), want) {
 				t.Errorf("found: %v, %+v", err, in)
 			}
-			if _, err = Discover([]string{dir}, DiscoverOptions{FioJSON: []string{path}}); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err = Discover([]string{dir}, DiscoverOptions{FioJSON: []string{path}}); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("given: %v", err)
 			}
 		})

@@ -32,18 +32,22 @@ func alertRules(prefix, space string) []alertRule {
 		{"SLA broken", "sla-breach"},
 		{"the probe finds trouble", "probe-trouble"},
 	} {
-		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": map[string]any{"event.action": r.action}}}) // of strings alone
+		// of strings alone
+		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": map[string]any{"event.action": r.action}}})
 		sum := sha256.Sum256(fmt.Appendf(nil, "fiolat alert rule 1\x00%s\x00%s\x00%s", prefix, space, r.action))
 		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // version 4
 		out = append(out, alertRule{
 			id: fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]),
 			body: map[string]any{
 				"name": prefix + ": " + r.name, "tags": []string{"fiolat"}, "enabled": true,
-				"rule_type_id": ".es-query", "consumer": "stackAlerts", "schedule": map[string]any{"interval": "1m"}, "actions": []any{},
+				"rule_type_id": ".es-query", "consumer": "stackAlerts", "schedule": map[string]any{"interval": "1m"},
+				"actions": []any{},
 				"params": map[string]any{
-					"searchType": "esQuery", "index": []string{prefix + "-event-*"}, "timeField": "@timestamp", "esQuery": string(query),
-					"size": 100, "timeWindowSize": alertWindow, "timeWindowUnit": "m", "threshold": []int{0}, "thresholdComparator": ">",
-					"aggType": "count", "groupBy": "all",
+					"searchType": "esQuery", "index": []string{prefix + "-event-*"}, "timeField": "@timestamp",
+					"esQuery": string(query),
+					"size":    100, "timeWindowSize": alertWindow, "timeWindowUnit": "m", "threshold": []int{0},
+					"thresholdComparator": ">",
+					"aggType":             "count", "groupBy": "all",
 					// It would pass over events that began before the latest one that was seen.
 					"excludeHitsFromPreviousRun": false,
 				},
@@ -72,7 +76,8 @@ func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, 
 		case err == nil && reply.ID == r.id:
 			made++
 		case err == nil:
-			return made, there, &ImportError{Msg: fmt.Sprintf("%s answers 200, but made no rule %s", k, r.id), Hint: "is that the address of Kibana?"}
+			return made, there, &ImportError{Msg: fmt.Sprintf("%s answers 200, but made no rule %s", k, r.id),
+				Hint: "is that the address of Kibana?"}
 		case errors.As(err, &refused) && refused.status == http.StatusConflict:
 			there++
 		case errors.As(err, &refused) && refused.status == http.StatusNotFound:

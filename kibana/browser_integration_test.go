@@ -172,7 +172,8 @@ func browse(t *testing.T, s *stored) *page {
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(server.Close)
 	p.url = server.URL
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(cancel)
@@ -341,7 +342,8 @@ func (s *stored) histograms(t *testing.T, run string, visit func(start time.Time
 
 // octaves are the I/Os by time and octave of a run, added up from the exact buckets
 // of its documents and fio's own grid.
-func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64, host ...string) map[[2]float64]float64 {
+func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, offset float64) float64,
+	host ...string) map[[2]float64]float64 {
 	t.Helper()
 	out := map[[2]float64]float64{}
 	s.histograms(t, run, func(start time.Time, src m) {
@@ -349,10 +351,12 @@ func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, off
 			return
 		}
 		b := obj(src, "latency", "buckets")
-		g := fiohist.Geometry{Groups: int(b["groups"].(float64)), Coarseness: int(b["coarseness"].(float64)), Unit: int64(b["unit_ns"].(float64))}
+		g := fiohist.Geometry{Groups: int(b["groups"].(float64)), Coarseness: int(b["coarseness"].(float64)),
+			Unit: int64(b["unit_ns"].(float64))}
 		for i, n := range list(b, "index") {
 			octave := max(bits.Len64(uint64(g.Middle(int(n.(float64)))))-1, 0)
-			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(b, "count")[i].(float64)
+			out[[2]float64{at2(start, obj(src, "interval")["offset_ms"].(float64)), float64(octave)}] += list(b,
+				"count")[i].(float64)
 		}
 	})
 	if len(out) == 0 {
@@ -414,7 +418,8 @@ func (p *page) sameCells(t *testing.T, want map[[2]float64]float64, width float6
 	for c, n := range want {
 		i := slices.IndexFunc(cells, func(k mark) bool {
 			return math.Abs(min(k.X, k.X2)-x[c[0]]) < pixel && math.Abs(max(k.X, k.X2)-x[c[0]+width]) < pixel &&
-				math.Abs(min(k.Y, k.Y2)-y[math.Exp2(c[1]+1)]) < pixel && math.Abs(max(k.Y, k.Y2)-y[math.Exp2(c[1])]) < pixel
+				math.Abs(min(k.Y, k.Y2)-y[math.Exp2(c[1]+1)]) < pixel && math.Abs(max(k.Y,
+				k.Y2)-y[math.Exp2(c[1])]) < pixel
 		})
 		if i < 0 || math.Abs(cells[i].number("I/Os")-n) > 1e-6*n {
 			t.Fatalf("no cell of %v I/Os at %v among %d", n, c, len(cells))
@@ -472,12 +477,14 @@ func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 	var hovered *mark
 	for _, w := range want {
 		i := slices.IndexFunc(points, func(k mark) bool {
-			return math.Abs(k.X-x[w.t]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip[word] == w.what && math.Abs(k.number("ns")-w.v) <= 1e-6*w.v
+			return math.Abs(k.X-x[w.t]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip[word] == w.what &&
+				math.Abs(k.number("ns")-w.v) <= 1e-6*w.v
 		})
 		if i < 0 {
 			t.Fatalf("no point at %+v: %v", w, points)
 		}
-		if hovered == nil || hovered.X < 5 || points[i].X > 5 && points[i].Y < hovered.Y { // half of what is on the edge is clipped
+		// half of what is on the edge is clipped
+		if hovered == nil || hovered.X < 5 || points[i].X > 5 && points[i].Y < hovered.Y {
 			hovered = &points[i]
 		}
 	}
@@ -772,7 +779,8 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 			}
 			nBars++
 			k := find(bars, direction, kind)
-			if math.Abs(min(k.X, k.X2)-x[end[0]]) > pixel || math.Abs(max(k.X, k.X2)-x[end[1]]) > pixel || math.Abs(k.number("ns")-of[kind]) > 1e-6*of[kind] {
+			if math.Abs(min(k.X, k.X2)-x[end[0]]) > pixel || math.Abs(max(k.X, k.X2)-x[end[1]]) > pixel ||
+				math.Abs(k.number("ns")-of[kind]) > 1e-6*of[kind] {
 				t.Errorf("%s %s: %+v, want %v at %v", direction, kind, k, of[kind], x)
 			}
 		}
@@ -787,7 +795,8 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 			continue
 		}
 		nTicks++
-		if k := find(ticks, direction, ""); math.Abs((k.X+k.X2)/2-x[of["lat"]]) > pixel || math.Abs(k.number("ns")-of["lat"]) > 1e-6*of["lat"] {
+		if k := find(ticks, direction, ""); math.Abs((k.X+k.X2)/2-x[of["lat"]]) > pixel ||
+			math.Abs(k.number("ns")-of["lat"]) > 1e-6*of["lat"] {
 			t.Errorf("%s lat: %+v, want %v at %v", direction, k, of["lat"], x)
 		}
 		if of["clat"] == 0 {
@@ -798,7 +807,8 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 		if of["slat"] == 0 {
 			begins = "no slat; lat − clat = "
 		}
-		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) || !strings.HasSuffix(words, strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
+		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) ||
+			!strings.HasSuffix(words, strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
 			t.Errorf("%s: gap %v, want %v", direction, text.Tooltip, gap)
 		}
 	}
@@ -812,7 +822,10 @@ func (p *page) sameOverlay(t *testing.T, direction string, percentile ...string)
 	of := append(percentile, "99")[0]
 	var want []point
 	for _, name := range realRuns {
-		for _, r := range p.s.rows(name, func(r quantum) bool { return r.Scope == "direction" && r.Direction == direction }) {
+		for _, r := range p.s.rows(name, func(r quantum) bool {
+			return r.Scope == "direction" &&
+				r.Direction == direction
+		}) {
 			if v := r.Percentiles[of]; v != nil {
 				want = append(want, point{r.OffsetMS, *v, name + " " + ("run-" + name)[:8]})
 			}
@@ -844,7 +857,9 @@ func (p *page) sameChange(t *testing.T) {
 			continue
 		}
 		v, base := want[key{name, measure}], want[key{order[0], measure}]
-		if v == 0 || base == 0 || math.Abs(k.number("value")-v) > 1e-6*v || math.Abs(k.number("baseline's")-base) > 1e-6*base || !strings.HasPrefix(fmt.Sprint(k.Tooltip["baseline"]), order[0]) {
+		if v == 0 || base == 0 || math.Abs(k.number("value")-v) > 1e-6*v ||
+			math.Abs(k.number("baseline's")-base) > 1e-6*base || !strings.HasPrefix(fmt.Sprint(k.Tooltip["baseline"]),
+			order[0]) {
 			t.Errorf("%v; the value is %v, the baseline's %v", k.Tooltip, v, base)
 			continue
 		}

@@ -159,15 +159,19 @@ type bundleCheck struct {
 }
 
 var attributeKeys = map[string][]string{
-	typeDataView:      {"title", "name", "timeFieldName", "allowNoIndex", "fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap", "runtimeFieldMap", "type", "allowHidden"},
-	typeLens:          {"title", "description", "visualizationType", "state"},
-	typeVisualization: {"title", "description", "version", "kibanaSavedObjectMeta", "uiStateJSON", "visState", "savedSearchRefName"},
-	typeDashboard:     {"title", "description", "kibanaSavedObjectMeta", "timeRestore", "timeFrom", "timeTo", "refreshInterval", "controlGroupInput", "panelsJSON", "optionsJSON", "hits", "version"},
-	typeTag:           {"name", "description", "color"},
+	typeDataView: {"title", "name", "timeFieldName", "allowNoIndex", "fields", "sourceFilters", "typeMeta",
+		"fieldAttrs", "fieldFormatMap", "runtimeFieldMap", "type", "allowHidden"},
+	typeLens: {"title", "description", "visualizationType", "state"},
+	typeVisualization: {"title", "description", "version", "kibanaSavedObjectMeta", "uiStateJSON", "visState",
+		"savedSearchRefName"},
+	typeDashboard: {"title", "description", "kibanaSavedObjectMeta", "timeRestore", "timeFrom", "timeTo",
+		"refreshInterval", "controlGroupInput", "panelsJSON", "optionsJSON", "hits", "version"},
+	typeTag: {"name", "description", "color"},
 }
 
 // latestKnown is the newest version of each type that Kibana 8.12 takes.
-var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0", typeDashboard: "8.9.0", typeTag: "8.0.0"}
+var latestKnown = map[string]string{typeDataView: "8.0.0", typeLens: "8.9.0", typeVisualization: "8.5.0",
+	typeDashboard: "8.9.0", typeTag: "8.0.0"}
 
 var bundleChecks = []bundleCheck{
 	{"versions", func(b *parsed) {
@@ -203,7 +207,8 @@ var bundleChecks = []bundleCheck{
 		for _, o := range b.objects {
 			switch o.typ {
 			case typeDataView:
-				for _, k := range []string{"fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap", "runtimeFieldMap"} {
+				for _, k := range []string{"fields", "sourceFilters", "typeMeta", "fieldAttrs", "fieldFormatMap",
+					"runtimeFieldMap"} {
 					must(o, o.attrs, k)
 				}
 			case typeLens:
@@ -240,7 +245,8 @@ var bundleChecks = []bundleCheck{
 				b.fault(o, "no title")
 			}
 			for _, k := range keys(obj(o.attrs, "controlGroupInput")) {
-				if !slices.Contains([]string{"controlStyle", "chainingSystem", "ignoreParentSettingsJSON", "panelsJSON"}, k) {
+				if !slices.Contains([]string{"controlStyle", "chainingSystem", "ignoreParentSettingsJSON",
+					"panelsJSON"}, k) {
 					b.fault(o, "controlGroupInput.%s", k)
 				}
 			}
@@ -317,7 +323,8 @@ var bundleChecks = []bundleCheck{
 					b.fault(o, "layer %q is not there", str(l, "layerId"))
 				}
 				var names []string
-				for _, k := range []string{"xAccessor", "yAccessor", "valueAccessor", "splitAccessor", "metricAccessor", "secondaryMetricAccessor", "breakdownByAccessor"} {
+				for _, k := range []string{"xAccessor", "yAccessor", "valueAccessor", "splitAccessor", "metricAccessor",
+					"secondaryMetricAccessor", "breakdownByAccessor"} {
 					if n := str(l, k); n != "" {
 						names = append(names, n)
 					}
@@ -413,7 +420,8 @@ var bundleChecks = []bundleCheck{
 			if !ok {
 				b.fault(o, "%s of %q, which is %q", op, field, typ)
 			}
-			if p, is := at(c, "params", "percentile").(float64); op == "percentile" && (!is || p < 0.0001 || p > 99.9999) {
+			if p, is := at(c, "params", "percentile").(float64); op == "percentile" && (!is || p < 0.0001 ||
+				p > 99.9999) {
 				b.fault(o, "percentile %v", at(c, "params", "percentile"))
 			}
 		})
@@ -462,7 +470,8 @@ var bundleChecks = []bundleCheck{
 					b.fault(o, "panel %q of type %q has the reference %+v", str(p, "panelIndex"), str(p, "type"), r)
 				}
 				for _, e := range list(p, "embeddableConfig", "enhancements", "dynamicActions", "events") {
-					name := str(p, "panelIndex") + ":drilldown:" + str(e, "action", "factoryId") + ":" + str(e, "eventId") + ":dashboardId"
+					name := str(p, "panelIndex") + ":drilldown:" + str(e, "action", "factoryId") + ":" + str(e,
+						"eventId") + ":dashboardId"
 					if r, ok := o.ref(name); !ok || r.Type != typeDashboard {
 						b.fault(o, "no reference %q", name)
 					}
@@ -535,7 +544,8 @@ var bundleChecks = []bundleCheck{
 	}},
 	{"no aggregation below buckets of a histogram", func(b *parsed) {
 		b.eachAggregation(func(o *saved, typ string, agg, whole map[string]any) {
-			if field := str(agg, "field"); (typ == "range" || typ == "histogram") && field == histogram && whole["aggs"] != nil {
+			if field := str(agg, "field"); (typ == "range" || typ == "histogram") && field == histogram &&
+				whole["aggs"] != nil {
 				b.fault(o, "an aggregation below %s of %s", typ, field)
 			}
 		})
@@ -546,7 +556,8 @@ var bundleChecks = []bundleCheck{
 				units := map[string]bool{}
 				for _, a := range list(l, "accessors") {
 					c := obj(o.layers(), str(l, "layerId"), "columns", a.(string))
-					units[str(c, "params", "format", "id")+str(c, "params", "format", "params", "toUnit")+str(c, "params", "format", "params", "suffix")] = true
+					units[str(c, "params", "format", "id")+str(c, "params", "format", "params", "toUnit")+str(c,
+						"params", "format", "params", "suffix")] = true
 				}
 				if o.typ == typeLens && len(units) > 1 {
 					b.fault(o, "units %v on one axis", units)
@@ -555,7 +566,8 @@ var bundleChecks = []bundleCheck{
 		}
 	}},
 	{"forms of later versions", func(b *parsed) {
-		later := map[string][]string{typeLens: {"version"}, typeDashboard: {"sections", "pinned_panels", "showApplySelections"}}
+		later := map[string][]string{typeLens: {"version"}, typeDashboard: {"sections", "pinned_panels",
+			"showApplySelections"}}
 		for _, o := range b.objects {
 			for _, k := range later[o.typ] {
 				if o.attrs[k] != nil || obj(o.attrs, "controlGroupInput")[k] != nil {
@@ -587,7 +599,8 @@ var bundleChecks = []bundleCheck{
 			for _, u := range vegaURLs(o.spec()) {
 				k, _ := kindOfPattern(str(u, "index"))
 				whole, _ := json.Marshal(u["body"])
-				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole, []byte(`{"term":{"scope":"`)) {
+				if k == esmodel.KindPercentiles && bytes.Contains(whole, []byte(`"latency.`)) && !bytes.Contains(whole,
+					[]byte(`{"term":{"scope":"`)) {
 					b.fault(o, "a request picks no scope")
 				}
 			}
@@ -598,7 +611,8 @@ var bundleChecks = []bundleCheck{
 		b.eachDashboard(func(o *saved, _ []any) {
 			chosen := false
 			for _, c := range obj(o.attrs, "controlGroupInput", "panelsJSON") {
-				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(list(c, "explicitInput", "selectedOptions")) == 1
+				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(list(c, "explicitInput",
+					"selectedOptions")) == 1
 			}
 			for _, r := range o.refs {
 				chart := b.find(r.Type, r.ID)
@@ -653,7 +667,10 @@ func (b *parsed) kindsIn(o *saved) (each []bool) {
 		}
 		kind, _ := kindOfPattern(str(u, "index"))
 		fields := fieldsOf(u["body"])
-		if slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "latency.") || strings.HasPrefix(f, "summary.") }) {
+		if slices.ContainsFunc(fields, func(f string) bool {
+			return strings.HasPrefix(f, "latency.") ||
+				strings.HasPrefix(f, "summary.")
+		}) {
 			add(kind, slices.Contains(fields, "fio.kind"))
 		}
 	}
@@ -920,7 +937,8 @@ func TestBundleIsValid(t *testing.T) {
 	for _, o := range b.objects {
 		count[o.typ]++
 	}
-	if count[typeDataView] != 6 || count[typeDashboard] != 8 || count[typeTag] != 1 || count[typeLens] < 10 || count[typeVisualization] < 15 {
+	if count[typeDataView] != 6 || count[typeDashboard] != 8 || count[typeTag] != 1 || count[typeLens] < 10 ||
+		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}
 }

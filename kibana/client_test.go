@@ -16,7 +16,8 @@ import (
 
 // large is what a search has to be small on.
 var large = kibanatest.Size{
-	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "fio.job": 20, "fio.direction": 3, "fio.kind": 3, "probe.target": 50, "probe.operation": 8},
+	Values: map[string]int{"host.name": 10000, "run.id": 500, "run.name": 500, "fio.job": 20, "fio.direction": 3,
+		"fio.kind": 3, "probe.target": 50, "probe.operation": 8},
 	Shards: 12, Quantum: time.Second, Lowest: 100, Highest: 10e9,
 }
 
@@ -42,7 +43,8 @@ func (b *parsed) requests(o *kibanatest.Object) (out []asked) {
 	defer func() { b.asked[o] = out }()
 	for _, d := range vegaData(kibanatest.Spec(o)) {
 		u := obj(d, "url")
-		out = append(out, asked{str(d, "name"), str(u, "index"), obj(u, "body"), u["%context%"] == true, u["%timefield%"] != nil})
+		out = append(out, asked{str(d, "name"), str(u, "index"), obj(u, "body"), u["%context%"] == true,
+			u["%timefield%"] != nil})
 	}
 	if o.Type == typeLens {
 		fields := func(pattern string) map[string]string {
@@ -55,7 +57,8 @@ func (b *parsed) requests(o *kibanatest.Object) (out []asked) {
 			return nil
 		}
 		view := b.space.Find(typeDataView, o.Ref("indexpattern-datasource-layer-main").ID)
-		out = append(out, asked{"main", p.Request.Index, p.Request.Body, true, str(view.Attributes, "timeFieldName") != ""})
+		out = append(out, asked{"main", p.Request.Index, p.Request.Body, true, str(view.Attributes,
+			"timeFieldName") != ""})
 	}
 	return out
 }
@@ -156,7 +159,8 @@ var clientChecks = []bundleCheck{
 			}
 			for _, data := range vegaData(spec) {
 				if data["format"] != nil {
-					b.fault(nil, "%s: %s reads %v of a reply that may lack it", p.Object.ID, str(data, "name"), data["format"])
+					b.fault(nil, "%s: %s reads %v of a reply that may lack it", p.Object.ID, str(data, "name"),
+						data["format"])
 				}
 			}
 		})
@@ -212,7 +216,8 @@ var clientChecks = []bundleCheck{
 				kind, _ := kindOfPattern(r.index)
 				for _, c := range b.space.Controls(d) {
 					if r.context && (esType(kind, c.Field) == "" || !scopeHas(r, c.Field)) {
-						b.fault(nil, "%s: %s of %s has no %s, which a control chooses", d.ID, r.name, p.Object.ID, c.Field)
+						b.fault(nil, "%s: %s of %s has no %s, which a control chooses", d.ID, r.name, p.Object.ID,
+							c.Field)
 					}
 				}
 			}
@@ -256,7 +261,8 @@ var clientChecks = []bundleCheck{
 						kind, _ := kindOfPattern(r.index)
 						for _, f := range fields {
 							if r.context && esType(kind, f) == "" {
-								b.fault(nil, "%s brings %s, which %s of %s has not", p.Object.ID, f, r.name, there.Object.ID)
+								b.fault(nil, "%s brings %s, which %s of %s has not", p.Object.ID, f, r.name,
+									there.Object.ID)
 							}
 						}
 					}
@@ -320,7 +326,8 @@ var clientChecks = []bundleCheck{
 						return
 					}
 					for by := range obj(agg, "order") {
-						if kind, _ := kindOfPattern(r.index); kind != esmodel.KindPercentiles || obj(whole, "aggs", by, "max") == nil {
+						if kind, _ := kindOfPattern(r.index); kind != esmodel.KindPercentiles || obj(whole, "aggs", by,
+							"max") == nil {
 							b.fault(nil, "%s: hosts by %v of %s", p.Object.ID, agg["order"], r.index)
 						}
 					}
@@ -357,7 +364,10 @@ var clientChecks = []bundleCheck{
 	{"tags", func(b *parsed) {
 		for _, o := range b.space.Objects {
 			if o.Type == typeLens || o.Type == typeVisualization || o.Type == typeDashboard {
-				if !slices.ContainsFunc(o.References, func(r kibanatest.Reference) bool { return r.Type == typeTag && r.Name == "tag-"+r.ID }) {
+				if !slices.ContainsFunc(o.References, func(r kibanatest.Reference) bool {
+					return r.Type == typeTag &&
+						r.Name == "tag-"+r.ID
+				}) {
 					b.fault(nil, "%s %s has none", o.Type, o.ID)
 				}
 			}
@@ -371,7 +381,8 @@ var clientChecks = []bundleCheck{
 		by := str(o.Attributes, "state", "visualization", "sorting", "columnId")
 		column := obj(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columns", by)
 		order := list(o.Attributes, "state", "datasourceStates", "formBased", "layers", "main", "columnOrder")
-		if str(column, "dataType") != "date" || str(column, "operationType") != "max" || str(column, "sourceField") != "run.start" || order[0] != "name" {
+		if str(column, "dataType") != "date" || str(column, "operationType") != "max" || str(column,
+			"sourceField") != "run.start" || order[0] != "name" {
 			b.fault(nil, "sorted by %v, columns %v", column, order)
 		}
 	}},
@@ -390,7 +401,8 @@ func TestMemoryTable(t *testing.T) {
 				n, bytes := large.HDR(r.body)
 				if sum += bytes; n > 0 {
 					body, _ := json.Marshal(r.body)
-					fmt.Fprintf(&table, "| %s | %s | %d | %s | %.1f |\n", d.Title(), p.Object.Title(), n, digits.FindSubmatch(body)[1], bytes/(1<<20))
+					fmt.Fprintf(&table, "| %s | %s | %d | %s | %.1f |\n", d.Title(), p.Object.Title(), n,
+						digits.FindSubmatch(body)[1], bytes/(1<<20))
 				}
 			}
 		}

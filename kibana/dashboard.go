@@ -154,13 +154,15 @@ func (d *dashboard) object(all []*dashboard) Object {
 		nav.Links = append(nav.Links, l)
 		refs = append(refs, Reference{typeDashboard, o.id, "nav:" + l.DestinationName})
 	}
-	panels := []panel{{Version: typeVersions[typeDashboard], Type: "links", PanelIndex: "nav", Grid: grid{0, 0, gridColumns, 3, "nav"}, Config: panelConfig{Attributes: nav}}}
+	panels := []panel{{Version: typeVersions[typeDashboard], Type: "links", PanelIndex: "nav", Grid: grid{0, 0,
+		gridColumns, 3, "nav"}, Config: panelConfig{Attributes: nav}}}
 	y := 3
 	for _, r := range d.rows {
 		for i, o := range r.charts {
 			n := fmt.Sprintf("p%d", len(panels))
 			w := gridColumns / len(r.charts)
-			p := panel{Version: typeVersions[typeDashboard], Type: o.Type, PanelIndex: n, Grid: grid{i * w, y, w, r.height, n}, RefName: "panel_" + n}
+			p := panel{Version: typeVersions[typeDashboard], Type: o.Type, PanelIndex: n, Grid: grid{i * w, y, w,
+				r.height, n}, RefName: "panel_" + n}
 			refs = append(refs, Reference{o.Type, o.ID, n + ":" + p.RefName})
 			if len(r.open) > 0 {
 				p.Config.Enhancements.DynamicActions = &dynamicActions{}
@@ -169,7 +171,8 @@ func (d *dashboard) object(all []*dashboard) Object {
 				e := actionEvent{fmt.Sprintf("open%d", i+1), []string{"FILTER_TRIGGER"},
 					action{"DASHBOARD_TO_DASHBOARD_DRILLDOWN", o.words, linkOptions{}}}
 				p.Config.Enhancements.DynamicActions.Events = append(p.Config.Enhancements.DynamicActions.Events, e)
-				refs = append(refs, Reference{typeDashboard, o.to.id, n + ":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
+				refs = append(refs, Reference{typeDashboard, o.to.id, n +
+					":drilldown:DASHBOARD_TO_DASHBOARD_DRILLDOWN:" + e.EventID + ":dashboardId"})
 			}
 			panels = append(panels, p)
 		}
@@ -182,7 +185,8 @@ func (d *dashboard) object(all []*dashboard) Object {
 		if selected == nil {
 			selected = []string{}
 		}
-		controls[id] = controlPanel{i, "medium", true, "optionsListControl", controlInput{ID: id, FieldName: c.field, Title: c.title, SingleSelect: c.single, Selected: selected}}
+		controls[id] = controlPanel{i, "medium", true, "optionsListControl", controlInput{ID: id, FieldName: c.field,
+			Title: c.title, SingleSelect: c.single, Selected: selected}}
 		refs = append(refs, c.view.reference("controlGroup_"+id+":optionsListDataView"))
 	}
 	return object(typeDashboard, d.id, dashboardAttributes{

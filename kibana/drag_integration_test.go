@@ -16,7 +16,8 @@ import (
 // mouse does something with the left button.
 func (p *page) mouse(t *testing.T, what input.DispatchMouseEventType, x, y float64, clicks int) {
 	t.Helper()
-	if err := chromedp.Do(p.ctx, chromedp.MouseEvent(what, x, y, chromedp.ButtonLeft, chromedp.ClickCount(clicks))); err != nil {
+	if err := chromedp.Do(p.ctx, chromedp.MouseEvent(what, x, y, chromedp.ButtonLeft,
+		chromedp.ClickCount(clicks))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,10 +95,13 @@ func testDragAndClick(t *testing.T, s *stored) {
 			filter      func(k mark) any
 		}{
 			"run-hosts": {"layer_0_marks", "percentiles", func(k mark) any {
-				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}}, m{"term": m{"host.name": k.Tooltip["host"]}}}}}
+				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
+					m{"term": m{"host.name": k.Tooltip["host"]}}}}}
 			}},
-			"live-hosts":     {"layer_0_marks", "percentiles", func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
-			"compare-read":   {"layer_1_marks", "percentiles", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"live-hosts": {"layer_0_marks", "percentiles",
+				func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
+			"compare-read": {"layer_1_marks", "percentiles",
+				func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"compare-change": {"layer_0_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 		} {
 			t.Run("Vega "+version+" "+id+" is clicked", func(t *testing.T) {
@@ -109,7 +113,8 @@ func testDragAndClick(t *testing.T, s *stored) {
 				p.draw(t, version, chosen, o)
 				var k mark
 				for _, e := range p.marks(t, c.mark) {
-					if clear := math.Abs(e.X2-e.X) > 4 && math.Abs(e.Y2-e.Y) > 4 || e.Type == "symbol" && e.X > 50 && e.X < 600; clear {
+					if clear := math.Abs(e.X2-e.X) > 4 && math.Abs(e.Y2-e.Y) > 4 || e.Type == "symbol" && e.X > 50 &&
+						e.X < 600; clear {
 						if id != "compare-change" || fmt.Sprint(e.Tooltip["run"])[:7] == "cluster" {
 							k = e
 						}
@@ -129,7 +134,8 @@ func testDragAndClick(t *testing.T, s *stored) {
 					index += "-*"
 				}
 				got := p.called(t)
-				if len(got) != 1 || got[0][0] != "kibanaAddFilter" || fmt.Sprint(got[0][1]) != fmt.Sprint(c.filter(k)) || got[0][2] != index || got[0][3] == "" {
+				if len(got) != 1 || got[0][0] != "kibanaAddFilter" ||
+					fmt.Sprint(got[0][1]) != fmt.Sprint(c.filter(k)) || got[0][2] != index || got[0][3] == "" {
 					t.Errorf("%v, want %v of %s", got, c.filter(k), index)
 				}
 			})
@@ -166,14 +172,16 @@ func (p *page) lacks(t *testing.T, st kibanatest.State, o *kibanatest.Object) st
 // From each dashboard, with a run, a kind and a host chosen, each link and each click leads to panels that
 // are not empty.
 func testWalk(t *testing.T, s *stored) {
-	s.command(t, "ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-latest", "--run-name", "latest", "--start", "2026-11-21T03:00:00Z", "cluster")
+	s.command(t, "ingest", "--index-prefix", s.prefix, "--by", split, "--run-id", "run-latest", "--run-name", "latest",
+		"--start", "2026-11-21T03:00:00Z", "cluster")
 	s.ask(t, "POST", "/"+s.prefix+"-*/_refresh", nil)
 	was := s.to
 	s.to = s.to.Add(2 * 3600e9)
 	defer func() { s.to = was }()
 	p := browse(t, s)
 	space := s.bundle.space
-	values := map[string]string{"run.id": "run-cluster", "run.name": "cluster", "host.name": s.firstHost("cluster"), "fio.kind": "clat"}
+	values := map[string]string{"run.id": "run-cluster", "run.name": "cluster", "host.name": s.firstHost("cluster"),
+		"fio.kind": "clat"}
 	seen := map[string]bool{}
 	for _, d := range space.Of(typeDashboard) {
 		st := space.Open(d, s.from, s.to)
@@ -190,7 +198,8 @@ func testWalk(t *testing.T, s *stored) {
 			seen[key] = true
 			for _, panel := range space.Panels(next.Dashboard) {
 				if what := p.lacks(t, next, panel.Object); what != "" {
-					t.Errorf("%s leads to %s with %v: %s: %s", from, next.Dashboard.Title(), next.Pills, panel.Object.Title(), what)
+					t.Errorf("%s leads to %s with %v: %s: %s", from, next.Dashboard.Title(), next.Pills,
+						panel.Object.Title(), what)
 				}
 			}
 		}

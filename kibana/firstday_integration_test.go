@@ -19,7 +19,8 @@ import (
 // charts draw "no data" in words, and tables have no results, without an error, whether there is an empty index or
 // none.
 func TestFirstDay(t *testing.T) {
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: "first" + strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: filepath.Join(t.TempDir(), "fiolat")}
+	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: "first" +
+		strings.ToLower(time.Now().UTC().Format("150405.000000")), fiolat: filepath.Join(t.TempDir(), "fiolat")}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
 		s.es, s.full = url, true
 	}
@@ -27,7 +28,8 @@ func TestFirstDay(t *testing.T) {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
 	s.prefix = strings.ReplaceAll(s.prefix, ".", "")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat, "../cmd/fiolat").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
+		"../cmd/fiolat").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	remove := func() {

@@ -49,7 +49,8 @@ func manyHosts(t *testing.T, hosts int) *stored {
 	}
 	s.from = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 	s.to = s.from.Add(2 * time.Second)
-	run := &pipeline.Run{ID: "many", Name: "many", Generation: "g", Start: s.from.UnixNano(), StartKnown: true, StartHow: "--start", Interval: 1e9,
+	run := &pipeline.Run{ID: "many", Name: "many", Generation: "g", Start: s.from.UnixNano(), StartKnown: true,
+		StartHow: "--start", Interval: 1e9,
 		Geometry: fiohist.Geometry{Groups: 29, Unit: 1}, Percentiles: []float64{50, 90, 95, 99, 99.9},
 		Settings: pipeline.Settings{Interval: time.Second, Grid: "run", By: []string{"direction", "host"}}}
 	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: s.prefix})
@@ -58,14 +59,17 @@ func manyHosts(t *testing.T, hosts int) *stored {
 		quantum := &pipeline.Quantum{Offset: q * 1e9}
 		for n := range hosts {
 			p99 := float64(n+1) * 1e6 / float64(q+1)
-			stats := fiohist.Stats{Samples: 1000, Min: 1e5, Max: 2 * p99, Mean: p99 / 2, StdDev: 1e5, Percentiles: []float64{p99 / 10, p99 / 3, p99 / 2, p99, 1.5 * p99},
-				Lower: make([]float64, 5), Upper: []float64{1, 2, 3, 4, fiohist.NoLimit}}
+			stats := fiohist.Stats{Samples: 1000, Min: 1e5, Max: 2 * p99, Mean: p99 / 2, StdDev: 1e5,
+				Percentiles: []float64{p99 / 10, p99 / 3, p99 / 2, p99, 1.5 * p99},
+				Lower:       make([]float64, 5), Upper: []float64{1, 2, 3, 4, fiohist.NoLimit}}
 			for _, d := range []string{"read", "write", pipeline.All} {
 				scope := "host+direction"
 				if d == pipeline.All {
 					scope = "host"
 				}
-				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1, IOPS: 1000, IOPSKnown: true})
+				quantum.Rows = append(quantum.Rows, pipeline.Row{Scope: scope,
+					Dims: pipeline.Dims{Host: fmt.Sprintf("node%05d", n), Direction: d}, Stats: stats, Logs: 1,
+					IOPS: 1000, IOPSKnown: true})
 			}
 		}
 		err = sink.Quantum(t.Context(), quantum)
@@ -117,7 +121,8 @@ func TestTenThousandHosts(t *testing.T) {
 		began := time.Now()
 		answer := s.search(t, r)
 		used, peak := old()
-		t.Logf("%s: %v; old generation %.0f MB, at most %.0f MB", what, time.Since(began).Round(time.Millisecond), used/(1<<20), peak/(1<<20))
+		t.Logf("%s: %v; old generation %.0f MB, at most %.0f MB", what, time.Since(began).Round(time.Millisecond),
+			used/(1<<20), peak/(1<<20))
 		if failed := at(answer, "_shards", "failed"); failed != 0.0 {
 			t.Errorf("%s: %v shards failed", what, failed)
 		}

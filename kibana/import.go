@@ -108,7 +108,8 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 		return nil, &UsageError{"the address of Kibana is not the URL of a server; it looks like https://host:5601"}
 	}
 	if c.Space != "" && !spaceID.MatchString(c.Space) {
-		return nil, &UsageError{fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; see Stack Management, Spaces", c.Space)}
+		return nil, &UsageError{fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; see Stack "+
+			"Management, Spaces", c.Space)}
 	}
 	if u.User != nil && c.Username == "" {
 		c.Username = u.User.Username()
@@ -127,13 +128,16 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	var refused *ImportError
 	switch {
 	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
-		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s has no space %q", c, c.Space), Hint: "make it in Stack Management, Spaces, or pass the id of another one", status: refused.status}
+		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s has no space %q", c, c.Space),
+			Hint: "make it in Stack Management, Spaces, or pass the id of another one", status: refused.status}
 	case errors.As(err, &refused) && refused.status == http.StatusForbidden:
-		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s does not let this user see the space %q (403)", c, c.Space), Hint: "pass a user who has rights in it", status: refused.status}
+		return nil, &ImportError{Msg: fmt.Sprintf("Kibana at %s does not let this user see the space %q (403)", c,
+			c.Space), Hint: "pass a user who has rights in it", status: refused.status}
 	case err != nil:
 		return nil, err
 	case space.ID != c.Space:
-		return nil, &ImportError{Msg: fmt.Sprintf("%s answers for the space %q, and not as Kibana does", c, c.Space), Hint: "is that the address of Kibana?"}
+		return nil, &ImportError{Msg: fmt.Sprintf("%s answers for the space %q, and not as Kibana does", c, c.Space),
+			Hint: "is that the address of Kibana?"}
 	}
 	return k, nil
 }
@@ -152,7 +156,8 @@ func (k *conn) status(ctx context.Context) error {
 	n := version.FindStringSubmatch(status.Version.Number)
 	if n == nil { // not shown without a login
 		if status.Status.Overall.Level == "" {
-			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k), Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
+			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k),
+				Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
 		}
 		return nil
 	}
@@ -160,9 +165,11 @@ func (k *conn) status(ctx context.Context) error {
 	minor, _ := strconv.Atoi(n[2])
 	switch {
 	case major < 8 || major == 8 && minor < 12:
-		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s, and the objects need 8.12", k, k.safe(status.Version.Number)), Hint: "update Kibana"}
+		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s, and the objects need 8.12", k,
+			k.safe(status.Version.Number)), Hint: "update Kibana"}
 	case major > 9:
-		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than what the objects were made for, 8.12 to 9.x: look whether all panels draw", k.safe(status.Version.Number)))
+		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than what the objects were made for, 8.12 "+
+			"to 9.x: look whether all panels draw", k.safe(status.Version.Number)))
 	}
 	return nil
 }
@@ -225,7 +232,8 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(reply, out); err != nil {
-		return &ImportError{Msg: fmt.Sprintf("%s answers 200, but not as Kibana does", k), Err: err, Hint: "is that the address of Kibana?"}
+		return &ImportError{Msg: fmt.Sprintf("%s answers 200, but not as Kibana does", k), Err: err,
+			Hint: "is that the address of Kibana?"}
 	}
 	return nil
 }
@@ -253,8 +261,9 @@ func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 		return nil, fmt.Errorf("make the bundle: %w", err)
 	}
 	var reply []byte
-	if err = k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_import", query: url.Values{"overwrite": {"true"}},
-		body: body.Bytes(), form: form.FormDataContentType()}, &reply); err != nil {
+	if err = k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_import",
+		query: url.Values{"overwrite": {"true"}},
+		body:  body.Bytes(), form: form.FormDataContentType()}, &reply); err != nil {
 		return nil, err
 	}
 	bundle := Bundle(prefix)
@@ -305,18 +314,22 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 		e.Msg = fmt.Sprintf("%s redirects to %s", c, c.safe(where))
 		e.Hint = "credentials are not sent there; pass the address that Kibana itself is at, with its base path"
 	case status == http.StatusUnauthorized && c.Username == "" && c.APIKey == "" && c.ServiceToken == "":
-		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s asks who we are (401)", c), "set KIBANA_API_KEY, or KIBANA_USERNAME and KIBANA_PASSWORD"
+		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s asks who we are (401)", c),
+			"set KIBANA_API_KEY, or KIBANA_USERNAME and KIBANA_PASSWORD"
 	case status == http.StatusUnauthorized:
 		e.Msg = fmt.Sprintf("Kibana at %s does not accept the credentials (401)", c)
 	case status == http.StatusForbidden:
 		e.Msg = fmt.Sprintf("Kibana at %s does not let this user do that (403): %s", c, c.safe(r.Message))
-		e.Hint = "it takes the right to manage saved objects, dashboards, visualizations and data views in the space, and all rights of Stack Rules for alert rules"
+		e.Hint = "it takes the right to manage saved objects, dashboards, visualizations and data views in the " +
+			"space, and all rights of Stack Rules for alert rules"
 	case status == http.StatusNotFound:
-		e.Msg, e.Hint = fmt.Sprintf("there is no Kibana at %s (404)", c), "is its base path (server.basePath) in the address?"
+		e.Msg, e.Hint = fmt.Sprintf("there is no Kibana at %s (404)", c), "is its base path (server.basePath) in the "+
+			"address?"
 	case status == http.StatusServiceUnavailable:
 		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s is not ready (503)", c), "try again when it is"
 	case !isKibana:
-		e.Msg, e.Hint = fmt.Sprintf("%s answers %d, and not as Kibana does", c, status), "is that the address of Kibana, and not of a proxy or of Elasticsearch?"
+		e.Msg, e.Hint = fmt.Sprintf("%s answers %d, and not as Kibana does", c, status),
+			"is that the address of Kibana, and not of a proxy or of Elasticsearch?"
 	default:
 		e.Msg = fmt.Sprintf("Kibana at %s refuses with %d: %s", c, status, c.safe(r.Message))
 	}

@@ -49,7 +49,8 @@ func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fault := func(status int, format string, args ...any) {
-		reply(w, status, map[string]any{"statusCode": status, "error": http.StatusText(status), "message": fmt.Sprintf(format, args...)})
+		reply(w, status, map[string]any{"statusCode": status, "error": http.StatusText(status),
+			"message": fmt.Sprintf(format, args...)})
 	}
 	// src/core/packages/http/server-internal/src/lifecycle_handlers.ts
 	if r.Method != http.MethodGet && r.Header.Get("kbn-xsrf") == "" {
@@ -77,7 +78,8 @@ func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body["version"] = map[string]any{"number": k.version}
 		}
 		reply(w, 200, body)
-	case r.Method == "GET" && strings.HasPrefix(path, "/api/spaces/space/"): // x-pack/platform/plugins/shared/spaces/server/routes/api/external/get.ts
+	// x-pack/platform/plugins/shared/spaces/server/routes/api/external/get.ts
+	case r.Method == "GET" && strings.HasPrefix(path, "/api/spaces/space/"):
 		if id := path[len("/api/spaces/space/"):]; id == "perf-lab" || id == "other" {
 			reply(w, 200, map[string]any{"id": id, "name": "Performance", "disabledFeatures": []any{}})
 		} else {
@@ -89,9 +91,11 @@ func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.find(w, r, space)
 	case r.Method == "POST" && path == "/api/saved_objects/_bulk_delete":
 		k.remove(w, r, space)
-	case r.Method == "POST" && isRule: // x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/create/create_rule_route.ts
+	// x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/create/create_rule_route.ts
+	case r.Method == "POST" && isRule:
 		var body map[string]any
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Header.Get("Content-Type") != "application/json" {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil ||
+			r.Header.Get("Content-Type") != "application/json" {
 			fault(400, "body")
 		} else if bad := badRule(rule, body); bad != "" {
 			fault(400, "%s", bad)
@@ -102,7 +106,8 @@ func (k *kibanaStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			k.rules[rule] = body
 			reply(w, 200, body)
 		}
-	case r.Method == "DELETE" && isRule: // x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/delete/delete_rule_route.ts
+	// x-pack/platform/plugins/shared/alerting/server/routes/rule/apis/delete/delete_rule_route.ts
+	case r.Method == "DELETE" && isRule:
 		if k.rules[rule] == nil || k.rules[rule]["space"] != space {
 			fault(404, "Saved object [alert/%s] not found", rule)
 			return
@@ -155,7 +160,10 @@ func (k *kibanaStub) imports(w http.ResponseWriter, r *http.Request, space strin
 		switch {
 		case at >= 0:
 			replaced++
-		case slices.ContainsFunc(k.objects, func(p map[string]any) bool { return p["type"] == o["type"] && p["id"] == o["id"] }):
+		case slices.ContainsFunc(k.objects, func(p map[string]any) bool {
+			return p["type"] == o["type"] &&
+				p["id"] == o["id"]
+		}):
 			o["originId"], o["id"] = o["id"], fmt.Sprintf("new-%d", len(k.objects))
 			k.objects = append(k.objects, o)
 		default:
@@ -180,7 +188,8 @@ func (k *kibanaStub) find(w http.ResponseWriter, r *http.Request, space string) 
 			found = append(found, o)
 		}
 	}
-	reply(w, 200, map[string]any{"page": page, "per_page": per, "total": len(found), "saved_objects": found[min((page-1)*per, len(found)):min(page*per, len(found))]})
+	reply(w, 200, map[string]any{"page": page, "per_page": per, "total": len(found),
+		"saved_objects": found[min((page-1)*per, len(found)):min(page*per, len(found))]})
 }
 
 // remove is src/core/packages/saved-objects/server-internal/src/routes/bulk_delete.ts and, of
@@ -203,7 +212,9 @@ func (k *kibanaStub) remove(w http.ResponseWriter, r *http.Request, space string
 		case at < 0:
 			a["success"], a["error"] = false, map[string]any{"statusCode": 404, "message": "not found"}
 		case k.objects[at]["shared"] != nil:
-			a["success"], a["error"] = false, map[string]any{"statusCode": 400, "message": "Unable to delete saved object id: x that exists in multiple namespaces, use the \"force\" option to delete all saved objects"}
+			a["success"], a["error"] = false, map[string]any{"statusCode": 400,
+				"message": "Unable to delete saved object id: x that exists in multiple namespaces, use the " +
+					"\"force\" option to delete all saved objects"}
 		default:
 			a["success"] = true
 			k.objects = slices.Delete(k.objects, at, at+1)
@@ -235,7 +246,8 @@ func all(w http.ResponseWriter, objects []map[string]any, overwrite bool) {
 	for _, o := range objects {
 		results = append(results, map[string]any{"type": o["type"], "id": o["id"], "overwrite": overwrite})
 	}
-	reply(w, 200, map[string]any{"success": true, "successCount": len(objects), "successResults": results, "warnings": []any{}})
+	reply(w, 200, map[string]any{"success": true, "successCount": len(objects), "successResults": results,
+		"warnings": []any{}})
 }
 
 func imported(t *testing.T, c Config) (*Result, error) {
@@ -265,13 +277,15 @@ func TestImport(t *testing.T) {
 			}
 			all(w, o, false)
 		}},
-		{name: "a space and a base path", space: "perf-lab", base: "/kibana/", objects: objects, answer: func(w http.ResponseWriter, r *http.Request, o []map[string]any) {
-			if r.URL.Path != "/kibana/s/perf-lab/api/saved_objects/_import" {
-				t.Error(r.URL.Path)
-			}
-			all(w, o, false)
-		}},
-		{name: "the default space", space: "default", objects: objects, answer: func(w http.ResponseWriter, r *http.Request, o []map[string]any) {
+		{name: "a space and a base path", space: "perf-lab", base: "/kibana/", objects: objects,
+			answer: func(w http.ResponseWriter, r *http.Request, o []map[string]any) {
+				if r.URL.Path != "/kibana/s/perf-lab/api/saved_objects/_import" {
+					t.Error(r.URL.Path)
+				}
+				all(w, o, false)
+			}},
+		{name: "the default space", space: "default", objects: objects, answer: func(w http.ResponseWriter,
+			r *http.Request, o []map[string]any) {
 			if r.URL.Path != "/api/saved_objects/_import" {
 				t.Error(r.URL.Path)
 			}
@@ -279,16 +293,22 @@ func TestImport(t *testing.T) {
 		}},
 		{name: "partial failure", answer: func(w http.ResponseWriter, _ *http.Request, o []map[string]any) {
 			reply(w, 200, map[string]any{"success": false, "successCount": len(o) - 1, "errors": []any{
-				map[string]any{"type": "lens", "id": "fio-live-iops", "meta": map[string]any{"title": "I/Os per second"}, "error": map[string]any{"type": "unknown", "message": "state:\x1b[31m bad", "statusCode": 422}}}})
-		}, fault: []string{fmt.Sprintf("imported %d of %d objects", objects-1, objects), `lens fio-live-iops (I/Os per second): unknown: state:\x1b[31m bad`}},
+				map[string]any{"type": "lens", "id": "fio-live-iops", "meta": map[string]any{"title": "I/Os per " +
+					"second"}, "error": map[string]any{"type": "unknown", "message": "state:\x1b[31m bad",
+					"statusCode": 422}}}})
+		}, fault: []string{fmt.Sprintf("imported %d of %d objects", objects-1, objects),
+			`lens fio-live-iops (I/Os per second): unknown: state:\x1b[31m bad`}},
 		{name: "missing references", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 200, map[string]any{"success": false, "successCount": 0, "errors": []any{
-				map[string]any{"type": "lens", "id": "fio-live-iops", "meta": map[string]any{"title": "I/Os per second"}, "error": map[string]any{"type": "missing_references",
+				map[string]any{"type": "lens", "id": "fio-live-iops", "meta": map[string]any{"title": "I/Os per " +
+					"second"}, "error": map[string]any{"type": "missing_references",
 					"references": []any{map[string]any{"type": "index-pattern", "id": "fio-histograms"}}}}}})
 		}, fault: []string{"imported nothing", "fio-live-iops", "missing_references, index-pattern fio-histograms"}},
-		{name: "a conflict, though results are listed", answer: func(w http.ResponseWriter, _ *http.Request, o []map[string]any) {
-			reply(w, 200, map[string]any{"success": false, "successCount": len(o) - 1, "successResults": []any{map[string]any{"id": "x"}}, "errors": []any{
-				map[string]any{"type": "dashboard", "id": "fio-live", "error": map[string]any{"type": "conflict"}}}})
+		{name: "a conflict, though results are listed", answer: func(w http.ResponseWriter, _ *http.Request,
+			o []map[string]any) {
+			reply(w, 200, map[string]any{"success": false, "successCount": len(o) - 1,
+				"successResults": []any{map[string]any{"id": "x"}}, "errors": []any{
+					map[string]any{"type": "dashboard", "id": "fio-live", "error": map[string]any{"type": "conflict"}}}})
 		}, fault: []string{"imported nothing", "dashboard fio-live"}},
 		{name: "success, but of fewer", answer: func(w http.ResponseWriter, _ *http.Request, o []map[string]any) {
 			reply(w, 200, map[string]any{"success": true, "successCount": len(o) - 2})
@@ -297,12 +317,16 @@ func TestImport(t *testing.T) {
 			reply(w, 401, map[string]any{"statusCode": 401, "error": "Unauthorized", "message": "Unauthorized"})
 		}, fault: []string{"asks who we are (401)", "KIBANA_API_KEY"}},
 		{name: "403", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
-			reply(w, 403, map[string]any{"statusCode": 403, "error": "Forbidden", "message": "Unable to bulk_create dashboard"})
+			reply(w, 403, map[string]any{"statusCode": 403, "error": "Forbidden",
+				"message": "Unable to bulk_create dashboard"})
 		}, fault: []string{"does not let this user do that (403): Unable to bulk_create dashboard", "saved objects"}},
 		{name: "no such space", space: "nowhere", answer: func(http.ResponseWriter, *http.Request, []map[string]any) {
 			t.Error("imported into a space that is not there")
 		}, fault: []string{`no space "nowhere"`, "Stack Management"}},
-		{name: "no such path", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) { http.NotFound(w, nil) },
+		{name: "no such path", answer: func(w http.ResponseWriter, _ *http.Request,
+			_ []map[string]any) {
+			http.NotFound(w, nil)
+		},
 			fault: []string{"no Kibana", "base path"}},
 		{name: "a login page", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			w.Header().Set("Location", "https://sso.example/login?next=secret")
@@ -415,7 +439,8 @@ func TestImportTrouble(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cannot reach Kibana") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("nobody listens: %v", err)
 	}
-	for _, bad := range []Config{{URL: "localhost:5601"}, {URL: "ftp://x"}, {URL: "http://u:hunter2@x:y"}, {URL: "http://x", Space: "My Space"}, {URL: "http://x", Space: "../x"}} {
+	for _, bad := range []Config{{URL: "localhost:5601"}, {URL: "ftp://x"}, {URL: "http://u:hunter2@x:y"},
+		{URL: "http://x", Space: "My Space"}, {URL: "http://x", Space: "../x"}} {
 		_, err := imported(t, bad)
 		var usage *UsageError
 		if !errors.As(err, &usage) || strings.Contains(err.Error(), "hunter2") {
@@ -424,7 +449,8 @@ func TestImportTrouble(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Import(ctx, Config{URL: down.URL, HTTP: http.DefaultClient}, "fio"); !errors.Is(err, context.Canceled) {
+	if _, err := Import(ctx, Config{URL: down.URL, HTTP: http.DefaultClient}, "fio"); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -439,7 +465,8 @@ func TestImportTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := imported(t, Config{URL: tls.URL, HTTP: trusting}); err == nil || !strings.Contains(err.Error(), "no Kibana at https://") {
+	if _, err := imported(t, Config{URL: tls.URL, HTTP: trusting}); err == nil || !strings.Contains(err.Error(),
+		"no Kibana at https://") {
 		t.Errorf("its authority is trusted: %v", err)
 	}
 }

@@ -31,9 +31,10 @@ type formatParams struct {
 }
 
 var (
-	latencyFormat = columnFormat{"duration", formatParams{Decimals: 3, FromUnit: "nanoseconds", ToUnit: "asMilliseconds", Compact: true}}
-	wholeFormat   = columnFormat{"number", formatParams{Decimals: 0}}
-	timesFormat   = columnFormat{"number", formatParams{Decimals: 2, Suffix: " ×"}}
+	latencyFormat = columnFormat{"duration", formatParams{Decimals: 3, FromUnit: "nanoseconds",
+		ToUnit: "asMilliseconds", Compact: true}}
+	wholeFormat = columnFormat{"number", formatParams{Decimals: 0}}
+	timesFormat = columnFormat{"number", formatParams{Decimals: 2, Suffix: " ×"}}
 )
 
 type format struct {
@@ -42,7 +43,8 @@ type format struct {
 
 // metric is a column of one number; op is Lens's name of it, which is Elasticsearch's.
 func metric(id, op, field, label string, f columnFormat) column {
-	return column{id: id, Label: label, Custom: true, DataType: "number", Operation: op, Field: field, Scale: "ratio", Params: format{f}}
+	return column{id: id, Label: label, Custom: true, DataType: "number", Operation: op, Field: field, Scale: "ratio",
+		Params: format{f}}
 }
 
 // perSecond divides by the length of the time bucket.
@@ -63,7 +65,8 @@ func percentile(id, field, label string, p float64, f columnFormat) column {
 // latest is the value of the last document by time; several says that a document may have several, to be
 // shown all.
 func latest(id, field, label string, several bool) column {
-	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "last_value", Field: field, Scale: "ordinal",
+	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "last_value", Field: field,
+		Scale:  "ordinal",
 		Filter: &query{`"` + field + `": *`, "kuery"},
 		Params: struct {
 			SortField       string `json:"sortField"`
@@ -73,7 +76,8 @@ func latest(id, field, label string, several bool) column {
 
 // date is a time, op being min or max. The last value of a time would come as text, and be sorted as such.
 func date(id, op, field, label string) column {
-	return column{id: id, Label: label, Custom: true, DataType: "date", Operation: op, Field: field, Scale: "ratio", Params: struct{}{}}
+	return column{id: id, Label: label, Custom: true, DataType: "date", Operation: op, Field: field, Scale: "ratio",
+		Params: struct{}{}}
 }
 
 // allRecords is Lens's name for the documents themselves.
@@ -110,12 +114,14 @@ type termsParams struct {
 // terms is a column of the size most values of a field by a metric's column, the
 // largest first; by name where that is "".
 func terms(id, field, label string, size int, by string) column {
-	p := termsParams{Size: size, OrderDirection: "desc", ParentFormat: set{"id": "terms"}, Include: []string{}, Exclude: []string{},
+	p := termsParams{Size: size, OrderDirection: "desc", ParentFormat: set{"id": "terms"}, Include: []string{},
+		Exclude: []string{},
 		OrderBy: orderBy{Type: "column", ColumnID: by}}
 	if by == "" {
 		p.OrderDirection, p.OrderBy = "asc", orderBy{Type: "alphabetical", Fallback: new(bool)}
 	}
-	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "terms", Field: field, IsBucketed: true, Scale: "ordinal", Params: p}
+	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "terms", Field: field,
+		IsBucketed: true, Scale: "ordinal", Params: p}
 }
 
 // orNone keeps the documents without the field; Kibana does that beside a bucket of all other values only.
@@ -129,7 +135,8 @@ func (c column) orNone() column {
 // only is a column of the documents that q finds; the columns before it are of all documents. So the run that
 // is looked for is the same in all panels, whatever else they show of it.
 func only(q, label string) column {
-	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters", IsBucketed: true, Scale: "ordinal",
+	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters",
+		IsBucketed: true, Scale: "ordinal",
 		Params: struct {
 			Filters []labelledQuery `json:"filters"`
 		}{[]labelledQuery{{label, kql(q)}}}}
@@ -158,7 +165,8 @@ func overTime(id string) column { return timeBuckets(id, timeField, "auto", true
 
 // timeBuckets is a column of time buckets of a length.
 func timeBuckets(id, label, length string, empty bool) column {
-	return column{id: id, Label: label, Custom: label != timeField, DataType: "date", Operation: "date_histogram", Field: timeField, IsBucketed: true, Scale: "interval",
+	return column{id: id, Label: label, Custom: label != timeField, DataType: "date", Operation: "date_histogram",
+		Field: timeField, IsBucketed: true, Scale: "interval",
 		Params: struct {
 			Interval         string `json:"interval"`
 			IncludeEmptyRows bool   `json:"includeEmptyRows"`
@@ -216,7 +224,8 @@ func lens(id, title, description, kind, q string, l layer, visualization any) Ob
 	}
 	s := lensState{Visualization: visualization, Query: kql(q), Filters: []any{}, InternalReferences: []any{}}
 	s.DatasourceStates.FormBased.Layers = map[string]layerState{l.id: st}
-	return object(typeLens, id, lensAttributes{title, description, kind, s}, l.view.reference("indexpattern-datasource-layer-"+l.id))
+	return object(typeLens, id, lensAttributes{title, description, kind, s},
+		l.view.reference("indexpattern-datasource-layer-"+l.id))
 }
 
 type xyLayer struct {
@@ -256,8 +265,9 @@ func xy(series, layerID, x, split string, y ...string) xyVisualization {
 	return xyVisualization{
 		PreferredSeriesType: series, Legend: legend{true, "right"}, ValueLabels: "hide", FittingFunction: "None",
 		YLeftExtent: set{"mode": "full"}, YLeftScale: "linear", AxisTitles: axisFlags{X: false, YLeft: true},
-		Layers: []xyLayer{{LayerID: layerID, LayerType: "data", SeriesType: series, XAccessor: x, SplitAccessor: split, Accessors: y,
-			Palette: set{"type": "palette", "name": "default"}}},
+		Layers: []xyLayer{{LayerID: layerID, LayerType: "data", SeriesType: series, XAccessor: x, SplitAccessor: split,
+			Accessors: y,
+			Palette:   set{"type": "palette", "name": "default"}}},
 	}
 }
 

@@ -32,7 +32,8 @@ func testLive(t *testing.T, s *stored) {
 		if err = os.WriteFile(file, []byte(strings.Join(docs[:n], "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, _ := s.command(t, "live", "--interval", "1s", "--by", split, "--run-id", "run-live", "--index-prefix", s.prefix, "--format", "ndjson", file)
+		out, _ := s.command(t, "live", "--interval", "1s", "--by", split, "--run-id", "run-live", "--index-prefix",
+			s.prefix, "--format", "ndjson", file)
 		s.runs[name] = nil
 		for line := range bytes.Lines(out) {
 			s.runs[name] = append(s.runs[name], parseQuantum(t, string(line)))

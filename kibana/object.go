@@ -51,7 +51,8 @@ func object(typ, id string, attributes any, refs ...Reference) Object {
 	if refs == nil {
 		refs = []Reference{}
 	}
-	return Object{ID: id, Type: typ, Attributes: attributes, References: refs, CoreMigrationVersion: coreVersion, TypeMigrationVersion: typeVersions[typ]}
+	return Object{ID: id, Type: typ, Attributes: attributes, References: refs, CoreMigrationVersion: coreVersion,
+		TypeMigrationVersion: typeVersions[typ]}
 }
 
 // text is a value that Kibana keeps as JSON within a string.

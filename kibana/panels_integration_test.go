@@ -82,7 +82,9 @@ func testLens(t *testing.T, s *stored) {
 					if r.Direction != direction {
 						continue
 					}
-					if !near(row["ios"], r.Samples) || !near(row["mean"], *r.Mean) || !near(row["p50"], *r.Percentiles["50"]) || !near(row["p99"], *r.Percentiles["99"]) || !near(row["longest"], *r.Max) {
+					if !near(row["ios"], r.Samples) || !near(row["mean"], *r.Mean) || !near(row["p50"],
+						*r.Percentiles["50"]) || !near(row["p99"], *r.Percentiles["99"]) || !near(row["longest"],
+						*r.Max) {
 						t.Errorf("%s: %v, want %+v", key, row, r)
 					}
 					delete(got, key)
@@ -159,7 +161,10 @@ func testLens(t *testing.T, s *stored) {
 		"live-iops": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
 			for _, name := range realRuns {
 				want := map[string]float64{}
-				for _, r := range s.rows(name, func(r quantum) bool { return r.Scope == "direction" && r.Samples > 0 }) {
+				for _, r := range s.rows(name, func(r quantum) bool {
+					return r.Scope == "direction" &&
+						r.Samples > 0
+				}) {
 					want[fmt.Sprintf("%s|%d", r.Direction, bucketStart(r.Timestamp))] += r.Samples
 				}
 				if len(want) == 0 {
@@ -204,7 +209,8 @@ func testLens(t *testing.T, s *stored) {
 				row := s.rowsOf(t, st.Choose("run.id", "run-"+name), o)["run-"+name]
 				for _, r := range s.whole(t, name, "clat") {
 					for column, p := range map[string]string{"p50": "50", "p99": "99", "p999": "99.9"} {
-						if v := r.Percentiles[p]; (r.Direction == "read" || r.Direction == "write") && v != nil && !near(row[r.Direction+column], *v) {
+						if v := r.Percentiles[p]; (r.Direction == "read" || r.Direction == "write") && v != nil &&
+							!near(row[r.Direction+column], *v) {
 							t.Errorf("%s %s %s: %v, want %v", name, r.Direction, p, row[r.Direction+column], v)
 						}
 					}
@@ -245,12 +251,15 @@ func testLens(t *testing.T, s *stored) {
 				if madeUp[name] > 0 { // nothing tells with what
 					continue
 				}
-				if fmt.Sprint(row["fio"]) != "[fio-3.33]" && row["fio"] != "fio-3.33" || !strings.Contains(fmt.Sprint(row["workload"]), "bs=4k") || row["started"] == nil || (row["sla"] == "ok") != (name == "cluster") {
+				if fmt.Sprint(row["fio"]) != "[fio-3.33]" && row["fio"] != "fio-3.33" ||
+					!strings.Contains(fmt.Sprint(row["workload"]), "bs=4k") || row["started"] == nil ||
+					(row["sla"] == "ok") != (name == "cluster") {
 					t.Errorf("%s: %v", name, row)
 				}
 				for _, r := range s.whole(t, name, "clat") {
 					for column, p := range map[string]string{"p50": "50", "p99": "99", "p999": "99.9"} {
-						if v := r.Percentiles[p]; v == nil && row[r.Direction+column] != nil || v != nil && !near(row[r.Direction+column], *v) {
+						if v := r.Percentiles[p]; v == nil && row[r.Direction+column] != nil || v != nil &&
+							!near(row[r.Direction+column], *v) {
 							t.Errorf("%s %s %s: %v, want %v", name, r.Direction, p, row[r.Direction+column], v)
 						}
 					}
@@ -306,7 +315,8 @@ func testLens(t *testing.T, s *stored) {
 				r := got[fmt.Sprintf("%d|%s", hour, target)]
 				usual, _ := r["usual"].(float64)
 				p95, _ := r["p95"].(float64)
-				if r["operations"] != want.operations || !near(r["slowdown"], want.worst) || usual < want.low || usual > want.high || p95 < usual || p95 > want.worst {
+				if r["operations"] != want.operations || !near(r["slowdown"], want.worst) || usual < want.low ||
+					usual > want.high || p95 < usual || p95 > want.worst {
 					t.Errorf("%s: %v, want %v of %v", target, r, want, got)
 				}
 			}

@@ -82,7 +82,8 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 			} `json:"saved_objects"`
 		}
 		if err = k.call(ctx, apiCall{method: http.MethodGet, path: "/api/saved_objects/_find", query: url.Values{
-			"type": slices.Sorted(maps.Keys(types)), "fields": {"title"}, "per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}}, &reply); err != nil {
+			"type": slices.Sorted(maps.Keys(types)), "fields": {"title"}, "per_page": {strconv.Itoa(perPage)},
+			"page": {strconv.Itoa(page)}}}, &reply); err != nil {
 			return 0, err
 		}
 		for _, o := range reply.Objects {
@@ -111,7 +112,8 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 			}
 		}
 	}
-	if err := k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_bulk_delete", body: body}, &reply); err != nil {
+	if err := k.call(ctx, apiCall{method: http.MethodPost, path: "/api/saved_objects/_bulk_delete", body: body},
+		&reply); err != nil {
 		return 0, err
 	}
 	gone := map[savedObject]bool{}

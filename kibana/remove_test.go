@@ -31,7 +31,8 @@ func TestShipped(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("shipped.txt", []byte(strings.Join(slices.Sorted(maps.Keys(there)), "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile("shipped.txt", []byte(strings.Join(slices.Sorted(maps.Keys(there)), "\n")+"\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if missing > 0 {
@@ -60,7 +61,8 @@ func TestUpdateAndRemove(t *testing.T) {
 		{"space": "perf-lab", "type": "lens", "id": "x"},
 	}
 	for range 2500 { // more than one page
-		foreign = append(foreign, map[string]any{"space": "default", "type": "dashboard", "id": fmt.Sprint("d", len(foreign))})
+		foreign = append(foreign, map[string]any{"space": "default", "type": "dashboard", "id": fmt.Sprint("d",
+			len(foreign))})
 	}
 	k.objects = slices.Clone(foreign)
 	retire(t)
@@ -113,14 +115,16 @@ func TestRemoveTrouble(t *testing.T) {
 	}
 	k.objects[0]["shared"] = true
 	objects, _, err := Remove(t.Context(), c, "fio")
-	if err == nil || objects != len(Bundle("fio"))-1 || !strings.Contains(err.Error(), "exists in multiple namespaces") || !strings.Contains(err.Error(), fmt.Sprint(k.objects[0]["id"])) {
+	if err == nil || objects != len(Bundle("fio"))-1 || !strings.Contains(err.Error(),
+		"exists in multiple namespaces") || !strings.Contains(err.Error(), fmt.Sprint(k.objects[0]["id"])) {
 		t.Errorf("%d, %v", objects, err)
 	}
 	k.refuse = map[string]int{"/api/saved_objects/_find": 403}
 	if _, _, err := Remove(t.Context(), c, "fio"); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("may not look: %v", err)
 	}
-	if res, err := imported(t, c); err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "older fiolat") {
+	if res, err := imported(t, c); err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0],
+		"older fiolat") {
 		t.Errorf("an import by who may not look: %+v, %v", res, err)
 	}
 	k.refuse = map[string]int{"/api/alerting": 403}
@@ -142,7 +146,8 @@ func TestVersionAndSpace(t *testing.T) {
 		{"far too old", "7.17.0", "", nil, "update Kibana", ""},
 		{"newer than known", "10.0.0", "", nil, "", "version 10.0.0 is newer"},
 		{"no such space", "9.2.0", "perf-lob", nil, `has no space "perf-lob"; make it in Stack Management, Spaces`, ""},
-		{"a space for others", "9.2.0", "perf-lab", map[string]int{"/api/spaces": 403}, `does not let this user see the space "perf-lab" (403)`, ""},
+		{"a space for others", "9.2.0", "perf-lab", map[string]int{"/api/spaces": 403},
+			`does not let this user see the space "perf-lab" (403)`, ""},
 		{"wrong password", "9.2.0", "perf-lab", map[string]int{"/api/spaces": 401}, "asks who we are (401)", ""},
 		{"starting", "9.2.0", "", map[string]int{"/api/status": 503}, "not ready (503)", ""},
 		{"no Kibana", "9.2.0", "", map[string]int{"/api/status": 404}, "no Kibana", ""},
@@ -158,7 +163,8 @@ func TestVersionAndSpace(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || strings.Join(res.Warnings, "") != "" && tt.warning == "" || !strings.Contains(strings.Join(res.Warnings, ""), tt.warning) {
+			if err != nil || strings.Join(res.Warnings, "") != "" && tt.warning == "" ||
+				!strings.Contains(strings.Join(res.Warnings, ""), tt.warning) {
 				t.Errorf("%+v, %v", res, err)
 			}
 		})
@@ -172,7 +178,8 @@ func badRule(id string, rule map[string]any) string {
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
 		return "the id is no UUID of version 4"
 	}
-	allowed := []string{"actions", "alert_delay", "consumer", "enabled", "name", "notify_when", "params", "rule_type_id", "schedule", "tags", "throttle"}
+	allowed := []string{"actions", "alert_delay", "consumer", "enabled", "name", "notify_when", "params",
+		"rule_type_id", "schedule", "tags", "throttle"}
 	for key := range rule {
 		if !slices.Contains(allowed, key) {
 			return "[request body." + key + "]: definition for this key is missing"
@@ -180,11 +187,14 @@ func badRule(id string, rule map[string]any) string {
 	}
 	params, _ := rule["params"].(map[string]any)
 	for key, ok := range map[string]func(v any) bool{
-		"size":                       func(v any) bool { n, is := v.(float64); return is && n >= 0 && n <= 10000 },
-		"timeWindowSize":             func(v any) bool { n, is := v.(float64); return is && n >= 1 },
-		"timeWindowUnit":             func(v any) bool { return slices.Contains([]any{"s", "m", "h", "d"}, v) },
-		"threshold":                  func(v any) bool { n, is := v.([]any); return is && len(n) == 1 },
-		"thresholdComparator":        func(v any) bool { return slices.Contains([]any{">", "<", ">=", "<=", "between", "notBetween"}, v) },
+		"size":           func(v any) bool { n, is := v.(float64); return is && n >= 0 && n <= 10000 },
+		"timeWindowSize": func(v any) bool { n, is := v.(float64); return is && n >= 1 },
+		"timeWindowUnit": func(v any) bool { return slices.Contains([]any{"s", "m", "h", "d"}, v) },
+		"threshold":      func(v any) bool { n, is := v.([]any); return is && len(n) == 1 },
+		"thresholdComparator": func(v any) bool {
+			return slices.Contains([]any{">", "<", ">=", "<=", "between",
+				"notBetween"}, v)
+		},
 		"aggType":                    func(v any) bool { return v == "count" },
 		"groupBy":                    func(v any) bool { return v == "all" },
 		"searchType":                 func(v any) bool { return v == "esQuery" },
@@ -206,7 +216,8 @@ func badRule(id string, rule map[string]any) string {
 		return fmt.Sprintf("params invalid: definition for %v is missing", params)
 	}
 	schedule, _ := rule["schedule"].(map[string]any)
-	if rule["rule_type_id"] != ".es-query" || rule["consumer"] != "stackAlerts" || rule["name"] == "" || schedule["interval"] != "1m" {
+	if rule["rule_type_id"] != ".es-query" || rule["consumer"] != "stackAlerts" || rule["name"] == "" ||
+		schedule["interval"] != "1m" {
 		return fmt.Sprint(rule)
 	}
 	return ""

@@ -203,14 +203,16 @@ const split = "direction,host,job"
 // a probe saw.
 func store(t *testing.T) *stored {
 	t.Helper()
-	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()), runs: map[string][]quantum{}, fiolat: filepath.Join(t.TempDir(), "fiolat")}
+	s := &stored{es: os.Getenv("FIOLAT_TEST_ES"), prefix: fmt.Sprintf("kb%d", time.Now().UnixNano()),
+		runs: map[string][]quantum{}, fiolat: filepath.Join(t.TempDir(), "fiolat")}
 	if url := os.Getenv("FIOLAT_TEST_ES_URL"); url != "" {
 		s.es, s.full = url, true
 	}
 	if s.es == "" {
 		t.Fatal(`FIOLAT_TEST_ES is not set: eval "$(scripts/elasticsearch up)"`)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat, "../cmd/fiolat").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.fiolat,
+		"../cmd/fiolat").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
@@ -296,7 +298,8 @@ func (s *stored) storeManually(t *testing.T) {
 	}
 	event := func(run, action, text string, at time.Time, offset int) {
 		s.events = append(s.events, manualEvent{run, text, at, float64(offset)})
-		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run}, "event": m{"action": action}, "message": text,
+		put(month("event", at), text, m{"@timestamp": at.UTC().Format(time.RFC3339Nano), "run": m{"id": run},
+			"event": m{"action": action}, "message": text,
 			"interval": m{"offset_ms": offset}, "fio": m{"direction": "read"}})
 	}
 	event("run-cluster", "note", "osd.12 down", start.Add(3500*time.Millisecond), 3500)
@@ -311,7 +314,8 @@ func (s *stored) storeManually(t *testing.T) {
 		at := start.Add(time.Duration(p.at) * time.Second)
 		put(month("probe", at), fmt.Sprint(i), m{"@timestamp": at.UTC().Format(time.RFC3339Nano),
 			"run": m{"id": "run-probe"}, "host": m{"name": p.host()}, "fio": m{"kind": "probe"},
-			"scope": "operation", "probe": m{"operation": p.operation, "target": p.target, "slowdown": p.slowdown}, "latency": m{"value": expected * p.slowdown, "expected": expected}})
+			"scope": "operation", "probe": m{"operation": p.operation, "target": p.target, "slowdown": p.slowdown},
+			"latency": m{"value": expected * p.slowdown, "expected": expected}})
 	}
 	if answer := s.ask(t, "POST", "/_bulk?refresh=true", bulk.Bytes()); answer["errors"] != false {
 		t.Fatal(answer)
@@ -339,7 +343,8 @@ func (s *stored) open(t *testing.T, id string) (kibanatest.State, *kibanatest.Ob
 func (s *stored) fields(t *testing.T) kibanatest.Fields {
 	return func(pattern string) map[string]string {
 		out := map[string]string{}
-		answer := s.ask(t, "GET", "/"+pattern+"/_field_caps?fields=*&ignore_unavailable=true&allow_no_indices=true", nil)
+		answer := s.ask(t, "GET", "/"+pattern+"/_field_caps?fields=*&ignore_unavailable=true&allow_no_indices=true",
+			nil)
 		for name, types := range obj(answer, "fields") {
 			for typ := range types.(map[string]any) {
 				out[name] = typ

@@ -132,11 +132,13 @@ func timeRows(path string) []m {
 	return append(each(path, "b"),
 		calculate("t", "datum.b.key"),
 		calculate("seen", "datum.b.doc_count > 0 ? datum.t : null"),
-		m{"window": []m{{"op": "lag", "field": "t", "as": "before"}, {"op": "max", "field": "seen", "as": "last"}}, "frame": []any{nil, 0},
-			"sort": []m{{"field": "t"}}},
+		m{"window": []m{{"op": "lag", "field": "t", "as": "before"}, {"op": "max", "field": "seen", "as": "last"}},
+			"frame": []any{nil, 0},
+			"sort":  []m{{"field": "t"}}},
 		calculate("between", "isValid(datum.before) ? datum.t - datum.before : 0"),
 		calculate("quantum", "datum.b.ms && datum.b.ms.value || 0"),
-		m{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}, {"op": "max", "field": "quantum", "as": "quantum"}}},
+		m{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}, {"op": "max", "field": "quantum",
+			"as": "quantum"}}},
 		m{"filter": "datum.b.doc_count > 0 || !isValid(datum.last) || datum.t >= datum.last + datum.quantum"},
 	)
 }
@@ -160,10 +162,12 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"term": m{"fio.direction": direction}},
 				"aggs": m{"n": n, "t": overTimeRange(m{"n": n,
-					"p": m{"percentiles": m{"field": histogram, "percents": percents, "hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
+					"p": m{"percentiles": m{"field": histogram, "percents": percents,
+						"hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
 			}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
-				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n", "datum.b.n ? datum.b.n.value : 0")}),
+				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
+					"datum.b.n ? datum.b.n.value : 0")}),
 			Found: reach("aggregations.of.n.value") + " > 0",
 		},
 		Limits: &vegaspec.Data{
@@ -204,10 +208,12 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 			Source: inRange(chosen(search("answer", probes, m{"size": 0, "aggs": m{"of": m{
 				"filter": m{"exists": m{"field": "probe.slowdown"}},
 				"aggs": m{"n": n, "t": overTimeRange(m{"n": n, "worst": m{"max": m{"field": "probe.slowdown"}},
-					"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99}, "hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
+					"p": m{"percentiles": m{"field": "probe.slowdown", "percents": []int{50, 95, 99},
+						"hdr": m{"number_of_significant_value_digits": liveDigits}}}})},
 			}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
-				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n", "datum.b.n ? datum.b.n.value : 0")}),
+				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
+					"datum.b.n ? datum.b.n.value : 0")}),
 			Found: reach("aggregations.of.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
@@ -219,8 +225,9 @@ func liveHosts(percentiles string) vegaspec.Spec {
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
 		Data: hostRows(inRange(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
-			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}}, {"term": m{"fio.kind": "clat"}}}}},
-			"aggs":   worstHosts(),
+			"filter": m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}},
+				{"term": m{"fio.kind": "clat"}}}}},
+			"aggs": worstHosts(),
 		}}})), "aggregations.of"),
 		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
 	}.Spec()
@@ -228,12 +235,14 @@ func liveHosts(percentiles string) vegaspec.Spec {
 
 // runHosts ranks the hosts of the run.
 func runHosts(percentiles string) vegaspec.Spec {
-	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": "host+direction"}}, "aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
+	d := hostRows(oneRun("answer", percentiles, m{"of": m{"filter": m{"term": m{"scope": "host+direction"}},
+		"aggs": worstHosts()}}), "aggregations.run.buckets[0].of")
 	d.Transform = append([]m{calculate("run", reach("aggregations.run.buckets[0].key"))}, d.Transform...)
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
 		Data: d,
-		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.run}}, {term: {'host.name': datum.host}}]}}",
+		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.run}}, {term: {'host.name': "+
+			"datum.host}}]}}",
 			"datum.host + ' in ' + datum.run"),
 	}.Spec()
 }
@@ -250,8 +259,10 @@ func worstHosts() m {
 func hostRows(source m, path string) vegaspec.Data {
 	return vegaspec.Data{
 		Source: source,
-		Transform: append(each(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"), flatten("directions", "d"),
-			calculate("host", "datum.h.key"), calculate("direction", "datum.d.key"), calculate("v", "datum.d.p99.value")),
+		Transform: append(each(path+".host.buckets", "h"), calculate("directions", "datum.h.direction.buckets"),
+			flatten("directions", "d"),
+			calculate("host", "datum.h.key"), calculate("direction", "datum.d.key"), calculate("v",
+				"datum.d.p99.value")),
 		Found: reach(path+".host.buckets[0]") + " != null",
 	}
 }
@@ -266,7 +277,8 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}))),
+			Source: inRange(chosen(search("answer", histograms, m{"size": 0,
+				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}))),
 			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
 			Found: reach("aggregations.n.value") + " > 0",
@@ -285,7 +297,8 @@ func eventsInRange(events string) *vegaspec.Data {
 }
 
 // latestEvents are no more than a chart can hold.
-var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id", "event.action", "message", offsetField}}
+var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id",
+	"event.action", "message", offsetField}}
 
 // eventRows make the rows that a chart wants of hits, t being the time.
 func eventRows(t string) []m {
@@ -346,8 +359,9 @@ func chooseStep(path string) []m {
 // for aggs: breadth_first, and few candidates.
 func oneRun(name, index string, aggs m) m {
 	return chosen(search(name, index, m{"size": 0, "aggs": m{"run": m{
-		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first", "order": m{"start": "desc"}},
-		"aggs":  with(aggs, "start", m{"min": m{"field": timeField}}),
+		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first",
+			"order": m{"start": "desc"}},
+		"aggs": with(aggs, "start", m{"min": m{"field": timeField}}),
 	}}}))
 }
 
@@ -371,7 +385,8 @@ func runEvents(index, events string) *vegaspec.Data {
 			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
 			// The reply is one row, which each event is to have beside it: any member of one value is a key.
 			calculate("same", "false"),
-			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out", "fields": []string{"aggregations"}}},
+			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out",
+				"fields": []string{"aggregations"}}},
 			{"filter": "datum.run == " + reach(runPath+".key") + " && isValid(datum.hit._source.interval)"},
 		}, rows[2:]),
 	}
@@ -401,13 +416,15 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 	aggs = m{}
 	for _, p := range names {
 		f := field(p)
-		for name, of := range map[string]string{"": "latency." + f, "_lower": "latency.ci." + f + ".lower", "_upper": "latency.ci." + f + ".upper", "_limit": "sla.limit." + f} {
+		for name, of := range map[string]string{"": "latency." + f, "_lower": "latency.ci." + f + ".lower",
+			"_upper": "latency.ci." + f + ".upper", "_limit": "sla.limit." + f} {
 			aggs[f+name] = m{"max": m{"field": of}}
 		}
 	}
 	return aggs, func(label, path string) (rows string) {
 		for _, p := range names {
-			rows += fmt.Sprintf("{p: '%[1]s', v: %[2]s.value, lower: %[2]s_lower.value, upper: %[2]s_upper.value, limit: %[2]s_limit.value},", label+p, path+"."+field(p))
+			rows += fmt.Sprintf("{p: '%[1]s', v: %[2]s.value, lower: %[2]s_lower.value, upper: %[2]s_upper.value, "+
+				"limit: %[2]s_limit.value},", label+p, path+"."+field(p))
 		}
 		return rows
 	}
@@ -416,20 +433,24 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 // runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
 func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
-	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events), "aggregations.run.buckets",
+	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events),
+		"aggregations.run.buckets",
 		shownPercentiles, nil, rows("", "datum.b"))
 }
 
 // hostPercentiles are those of a host: of those chosen in the run, the first by name.
 func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
-	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction, m{"term": m{"scope": "host+direction"}}, aggs))),
-		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("", "datum.b"))
+	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
+		m{"term": m{"scope": "host+direction"}}, aggs))),
+		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("",
+			"datum.b"))
 }
 
 // oneHost asks for one host of a run.
 func oneHost(aggs m) m {
-	return m{"host": m{"terms": m{"field": "host.name", "size": 1, "shard_size": 1, "collect_mode": "breadth_first", "order": m{"_key": "asc"}}, "aggs": aggs}}
+	return m{"host": m{"terms": m{"field": "host.name", "size": 1, "shard_size": 1, "collect_mode": "breadth_first",
+		"order": m{"_key": "asc"}}, "aggs": aggs}}
 }
 
 // hostHeatMap is that of a host's I/Os.
@@ -437,7 +458,8 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
-			Source:    oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}}))),
+			Source: oneRun("answer", histograms, oneHost(with(sinceStart(octaves()), "n",
+				m{"sum": m{"field": "samples"}}))),
 			Transform: slices.Concat(each(runPath+".host.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
 			Found:     reach(runPath+".host.buckets[0].n.value") + " > 0",
 		},
@@ -453,13 +475,16 @@ func hostFigures(histograms string) vegaspec.Spec {
 	}
 	of := func(direction string) m {
 		return m{"filter": m{"term": m{"fio.direction": direction}}, "aggs": m{"n": m{"sum": m{"field": "samples"}},
-			"p": m{"percentiles": m{"field": histogram, "percents": []float64{50, 95, 99, 99.9}, "hdr": m{"number_of_significant_value_digits": figureDigits}}}}}
+			"p": m{"percentiles": m{"field": histogram, "percents": []float64{50, 95, 99, 99.9},
+				"hdr": m{"number_of_significant_value_digits": figureDigits}}}}}
 	}
 	path := runPath + ".host.buckets"
 	return vegaspec.Figures{Data: vegaspec.Data{
 		Source: oneRun("answer", histograms, oneHost(m{"read": of("read"), "write": of("write")})),
-		Transform: slices.Concat(each(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name", "d"}}}, qRows(rows),
-			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null")}),
+		Transform: slices.Concat(each(path, "h"), []m{{"fold": []string{"h.read", "h.write"}, "as": []string{"name",
+			"d"}}}, qRows(rows),
+			[]m{calculate("direction", "substring(datum.name, 2)"), calculate("n", "datum.d.n.value"), calculate("p",
+				"datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null")}),
 		Found: reach(path+"[0]") + " != null",
 	}}.Spec()
 }
@@ -489,7 +514,8 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}
-	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(percentiles, events), "aggregations.run.buckets",
+	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(percentiles,
+		events), "aggregations.run.buckets",
 		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
 }
 
@@ -514,7 +540,8 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 			Source: source,
 			Transform: slices.Concat(each(runs, "r"), chooseStep("datum.r.scope"), qRows(rows), []m{
 				calculate("p", "datum.q.p"), calculate("v", "datum.q.v"),
-				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit", "datum.q.limit")}),
+				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit",
+					"datum.q.limit")}),
 			Found: reach(runs+"[0].scope.n.value") + " > 0",
 		},
 		Events: events,
@@ -533,7 +560,8 @@ func kindParts(percentiles string) vegaspec.Spec {
 	return vegaspec.Parts{Data: vegaspec.Data{
 		Source: oneRun("answer", percentiles, m{"scope": m{
 			"filter": m{"term": m{"scope": "direction"}},
-			"aggs":   m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}}, "aggs": eachKind(mean)}},
+			"aggs": m{"direction": m{"terms": m{"field": "fio.direction", "order": m{"_key": "asc"}},
+				"aggs": eachKind(mean)}},
 		}}),
 		Transform: rows,
 		Found:     reach(path+"[0]") + " != null",
@@ -547,7 +575,8 @@ func allHosts(direction string) m {
 
 // runLabel names a run in a legend: by its name, and by enough of its id to tell two
 // of a name apart.
-const runLabel = "(length(datum.r.name.buckets) ? datum.r.name.buckets[0].key + ' ' : '') + substring(datum.r.key, 0, 8)"
+const runLabel = "(length(datum.r.name.buckets) ? datum.r.name.buckets[0].key + ' ' : '') + substring(datum.r.key, " +
+	"0, 8)"
 
 var runName = m{"terms": m{"field": "run.name", "size": 1}}
 
@@ -557,7 +586,8 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	for _, p := range shownPercentiles {
 		aggs[field(p)] = m{"max": m{"field": "latency." + field(p)}}
 	}
-	rows := slices.Concat(each("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run", runLabel), calculate("id", "datum.r.key")})
+	rows := slices.Concat(each("aggregations.scope.run.buckets", "r"), chooseStep("datum.r"), []m{calculate("run",
+		runLabel), calculate("id", "datum.r.key")})
 	for _, p := range shownPercentiles {
 		rows = append(rows, calculate(field(p), "datum.b."+field(p)+".value"))
 	}
@@ -590,13 +620,15 @@ func change(runs string) vegaspec.Spec {
 	for _, d := range []string{"read", "write"} {
 		for _, f := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
 			aggs[d+"_"+f] = m{"max": m{"field": "summary." + d + "." + f}}
-			rows += fmt.Sprintf("{measure: '%s %s', value: datum.r.%s_%s.value},", d, strings.ReplaceAll(f, "_", "."), d, f)
+			rows += fmt.Sprintf("{measure: '%s %s', value: datum.r.%s_%s.value},", d, strings.ReplaceAll(f, "_", "."),
+				d, f)
 		}
 	}
 	return vegaspec.Change{Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"), Data: vegaspec.Data{
 		Source: chosen(search("answer", runs, m{"size": 0, "aggs": m{"whole": m{
 			"filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}}}}},
-			"aggs":   m{"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}}, "aggs": aggs}},
+			"aggs": m{"run": m{"terms": m{"field": "run.id", "size": comparedRuns, "order": m{"started": "desc"}},
+				"aggs": aggs}},
 		}}})),
 		Found: reach("aggregations.whole.run.buckets[0]") + " != null",
 		Transform: slices.Concat(each("aggregations.whole.run.buckets", "r"), []m{
@@ -606,7 +638,8 @@ func change(runs string) vegaspec.Spec {
 		}, qRows(rows), []m{
 			calculate("measure", "datum.q.measure"),
 			calculate("value", "datum.q.value"),
-			{"window": []m{{"op": "first_value", "field": "value", "as": "base"}, {"op": "first_value", "field": "run", "as": "baseline"}},
+			{"window": []m{{"op": "first_value", "field": "value", "as": "base"}, {"op": "first_value", "field": "run",
+				"as": "baseline"}},
 				"frame": []any{nil, nil}, "groupby": []string{"measure"}, "sort": []m{{"field": "started"}}},
 		}),
 	}}.Spec()

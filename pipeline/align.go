@@ -138,9 +138,12 @@ func (c *cells) free() *fiohist.Hist {
 }
 
 var (
-	errClosed = fmt.Errorf("its I/Os belong to a time that is already finished: the log is out of order by more than %d windows", headRecords)
-	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is", maxRecord)
-	errSpan   = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, or use a longer --interval", maxSpan)
+	errClosed = fmt.Errorf("its I/Os belong to a time that is already finished: the log is out of order by more than "+
+		"%d windows", headRecords)
+	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is",
+		maxRecord)
+	errSpan = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, "+
+		"or use a longer --interval", maxSpan)
 )
 
 // negligible is a share of an I/O that is left out: it is the rounding of a

@@ -87,12 +87,14 @@ func (c *Chooser) Begin(_ context.Context, run *Run) error {
 	if run.Settings.Grid == "epoch" {
 		c.origin = run.Start
 	}
-	ladder := slices.DeleteFunc(slices.Clone(Ladder), func(d time.Duration) bool { return float64(d) < 0.9*float64(c.Shortest) })
+	ladder := slices.DeleteFunc(slices.Clone(Ladder),
+		func(d time.Duration) bool { return float64(d) < 0.9*float64(c.Shortest) })
 	if len(ladder) == 0 {
 		ladder = append(ladder, (c.Shortest + time.Second - 1).Truncate(time.Second))
 	}
 	for _, d := range ladder {
-		c.steps = append(c.steps, step{interval: int64(d), open: map[string]*fiohist.Hist{}, whole: map[string]tallied{}, cut: map[string]tallied{}})
+		c.steps = append(c.steps, step{interval: int64(d), open: map[string]*fiohist.Hist{},
+			whole: map[string]tallied{}, cut: map[string]tallied{}})
 	}
 	return nil
 }
@@ -139,7 +141,8 @@ func (c *Chooser) close(s *step, filled bool) {
 			t := counts[scope]
 			t.all++
 			v, off := st.Percentiles[0], c.Accuracy*st.Percentiles[0]
-			if st.Lower[0] != fiohist.NoLimit && st.Upper[0] != fiohist.NoLimit && st.Lower[0] >= v-off && st.Upper[0] <= v+off {
+			if st.Lower[0] != fiohist.NoLimit && st.Upper[0] != fiohist.NoLimit && st.Lower[0] >= v-off &&
+				st.Upper[0] <= v+off {
 				t.known++
 			}
 			counts[scope] = t
@@ -204,7 +207,8 @@ func (c *Chooser) Choose() *Choice {
 		}
 		return take(s)
 	}
-	choice.Reason = fmt.Sprintf("not met: %s is known to %s only %s, and there is no longer one to choose", p, within, say(&last))
+	choice.Reason = fmt.Sprintf("not met: %s is known to %s only %s, and there is no longer one to choose", p, within,
+		say(&last))
 	return take(&last)
 }
 
@@ -213,7 +217,8 @@ func brief(ns int64) string { return strconv.FormatInt(ns/int64(time.Second), 10
 
 // chooseInterval reads the logs once to choose the interval.
 func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*Choice, error) {
-	c := &Chooser{Accuracy: config.Accuracy, ByDirection: slices.Contains(config.Settings.By, "direction"), Percentile: math.Inf(-1)}
+	c := &Chooser{Accuracy: config.Accuracy, ByDirection: slices.Contains(config.Settings.By, "direction"),
+		Percentile: math.Inf(-1)}
 	for _, p := range config.Settings.Percentiles {
 		if p > c.Percentile && p > 0 && p < 100 {
 			c.Percentile = p

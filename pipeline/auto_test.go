@@ -30,7 +30,8 @@ func realLatencies(t *testing.T) (ns []int64) {
 // at runs a log through the pipeline at an interval, or at one that is chosen for
 // the accuracy of percentile p, and returns what it was and its rows with I/O by
 // direction.
-func at(t *testing.T, log string, interval time.Duration, accuracy, p float64, by ...string) (*collect, map[string][]Row) {
+func at(t *testing.T, log string, interval time.Duration, accuracy, p float64, by ...string) (*collect,
+	map[string][]Row) {
 	t.Helper()
 	cfg := Config{Settings: settings(), Accuracy: accuracy}
 	cfg.Settings.Interval, cfg.Settings.Percentiles, cfg.Settings.By = interval, []float64{50, p}, by
@@ -92,7 +93,8 @@ func TestAutoInterval(t *testing.T) {
 	for _, rate := range []float64{20, 200, 20000} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			t.Parallel()
-			log := writeLog(t, testlog.Config{Seed: uint64(rate), Duration: 600 * time.Second, Rate: rate, Latency: latency}.Log())
+			log := writeLog(t, testlog.Config{Seed: uint64(rate), Duration: 600 * time.Second, Rate: rate,
+				Latency: latency}.Log())
 			for _, tt := range tests {
 				if tt.rate != rate {
 					continue
@@ -105,7 +107,8 @@ func TestAutoInterval(t *testing.T) {
 					t.Errorf("%s: met is %v, want %v (%s)", name, choice.Met, tt.met, choice.Reason)
 				}
 				if time.Duration(c.run.Interval) != choice.Interval || choice.MS != float64(c.run.Interval)/1e6 {
-					t.Errorf("%s: the interval is %v, chosen was %v", name, time.Duration(c.run.Interval), choice.Interval)
+					t.Errorf("%s: the interval is %v, chosen was %v", name, time.Duration(c.run.Interval),
+						choice.Interval)
 				}
 				step := slices.Index(Ladder, choice.Interval)
 				if !choice.Met && step != len(Ladder)-1 {
@@ -120,14 +123,16 @@ func TestAutoInterval(t *testing.T) {
 						}
 					}
 					if n := len(rows[All]); float64(near) < 0.9*float64(n) {
-						t.Errorf("%s: within the accuracy of the true %.0f ns in %d of %d intervals of %v", name, truth, near, n, choice.Interval)
+						t.Errorf("%s: within the accuracy of the true %.0f ns in %d of %d intervals of %v", name, truth,
+							near, n, choice.Interval)
 					}
 				}
 				// What was folded from seconds is what the pipeline makes of every interval.
 				for _, shorter := range Ladder[:step] {
 					_, rows := at(t, log, shorter, 0, tt.p)
 					if n := len(rows[All]); float64(known(rows[All], tt.accuracy)) >= 0.9*float64(n) {
-						t.Errorf("%s: known in %d of %d intervals of %v, yet %v was chosen", name, known(rows[All], tt.accuracy), n, shorter, choice.Interval)
+						t.Errorf("%s: known in %d of %d intervals of %v, yet %v was chosen", name, known(rows[All],
+							tt.accuracy), n, shorter, choice.Interval)
 					}
 				}
 			}
@@ -143,7 +148,8 @@ func TestAutoIntervalScopes(t *testing.T) {
 	ios := func(yield func(testlog.IO) bool) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		for ms := 5; ms < 252_000; ms++ { // 950 reads and 50 writes a second, and a minute's pause
-			io := testlog.IO{Done: time.Duration(ms) * time.Millisecond, Latency: time.Duration(latencies[rng.IntN(len(latencies))])}
+			io := testlog.IO{Done: time.Duration(ms) * time.Millisecond,
+				Latency: time.Duration(latencies[rng.IntN(len(latencies))])}
 			if ms > 100_000 && ms < 160_000 {
 				continue
 			}
@@ -178,7 +184,8 @@ func TestAutoIntervalScopes(t *testing.T) {
 		t.Errorf("%+v for all, %+v split by direction: want the writes to ask for a longer one", all, split)
 	}
 	_, rows := at(t, log, split.Interval, 0, 90, "direction")
-	if n := len(rows["write"]); n < 3 || float64(known(rows["write"], 0.2)) < 0.9*float64(n-1) { // but for the cut-off one
+	// but for the cut-off one
+	if n := len(rows["write"]); n < 3 || float64(known(rows["write"], 0.2)) < 0.9*float64(n-1) {
 		t.Errorf("writes are known in %d of %d intervals", known(rows["write"], 0.2), n)
 	}
 	if c, _ := at(t, log, 0, 0.9, 50); c.sum.Account.Interval.Interval != time.Second {

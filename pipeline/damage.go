@@ -181,7 +181,8 @@ type verdict struct {
 // counted and fit it once repaired; without, the certainty of lag2 in a log that
 // has a host in its name, as all logs of fio --client have.
 func judge(logs []*logState, mode string, warn func(string)) {
-	logs = slices.DeleteFunc(slices.Clone(logs), func(l *logState) bool { return l.single() != nil }) // fio --client spoils histograms only
+	// fio --client spoils histograms only
+	logs = slices.DeleteFunc(slices.Clone(logs), func(l *logState) bool { return l.single() != nil })
 	switch mode {
 	case "no":
 		return
@@ -233,11 +234,13 @@ func judge(logs []*logState, mode string, warn func(string)) {
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
 			if l.scan.dirs[k.dir].lag.suspect() {
-				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits fio's totals once repaired"
+				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits "+
+					"fio's totals once repaired"
 			}
 			if junk := garbage[k][l]; len(junk) > 0 {
 				v.garbage, v.garbled = junk, l.scan.lastLine
-				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio counted no I/O; they were emptied",
+				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio "+
+					"counted no I/O; they were emptied",
 					errs.Printable(l.Source.Path), v.garbled, junk))
 			}
 		}
@@ -350,7 +353,8 @@ func judgeUncounted(logs []*logState, warn func(string)) {
 		for i, l := range of {
 			for d := range l.dirs {
 				if &l.dirs[d].lag == suspects[i] {
-					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, and the log's name ends in a host"}
+					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, " +
+						"and the log's name ends in a host"}
 				}
 			}
 		}
@@ -371,5 +375,6 @@ func mayBeDamaged(logs []*logState, why string, warn func(string)) {
 			names = append(names, name)
 		}
 	}
-	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to prove it: pass --fio-json, --repair or --no-repair", some(names), why))
+	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to "+
+		"prove it: pass --fio-json, --repair or --no-repair", some(names), why))
 }

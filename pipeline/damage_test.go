@@ -65,7 +65,8 @@ func damage(records []counts) (out []counts) {
 
 // judged runs the decision over a log of the records; totals and bins are fio's.
 func judged(records []counts, truth []counts, host string, json, bins bool) bool {
-	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host, Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
+	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host,
+		Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].index, Count: records[i].n})
@@ -124,7 +125,8 @@ func TestJudge(t *testing.T) {
 					if judged(damage(truth), truth, "", false, false) {
 						t.Error("damaged, but neither JSON nor a host in the name: repaired")
 					}
-					if noise && records >= 30 && name == "constant" && !judged(damage(truth), truth, "h", false, false) {
+					if noise && records >= 30 && name == "constant" && !judged(damage(truth), truth, "h", false,
+						false) {
 						t.Error("damaged beyond doubt, without JSON: not repaired")
 					}
 				})
@@ -140,7 +142,8 @@ func FuzzRepair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, records uint8, noise bool) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		scale := rng.Float64() * 50
-		truth := load(rng, func(n int) float64 { return math.Abs(scale * (1 + math.Sin(float64(n)*scale))) }, int(records), noise)
+		truth := load(rng, func(n int) float64 { return math.Abs(scale * (1 + math.Sin(float64(n)*scale))) },
+			int(records), noise)
 		var l lag2
 		for n, h := range damage(truth) {
 			d := l.see(&h)
@@ -221,7 +224,8 @@ func TestJudgeTogether(t *testing.T) {
 		{"few I/Os a window, short", constant(2), same, "h", 1, 4, true, "told"},
 		{"a name without a host, long", constant(1000), same, "", 1, 40, true, "told"},
 		{"healthy, three records", constant(1000), same, "h", 4, 3, false, "nothing"},
-		{"healthy, coarse, growing evenly", func(n int) float64 { return 1000 * float64(n+1) }, coarse, "h", 4, 5, false, "nothing"},
+		{"healthy, coarse, growing evenly", func(n int) float64 { return 1000 * float64(n+1) }, coarse, "h", 4, 5,
+			false, "nothing"},
 		{"healthy, coarse, falling", shapes["falling"], coarse, "h", 4, 5, false, "nothing"},
 		{"healthy, long, coarse", constant(3000), coarse, "h", 2, 30, false, "nothing"},
 	} {
@@ -230,7 +234,8 @@ func TestJudgeTogether(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 3))
 			var logs []*logState
 			for range tt.logs {
-				l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log", Name: ingest.Name{Hist: true, Host: tt.host}}}}, g: fio3}
+				l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log",
+					Name: ingest.Name{Hist: true, Host: tt.host}}}}, g: fio3}
 				records := tt.form(load(rng, tt.shape, tt.records, true))
 				if tt.damaged {
 					records = damage(records)

@@ -16,7 +16,8 @@ func TestEmptyLogs(t *testing.T) {
 	t.Parallel()
 	record := "300, 0, 4096, 5" + strings.Repeat(", 0", 1855) + "\n"
 	json := func(options, dirs string) string {
-		return `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{"write_hist_log":"x"` + options + `},` + dirs + `}]}`
+		return `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{"write_hist_log":"x"` + options + `},` +
+			dirs + `}]}`
 	}
 	const read = `"read":{"total_ios":7,"runtime":100,"clat_ns":{"N":7,"bins":{"0":7}}}`
 	for _, tc := range []struct {
@@ -25,14 +26,21 @@ func TestEmptyLogs(t *testing.T) {
 		want  string // the error or warning
 		ios   float64
 	}{
-		{"short job", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"1000"`, read)}, "", 7},
-		{"log_hist_msec forgotten, says JSON", map[string]string{"x_clat_hist.1.log": "", "fio.json": json("", read)}, "add the line `log_hist_msec=1000` to the job", 0},
-		{"log_hist_msec forgotten, says the job file", map[string]string{"x_clat_hist.1.log": "", "x.fio": "[x]\nwrite_hist_log=x\nrw=read\n"}, "add the line `log_hist_msec=1000` to the job", 0},
+		{"short job", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"1000"`, read)}, "",
+			7},
+		{"log_hist_msec forgotten, says JSON", map[string]string{"x_clat_hist.1.log": "", "fio.json": json("", read)},
+			"add the line `log_hist_msec=1000` to the job", 0},
+		{"log_hist_msec forgotten, says the job file", map[string]string{"x_clat_hist.1.log": "",
+			"x.fio": "[x]\nwrite_hist_log=x\nrw=read\n"}, "add the line `log_hist_msec=1000` to the job", 0},
 		{"nothing known", map[string]string{"x_clat_hist.1.log": ""}, "empty log; a job shorter", 0},
-		{"one of two, nothing known", map[string]string{"x_clat_hist.1.log": "", "x_clat_hist.2.log": record}, "1 logs are empty", 5},
-		{"no clat", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)}, "of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},
-		{"ended within the ramp", map[string]string{"x_clat_hist.1.log": "", "fio.json": json(`,"log_hist_msec":"300","ramp_time":"1s"`,
-			`"read":{"total_ios":7,"runtime":900}`)}, "", 0},
+		{"one of two, nothing known", map[string]string{"x_clat_hist.1.log": "", "x_clat_hist.2.log": record},
+			"1 logs are empty", 5},
+		{"no clat", map[string]string{"x_clat_hist.1.log": "",
+			"fio.json": json(`,"log_hist_msec":"300","disable_clat":"1"`, `"read":{"total_ios":7,"runtime":900}`)},
+			"of 7 I/Os fio measured no completion latency, as the job set disable_clat", 0},
+		{"ended within the ramp", map[string]string{"x_clat_hist.1.log": "",
+			"fio.json": json(`,"log_hist_msec":"300","ramp_time":"1s"`,
+				`"read":{"total_ios":7,"runtime":900}`)}, "", 0},
 		{"no I/O", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":0}`)},
 			`nothing of job "x" is in the result: by fio's JSON it did no I/O`, 0},
@@ -58,7 +66,10 @@ func TestEmptyLogs(t *testing.T) {
 			"fio.json": json(`,"log_hist_msec":"300"`,
 				`"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7,"bins":{"0":5,"9":90}}}`)},
 			"its bins hold 95 I/Os, but its N is 7", 5},
-		{"directions mixed", map[string]string{"x_clat_hist.1.log": record, "fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`, `"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot be given to one", 5},
+		{"directions mixed", map[string]string{"x_clat_hist.1.log": record,
+			"fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`,
+				`"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot " +
+			"be given to one", 5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -79,7 +79,8 @@ func TestExact(t *testing.T) {
 		}
 		n := float64(len(latencies))
 		if off := math.Abs(row.Stats.Samples-n) / n; off > 0.015 {
-			t.Errorf("%s at %d ms: %.1f I/Os, %d were logged one by one: %.2f %% off, want at most 1.5 %%", row.Dims.Direction, from, row.Stats.Samples, len(latencies), 100*off)
+			t.Errorf("%s at %d ms: %.1f I/Os, %d were logged one by one: %.2f %% off, want at most 1.5 %%",
+				row.Dims.Direction, from, row.Stats.Samples, len(latencies), 100*off)
 		}
 		slices.Sort(latencies)
 		for k, p := range s.Percentiles {
@@ -106,7 +107,8 @@ func TestExact(t *testing.T) {
 // any interval, and the same bits for any number of workers.
 func TestConservation(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "startdelay", "live"} {
+	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster",
+		"startdelay", "live"} {
 		logged := sumLogs(t, filepath.Join(real, folder, "*_clat_hist.*.log*"))
 		for _, align := range []string{"overlap", "inflight"} {
 			for _, interval := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {

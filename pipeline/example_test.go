@@ -18,7 +18,8 @@ func (printer) End(context.Context, *pipeline.Summary) error { return nil }
 func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for _, row := range q.Rows {
 		if row.Scope == "run" {
-			fmt.Printf("%v: %.0f I/Os, p99 %v\n", time.Duration(q.Offset), row.Stats.Samples, time.Duration(row.Stats.Percentiles[0]).Round(time.Millisecond))
+			fmt.Printf("%v: %.0f I/Os, p99 %v\n", time.Duration(q.Offset), row.Stats.Samples,
+				time.Duration(row.Stats.Percentiles[0]).Round(time.Millisecond))
 		}
 	}
 	return nil
@@ -34,7 +35,8 @@ func ExamplePlan_Process() {
 	}
 	for _, in := range inputs {
 		plan, err := pipeline.Prepare(ctx, in, pipeline.Config{Settings: pipeline.Settings{
-			Interval: 10 * time.Second, Percentiles: []float64{99}, Align: "overlap", RecordTime: "end", Grid: "run", Coarseness: -1, Repair: "auto", Restore: true,
+			Interval: 10 * time.Second, Percentiles: []float64{99}, Align: "overlap", RecordTime: "end", Grid: "run",
+			Coarseness: -1, Repair: "auto", Restore: true,
 		}})
 		if err == nil {
 			_, err = plan.Process(ctx, printer{})

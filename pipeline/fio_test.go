@@ -30,7 +30,8 @@ func fio(t *testing.T, job string, during func(*os.Process), args ...string) str
 	if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "fio", append(args, "job.fio", "--output-format=json+", "--output=fio.json")...)
+	cmd := exec.CommandContext(t.Context(), "fio", append(args, "job.fio", "--output-format=json+",
+		"--output=fio.json")...)
 	cmd.Dir = dir
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -52,14 +53,21 @@ const null = "ioengine=null\nsize=1g\nbs=4k\ntime_based=1\n"
 // are arranged.
 func TestFioRestore(t *testing.T) {
 	jobs := map[string]string{
-		"group_reporting":                     "[global]\n" + null + "rw=randrw\nrate_iops=700\nruntime=3\nlog_hist_msec=400\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n",
-		"groups":                              "[global]\n" + null + "rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n[three]\nstonewall\nnumjobs=2\n[four]\nnew_group\n",
-		"ramp_time":                           "[x]\n" + null + "rw=randrw\nrate_iops=700\nruntime=3\nramp_time=1\nlog_hist_msec=500\nwrite_hist_log=x\n",
-		"stonewall":                           "[global]\n" + null + "rw=randwrite\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstonewall\nruntime=1\n",
-		"startdelay":                          "[global]\n" + null + "rw=randrw\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstartdelay=1\nruntime=2\n",
-		"shorter than a window":               "[x]\n" + null + "rw=randrw\nrate_iops=900\nruntime=1\nlog_hist_msec=5000\nwrite_hist_log=x\n",
+		"group_reporting": "[global]\n" + null +
+			"rw=randrw\nrate_iops=700\nruntime=3\nlog_hist_msec=400\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n",
+		"groups": "[global]\n" + null +
+			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n[three]\nstonewall\nnumjobs=2\n[four]\nnew_group\n",
+		"ramp_time": "[x]\n" + null +
+			"rw=randrw\nrate_iops=700\nruntime=3\nramp_time=1\nlog_hist_msec=500\nwrite_hist_log=x\n",
+		"stonewall": "[global]\n" + null +
+			"rw=randwrite\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstonewall\nruntime=1\n",
+		"startdelay": "[global]\n" + null +
+			"rw=randrw\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstartdelay=1\nruntime=2\n",
+		"shorter than a window": "[x]\n" + null +
+			"rw=randrw\nrate_iops=900\nruntime=1\nlog_hist_msec=5000\nwrite_hist_log=x\n",
 		"one direction shorter than a window": "[x]\nioengine=null\nsize=1g\nbs=4k\nrw=randrw\nrate_iops=900,1\nruntime=2\ntime_based=1\nlog_hist_msec=900\nwrite_hist_log=x\n",
-		"per section names":                   "[global]\n" + null + "rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\n[one]\nwrite_hist_log=one\n[two]\nwrite_hist_log=two\nnumjobs=2\n",
+		"per section names": "[global]\n" + null +
+			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\n[one]\nwrite_hist_log=one\n[two]\nwrite_hist_log=two\nnumjobs=2\n",
 	}
 	for name, job := range jobs {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +123,8 @@ func TestFioStarts(t *testing.T) {
 		t.Errorf("four times: %q", off)
 	}
 	late := func(options string) string {
-		return "[global]\n" + null + "rw=randread\nrate_iops=1000\nlog_hist_msec=500\n" + options + "[early]\nruntime=5\nwrite_hist_log=early\n[late]\nstartdelay=3\nruntime=2\nwrite_hist_log=late\n"
+		return "[global]\n" + null + "rw=randread\nrate_iops=1000\nlog_hist_msec=500\n" + options +
+			"[early]\nruntime=5\nwrite_hist_log=early\n[late]\nstartdelay=3\nruntime=2\nwrite_hist_log=late\n"
 	}
 	t.Run("startdelay", func(t *testing.T) {
 		t.Parallel()
@@ -217,7 +226,8 @@ func TestFioClientServer(t *testing.T) {
 			if name == "growing" { // jobs that join one after the other, in one group
 				sections = "[x]\n[y]\nstartdelay=1\nrate_iops=1000\n[z]\nstartdelay=2\nrate_iops=5000\n"
 			}
-			dir := fio(t, "[global]\n"+job+"runtime=6\nlog_hist_msec=400\nwrite_hist_log=x\n"+sections, nil, "--client="+addr)
+			dir := fio(t, "[global]\n"+job+"runtime=6\nlog_hist_msec=400\nwrite_hist_log=x\n"+sections, nil,
+				"--client="+addr)
 			// Now and then fio leaves what lay in its memory in the end of a log's last
 			// record. A count is emptied; an address is refused with its line.
 			s := settings()
@@ -261,7 +271,8 @@ var exactPercentiles = []float64{50, 95, 99}
 
 // second compares one second: what a program says of the I/Os of the directions
 // that completed in [from, from + 1 s) ms.
-func (a *accuracy) second(ios []exactIO, from int64, direction string, samples float64, said []float64) (n float64, exact []float64) {
+func (a *accuracy) second(ios []exactIO, from int64, direction string, samples float64, said []float64) (n float64,
+	exact []float64) {
 	var latencies []float64
 	for _, io := range ios {
 		if (direction == All || io.dir == direction) && io.ms >= from && io.ms < from+1000 {
@@ -425,7 +436,8 @@ func TestFioAccuracy(t *testing.T) {
 					t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", direction, from, row.Stats.Samples, n)
 				}
 				if exact != nil && math.Abs(row.Stats.Percentiles[0]-exact[0]) > 0.1*exact[0] {
-					t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", direction, from, row.Stats.Percentiles[0], exact[0])
+					t.Errorf("%s at %d ms: p50 %.0f ns, exactly %.0f", direction, from, row.Stats.Percentiles[0],
+						exact[0])
 				}
 			}
 			for _, direction := range []string{"read", "write"} {
@@ -470,7 +482,8 @@ func TestFioRates(t *testing.T) {
 	}
 	for i, row := range c.rows {
 		// On a busy machine fio does its I/Os in bursts, which cannot be placed as well.
-		if from := c.offsets[i] / msec; os.Getenv("FIOLAT_TEST_TIMES") != "" && row.Dims.Direction != All && from < 9000 {
+		if from := c.offsets[i] / msec; os.Getenv("FIOLAT_TEST_TIMES") != "" && row.Dims.Direction != All &&
+			from < 9000 {
 			n := 0.0
 			for _, io := range ios {
 				if io.dir == row.Dims.Direction && io.ms >= from && io.ms < from+3000 {
@@ -478,7 +491,8 @@ func TestFioRates(t *testing.T) {
 				}
 			}
 			if math.Abs(row.Stats.Samples-n) > 0.01*n+5 {
-				t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", row.Dims.Direction, from, row.Stats.Samples, n)
+				t.Errorf("%s at %d ms: %.1f I/Os, %v were logged one by one", row.Dims.Direction, from,
+					row.Stats.Samples, n)
 			}
 		}
 	}

@@ -87,7 +87,8 @@ func readHead(l *logState) error {
 	l.Geometry, _ = in.reader.Geometry()
 	l.g = l.Geometry
 	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
-		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+			"nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
 	l.startOver()
 	return nil
@@ -246,9 +247,11 @@ func (p *Plan) onlyEmpty() error {
 	case len(bare) == 0:
 		return nil
 	case len(bare) == len(p.logs):
-		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with --fio-json, or pass --skip-bad")
+		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
+			"--fio-json, or pass --skip-bad")
 	}
-	p.warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves such a log); none of them is in the result: %s", len(bare), some(bare))
+	p.warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves "+
+		"such a log); none of them is in the result: %s", len(bare), some(bare))
 	return nil
 }
 

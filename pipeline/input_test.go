@@ -66,7 +66,8 @@ func folder(t testing.TB, logs ...[]byte) string {
 // same compares all that came out of two runs.
 func same(t *testing.T, what string, got, want *collect) {
 	t.Helper()
-	if !reflect.DeepEqual(got.rows, want.rows) || !reflect.DeepEqual(got.offsets, want.offsets) || !reflect.DeepEqual(got.sum, want.sum) {
+	if !reflect.DeepEqual(got.rows, want.rows) || !reflect.DeepEqual(got.offsets, want.offsets) ||
+		!reflect.DeepEqual(got.sum, want.sum) {
 		t.Errorf("%s: the result differs", what)
 	}
 }
@@ -90,7 +91,8 @@ func TestWorkers(t *testing.T) {
 			var warned string
 			for _, workers := range []int{1, 2, 16} {
 				var warnings []string
-				got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20, Warn: func(w string) { warnings = append(warnings, w) }}, dir)
+				got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20,
+					Warn: func(w string) { warnings = append(warnings, w) }}, dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -153,7 +155,8 @@ func TestPackedWorkers(t *testing.T) {
 	logs := [][]byte{made(t, 1, 500), made(t, 2, 700), made(t, 3, 20)}
 	s := settings()
 	s.Interval = 10 * time.Second
-	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20), "a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
+	for name, pack := range map[string]func([]byte) []byte{"zstd frames": frames(1 << 20),
+		"a zstd frame": frames(1 << 30), "gzip": func(log []byte) []byte { return gzipped(t, log) }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n := 1; n <= len(logs); n++ {
@@ -169,13 +172,15 @@ func TestPackedWorkers(t *testing.T) {
 				for _, workers := range []int{1, 2, 16} {
 					for _, kept := range []int{0, 3000} {
 						var read atomic.Int64
-						got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20, keptHead: kept, Progress: func(n int64) { read.Add(n) }}, dir)
+						got, err := process(t, Config{Settings: s, Workers: workers, Hold: 1 << 20, keptHead: kept,
+							Progress: func(n int64) { read.Add(n) }}, dir)
 						if err != nil {
 							t.Fatal(err)
 						}
 						same(t, fmt.Sprintf("%d logs, %d workers, %d kept", n, workers, kept), got, want)
 						if read.Load() != size {
-							t.Errorf("%d logs, %d workers, %d kept: %d bytes, want %d", n, workers, kept, read.Load(), size)
+							t.Errorf("%d logs, %d workers, %d kept: %d bytes, want %d", n, workers, kept, read.Load(),
+								size)
 						}
 					}
 				}
@@ -252,7 +257,8 @@ func TestKeptHeads(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ins, err := ingest.Discover([]string{folder(t, tt.pack(made(t, 1, 100)), tt.pack(made(t, 2, 100)))}, ingest.DiscoverOptions{})
+			ins, err := ingest.Discover([]string{folder(t, tt.pack(made(t, 1, 100)), tt.pack(made(t, 2, 100)))},
+				ingest.DiscoverOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,8 +268,10 @@ func TestKeptHeads(t *testing.T) {
 			}
 			defer p.Close()
 			for _, l := range p.logs {
-				if l.keeps != tt.want || (l.head.records > 0) != tt.want || l.again == tt.want || (l.in != nil) != tt.want {
-					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, l.head.records, l.again, l.in != nil, tt.want)
+				if l.keeps != tt.want || (l.head.records > 0) != tt.want || l.again == tt.want ||
+					(l.in != nil) != tt.want {
+					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, l.head.records,
+						l.again, l.in != nil, tt.want)
 				}
 			}
 		})
@@ -453,7 +461,8 @@ func TestRareDirection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var read atomic.Int64
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: settings(), Hold: -1, Workers: 1, Progress: func(n int64) { read.Add(n) }})
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: settings(), Hold: -1, Workers: 1,
+		Progress: func(n int64) { read.Add(n) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -502,7 +511,8 @@ func TestLaterContradictions(t *testing.T) {
 		{"damage that is none", "yes", "falls at lag 2", record(late-100, late*1000, 5, 5)},
 		{"time runs backwards", "auto", "time runs backwards", record(late, 1000*1000, 5, 5)},
 		{"garbage", "auto", "binary data", []byte("4000000, 0, 4096, \x01\x02\n")},
-		{"a wrapped counter", "auto", "wrapped around", []byte("4000000, 0, 4096, " + strings.Repeat("0, ", 10) + "18446744073709551609, " + strings.Repeat("0, ", 17) + "0\n")},
+		{"a wrapped counter", "auto", "wrapped around", []byte("4000000, 0, 4096, " + strings.Repeat("0, ", 10) +
+			"18446744073709551609, " + strings.Repeat("0, ", 17) + "0\n")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

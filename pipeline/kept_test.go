@@ -29,7 +29,8 @@ func TestKept(t *testing.T) {
 		seen := 0
 		k.each(func(r *fiolog.Record) { seen++ })
 		got := k.next()
-		if seen != len(want) || len(got.Index) != len(want[0].Index) || len(got.Index) > 0 && !reflect.DeepEqual(got, want[0]) {
+		if seen != len(want) || len(got.Index) != len(want[0].Index) || len(got.Index) > 0 && !reflect.DeepEqual(got,
+			want[0]) {
 			t.Fatalf("%d: %d records, %+v, want %+v", n, seen, got, want[0])
 		}
 		want = want[1:]

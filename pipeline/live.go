@@ -188,8 +188,9 @@ func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k liveKey, at int64) 
 	}
 	le := &liveEntry{at: at - e.LongestMS*msec, log: &logState{
 		Log: &Log{Log: &ingest.Log{
-			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true, Host: e.Host}, Host: k.host},
-			Host:   k.host, Job: e.JobName, LogName: name,
+			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true,
+				Host: e.Host}, Host: k.host},
+			Host: k.host, Job: e.JobName, LogName: name,
 		}, Geometry: fio3Grid, StartHow: "fio's status"},
 		cfg: l.rounds.cfg, g: fio3Grid,
 	}}
@@ -324,7 +325,8 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 	if (fell > 0 || wrong) && !back {
 		// A new fio would have begun anew in all: this is a document with a wrong number.
 		if le.damaged++; le.damaged <= damagedDocuments {
-			l.rounds.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os are taken from the next one",
+			l.rounds.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
+				"are taken from the next one",
 				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 			return nil
 		}
@@ -372,7 +374,8 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 		pieces := []piece{{from - run.Start, to - run.Start, &c}}
 		if s.share > 0 && s.asked > from {
 			before, after := s.split(&c)
-			pieces = []piece{{from - run.Start, s.asked - run.Start, before}, {to - msec - run.Start, to - run.Start, after}}
+			pieces = []piece{{from - run.Start, s.asked - run.Start, before}, {to - msec - run.Start, to - run.Start,
+				after}}
 		}
 		for _, p := range pieces {
 			if err := log.align.add(p, fiolog.Direction(d)); err != nil {
@@ -496,7 +499,8 @@ func (l *Live) End(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	if l.Missed > 0 {
-		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the one before, or until fio asked a job that was stalled", l.Missed)
+		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the "+
+			"one before, or until fio asked a job that was stalled", l.Missed)
 	}
 	return r.finish(ctx)
 }

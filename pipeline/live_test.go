@@ -125,7 +125,8 @@ func TestLive(t *testing.T) {
 	}{
 		{"as it came", text, 0},
 		{"two documents missing", join(docs[0], docs[1], docs[4], docs[5], docs[6]), 1},
-		{"one cut in the middle", join(docs[0], docs[1], docs[2], docs[3][:len(docs[3])/2], docs[4], docs[5], docs[6]), 1},
+		{"one cut in the middle", join(docs[0], docs[1], docs[2], docs[3][:len(docs[3])/2], docs[4], docs[5], docs[6]),
+			1},
 		{"one twice", join(docs[0], docs[1], docs[1], docs[2], docs[3], docs[4], docs[5], docs[6]), 0},
 		{"joined late", join(docs[3:]...), 0},
 	} {
@@ -136,7 +137,8 @@ func TestLive(t *testing.T) {
 			if l.Missed != tc.missed || l.Restarts != 0 {
 				t.Errorf("%d missed, %d restarts; want %d, 0", l.Missed, l.Restarts, tc.missed)
 			}
-			if a := c.sum.Account; !a.CountedKnown || math.Abs(a.Missing) > 1e-6 || math.Abs(a.Placed-float64(a.Counted)) > 1e-6 {
+			if a := c.sum.Account; !a.CountedKnown || math.Abs(a.Missing) > 1e-6 ||
+				math.Abs(a.Placed-float64(a.Counted)) > 1e-6 {
 				t.Errorf("account: %+v", a)
 			}
 			for _, o := range c.offsets {
@@ -203,7 +205,8 @@ func TestLiveLeavesAtOnce(t *testing.T) {
 
 	_, one := follow(t, LiveConfig{Settings: liveSettings(), Host: "h"}, text)
 	_, two := follow(t, LiveConfig{Settings: liveSettings(), Host: "h"}, text)
-	if one.run.ID != two.run.ID || one.run.Generation != two.run.Generation || !reflect.DeepEqual(one.rows, two.rows) || !slices.Equal(one.offsets, two.offsets) {
+	if one.run.ID != two.run.ID || one.run.Generation != two.run.Generation || !reflect.DeepEqual(one.rows, two.rows) ||
+		!slices.Equal(one.offsets, two.offsets) {
 		t.Error("the same stream made other rows")
 	}
 }
@@ -213,7 +216,8 @@ func TestLiveChanges(t *testing.T) {
 	t.Parallel()
 	const zero = 1790000000000
 	doc := func(sec int64, jobs ...string) *fiojson.Document {
-		text := fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[%s]}`, zero+1000*sec, strings.Join(jobs, ","))
+		text := fmt.Sprintf(`{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[%s]}`, zero+1000*sec,
+			strings.Join(jobs, ","))
 		m, err := fiojson.Parse(strings.NewReader(text), "x")
 		if err != nil {
 			t.Fatal(err)
@@ -445,9 +449,15 @@ func TestLiveDamagedBin(t *testing.T) {
 				}
 			}
 			var warnings []string
-			l, c := follow(t, LiveConfig{Settings: liveSettings(), Warn: func(w string) { warnings = append(warnings, w) }}, []byte(strings.Join(docs, "")))
+			l, c := follow(t, LiveConfig{Settings: liveSettings(), Warn: func(w string) {
+				warnings = append(warnings,
+					w)
+			}}, []byte(strings.Join(docs, "")))
 			sameSums(t, liveSums(c), want)
-			if l.Restarts != 0 || !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "contradict") }) {
+			if l.Restarts != 0 || !slices.ContainsFunc(warnings, func(w string) bool {
+				return strings.Contains(w,
+					"contradict")
+			}) {
 				t.Errorf("%d restarts; warnings %q", l.Restarts, warnings)
 			}
 		})

@@ -392,7 +392,8 @@ func (l *logState) feed(r *fiolog.Record) error {
 	if d.verdict.repair {
 		fixed := d.lag.see(c)
 		if d.lag.fell {
-			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all", "pass --no-repair")
+			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all",
+				"pass --no-repair")
 		}
 		if d.lag.records > 2 {
 			c.copy(&fixed)
@@ -404,8 +405,10 @@ func (l *logState) feed(r *fiolog.Record) error {
 		if int(c.index[n]) == l.g.Last() {
 			l.lastBucket += c.n[n]
 		}
-		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.index[0])) < d.limits.Min || l.g.Lower(int(c.index[n])) > d.limits.Max) {
-			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows", "give the JSON of this very run with --fio-json")
+		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.index[0])) < d.limits.Min ||
+			l.g.Lower(int(c.index[n])) > d.limits.Max) {
+			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
+				"give the JSON of this very run with --fio-json")
 		}
 	}
 	d.ios += sum
@@ -543,7 +546,8 @@ func (l *logState) finish() error {
 		}
 	}
 	if records, ios := l.sums(); records > 0 && ios == 0 {
-		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0", "nothing can be read from it; re-run without that option, or pass --skip-bad")
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+			"nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
 	return l.close()
 }
@@ -636,5 +640,6 @@ func (l *logState) at(line int64, msg, hint string) *errs.ParseError {
 
 func backwards(l *logState, r *fiolog.Record, last int64) error {
 	return l.at(r.Line, fmt.Sprintf("time runs backwards, from %d to %d ms (%v)", last, r.Time, r.Dir),
-		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run without that option, or pass --skip-bad")
+		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run "+
+			"without that option, or pass --skip-bad")
 }

@@ -28,7 +28,8 @@ func warned(t *testing.T, dir string) (warnings []string, c *collect) {
 	if err != nil || len(ins) != 1 {
 		t.Fatalf("%s: %d runs, %v", dir, len(ins), err)
 	}
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1, Warn: func(w string) { warnings = append(warnings, w) }})
+	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Workers: 1,
+		Warn: func(w string) { warnings = append(warnings, w) }})
 	if err != nil {
 		t.Fatalf("%s: %v", dir, err)
 	}
@@ -75,7 +76,8 @@ func TestIntactLogs(t *testing.T) {
 				}
 			}
 			if a := c.sum.Account; a.NotPlaced != 0 || a.Excess != 0 || a.Missing != a.Restored {
-				t.Errorf("%v I/Os not placed, %v too many, %v missing, %v restored", a.NotPlaced, a.Excess, a.Missing, a.Restored)
+				t.Errorf("%v I/Os not placed, %v too many, %v missing, %v restored", a.NotPlaced, a.Excess, a.Missing,
+					a.Restored)
 			}
 		})
 	}
@@ -190,7 +192,8 @@ func TestLostRecords(t *testing.T) {
 			})
 		}
 		if missed {
-			t.Logf("draw %d: %s, %s: %v I/Os of %d records: not named: %q", i, log, how, lost, bytes.Count(whole, []byte("\n")), warnings)
+			t.Logf("draw %d: %s, %s: %v I/Os of %d records: not named: %q", i, log, how, lost, bytes.Count(whole,
+				[]byte("\n")), warnings)
 		} else {
 			named++
 		}
@@ -200,7 +203,8 @@ func TestLostRecords(t *testing.T) {
 		a := c.sum.Account
 		in := a.Logged + a.Restored
 		if a.CountedKnown && in+a.NotPlaced != float64(a.Counted) || a.Placed > in+1e-6 {
-			t.Errorf("draw %d: %s: %v logged + %v restored + %v not placed, fio counted %d; %v placed", i, log, a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
+			t.Errorf("draw %d: %s: %v logged + %v restored + %v not placed, fio counted %d; %v placed", i, log,
+				a.Logged, a.Restored, a.NotPlaced, a.Counted, a.Placed)
 		}
 	}
 	t.Logf("%d draws lost I/Os, %d of them were named", losing, named)

@@ -222,7 +222,8 @@ func (s *sums) next() *fiohist.Hist {
 
 // hand adds up n quanta side by side, into their scopes' totals as well, and hands them
 // to the sink in order. quantum is the i-th of them, added up in mem.
-func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
+func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*scope, quantum func(i int,
+	mem *sums) *merged) error {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
 	}
@@ -311,7 +312,8 @@ func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (le
 }
 
 // rows makes the rows of quantum q from the histograms of its leaves, by slot.
-func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*logState) *cell, active []*scope) *merged {
+func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*logState) *cell,
+	active []*scope) *merged {
 	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	for _, sc := range active {
 		if sc.same != nil {

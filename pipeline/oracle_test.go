@@ -98,7 +98,8 @@ func TestOracle(t *testing.T) {
 				if len(part) == 4 {
 					s.Repair, s.Restore = "no", false
 				}
-				got, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real, part[0]))
+				got, err := process(t, Config{Settings: s, Workers: v.workers, Hold: v.hold}, filepath.Join(real,
+					part[0]))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,8 +138,10 @@ func compare(t *testing.T, got *collect, want []oracleRow) {
 	for i, w := range want {
 		g := &got.rows[i]
 		at := fmt.Sprintf("%v ms, %s", w.OffsetMS, w.Direction)
-		if float64(got.offsets[i])/1e6 != w.OffsetMS || g.Scope != w.Scope || g.Dims.Direction != w.Direction || g.Logs != w.Logs {
-			t.Fatalf("%s: %v ms, %s, %s, %d logs; want %s, %d logs", at, float64(got.offsets[i])/1e6, g.Scope, g.Dims.Direction, g.Logs, w.Scope, w.Logs)
+		if float64(got.offsets[i])/1e6 != w.OffsetMS || g.Scope != w.Scope || g.Dims.Direction != w.Direction ||
+			g.Logs != w.Logs {
+			t.Fatalf("%s: %v ms, %s, %s, %d logs; want %s, %d logs", at, float64(got.offsets[i])/1e6, g.Scope,
+				g.Dims.Direction, g.Logs, w.Scope, w.Logs)
 		}
 		near(t, at+" samples", g.Stats.Samples, &w.Samples, 0)
 		if g.Stats.Empty() {

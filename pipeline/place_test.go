@@ -145,11 +145,16 @@ func TestWindows(t *testing.T) {
 		want    [][2]float64 // where the pieces lie
 	}{
 		{"steady", []rec{{1003, many}, {2003, many}}, [][2]float64{{3, 1003}, {1003, 2003}}},
-		{"the example of docs/alignment.md", []rec{{1003, many}, {2001, many}, {6400, slow}, {6400, one(5)}, {6400, one(5)}, {6401, one(5)}, {7001, many}},
-			[][2]float64{{1, 1003}, {1003, 2001}, {2001, 3001}, {6399, 6400}, {6399, 6400}, {6399, 6400}, {6400, 6401}, {6401, 7001}}},
-		{"a stall at the very start", []rec{{5000, many}, {5000, one(5)}, {5001, one(5)}, {5002, one(5)}, {5100, many}, {6100, many}},
-			[][2]float64{{100, 1100}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5002, 5100}, {5100, 6100}}},
-		{"a stall shorter than a window", []rec{{1000, many}, {2400, many}, {3000, many}}, [][2]float64{{0, 1000}, {1000, 2000}, {2399, 2400}, {2400, 3000}}},
+		{"the example of docs/alignment.md", []rec{{1003, many}, {2001, many}, {6400, slow}, {6400, one(5)}, {6400,
+			one(5)}, {6401, one(5)}, {7001, many}},
+			[][2]float64{{1, 1003}, {1003, 2001}, {2001, 3001}, {6399, 6400}, {6399, 6400}, {6399, 6400}, {6400, 6401},
+				{6401, 7001}}},
+		{"a stall at the very start", []rec{{5000, many}, {5000, one(5)}, {5001, one(5)}, {5002, one(5)}, {5100, many},
+			{6100, many}},
+			[][2]float64{{100, 1100}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5002, 5100}, {5100,
+				6100}}},
+		{"a stall shorter than a window", []rec{{1000, many}, {2400, many}, {3000, many}}, [][2]float64{{0, 1000},
+			{1000, 2000}, {2399, 2400}, {2400, 3000}}},
 		{"the start of the job bounds the first window", []rec{{900, many}}, [][2]float64{{0, 900}}},
 		{"no I/O, no piece", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}}},
 	}

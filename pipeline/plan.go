@@ -364,7 +364,8 @@ func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
 	case !l.pipe:
 		return scanLog(ctx, l)
 	case l.more:
-		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once", "pass --repair or --no-repair")
+		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
+			"pass --repair or --no-repair")
 	}
 	s := new(scan)
 	l.head.each(s.feed)
@@ -393,7 +394,8 @@ func (p *Plan) findGeometry() error {
 	}
 	if c := p.cfg.Settings.Coarseness; c >= 0 {
 		if c < common.Coarseness {
-			return Usage("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be made finer", c, common.Coarseness)
+			return Usage("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be made finer",
+				c, common.Coarseness)
 		}
 		common.Coarseness = c
 	}
@@ -413,7 +415,8 @@ func (p *Plan) makeGrid() error {
 	p.grid = grid{interval: interval}
 	if p.cfg.Settings.Grid == "epoch" {
 		if !p.Run.StartKnown {
-			return Usage("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to guess)")
+			return Usage("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
+				"guess)")
 		}
 		p.grid.base = -(p.Run.Start - floorDiv(p.Run.Start, interval)*interval)
 	}

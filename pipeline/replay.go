@@ -186,7 +186,8 @@ func union(parts []*Stored) *Run {
 		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
 		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
 		if t := p.Run.Told; t != nil {
-			run.Told.Versions, run.Told.Workloads = both(run.Told.Versions, t.Versions), both(run.Told.Workloads, t.Workloads)
+			run.Told.Versions, run.Told.Workloads = both(run.Told.Versions, t.Versions), both(run.Told.Workloads,
+				t.Workloads)
 			run.Told.Measures = both(run.Told.Measures, t.Measures)
 			for k, v := range t.Options {
 				run.Told.Options[k] = both(run.Told.Options[k], v)

@@ -21,7 +21,8 @@ const manyLogs = 128
 // error the sink has been given nothing, or some quanta but no End; if it was End
 // that failed, the summary comes with its error.
 //
-// Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as many helpers add up what
+// Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as
+// many helpers add up what
 // the round before has finished. Between the rounds nobody runs, and all is handed
 // over. So no lock is needed, and nothing depends on who was faster.
 func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
@@ -508,7 +509,8 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
 			if j.Missing < 0 && len(single) == 0 {
-				warnings = append(warnings, fmt.Sprintf("job %q: the logs hold %.0f %ss, fio counted %d: logs and fio's JSON do not belong together",
+				warnings = append(warnings, fmt.Sprintf("job %q: the logs hold %.0f %ss, fio counted %d: logs and "+
+					"fio's JSON do not belong together",
 					errs.Printable(j.Job), j.Logged, j.Direction, j.Counted))
 			}
 			a.Jobs = append(a.Jobs, j)

@@ -81,16 +81,19 @@ func mixedTotals(logs []*logState, warn func(format string, args ...any)) {
 			errs.Printable(l.Meta.Path), l.Entry.JobName)
 		switch counted := float64(l.Entry.Mixed.Kind[l.cfg.Settings.Kind].N); {
 		case logged[l.Entry] < counted:
-			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what, counted-logged[l.Entry], counted)
+			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what,
+				counted-logged[l.Entry], counted)
 		case logged[l.Entry] > counted && l.single() == nil:
-			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what, logged[l.Entry], counted)
+			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what,
+				logged[l.Entry], counted)
 		case logged[l.Entry] > counted:
 			warn("%s: the logs hold %.0f I/Os, fio counted %.0f", what, logged[l.Entry], counted)
 		}
 	}
 }
 
-const cutByClient = "fio --client cuts off the end of logs with log_offset or log_issue_time; run fio without these options, or without --client"
+const cutByClient = "fio --client cuts off the end of logs with log_offset or log_issue_time; run fio without these " +
+	"options, or without --client"
 
 // cutByClient says that the log came over fio --client, going by its name or its JSON,
 // with columns for which that leaves no room.

@@ -86,7 +86,8 @@ func TestSingleExact(t *testing.T) {
 				for i, r := range c.rows {
 					exact := want[r.Dims.Direction][c.offsets[i]/1e9]
 					if r.Stats.Samples != float64(len(exact)) {
-						t.Fatalf("%s at %d s: %v I/Os, want %d", r.Dims.Direction, c.offsets[i]/1e9, r.Stats.Samples, len(exact))
+						t.Fatalf("%s at %d s: %v I/Os, want %d", r.Dims.Direction, c.offsets[i]/1e9, r.Stats.Samples,
+							len(exact))
 					}
 					slices.Sort(exact)
 					for k, p := range s.Percentiles {
@@ -98,7 +99,8 @@ func TestSingleExact(t *testing.T) {
 						g := fio3Grid
 						b := g.Index(int64(truth))
 						if got := r.Stats.Percentiles[k]; got < float64(g.Lower(b)) || got > float64(g.Upper(b)) {
-							t.Errorf("%s at %d s, p%v: %v, want %v within [%d, %d]", r.Dims.Direction, c.offsets[i]/1e9, p, got, truth, g.Lower(b), g.Upper(b))
+							t.Errorf("%s at %d s, p%v: %v, want %v within [%d, %d]", r.Dims.Direction, c.offsets[i]/1e9,
+								p, got, truth, g.Lower(b), g.Upper(b))
 						}
 					}
 				}
@@ -162,7 +164,8 @@ func TestSingleOdd(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for name, text := range map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log, "fio.json": fmt.Sprintf(json, tc.options)} {
+			for name, text := range map[string]string{"x_" + tc.kind.String() + ".1.log": tc.log,
+				"fio.json": fmt.Sprintf(json, tc.options)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -204,8 +207,11 @@ func TestSingleMissing(t *testing.T) {
 		name, file, log, json, want string
 	}{
 		{"all", "x_clat.1.log", "0, 5, 0, 512\n0, 5, 0, 512\n0, 5, 1, 512\n9, 9, 0, 512\n", json, ""},
-		{"a read too few, a write too many", "x_clat.1.log", "0, 5, 0, 512\n0, 5, 1, 512\n0, 5, 1, 512\n9, 9, 0, 512\n", json, "2 reads, of 3 that fio counted: 1 I/Os are missing | 2 writes, of 1 that fio counted: 1 I/Os too many: is it the JSON of this run?"},
-		{"cut", "x_clat.1.log.h", "0, 5, 0, 512, 4096, 0\n0, 5, 0, 512, 0, 0\n0, 5, 1, 512, 0, 0\n", json, "2 reads, of 3 that fio counted: 1 I/Os are missing; " + cut},
+		{"a read too few, a write too many", "x_clat.1.log", "0, 5, 0, 512\n0, 5, 1, 512\n0, 5, 1, 512\n9, 9, 0, 512\n",
+			json, "2 reads, of 3 that fio counted: 1 I/Os are missing | 2 writes, of 1 that fio counted: 1 I/Os too " +
+				"many: is it the JSON of this run?"},
+		{"cut", "x_clat.1.log.h", "0, 5, 0, 512, 4096, 0\n0, 5, 0, 512, 0, 0\n0, 5, 1, 512, 0, 0\n", json,
+			"2 reads, of 3 that fio counted: 1 I/Os are missing; " + cut},
 		{"cut, without JSON", "x_clat.1.log.h", "0, 5, 0, 512, 4096, 0\n", "", cut},
 		{"not over --client", "x_clat.1.log", "0, 5, 0, 512, 4096, 0\n", "", ""},
 		{"over --client, usual columns", "x_clat.1.log.h", "0, 5, 0, 512, 0\n", "", ""},

@@ -132,7 +132,8 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	}
 	running := map[string]*Row{} // by host: the row of all its directions, or a worse one
 	for i := range q.Rows {
-		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil || r.Dims.Direction == All) {
+		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil ||
+			r.Dims.Direction == All) {
 			running[r.Dims.Host] = r
 		}
 	}
@@ -249,7 +250,8 @@ func (w *Watch) End(ctx context.Context, sum *Summary) error {
 	for _, d := range w.sorted() {
 		s := w.scopes[d]
 		for i, r := range s.rules {
-			sum.SLA = append(sum.SLA, Outcome{Scope: s.scope, Dims: d, Rule: r, Watch: s.watches[i], Share: r.Share(w.run.Geometry, &s.total)})
+			sum.SLA = append(sum.SLA, Outcome{Scope: s.scope, Dims: d, Rule: r, Watch: s.watches[i],
+				Share: r.Share(w.run.Geometry, &s.total)})
 		}
 	}
 	return w.next.End(ctx, sum)

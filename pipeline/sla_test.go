@@ -23,7 +23,8 @@ func (w *watchedRun) Begin(context.Context, *Run) error { return nil }
 func (w *watchedRun) Quantum(_ context.Context, q *Quantum) error {
 	for _, r := range q.Rows {
 		for _, v := range r.SLA {
-			w.verdicts = append(w.verdicts, fmt.Sprintf("%d %s %s%s: %s", q.Offset/1e9, r.Scope, r.Dims.Host, r.Dims.Direction, v.Status))
+			w.verdicts = append(w.verdicts, fmt.Sprintf("%d %s %s%s: %s", q.Offset/1e9, r.Scope, r.Dims.Host,
+				r.Dims.Direction, v.Status))
 		}
 	}
 	for _, c := range q.Changes {
@@ -86,22 +87,29 @@ func TestWatch(t *testing.T) {
 		" | 4 direction: SLA kept again: read p99 < 5ms; it is 1.008ms" {
 		t.Errorf("whole: %s", got)
 	}
-	if got := strings.Join(whole.verdicts, " | "); got != "0 direction read: ok | 1 direction read: broken | 2 direction read: ok | 3 direction read: broken | 4 direction read: ok" {
+	if got := strings.Join(whole.verdicts, " | "); got != "0 direction read: ok | 1 direction read: broken | 2 "+
+		"direction read: ok | 3 direction read: broken | 4 direction read: ok" {
 		t.Errorf("whole: %s", got)
 	}
 	var outcomes []string
 	for _, o := range whole.sum.SLA {
-		outcomes = append(outcomes, fmt.Sprintf("%s %s %d+%d+%d %d %.3f", o.Rule.Text, o.Status(), o.OK, o.Broken, o.Unknown, o.Breaches, o.Share))
+		outcomes = append(outcomes, fmt.Sprintf("%s %s %d+%d+%d %d %.3f", o.Rule.Text, o.Status(), o.OK, o.Broken,
+			o.Unknown, o.Breaches, o.Share))
 	}
-	if got := strings.Join(outcomes, " | "); got != "all iops >= 1500 broken 3+2+0 1 -1.000 | read p99 < 5ms broken 3+2+0 2 0.857" {
+	if got := strings.Join(outcomes, " | "); got != "all iops >= 1500 broken 3+2+0 1 -1.000 | read p99 < 5ms broken "+
+		"3+2+0 2 0.857" {
 		t.Errorf("outcomes: %s", got)
 	}
 
 	part := seconds(t, "p", rules[:1], load...)
-	if len(part.changes) == 0 || slices.ContainsFunc(part.changes, func(c string) bool { return !strings.Contains(c, " on b: ") && !strings.Contains(c, " on a: ") }) {
+	if len(part.changes) == 0 || slices.ContainsFunc(part.changes, func(c string) bool {
+		return !strings.Contains(c,
+			" on b: ") && !strings.Contains(c, " on a: ")
+	}) {
 		t.Errorf("part: %q", part.changes)
 	}
-	if got := strings.Join(part.verdicts[:4], " | "); got != "0 host+direction aread: ok | 0 host+direction bread: ok | 1 host+direction aread: ok | 1 host+direction bread: broken" {
+	if got := strings.Join(part.verdicts[:4], " | "); got != "0 host+direction aread: ok | 0 host+direction bread: "+
+		"ok | 1 host+direction aread: ok | 1 host+direction bread: broken" {
 		t.Errorf("part: %s", got)
 	}
 }
@@ -122,7 +130,9 @@ func TestWatchReal(t *testing.T) {
 		for i, r := range c.rows {
 			for _, x := range r.SLA {
 				got = append(got, fmt.Sprint(c.offsets[i], r.Dims.Direction, x.Status, x.Value, x.Share, x.Window))
-				if want := map[string]sla.Status{"read": sla.Broken, "write": sla.OK}[r.Dims.Direction]; r.Stats.Samples > 6 && x.Status != want && x.Status != sla.Unknown {
+				if want := map[string]sla.Status{"read": sla.Broken,
+					"write": sla.OK}[r.Dims.Direction]; r.Stats.Samples > 6 && x.Status != want &&
+					x.Status != sla.Unknown {
 					t.Errorf("%s at %d: %s", r.Dims.Direction, c.offsets[i], x.Status)
 				}
 			}

@@ -137,7 +137,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		l.end = l.Start
 	}
 	if p.cfg.NeedStart && !run.StartKnown {
-		return Usage("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass --start TIME, or --start mtime to guess it from the logs' modification time")
+		return Usage("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass --start " +
+			"TIME, or --start mtime to guess it from the logs' modification time")
 	}
 	return nil
 }
@@ -356,7 +357,8 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	if guess == math.MaxInt64 {
 		return unknown, nil
 	}
-	p.warn("start of the run guessed from the logs' modification time: %s", time.Unix(0, guess).UTC().Format(time.RFC3339Nano))
+	p.warn("start of the run guessed from the logs' modification time: %s", time.Unix(0,
+		guess).UTC().Format(time.RFC3339Nano))
 	return guess, nil
 }
 

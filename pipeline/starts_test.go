@@ -51,7 +51,8 @@ func TestStarts(t *testing.T) {
 	t.Run("nothing says when the relative one began", func(t *testing.T) {
 		t.Parallel()
 		_, err := process(t, Config{Settings: s}, place(t, mixed))
-		if err == nil || !strings.Contains(err.Error(), "early_clat_hist.1.log.b") || !strings.Contains(err.Error(), "--start") {
+		if err == nil || !strings.Contains(err.Error(), "early_clat_hist.1.log.b") || !strings.Contains(err.Error(),
+			"--start") {
 			t.Errorf("error %v, want one that names the log and --start", err)
 		}
 	})
@@ -72,7 +73,8 @@ func TestStarts(t *testing.T) {
 		s := s
 		s.Offsets = map[string]time.Duration{"b": 1500 * time.Millisecond}
 		c, err := process(t, Config{Settings: s}, place(t, map[string]string{
-			"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log", "x_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log"}))
+			"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log",
+			"x_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,8 @@ func TestStarts(t *testing.T) {
 			t.Errorf("first I/O at %v ms, want a at 0 and b at 1500", first)
 		}
 		for i, r := range c.rows {
-			if r.Scope == "run" && c.offsets[i] == 500*msec && r.Logs != 1 || r.Scope == "run" && c.offsets[i] == 5000*msec && r.Logs != 2 {
+			if r.Scope == "run" && c.offsets[i] == 500*msec && r.Logs != 1 || r.Scope == "run" &&
+				c.offsets[i] == 5000*msec && r.Logs != 2 {
 				t.Errorf("%d logs at %d ms", r.Logs, c.offsets[i]/msec)
 			}
 		}
@@ -89,7 +92,8 @@ func TestStarts(t *testing.T) {
 		t.Parallel()
 		s := s
 		s.Grid, s.Interval, s.Start = "epoch", 10*time.Second, "2026-01-01T00:00:03Z"
-		c, err := process(t, Config{Settings: s}, place(t, map[string]string{"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log"}))
+		c, err := process(t, Config{Settings: s}, place(t,
+			map[string]string{"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,13 +120,15 @@ func TestStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Its last record is stamped 10 s after the start.
-		if got := time.Unix(0, c.run.Start).UTC(); got.Sub(end) > -9*time.Second || got.Sub(end) < -11*time.Second || !strings.Contains(c.run.StartHow, "guessed") {
+		if got := time.Unix(0, c.run.Start).UTC(); got.Sub(end) > -9*time.Second || got.Sub(end) < -11*time.Second ||
+			!strings.Contains(c.run.StartHow, "guessed") {
 			t.Errorf("start %v (%s), want some 10 s before %v, guessed", got, c.run.StartHow, end)
 		}
 	})
 	t.Run("unknown, and needed", func(t *testing.T) {
 		t.Parallel()
-		_, err := process(t, Config{Settings: s, NeedStart: true}, place(t, map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"}))
+		_, err := process(t, Config{Settings: s, NeedStart: true}, place(t,
+			map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"}))
 		if err == nil || !strings.Contains(err.Error(), "--start") {
 			t.Errorf("error %v, want one that asks for --start", err)
 		}
@@ -131,11 +137,13 @@ func TestStarts(t *testing.T) {
 		t.Parallel()
 		var warned []string
 		c, err := process(t, Config{Settings: s, Warn: func(w string) { warned = append(warned, w) }},
-			place(t, map[string]string{"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log", "fio.json": "gaps/fio.json"}))
+			place(t, map[string]string{"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log",
+				"fio.json": "gaps/fio.json"}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := c.sum.Account; a.Restored != 0 || !strings.Contains(strings.Join(warned, "\n"), "belong") && !strings.Contains(strings.Join(warned, "\n"), "JSON") {
+		if a := c.sum.Account; a.Restored != 0 || !strings.Contains(strings.Join(warned, "\n"), "belong") &&
+			!strings.Contains(strings.Join(warned, "\n"), "JSON") {
 			t.Errorf("%v I/Os restored from another run's JSON; warned %q", a.Restored, warned)
 		}
 	})
@@ -154,14 +162,19 @@ func TestOtherClock(t *testing.T) {
 		first int64 // ms from time zero, of the second log's first I/O
 		warn  bool
 	}{
-		{"its options say so", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options + `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}},{"jobname":"y","job options":{` + options + `,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}}]}`, 500, false},
-		{"behind the job's end", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options + `},"read":{"total_ios":15,"runtime":3100}},{"jobname":"y","job options":{` + options + `},"read":{"total_ios":15,"runtime":3100}}]}`, 500, false},
+		{"its options say so", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options +
+			`,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}},{"jobname":"y","job options":{` + options +
+			`,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}}]}`, 500, false},
+		{"behind the job's end", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options +
+			`},"read":{"total_ios":15,"runtime":3100}},{"jobname":"y","job options":{` + options +
+			`},"read":{"total_ios":15,"runtime":3100}}]}`, 500, false},
 		{"nothing known", "", 1985500, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for name, text := range map[string]string{"x_clat_hist.1.log": log(1985000), "x_clat_hist.2.log": log(1985500), "fio.json": tc.json} {
+			for name, text := range map[string]string{"x_clat_hist.1.log": log(1985000),
+				"x_clat_hist.2.log": log(1985500), "fio.json": tc.json} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -45,7 +45,8 @@ func (t *tail) weigh() (misfit string) {
 	for b, n := range left {
 		switch {
 		case n < 0:
-			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns the logs hold %.0f, fio counted %d; nothing was restored",
+			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
+				"the logs hold %.0f, fio counted %d; nothing was restored",
 				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(t.bins[b])-n, t.bins[b])
 		case n > 0:
 			t.counts.add(uint16(b), n)
@@ -68,7 +69,8 @@ func (t *tail) headless() (warnings []string) {
 		}
 		start, _ := l.started(t.dir)
 		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
-			warnings = append(warnings, fmt.Sprintf("%s: the first window of its %ss begins %d ms after the job: its head is lost, and the I/Os of that time are counted in its first two records",
+			warnings = append(warnings, fmt.Sprintf("%s: the first window of its %ss begins %d ms after the job: its "+
+				"head is lost, and the I/Os of that time are counted in its first two records",
 				errs.Printable(l.Source.Path), t.dir, late/msec))
 		}
 	}
@@ -231,7 +233,8 @@ func (t *tail) loss() (why string, logs []*logState) {
 	known := alike || unseen == 0
 	switch {
 	case len(middle) > 0:
-		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost", middle[0].dirs[t.dir].win.lost)
+		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost",
+			middle[0].dirs[t.dir].win.lost)
 	case len(single) > 0:
 		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two"+
 			" or more: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
@@ -251,14 +254,16 @@ func (t *tail) loss() (why string, logs []*logState) {
 		return name(skipped[0], "%d of its lines were skipped", skipped[0].lines)
 	case len(head) > 0 && known:
 		d := &head[0].dirs[t.dir]
-		return name(head[0], "its first window begins %d ms after the job, and more is missing than a record holds: its head is lost",
+		return name(head[0], "its first window begins %d ms after the job, and more is missing than a record holds: "+
+			"its head is lost",
 			(d.win.b+head[0].shift-head[0].Start)/msec)
 	case len(bare) == all && missing > bareTails:
 		return fmt.Sprintf("there is no record, and they ran for %d ms", t.entry.Dirs[t.dir].RuntimeMS), bare
 	case len(bare) < all && len(bare)+len(end) > 0 && known && (alike || len(end) == all) && missing > tails+bareTails:
 		l := slices.Concat(bare, end)[0]
 		from, to, _ := t.span(l)
-		return name(l, "fio went on for %d ms after its last record, and more is missing than a record holds: its end is lost", (to-from)/msec)
+		return name(l, "fio went on for %d ms after its last record, and more is missing than a record holds: its "+
+			"end is lost", (to-from)/msec)
 	}
 	return "", nil
 }

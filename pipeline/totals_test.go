@@ -61,7 +61,8 @@ func complete(t *testing.T, p *Plan) {
 // restoring changes nothing before the last stamp.
 func TestRealTotals(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster", "garbled", "startdelay", "live"} {
+	for _, folder := range []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latkinds", "cluster",
+		"garbled", "startdelay", "live"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			s := settings()
@@ -79,7 +80,8 @@ func TestRealTotals(t *testing.T) {
 				}
 				for b, want := range tail.bins {
 					if got[b] != float64(want) {
-						t.Errorf("%s %v, bucket %d: %v I/Os, fio counted %d", tail.entry.JobName, tail.dir, b, got[b], want)
+						t.Errorf("%s %v, bucket %d: %v I/Os, fio counted %d", tail.entry.JobName, tail.dir, b, got[b],
+							want)
 					}
 				}
 			}
@@ -104,7 +106,8 @@ func TestRealTotals(t *testing.T) {
 				}
 				same++
 				if row.Stats.Samples != with.rows[i].Stats.Samples || row.Stats.Mean != with.rows[i].Stats.Mean {
-					t.Errorf("%s at %d ms: %v I/Os, restored %v", row.Dims.Direction, without.offsets[i]/msec, row.Stats.Samples, with.rows[i].Stats.Samples)
+					t.Errorf("%s at %d ms: %v I/Os, restored %v", row.Dims.Direction, without.offsets[i]/msec,
+						row.Stats.Samples, with.rows[i].Stats.Samples)
 				}
 			}
 			if same == 0 {

@@ -71,9 +71,11 @@ func compareJSON(t *testing.T, want int, args ...string) (c compared) {
 
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	base, again, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 100*time.Microsecond), madeRun(t, 3, 110*time.Microsecond)
+	base, again, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 100*time.Microsecond), madeRun(t, 3,
+		110*time.Microsecond)
 	docs := filepath.Join(t.TempDir(), "docs")
-	if code, _, stderr := fiolat(t, nil, "ingest", "--start", "2026-01-01T00:00:00Z", "--output", docs, again); code != exitOK {
+	if code, _, stderr := fiolat(t, nil, "ingest", "--start", "2026-01-01T00:00:00Z", "--output", docs,
+		again); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	c := compareJSON(t, exitCompare, "--run-noise", "1%", "--fail-if", "read p50 +5%",
@@ -99,7 +101,8 @@ func TestCompare(t *testing.T) {
 	for _, f := range c.FailIf {
 		failed = append(failed, f.Failed)
 	}
-	if want := []bool{false, false, true, false}; len(failed) != 4 || failed[0] != want[0] || failed[1] != want[1] || failed[2] != want[2] || failed[3] != want[3] {
+	if want := []bool{false, false, true, false}; len(failed) != 4 || failed[0] != want[0] || failed[1] != want[1] ||
+		failed[2] != want[2] || failed[3] != want[3] {
 		t.Errorf("rules failed: %+v", c.FailIf)
 	}
 
@@ -115,14 +118,16 @@ func TestCompare(t *testing.T) {
 	for _, format := range []string{"table", "markdown"} {
 		code, stdout, stderr := fiolat(t, nil, "compare", "--format", format, "--run-noise", "0%", "--fail-if",
 			"read p50 +5%", base, slower)
-		if code != exitCompare || !strings.Contains(stderr, "--fail-if") || !strings.Contains(stdout, "FAILED: read p50 +") || !strings.Contains(stdout, "higher") {
+		if code != exitCompare || !strings.Contains(stderr, "--fail-if") || !strings.Contains(stdout,
+			"FAILED: read p50 +") || !strings.Contains(stdout, "higher") {
 			t.Errorf("%s: exit %d\n%s\n%s", format, code, stdout, stderr)
 		}
 		if rows := strings.Count(stdout, "\n| "); (rows == 23) != (format == "markdown") {
 			t.Errorf("%s has %d rows of Markdown:\n%s", format, rows, stdout)
 		}
 	}
-	if c := compareJSON(t, exitOK, real+"/gaps", real+"/gaps", "--interval", "5s"); !strings.Contains(c.Comparisons[0].Note, "4 intervals of 5 s") || c.Comparisons[0].Rows[0].Low != nil {
+	if c := compareJSON(t, exitOK, real+"/gaps", real+"/gaps", "--interval",
+		"5s"); !strings.Contains(c.Comparisons[0].Note, "4 intervals of 5 s") || c.Comparisons[0].Rows[0].Low != nil {
 		t.Errorf("limits from four intervals: %+v", c.Comparisons[0])
 	}
 }

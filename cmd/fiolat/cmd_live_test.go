@@ -46,7 +46,8 @@ func TestLiveDocuments(t *testing.T) {
 	var want []esmodeltest.Doc
 	for _, from := range [][]string{{stream}, {"--follow", stream}, {"-"}, nil} {
 		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-		code, stdout, stderr := fiolat(t, text, append([]string{"live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--format", "ndjson"}, from...)...)
+		code, stdout, stderr := fiolat(t, text, append([]string{"live", "--es", s.URL, "--output", t.TempDir(),
+			"--run-id", "R", "--format", "ndjson"}, from...)...)
 		if code != exitOK || strings.Count(stdout, `"scope":"run"`) != 7 || !strings.Contains(stderr, "72001 logged") {
 			t.Fatalf("%v: exit %d\n%s\n%s", from, code, stderr, stdout)
 		}
@@ -68,8 +69,10 @@ func TestLiveDocuments(t *testing.T) {
 	}
 
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	kinds := regexp.MustCompile(`"clat_ns":({.*?}})`).ReplaceAll(status(time.Now().Add(-time.Minute), 100, 200, 300), []byte(`"slat_ns":$1,"clat_ns":$1,"lat_ns":$1`))
-	if code, _, stderr := fiolat(t, kinds, "live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--kind", "clat,slat,lat"); code != exitOK {
+	kinds := regexp.MustCompile(`"clat_ns":({.*?}})`).ReplaceAll(status(time.Now().Add(-time.Minute), 100, 200, 300),
+		[]byte(`"slat_ns":$1,"clat_ns":$1,"lat_ns":$1`))
+	if code, _, stderr := fiolat(t, kinds, "live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--kind",
+		"clat,slat,lat"); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	sums := map[string]float64{}
@@ -83,7 +86,8 @@ func TestLiveDocuments(t *testing.T) {
 		}
 		sums[doc.Fio.Kind] += doc.Samples
 	}
-	if len(sums) != 3 || math.Abs(sums["clat"]-600) > 1e-6 || math.Abs(sums["slat"]-sums["clat"]) > 1e-6 || math.Abs(sums["lat"]-sums["clat"]) > 1e-6 || len(s.Docs("fio-run")) != 3 {
+	if len(sums) != 3 || math.Abs(sums["clat"]-600) > 1e-6 || math.Abs(sums["slat"]-sums["clat"]) > 1e-6 ||
+		math.Abs(sums["lat"]-sums["clat"]) > 1e-6 || len(s.Docs("fio-run")) != 3 {
 		t.Errorf("I/Os by kind: %v; %d documents of runs", sums, len(s.Docs("fio-run")))
 	}
 }
@@ -103,7 +107,8 @@ func TestLiveReplaced(t *testing.T) {
 	fio.Write(bytes.Join(documents[:3], nil))
 	said := make(chan string)
 	go func() {
-		code, _, stderr := fiolat(t, nil, "live", "--output", t.TempDir(), "--run-id", "R", "--interval", "1s", "--follow", path)
+		code, _, stderr := fiolat(t, nil, "live", "--output", t.TempDir(), "--run-id", "R", "--interval", "1s",
+			"--follow", path)
 		said <- fmt.Sprintf("exit %d\n%s", code, stderr)
 	}()
 	for open := 0; open < 2; time.Sleep(time.Millisecond) { // until it has the file
@@ -123,7 +128,8 @@ func TestLiveReplaced(t *testing.T) {
 	}
 	fio.Write(bytes.Join(documents[3:], nil))
 	fio.Close()
-	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, "800 logged") || !strings.Contains(got, "another file has taken its place") {
+	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, "800 logged") ||
+		!strings.Contains(got, "another file has taken its place") {
 		t.Error(got)
 	}
 }
@@ -133,14 +139,18 @@ func TestLiveAuto(t *testing.T) {
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	start := time.Now().Truncate(time.Minute).Add(-2 * time.Minute)
-	code, _, stderr := fiolat(t, status(start, repeat(300, 90)...), "live", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", "--interval", "auto", "--percentiles", "50,99")
-	if code != exitOK || !strings.Contains(stderr, "2s chosen: p99 is known to within 10 % of itself") || !strings.Contains(stderr, "by the first 1m0s") {
+	code, _, stderr := fiolat(t, status(start, repeat(300, 90)...), "live", "--es", s.URL, "--output", t.TempDir(),
+		"--run-id", "R", "--interval", "auto", "--percentiles", "50,99")
+	if code != exitOK || !strings.Contains(stderr, "2s chosen: p99 is known to within 10 % of itself") ||
+		!strings.Contains(stderr, "by the first 1m0s") {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
-	if run := string(s.Docs("fio-run")[0].Source); !strings.Contains(run, `"interval":{"ms":2000`) || !strings.Contains(run, "by the first 1m0s") {
+	if run := string(s.Docs("fio-run")[0].Source); !strings.Contains(run, `"interval":{"ms":2000`) ||
+		!strings.Contains(run, "by the first 1m0s") {
 		t.Errorf("the document of the run does not say so: %s", run)
 	}
-	if code, _, stderr := fiolat(t, status(start, 100, 100, 100), "live", "--output", t.TempDir(), "--interval", "auto"); code != exitOK || !strings.Contains(stderr, "chosen: ") {
+	if code, _, stderr := fiolat(t, status(start, 100, 100, 100), "live", "--output", t.TempDir(), "--interval",
+		"auto"); code != exitOK || !strings.Contains(stderr, "chosen: ") {
 		t.Errorf("less than a minute: exit %d\n%s", code, stderr)
 	}
 }
@@ -154,7 +164,9 @@ func TestLiveAlerts(t *testing.T) {
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var event map[string]any
 		body := new(bytes.Buffer)
-		if _, err := body.ReadFrom(r.Body); err != nil || r.Header.Get(alert.SignatureHeader) != alert.Sign([]byte("key"), body.Bytes()) || json.Unmarshal(body.Bytes(), &event) != nil || event["id"] != r.Header.Get(alert.IDHeader) {
+		if _, err := body.ReadFrom(r.Body); err != nil ||
+			r.Header.Get(alert.SignatureHeader) != alert.Sign([]byte("key"), body.Bytes()) ||
+			json.Unmarshal(body.Bytes(), &event) != nil || event["id"] != r.Header.Get(alert.IDHeader) {
 			t.Errorf("%v %s", r.Header, body)
 		}
 		told = append(told, event)
@@ -165,10 +177,12 @@ func TestLiveAlerts(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("key\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reads := []int{500, 500, 500, 10, 500, 10, 10, 500, 10, 500, 500} // broken from the 6th second on, kept from the 10th
+	// broken from the 6th second on, kept from the 10th
+	reads := []int{500, 500, 500, 10, 500, 10, 10, 500, 10, 500, 500}
 	live := func(start time.Time) (int, string) {
 		told = nil
-		code, _, stderr := fiolat(t, status(start, reads...), "live", "--output", t.TempDir(), "--run-id", "R", "--sla", "iops >= 100", "--alert-webhook", hook.URL+"/token", "--alert-secret-file", secret, "--interval", "1s")
+		code, _, stderr := fiolat(t, status(start, reads...), "live", "--output", t.TempDir(), "--run-id", "R", "--sla",
+			"iops >= 100", "--alert-webhook", hook.URL+"/token", "--alert-secret-file", secret, "--interval", "1s")
 		if strings.Contains(stderr, "token") {
 			t.Errorf("the URL is told:\n%s", stderr)
 		}
@@ -177,7 +191,8 @@ func TestLiveAlerts(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	start := now.Add(-15 * time.Second)
 	code, stderr := live(start)
-	if code != exitOK || len(told) != 2 || told[0]["event"].(map[string]any)["action"] != "sla-breach" || told[1]["event"].(map[string]any)["action"] != "sla-recovery" {
+	if code != exitOK || len(told) != 2 || told[0]["event"].(map[string]any)["action"] != "sla-breach" ||
+		told[1]["event"].(map[string]any)["action"] != "sla-recovery" {
 		t.Fatalf("exit %d, %v\n%s", code, told, stderr)
 	}
 	for i, second := range []int{5, 9} {
@@ -185,7 +200,8 @@ func TestLiveAlerts(t *testing.T) {
 			t.Errorf("event %d is at %v; the run began at %v", i, at, start)
 		}
 	}
-	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(told) != 0 || !strings.Contains(stderr, "are not alerted") {
+	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(told) != 0 || !strings.Contains(stderr,
+		"are not alerted") {
 		t.Errorf("exit %d, %d told of an hour ago\n%s", code, len(told), stderr)
 	}
 	answer = http.StatusGone
@@ -216,13 +232,15 @@ func TestLiveUsage(t *testing.T) {
 		{"alerts without rules", "--alert-command true -", exitUsage, "--sla"},
 		{"no URL", "--sla iops>=1 --alert-webhook example.org -", exitUsage, "--alert-webhook"},
 		{"a password", "--sla iops>=1 --alert-webhook http://u:pw@example.org -", exitUsage, "FIOLAT_ALERT_WEBHOOK"},
-		{"no secret", "--sla iops>=1 --alert-webhook http://127.0.0.1:1 --alert-secret-file " + empty + " -", exitUsage, "no secret"},
+		{"no secret", "--sla iops>=1 --alert-webhook http://127.0.0.1:1 --alert-secret-file " + empty + " -", exitUsage,
+			"no secret"},
 		{"a kind", "--kind clat,plat -", exitUsage, "plat"},
 		{"a format", "--format xml -", exitUsage, "ndjson"},
 		{"accuracy", "--accuracy 5% -", exitUsage, "--interval auto"},
 		{"a part of nothing", "--part a -", exitUsage, "--run-id"},
 		{"not live", real + "/gaps/gaps_clat_hist.1.log", exitInput, "no JSON of fio"},
-		{"a kind that is not there", "--kind slat --output " + t.TempDir() + " " + stream, exitOK, "slat_percentiles=1"},
+		{"a kind that is not there", "--kind slat --output " + t.TempDir() + " " + stream, exitOK,
+			"slat_percentiles=1"},
 		{"an SLA", "--output " + t.TempDir() + " --fail-on-sla --sla iops>=1000000 " + stream, exitSLA, "SLA broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -253,8 +271,10 @@ func TestLiveKindsBesideLogs(t *testing.T) {
 		return n
 	}
 	var want map[string]int
-	for i, flags := range [][]string{{"--kind", "clat"}, {"--kind", "slat"}, {"--kind", "clat", "--interval", "3s"}, {"--kind", "clat"}} {
-		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", s.URL, "--output", t.TempDir(), "--run-id", "R", real + "/latkinds"}, flags...)...); code != exitOK {
+	for i, flags := range [][]string{{"--kind", "clat"}, {"--kind", "slat"}, {"--kind", "clat", "--interval", "3s"},
+		{"--kind", "clat"}} {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", s.URL, "--output", t.TempDir(),
+			"--run-id", "R", real + "/latkinds"}, flags...)...); code != exitOK {
 			t.Fatalf("%v: exit %d\n%s", flags, code, stderr)
 		}
 		switch n := count(); i {

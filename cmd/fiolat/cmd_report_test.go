@@ -32,13 +32,15 @@ func numbers(t *testing.T, file string) string {
 // arguments for report.
 func testReportStored(t *testing.T, store func(t *testing.T, logs []string) []string) {
 	for _, tt := range []struct{ folder, kinds string }{
-		{"randrw", "clat"}, {"cluster", "clat"}, {"gaps", "clat"}, {"slow", "clat"}, {"latkinds", "all"}, {"latkinds", "lat,slat"}, {"kinds", "all"}, {"latkinds", "slat"},
+		{"randrw", "clat"}, {"cluster", "clat"}, {"gaps", "clat"}, {"slow", "clat"}, {"latkinds", "all"}, {"latkinds",
+			"lat,slat"}, {"kinds", "all"}, {"latkinds", "slat"},
 	} {
 		t.Run(tt.folder+"/"+tt.kinds, func(t *testing.T) {
 			dir := t.TempDir()
 			logs, stored := filepath.Join(dir, "logs.html"), filepath.Join(dir, "stored.html")
 			args := []string{"--kind", tt.kinds, real + "/" + tt.folder}
-			if code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", logs, "--by", "host,direction"}, args...)...); code != exitOK {
+			if code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", logs, "--by", "host,direction"},
+				args...)...); code != exitOK {
 				t.Fatalf("exit %d\n%s", code, stderr)
 			}
 			code, _, stderr := fiolat(t, nil, append([]string{"report", "-o", stored}, store(t, args)...)...)
@@ -58,7 +60,8 @@ func TestReportOfDirectory(t *testing.T) {
 	t.Parallel()
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		docs := filepath.Join(t.TempDir(), "docs")
-		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--output", docs}, logs...)...); code != exitOK || !strings.Contains(stderr, "report.html") {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--output", docs},
+			logs...)...); code != exitOK || !strings.Contains(stderr, "report.html") {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		beside := filepath.Join(t.TempDir(), "again.html")
@@ -76,7 +79,8 @@ func TestReportOfElasticsearch(t *testing.T) {
 	t.Parallel()
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		es := esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL
-		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--run-id", "r"}, logs...)...); code != exitOK {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--run-id", "r"},
+			logs...)...); code != exitOK {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		return []string{"--es", es, "r"}
@@ -102,17 +106,22 @@ func TestReport(t *testing.T) {
 		file bool // one is there afterwards
 	}{
 		{"a page", []string{"-o", at("a.html"), real + "/gaps"}, exitOK, "1200 in 16 quanta", true},
-		{"its name and percentiles", []string{"-o", at("b.html"), "--run-name", "the one", "--percentiles", "50,99.99", real + "/gaps"}, exitOK, "page", true},
-		{"a broken promise", []string{"-o", at("l.html"), "--sla", "read p99 < 60ns", "--fail-on-sla", real + "/gaps"}, exitSLA, "read p99 < 60ns", true},
+		{"its name and percentiles", []string{"-o", at("b.html"), "--run-name", "the one", "--percentiles", "50,99.99",
+			real + "/gaps"}, exitOK, "page", true},
+		{"a broken promise", []string{"-o", at("l.html"), "--sla", "read p99 < 60ns", "--fail-on-sla", real + "/gaps"},
+			exitSLA, "read p99 < 60ns", true},
 		{"dry run", []string{"-o", at("c.html"), "--dry-run", real + "/gaps"}, exitOK, "bytes would be written", false},
 		{"no logs named", []string{"-o", at("d.html")}, exitUsage, "name the logs", false},
 		{"several runs", []string{"-o", at("e.html"), real + "/gaps", real + "/slow"}, exitUsage, "2 runs", false},
 		{"nowhere to write", []string{"-o", at("no/f.html"), real + "/gaps"}, exitUsage, "--output", false},
 		{"a directory to write to", []string{"-o", docs, real + "/gaps"}, exitUsage, "not a file", true},
 		{"several stored runs", []string{"-o", at("g.html"), docs}, exitUsage, "say which", false},
-		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605", docs}, exitOK, "1200 in 16 quanta", true},
-		{"settings of a stored run", []string{"-o", at("h.html"), "--interval", "5s", docs}, exitUsage, "--interval", false},
-		{"two runs in Elasticsearch", []string{"-o", at("i.html"), "--es", "http://127.0.0.1:1", "a", "b"}, exitUsage, "one run", false},
+		{"one of several stored runs", []string{"-o", at("k.html"), "--run-id", "2084907ae99336836b205119778c1605",
+			docs}, exitOK, "1200 in 16 quanta", true},
+		{"settings of a stored run", []string{"-o", at("h.html"), "--interval", "5s", docs}, exitUsage, "--interval",
+			false},
+		{"two runs in Elasticsearch", []string{"-o", at("i.html"), "--es", "http://127.0.0.1:1", "a", "b"}, exitUsage,
+			"one run", false},
 		{"bad logs", []string{"-o", at("j.html"), "../../ingest/fiolog/testdata/logs/fio-3.33-log_compression"},
 			exitInput, "log_compression", false},
 	}
@@ -129,7 +138,8 @@ func TestReport(t *testing.T) {
 			if _, err := os.Stat(tt.args[1]); (err == nil) != tt.file {
 				t.Errorf("the page: %v", err)
 			}
-			if left, _ := filepath.Glob(filepath.Dir(tt.args[1]) + "/.*" + filepath.Base(tt.args[1]) + "*"); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Dir(tt.args[1]) + "/.*" + filepath.Base(tt.args[1]) +
+				"*"); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
 		})

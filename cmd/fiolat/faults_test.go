@@ -33,10 +33,14 @@ func TestFullOutput(t *testing.T) {
 	t.Parallel()
 	logs := []string{real + "/gaps"}
 	for _, args := range [][]string{
-		append([]string{"percentiles"}, logs...), append([]string{"percentiles", "--format", "csv"}, logs...), append([]string{"percentiles", "--format", "json"}, logs...),
-		append([]string{"percentiles", "--format", "ndjson"}, logs...), append([]string{"inspect"}, logs...), append([]string{"inspect", "--format", "json"}, logs...),
-		{"percentiles", "--like", "fiologparser_hist", real + "/gaps/gaps_clat_hist.1.log"}, {"compare", logs[0], logs[0]}, {"explain"}, {"explain", "libaio"}, {"completion", "bash"},
-		{"setup", "--export", "-"}, {"live", "--format", "ndjson", "--output", t.TempDir(), real + "/live/fio-status.json"},
+		append([]string{"percentiles"}, logs...), append([]string{"percentiles", "--format", "csv"}, logs...),
+		append([]string{"percentiles", "--format", "json"}, logs...),
+		append([]string{"percentiles", "--format", "ndjson"}, logs...), append([]string{"inspect"}, logs...),
+		append([]string{"inspect", "--format", "json"}, logs...),
+		{"percentiles", "--like", "fiologparser_hist", real + "/gaps/gaps_clat_hist.1.log"}, {"compare", logs[0],
+			logs[0]}, {"explain"}, {"explain", "libaio"}, {"completion", "bash"},
+		{"setup", "--export", "-"}, {"live", "--format", "ndjson", "--output", t.TempDir(), real +
+			"/live/fio-status.json"},
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
@@ -212,7 +216,8 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 		{"cut between two records", func(path string) error {
 			return os.Truncate(path, int64(bytes.LastIndexByte(long[:len(long)-1], '\n')+1))
 		}, "was cut from"},
-		{"cut inside a record", func(path string) error { return os.Truncate(path, int64(len(long)-1000)) }, "was cut from"},
+		{"cut inside a record", func(path string) error { return os.Truncate(path, int64(len(long)-1000)) },
+			"was cut from"},
 		{"cut to nothing", func(path string) error { return os.Truncate(path, 0) }, "was cut from"},
 		{"written anew", func(path string) error {
 			time.Sleep(20 * time.Millisecond) // file systems' clocks tick every 4 ms
@@ -226,7 +231,8 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 			}
 			return err
 		}, "was replaced"},
-		{"directory gone", func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old") }, "was deleted"},
+		{"directory gone", func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".old") },
+			"was deleted"},
 	}
 	for _, skip := range []bool{false, true} {
 		for _, tt := range tests {
@@ -250,9 +256,11 @@ func TestLogChangesWhileItIsRead(t *testing.T) {
 					}
 				}}
 				var out, errs bytes.Buffer
-				code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(), "--workers", "2",
+				code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(),
+					"--workers", "2",
 					"--start", "2026-01-01T00:00:00Z", fmt.Sprintf("--skip-bad=%v", skip), path, "-"}, in, &out, &errs)
-				if skip && code == exitOK && strings.Contains(errs.String(), "warning: skipped: ") && strings.Contains(errs.String(), path) {
+				if skip && code == exitOK && strings.Contains(errs.String(), "warning: skipped: ") &&
+					strings.Contains(errs.String(), path) {
 					return // its change was seen early enough to leave it out, by name
 				}
 				if code != exitInput || !strings.Contains(errs.String(), path+": the file "+tt.want) {
@@ -273,7 +281,8 @@ func TestInputFailsMidway(t *testing.T) {
 		stdin io.Reader
 		want  string
 	}{
-		{"a read error", io.MultiReader(bytes.NewReader(cut), failing{&fs.PathError{Op: "read", Path: "/dev/stdin", Err: syscall.EIO}}), "input/output error"},
+		{"a read error", io.MultiReader(bytes.NewReader(cut), failing{&fs.PathError{Op: "read", Path: "/dev/stdin",
+			Err: syscall.EIO}}), "input/output error"},
 		{"the writer of a pipe dies", bytes.NewReader(cut), "cut"},
 		{"gz that ends early", bytes.NewReader(gzipped(long)[:len(gzipped(long))-1000]), "unexpected end of gzip data"},
 	}
@@ -282,7 +291,8 @@ func TestInputFailsMidway(t *testing.T) {
 			s := esmodeltest.New(t, esmodeltest.Options{})
 			defer s.Close()
 			var out, errs bytes.Buffer
-			code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z", "--by", "direction", "-"}, tt.stdin, &out, &errs)
+			code := run(context.Background(), []string{"fiolat", "ingest", "--es", s.URL, "--output", t.TempDir(),
+				"--start", "2026-01-01T00:00:00Z", "--by", "direction", "-"}, tt.stdin, &out, &errs)
 			if code != exitInput || !strings.Contains(errs.String(), tt.want) {
 				t.Errorf("exit %d, want %d and %q\n%s", code, exitInput, tt.want, &errs)
 			}
@@ -315,7 +325,8 @@ func TestUnreadableFiles(t *testing.T) {
 	}()
 	for path, want := range map[string]string{name: "input/output error", pipe: "cut"} {
 		s := esmodeltest.New(t, esmodeltest.Options{})
-		code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start", "2026-01-01T00:00:00Z", path)
+		code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--output", t.TempDir(), "--start",
+			"2026-01-01T00:00:00Z", path)
 		if code != exitInput || !strings.Contains(stderr, path) || !strings.Contains(stderr, want) {
 			t.Errorf("exit %d, want %d and %q\n%s", code, exitInput, want, stderr)
 		}
@@ -327,14 +338,17 @@ func TestUnreadableFiles(t *testing.T) {
 // A directory for the documents that cannot be written to is no fault of the input.
 func TestOutputCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	if code, _, stderr := fiolat(t, nil, "ingest", "--output", "/proc/self/fdinfo/out", real+"/gaps"); code != exitIncomplete || !strings.Contains(stderr, "/proc/self/fdinfo/out") {
+	if code, _, stderr := fiolat(t, nil, "ingest", "--output", "/proc/self/fdinfo/out",
+		real+"/gaps"); code != exitIncomplete || !strings.Contains(stderr, "/proc/self/fdinfo/out") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	defer s.Close()
 	s.Inject(esmodeltest.Fault{Times: -1, Status: 503})
-	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--max-wait", "0", "--output", "/proc/self/fdinfo/out", real+"/gaps")
-	if code != exitIncomplete || !strings.Contains(stderr, "cannot be spooled") || strings.Contains(stderr, "to finish") {
+	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--max-wait", "0", "--output", "/proc/self/fdinfo/out",
+		real+"/gaps")
+	if code != exitIncomplete || !strings.Contains(stderr, "cannot be spooled") || strings.Contains(stderr,
+		"to finish") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 }
@@ -352,13 +366,16 @@ func TestPrintedCommand(t *testing.T) {
 		return 0, "", ""
 	}})
 	dir := filepath.Join(t.TempDir(), "it's here")
-	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--es-user", "bob smith", "--index-prefix", "perf", "--output", dir, "--run-id", "r", real+"/gaps")
+	code, _, stderr := fiolat(t, nil, "ingest", "--es", s.URL, "--es-user", "bob smith", "--index-prefix", "perf",
+		"--output", dir, "--run-id", "r", real+"/gaps")
 	quoted := "'" + strings.ReplaceAll(dir, "'", `'\''`)
-	want := "fiolat: error: to finish: fiolat load --es " + s.URL + " --index-prefix perf --es-user 'bob smith' " + quoted + "/perf-spool.r.ndjson' " + quoted + "/perf-refused.r.ndjson'\n"
+	want := "fiolat: error: to finish: fiolat load --es " + s.URL + " --index-prefix perf --es-user 'bob smith' " +
+		quoted + "/perf-spool.r.ndjson' " + quoted + "/perf-refused.r.ndjson'\n"
 	if code != exitIncomplete || !strings.Contains(stderr, want) || strings.Contains(stderr, "s3cret") {
 		t.Errorf("exit %d, want %s\n%s", code, want, stderr)
 	}
-	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, "--index-prefix", "perf", dir+"/perf-spool.r.ndjson", dir+"/perf-refused.r.ndjson"); code != exitOK || !strings.Contains(stderr, "complete   r") {
+	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, "--index-prefix", "perf", dir+"/perf-spool.r.ndjson",
+		dir+"/perf-refused.r.ndjson"); code != exitOK || !strings.Contains(stderr, "complete   r") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

@@ -109,7 +109,8 @@ func documents(t *testing.T, es, index string) map[string]json.RawMessage {
 // by kind of index.
 func ingestInto(t *testing.T, es, prefix string, args ...string) map[string]int {
 	t.Helper()
-	code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--log-format", "json"}, args...)...)
+	code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--log-format",
+		"json"}, args...)...)
 	if code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
@@ -153,8 +154,10 @@ func TestElasticsearch(t *testing.T) {
 
 			percentiles := documents(t, es, prefix+"-percentiles-*")
 			histograms := documents(t, es, prefix+"-histogram-*")
-			if len(percentiles) != made["percentiles"] || len(histograms) != made["histogram"] || made["percentiles"] == 0 || made["histogram"] == 0 {
-				t.Fatalf("%d percentile and %d histogram documents, the account says %v", len(percentiles), len(histograms), made)
+			if len(percentiles) != made["percentiles"] || len(histograms) != made["histogram"] ||
+				made["percentiles"] == 0 || made["histogram"] == 0 {
+				t.Fatalf("%d percentile and %d histogram documents, the account says %v", len(percentiles),
+					len(histograms), made)
 			}
 			samePercentiles(t, percentiles, dir, split)
 			sameHistograms(t, es, prefix, histograms)
@@ -184,7 +187,8 @@ func TestElasticsearch(t *testing.T) {
 			percentiles = documents(t, es, prefix+"-percentiles-*")
 			histograms = documents(t, es, prefix+"-histogram-*")
 			if len(percentiles) != made["percentiles"] || len(histograms) != made["histogram"] {
-				t.Errorf("%d percentile and %d histogram documents of both generations, the account of the second says %v", len(percentiles), len(histograms), made)
+				t.Errorf("%d percentile and %d histogram documents of both generations, the account of the second "+
+					"says %v", len(percentiles), len(histograms), made)
 			}
 			generations := map[string]bool{}
 			for _, source := range percentiles {
@@ -306,7 +310,8 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 		}
 		// Rounding is carried on from quantum to quantum; documents one after the other stay within three I/Os.
 		if math.Abs(float64(sum)-d.Samples) > 3 || math.Abs(exact-d.Samples) > 1e-9*d.Samples || d.DocCount != sum {
-			t.Fatalf("%s: %d I/Os in the histogram, %v in the exact buckets, samples %v, _doc_count %d", id, sum, exact, d.Samples, d.DocCount)
+			t.Fatalf("%s: %d I/Os in the histogram, %v in the exact buckets, samples %v, _doc_count %d", id, sum, exact,
+				d.Samples, d.DocCount)
 		}
 		if sum == 0 { // no _doc_count: such a document counts as 1
 			sum = 1
@@ -323,7 +328,8 @@ func sameHistograms(t *testing.T, es, prefix string, docs map[string]json.RawMes
 			}
 		}
 	}
-	ask(t, "POST", es+"/"+prefix+"-histogram-*/_search", `{"size":0,"aggs":{"by":{"terms":{"field":"fio.direction"}}}}`, &found)
+	ask(t, "POST", es+"/"+prefix+"-histogram-*/_search", `{"size":0,"aggs":{"by":{"terms":{"field":"fio.direction"}}}}`,
+		&found)
 	if len(found.Aggregations.By.Buckets) != len(ios) {
 		t.Fatalf("directions %v, want those of %v", found.Aggregations.By.Buckets, ios)
 	}
@@ -340,7 +346,8 @@ func TestReportOfRealElasticsearch(t *testing.T) {
 	testReportStored(t, func(t *testing.T, logs []string) []string {
 		name := strings.ReplaceAll(logs[1], ",", "-") + "-" + filepath.Base(logs[2])
 		prefix, run := "report-"+name, "page of "+name
-		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", run}, logs...)...); code != exitOK {
+		if code, _, stderr := fiolat(t, nil, append([]string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id",
+			run}, logs...)...); code != exitOK {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
 		return []string{"--es", es, "--index-prefix", prefix, run}

@@ -28,14 +28,16 @@ func succeed(t *testing.T, args ...string) (stdout, stderr string) {
 func TestIngestKinds(t *testing.T) {
 	t.Parallel()
 	const logs = real + "/latkinds"
-	for _, tt := range []struct{ list, first string }{{"all", "clat"}, {"clat,slat,lat", "clat"}, {"lat, slat", "lat"}, {"slat", "slat"}} {
+	for _, tt := range []struct{ list, first string }{{"all", "clat"}, {"clat,slat,lat", "clat"}, {"lat, slat", "lat"},
+		{"slat", "slat"}} {
 		t.Run(tt.list, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			succeed(t, "ingest", "--kind", tt.list, "--output", dir+"/list", logs)
 			id, _ := succeed(t, "inspect", "--format", "json", "--kind", tt.first, logs)
 			id = regexp.MustCompile(`"run": "([0-9a-f]+)"`).FindStringSubmatch(id)[1]
-			kinds := strings.Split(strings.ReplaceAll(strings.ReplaceAll(tt.list, "all", "clat,slat,lat"), " ", ""), ",")
+			kinds := strings.Split(strings.ReplaceAll(strings.ReplaceAll(tt.list, "all", "clat,slat,lat"), " ", ""),
+				",")
 			for _, kind := range kinds {
 				succeed(t, "ingest", "--kind", kind, "--run-id", id, "--output", dir+"/each", logs)
 			}
@@ -82,14 +84,17 @@ func TestPercentilesKinds(t *testing.T) {
 		t.Errorf("csv: %d rows, %v", len(rows), err)
 	}
 	var objects []struct{ Rows []struct{ Kind string } }
-	if err := json.Unmarshal([]byte(all("--format", "json", "--kind", "slat,clat,lat")), &objects); err != nil || len(objects) != 3 || objects[2].Rows[0].Kind != "lat" || 3*len(objects[2].Rows) > len(rows) {
+	if err := json.Unmarshal([]byte(all("--format", "json", "--kind", "slat,clat,lat")), &objects); err != nil ||
+		len(objects) != 3 || objects[2].Rows[0].Kind != "lat" || 3*len(objects[2].Rows) > len(rows) {
 		t.Errorf("json: %v, %+.300v", err, objects)
 	}
 	if table := all("--kind", "slat,lat"); !strings.HasPrefix(table, "slat\n") || strings.Count(table, "\nlat\n") != 1 {
 		t.Errorf("table:\n%s", table)
 	}
-	_, stderr := succeed(t, "percentiles", "--kind", "all", "--interval", "auto", "--accuracy", "99%", "--log-hist-msec", "2000", real+"/latkinds")
-	if strings.Count(stderr, "interval   10s chosen: for slat: ") != 2 || strings.Count(stderr, "interval   10s chosen: p99.9 ") != 1 {
+	_, stderr := succeed(t, "percentiles", "--kind", "all", "--interval", "auto", "--accuracy", "99%",
+		"--log-hist-msec", "2000", real+"/latkinds")
+	if strings.Count(stderr, "interval   10s chosen: for slat: ") != 2 || strings.Count(stderr,
+		"interval   10s chosen: p99.9 ") != 1 {
 		t.Errorf("the longest interval of all kinds:\n%s", stderr)
 	}
 }
@@ -101,7 +106,8 @@ func TestKindsFlag(t *testing.T) {
 	succeed(t, "ingest", "--kind", "slat,lat", "--output", docs, three)
 	page := t.TempDir() + "/page.html"
 	averages := t.TempDir()
-	for name, text := range map[string]string{"x_clat_hist.1.log": string(goodLog(t)), "x_lat.1.log": "500, 5, 0, 0\n", "x.fio": "[x]\nioengine=null\nlog_avg_msec=500\nlog_hist_msec=1000\nwrite_hist_log=x\nwrite_lat_log=x\n"} {
+	for name, text := range map[string]string{"x_clat_hist.1.log": string(goodLog(t)), "x_lat.1.log": "500, 5, 0, 0\n",
+		"x.fio": "[x]\nioengine=null\nlog_avg_msec=500\nlog_hist_msec=1000\nwrite_hist_log=x\nwrite_lat_log=x\n"} {
 		if err := os.WriteFile(averages+"/"+name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -112,22 +118,33 @@ func TestKindsFlag(t *testing.T) {
 		code int
 		want string
 	}{
-		{"a kind that is not there", []string{"percentiles", "--kind", "clat,slat", hists}, exitInput, "no slat logs, but of clat"},
-		{"of one run of two", []string{"ingest", "--dry-run", "--kind", "clat,slat", three, hists}, exitInput, "exact: no slat logs, but of clat; --kind all"},
-		{"all that is there", []string{"ingest", "--dry-run", "--kind", "all", three, hists}, exitOK, "28801 in 13 quanta"},
-		{"all, of files", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log", three + "/latkinds_slat.1.log"}, exitOK, "slat:\n"},
-		{"all, of one file", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log"}, exitOK, "6400 in 8 quanta"},
-		{"all, of a file beside a folder", []string{"ingest", "--dry-run", "--kind", "all", hists + "/exact_clat_hist.1.log", three}, exitOK, "lat:\n"},
+		{"a kind that is not there", []string{"percentiles", "--kind", "clat,slat", hists}, exitInput,
+			"no slat logs, but of clat"},
+		{"of one run of two", []string{"ingest", "--dry-run", "--kind", "clat,slat", three, hists}, exitInput,
+			"exact: no slat logs, but of clat; --kind all"},
+		{"all that is there", []string{"ingest", "--dry-run", "--kind", "all", three, hists}, exitOK,
+			"28801 in 13 quanta"},
+		{"all, of files", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log", three +
+			"/latkinds_slat.1.log"}, exitOK, "slat:\n"},
+		{"all, of one file", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log"}, exitOK,
+			"6400 in 8 quanta"},
+		{"all, of a file beside a folder", []string{"ingest", "--dry-run", "--kind", "all", hists +
+			"/exact_clat_hist.1.log", three}, exitOK, "lat:\n"},
 		{"all of nothing", []string{"percentiles", "--kind", "all", t.TempDir()}, exitInput, "no fio histogram logs"},
-		{"all but averages", []string{"percentiles", "--kind", "all", "--skip-bad", averages}, exitOK, "left out: no lat logs that can be read"},
+		{"all but averages", []string{"percentiles", "--kind", "all", "--skip-bad", averages}, exitOK,
+			"left out: no lat logs that can be read"},
 		{"averages", []string{"percentiles", "--kind", "all", averages}, exitInput, "it holds averages"},
-		{"averages alone", []string{"percentiles", "--kind", "lat", "--skip-bad", averages}, exitInput, "all 1 logs were skipped"},
-		{"which kind of standard input", []string{"percentiles", "--kind", "all", "-"}, exitUsage, "-: it may be of clat or of slat"},
-		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage, `--kind "blat": want clat, slat or lat`},
+		{"averages alone", []string{"percentiles", "--kind", "lat", "--skip-bad", averages}, exitInput,
+			"all 1 logs were skipped"},
+		{"which kind of standard input", []string{"percentiles", "--kind", "all", "-"}, exitUsage,
+			"-: it may be of clat or of slat"},
+		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage,
+			`--kind "blat": want clat, slat or lat`},
 		{"where one is wanted", []string{"inspect", "--kind", "all", three}, exitUsage, "takes one kind"},
 		{"stored", []string{"report", "-o", page, docs}, exitOK, "slat:\n"},
 		{"one of those stored", []string{"report", "-o", page, "--kind", "lat", docs}, exitOK, "6400 in 8 quanta"},
-		{"not stored", []string{"report", "-o", page, "--kind", "clat", docs}, exitInput, "no clat latencies are stored, but slat"},
+		{"not stored", []string{"report", "-o", page, "--kind", "clat", docs}, exitInput,
+			"no clat latencies are stored, but slat"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if code, _, stderr := fiolat(t, nil, tt.args...); code != tt.code || !strings.Contains(stderr, tt.want) {
@@ -136,7 +153,8 @@ func TestKindsFlag(t *testing.T) {
 		})
 	}
 	succeed(t, "ingest", "--kind", "clat", "--output", docs, hists)
-	if code, _, stderr := fiolat(t, nil, "report", "-o", page, docs); code != exitUsage || !strings.Contains(stderr, "say which with --run-id") {
+	if code, _, stderr := fiolat(t, nil, "report", "-o", page, docs); code != exitUsage || !strings.Contains(stderr,
+		"say which with --run-id") {
 		t.Errorf("kinds of two runs: exit %d\n%s", code, stderr)
 	}
 }
@@ -153,7 +171,8 @@ func sums(t *testing.T, page string) (numbers map[string][]float64, words map[st
 	rest, _, _ = strings.Cut(rest, "</table>")
 	numbers, words = map[string][]float64{}, map[string][]string{}
 	for _, row := range regexp.MustCompile(`<tr><th scope="row">(\w+)</th>(.*?)</tr>`).FindAllStringSubmatch(rest, -1) {
-		for _, c := range regexp.MustCompile(`<td>(?:<data value="([^"]*)">)?([^<]*)`).FindAllStringSubmatch(row[2], -1) {
+		for _, c := range regexp.MustCompile(`<td>(?:<data value="([^"]*)">)?([^<]*)`).FindAllStringSubmatch(row[2],
+			-1) {
 			v, _ := strconv.ParseFloat(c[1], 64)
 			numbers[row[1]], words[row[1]] = append(numbers[row[1]], v), append(words[row[1]], c[2])
 		}
@@ -210,12 +229,14 @@ func TestKindSums(t *testing.T) {
 						mean[kind][d] += (float64(v) - mean[kind][d]) / n[kind][d]
 					}
 				}
-				if err := os.WriteFile(fmt.Sprintf("%s/latkinds_%s.1.log", dir, kind), []byte(out.String()), 0o600); err != nil {
+				if err := os.WriteFile(fmt.Sprintf("%s/latkinds_%s.1.log", dir, kind), []byte(out.String()),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			for name, yes := range map[string]bool{"latkinds_clat_hist.1.log": tt.hist, "fio.json": tt.json} {
-				if b, err := os.ReadFile(real + "/latkinds/" + name); yes && (err != nil || os.WriteFile(dir+"/"+name, b, 0o600) != nil) {
+				if b, err := os.ReadFile(real + "/latkinds/" + name); yes && (err != nil || os.WriteFile(dir+"/"+name,
+					b, 0o600) != nil) {
 					t.Fatal(err)
 				}
 			}
@@ -241,7 +262,8 @@ func TestKindSums(t *testing.T) {
 					near("the gap by the lines", v[4], lat-slat-clat, 1e-3)
 				}
 			}
-			if w := words["read"]; !strings.HasPrefix(w[1], tt.clat) || tt.gap != "" && (w[4] != tt.gap || w[5] != tt.sayGap) || (w[0] == "–") == tt.slat {
+			if w := words["read"]; !strings.HasPrefix(w[1], tt.clat) || tt.gap != "" && (w[4] != tt.gap ||
+				w[5] != tt.sayGap) || (w[0] == "–") == tt.slat {
 				t.Errorf("read: %q", w)
 			}
 		})

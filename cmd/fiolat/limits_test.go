@@ -25,7 +25,8 @@ func TestLimits(t *testing.T) {
 		Percentiles map[string]float64
 		CI          map[string]limits
 	}
-	if err := json.Unmarshal([]byte("["+strings.ReplaceAll(strings.TrimSpace(stdout), "\n", ",")+"]"), &rows); err != nil {
+	if err := json.Unmarshal([]byte("["+strings.ReplaceAll(strings.TrimSpace(stdout), "\n", ",")+"]"),
+		&rows); err != nil {
 		t.Fatal(err)
 	}
 	_, stdout, _ = fiolat(t, nil, append(args, "--format", "csv", "--unit", "ns", "--limits")...)
@@ -45,11 +46,13 @@ func TestLimits(t *testing.T) {
 	}
 	missing := 0
 	for n, row := range rows[:3] { // the fourth is a few thousandths of an I/O
-		if l := row.CI["50"]; l.Lower == nil || l.Upper == nil || *l.Lower > row.Percentiles["50"] || *l.Upper < row.Percentiles["50"] {
+		if l := row.CI["50"]; l.Lower == nil || l.Upper == nil || *l.Lower > row.Percentiles["50"] ||
+			*l.Upper < row.Percentiles["50"] {
 			t.Errorf("row %d: the limits of p50 do not enclose it: %+v", n, row)
 		}
 		for p, l := range row.CI {
-			if got, want := table[n+1][column["p"+p+"_lower_ns"]]+"|"+table[n+1][column["p"+p+"_upper_ns"]], plain(l.Lower)+"|"+plain(l.Upper); got != want {
+			if got, want := table[n+1][column["p"+p+"_lower_ns"]]+"|"+table[n+1][column["p"+p+"_upper_ns"]],
+				plain(l.Lower)+"|"+plain(l.Upper); got != want {
 				t.Errorf("row %d: p%s has the limits %s in csv, %s in ndjson", n, p, got, want)
 			}
 		}
@@ -60,7 +63,8 @@ func TestLimits(t *testing.T) {
 	if missing != 3 {
 		t.Errorf("%d of 3 intervals of 400 I/Os have no upper limit of p99.99, want all", missing)
 	}
-	if _, stdout, _ = fiolat(t, nil, append(args, "--limits")...); !strings.Contains(stdout, " p50_us  p50_lower_us  p50_upper_us ") {
+	if _, stdout, _ = fiolat(t, nil, append(args, "--limits")...); !strings.Contains(stdout,
+		" p50_us  p50_lower_us  p50_upper_us ") {
 		t.Errorf("no limits in the table:\n%s", stdout)
 	}
 	if _, stdout, _ = fiolat(t, nil, append(args, "--format", "csv")...); strings.Contains(stdout, "lower") {
@@ -74,7 +78,8 @@ func TestAutoInterval(t *testing.T) {
 	t.Parallel()
 	ingest := func(interval string) (stderr, run string, others map[string]string) {
 		dir := t.TempDir()
-		code, _, stderr := fiolat(t, nil, "ingest", "--percentiles", "50", "--interval", interval, "--output", dir, real+"/randrw")
+		code, _, stderr := fiolat(t, nil, "ingest", "--percentiles", "50", "--interval", interval, "--output", dir,
+			real+"/randrw")
 		if code != exitOK {
 			t.Fatalf("exit %d\n%s", code, stderr)
 		}
@@ -102,7 +107,8 @@ func TestAutoInterval(t *testing.T) {
 		t.Errorf("%d files with the interval chosen, %d others with it given", len(chosen), len(given))
 	}
 	const reason = "p50 is known to within 10 % of itself in"
-	if !strings.Contains(stderr, "interval   10s chosen: "+reason) || !strings.Contains(run, `"interval":{"ms":10000,"percentile":50,"accuracy":0.1,"met":true,"reason":"`+reason) {
+	if !strings.Contains(stderr, "interval   10s chosen: "+reason) || !strings.Contains(run,
+		`"interval":{"ms":10000,"percentile":50,"accuracy":0.1,"met":true,"reason":"`+reason) {
 		t.Errorf("what was chosen, and why, is not said:\n%s\n%s", stderr, run)
 	}
 }

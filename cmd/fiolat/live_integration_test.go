@@ -102,7 +102,8 @@ func (p *proc) kill9(t *testing.T) {
 }
 
 func nullJob(seconds int, more ...string) []string {
-	return append([]string{"--name=x", "--ioengine=null", "--size=1g", "--bs=4k", "--rw=randrw", "--rate_iops=400", "--numjobs=2",
+	return append([]string{"--name=x", "--ioengine=null", "--size=1g", "--bs=4k", "--rw=randrw", "--rate_iops=400",
+		"--numjobs=2",
 		"--time_based", fmt.Sprintf("--runtime=%d", seconds)}, more...)
 }
 
@@ -203,7 +204,8 @@ func poll(t *testing.T, url, body string, answer any) bool {
 }
 
 // TestLiveInTime: through fiolat live -- fio ... intervals can be found while fio runs (how
-// soon after their end, `make times` judges), the sums are fio's, and they stay so when the logs are ingested afterwards.
+// soon after their end, `make times` judges), the sums are fio's, and they stay so when the logs are ingested
+// afterwards.
 //
 // It runs before the parallel tests: what is measured is fiolat and not how busy they
 // keep the server. As docs/live.md says, setup comes first.
@@ -218,7 +220,8 @@ func TestLiveInTime(t *testing.T) {
 	ingestInto(t, es, livePrefix(t, es, "warm"), real+"/gaps")
 	recordFio(t, dir)
 	seconds := liveSeconds(t)
-	p := start(t, dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--kind", "clat,lat", "--sla", "iops >= 1000000", "--", "./fio"},
+	p := start(t, dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
+		"--kind", "clat,lat", "--sla", "iops >= 1000000", "--", "./fio"},
 		nullJob(seconds, "--lat_percentiles=1", "--write_hist_log=x", "--log_hist_msec=1000")...)...)
 	done := make(chan error, 1)
 	go func() { done <- p.Wait() }()
@@ -235,7 +238,8 @@ func TestLiveInTime(t *testing.T) {
 		var found struct {
 			Aggregations struct{ Last struct{ Value *float64 } }
 		}
-		if !poll(t, es+"/"+prefix+"-histogram-*/_search?ignore_unavailable=true", `{"size":0,"query":{"bool":{"filter":[{"term":{"fio.kind":"clat"}},{"range":{"@timestamp":{"gte":"now-15m"}}}]}},"aggs":{"last":{"max":{"field":"@timestamp"}}}}`, &found) {
+		if !poll(t, es+"/"+prefix+"-histogram-*/_search?ignore_unavailable=true",
+			`{"size":0,"query":{"bool":{"filter":[{"term":{"fio.kind":"clat"}},{"range":{"@timestamp":{"gte":"now-15m"}}}]}},"aggs":{"last":{"max":{"field":"@timestamp"}}}}`, &found) {
 			continue
 		}
 		if last := found.Aggregations.Last.Value; last != nil && *last > seen {
@@ -291,7 +295,8 @@ func TestLiveInTime(t *testing.T) {
 
 	// The logs replace what was live, of their kind alone.
 	os.Remove(dir + "/fio")
-	if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--index-prefix", prefix, "--run-id", "R", dir); code != exitOK {
+	if code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--index-prefix", prefix, "--run-id", "R",
+		dir); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	sameCounts(t, "after the ingest of the logs", samples(t, es, prefix, "clat"), clat)
@@ -323,7 +328,8 @@ func TestLiveKilled(t *testing.T) {
 	prefix, dir := livePrefix(t, es, "killed"), t.TempDir()
 	fio := start(t, dir, "fio", nullJob(3600, "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
 	args := func(prefix, file string) []string {
-		return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--by", "direction,host,job", "--follow", file}
+		return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--by", "direction,host,job",
+			"--follow", file}
 	}
 	indexed := 0
 	follow := func() *proc {
@@ -367,11 +373,13 @@ func TestLiveParts(t *testing.T) {
 	var fios, lives []*proc
 	parts := []string{"a", "b"}
 	follow := func(part string) *proc {
-		return start(t, dir, "fiolat", "live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--part", part, "--host", "host-"+part, "--interval", "1s", "--follow", part+".json")
+		return start(t, dir, "fiolat", "live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--part", part,
+			"--host", "host-"+part, "--interval", "1s", "--follow", part+".json")
 	}
 	for _, part := range parts {
 		lives = append(lives, follow(part))
-		fios = append(fios, start(t, dir, "fio", nullJob(liveSeconds(t), "--status-interval=1", "--output-format=json+", "--output="+part+".json")...))
+		fios = append(fios, start(t, dir, "fio", nullJob(liveSeconds(t), "--status-interval=1", "--output-format=json+",
+			"--output="+part+".json")...))
 		time.Sleep(300 * time.Millisecond)
 	}
 	time.Sleep(time.Duration(liveSeconds(t)) * time.Second / 2)
@@ -385,7 +393,8 @@ func TestLiveParts(t *testing.T) {
 	}
 	want := counted(t, fiolog.Clat, dir+"/a.json", dir+"/b.json")
 	sameCounts(t, "two parts", samples(t, es, prefix, "clat"), want)
-	if code, _, stderr := fiolat(t, nil, "merge", "--es", es, "--index-prefix", prefix, "--parts", "2", "R"); code != exitOK {
+	if code, _, stderr := fiolat(t, nil, "merge", "--es", es, "--index-prefix", prefix, "--parts", "2",
+		"R"); code != exitOK {
 		t.Fatalf("merge: exit %d\n%s", code, stderr)
 	}
 	merged := map[string]float64{}
@@ -452,10 +461,13 @@ func TestLiveStall(t *testing.T) {
 			waitFor(t, "nbdkit starts", func() bool { _, err := os.Stat(dir + "/disk.sock"); return err == nil })
 			recordFio(t, dir)
 			args := func(prefix string) []string {
-				return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--host", "h", "--interval", "1s", "--sla", "read p99 < 500ms"}
+				return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--host", "h",
+					"--interval", "1s", "--sla", "read p99 < 500ms"}
 			}
-			p := start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file", "secret", "--alert-command", "cat >>"+dir+"/told", "--",
-				"./fio", "--name=x", "--ioengine=nbd", "--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread", "--rate_iops=300", "--iodepth=4", "--numjobs=2", "--time_based", "--runtime=14")...)
+			p := start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file",
+				"secret", "--alert-command", "cat >>"+dir+"/told", "--",
+				"./fio", "--name=x", "--ioengine=nbd", "--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread",
+				"--rate_iops=300", "--iodepth=4", "--numjobs=2", "--time_based", "--runtime=14")...)
 			waitFor(t, "fio reports four times", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 })
 			if err := disk.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -471,7 +483,8 @@ func TestLiveStall(t *testing.T) {
 			// Each event reached the webhook and the command, once, and the recoveries of stored breaches were told.
 			events := documents(t, es, prefix+"-event-*")
 			if len(hook.bad) > 0 || len(hook.attempts) != len(hook.events)+fail || len(events) > len(hook.events) {
-				t.Fatalf("the webhook was told %v in %d requests, %d events in Elasticsearch; %v\n%s", hook.events, len(hook.attempts), len(events), hook.bad, p.said.String())
+				t.Fatalf("the webhook was told %v in %d requests, %d events in Elasticsearch; %v\n%s", hook.events,
+					len(hook.attempts), len(events), hook.bad, p.said.String())
 			}
 			var told struct{ actions, starts []string }
 			seen, during := map[string]bool{}, false
@@ -487,7 +500,8 @@ func TestLiveStall(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				told.actions, told.starts = append(told.actions, fmt.Sprint(event["action"])), append(told.starts, fmt.Sprint(event["start"]))
+				told.actions, told.starts = append(told.actions, fmt.Sprint(event["action"])), append(told.starts,
+					fmt.Sprint(event["start"]))
 				if event["action"] == "sla-breach" {
 					broken = at
 				} else if broken.Before(well) && at.After(stalled) {
@@ -514,7 +528,8 @@ func TestLiveStall(t *testing.T) {
 			for _, index := range []string{"-histogram-*", "-percentiles-*", "-event-*"} {
 				got, want := documents(t, es, prefix+index), documents(t, es, again+index)
 				if len(want) == 0 && index != "-event-*" || !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: %d documents, %d when the stream is read again, and they are not the same", index, len(got), len(want))
+					t.Errorf("%s: %d documents, %d when the stream is read again, and they are not the same", index,
+						len(got), len(want))
 				}
 			}
 
@@ -566,7 +581,8 @@ func TestLiveExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.ends(t, 128)
-	if !strings.Contains(p.said.String(), "terminating on signal 2") || !strings.Contains(p.said.String(), "missing from the logs 0") {
+	if !strings.Contains(p.said.String(), "terminating on signal 2") || !strings.Contains(p.said.String(),
+		"missing from the logs 0") {
 		t.Errorf("fio was not brought to its end:\n%s", p.said.String())
 	}
 }

@@ -53,7 +53,8 @@ func TestLogUses(t *testing.T) {
 				t.Fatalf("%+v", got.Use)
 			}
 			v := got.Use[0]
-			if v.Use != tc.use || !strings.Contains(strings.Join(v.Why, "\n"), tc.why) || strings.Join(v.Options, " ") != tc.options {
+			if v.Use != tc.use || !strings.Contains(strings.Join(v.Why, "\n"), tc.why) || strings.Join(v.Options,
+				" ") != tc.options {
 				t.Errorf("%+v", v)
 			}
 			if other := got.Use[1]; other.Use != "used" {

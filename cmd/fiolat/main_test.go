@@ -69,21 +69,35 @@ func TestBadInput(t *testing.T) {
 		// rest is how many lines --skip-bad skips; -1: the whole log is skipped.
 		rest int
 	}{
-		{name: "1855 buckets", data: third(func(l []byte) []byte { return append(l[:len(l)-4], '\n') }), at: ".log:3:", want: []string{"1855", "1856"}, rest: 1},
-		{name: "letters", data: third(field(40, "x1")), at: ".log:3:", want: []string{"column 41 is not a number"}, rest: 1},
-		{name: "a negative number", data: third(field(40, "-1")), at: ".log:3:", want: []string{"column 41 is negative"}, rest: 1},
-		{name: "beyond 2^64", data: third(field(40, "18446744073709551617")), at: ".log:3:", want: []string{"18446744073709551617"}, rest: 1},
-		{name: "a wrapped counter", data: third(field(40, "18446744073709551610")), at: ".log:3:", want: []string{"wrap"}, rest: 1},
+		{name: "1855 buckets", data: third(func(l []byte) []byte { return append(l[:len(l)-4], '\n') }), at: ".log:3:",
+			want: []string{"1855", "1856"}, rest: 1},
+		{name: "letters", data: third(field(40, "x1")), at: ".log:3:", want: []string{"column 41 is not a number"},
+			rest: 1},
+		{name: "a negative number", data: third(field(40, "-1")), at: ".log:3:",
+			want: []string{"column 41 is negative"}, rest: 1},
+		{name: "beyond 2^64", data: third(field(40, "18446744073709551617")), at: ".log:3:",
+			want: []string{"18446744073709551617"}, rest: 1},
+		{name: "a wrapped counter", data: third(field(40, "18446744073709551610")), at: ".log:3:",
+			want: []string{"wrap"}, rest: 1},
 		{name: "direction 3", data: third(field(1, "3")), at: ".log:3:", want: []string{"direction"}, rest: 1},
 		{name: "a cut last line", data: good[:len(good)-2000], at: ".log:20:", want: []string{"cut"}, rest: 1},
-		{name: "crlf", data: bytes.ReplaceAll(good, []byte("\n"), []byte("\r\n")), at: ".log:1:", want: []string{"CRLF"}, rest: -1},
-		{name: "a byte-order mark", data: append([]byte("\xef\xbb\xbf"), good...), at: ".log:1:", want: []string{"byte-order mark"}, rest: 1},
-		{name: "a 100 MB line", data: third(func([]byte) []byte { return append(bytes.Repeat([]byte("0, "), 100<<20/3), '\n') }), at: ".log:3:", want: []string{"--max-line"}, rest: 1},
-		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }), at: ".log:3:", want: []string{"binary"}, rest: 1},
-		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gzipped(good)[:len(gzipped(good))/2], at: ".log.gz", want: []string{"gzip"}, rest: -1},
-		{name: "log_compression", data: []byte("1, 94230894823, 0, 4096, 0\n2, 94230894899, 0, 4096, 0\n"), at: ".log:1:", want: []string{"log_compression"}, rest: -1},
+		{name: "crlf", data: bytes.ReplaceAll(good, []byte("\n"), []byte("\r\n")), at: ".log:1:",
+			want: []string{"CRLF"}, rest: -1},
+		{name: "a byte-order mark", data: append([]byte("\xef\xbb\xbf"), good...), at: ".log:1:",
+			want: []string{"byte-order mark"}, rest: 1},
+		{name: "a 100 MB line", data: third(func([]byte) []byte {
+			return append(bytes.Repeat([]byte("0, "), 100<<20/3),
+				'\n')
+		}), at: ".log:3:", want: []string{"--max-line"}, rest: 1},
+		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }),
+			at: ".log:3:", want: []string{"binary"}, rest: 1},
+		{name: "a gz that ends early", file: "bad_clat_hist.1.log.gz", data: gzipped(good)[:len(gzipped(good))/2],
+			at: ".log.gz", want: []string{"gzip"}, rest: -1},
+		{name: "log_compression", data: []byte("1, 94230894823, 0, 4096, 0\n2, 94230894899, 0, 4096, 0\n"),
+			at: ".log:1:", want: []string{"log_compression"}, rest: -1},
 		{name: "all zero", data: allZero(lines), at: ".log", want: []string{"clat_percentiles"}, rest: -1},
-		{name: "time runs backwards", data: append(bytes.Clone(good), lines[0]...), at: ".log:21:", want: []string{"backwards", "per_job_logs=0"}, rest: -1},
+		{name: "time runs backwards", data: append(bytes.Clone(good), lines[0]...), at: ".log:21:",
+			want: []string{"backwards", "per_job_logs=0"}, rest: -1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +138,8 @@ func TestBadInput(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "good_clat_hist.2.log"), good, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "json", "--log-format", "json", "--skip-bad", dir)
+			code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "json", "--log-format", "json",
+				"--skip-bad", dir)
 			if code != exitOK {
 				t.Fatalf("--skip-bad: exit %d\n%.2000s", code, stderr)
 			}
@@ -142,8 +157,10 @@ func TestBadInput(t *testing.T) {
 			if tt.rest >= 0 {
 				wantLogs, wantLines = 2, tt.rest
 			}
-			if got.Account.Logs != wantLogs || got.Account.LogsSkipped != 2-wantLogs || got.Account.LinesSkipped != wantLines {
-				t.Errorf("--skip-bad: %+v, want %d logs and %d lines skipped\n%.2000s", got.Account, wantLogs, wantLines, stderr)
+			if got.Account.Logs != wantLogs || got.Account.LogsSkipped != 2-wantLogs ||
+				got.Account.LinesSkipped != wantLines {
+				t.Errorf("--skip-bad: %+v, want %d logs and %d lines skipped\n%.2000s", got.Account, wantLogs,
+					wantLines, stderr)
 			}
 			if !strings.Contains(stderr, name) {
 				t.Errorf("--skip-bad does not name %s:\n%.2000s", name, stderr)
@@ -178,22 +195,29 @@ func TestExitCodes(t *testing.T) {
 		{"no arguments", []string{"percentiles"}, exitUsage, "name the logs"},
 		{"unknown command", []string{"percentile"}, exitUsage, `no such command: "percentile"`},
 		{"unknown flag", []string{"percentiles", "--wat", "x"}, exitUsage, "wat"},
-		{"several faults at once", []string{"percentiles", "--interval", "x", "--by", "disk", "--align", "y", empty}, exitUsage, `--by "disk"`},
-		{"flag after the path", []string{"percentiles", real + "/gaps", "--format", "xml"}, exitUsage, `--format "xml"`},
+		{"several faults at once", []string{"percentiles", "--interval", "x", "--by", "disk", "--align", "y", empty},
+			exitUsage, `--by "disk"`},
+		{"flag after the path", []string{"percentiles", real + "/gaps", "--format", "xml"}, exitUsage,
+			`--format "xml"`},
 		{"missing file", []string{"percentiles", empty + "/no_clat_hist.1.log"}, exitInput, "no_clat_hist.1.log"},
 		{"directory without logs", []string{"percentiles", empty}, exitInput, "write_hist_log"},
 		{"glob without a match", []string{"percentiles", empty + "/*_clat_hist.*.log"}, exitInput, "*_clat_hist.*.log"},
 		{"a part without a run", []string{"ingest", "--part", "a", real + "/gaps"}, exitUsage, "--run-id"},
 		{"an empty run id", []string{"ingest", "--run-id", "", real + "/gaps"}, exitUsage, `--run-id "": it is empty`},
-		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"}, exitUsage, "nobody"},
+		{"an offset of a host that is not there", []string{"percentiles", "--offset", "nobody=1s", real + "/cluster"},
+			exitUsage, "nobody"},
 		{"several runs", []string{"percentiles", real}, exitUsage, "12 runs"},
 		{"somebody else's engine", []string{"explain", "external:x.so"}, exitUsage, "not one of fio's own"},
 		{"an engine of no version", []string{"explain", "null", "--fio-version", "new"}, exitUsage, "fio-3.28"},
-		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage, "log_hist_coarseness=3"},
-		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log", "--fio-json", real + "/gaps/gaps.fio"}, exitInput, "gaps.fio"},
+		{"finer than logged", []string{"percentiles", "--coarseness", "1", real + "/epoch"}, exitUsage,
+			"log_hist_coarseness=3"},
+		{"no wall clock", []string{"ingest", "--output", empty + "/out", real + "/live/live_clat_hist.1.log",
+			"--fio-json", real + "/gaps/gaps.fio"}, exitInput, "gaps.fio"},
 		{"auto from a pipe", []string{"percentiles", "--interval", "auto", "-"}, exitUsage, "only once"},
-		{"auto with a strange accuracy", []string{"percentiles", "--interval", "auto", "--accuracy", "0.1", real + "/gaps"}, exitUsage, "such as 10%"},
-		{"accuracy without auto", []string{"percentiles", "--accuracy", "5%", real + "/gaps"}, exitUsage, "--interval auto"},
+		{"auto with a strange accuracy", []string{"percentiles", "--interval", "auto", "--accuracy", "0.1", real +
+			"/gaps"}, exitUsage, "such as 10%"},
+		{"accuracy without auto", []string{"percentiles", "--accuracy", "5%", real + "/gaps"}, exitUsage,
+			"--interval auto"},
 		{"like: its own usage", []string{"percentiles", "--like", "fiologparser_hist"}, exitUsage, "no FILE given"},
 		{"like: unknown program", []string{"percentiles", "--like", "fio"}, exitUsage, "fiologparser_hist"},
 	}
@@ -219,15 +243,18 @@ var folders = []string{"randrw", "exact", "gaps", "slow", "epoch", "trim", "latk
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	for _, folder := range folders {
-		for _, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by", "direction,host,job,log"}} {
+		for _, flags := range [][]string{nil, {"--align", "inflight", "--interval", "300ms", "--by",
+			"direction,host,job,log"}} {
 			t.Run(fmt.Sprint(folder, flags), func(t *testing.T) {
 				t.Parallel()
 				s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-				code, _, stderr := fiolat(t, nil, append(append([]string{"ingest", "--es", s.URL, "--output", t.TempDir()}, flags...), real+"/"+folder)...)
+				code, _, stderr := fiolat(t, nil, append(append([]string{"ingest", "--es", s.URL, "--output",
+					t.TempDir()}, flags...), real+"/"+folder)...)
 				if code != exitOK {
 					t.Fatalf("exit %d\n%s", code, stderr)
 				}
-				if len(s.Docs("fio-histogram-*")) == 0 || len(s.Docs("fio-percentiles-*")) == 0 || len(s.Docs("fio-run")) != 1 {
+				if len(s.Docs("fio-histogram-*")) == 0 || len(s.Docs("fio-percentiles-*")) == 0 ||
+					len(s.Docs("fio-run")) != 1 {
 					t.Error("documents are missing")
 				}
 				template, err := json.Marshal(s.Template("fio-histogram"))
@@ -297,15 +324,19 @@ func TestFormats(t *testing.T) {
 	if code != exitOK || strings.Count(want, "\n") == 0 {
 		t.Fatalf("standard input: exit %d\n%s", code, stderr)
 	}
-	for name, data := range map[string][]byte{".log": good, ".log.gz": gzipped(good), ".log.zst": zst.Bytes(), ".log.xz": xzed.Bytes()} {
+	for name, data := range map[string][]byte{".log": good, ".log.gz": gzipped(good), ".log.zst": zst.Bytes(),
+		".log.xz": xzed.Bytes()} {
 		file := filepath.Join(dir, "x_clat_hist.1"+name)
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, got, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", file); code != exitOK || got != want {
-			t.Errorf("%s: exit %d, %s\nother rows than standard input:\n%.300s\nwant\n%.300s", name, code, stderr, got, want)
+		if code, got, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", file); code != exitOK ||
+			got != want {
+			t.Errorf("%s: exit %d, %s\nother rows than standard input:\n%.300s\nwant\n%.300s", name, code, stderr, got,
+				want)
 		}
-		if code, got, stderr := fiolat(t, data, "percentiles", "--format", "ndjson", "-"); code != exitOK || got != want {
+		if code, got, stderr := fiolat(t, data, "percentiles", "--format", "ndjson", "-"); code != exitOK ||
+			got != want {
 			t.Errorf("%s on standard input: exit %d, %s", name, code, stderr)
 		}
 	}
@@ -318,9 +349,11 @@ func TestKnownBadVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]int{"fio-3.5": exitOK, "fio-3.6": exitInput, "fio-3.16": exitInput, "fio-3.17": exitOK, "fio-3.6-12-gabcd": exitInput} {
+	for version, want := range map[string]int{"fio-3.5": exitOK, "fio-3.6": exitInput, "fio-3.16": exitInput,
+		"fio-3.17": exitOK, "fio-3.6-12-gabcd": exitInput} {
 		dir := t.TempDir()
-		if err := errors.Join(os.WriteFile(dir+"/fio.json", bytes.ReplaceAll(text, []byte("fio-3.33"), []byte(version)), 0o600),
+		if err := errors.Join(os.WriteFile(dir+"/fio.json", bytes.ReplaceAll(text, []byte("fio-3.33"), []byte(version)),
+			0o600),
 			os.WriteFile(dir+"/gaps_clat_hist.1.log", goodLog(t), 0o600)); err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +372,8 @@ func TestLooksDamaged(t *testing.T) {
 		name := "cluster_clat_hist.1.log." + host
 		b, err := os.ReadFile(real + "/cluster/" + name)
 		if err == nil { // without the host's suffix nothing tells where it came from
-			err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll("cluster_clat_hist.N.log", "N", host[len(host)-1:])), b, 0o600)
+			err = os.WriteFile(filepath.Join(dir, strings.ReplaceAll("cluster_clat_hist.N.log", "N",
+				host[len(host)-1:])), b, 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -358,7 +392,8 @@ func TestLooksDamaged(t *testing.T) {
 		}
 		return got.Account.Repaired, stderr
 	}
-	if n, said := repaired(); n != 0 || !strings.Contains(said, "may be damaged") || !strings.Contains(said, "--fio-json") {
+	if n, said := repaired(); n != 0 || !strings.Contains(said, "may be damaged") || !strings.Contains(said,
+		"--fio-json") {
 		t.Errorf("%d logs repaired; said\n%s", n, said)
 	}
 	if n, _ := repaired("--repair"); n != 2 {
@@ -389,9 +424,11 @@ func TestExplain(t *testing.T) {
 		{"notes", []string{"explain", "libaio"}, "- before fio 3.31"},
 		{"deep null", []string{"explain", "null", "--iodepth", "8"}, "null (asynchronous with commit, slat counted)"},
 		{"null", []string{"explain", "--iodepth", "1", "null"}, "null (synchronous)"},
-		{"old null", []string{"explain", "null", "--iodepth", "8", "--fio-version", "fio-3.30"}, "null (asynchronous with commit, slat not counted)"},
+		{"old null", []string{"explain", "null", "--iodepth", "8", "--fio-version", "fio-3.30"},
+			"null (asynchronous with commit, slat not counted)"},
 		{"all", []string{"explain"}, "mmap "},
-		{"totals by kind", []string{"inspect", real + "/latkinds"}, "slat  3200  68.2us  149.7us        -        -        -  1642.9us"},
+		{"totals by kind", []string{"inspect", real + "/latkinds"}, "slat  3200  68.2us  149.7us        -        -   " +
+			"     -  1642.9us"},
 		{"slat + clat = lat", []string{"inspect", "--format", "json", real + "/latkinds"}, `"gap": 0.000001`},
 		{"a run", []string{"inspect", real + "/latkinds"}, "measured: libaio (asynchronous with commit, slat counted)"},
 	} {

@@ -31,15 +31,18 @@ func TestManage(t *testing.T) {
 	es, prefix := withPrefix(t, "manage")
 	on := func(want int, args ...string) (stdout, stderr string) {
 		t.Helper()
-		code, stdout, stderr := fiolat(t, nil, append([]string{args[0], "--es", es, "--index-prefix", prefix}, args[1:]...)...)
+		code, stdout, stderr := fiolat(t, nil, append([]string{args[0], "--es", es, "--index-prefix", prefix},
+			args[1:]...)...)
 		if code != want {
 			t.Fatalf("%v: exit %d, want %d\n%s", args, code, want, stderr)
 		}
 		return stdout, stderr
 	}
 	base, slower := madeRun(t, 1, 100*time.Microsecond), madeRun(t, 2, 120*time.Microsecond)
-	on(exitOK, "ingest", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name", "nightly", "--label", "cluster=b7", base)
-	on(exitOK, "ingest", "--start", "2026-02-02T00:00:00Z", "--run-id", "r2", "--run-name", "weekly", "--label", "cluster=b7", slower)
+	on(exitOK, "ingest", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name", "nightly", "--label",
+		"cluster=b7", base)
+	on(exitOK, "ingest", "--start", "2026-02-02T00:00:00Z", "--run-id", "r2", "--run-name", "weekly", "--label",
+		"cluster=b7", slower)
 	on(exitOK, "ingest", "--run-id", "r3", "--run-name", "weekly", "--label", "cluster=c1", real+"/randrw")
 
 	list := func(args ...string) string {
@@ -79,7 +82,8 @@ func TestManage(t *testing.T) {
 		}
 	}
 	table, _ := on(exitOK, "runs", "--label", "cluster=b7")
-	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 1+2*3 || !strings.Contains(lines[1], "weekly") || !strings.Contains(lines[1], "cluster=b7") {
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 1+2*3 || !strings.Contains(lines[1],
+		"weekly") || !strings.Contains(lines[1], "cluster=b7") {
 		t.Errorf("two runs with reads and writes in a table:\n%s", table)
 	}
 
@@ -90,7 +94,8 @@ func TestManage(t *testing.T) {
 	if !reflect.DeepEqual(ids.Comparisons[0].Rows, logs.Comparisons[0].Rows) {
 		t.Errorf("stored\n%+v\nlogs\n%+v", ids.Comparisons[0].Rows, logs.Comparisons[0].Rows)
 	}
-	if _, stderr := on(exitUsage, "compare", "nightly", "weekly"); !strings.Contains(stderr, "r2") || !strings.Contains(stderr, "r3") {
+	if _, stderr := on(exitUsage, "compare", "nightly", "weekly"); !strings.Contains(stderr, "r2") ||
+		!strings.Contains(stderr, "r3") {
 		t.Errorf("two runs of one name: %s", stderr)
 	}
 	on(exitInput, "compare", "nightly", "nobody")
@@ -98,7 +103,8 @@ func TestManage(t *testing.T) {
 	// Notes: one document however often it is noted, with its place in the run.
 	on(exitOK, "annotate", "--at", "+90s", "nightly", `osd.12 "down"`)
 	on(exitOK, "annotate", "--at", "2026-02-01T00:00:30Z", "r1", `osd.12 "down"`)
-	if _, stderr := on(exitOK, "annotate", "--at", "-5s", "r1", "before it began"); !strings.Contains(stderr, "not within the run") {
+	if _, stderr := on(exitOK, "annotate", "--at", "-5s", "r1", "before it began"); !strings.Contains(stderr,
+		"not within the run") {
 		t.Errorf("a note outside the run: %s", stderr)
 	}
 	on(exitInput, "annotate", "--at", "+1s", "nobody", "x")
@@ -116,14 +122,16 @@ func TestManage(t *testing.T) {
 		if err := json.Unmarshal(n, &d); err != nil {
 			t.Fatal(err)
 		}
-		found = found || d.Timestamp == "2026-02-01T00:00:30.000Z" && d.Run["id"] == "r1" && d.Run["name"] == "nightly" && d.Labels["cluster"] == "b7" &&
+		found = found || d.Timestamp == "2026-02-01T00:00:30.000Z" && d.Run["id"] == "r1" &&
+			d.Run["name"] == "nightly" && d.Labels["cluster"] == "b7" &&
 			d.Interval["offset_ms"] == 90e3 && d.Event["action"] == "note" && d.Message == `osd.12 "down"`
 	}
 	if n := len(notes()); n != 2 || !found {
 		t.Errorf("%d notes, want 2: %s", n, notes())
 	}
 	// They outlive another ingest, which replaces all else.
-	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name", "nightly", "--label", "cluster=b7", base)
+	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name",
+		"nightly", "--label", "cluster=b7", base)
 	if n := len(notes()); n != 2 {
 		t.Errorf("%d notes are left after another ingest, want 2", n)
 	}
@@ -158,7 +166,8 @@ func TestManage(t *testing.T) {
 	}
 	on(exitOK, "delete", "--yes", "r2")
 	_, stderr := on(exitOK, "delete", "--yes", "nightly")
-	want := fmt.Sprintf("1 of run, %d of histogram, %d of percentiles, 2 of event", before["-histogram-* r1"], before["-percentiles-* r1"])
+	want := fmt.Sprintf("1 of run, %d of histogram, %d of percentiles, 2 of event", before["-histogram-* r1"],
+		before["-percentiles-* r1"])
 	if !strings.Contains(stderr, want) {
 		t.Errorf("want %q in %s", want, stderr)
 	}

@@ -41,7 +41,8 @@ func probePrefix(t *testing.T, es string) string {
 func TestProbeIntoRealElasticsearch(t *testing.T) {
 	es, dir := server(t), t.TempDir()
 	prefix := probePrefix(t, es)
-	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--quiet", "--label", "rack=7", dir)...)
+	code, _, stderr := fiolat(t, nil, append(quick, "--es", es, "--index-prefix", prefix, "--quiet", "--label",
+		"rack=7", dir)...)
 	if code != exitOK || !strings.Contains(stderr, " 0 refused, 0 spooled, 0 lost") {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
@@ -82,7 +83,8 @@ func TestProbeAlerts(t *testing.T) {
 	es, dir := server(t), t.TempDir()
 	prefix := probePrefix(t, es)
 	server, slowed := bindfs(t)
-	other, base, secret, command := filepath.Join(dir, "other"), filepath.Join(dir, "baseline"), filepath.Join(dir, "secret"), filepath.Join(dir, "command")
+	other, base, secret, command := filepath.Join(dir, "other"), filepath.Join(dir, "baseline"), filepath.Join(dir,
+		"secret"), filepath.Join(dir, "command")
 	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +109,10 @@ func TestProbeAlerts(t *testing.T) {
 		told = append(told, string(body))
 	}))
 	defer hook.Close()
-	probe := slices.Concat(quick, []string{"--every", "50ms", "--interval", "1s", "--quiet", "--output", filepath.Join(dir, "out"), slowed, other})
-	if code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--save-baseline", base}, probe[len(probe)-2:])...); code != exitOK {
+	probe := slices.Concat(quick, []string{"--every", "50ms", "--interval", "1s", "--quiet", "--output",
+		filepath.Join(dir, "out"), slowed, other})
+	if code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--save-baseline", base},
+		probe[len(probe)-2:])...); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	time.AfterFunc(quiet, func() {
@@ -119,8 +123,10 @@ func TestProbeAlerts(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--duration", (quiet + slow + after).String(), "--baseline", base,
-		"--slow", "10", "--very-slow", "20", "--es", es, "--index-prefix", prefix, "--alert-webhook", hook.URL, "--alert-secret-file", secret, "--alert-command", "cat >> " + command}, probe[len(probe)-2:])...)
+	code, _, stderr := fiolat(t, nil, slices.Concat(probe[:len(probe)-2], []string{"--duration", (quiet + slow +
+		after).String(), "--baseline", base,
+		"--slow", "10", "--very-slow", "20", "--es", es, "--index-prefix", prefix, "--alert-webhook", hook.URL,
+		"--alert-secret-file", secret, "--alert-command", "cat >> " + command}, probe[len(probe)-2:])...)
 	t.Log(stderr)
 	if code != exitOK || !strings.Contains(stderr, fmt.Sprintf("alerts     %d delivered, 0 not", 2*len(told))) {
 		t.Fatalf("exit %d", code)
@@ -148,8 +154,10 @@ func TestProbeAlerts(t *testing.T) {
 		}
 		over := times[e.Probe.Target]%2 == 1
 		times[e.Probe.Target]++
-		if want := map[bool]string{false: "probe-trouble", true: "probe-recovery"}[over]; e.Event.Action != want || timed && e.Probe.Target != slowed ||
-			!strings.HasPrefix(e.Message, e.Probe.Target+": this file system is "+e.Probe.State) || (e.Probe.State == "quiet") != over {
+		if want := map[bool]string{false: "probe-trouble", true: "probe-recovery"}[over]; e.Event.Action != want ||
+			timed && e.Probe.Target != slowed ||
+			!strings.HasPrefix(e.Message, e.Probe.Target+": this file system is "+e.Probe.State) ||
+			(e.Probe.State == "quiet") != over {
 			t.Errorf("%s", told[i])
 		}
 		if stored := string(events[e.ID]); strings.Replace(told[i], `"id":"`+e.ID+`",`, "", 1) != stored {

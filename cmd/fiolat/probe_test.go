@@ -16,7 +16,8 @@ import (
 )
 
 // quick are the flags of a probe that is small and soon over.
-var quick = []string{"probe", "--host", "h1", "--size", "1m", "--block", "4k", "--pool", "10", "--every", "20ms", "--interval", "1s", "--duration", "2500ms"}
+var quick = []string{"probe", "--host", "h1", "--size", "1m", "--block", "4k", "--pool", "10", "--every", "20ms",
+	"--interval", "1s", "--duration", "2500ms"}
 
 type probeDoc struct {
 	Timestamp string `json:"@timestamp"`
@@ -60,7 +61,8 @@ func checkProbeDocs(t *testing.T, docs []json.RawMessage, target string) {
 		if d.Probe.Target != target {
 			continue
 		}
-		if d.Run.ID != "probe-h1" || d.Host.Name != "h1" || d.Fio.Kind != "probe" || d.Labels["rack"] != "7" || d.Timestamp == "" {
+		if d.Run.ID != "probe-h1" || d.Host.Name != "h1" || d.Fio.Kind != "probe" || d.Labels["rack"] != "7" ||
+			d.Timestamp == "" {
 			t.Fatalf("%s", raw)
 		}
 		s := by[d.Probe.Operation]
@@ -90,7 +92,8 @@ func checkProbeDocs(t *testing.T, docs []json.RawMessage, target string) {
 			if l := d.Latency; !(l.Min <= l.P50 && l.P50 <= l.Max && l.Min > 0) {
 				t.Errorf("statistics: %s", raw)
 			}
-			if w := d.Probe.Last["4h"]; w["samples"] >= 20 && !(w["median"] > 0.3 && w["median"] < 3 && w["max"] >= w["p99"]) {
+			if w := d.Probe.Last["4h"]; w["samples"] >= 20 && !(w["median"] > 0.3 && w["median"] < 3 &&
+				w["max"] >= w["p99"]) {
 				t.Errorf("the last 4 hours: %v", w)
 			}
 		case "target":
@@ -104,7 +107,8 @@ func checkProbeDocs(t *testing.T, docs []json.RawMessage, target string) {
 	}
 	for _, op := range []string{"read", "write", "create", "stat", "small-read", "delete"} {
 		s := by[op]
-		if s == nil || s.n == 0 || float64(s.n) != s.intervals || s.intervals != s.histogram || int64(s.n-s.underWay) != rounds || s.slow < s.n-10-s.underWay {
+		if s == nil || s.n == 0 || float64(s.n) != s.intervals || s.intervals != s.histogram ||
+			int64(s.n-s.underWay) != rounds || s.slow < s.n-10-s.underWay {
 			t.Errorf("%s %s: %+v, in %d rounds", target, op, s, rounds)
 		}
 	}
@@ -134,7 +138,8 @@ func TestProbeIntoFiles(t *testing.T) {
 	a, b, base := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "baseline")
 	os.Mkdir(a, 0o700)
 	os.Mkdir(b, 0o700)
-	code, stdout, stderr := fiolat(t, nil, append(quick, "--output", out, "--label", "rack=7", "--save-baseline", base, a, b)...)
+	code, stdout, stderr := fiolat(t, nil, append(quick, "--output", out, "--label", "rack=7", "--save-baseline", base,
+		a, b)...)
 	if code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
@@ -150,22 +155,26 @@ func TestProbeIntoFiles(t *testing.T) {
 
 	// Every one can be sent as it lies there.
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, out); code != exitOK || len(s.Docs("fio-probe-*")) != len(docs) {
+	if code, _, stderr := fiolat(t, nil, "load", "--es", s.URL, out); code != exitOK ||
+		len(s.Docs("fio-probe-*")) != len(docs) {
 		t.Errorf("exit %d, %d of %d loaded\n%s", code, len(s.Docs("fio-probe-*")), len(docs), stderr)
 	}
 
 	code, stdout, _ = fiolat(t, nil, "probe", "--status", a, b)
-	if code != exitOK || !strings.Contains(stdout, a+", seen from h1: ") || !strings.Contains(stdout, "this file system is") || !strings.Contains(stdout, "overall") {
+	if code != exitOK || !strings.Contains(stdout, a+", seen from h1: ") || !strings.Contains(stdout,
+		"this file system is") || !strings.Contains(stdout, "overall") {
 		t.Errorf("exit %d, status %q", code, stdout)
 	}
 
 	// With a baseline there is a slowdown from the first sample on.
 	var times map[string]map[string]float64
-	if text, err := os.ReadFile(base); err != nil || json.Unmarshal(text, &times) != nil || len(times) != 2 || len(times[a]) != 6 {
+	if text, err := os.ReadFile(base); err != nil || json.Unmarshal(text, &times) != nil || len(times) != 2 ||
+		len(times[a]) != 6 {
 		t.Fatalf("baseline %s %v", text, err)
 	}
 	out2 := filepath.Join(dir, "out2")
-	if code, _, stderr = fiolat(t, nil, append(quick, "--output", out2, "--quiet", "--baseline", base, "--duration", "300ms", a)...); code != exitOK {
+	if code, _, stderr = fiolat(t, nil, append(quick, "--output", out2, "--quiet", "--baseline", base, "--duration",
+		"300ms", a)...); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
 	for _, raw := range readBulk(t, out2, "*") {
@@ -215,7 +224,8 @@ func TestProbeIntoElasticsearch(t *testing.T) {
 	t.Run("that is away", func(t *testing.T) {
 		t.Parallel()
 		dir, out := t.TempDir(), t.TempDir()
-		code, _, stderr := fiolat(t, nil, append(quick, "--es", "http://127.0.0.1:9", "--max-wait", "0s", "--quiet", "--label", "rack=7", "--output", out, dir)...)
+		code, _, stderr := fiolat(t, nil, append(quick, "--es", "http://127.0.0.1:9", "--max-wait", "0s", "--quiet",
+			"--label", "rack=7", "--output", out, dir)...)
 		if code != exitIncomplete || !strings.Contains(stderr, "fiolat load") {
 			t.Errorf("exit %d\n%s", code, stderr)
 		}
@@ -263,7 +273,8 @@ func TestProbeUsage(t *testing.T) {
 		{"not there", []string{"--output", dir + "/out", dir + "/none"}, exitInput, "no such file"},
 		{"never probed", []string{"--status", dir}, exitUsage, "has not been probed"},
 		{"nothing to clean up", []string{"--cleanup", dir}, exitInput, "no such file"},
-		{"blocks that do not fit", []string{"--prepare", "--block", "2m", "--size", "1m", dir}, exitUsage, "do not fit into a file of 1048576"},
+		{"blocks that do not fit", []string{"--prepare", "--block", "2m", "--size", "1m", dir}, exitUsage,
+			"do not fit into a file of 1048576"},
 		{"a password in an argument", []string{"--es", "http://u:p@h:9200", dir}, exitUsage, "password in an argument"},
 	} {
 		code, _, stderr := fiolat(t, nil, append([]string{"probe"}, tt.args...)...)
@@ -274,7 +285,8 @@ func TestProbeUsage(t *testing.T) {
 }
 
 func TestByteSize(t *testing.T) {
-	for v, want := range map[string]int64{"1": 1, "3901": 3901, "4k": 4096, "64KiB": 65536, "1m": 1 << 20, "100g": 100 << 30, "2T": 2 << 40, "7b": 7} {
+	for v, want := range map[string]int64{"1": 1, "3901": 3901, "4k": 4096, "64KiB": 65536, "1m": 1 << 20,
+		"100g": 100 << 30, "2T": 2 << 40, "7b": 7} {
 		if got, err := byteSize(v); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", v, got, err, want)
 		}

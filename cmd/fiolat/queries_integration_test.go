@@ -138,14 +138,16 @@ func TestQueries(t *testing.T) {
 		if r.id == "nightly-3" {
 			interval = "auto"
 		}
-		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id, "--start", r.start, "--label", "cluster=" + r.cluster, "--interval", interval, r.dir}
+		args := []string{"ingest", "--es", es, "--index-prefix", prefix, "--run-id", r.id, "--start", r.start,
+			"--label", "cluster=" + r.cluster, "--interval", interval, r.dir}
 		if r.id == "nightly-3" {
 			args = append(args, "--sla", "read p99 < 400us")
 		}
 		if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 			t.Fatal(stderr)
 		}
-		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start", r.start, "--interval", interval, r.dir)
+		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction,host", "--start",
+			r.start, "--interval", interval, r.dir)
 		if code != exitOK {
 			t.Fatal(stderr)
 		}
@@ -157,14 +159,16 @@ func TestQueries(t *testing.T) {
 			own[r.id] = append(own[r.id], one)
 		}
 	}
-	if code, _, stderr := fiolat(t, nil, "annotate", "--es", es, "--index-prefix", prefix, "--at", "+7s", "nightly-2", "a disk was pulled"); code != exitOK {
+	if code, _, stderr := fiolat(t, nil, "annotate", "--es", es, "--index-prefix", prefix, "--at", "+7s", "nightly-2",
+		"a disk was pulled"); code != exitOK {
 		t.Fatal(stderr)
 	}
 	// whole is a percentile of a whole run.
 	whole := func(id, direction, p string) float64 {
 		t.Helper()
 		i := slices.IndexFunc(runs, func(r struct{ id, dir, start, cluster string }) bool { return r.id == id })
-		code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h", "--percentiles", p, runs[i].dir)
+		code, stdout, _ := fiolat(t, nil, "percentiles", "--format", "ndjson", "--by", "direction", "--interval", "1h",
+			"--percentiles", p, runs[i].dir)
 		for line := range strings.Lines(stdout) {
 			var one row
 			if err := json.Unmarshal([]byte(line), &one); err == nil && code == exitOK && one.Direction == direction {
@@ -208,7 +212,8 @@ func TestQueries(t *testing.T) {
 	}
 	ask(t, "POST", es+"/"+prefix+"-*/_refresh", "", nil)
 
-	p99s := []float64{whole("nightly-1", "read", "99"), whole("nightly-2", "read", "99"), whole("nightly-3", "read", "99")}
+	p99s := []float64{whole("nightly-1", "read", "99"), whole("nightly-2", "read", "99"), whole("nightly-3", "read",
+		"99")}
 	_, b := search("p99 by fio version")
 	if len(b) != 1 || b[0].Key != "fio-3.33" || b[0].DocCount != 3 {
 		t.Errorf("versions: %+v", b)
@@ -225,7 +230,8 @@ func TestQueries(t *testing.T) {
 	var worst []quantum
 	for _, rows := range own {
 		for _, r := range rows {
-			if r.Scope == "direction" && r.Direction == "read" && r.Percentiles["99"] != nil && strings.HasPrefix(r.Timestamp, "2026-01") {
+			if r.Scope == "direction" && r.Direction == "read" && r.Percentiles["99"] != nil &&
+				strings.HasPrefix(r.Timestamp, "2026-01") {
 				worst = append(worst, quantum{r.Timestamp, *r.Percentiles["99"]})
 			}
 		}
@@ -248,17 +254,22 @@ func TestQueries(t *testing.T) {
 			want = append(want, id)
 		}
 	}
-	slices.SortFunc(want, func(a, b string) int { return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read", "99.9"))) })
+	slices.SortFunc(want, func(a, b string) int {
+		return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read",
+			"99.9")))
+	})
 	a, _ = search("Runs of a cluster whose p99.9 is above 1 ms")
 	if got := ids(a); !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
 	}
 
 	a, _ = search("Runs by what fio was told")
-	if got := ids(a); !slices.Equal(got, []string{"nightly-2", "nightly-1", "nightly-3"}) { // 18,000, 4,800 and 2,400 a second
+	// 18,000, 4,800 and 2,400 a second
+	if got := ids(a); !slices.Equal(got, []string{"nightly-2", "nightly-1", "nightly-3"}) {
 		t.Errorf("runs of randrw in 4k: %v", got)
 	} else {
-		near("p99 of all", a.Hits.Hits[0].Source.Summary["all"]["p99"].(float64), whole("nightly-2", "all", "99"), exact)
+		near("p99 of all", a.Hits.Hits[0].Source.Summary["all"]["p99"].(float64), whole("nightly-2", "all", "99"),
+			exact)
 	}
 
 	hosts, slow := map[string]float64{}, map[string]int{}
@@ -355,14 +366,16 @@ func TestQueries(t *testing.T) {
 	if err := json.Unmarshal(a.Aggregations["verdict"].Buckets, &verdict); err != nil {
 		t.Fatal(err)
 	}
-	if verdict["kept"].DocCount != kept || verdict["broken"].DocCount != broken || verdict["unknown"].DocCount != unknown || kept*broken == 0 {
+	if verdict["kept"].DocCount != kept || verdict["broken"].DocCount != broken ||
+		verdict["unknown"].DocCount != unknown || kept*broken == 0 {
 		t.Errorf("%+v, want %d kept, %d broken, %d unknown", verdict, kept, broken, unknown)
 	}
 
 	a, _ = search("Runs that broke their SLA")
 	if got := ids(a); !slices.Equal(got, []string{"nightly-3"}) || len(a.Hits.Hits[0].Source.SLA.Outcomes) != 1 {
 		t.Errorf("broken: %+v", a.Hits)
-	} else if o := a.Hits.Hits[0].Source.SLA.Outcomes[0]; o.Rule != "read p99 < 400us" || o.Status != "broken" || o.Broken != 1 {
+	} else if o := a.Hits.Hits[0].Source.SLA.Outcomes[0]; o.Rule != "read p99 < 400us" || o.Status != "broken" ||
+		o.Broken != 1 {
 		t.Errorf("outcome %+v, want its only interval broken", o)
 	}
 
@@ -375,7 +388,8 @@ func TestQueries(t *testing.T) {
 		t.Errorf("not met: %+v", a.Hits)
 	}
 	a, _ = search("What happened in a run")
-	if len(a.Hits.Hits) != 1 || a.Hits.Hits[0].Source.Message != "a disk was pulled" || a.Hits.Hits[0].Source.Timestamp != "2026-01-31T10:00:07.000Z" {
+	if len(a.Hits.Hits) != 1 || a.Hits.Hits[0].Source.Message != "a disk was pulled" ||
+		a.Hits.Hits[0].Source.Timestamp != "2026-01-31T10:00:07.000Z" {
 		t.Errorf("events: %+v", a.Hits)
 	}
 
@@ -388,7 +402,8 @@ func TestQueries(t *testing.T) {
 		}
 		var table struct{ Values [][]any }
 		ran[esql] = true
-		body, _ := json.Marshal(map[string]string{"query": strings.ReplaceAll(page[esql].body, "fio-percentiles", prefix+"-percentiles")})
+		body, _ := json.Marshal(map[string]string{"query": strings.ReplaceAll(page[esql].body, "fio-percentiles",
+			prefix+"-percentiles")})
 		ask(t, "POST", es+"/_query", string(body), &table)
 		if len(table.Values) != 2 {
 			t.Fatalf("ES|QL: %+v", table)
@@ -407,7 +422,8 @@ func TestQueries(t *testing.T) {
 			near("I/Os in ES|QL", line[1].(float64), ios, exact)
 		}
 	} else {
-		ran[set], ran[esql] = json.Valid([]byte(page[set].body)), strings.Contains(page[esql].body, "FROM fio-percentiles-*")
+		ran[set], ran[esql] = json.Valid([]byte(page[set].body)), strings.Contains(page[esql].body,
+			"FROM fio-percentiles-*")
 	}
 	for heading := range maps.Keys(page) {
 		if !ran[heading] {

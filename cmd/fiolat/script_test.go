@@ -42,9 +42,11 @@ func TestScripts(t *testing.T) {
 			log, err := os.ReadFile(filepath.Join(logs, "slow", "slow_clat_hist.1.log"))
 			second := strings.IndexByte(string(log), '\n') + 1
 			err = errors.Join(err,
-				os.MkdirAll(in("bin"), 0o700), os.Mkdir(in("logs"), 0o700), os.Mkdir(in("runs"), 0o700), os.Mkdir(in("empty"), 0o700),
+				os.MkdirAll(in("bin"), 0o700), os.Mkdir(in("logs"), 0o700), os.Mkdir(in("runs"), 0o700),
+				os.Mkdir(in("empty"), 0o700),
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
-				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"), in("runs/today")),
+				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
+					in("runs/today")),
 				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),
 				os.WriteFile(in("logs/cut_clat_hist.1.log"), log[:second+2000], 0o600))
 			env.Setenv("PATH", in("bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))

@@ -60,9 +60,11 @@ func newCertificates(t testing.TB, now time.Time, host string) certificates {
 		}
 		return der, key
 	}
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test CA"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter, KeyUsage: x509.KeyUsageDigitalSignature}
 	if ip := net.ParseIP(host); ip != nil {
 		leaf.IPAddresses = []net.IP{ip}
 	} else {
@@ -70,7 +72,8 @@ func newCertificates(t testing.TB, now time.Time, host string) certificates {
 	}
 	caDER, caKey := issue(ca, ca, nil)
 	der, key := issue(leaf, ca, caKey)
-	return certificates{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})}
+	return certificates{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})}
 }
 
 // levels are the errors and warnings of a log in JSON.
@@ -150,8 +153,10 @@ func allCredentials(t *testing.T) []credentials {
 	key := func(core string) string { return base64.StdEncoding.EncodeToString([]byte("id:" + core)) }
 	const hard = `<&"\/ %` // what HTML, JSON and URLs write otherwise
 	return []credentials{
-		{"password file", "canaryPasswordFile", nil, []string{"--es-user", "ursula", "--es-password-file", file("canaryPasswordFile" + hard)}},
-		{"password", "canaryPasswordEnv", []string{"ELASTICSEARCH_USERNAME=ursula", "ELASTICSEARCH_PASSWORD=canaryPasswordEnv" + hard}, nil},
+		{"password file", "canaryPasswordFile", nil, []string{"--es-user", "ursula", "--es-password-file",
+			file("canaryPasswordFile" + hard)}},
+		{"password", "canaryPasswordEnv", []string{"ELASTICSEARCH_USERNAME=ursula",
+			"ELASTICSEARCH_PASSWORD=canaryPasswordEnv" + hard}, nil},
 		{"API key file", "canaryKeyFile", nil, []string{"--es-api-key-file", file(key("canaryKeyFile"))}},
 		{"API key", "canaryKeyEnv", []string{"ELASTICSEARCH_API_KEY=" + key("canaryKeyEnv")}, nil},
 		{"token file", "canaryTokenFile", nil, []string{"--es-service-token-file", file("canaryTokenFile" + hard)}},
@@ -198,7 +203,8 @@ func echo(r *http.Request) string {
 	text := "you sent Authorization: " + h + "; " + string(plain)
 	for _, s := range []string{coded, password} {
 		quoted, _ := json.Marshal(s)
-		text += " " + s + " " + string(quoted) + " " + url.QueryEscape(s) + " " + url.PathEscape(s) + " " + html.EscapeString(s) +
+		text += " " + s + " " + string(quoted) + " " + url.QueryEscape(s) + " " + url.PathEscape(s) + " " +
+			html.EscapeString(s) +
 			" " + lowerPercent.ReplaceAllStringFunc(url.PathEscape(s), strings.ToLower) +
 			" " + url.QueryEscape(url.PathEscape(s)) + " " + strings.ReplaceAll(url.PathEscape(s), "a", "%61")
 		for i := range len(s) {
@@ -217,7 +223,8 @@ func TestSecretsNowhere(t *testing.T) {
 	fault := func(w http.ResponseWriter, status int, reason string) {
 		elastic(w)
 		w.WriteHeader(status)
-		json.NewEncoder(w).Encode(map[string]any{"status": status, "error": map[string]any{"type": "x " + reason, "reason": reason, "caused_by": map[string]any{"type": "y", "reason": "because " + reason}}})
+		json.NewEncoder(w).Encode(map[string]any{"status": status, "error": map[string]any{"type": "x " + reason,
+			"reason": reason, "caused_by": map[string]any{"type": "y", "reason": "because " + reason}}})
 	}
 	status := func(code int) func(*esmodeltest.Server) http.HandlerFunc {
 		return func(*esmodeltest.Server) http.HandlerFunc {
@@ -254,7 +261,8 @@ func TestSecretsNowhere(t *testing.T) {
 		{name: "host that is none", url: "http://fiolat.invalid:9200", code: exitIncomplete},
 		{name: "nobody listens", url: "http://127.0.0.1:1", code: exitIncomplete},
 		{name: "address that is none", url: "http://127.0.0.1:port", code: exitUsage},
-		{name: "proxy that is away", url: "http://fiolat.invalid:9200", env: "HTTP_PROXY=http://u:canaryProxy@127.0.0.1:1", code: exitIncomplete, want: "127.0.0.1:1"},
+		{name: "proxy that is away", url: "http://fiolat.invalid:9200",
+			env: "HTTP_PROXY=http://u:canaryProxy@127.0.0.1:1", code: exitIncomplete, want: "127.0.0.1:1"},
 		{name: "400", serve: status(400), code: exitIncomplete, want: "***"},
 		{name: "401", serve: status(401), code: exitIncomplete, want: "does not accept"},
 		{name: "403", serve: status(403), code: exitIncomplete, want: "***"},
@@ -272,7 +280,8 @@ func TestSecretsNowhere(t *testing.T) {
 		}, code: exitIncomplete, want: "redirects are not followed"},
 		{name: "documents refused", serve: through(func(r *http.Request, b []byte) []byte {
 			reason, _ := json.Marshal(echo(r))
-			return bytes.ReplaceAll(b, []byte(`"status":201`), []byte(`"status":400,"error":{"type":"x","reason":`+string(reason)+`,"caused_by":{"reason":`+string(reason)+`}}`))
+			return bytes.ReplaceAll(b, []byte(`"status":201`),
+				[]byte(`"status":400,"error":{"type":"x","reason":`+string(reason)+`,"caused_by":{"reason":`+string(reason)+`}}`))
 		}), code: exitIncomplete, want: "***"},
 		{name: "reply of others", serve: through(func(r *http.Request, b []byte) []byte {
 			id, _ := json.Marshal(echo(r))
@@ -303,7 +312,8 @@ func TestSecretsNowhere(t *testing.T) {
 				args := append([]string{"ingest", "--output", out, "--max-wait", "0s", real + "/gaps"}, cred.args...)
 				env := []string{tt.env}
 				for _, e := range cred.env {
-					env = append(env, strings.Replace(e, userAt, strings.Replace(at, "://", "://ursula:"+cred.core+"%2F%26@", 1), 1))
+					env = append(env, strings.Replace(e, userAt, strings.Replace(at, "://",
+						"://ursula:"+cred.core+"%2F%26@", 1), 1))
 				}
 				if !strings.Contains(strings.Join(cred.env, " "), userAt) {
 					args = append(args, "--es", at)
@@ -313,7 +323,8 @@ func TestSecretsNowhere(t *testing.T) {
 				}
 				cmd, stdout, stderr := program(t, env, args...)
 				cmd.Run() // the code is looked at
-				if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(stderr.String(), tt.want) && cred.name != "token" && cred.name != "token file" {
+				if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(stderr.String(),
+					tt.want) && cred.name != "token" && cred.name != "token file" {
 					t.Errorf("exit %d, want %d and %q:\n%s", code, tt.code, tt.want, stderr)
 				}
 				written := ""
@@ -324,7 +335,8 @@ func TestSecretsNowhere(t *testing.T) {
 					}
 					return nil
 				})
-				for where, text := range map[string]string{"standard output": stdout.String(), "standard error": stderr.String(), "files": written, "documents": stored()} {
+				for where, text := range map[string]string{"standard output": stdout.String(),
+					"standard error": stderr.String(), "files": written, "documents": stored()} {
 					if cred.leaks(text) || strings.Contains(text, "canary") {
 						t.Errorf("the secret is in %s:\n%s", where, text)
 					}
@@ -352,15 +364,18 @@ func TestSecretsInCrash(t *testing.T) {
 			t.Cleanup(srv.Close)
 			env := []string{"GOTRACEBACK=all", "ELASTICSEARCH_URL=" + srv.URL}
 			for _, e := range cred.env {
-				env = append(env, strings.Replace(e, userAt, strings.Replace(srv.URL, "://", "://ursula:"+cred.core+"@", 1), 1))
+				env = append(env, strings.Replace(e, userAt, strings.Replace(srv.URL, "://", "://ursula:"+cred.core+"@",
+					1), 1))
 			}
-			for _, args := range [][]string{{"--help"}, {"ingest", "--help"}, append([]string{"ingest", "--dry-run", real + "/gaps"}, cred.args...)} {
+			for _, args := range [][]string{{"--help"}, {"ingest", "--help"}, append([]string{"ingest", "--dry-run",
+				real + "/gaps"}, cred.args...)} {
 				cmd, stdout, stderr := program(t, env, args...)
 				if err := cmd.Run(); err != nil || cred.leaks(stdout.String()+stderr.String()) {
 					t.Errorf("%v: %v\n%s%s", args, err, stdout, stderr)
 				}
 			}
-			cmd, stdout, stderr := program(t, env, append([]string{"ingest", "--output", t.TempDir(), real + "/gaps"}, cred.args...)...)
+			cmd, stdout, stderr := program(t, env, append([]string{"ingest", "--output", t.TempDir(), real + "/gaps"},
+				cred.args...)...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -410,7 +425,8 @@ func TestPasswordInArgument(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"http://u:canary@127.0.0.1:1", "http://u:can%61ry@[::1", "https://u:canary@h:9200?x"} {
 		code, stdout, stderr := fiolat(t, nil, "setup", "--max-wait", "0s", "--es", at)
-		if code != exitUsage || strings.Contains(stdout+stderr, "can") && !strings.Contains(stderr, "can be read by everybody") || strings.Contains(stderr, "canary") {
+		if code != exitUsage || strings.Contains(stdout+stderr, "can") && !strings.Contains(stderr,
+			"can be read by everybody") || strings.Contains(stderr, "canary") {
 			t.Errorf("%s: exit %d\n%s", at, code, stderr)
 		}
 	}
@@ -452,7 +468,8 @@ func TestOneRequest(t *testing.T) {
 					fmt.Fprint(w, `{"error":{"reason":"no"}}`)
 				}))
 				t.Cleanup(srv.Close)
-				args := append(append([]string(nil), args...), "--log-format", "json", "--es", srv.URL, "--es-user", "u", "--es-password-file", password)
+				args := append(append([]string(nil), args...), "--log-format", "json", "--es", srv.URL, "--es-user",
+					"u", "--es-password-file", password)
 				out := filepath.Join(t.TempDir(), "out")
 				if args[0] == "ingest" {
 					args = append(args, "--output", out)
@@ -489,8 +506,10 @@ func TestSystemRoots(t *testing.T) {
 		want  string
 	}{
 		{"good", newCertificates(t, now, "127.0.0.1"), ""},
-		{"expired", newCertificates(t, now.Add(-3*time.Hour), "127.0.0.1"), "the server's certificate is not valid at this time"},
-		{"not yet valid", newCertificates(t, now.Add(3*time.Hour), "127.0.0.1"), "the server's certificate is not valid at this time"},
+		{"expired", newCertificates(t, now.Add(-3*time.Hour), "127.0.0.1"),
+			"the server's certificate is not valid at this time"},
+		{"not yet valid", newCertificates(t, now.Add(3*time.Hour), "127.0.0.1"),
+			"the server's certificate is not valid at this time"},
 		{"wrong host", newCertificates(t, now, "example.org"), "the server's certificate is not for this host"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -505,14 +524,16 @@ func TestSystemRoots(t *testing.T) {
 			if err := os.WriteFile(roots, tt.certs.ca, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd, _, stderr := program(t, []string{"SSL_CERT_FILE=" + roots}, "setup", "--es", front.URL, "--log-format", "json")
+			cmd, _, stderr := program(t, []string{"SSL_CERT_FILE=" + roots}, "setup", "--es", front.URL, "--log-format",
+				"json")
 			err := cmd.Run()
 			errs, _ := levels(t, stderr.String())
 			if tt.want == "" {
 				if err != nil {
 					t.Error(stderr)
 				}
-			} else if cmd.ProcessState.ExitCode() != exitIncomplete || len(errs) != 1 || !strings.Contains(errs[0], strings.TrimPrefix(front.URL, "https://")+": "+tt.want) {
+			} else if cmd.ProcessState.ExitCode() != exitIncomplete || len(errs) != 1 || !strings.Contains(errs[0],
+				strings.TrimPrefix(front.URL, "https://")+": "+tt.want) {
 				t.Errorf("want %q: %v\n%s", tt.want, err, stderr)
 			}
 		})
@@ -526,15 +547,17 @@ func TestNodeThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{})
 	bulks := 0
-	s.Inject(esmodeltest.Fault{Times: -1, Status: 401, Type: "security_exception", Reason: "no", Match: func(r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/_bulk") {
-			bulks++
-		}
-		return bulks > 1
-	}})
+	s.Inject(esmodeltest.Fault{Times: -1, Status: 401, Type: "security_exception", Reason: "no",
+		Match: func(r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/_bulk") {
+				bulks++
+			}
+			return bulks > 1
+		}})
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"ingest", "--output", out, "--es", s.URL, "--es", "http://127.0.0.1:1", real + "/randrw"}
-	if code, _, stderr := fiolat(t, nil, args...); code != exitIncomplete || strings.Count(stderr, "does not accept the credentials") != 1 {
+	if code, _, stderr := fiolat(t, nil, args...); code != exitIncomplete || strings.Count(stderr,
+		"does not accept the credentials") != 1 {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 	if runs := s.Docs("fio-run"); len(runs) != 1 || strings.Contains(string(runs[0].Source), `"complete"`) {
@@ -546,7 +569,8 @@ func TestNodeThatRefuses(t *testing.T) {
 	if code, _, stderr := fiolat(t, nil, args...); code != exitOK {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}
-	if runs := s.Docs("fio-run"); len(runs) != 1 || !strings.Contains(string(runs[0].Source), `"complete"`) || len(s.Docs("*")) != 106 {
+	if runs := s.Docs("fio-run"); len(runs) != 1 || !strings.Contains(string(runs[0].Source), `"complete"`) ||
+		len(s.Docs("*")) != 106 {
 		t.Errorf("%d documents, %+v", len(s.Docs("*")), runs)
 	}
 	if left, _ := os.ReadDir(out); len(left) > 0 {

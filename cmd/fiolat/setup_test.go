@@ -46,7 +46,8 @@ func TestSetupExport(t *testing.T) {
 	} {
 		t.Setenv("KIBANA_URL", "")
 		t.Setenv("ELASTICSEARCH_URL", "")
-		if code, _, stderr := fiolat(t, nil, append([]string{"setup"}, args...)...); code != exitUsage || strings.Contains(stderr, "hunter2") {
+		if code, _, stderr := fiolat(t, nil, append([]string{"setup"}, args...)...); code != exitUsage ||
+			strings.Contains(stderr, "hunter2") {
 			t.Errorf("%s: exit %d, %s", name, code, stderr)
 		}
 	}
@@ -97,10 +98,14 @@ func TestSetupKibana(t *testing.T) {
 		want string
 	}{
 		{"alone", nil, []string{"--kibana", s.URL}, "/api/saved_objects/_import "},
-		{"by environment, into a space", map[string]string{"KIBANA_URL": s.URL, "KIBANA_SPACE": "lab"}, nil, "/s/lab/api/saved_objects/_import "},
-		{"Elasticsearch's credentials", nil, []string{"--kibana", s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import ApiKey aHVudGVyMg=="},
-		{"its own credentials", map[string]string{"KIBANA_USERNAME": "u", "KIBANA_PASSWORD": "p"}, []string{"--kibana", s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import Basic dTpw"},
-		{"its own key", nil, []string{"--kibana", s.URL, "--kibana-api-key-file", key}, "/api/saved_objects/_import ApiKey aHVudGVyMg=="},
+		{"by environment, into a space", map[string]string{"KIBANA_URL": s.URL, "KIBANA_SPACE": "lab"}, nil,
+			"/s/lab/api/saved_objects/_import "},
+		{"Elasticsearch's credentials", nil, []string{"--kibana", s.URL, "--es-api-key-file", key},
+			"/api/saved_objects/_import ApiKey aHVudGVyMg=="},
+		{"its own credentials", map[string]string{"KIBANA_USERNAME": "u", "KIBANA_PASSWORD": "p"}, []string{"--kibana",
+			s.URL, "--es-api-key-file", key}, "/api/saved_objects/_import Basic dTpw"},
+		{"its own key", nil, []string{"--kibana", s.URL, "--kibana-api-key-file", key},
+			"/api/saved_objects/_import ApiKey aHVudGVyMg=="},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -108,7 +113,8 @@ func TestSetupKibana(t *testing.T) {
 			}
 			seen = nil
 			code, _, stderr := fiolat(t, nil, append([]string{"setup"}, c.args...)...)
-			if code != exitOK || len(seen) != 1 || seen[0] != c.want || !strings.Contains(stderr, "objects into Kibana") || strings.Contains(stderr, "aHVudGVyMg") {
+			if code != exitOK || len(seen) != 1 || seen[0] != c.want || !strings.Contains(stderr,
+				"objects into Kibana") || strings.Contains(stderr, "aHVudGVyMg") {
 				t.Errorf("exit %d, %q\n%s", code, seen, stderr)
 			}
 		})
@@ -124,7 +130,8 @@ func TestSetupKibana(t *testing.T) {
 	t.Run("alert rules", func(t *testing.T) {
 		others = nil
 		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL, "--space", "lab", "--alert-rules")
-		if code != exitOK || !strings.Contains(stderr, "2 alert rules") || !strings.Contains(strings.Join(others, "\n"), "POST /s/lab/api/alerting/rule/") {
+		if code != exitOK || !strings.Contains(stderr, "2 alert rules") || !strings.Contains(strings.Join(others, "\n"),
+			"POST /s/lab/api/alerting/rule/") {
 			t.Errorf("exit %d, %q\n%s", code, others, stderr)
 		}
 	})
@@ -133,7 +140,8 @@ func TestSetupKibana(t *testing.T) {
 		t.Setenv("ELASTICSEARCH_URL", es.URL)
 		seen = nil
 		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL, "--remove")
-		if code != exitOK || len(seen) != 0 || !strings.Contains(stderr, "1 objects and 0 alert rules") || len(es.Requests("")) != 0 {
+		if code != exitOK || len(seen) != 0 || !strings.Contains(stderr, "1 objects and 0 alert rules") ||
+			len(es.Requests("")) != 0 {
 			t.Errorf("exit %d, %q\n%s", code, seen, stderr)
 		}
 	})

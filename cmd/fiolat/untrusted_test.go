@@ -26,7 +26,8 @@ import (
 
 // hostile is a name with all that moves a terminal's cursor, forges a line, turns
 // text around, is no UTF-8, or does something in a page.
-const hostile = "e\x1b[31m\x1b]0;t\x07\x08\r\n\tfiolat: error: forged\x7f\u009b2J\u202e\u2028\xff<img src=x onerror=alert(1)>\"'&`=cmd|x"
+const hostile = "e\x1b[31m\x1b]0;t\x07\x08\r\n\tfiolat: error: forged\x7f\u009b2J\u202e\u2028\xff<img src=x " +
+	"onerror=alert(1)>\"'&`=cmd|x"
 
 // tame fails if a text has a character that is not printable, but for newlines.
 func tame(t *testing.T, what, text string) {
@@ -53,7 +54,9 @@ func TestHostileNames(t *testing.T) {
 	}
 	// Raw bytes where fio writes them raw.
 	inJSON := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(hostile)
-	meta = []byte(strings.NewReplacer(`"jobname" : "gaps"`, `"jobname" : "`+inJSON+`", "hostname": "`+inJSON+`"`, `"ioengine" : "null"`, `"`+inJSON+`" : "`+inJSON+`"`, `"fio-3.33"`, `"fio-3.33`+inJSON+`"`).Replace(string(meta)))
+	meta = []byte(strings.NewReplacer(`"jobname" : "gaps"`, `"jobname" : "`+inJSON+`", "hostname": "`+inJSON+`"`,
+		`"ioengine" : "null"`, `"`+inJSON+`" : "`+inJSON+`"`, `"fio-3.33"`,
+		`"fio-3.33`+inJSON+`"`).Replace(string(meta)))
 	write := func(dir, name string, data []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -68,7 +71,8 @@ func TestHostileNames(t *testing.T) {
 	write(fine, hostile+"_clat_hist.1.log."+hostile, good)
 	write(fine, hostile+".json", meta)
 	write(fine, hostile+"_bw.1.log", []byte("x"))
-	write(fine, hostile+".fio", []byte("["+strings.NewReplacer("\n", "", "\r", "").Replace(hostile)+"]\nwrite_hist_log=x\n"))
+	write(fine, hostile+".fio", []byte("["+strings.NewReplacer("\n", "", "\r",
+		"").Replace(hostile)+"]\nwrite_hist_log=x\n"))
 	broken := filepath.Join(t.TempDir(), hostile)
 	write(broken, hostile+"_clat_hist.1.log", []byte(hostile+"\n"))
 	write(broken, hostile+"_clat_hist.2.log", []byte("1, 0, 4096, "+hostile+"\n"))
@@ -76,7 +80,10 @@ func TestHostileNames(t *testing.T) {
 	write(broken, hostile+".json", []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "`+inJSON+`", "read": {"clat_ns": {"N": 18446744073709551615}}}`+hostile))
 	bad := write(broken, hostile+".ndjson", []byte(hostile+"\n"))
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
-	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/other-") }, Status: 400, Type: hostile, Reason: hostile})
+	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
+		return strings.HasPrefix(r.URL.Path,
+			"/other-")
+	}, Status: 400, Type: hostile, Reason: hostile})
 	s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
 		if strings.HasPrefix(index, "refused-histogram") {
 			return 400, hostile, hostile
@@ -84,7 +91,8 @@ func TestHostileNames(t *testing.T) {
 		return 0, "", ""
 	}})
 	out := filepath.Join(t.TempDir(), hostile)
-	mine := []string{"--run-name", hostile, "--run-id", strings.ReplaceAll(hostile, "\xff", ""), "--by", "direction,host,job,log"}
+	mine := []string{"--run-name", hostile, "--run-id", strings.ReplaceAll(hostile, "\xff", ""), "--by",
+		"direction,host,job,log"}
 	for _, args := range [][]string{
 		append([]string{"percentiles", fine}, mine...),
 		append([]string{"percentiles", "--format", "csv", fine}, mine...),
@@ -113,7 +121,8 @@ func TestHostileNames(t *testing.T) {
 		{"percentiles", "--like", "fio-histo-log-pctiles", filepath.Join(broken, hostile)},
 		{"load", "--es", s.URL, bad},
 		{"load", "--es", s.URL, filepath.Join(broken, hostile)},
-		{hostile}, {"ingest", "--" + hostile}, {"ingest", "--es-password-file", hostile, "--es-user", hostile, "--es", s.URL, fine},
+		{hostile}, {"ingest", "--" + hostile}, {"ingest", "--es-password-file", hostile, "--es-user", hostile, "--es",
+			s.URL, fine},
 	} {
 		for _, format := range []string{"text", "json"} {
 			if args[0] == hostile && format == "json" || slices.Contains(args, "--like") && format == "json" {
@@ -132,7 +141,9 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%s: exit %d without a word", what, code)
 			}
 			if wantsOK := slices.Contains(args, fine) && !slices.ContainsFunc(args, func(a string) bool {
-				return a == "refused" || a == broken || a == bad || a == "--label" || a == "--start" || a == "--es-user" || a == hostile && slices.Contains(args, "--index-prefix") && !slices.Contains(args, "--run-name")
+				return a == "refused" || a == broken || a == bad || a == "--label" || a == "--start" ||
+					a == "--es-user" || a == hostile && slices.Contains(args, "--index-prefix") &&
+					!slices.Contains(args, "--run-name")
 			}); wantsOK && code != exitOK {
 				t.Errorf("%s: exit %d\n%s", what, code, stderr)
 			}
@@ -143,7 +154,8 @@ func TestHostileNames(t *testing.T) {
 		t.Fatalf("%d runs", len(runs))
 	}
 	var doc struct{ Run struct{ Name string } }
-	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != strings.ToValidUTF8(hostile, "\uFFFD") {
+	if err := json.Unmarshal(runs[0].Source, &doc); err != nil || doc.Run.Name != strings.ToValidUTF8(hostile,
+		"\uFFFD") {
 		t.Errorf("the name in the document is %q, %v", doc.Run.Name, err)
 	}
 }
@@ -157,10 +169,12 @@ func TestFormulas(t *testing.T) {
 	}
 	for _, name := range []string{`=cmd|' /C calc'!A0`, "+1", "-1", "@SUM(A1)"} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log."+strings.ReplaceAll(name, "/", "")), goodLog(t), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log."+strings.ReplaceAll(name, "/", "")), goodLog(t),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "fio.json"), bytes.Replace(meta, []byte(`"jobname" : "gaps"`), []byte(`"jobname" : "`+name+`"`), 1), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "fio.json"), bytes.Replace(meta, []byte(`"jobname" : "gaps"`),
+			[]byte(`"jobname" : "`+name+`"`), 1), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		code, stdout, stderr := fiolat(t, nil, "percentiles", "--format", "csv", "--by", "host,job", dir)
@@ -184,7 +198,8 @@ func TestForeignFile(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{
 		"canary:$6$salt:19000:0:99999:7:::\ncanary:x:0:0::/root:/bin/sh\n",
-		"-----BEGIN PRIVATE KEY-----\ncanary+/=\n", "{canary: 1}\n", "[canary\nioengine=canary\n", "\x00canary\x01\n", "-canary, 1, 2\n",
+		"-----BEGIN PRIVATE KEY-----\ncanary+/=\n", "{canary: 1}\n", "[canary\nioengine=canary\n", "\x00canary\x01\n",
+		"-canary, 1, 2\n",
 	} {
 		for _, name := range []string{"a_clat_hist.1.log", "a_clat_hist.2.log", "a_clat.1.log", "fio.json", "job.fio"} {
 			dir, foreign := t.TempDir(), filepath.Join(t.TempDir(), "foreign")
@@ -201,8 +216,10 @@ func TestForeignFile(t *testing.T) {
 			}
 			out := filepath.Join(t.TempDir(), "out")
 			for _, args := range [][]string{
-				{"inspect", dir}, {"percentiles", "--skip-bad", dir}, {"percentiles", "--kind", "clat,slat", dir}, {"ingest", "--start", "0", "--skip-bad", "--output", out, dir},
-				{"percentiles", "--fio-json", foreign, dir}, {"percentiles", "--like", "fiologparser_hist", "--job-file", foreign, foreign}, {"load", foreign},
+				{"inspect", dir}, {"percentiles", "--skip-bad", dir}, {"percentiles", "--kind", "clat,slat", dir},
+				{"ingest", "--start", "0", "--skip-bad", "--output", out, dir},
+				{"percentiles", "--fio-json", foreign, dir}, {"percentiles", "--like", "fiologparser_hist",
+					"--job-file", foreign, foreign}, {"load", foreign},
 			} {
 				_, stdout, stderr := fiolat(t, nil, args...)
 				said := stdout + stderr
@@ -275,7 +292,8 @@ func TestOddFiles(t *testing.T) {
 	}
 	// A link to a folder and to a file elsewhere are followed: the user may read them.
 	must(os.Symlink(elsewhere, in("elsewhere")))
-	if code, _, stderr := fiolat(t, nil, "inspect", in("elsewhere")); code != exitOK || !strings.Contains(stderr, "1 read") {
+	if code, _, stderr := fiolat(t, nil, "inspect", in("elsewhere")); code != exitOK || !strings.Contains(stderr,
+		"1 read") {
 		t.Error(stderr)
 	}
 }
@@ -304,7 +322,9 @@ func TestGzipBomb(t *testing.T) {
 	peak := filepath.Join(t.TempDir(), "peak")
 	cmd, stdout, stderr := program(t, []string{peakFile + "=" + peak}, "percentiles", bomb)
 	cmd.Run() // the code is looked at
-	if cmd.ProcessState.ExitCode() != exitInput || stdout.Len() > 0 || !strings.Contains(stderr.String(), "bomb_clat_hist.1.log.gz:1: a line of more than 1048576 bytes") || !strings.Contains(stderr.String(), "--max-line") {
+	if cmd.ProcessState.ExitCode() != exitInput || stdout.Len() > 0 || !strings.Contains(stderr.String(),
+		"bomb_clat_hist.1.log.gz:1: a line of more than 1048576 bytes") || !strings.Contains(stderr.String(),
+		"--max-line") {
 		t.Errorf("%v\n%s", cmd.ProcessState, stderr)
 	}
 	status, err := os.ReadFile(peak)
@@ -313,7 +333,8 @@ func TestGzipBomb(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(string(status), "VmHWM:")
 	var kb int
-	if _, err := fmt.Sscan(text, &kb); err != nil || kb > 256<<10 { // most of it the race detector's, where there is one
+	// most of it the race detector's, where there is one
+	if _, err := fmt.Sscan(text, &kb); err != nil || kb > 256<<10 {
 		t.Errorf("%d KB of memory, %v", kb, err)
 	}
 	t.Logf("%d KB", kb)
@@ -340,12 +361,14 @@ func TestBombOfEmptyLines(t *testing.T) {
 		}
 		z.Close()
 		f.Close()
-		for _, args := range [][]string{{"percentiles", bomb}, {"percentiles", "--skip-bad", bomb}, {"ingest", "--skip-bad", "--output", t.TempDir(), bomb}} {
+		for _, args := range [][]string{{"percentiles", bomb}, {"percentiles", "--skip-bad", bomb}, {"ingest",
+			"--skip-bad", "--output", t.TempDir(), bomb}} {
 			if name == "bad lines" && len(args) == 2 {
 				continue // the first of them is an error
 			}
 			code, _, stderr := fiolat(t, nil, args...)
-			if code != exitInput || !strings.Contains(stderr, "bomb_clat_hist.1.log.zst: more than 100000 lines") || strings.Count(stderr, "\n") > 10 {
+			if code != exitInput || !strings.Contains(stderr, "bomb_clat_hist.1.log.zst: more than 100000 lines") ||
+				strings.Count(stderr, "\n") > 10 {
 				t.Errorf("%s, %q: exit %d\n%.1000s", name, args, code, stderr)
 			}
 		}
@@ -416,12 +439,17 @@ func TestHugeNumbers(t *testing.T) {
 		{"a count of 2^63", row("1000", "0") + row("2000", "9223372036854775808"), nil, exitInput, ".log:2: "},
 		{"a count of 2^44", row("1000", "0") + row("2000", "17592186044416"), nil, exitInput, ".log:2: "},
 		{"a stamp of 2^63", row("1000", "0") + row("9223372036854775808", "1"), nil, exitInput, ".log:2: "},
-		{"a stamp of the year 2201", row("1000", "0") + row("7289654400000", "1"), nil, exitInput, "beyond the year 2200"},
-		{"a million columns", row("1000", "1") + "2000, 0, 4096" + strings.Repeat(", 1", 300_000) + "\n", nil, exitInput, ".log:2: "},
-		{"years in one record", row("1000", "1") + row("7000000000", "1"), []string{"--interval", "1s"}, exitInput, "it covers more than 1000000 intervals"},
-		{"years between records", seconds.String() + row("60000000000", "1"), nil, exitInput, "more than 50000000 intervals from the run's start"},
+		{"a stamp of the year 2201", row("1000", "0") + row("7289654400000", "1"), nil, exitInput,
+			"beyond the year 2200"},
+		{"a million columns", row("1000", "1") + "2000, 0, 4096" + strings.Repeat(", 1", 300_000) + "\n", nil,
+			exitInput, ".log:2: "},
+		{"years in one record", row("1000", "1") + row("7000000000", "1"), []string{"--interval", "1s"}, exitInput,
+			"it covers more than 1000000 intervals"},
+		{"years between records", seconds.String() + row("60000000000", "1"), nil, exitInput,
+			"more than 50000000 intervals from the run's start"},
 		// 29 x 40,000 of the largest count are more than 2^64.
-		{"a sum of more than 2^64", strings.Repeat(row("1000", "17592186044415"), 40_000), nil, exitOK, "I/Os       2040693581152"},
+		{"a sum of more than 2^64", strings.Repeat(row("1000", "17592186044415"), 40_000), nil, exitOK,
+			"I/Os       2040693581152"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,8 @@ func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 		dec := json.NewDecoder(bytes.NewReader(lines[n]))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&action); err != nil || len(action) != 1 {
-			return 400, failure(400, "illegal_argument_exception", fmt.Sprintf("Malformed action/metadata line [%d]: %v", n+1, err))
+			return 400, failure(400, "illegal_argument_exception", fmt.Sprintf("Malformed action/metadata line [%d]: "+
+				"%v", n+1, err))
 		}
 		for op, a := range action {
 			var source []byte

@@ -48,7 +48,8 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 		s.pits[id] = s.visible(indices)
 		return 200, object{"id": id}
 	}
-	if last != "_count" && !strings.Contains(indices, "*") && !strings.Contains(r.URL.RawQuery, "ignore_unavailable=true") && q.PIT == nil && s.indices[indices] == nil {
+	if last != "_count" && !strings.Contains(indices, "*") && !strings.Contains(r.URL.RawQuery,
+		"ignore_unavailable=true") && q.PIT == nil && s.indices[indices] == nil {
 		return 404, failure(404, "index_not_found_exception", "no such index ["+indices+"]")
 	}
 	docs := s.visible(indices)

@@ -69,7 +69,8 @@ type doc struct {
 
 // New starts a server that ends with the test.
 func New(tb testing.TB, o Options) *Server {
-	s := &Server{o: o, indices: map[string]*index{}, templates: map[string]map[string]any{}, policies: map[string]map[string]any{}, pits: map[string][]found{}}
+	s := &Server{o: o, indices: map[string]*index{}, templates: map[string]map[string]any{},
+		policies: map[string]map[string]any{}, pits: map[string][]found{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.Close)
 	return s
@@ -275,7 +276,8 @@ func readBody(r *http.Request) ([]byte, error) {
 type object = map[string]any
 
 func failure(status int, typ, reason string) object {
-	return object{"status": status, "error": object{"type": typ, "reason": reason, "root_cause": []object{{"type": typ, "reason": reason}}}}
+	return object{"status": status, "error": object{"type": typ, "reason": reason, "root_cause": []object{{"type": typ,
+		"reason": reason}}}}
 }
 
 // handle answers a request; the caller holds the lock.
@@ -348,7 +350,8 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 				return 400, failure(400, "parse_exception", err.Error())
 			}
 			if field := changed("", ix.mappings, more); field != "" {
-				return 400, failure(400, "illegal_argument_exception", "mapper ["+field+"] cannot be changed to another type")
+				return 400, failure(400, "illegal_argument_exception", "mapper ["+field+"] cannot be changed to "+
+					"another type")
 			}
 			return 200, object{"acknowledged": json.Unmarshal(body, &ix.mappings) == nil}
 		}
@@ -366,17 +369,20 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		if strings.Contains(r.URL.RawQuery, "refresh=") {
 			s.refresh(p[0])
 		}
-		return status, object{"_index": p[0], "_id": last, "result": map[int]string{200: "updated", 201: "created"}[status]}
+		return status, object{"_index": p[0], "_id": last, "result": map[int]string{200: "updated",
+			201: "created"}[status]}
 	case is("GET", "*", "_doc", "*"):
 		if ix := s.indices[p[0]]; ix != nil && ix.docs[last] != nil {
 			d := ix.docs[last]
-			return 200, object{"_index": p[0], "_id": last, "found": true, "_version": d.version, "_seq_no": d.seq, "_primary_term": 1, "_source": d.source}
+			return 200, object{"_index": p[0], "_id": last, "found": true, "_version": d.version, "_seq_no": d.seq,
+				"_primary_term": 1, "_source": d.source}
 		}
 		return 404, object{"_index": p[0], "_id": last, "found": false}
 	case last == "_count" || last == "_search" || last == "_pit":
 		return s.query(r, p, body)
 	}
-	return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]", r.URL.Path, r.Method)}
+	return 400, object{"status": 400, "error": fmt.Sprintf("no handler found for uri [%s] and method [%s]", r.URL.Path,
+		r.Method)}
 }
 
 // changed is the first field that has another type in one mapping than in another, "" if
@@ -429,15 +435,18 @@ func (s *Server) refresh(name string) {
 
 // checkMapping refuses types that this cluster does not have.
 func (s *Server) checkMapping(template object) (int, any) {
-	if text, _ := json.Marshal(template["mappings"]); !s.o.Histogram && strings.Contains(string(text), `"type":"histogram"`) {
-		return 400, failure(400, "illegal_argument_exception", "invalid composite mappings: The mapper type [histogram] declared on field [h] does not exist.")
+	if text, _ := json.Marshal(template["mappings"]); !s.o.Histogram && strings.Contains(string(text),
+		`"type":"histogram"`) {
+		return 400, failure(400, "illegal_argument_exception", "invalid composite mappings: The mapper type "+
+			"[histogram] declared on field [h] does not exist.")
 	}
 	return 200, object{"acknowledged": true}
 }
 
 func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any) {
 	if !s.o.Lifecycle {
-		return 405, object{"status": 405, "error": "Incorrect HTTP method for uri [" + r.URL.Path + "] and method [" + r.Method + "], allowed: [POST]"}
+		return 405, object{"status": 405, "error": "Incorrect HTTP method for uri [" + r.URL.Path + "] and method [" +
+			r.Method + "], allowed: [POST]"}
 	}
 	if r.Method == http.MethodPut {
 		var p object

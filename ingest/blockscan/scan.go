@@ -125,7 +125,8 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 				y ^= zeroDigits << ((64 - width) & 63)
 				bad |= y + overNine | y
 				y = y*10 + y>>8
-				v = (y&0x000000FF000000FF*0x000F424000000064 + y>>16&0x000000FF000000FF*0x0000271000000001) >> 32 & 0xFFFFFFFF
+				v = (y&0x000000FF000000FF*0x000F424000000064 +
+					y>>16&0x000000FF000000FF*0x0000271000000001) >> 32 & 0xFFFFFFFF
 				p += int(width >> 3)
 			} else if v, p = longCount(b, p); v > Largest {
 				return 0, 0, 0

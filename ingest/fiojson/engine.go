@@ -35,15 +35,20 @@ const (
 
 var measures = [...]struct{ short, sentence string }{
 	Sync: {"synchronous",
-		"clat is the whole call, from just before it to its return; there is no slat (an empty slat log is normal), and lat adds only fio's own preparation"},
+		"clat is the whole call, from just before it to its return; there is no slat (an empty slat log is normal), " +
+			"and lat adds only fio's own preparation"},
 	SyncSlat: {"synchronous flag, asynchronous work",
-		"clat holds everything from just before the I/O is handed over to its completion; slat is near zero by construction, for it ends before the hand-over"},
+		"clat holds everything from just before the I/O is handed over to its completion; slat is near zero by " +
+			"construction, for it ends before the hand-over"},
 	Async: {"asynchronous without commit",
-		"slat is the call that hands the I/O over, and whatever blocks in it; clat runs from that call's return to the completion, and holds the time in the device's or service's queue"},
+		"slat is the call that hands the I/O over, and whatever blocks in it; clat runs from that call's return to " +
+			"the completion, and holds the time in the device's or service's queue"},
 	CommitSlat: {"asynchronous with commit, slat counted",
-		"slat holds the wait in fio's own batch (iodepth_batch) and the submitting system call, and whatever blocks in it; clat runs from the end of that call to the completion, and holds the time in the device's queue"},
+		"slat holds the wait in fio's own batch (iodepth_batch) and the submitting system call, and whatever blocks " +
+			"in it; clat runs from the end of that call to the completion, and holds the time in the device's queue"},
 	CommitOnly: {"asynchronous with commit, slat not counted",
-		"there is no slat (an empty slat log is normal); clat runs from when fio queued the I/O in the engine, and holds the wait for the commit, the submission and the device"},
+		"there is no slat (an empty slat log is normal); clat runs from when fio queued the I/O in the engine, and " +
+			"holds the wait for the commit, the submission and the device"},
 }
 
 func (m Measure) String() string { return measures[m].short }
@@ -66,22 +71,29 @@ type Engine struct {
 }
 
 const (
-	noteTwice = "before fio 3.31 the issue time was set a second time after the submission: slat + clat is some microseconds short of lat"
-	noteTrim  = "trims are done at once in the queue function since fio 3.15: their clat is the whole call, without slat"
+	noteTwice = "before fio 3.31 the issue time was set a second time after the submission: slat + clat is some " +
+		"microseconds short of lat"
+	noteTrim = "trims are done at once in the queue function since fio 3.15: their clat is the whole call, without " +
+		"slat"
 )
 
 var engines = map[string]Engine{
-	"io_uring":     {Measure: CommitSlat, Notes: []string{noteTwice, "trims are synchronous (their clat is the whole call, without slat) before fio 3.38, asynchronous since, where the kernel can"}},
+	"io_uring": {Measure: CommitSlat, Notes: []string{noteTwice, "trims are synchronous (their clat is the whole " +
+		"call, without slat) before fio 3.38, asynchronous since, where the kernel can"}},
 	"io_uring_cmd": {Measure: CommitSlat, Notes: []string{"trims are synchronous before fio 3.36, asynchronous since"}},
-	"libaio":       {Measure: CommitSlat, Notes: []string{noteTwice, noteTrim, "io_submit blocks for buffered I/O (direct=0): then slat holds the I/O itself, and clat is next to nothing"}},
-	"posixaio":     {Measure: Async, Notes: []string{noteTrim}},
-	"rdma":         {Measure: CommitSlat, Notes: []string{noteTwice}},
-	"nfs":          {Measure: Async, Notes: []string{"before fio 3.31 it had a commit function, and slat was not counted"}},
-	"null":         {Measure: CommitSlat, Notes: []string{"with iodepth=1 it is synchronous and has no slat; before fio 3.31 slat was never counted"}},
-	"sg":           {Measure: Sync, Notes: []string{"on a character device (/dev/sg*) it only queues: slat is counted there and near zero by construction, for it ends before the hand-over"}},
-	"libiscsi":     {Measure: SyncSlat},
-	"libblkio":     {Measure: Async, Notes: []string{"new in fio 3.34"}},
-	"ime_aio":      {Measure: CommitOnly},
+	"libaio": {Measure: CommitSlat, Notes: []string{noteTwice, noteTrim,
+		"io_submit blocks for buffered I/O (direct=0): then slat holds the I/O itself, and clat is next to nothing"}},
+	"posixaio": {Measure: Async, Notes: []string{noteTrim}},
+	"rdma":     {Measure: CommitSlat, Notes: []string{noteTwice}},
+	"nfs": {Measure: Async, Notes: []string{"before fio 3.31 it had a commit function, and slat was not " +
+		"counted"}},
+	"null": {Measure: CommitSlat, Notes: []string{"with iodepth=1 it is synchronous and has no slat; before " +
+		"fio 3.31 slat was never counted"}},
+	"sg": {Measure: Sync, Notes: []string{"on a character device (/dev/sg*) it only queues: slat is " +
+		"counted there and near zero by construction, for it ends before the hand-over"}},
+	"libiscsi": {Measure: SyncSlat},
+	"libblkio": {Measure: Async, Notes: []string{"new in fio 3.34"}},
+	"ime_aio":  {Measure: CommitOnly},
 
 	"librpma_apm_client":   {Measure: CommitSlat, Notes: []string{noteTwice}},
 	"librpma_gpspm_client": {Measure: CommitSlat, Notes: []string{noteTwice}},
@@ -91,9 +103,12 @@ func init() {
 	for _, name := range []string{"dfs", "gfapi_async", "nbd", "rados", "rbd", "solarisaio", "windowsaio", "xnvme"} {
 		engines[name] = Engine{Measure: Async}
 	}
-	for _, name := range []string{"cpuio", "dev-dax", "dircreate", "dirdelete", "dirstat", "e4defrag", "exec", "falloc", "filecreate", "filedelete", "filestat",
-		"ftruncate", "gfapi", "http", "ime_psync", "ime_psyncv", "libcufile", "libhdfs", "libhipfile", "libpmem", "librpma_apm_server", "librpma_gpspm_server", "libzbc",
-		"mmap", "mtd", "net", "netsplice", "page_fault", "pmemblk", "psync", "pvsync", "pvsync2", "splice", "sync", "vsync"} {
+	for _, name := range []string{"cpuio", "dev-dax", "dircreate", "dirdelete", "dirstat", "e4defrag", "exec", "falloc",
+		"filecreate", "filedelete", "filestat",
+		"ftruncate", "gfapi", "http", "ime_psync", "ime_psyncv", "libcufile", "libhdfs", "libhipfile", "libpmem",
+		"librpma_apm_server", "librpma_gpspm_server", "libzbc",
+		"mmap", "mtd", "net", "netsplice", "page_fault", "pmemblk", "psync", "pvsync", "pvsync2", "splice", "sync",
+		"vsync"} {
 		engines[name] = Engine{Measure: Sync}
 	}
 	for name, e := range engines {
@@ -155,7 +170,10 @@ func (m *Document) Engines() (known []Engine, unknown []string) {
 		switch {
 		case !ok && !slices.Contains(unknown, name):
 			unknown = append(unknown, name)
-		case ok && !slices.ContainsFunc(known, func(k Engine) bool { return k.Name == name && k.Measure == engine.Measure }):
+		case ok && !slices.ContainsFunc(known, func(k Engine) bool {
+			return k.Name == name &&
+				k.Measure == engine.Measure
+		}):
 			known = append(known, engine)
 		}
 	}
@@ -169,7 +187,8 @@ func (m *Document) Explain() (sentences []string) {
 		sentences = append(sentences, e.Sentence())
 	}
 	for _, name := range unknown {
-		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; what its slat and clat include, its authors know", name))
+		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; what its slat and clat include, "+
+			"its authors know", name))
 	}
 	return sentences
 }

@@ -52,7 +52,8 @@ func TestEnginesByFio(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/iodepth=%d", tc.engine, tc.depth), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "fio", "--name=x", "--ioengine="+tc.engine, fmt.Sprintf("--iodepth=%d", tc.depth), "--rw=randrw", "--bs=4k", "--size=2m", "--output-format=json+")
+			cmd := exec.CommandContext(ctx, "fio", "--name=x", "--ioengine="+tc.engine, fmt.Sprintf("--iodepth=%d",
+				tc.depth), "--rw=randrw", "--bs=4k", "--size=2m", "--output-format=json+")
 			if tc.args == "" {
 				cmd.Args = append(cmd.Args, "--filename="+filepath.Join(dir, "file"))
 			} else {
@@ -62,7 +63,8 @@ func TestEnginesByFio(t *testing.T) {
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
 			if err != nil {
-				if text := string(out) + stderr.String(); tc.engine == "io_uring" && (strings.Contains(text, "not permitted") || strings.Contains(text, "not implemented")) {
+				if text := string(out) + stderr.String(); tc.engine == "io_uring" && (strings.Contains(text,
+					"not permitted") || strings.Contains(text, "not implemented")) {
 					t.Skip("this kernel does not let programs use io_uring")
 				}
 				t.Fatalf("fio: %v\n%s", err, stderr.String())

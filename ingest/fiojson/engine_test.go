@@ -44,7 +44,8 @@ func TestMetaExplain(t *testing.T) {
 		{Options: jobfile.Options{"ioengine": "external:x.so"}},
 	}}
 	got := m.Explain()
-	if len(got) != 3 || !strings.HasPrefix(got[0], "libaio (asynchronous with commit") || !strings.HasPrefix(got[1], "null (synchronous)") || !strings.HasPrefix(got[2], "external:x.so: not one") {
+	if len(got) != 3 || !strings.HasPrefix(got[0], "libaio (asynchronous with commit") || !strings.HasPrefix(got[1],
+		"null (synchronous)") || !strings.HasPrefix(got[2], "external:x.so: not one") {
 		t.Errorf("%q", got)
 	}
 	if got = (&Document{Entries: []Entry{{}}}).Explain(); len(got) != 1 || !strings.HasPrefix(got[0],

@@ -389,7 +389,10 @@ func (m *Document) isSum(e *Entry) bool {
 	ios := e.ios()
 	for i := range m.Entries {
 		o := &m.Entries[i]
-		if slices.ContainsFunc(m.Entries[:i], func(b Entry) bool { return b.JobName == o.JobName && b.Host == o.Host && b.Port == o.Port }) {
+		if slices.ContainsFunc(m.Entries[:i], func(b Entry) bool {
+			return b.JobName == o.JobName && b.Host == o.Host &&
+				b.Port == o.Port
+		}) {
 			return true // reports, or threads of one job
 		}
 		ios -= o.ios()

@@ -79,7 +79,8 @@ func trimmed(f *testing.F, text []byte) []byte {
 		for _, key := range []string{"jobs", "client_stats"} {
 			jobs, _ := doc[key].([]any)
 			for _, job := range jobs {
-				thin(job.(map[string]any), "latency_", "iodepth_", "sync", "trim", "slat_ns", "lat_ns", "percentile", "bw", "iops", "io_", "short_", "drop_", "usr", "sys", "ctx", "m")
+				thin(job.(map[string]any), "latency_", "iodepth_", "sync", "trim", "slat_ns", "lat_ns", "percentile",
+					"bw", "iops", "io_", "short_", "drop_", "usr", "sys", "ctx", "m")
 			}
 		}
 		b, err := json.Marshal(doc)

@@ -55,7 +55,8 @@ func TestParseMetaReal(t *testing.T) {
 		documents int
 	}{
 		{"fio-3.33-groups", "one  0 6 1200 800; three  1 6 1201 1201; five  2 6 400 401; ", false, 1795237291661, 1},
-		{"fio-3.33-stonewall", "one  0 7 201 0; two  1 7 401 0; three  2 7 201 0; three  2 7 200 0; four  3 7 200 0; ", false, 1795237298908, 1},
+		{"fio-3.33-stonewall", "one  0 7 201 0; two  1 7 401 0; three  2 7 201 0; three  2 7 200 0; four  3 7 200 0; ",
+			false, 1795237298908, 1},
 		{"fio-3.33-new-group", "x  0 4 0 401; y  1 4 0 401; ", false, 1795237302442, 1},
 		{"fio-3.33-client", "c 127.0.1.1 0 0 801 0; c 127.0.1.2 0 0 800 0; ", true, 1795237307000, 1},
 		{"fio-3.33-status", "s  0 4 1802 0; ", false, 1795237305823, 4},
@@ -83,8 +84,10 @@ func TestParseMetaReal(t *testing.T) {
 					}
 				}
 			}
-			if jobs.String() != c.jobs || m.Version != "fio-3.33" || m.ClientServer != c.client || m.TimestampMS != c.timestamp || m.Documents != c.documents || m.Cut || m.Warnings != nil {
-				t.Errorf("jobs %q, of %q, client %v, at %d, %d documents, cut %v, %q", jobs.String(), m.Version, m.ClientServer, m.TimestampMS, m.Documents, m.Cut, m.Warnings)
+			if jobs.String() != c.jobs || m.Version != "fio-3.33" || m.ClientServer != c.client ||
+				m.TimestampMS != c.timestamp || m.Documents != c.documents || m.Cut || m.Warnings != nil {
+				t.Errorf("jobs %q, of %q, client %v, at %d, %d documents, cut %v, %q", jobs.String(), m.Version,
+					m.ClientServer, m.TimestampMS, m.Documents, m.Cut, m.Warnings)
 			}
 		})
 	}
@@ -93,7 +96,8 @@ func TestParseMetaReal(t *testing.T) {
 const (
 	clat    = `"clat_ns": {"min": 100, "max": 900, "mean": 500.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
 	oneJob  = `{"jobname": "a", "groupid": 0, "job options": {"rw": "read"}, "read": {"runtime": 2000, "total_ios": 4, ` + clat + `}, "job_runtime": 6000}`
-	minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n\"global options\" : {\"bs\" : \"4k\"},\n\"jobs\" : [" + oneJob + "]\n}\n"
+	minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n\"global options\" : {\"bs\" : " +
+		"\"4k\"},\n\"jobs\" : [" + oneJob + "]\n}\n"
 )
 
 // TestParseMetaText: what stands around the document does not matter.
@@ -125,8 +129,10 @@ func TestParseMetaText(t *testing.T) {
 		"an empty one last":        {minimal + `{"fio version": "fio-3.36", "jobs": []}`, 1, false},
 		"in a list":                {"[" + other + "," + minimal + "]", 2, false},
 		"CRLF":                     {strings.ReplaceAll(minimal, "\n", "\r\n"), 1, false},
-		"sorted keys":              {`{"global options": {"bs": "4k"}, "jobs": [` + oneJob + `], "fio version": "fio-3.36", "timestamp_ms": 1700000000123}`, 1, false},
-		"nested 10,000 deep":       {strings.Replace(minimal, `"jobs"`, `"x": `+strings.Repeat(`[{"y":`, 5000)+"1"+strings.Repeat("}]", 5000)+`, "jobs"`, 1), 1, false},
+		"sorted keys": {`{"global options": {"bs": "4k"}, "jobs": [` + oneJob +
+			`], "fio version": "fio-3.36", "timestamp_ms": 1700000000123}`, 1, false},
+		"nested 10,000 deep": {strings.Replace(minimal, `"jobs"`, `"x": `+strings.Repeat(`[{"y":`,
+			5000)+"1"+strings.Repeat("}]", 5000)+`, "jobs"`, 1), 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := parseMeta(t, c.text)
@@ -184,9 +190,11 @@ func TestParseMetaGlobals(t *testing.T) {
 		"repeated by each host": {`{"bs": "4k", "rw": "read", "runtime": "5", "bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
 		"fio 3.39, by host":     {`[{"hostname": "h1", "port": 8765, "bs": "4k", "rw": "read", "hostname": "target"}, {"hostname": "h2", "port": 8765, "bs": "8k", "runtime": "5"}]`, "4k", "read", "1m", "5"},
 		"pairs":                 {`[{"name": "bs", "value": "4k"}, {"name": "rw", "value": "read"}, {"name": "runtime", "value": "5"}]`, "4k", "read", "1m", "5"},
-		"strings":               {`["bs=4k", "rw = read", "runtime=5", "group_reporting", 7, null]`, "4k", "read", "1m", "5"},
-		"numbers":               {`{"bs": "4k", "rw": "read", "runtime": 5, "x": null, "y": {"z": [1]}}`, "4k", "read", "1m", "5"},
-		"null":                  {`null`, "", "", "1m", ""},
+		"strings": {`["bs=4k", "rw = read", "runtime=5", "group_reporting", 7, null]`, "4k", "read", "1m",
+			"5"},
+		"numbers": {`{"bs": "4k", "rw": "read", "runtime": 5, "x": null, "y": {"z": [1]}}`, "4k", "read",
+			"1m", "5"},
+		"null": {`null`, "", "", "1m", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := parseMeta(t, `{"fio version": "fio-3.39", "global options": `+c.globals+`, `+list+`}`)
@@ -215,7 +223,8 @@ func TestParseMetaGlobals(t *testing.T) {
 func TestParseMetaAllClients(t *testing.T) {
 	t.Parallel()
 	entry := func(name, host string, port, ios int) string {
-		return fmt.Sprintf(`{"jobname": %q, "hostname": %q, "port": %d, "read": {"total_ios": %d}}`, name, host, port, ios)
+		return fmt.Sprintf(`{"jobname": %q, "hostname": %q, "port": %d, "read": {"total_ios": %d}}`, name, host, port,
+			ios)
 	}
 	const sum = "All clients"
 	both := func(name string, ios int) string { // unified_rw_reporting=both
@@ -225,16 +234,21 @@ func TestParseMetaAllClients(t *testing.T) {
 		entries []string
 		want    int
 	}{
-		"one job":                    {[]string{entry(sum, "a", 1, 5)}, 1},
-		"one job on two hosts":       {[]string{entry(sum, "a", 1, 5), entry(sum, "b", 1, 6), entry(sum, "b", 1, 11)}, 2},
-		"two jobs before the sum":    {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 11)}, 2},
-		"sums of directions, too":    {[]string{both("x", 5), both("y", 6), both(sum, 11)}, 2},
-		"third job, and the sum":     {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 7), entry(sum, "a", 1, 18)}, 3},
-		"two reports before the sum": {[]string{entry("x", "a", 1, 5), entry("x", "a", 1, 6), entry(sum, "a", 1, 6)}, 2},
+		"one job": {[]string{entry(sum, "a", 1, 5)}, 1},
+		"one job on two hosts": {[]string{entry(sum, "a", 1, 5), entry(sum, "b", 1, 6), entry(sum, "b", 1, 11)},
+			2},
+		"two jobs before the sum": {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 11)},
+			2},
+		"sums of directions, too": {[]string{both("x", 5), both("y", 6), both(sum, 11)}, 2},
+		"third job, and the sum": {[]string{entry("x", "a", 1, 5), entry("y", "a", 1, 6), entry(sum, "a", 1, 7),
+			entry(sum, "a", 1, 18)}, 3},
+		"two reports before the sum": {[]string{entry("x", "a", 1, 5), entry("x", "a", 1, 6), entry(sum, "a", 1, 6)},
+			2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if m := parseMeta(t, `{"fio version": "x", "client_stats": [`+strings.Join(c.entries, ", ")+`]}`); len(m.Entries) != c.want {
+			if m := parseMeta(t, `{"fio version": "x", "client_stats": [`+strings.Join(c.entries,
+				", ")+`]}`); len(m.Entries) != c.want {
 				t.Errorf("%d entries, want %d", len(m.Entries), c.want)
 			}
 		})
@@ -273,17 +287,20 @@ func TestParseMetaNumbers(t *testing.T) {
 		want Totals
 		warn bool
 	}{
-		"fractions":        {`"min": 1.9, "max": 20.5, "mean": 5, "N": 2.7`, Totals{N: 2, Min: 1, Max: 20, Mean: 5}, false},
-		"negative":         {`"min": -5, "max": -1, "mean": -3.5, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
-		"nan and inf":      {`"min": nan, "max": inf, "mean": -nan, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
-		"no minimum":       {`"min": 18446744073709551615, "max": 0, "mean": 0.0, "N": 0`, Totals{}, false},
-		"no limits":        {`"N": 2, "bins": {}`, Totals{N: 2, Max: math.MaxInt64}, false},
-		"2^64-1 and I/Os":  {`"min": 18446744073709551615, "max": 9, "N": 2`, Totals{N: 2, Max: 9}, false},
-		"max below mean":   {`"min": 0, "max": 0, "mean": 50, "N": 2`, Totals{N: 2, Mean: 50, Max: math.MaxInt64}, false},
-		"text":             {`"min": "7", "max": "nine", "N": true`, Totals{}, false},
-		"an absurd N":      {`"min": 1, "max": 2, "N": 18446744073709551613`, Totals{}, true},
-		"an absurd bin":    {`"min": 1, "max": 2, "N": 2, "bins": {"1": 18446744073709551613}`, Totals{}, true},
-		"a number too big": {`"min": 1, "max": 99999999999999999999999, "N": 1e3`, Totals{N: 1000, Min: 1, Max: math.MaxInt64}, false},
+		"fractions": {`"min": 1.9, "max": 20.5, "mean": 5, "N": 2.7`, Totals{N: 2, Min: 1, Max: 20, Mean: 5},
+			false},
+		"negative":        {`"min": -5, "max": -1, "mean": -3.5, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"nan and inf":     {`"min": nan, "max": inf, "mean": -nan, "N": 2`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"no minimum":      {`"min": 18446744073709551615, "max": 0, "mean": 0.0, "N": 0`, Totals{}, false},
+		"no limits":       {`"N": 2, "bins": {}`, Totals{N: 2, Max: math.MaxInt64}, false},
+		"2^64-1 and I/Os": {`"min": 18446744073709551615, "max": 9, "N": 2`, Totals{N: 2, Max: 9}, false},
+		"max below mean": {`"min": 0, "max": 0, "mean": 50, "N": 2`, Totals{N: 2, Mean: 50, Max: math.MaxInt64},
+			false},
+		"text":          {`"min": "7", "max": "nine", "N": true`, Totals{}, false},
+		"an absurd N":   {`"min": 1, "max": 2, "N": 18446744073709551613`, Totals{}, true},
+		"an absurd bin": {`"min": 1, "max": 2, "N": 2, "bins": {"1": 18446744073709551613}`, Totals{}, true},
+		"a number too big": {`"min": 1, "max": 99999999999999999999999, "N": 1e3`, Totals{N: 1000, Min: 1,
+			Max: math.MaxInt64}, false},
 		"bins in disorder": {`"min": 1, "max": 9, "N": 6, "bins": {"9": 1, "1": 2, "9": 3, "x": 1, "-4": 1, "2": 0}`,
 			Totals{N: 6, Min: 1, Max: 9, Bins: NewBins([]Bin{{1, 2}, {9, 4}})}, false},
 		"a list of bins": {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
@@ -309,15 +326,23 @@ func TestParseMetaUnified(t *testing.T) {
 
 func TestParseMetaErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":        {"", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
-		"text":         {"fio: nothing\nto see\n", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
-		"cut":          {minimal[:len(minimal)-5], "x.json:5: fio's JSON breaks off at the end of the file; pass the whole output of fio --output-format=json+"},
-		"broken":       {"hello\n" + strings.Replace(minimal, `"jobs" :`, `"jobs" ?`, 1), `x.json:6: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
-		"cut string":   {"{\"fio version\": \"fio-3\n\"", "x.json:1: not JSON: a line ends inside a string; pass the whole output of fio --output-format=json+"},
-		"other JSON":   {"\n{\"a\": 1}", "x.json:2: JSON, but no jobs of fio in it; pass the whole output of fio --output-format=json+"},
-		"too deep":     {`{"fio version": "x", "a": ` + strings.Repeat("[", 1<<21), "x.json:1: JSON nested too deep; pass the whole output of fio --output-format=json+"},
-		"escape":       {`{"fio version": "\u12x4"}`, `x.json:1: not JSON: \u without four digits; pass the whole output of fio --output-format=json+`},
-		"endless word": {`{"fio version": ` + strings.Repeat("a", 100), `x.json:1: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
+		"empty": {"", "x.json: no JSON of fio in it; pass the whole output of fio --output-format=json+"},
+		"text": {"fio: nothing\nto see\n", "x.json: no JSON of fio in it; pass the whole output of fio " +
+			"--output-format=json+"},
+		"cut": {minimal[:len(minimal)-5], "x.json:5: fio's JSON breaks off at the end of the file; pass the " +
+			"whole output of fio --output-format=json+"},
+		"broken": {"hello\n" + strings.Replace(minimal, `"jobs" :`, `"jobs" ?`, 1),
+			`x.json:6: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
+		"cut string": {"{\"fio version\": \"fio-3\n\"", "x.json:1: not JSON: a line ends inside a string; pass the " +
+			"whole output of fio --output-format=json+"},
+		"other JSON": {"\n{\"a\": 1}", "x.json:2: JSON, but no jobs of fio in it; pass the whole output of fio " +
+			"--output-format=json+"},
+		"too deep": {`{"fio version": "x", "a": ` + strings.Repeat("[", 1<<21),
+			"x.json:1: JSON nested too deep; pass the whole output of fio --output-format=json+"},
+		"escape": {`{"fio version": "\u12x4"}`,
+			`x.json:1: not JSON: \u without four digits; pass the whole output of fio --output-format=json+`},
+		"endless word": {`{"fio version": ` + strings.Repeat("a", 100),
+			`x.json:1: not JSON: an unexpected character; pass the whole output of fio --output-format=json+`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := Parse(strings.NewReader(c.text), "x.json")
@@ -346,9 +371,12 @@ func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
 func TestParseMetaMemory(t *testing.T) {
 	const long = 64 << 20
 	for name, r := range map[string]io.Reader{
-		"text":     io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long), strings.NewReader(minimal)),
-		"a string": io.MultiReader(strings.NewReader(`{"fio version": "`), io.LimitReader(repeated("x"), long), strings.NewReader(`", `+minimal[strings.Index(minimal, `"jobs"`):])),
-		"numbers":  io.MultiReader(strings.NewReader(`{"fio version": "x", "y": [`), io.LimitReader(repeated("1, "), long), strings.NewReader(`1], `+minimal[strings.Index(minimal, `"jobs"`):])),
+		"text": io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long),
+			strings.NewReader(minimal)),
+		"a string": io.MultiReader(strings.NewReader(`{"fio version": "`), io.LimitReader(repeated("x"), long),
+			strings.NewReader(`", `+minimal[strings.Index(minimal, `"jobs"`):])),
+		"numbers": io.MultiReader(strings.NewReader(`{"fio version": "x", "y": [`), io.LimitReader(repeated("1, "),
+			long), strings.NewReader(`1], `+minimal[strings.Index(minimal, `"jobs"`):])),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -380,13 +408,19 @@ func TestParseMetaHolds(t *testing.T) {
 	}
 	many = strings.TrimSuffix(many, ",") + "}}"
 	for name, r := range map[string]io.Reader{
-		"jobs":             io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a"},`)),
-		"options":          io.MultiReader(strings.NewReader(head+`{"job options": {`), &counted{format: `"k%d": "v",`}),
-		"listed options":   io.MultiReader(strings.NewReader(`{"fio version": "x", "global options": [`), &counted{format: `"k%d=v",`}),
-		"bins":             io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a", "read": {"clat_ns": `+many+`, "lat_ns": `+many+`}},`)),
-		"bad totals":       io.MultiReader(strings.NewReader(head+`{"jobname": "a", `), repeated(`"read": {"clat_ns": {"N": 18446744073709551615}},`)),
-		"several long":     io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "`+strings.Repeat("x", 50000)+`"},`)),
-		"options, in full": io.MultiReader(strings.NewReader(head+`{"job options": {`), repeated(`"same": "`+strings.Repeat("x", 1000)+`",`)),
+		"jobs": io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "a"},`)),
+		"options": io.MultiReader(strings.NewReader(head+`{"job options": {`),
+			&counted{format: `"k%d": "v",`}),
+		"listed options": io.MultiReader(strings.NewReader(`{"fio version": "x", "global options": [`),
+			&counted{format: `"k%d=v",`}),
+		"bins": io.MultiReader(strings.NewReader(head),
+			repeated(`{"jobname": "a", "read": {"clat_ns": `+many+`, "lat_ns": `+many+`}},`)),
+		"bad totals": io.MultiReader(strings.NewReader(head+`{"jobname": "a", `),
+			repeated(`"read": {"clat_ns": {"N": 18446744073709551615}},`)),
+		"several long": io.MultiReader(strings.NewReader(head), repeated(`{"jobname": "`+strings.Repeat("x",
+			50000)+`"},`)),
+		"options, in full": io.MultiReader(strings.NewReader(head+`{"job options": {`),
+			repeated(`"same": "`+strings.Repeat("x", 1000)+`",`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(io.LimitReader(r, 8<<20), "x.json")
@@ -497,7 +531,8 @@ func TestCounts(t *testing.T) {
 	far := Totals{Bins: NewBins([]Bin{{0, 1}, {63, 1}, {64, 1}, {127, 1}, {129, 1}, {17179869184, 1}, {math.MaxInt64,
 		1}})}
 	counts, err := far.Counts(fio3)
-	if err != nil || counts[0] != 1 || counts[63] != 1 || counts[64] != 1 || counts[127] != 1 || counts[128] != 1 || counts[fio3.Last()] != 2 {
+	if err != nil || counts[0] != 1 || counts[63] != 1 || counts[64] != 1 || counts[127] != 1 || counts[128] != 1 ||
+		counts[fio3.Last()] != 2 {
 		t.Error("edges", err)
 	}
 	if _, err := far.Counts(fiohist.Geometry{}); err == nil {
@@ -509,7 +544,8 @@ func TestCounts(t *testing.T) {
 }
 
 func TestParseVersion(t *testing.T) {
-	for text, want := range map[string][2]int{"fio-3.33": {3, 33}, "fio-2.1.10": {2, 1}, "fio-3.36-45-gabcdef": {3, 36}, "3.7": {3, 7}, "fio-3.1-dirty": {3, 1}} {
+	for text, want := range map[string][2]int{"fio-3.33": {3, 33}, "fio-2.1.10": {2, 1}, "fio-3.36-45-gabcdef": {3, 36},
+		"3.7": {3, 7}, "fio-3.1-dirty": {3, 1}} {
 		if major, minor, ok := ParseVersion(text); !ok || [2]int{major, minor} != want {
 			t.Errorf("%q: %d %d %v", text, major, minor, ok)
 		}
@@ -522,7 +558,8 @@ func TestParseVersion(t *testing.T) {
 }
 
 func TestMetaOptions(t *testing.T) {
-	m := parseMeta(t, strings.Replace(minimal, `"bs" : "4k"`, `"log_hist_msec": "1000", "startdelay": "500ms", "ramp_time": "1-2", "bad": "x"`, 1))
+	m := parseMeta(t, strings.Replace(minimal, `"bs" : "4k"`,
+		`"log_hist_msec": "1000", "startdelay": "500ms", "ramp_time": "1-2", "bad": "x"`, 1))
 	e := &m.Entries[0]
 	if n := m.Milliseconds(e, "log_hist_msec"); n != 1000 {
 		t.Error(n)

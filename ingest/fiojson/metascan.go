@@ -47,7 +47,8 @@ var maxHeld = 512 << 20
 // hold counts what is kept.
 func (s *jsonScan) hold(n int) error {
 	if s.held += n; s.held > maxHeld {
-		return &syntaxError{s.line, fmt.Sprintf("more than %d MiB of jobs, options and bins in one document", maxHeld>>20)}
+		return &syntaxError{s.line, fmt.Sprintf("more than %d MiB of jobs, options and bins in one document",
+			maxHeld>>20)}
 	}
 	return nil
 }

@@ -60,11 +60,13 @@ type parsed struct {
 // startAhead takes r's input over at the end of a block.
 func startAhead(r *Reader) *ahead {
 	n := r.parsers + 2
-	a := &ahead{free: make(chan *batch, n), order: make(chan *batch, n), stop: make(chan struct{}), ended: make(chan struct{}), base: r.line}
+	a := &ahead{free: make(chan *batch, n), order: make(chan *batch, n), stop: make(chan struct{}),
+		ended: make(chan struct{}), base: r.line}
 	for range n {
 		a.free <- &batch{parsed: make(chan struct{}, 1)}
 	}
-	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have, skipping: r.skipping}
+	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have,
+		skipping: r.skipping}
 	geometry := r.geometry
 	go func() {
 		defer close(a.ended)

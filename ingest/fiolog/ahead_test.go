@@ -19,14 +19,17 @@ import (
 func TestReadAhead(t *testing.T) {
 	long := strings.Repeat("9", 400)
 	log := line() + "\n\n" + line("20", "x") + "\n" + line("0", "2000", "5", "77") + "\n" + long + "\n" +
-		line("0", "2500") + "\r\n" + strings.ReplaceAll(line("0", "3000"), ", ", " ,") + "\n\xef\xbb\xbf" + line() + "\n" +
+		line("0", "2500") + "\r\n" + strings.ReplaceAll(line("0", "3000"), ", ", " ,") + "\n\xef\xbb\xbf" + line() +
+		"\n" +
 		long + long + "\n" + line("0", "4000") + "\n"
-	for name, log := range map[string]string{"whole": log, "cut": log + line()[:50], "no last newline": log + line(), "ends in a long line": log + long} {
+	for name, log := range map[string]string{"whole": log, "cut": log + line()[:50], "no last newline": log + line(),
+		"ends in a long line": log + long} {
 		const maxLine = 300
 		want, _ := slowRead([]byte(log), maxLine, 0)
 		for _, parsers := range []int{1, 2, 16} {
 			for block := 1; block <= len(log)+1; block += 1 + block/20 {
-				r := NewReader(iotest.HalfReader(strings.NewReader(log)), "log", ReaderOptions{Block: block, MaxLine: maxLine})
+				r := NewReader(iotest.HalfReader(strings.NewReader(log)), "log", ReaderOptions{Block: block,
+					MaxLine: maxLine})
 				r.ReadAhead(parsers)
 				sameItems(t, fmt.Sprintf("%s, %d parsers, block %d", name, parsers, block), readAll(t, r), want)
 			}
@@ -47,7 +50,8 @@ func TestReadAhead_InputErrors(t *testing.T) {
 	for _, fault := range []error{broken, damage} {
 		var want []string
 		for _, parsers := range []int{0, 1, 4} {
-			in := io.MultiReader(iotest.OneByteReader(strings.NewReader(strings.Repeat(line()+"\n", 5)+line()[:20])), iotest.ErrReader(fault))
+			in := io.MultiReader(iotest.OneByteReader(strings.NewReader(strings.Repeat(line()+"\n", 5)+line()[:20])),
+				iotest.ErrReader(fault))
 			r := NewReader(in, "log", ReaderOptions{Block: 500})
 			r.ReadAhead(parsers)
 			var got []string
@@ -58,7 +62,8 @@ func TestReadAhead_InputErrors(t *testing.T) {
 			if parsers == 0 {
 				want = got
 			}
-			if strings.Join(got, "\n") != strings.Join(want, "\n") || !strings.Contains(strings.Join(got, "\n"), "after line 5") {
+			if strings.Join(got, "\n") != strings.Join(want, "\n") || !strings.Contains(strings.Join(got, "\n"),
+				"after line 5") {
 				t.Errorf("%d parsers:\n%q, want\n%q", parsers, got, want)
 			}
 		}

@@ -155,10 +155,15 @@ func notNumber(line []byte, start, field, columns int) *lineError {
 		text = text[:n]
 	}
 	text = bytes.TrimRight(text, " \t")
-	if len(text) > 0 && &text[len(text)-1] == &line[len(line)-1] && text[len(text)-1] == '\r' && bytes.IndexByte(text, '\r') == len(text)-1 {
-		return faultf("convert the log back with dos2unix, or copy it again in binary mode", "the line ends in CRLF, which fio does not write: the log was converted on its way")
+	if len(text) > 0 && &text[len(text)-1] == &line[len(line)-1] && text[len(text)-1] == '\r' && bytes.IndexByte(text,
+		'\r') == len(text)-1 {
+		return faultf("convert the log back with dos2unix, or copy it again in binary mode",
+			"the line ends in CRLF, which fio does not write: the log was converted on its way")
 	}
-	if i := bytes.IndexFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7F || c == utf8.RuneError }); i >= 0 {
+	if i := bytes.IndexFunc(text, func(c rune) bool {
+		return c < ' ' && c != '\t' || c == 0x7F ||
+			c == utf8.RuneError
+	}); i >= 0 {
 		what := ""
 		if text[i] == 0 {
 			what = " (a file system's zeros after a crash, or UTF-16 text)"
@@ -187,11 +192,13 @@ func pointers(line []byte, cut bool) *lineError {
 	case fields > 7 || fields < 4 && !cut:
 		return nil
 	case value >= 1<<40: // no latency: 18 minutes
-		return faultf("run fio again without log_compression", "%d columns, the second of them an address: with log_compression fio logs pointers instead of histograms", fields)
+		return faultf("run fio again without log_compression", "%d columns, the second of them an address: with "+
+			"log_compression fio logs pointers instead of histograms", fields)
 	case cut:
 		return nil // as likely the start of a record
 	}
-	return faultf("pass the job's _clat_hist log; if this is it, run fio again without log_compression", "%d columns, as in a log of single I/Os (write_lat_log) or one spoiled by log_compression", fields)
+	return faultf("pass the job's _clat_hist log; if this is it, run fio again without log_compression",
+		"%d columns, as in a log of single I/Os (write_lat_log) or one spoiled by log_compression", fields)
 }
 
 func wrapped(line []byte, bucket int, v uint64) *lineError {
@@ -206,7 +213,8 @@ func wrapped(line []byte, bucket int, v uint64) *lineError {
 	if 2*bucket >= bytes.Count(line, []byte(","))-2 {
 		what += "; versions 3.6 to 3.16 do so from the middle bucket on"
 	}
-	return faultf("run another version of fio, or pass --skip-bad to count and skip the line", "bucket %d holds %d I/Os: %s", bucket, v, what)
+	return faultf("run another version of fio, or pass --skip-bad to count and skip the line",
+		"bucket %d holds %d I/Os: %s", bucket, v, what)
 }
 
 func cutShort(n, columns int) *lineError {
@@ -214,11 +222,14 @@ func cutShort(n, columns int) *lineError {
 	if columns > 0 {
 		of = " of " + strconv.Itoa(columns)
 	}
-	return faultf("fio was killed, the disk was full or the copy is not complete: re-run or copy again, or pass --skip-bad to use the lines before", "the log is cut: its last line ends after %d%s buckets, without a newline", max(n, 0), of)
+	return faultf("fio was killed, the disk was full or the copy is not complete: re-run or copy again, or pass "+
+		"--skip-bad to use the lines before", "the log is cut: its last line ends after %d%s buckets, without a "+
+		"newline", max(n, 0), of)
 }
 
 func longLine(limit int) *lineError {
-	return faultf("this is no histogram log, or it is damaged; --max-line allows longer lines, --skip-bad counts and skips it", "a line of more than %d bytes", limit)
+	return faultf("this is no histogram log, or it is damaged; --max-line allows longer lines, --skip-bad counts and "+
+		"skips it", "a line of more than %d bytes", limit)
 }
 
 // notText explains a log that starts with what fio does not write into text: a byte-order
@@ -232,9 +243,11 @@ func notText(line []byte) *lineError {
 		bad.log = true
 		return bad
 	case bytes.HasPrefix(line, []byte("\xEF\xBB\xBF")):
-		return faultf("take it off, e.g. with `tail -c +4`, or pass --skip-bad to skip the line", "the log starts with a UTF-8 byte-order mark, which fio does not write: an editor or a shell saved it")
+		return faultf("take it off, e.g. with `tail -c +4`, or pass --skip-bad to skip the line",
+			"the log starts with a UTF-8 byte-order mark, which fio does not write: an editor or a shell saved it")
 	case bytes.HasPrefix(line, []byte("\xFF\xFE")), bytes.HasPrefix(line, []byte("\xFE\xFF")):
-		return faultf("convert it back, e.g. with `iconv -f UTF-16 -t ASCII`", "the log starts with a UTF-16 byte-order mark, which fio does not write: an editor or a shell saved it")
+		return faultf("convert it back, e.g. with `iconv -f UTF-16 -t ASCII`",
+			"the log starts with a UTF-16 byte-order mark, which fio does not write: an editor or a shell saved it")
 	}
 	return nil
 }

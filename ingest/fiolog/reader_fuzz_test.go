@@ -14,7 +14,8 @@ import (
 // and refuses the lines that its slow twin does; no I/O is lost or made up; and
 // what is written back reads the same, either fast way.
 func FuzzReader(f *testing.F) {
-	for _, name := range []string{"randrw/randrw_clat_hist.1.log", "epoch/epoch_clat_hist.1.log", "slow/slow_clat_hist.1.log"} {
+	for _, name := range []string{"randrw/randrw_clat_hist.1.log", "epoch/epoch_clat_hist.1.log",
+		"slow/slow_clat_hist.1.log"} {
 		text, err := os.ReadFile(filepath.Join("../../testdata/fio", name))
 		if err != nil {
 			f.Fatal(err)
@@ -23,11 +24,16 @@ func FuzzReader(f *testing.F) {
 	}
 	coarse := line() + "\n"
 	for _, text := range []string{
-		coarse + coarse, coarse[:40], strings.TrimSuffix(coarse, "\n"), "\n\n" + coarse + " \t\n", "\xef\xbb\xbf" + coarse, utf16(coarse),
-		strings.ReplaceAll(coarse, "\n", "\r\n"), strings.ReplaceAll(coarse, ", ", ","), strings.ReplaceAll(coarse, ", ", "\t , "),
-		coarse + line("20", "-1") + "\n" + coarse, line("20", "18446744073709551616"), line("20", "18446744073709551615"), line("20", "1234567", "21", "12345678", "22", "17592186044415"),
-		coarse + line("1", "3"), coarse + line("5", ""), coarse + line("5", "\x00"), coarse + strings.Repeat("0, ", 1200),
-		"501, 94470363743424, 1, 4096, 0\n501, 94470363791088, 0, 4096, 0\n", "time, direction, bs\n", "5, 2, 4096" + strings.Repeat(", 0", 1856) + "\n",
+		coarse + coarse, coarse[:40], strings.TrimSuffix(coarse, "\n"), "\n\n" + coarse + " \t\n", "\xef\xbb\xbf" +
+			coarse, utf16(coarse),
+		strings.ReplaceAll(coarse, "\n", "\r\n"), strings.ReplaceAll(coarse, ", ", ","), strings.ReplaceAll(coarse,
+			", ", "\t , "),
+		coarse + line("20", "-1") + "\n" + coarse, line("20", "18446744073709551616"), line("20",
+			"18446744073709551615"), line("20", "1234567", "21", "12345678", "22", "17592186044415"),
+		coarse + line("1", "3"), coarse + line("5", ""), coarse + line("5", "\x00"), coarse + strings.Repeat("0, ",
+			1200),
+		"501, 94470363743424, 1, 4096, 0\n501, 94470363791088, 0, 4096, 0\n", "time, direction, bs\n", "5, 2, 4096" +
+			strings.Repeat(", 0", 1856) + "\n",
 	} {
 		f.Add(text, uint16(9))
 	}
@@ -40,7 +46,8 @@ func FuzzReader(f *testing.F) {
 		want, total := slowRead([]byte(text), limit, 0)
 		r := NewBytesReader([]byte(text), "fuzz", ReaderOptions{MaxLine: limit})
 		sameItems(t, "bytes", readAll(t, r), want)
-		sameItems(t, "stream", readAll(t, NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block), MaxLine: limit})), want)
+		sameItems(t, "stream", readAll(t, NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block),
+			MaxLine: limit})), want)
 		for _, parsers := range []int{1, 2, 16} {
 			ahead := NewReader(strings.NewReader(text), "fuzz", ReaderOptions{Block: int(block), MaxLine: limit})
 			ahead.ReadAhead(parsers)
@@ -103,7 +110,8 @@ func FuzzReader(f *testing.F) {
 					continue
 				}
 				got, bad := parseLine(raw[at:at+n-1], &careful, g.Columns(), false)
-				if bad != nil || got != g.Columns() || raw[at+n-1] != '\n' || !(item{rec: fast}).equal(item{rec: careful}) || fast.Dir != careful.Dir {
+				if bad != nil || got != g.Columns() || raw[at+n-1] != '\n' ||
+					!(item{rec: fast}).equal(item{rec: careful}) || fast.Dir != careful.Dir {
 					t.Fatalf("%s: %v, want %v, %v", way, fast, careful, bad)
 				}
 				at += n

@@ -50,7 +50,8 @@ func slowRead(data []byte, maxLine, columns int) (items []item, total uint64) {
 			continue
 		}
 		rec, got, err := slowParse(line)
-		if _, fits := fiohist.GeometryOf(got); err != nil || fits != nil || columns != 0 && got != columns || len(line) > maxLine {
+		if _, fits := fiohist.GeometryOf(got); err != nil || fits != nil || columns != 0 && got != columns ||
+			len(line) > maxLine {
 			it.bad = true
 		} else {
 			columns = got
@@ -179,7 +180,8 @@ func TestReader_RealLogs(t *testing.T) {
 			}
 			rec := newRecord(1856)
 			for way, scan := range scanners() {
-				if used := scan(append(bytes.Clone(line), make([]byte, slack)...), &rec, g.Columns()); used != len(line) {
+				if used := scan(append(bytes.Clone(line), make([]byte, slack)...), &rec,
+					g.Columns()); used != len(line) {
 					t.Fatalf("%s:%d: %s took %d of %d bytes", name, n+1, way, used, len(line))
 				}
 			}
@@ -256,64 +258,94 @@ func TestReader_Defects(t *testing.T) {
 		msg  string
 		hint string
 	}{
-		{name: "a bucket too few", text: strings.TrimSuffix(line(), ", 0"), msg: "28 buckets, want 29: line cut short?", hint: "re-run fio or copy the log again, or pass --skip-bad"},
+		{name: "a bucket too few", text: strings.TrimSuffix(line(), ", 0"), msg: "28 buckets, want 29: line cut short?",
+			hint: "re-run fio or copy the log again, or pass --skip-bad"},
 		{name: "a bucket too many", text: line() + ", 0", msg: "30 buckets, want 29", hint: "--skip-bad"},
-		{name: "two lines in one", text: line() + line(), msg: "60 buckets, want 29: two lines run into one?", hint: "--skip-bad"},
-		{name: "a bucket too few, beyond the largest geometry", text: line() + strings.Repeat(", 0", 3000), msg: "3029 buckets, want 29"},
+		{name: "two lines in one", text: line() + line(), msg: "60 buckets, want 29: two lines run into one?",
+			hint: "--skip-bad"},
+		{name: "a bucket too few, beyond the largest geometry", text: line() + strings.Repeat(", 0", 3000),
+			msg: "3029 buckets, want 29"},
 		{name: "only a stamp", text: "1000", msg: "0 buckets, want 29"},
 		{name: "letters", text: line("20", "abc"), msg: "column 21 is not a number", hint: "NAME_clat_hist.N.log"},
 		{name: "letters behind digits", text: line("20", "12x"), msg: "column 21 is not a number"},
-		{name: "a text header", text: "time, direction, bs, counts", msg: "column 1 is not a number", hint: "is it a histogram log"},
+		{name: "a text header", text: "time, direction, bs, counts", msg: "column 1 is not a number",
+			hint: "is it a histogram log"},
 		{name: "a fraction", text: line("20", "1.5"), msg: "column 21 is not a number"},
 		{name: "two numbers in a column", text: line("20", "1 5"), msg: `column 21: "1 5" is not a number`},
-		{name: "a semicolon", text: strings.ReplaceAll(line(), ",", ";"), msg: "column 1 is not a number", hint: "is it a histogram log"},
+		{name: "a semicolon", text: strings.ReplaceAll(line(), ",", ";"), msg: "column 1 is not a number",
+			hint: "is it a histogram log"},
 		{name: "a plus sign", text: line("20", "+5"), msg: "column 21 is not a number"},
 		{name: "what could move the cursor", text: line("20", "a\x1b[2J"), msg: "column 21: binary data"},
 		{name: "letters of another script", text: line("20", "zwölf"), msg: "column 21 is not a number"},
-		{name: "a long text is quoted in part", text: line("20", strings.Repeat("1 ", 90)+"1"), msg: `column 21: "` + strings.Repeat("1 ", 20) + `..." is not a number`},
+		{name: "a long text is quoted in part", text: line("20", strings.Repeat("1 ", 90)+"1"), msg: `column 21: "` +
+			strings.Repeat("1 ", 20) + `..." is not a number`},
 		{name: "a negative number", text: line("20", "-1"), msg: "column 21 is negative", hint: "--skip-bad"},
 		{name: "a negative stamp", text: line("0", "-1000"), msg: "column 1 is negative"},
-		{name: "2^64", text: line("20", "18446744073709551616"), msg: `column 21: "18446744073709551616" is beyond 2^64`, hint: "--skip-bad"},
+		{name: "2^64", text: line("20", "18446744073709551616"),
+			msg: `column 21: "18446744073709551616" is beyond 2^64`, hint: "--skip-bad"},
 		{name: "beyond 2^64", text: line("20", strings.Repeat("9", 30)), msg: `999" is beyond 2^64`},
-		{name: "2^64 - 1 in a low bucket", text: line("4", "18446744073709551615"), msg: "bucket 1 holds 18446744073709551615 I/Os: a counter that wrapped around below 0", hint: "another version of fio"},
-		{name: "a wrapped counter in a high bucket", text: line("20", "18446744073709551000"), msg: "versions 3.6 to 3.16", hint: "another version of fio"},
-		{name: "a count above MaxCount", text: line("20", strconv.Itoa(MaxCount+1)), msg: "bucket 17 holds 17592186044416 I/Os: memory that is no count", hint: "another version of fio"},
+		{name: "2^64 - 1 in a low bucket", text: line("4", "18446744073709551615"),
+			msg:  "bucket 1 holds 18446744073709551615 I/Os: a counter that wrapped around below 0",
+			hint: "another version of fio"},
+		{name: "a wrapped counter in a high bucket", text: line("20", "18446744073709551000"),
+			msg: "versions 3.6 to 3.16", hint: "another version of fio"},
+		{name: "a count above MaxCount", text: line("20", strconv.Itoa(MaxCount+1)),
+			msg: "bucket 17 holds 17592186044416 I/Os: memory that is no count", hint: "another version of fio"},
 		{name: "direction 3", text: line("1", "3"), msg: "direction 3: fio knows 0 (read), 1 (write) and 2 (trim)"},
 		{name: "direction 10", text: line("1", "10"), msg: "direction 10:"},
-		{name: "a stamp beyond the year 2200", text: line("0", strconv.Itoa(MaxTime+1)), msg: "the stamp 7258118400001 ms is beyond the year 2200"},
+		{name: "a stamp beyond the year 2200", text: line("0", strconv.Itoa(MaxTime+1)),
+			msg: "the stamp 7258118400001 ms is beyond the year 2200"},
 		{name: "a stamp in ns", text: line("0", "1700000000000000000"), msg: "beyond the year 2200"},
 		{name: "an empty column", text: strings.Replace(line(), "0, 0, 0, 0", "0, 0,, 0", 1), msg: "column 6 is empty"},
-		{name: "a column of blanks", text: strings.Replace(line(), "0, 0, 0, 0", "0, 0, \t , 0", 1), msg: "column 6 is empty"},
+		{name: "a column of blanks", text: strings.Replace(line(), "0, 0, 0, 0", "0, 0, \t , 0", 1),
+			msg: "column 6 is empty"},
 		{name: "a comma at the end", text: line() + ",", msg: "column 33 is empty"},
 		{name: "a comma at the start", text: ", " + line(), msg: "column 1 is empty"},
-		{name: "NUL bytes", text: line("20", "\x00\x00\x00"), msg: `column 21: binary data (a file system's zeros after a crash, or UTF-16 text)`, hint: "undamaged?"},
+		{name: "NUL bytes", text: line("20", "\x00\x00\x00"),
+			msg: `column 21: binary data (a file system's zeros after a crash, or UTF-16 text)`, hint: "undamaged?"},
 		{name: "NUL bytes only", text: strings.Repeat("\x00", 4096), msg: "column 1: binary data (a file"},
 		{name: "control bytes", text: "\x01" + line(), msg: "binary data"},
 		{name: "bytes that are no UTF-8", text: line("20", "\xc0\xff"), msg: "column 21: binary data"},
 		{name: "DEL", text: line("20", "1\x7f"), msg: "binary data"},
 		{name: "a carriage return inside", text: line("20", "1\r2"), msg: "binary data"},
 		{name: "one line of CRLF", text: line() + "\r", msg: "CRLF", hint: "dos2unix"},
-		{name: "CRLF in every line", log: strings.Repeat(line()+"\r\n", 5), line: 1, bad: 5, good: -1, msg: "the line ends in CRLF", hint: "dos2unix"},
-		{name: "a UTF-8 byte-order mark", log: "\xef\xbb\xbf" + line() + "\n" + line() + "\n", line: 1, good: 1, msg: "UTF-8 byte-order mark", hint: "tail -c +4"},
+		{name: "CRLF in every line", log: strings.Repeat(line()+"\r\n", 5), line: 1, bad: 5, good: -1,
+			msg: "the line ends in CRLF", hint: "dos2unix"},
+		{name: "a UTF-8 byte-order mark", log: "\xef\xbb\xbf" + line() + "\n" + line() + "\n", line: 1, good: 1,
+			msg: "UTF-8 byte-order mark", hint: "tail -c +4"},
 		{name: "a UTF-8 byte-order mark further on", text: "\xef\xbb\xbf" + line(), msg: "column 1 is not a number"},
-		{name: "UTF-16", log: utf16(line() + "\n" + line() + "\n"), line: 1, bad: 3, good: -1, msg: "UTF-16 byte-order mark", hint: "iconv"},
+		{name: "UTF-16", log: utf16(line() + "\n" + line() + "\n"), line: 1, bad: 3, good: -1,
+			msg: "UTF-16 byte-order mark", hint: "iconv"},
 		{name: "a line that is too long", text: long, msg: "a line of more than 200 bytes", hint: "--max-line"},
-		{name: "a last line that is too long", log: line() + "\n" + long, line: 2, good: 1, msg: "a line of more than 200 bytes"},
-		{name: "an only line that is too long", log: long + "\n", line: 1, good: -1, msg: "a line of more than 200 bytes"},
-		{name: "cut in a number", log: line() + "\n" + line()[:40], line: 2, good: 1, msg: "the log is cut: its last line ends after 8 of 29 buckets, without a newline", hint: "fio was killed, the disk was full"},
-		{name: "cut behind a comma", log: line() + "\n" + line()[:34], line: 2, good: 1, msg: "the log is cut: its last line ends after 7 of 29 buckets"},
-		{name: "cut behind a blank", log: line() + "\n" + line()[:35], line: 2, good: 1, msg: "ends after 7 of 29 buckets"},
-		{name: "cut in the stamp", log: line() + "\n" + line()[:2], line: 2, good: 1, msg: "ends after 0 of 29 buckets"},
-		{name: "cut and bad", log: line() + "\n" + line("4", "x")[:30], line: 2, good: 1, msg: "column 5 is not a number"},
-		{name: "cut in the only line", log: line()[:40], line: 1, good: -1, msg: "its last line ends after 8 buckets, without", hint: "fio was killed"},
+		{name: "a last line that is too long", log: line() + "\n" + long, line: 2, good: 1,
+			msg: "a line of more than 200 bytes"},
+		{name: "an only line that is too long", log: long + "\n", line: 1, good: -1,
+			msg: "a line of more than 200 bytes"},
+		{name: "cut in a number", log: line() + "\n" + line()[:40], line: 2, good: 1,
+			msg:  "the log is cut: its last line ends after 8 of 29 buckets, without a newline",
+			hint: "fio was killed, the disk was full"},
+		{name: "cut behind a comma", log: line() + "\n" + line()[:34], line: 2, good: 1,
+			msg: "the log is cut: its last line ends after 7 of 29 buckets"},
+		{name: "cut behind a blank", log: line() + "\n" + line()[:35], line: 2, good: 1,
+			msg: "ends after 7 of 29 buckets"},
+		{name: "cut in the stamp", log: line() + "\n" + line()[:2], line: 2, good: 1,
+			msg: "ends after 0 of 29 buckets"},
+		{name: "cut and bad", log: line() + "\n" + line("4", "x")[:30], line: 2, good: 1,
+			msg: "column 5 is not a number"},
+		{name: "cut in the only line", log: line()[:40], line: 1, good: -1,
+			msg: "its last line ends after 8 buckets, without", hint: "fio was killed"},
 		{name: "a column count of no geometry", log: strings.Repeat(strings.Repeat("1, ", 1857)+"1\n", 2),
 			line: 1, bad: 2, good: -1, msg: "1855 buckets fit no version of fio", hint: "is it a histogram log"},
 		{name: "a bad first line does not set the columns",
 			log:  line() + strings.Repeat(", 0", 4) + "\n" + line() + "\n" + line() + "\n",
 			line: 1, good: 2, msg: "33 buckets fit no version of fio"},
-		{name: "log_compression", log: "501, 94470363743424, 1, 4096, 0\n501, 94470363791088, 0, 4096, 0\n", line: 1, bad: 2, good: -1, msg: "5 columns, the second of them an address: with log_compression fio logs pointers", hint: "without log_compression"},
-		{name: "log_compression without offsets", log: "501, 94470363743424, 1, 4096\n", line: 1, good: -1, msg: "4 columns, the second of them an address"},
-		{name: "log_compression, cut", log: "501, 94470363743424, 1, 4096, 0\n501, 944703637", line: 1, bad: 2, good: -1, msg: "log_compression"},
+		{name: "log_compression", log: "501, 94470363743424, 1, 4096, 0\n501, 94470363791088, 0, 4096, 0\n", line: 1,
+			bad: 2, good: -1, msg: "5 columns, the second of them an address: with log_compression fio logs pointers",
+			hint: "without log_compression"},
+		{name: "log_compression without offsets", log: "501, 94470363743424, 1, 4096\n", line: 1, good: -1,
+			msg: "4 columns, the second of them an address"},
+		{name: "log_compression, cut", log: "501, 94470363743424, 1, 4096, 0\n501, 944703637", line: 1, bad: 2,
+			good: -1, msg: "log_compression"},
 		{name: "log_compression further on", text: "501, 94470363743424, 1, 4096, 0", msg: "log_compression"},
 		{
 			name: "log_compression over --client", log: "\x78\x9ccgd\x00\x83\x86\xd0\xfb\n", line: -1, good: -1,
@@ -324,7 +356,8 @@ func TestReader_Defects(t *testing.T) {
 			msg:  "bucket 0 holds 94178363392992 I/Os: an address; with log_offset fio --client shifts histograms",
 			hint: "without log_offset",
 		},
-		{name: "a log of single I/Os", log: "1, 81234, 0, 4096\n1, 2, 0, 4096, 8192, 0x0000\n", line: 1, bad: 2, good: -1, msg: "4 columns, as in a log of single I/Os (write_lat_log)", hint: "_clat_hist log"},
+		{name: "a log of single I/Os", log: "1, 81234, 0, 4096\n1, 2, 0, 4096, 8192, 0x0000\n", line: 1, bad: 2,
+			good: -1, msg: "4 columns, as in a log of single I/Os (write_lat_log)", hint: "_clat_hist log"},
 		{name: "a log of single I/Os of 1 ns", log: "1, 1, 0, 4096\n", line: 1, good: -1, msg: "log of single I/Os"},
 	}
 	for _, tt := range tests {
@@ -390,7 +423,8 @@ func TestReader_Defects(t *testing.T) {
 				if want.line < 0 {
 					prefix = "runs/a.log: "
 				}
-				if text := first.Error(); !strings.HasPrefix(text, prefix) || !strings.Contains(first.Msg, tt.msg) || !strings.Contains(first.Hint, tt.hint) || first.Hint == "" {
+				if text := first.Error(); !strings.HasPrefix(text, prefix) || !strings.Contains(first.Msg, tt.msg) ||
+					!strings.Contains(first.Hint, tt.hint) || first.Hint == "" {
 					t.Errorf("block %d:\n got %s\nwant %s...%s; ...%s", block, text, prefix, tt.msg, tt.hint)
 				}
 			}
@@ -440,7 +474,8 @@ func TestReader_Accepts(t *testing.T) {
 					t.Fatalf("block %d: %v, want %d records", block, items, tt.n)
 				}
 				for _, i := range items {
-					if i.bad || i.rec.Time != 1000 || !slices.Equal(i.rec.Index, []uint16{7, 8, 9}) || !slices.Equal(i.rec.Count, []float64{12, 345, 6}) {
+					if i.bad || i.rec.Time != 1000 || !slices.Equal(i.rec.Index, []uint16{7, 8, 9}) ||
+						!slices.Equal(i.rec.Count, []float64{12, 345, 6}) {
 						t.Errorf("block %d: %v", block, i)
 					}
 				}
@@ -505,11 +540,13 @@ func TestScanLine_Mutations(t *testing.T) {
 			lengths += "0"
 		}
 	}
-	zeros := "5, 1, 4096" + strings.Repeat(", 0", 80) + ", 10, 0, 7, 0, 0, 65, 43, 0, 2" + strings.Repeat(", 0", 60) + ", 1"
+	zeros := "5, 1, 4096" + strings.Repeat(", 0", 80) + ", 10, 0, 7, 0, 0, 65, 43, 0, 2" + strings.Repeat(", 0", 60) +
+		", 1"
 	for way, scan := range scanners() {
 		t.Run(way, func(t *testing.T) {
 			took := 0
-			for _, text := range []string{line(), line("10", "0"), line("3", "1", "4", "22", "31", "123456"), line("31", "1234567", "30", "12345678"), lengths, zeros} {
+			for _, text := range []string{line(), line("10", "0"), line("3", "1", "4", "22", "31", "123456"), line("31",
+				"1234567", "30", "12345678"), lengths, zeros} {
 				columns := strings.Count(text, ",") - 2
 				fast, careful := newRecord(columns), Record{}
 				text += "\n"
@@ -524,7 +561,8 @@ func TestScanLine_Mutations(t *testing.T) {
 						t.Fatalf("%q: took %d bytes, want %d", b[:len(text)], n, end+1)
 					}
 					got, bad := parseLine(b[:n-1], &careful, columns, false)
-					if bad != nil || got != columns || fast.Time != careful.Time || fast.Dir != careful.Dir || fast.IOs != careful.IOs ||
+					if bad != nil || got != columns || fast.Time != careful.Time || fast.Dir != careful.Dir ||
+						fast.IOs != careful.IOs ||
 						!slices.Equal(fast.Index, careful.Index) || !slices.Equal(fast.Count, careful.Count) {
 						t.Fatalf("%q:\nfast    %+v\ncareful %+v %v", b[:n], fast, careful, bad)
 					}
@@ -536,7 +574,8 @@ func TestScanLine_Mutations(t *testing.T) {
 						check()
 					}
 					for c := range len(matter) * len(matter) * len(matter) {
-						b[i], b[i+1], b[i+2] = matter[c%len(matter)], matter[c/len(matter)%len(matter)], matter[c/len(matter)/len(matter)]
+						b[i], b[i+1], b[i+2] = matter[c%len(matter)], matter[c/len(matter)%len(matter)],
+							matter[c/len(matter)/len(matter)]
 						check()
 					}
 					copy(b[i:len(text)], text[i:])
@@ -573,7 +612,8 @@ func TestScanLine_Room(t *testing.T) {
 					index[i], count[i] = 9999, -1
 				}
 				room := Record{Index: index[: 0 : n+blockscan.Spare], Count: count[: 0 : n+blockscan.Spare]}
-				if used := scan(b[:len(text)+1+slack], &room, n); used != len(text)+1 || !(item{rec: room}).equal(item{rec: want}) {
+				if used := scan(b[:len(text)+1+slack], &room, n); used != len(text)+1 ||
+					!(item{rec: room}).equal(item{rec: want}) {
 					t.Fatalf("%s: %q: took %d bytes: %v, want %v", way, text, used, item{rec: room}, item{rec: want})
 				}
 				for i := n + blockscan.Spare; i < len(index); i++ {
@@ -595,7 +635,8 @@ func TestScanLine_Room(t *testing.T) {
 func inPieces(t testing.TB, data []byte, size int) map[string]*source.Stream {
 	t.Helper()
 	streams := map[string]*source.Stream{}
-	for format, packed := range map[string][]byte{"gzip": pieces(data, size, storedMember), "zstd": pieces(data, size, storedFrame)} {
+	for format, packed := range map[string][]byte{"gzip": pieces(data, size, storedMember), "zstd": pieces(data, size,
+		storedFrame)} {
 		s, err := source.Decompress(bytes.NewReader(packed), format, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -630,8 +671,10 @@ func storedFrame(data []byte) []byte {
 }
 
 func TestReader_BlockBoundaries(t *testing.T) {
-	log := []byte(line() + "\n\n" + line("20", "x") + "\n" + line("0", "2000", "5", "77") + "\n" + strings.Repeat("9", 400) + "\n" +
-		strings.ReplaceAll(line("0", "3000"), ", ", " ,") + "\n" + line() + ", 0\n" + line("0", "4000") + "\n" + line()[:50])
+	log := []byte(line() + "\n\n" + line("20", "x") + "\n" + line("0", "2000", "5", "77") + "\n" + strings.Repeat("9",
+		400) + "\n" +
+		strings.ReplaceAll(line("0", "3000"), ", ", " ,") + "\n" + line() + ", 0\n" + line("0", "4000") + "\n" +
+		line()[:50])
 	const maxLine = 300
 	want, _ := slowRead(log, maxLine, 0)
 	if len(want) != 8 {
@@ -667,9 +710,11 @@ func TestReader_MaxLine(t *testing.T) {
 		t.Fatal(want)
 	}
 	for block := range len(log) + 2 {
-		sameItems(t, fmt.Sprint("block ", block), readAll(t, NewReader(bytes.NewReader(log), "log", ReaderOptions{Block: block, MaxLine: len(line())})), want)
+		sameItems(t, fmt.Sprint("block ", block), readAll(t, NewReader(bytes.NewReader(log), "log",
+			ReaderOptions{Block: block, MaxLine: len(line())})), want)
 		for format, in := range inPieces(t, log, block+1) {
-			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block+1), readAll(t, NewReader(in, "log", ReaderOptions{MaxLine: len(line())})), want)
+			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block+1), readAll(t, NewReader(in, "log",
+				ReaderOptions{MaxLine: len(line())})), want)
 			in.Close()
 		}
 	}
@@ -833,7 +878,8 @@ func (l *loop) Read(p []byte) (int, error) {
 // and on the careful one.
 func TestReader_Allocs(t *testing.T) {
 	log := realLogs(t)["randrw_clat_hist.1.log"]
-	for name, log := range map[string][]byte{"as fio writes": log, "other spacing": bytes.ReplaceAll(log, []byte(", "), []byte(","))} {
+	for name, log := range map[string][]byte{"as fio writes": log, "other spacing": bytes.ReplaceAll(log, []byte(", "),
+		[]byte(","))} {
 		r := NewReader(&loop{log: log}, "log", ReaderOptions{})
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
@@ -850,7 +896,8 @@ func TestReader_Allocs(t *testing.T) {
 
 func TestAppendRecord(t *testing.T) {
 	rec := &Record{Time: 1000, Dir: Write, Index: []uint16{0, 2, 4}, Count: []float64{1, MaxCount, 7}}
-	if got := string(AppendRecord([]byte("before\n"), rec, 5)); got != "before\n1000, 1, 4096, 1, 0, 17592186044415, 0, 7\n" {
+	if got := string(AppendRecord([]byte("before\n"), rec, 5)); got != "before\n1000, 1, 4096, 1, 0, 17592186044415, "+
+		"0, 7\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -864,7 +911,8 @@ func TestReader_TooManyBadLines(t *testing.T) {
 		name, start, again string
 		grid               *fiohist.Geometry
 	}{
-		{"empty lines", "", "\n", nil}, {"empty lines behind a record", good, "\n", nil}, {"blanks", good, " \t \n", nil}, {"letters", good, "x\n", nil},
+		{"empty lines", "", "\n", nil}, {"empty lines behind a record", good, "\n", nil}, {"blanks", good, " \t \n",
+			nil}, {"letters", good, "x\n", nil},
 		{"good ones between", good, strings.Repeat("\n", 1000) + good, nil},
 		{"single I/Os, empty lines", single, "\n", &fio3Grid}, {"single I/Os, letters", single, "x\n", &fio3Grid},
 	} {
@@ -873,7 +921,8 @@ func TestReader_TooManyBadLines(t *testing.T) {
 				t.Parallel()
 				read := func(n int) (bad int, last error) {
 					repeats := n / strings.Count(tc.again, "\n")
-					src := io.MultiReader(strings.NewReader(tc.start), strings.NewReader(strings.Repeat(tc.again, repeats)))
+					src := io.MultiReader(strings.NewReader(tc.start), strings.NewReader(strings.Repeat(tc.again,
+						repeats)))
 					r := NewReader(src, "a.log", ReaderOptions{Single: tc.grid})
 					r.ReadAhead(parsers)
 					defer r.Stop()
@@ -892,7 +941,8 @@ func TestReader_TooManyBadLines(t *testing.T) {
 				if _, err := read(maxBad); err != nil && strings.Contains(err.Error(), "empty or bad") {
 					t.Errorf("%d bad lines: %v", maxBad, err)
 				}
-				if bad, err := read(3 * maxBad); err == nil || !strings.Contains(err.Error(), "a.log: more than 100000 lines") || bad > maxBad+1 {
+				if bad, err := read(3 * maxBad); err == nil || !strings.Contains(err.Error(),
+					"a.log: more than 100000 lines") || bad > maxBad+1 {
 					t.Errorf("%d errors, the last: %v", bad, err)
 				}
 			})

@@ -161,7 +161,8 @@ func scanSingle(b []byte, columns int, both bool) (io singleIO, n int) {
 		p += 3
 		col++
 	}
-	if p == start || p+6 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= Directions || b[p+3] != ',' || b[p+4] != ' ' || b[p+5] == '0' {
+	if p == start || p+6 > len(b) || b[p] != ',' || b[p+1] != ' ' || b[p+2]-'0' >= Directions || b[p+3] != ',' ||
+		b[p+4] != ' ' || b[p+5] == '0' {
 		return io, 0
 	}
 	io.dir = Direction(b[p+2] - '0')
@@ -196,7 +197,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		}
 	}
 	if n := bytes.Count(line, []byte(",")) + 1; n > maxSingle && r.single.columns == 0 {
-		return io, faultf("pass it by its own name (NAME_clat_hist.N.log)", "%d columns, as in a histogram log; one of single I/Os has %d to %d", n, minSingle, maxSingle)
+		return io, faultf("pass it by its own name (NAME_clat_hist.N.log)",
+			"%d columns, as in a histogram log; one of single I/Os has %d to %d", n, minSingle, maxSingle)
 	}
 	var values [maxSingle]uint64
 	fields := 0
@@ -219,7 +221,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		case fields == 0 && v > MaxTime:
 			return io, faultf(skipIt, "the stamp %d ms is beyond the year 2200", v)
 		case fields == 1 && v > maxLatency:
-			return io, faultf(singleHint, "a latency of %s: no I/O takes longer than a month", excerpt(line[start:start+n]))
+			return io, faultf(singleHint, "a latency of %s: no I/O takes longer than a month",
+				excerpt(line[start:start+n]))
 		}
 		if fields < maxSingle {
 			values[fields] = v
@@ -261,7 +264,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		return io, faultf(singleHint, "two latencies of one I/O, %d and %d", values[1], values[2])
 	}
 	r.single.columns, r.single.both = fields, both
-	return singleIO{time: int64(values[0]), latency: int64(values[1]) * r.geometry.Unit, dir: Direction(dir), line: r.line}, nil
+	return singleIO{time: int64(values[0]), latency: int64(values[1]) * r.geometry.Unit, dir: Direction(dir),
+		line: r.line}, nil
 }
 
 // layout tells from a log's first line whether the direction is in its fourth
@@ -279,7 +283,8 @@ func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
 	case values[2] != 0 && values[4] != 0: // of a single I/O the second latency is 0
 		return false, nil
 	case values[4] < minBlock:
-		return false, faultf(singleHint, "cannot tell which column holds the direction: %d and %d can both be one", values[2], values[3])
+		return false, faultf(singleHint, "cannot tell which column holds the direction: %d and %d can both be one",
+			values[2], values[3])
 	}
 	return true, nil
 }
@@ -305,7 +310,8 @@ func cutSingle(fields, columns int) *lineError {
 	if columns > 0 {
 		of = " of " + strconv.Itoa(columns)
 	}
-	return faultf("fio was killed, the disk was full or the copy is not complete: re-run or copy again, or pass --skip-bad to use the lines before",
+	return faultf("fio was killed, the disk was full or the copy is not complete: re-run or copy again, or pass "+
+		"--skip-bad to use the lines before",
 		"the log is cut: its last line ends after %d%s columns, without a newline", fields, of)
 }
 

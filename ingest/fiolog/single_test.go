@@ -71,7 +71,8 @@ func readSingles(t testing.TB, r *Reader) map[ioKey]uint64 {
 // TestSingleReal: real logs of single I/Os, read whole, byte by byte and in blocks.
 func TestSingleReal(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"exact/exact_clat.1.log", "exact/exact_clat.2.log", "latkinds/latkinds_clat.1.log", "latkinds/latkinds_slat.1.log", "latkinds/latkinds_lat.1.log"} {
+	for _, name := range []string{"exact/exact_clat.1.log", "exact/exact_clat.2.log", "latkinds/latkinds_clat.1.log",
+		"latkinds/latkinds_slat.1.log", "latkinds/latkinds_lat.1.log"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile("../../testdata/fio/" + name)
@@ -102,7 +103,8 @@ func TestSingleLines(t *testing.T) {
 		grid       fiohist.Geometry
 		want       string // records, or the error
 	}{
-		{"fio 3", "0, 100, 0, 4096\n0, 100, 1, 4096\n7, 20, 0, 512\n", fio3Grid, "0 read 100:1 | 0 write 100:1 | 7 read 20:1"},
+		{"fio 3", "0, 100, 0, 4096\n0, 100, 1, 4096\n7, 20, 0, 512\n", fio3Grid,
+			"0 read 100:1 | 0 write 100:1 | 7 read 20:1"},
 		{"offset and priority", "5, 9, 2, 4096, 81920, 0x4001\n5, 9, 2, 4096, 0, 0\n", fio3Grid, "5 trim 9:2"},
 		{"time of issue", "5, 9, 1, 4096, 0, 0, 123456789\n", fio3Grid, "5 write 9:1"},
 		{"fio 2 counts microseconds", "1, 63, 0, 4096\n1, 70, 0, 4096\n", fio2, "1 read 63:1 70:1"},
@@ -113,25 +115,33 @@ func TestSingleLines(t *testing.T) {
 		{"log_compression over --client", "\x78\x9c\x03\x00\x00\x00\x00\x01", fio3Grid, "x: the log is zlib data"},
 		{"an average among I/Os", "1, 2, 0, 4096, 0\n2, 3, 0, 0, 0\n", fio3Grid, "x:2: it holds averages"},
 		{"averages and maxima", "300, 450, 1313, 1, 0, 0\n", fio3Grid, "x: it holds averages"},
-		{"tiny averages and maxima, or blocks of a byte", "300, 1, 2, 1, 0, 0\n", fio3Grid, "x:1: cannot tell which column holds the direction: 2 and 1"},
-		{"both", "0, 7286, 0, 0, 4096, 0\n1, 5, 0, 1, 4096, 0\n1, 7, 0, 1, 4096, 0\n", fio3Grid, "0 read 497:1 | 1 write 5:1 7:1"},
+		{"tiny averages and maxima, or blocks of a byte", "300, 1, 2, 1, 0, 0\n", fio3Grid,
+			"x:1: cannot tell which column holds the direction: 2 and 1"},
+		{"both", "0, 7286, 0, 0, 4096, 0\n1, 5, 0, 1, 4096, 0\n1, 7, 0, 1, 4096, 0\n", fio3Grid,
+			"0 read 497:1 | 1 write 5:1 7:1"},
 		{"both, writes", "0, 7286, 0, 1, 4096, 0\n", fio3Grid, "0 write 497:1"},
-		{"both, all columns", "0, 10, 0, 0, 4096, 65564672, 0x0000, 21657\n1, 5, 0, 2, 4096, 0, 0x0000, 3\n", fio3Grid, "0 read 10:1 | 1 trim 5:1"},
+		{"both, all columns", "0, 10, 0, 0, 4096, 65564672, 0x0000, 21657\n1, 5, 0, 2, 4096, 0, 0x0000, 3\n", fio3Grid,
+			"0 read 10:1 | 1 trim 5:1"},
 		{"both, blanks", "0,10,0,1,4096,0,0\n", fio3Grid, "0 write 10:1"},
-		{"both, a second latency", "0, 10, 0, 1, 4096, 0\n0, 10, 11, 1, 4096, 0\n", fio3Grid, "x:2: two latencies of one I/O, 10 and 11"},
+		{"both, a second latency", "0, 10, 0, 1, 4096, 0\n0, 10, 11, 1, 4096, 0\n", fio3Grid,
+			"x:2: two latencies of one I/O, 10 and 11"},
 		{"eight columns without both", "0, 10, 1, 4096, 0, 0, 0, 0\n", fio3Grid, "x:1: direction 4096"},
 		{"offset, priority and time of issue", "0, 7, 1, 4096, 65564672, 0x0000, 18337\n", fio3Grid, "0 write 7:1"},
-		{"blocks of a byte", "0, 7, 0, 1, 1, 0\n", fio3Grid, "x:1: cannot tell which column holds the direction: 0 and 1"},
+		{"blocks of a byte", "0, 7, 0, 1, 1, 0\n", fio3Grid, "x:1: cannot tell which column holds the direction: 0 " +
+			"and 1"},
 		{"blocks of a byte, writes", "0, 7, 1, 1, 77, 0\n", fio3Grid, "0 write 7:1"},
 		{"blanks", " 1,2 ,0, 4\t\n\n2, 2, 0, 4\n", fio3Grid, "1 read 2:1 | 2 read 2:1"},
-		{"cut within a number", "1, 2, 0, 4096, 0\n2, 3, 0,", fio3Grid, "x:2: the log is cut: its last line ends after 3 of 5 columns"},
+		{"cut within a number", "1, 2, 0, 4096, 0\n2, 3, 0,", fio3Grid, "x:2: the log is cut: its last line ends " +
+			"after 3 of 5 columns"},
 		{"too few", "1, 2, 0\n", fio3Grid, "x:1: 3 columns: a log of single I/Os has 4 to 8"},
 		{"other columns", "1, 2, 0, 4096\n1, 2, 0, 4096, 0\n", fio3Grid, "x:2: 5 columns, want 4"},
-		{"a histogram", "1, 0, 4096" + strings.Repeat(", 0", 29) + "\n", fio3Grid, "x:1: 32 columns, as in a histogram log"},
+		{"a histogram", "1, 0, 4096" + strings.Repeat(", 0", 29) + "\n", fio3Grid,
+			"x:1: 32 columns, as in a histogram log"},
 		{"no number", "1, fast, 0, 4096\n", fio3Grid, "x:1: column 2 is not a number"},
 		{"negative", "1, -5, 0, 4096\n", fio3Grid, "x:1: column 2 is negative"},
 		{"direction", "1, 5, 3, 4096\n", fio3Grid, "x:1: direction 3"},
-		{"an address", "1, 140737353801248, 0, 512\n2, 18446744073709551615, 0, 512\n", fio3Grid, `x:2: a latency of "18446744073709551615"`},
+		{"an address", "1, 140737353801248, 0, 512\n2, 18446744073709551615, 0, 512\n", fio3Grid,
+			`x:2: a latency of "18446744073709551615"`},
 		{"stamp", "9999999999999, 5, 0, 4096\n", fio3Grid, "x:1: the stamp 9999999999999 ms is beyond"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -41,9 +41,10 @@ type Section struct {
 type Options map[string]string
 
 const (
-	maxInclude = 16       // files deep
-	maxJobSize = 16 << 20 // bytes, with all that it includes, as often as it does, and a copy of [global] for each section
-	maxJobLine = 1 << 20  // bytes
+	maxInclude = 16 // files deep
+	// bytes, with all that it includes, as often as it does, and a copy of [global] for each section
+	maxJobSize = 16 << 20
+	maxJobLine = 1 << 20 // bytes
 )
 
 // MaxThreads is more threads than any fio starts.

@@ -35,14 +35,16 @@ func threadsOf(j *File) string {
 // TestThreads: groups, stages and entries as fio 3.33 made them of the same files.
 func TestThreads(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"one":                      {"[a]\nrw=read", "a/0/0/0"},
-		"numjobs":                  {"[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/1 b/0/0/2"},
-		"numjobs grouped":          {"[global]\ngroup_reporting\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/0 b/0/0/0"},
-		"stonewall":                {"[a]\n[b]\nstonewall\n[c]\nwait_for_previous=1\n[d]\nstonewall=0", "a/0/0/0 b/1/1/1 c/2/2/2 d/2/2/3"},
-		"new_group":                {"[global]\ngroup_reporting=1\n[a]\nnew_group\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnew_group", "a/0/0/0 b/0/0/0 c/1/0/1 d/2/1/2"},
-		"stonewall in [global]":    {"[global]\nstonewall\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/1 b/1/1/2"},
-		"groups begun and left":    {"[global]\ngroup_reporting\nstonewall\n[a]\nnumjobs=2\n[b]\nstonewall=0\n[c]\n[d]\nstonewall=0\nstats=0\n[e]\nstonewall=0\ngroup_reporting=0\n[f]\nstonewall=0\ngroup_reporting=1", "a/0/0/0 a/0/0/0 b/0/0/0 c/1/1/1 d/1/1/-1 e/1/1/2 f/1/1/2"},
-		"later [global]":           {"[global]\nnumjobs=2\n[a]\n[global]\nnumjobs=1\nstonewall\n[b]", "a/0/0/0 a/0/0/1 b/1/1/2"},
+		"one":             {"[a]\nrw=read", "a/0/0/0"},
+		"numjobs":         {"[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/1 b/0/0/2"},
+		"numjobs grouped": {"[global]\ngroup_reporting\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/0 b/0/0/0"},
+		"stonewall": {"[a]\n[b]\nstonewall\n[c]\nwait_for_previous=1\n[d]\nstonewall=0",
+			"a/0/0/0 b/1/1/1 c/2/2/2 d/2/2/3"},
+		"new_group":             {"[global]\ngroup_reporting=1\n[a]\nnew_group\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnew_group", "a/0/0/0 b/0/0/0 c/1/0/1 d/2/1/2"},
+		"stonewall in [global]": {"[global]\nstonewall\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/1 b/1/1/2"},
+		"groups begun and left": {"[global]\ngroup_reporting\nstonewall\n[a]\nnumjobs=2\n[b]\nstonewall=0\n[c]\n[d]\nstonewall=0\nstats=0\n[e]\nstonewall=0\ngroup_reporting=0\n[f]\nstonewall=0\ngroup_reporting=1", "a/0/0/0 a/0/0/0 b/0/0/0 c/1/1/1 d/1/1/-1 e/1/1/2 f/1/1/2"},
+		"later [global]": {"[global]\nnumjobs=2\n[a]\n[global]\nnumjobs=1\nstonewall\n[b]",
+			"a/0/0/0 a/0/0/1 b/1/1/2"},
 		"a global of another name": {"[global_x]\nnumjobs=2\n[a]", "a/0/0/0 a/0/0/1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,8 @@ func TestThreads(t *testing.T) {
 }
 
 func TestParseJobFile(t *testing.T) {
-	j := parseJobs(t, "; comment\r\n\n# another\n[global] ; here, too\n  bs = 4k # blanks\nreadwrite=randrw\nwrite_hist_log=all\ntimeout=5\n"+
+	j := parseJobs(t, "; comment\r\n\n# another\n[global] ; here, too\n  bs = 4k # "+
+		"blanks\nreadwrite=randrw\nwrite_hist_log=all\ntimeout=5\n"+
 		"[a b]\ngroup_reporting\nwrite_hist_log\n[c]\nwrite_hist_log=dir/own\nbs=8k\nname=see\n[d]\nwrite_lat_log\nwrite_hist_log=${X}")
 	type section struct {
 		Name string
@@ -67,9 +70,12 @@ func TestParseJobFile(t *testing.T) {
 		got = append(got, section{s.Name, s.Line, s.Options, s.LogPrefix(true), s.LogPrefix(false)})
 	}
 	want := []section{
-		{"a b", 9, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "all", "group_reporting": ""}, "all", ""},
-		{"c", 12, Options{"bs": "8k", "rw": "randrw", "runtime": "5", "write_hist_log": "dir/own", "name": "see"}, "own", ""},
-		{"d", 16, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "${X}", "write_lat_log": ""}, "", "d"},
+		{"a b", 9, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "all", "group_reporting": ""},
+			"all", ""},
+		{"c", 12, Options{"bs": "8k", "rw": "randrw", "runtime": "5", "write_hist_log": "dir/own", "name": "see"},
+			"own", ""},
+		{"d", 16, Options{"bs": "4k", "rw": "randrw", "runtime": "5", "write_hist_log": "${X}", "write_lat_log": ""},
+			"", "d"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -91,20 +97,24 @@ func TestParseJobFileInclude(t *testing.T) {
 		fmt.Fprintf(options, "o%d=\n", i)
 	}
 	for name, c := range map[string]struct{ text, err string }{
-		"nested":    {"[global]\ninclude common.inc\n[a]", ""},
-		"absolute":  {"[a]\ninclude " + filepath.Join(dir, "common.inc"), ""},
-		"loop":      {"[a]\ninclude loop.inc", "loop.inc:1: included too deep; does a file include itself?"},
-		"100^8":     {"[a]\ninclude many0.inc", "more than 16 MiB with what it includes; is this a fio job file?"},
-		"sections":  {"[global]\n" + options.String() + strings.Repeat("[a]\n", 5000), "more than 16 MiB with what it includes; is this a fio job file?"},
-		"missing":   {"[a]\nrw=read\ninclude no.inc", "job.fio:3: include no.inc: no such file or directory; put the included file beside the job file"},
-		"a section": {"[a]\ninclude section.inc", "section.inc:2: a section in an included file; fio allows options only"},
-		"a folder":  {"[a]\ninclude .", "job.fio:2: include .: not a file; put the included file beside the job file"},
+		"nested":   {"[global]\ninclude common.inc\n[a]", ""},
+		"absolute": {"[a]\ninclude " + filepath.Join(dir, "common.inc"), ""},
+		"loop":     {"[a]\ninclude loop.inc", "loop.inc:1: included too deep; does a file include itself?"},
+		"100^8":    {"[a]\ninclude many0.inc", "more than 16 MiB with what it includes; is this a fio job file?"},
+		"sections": {"[global]\n" + options.String() + strings.Repeat("[a]\n", 5000),
+			"more than 16 MiB with what it includes; is this a fio job file?"},
+		"missing": {"[a]\nrw=read\ninclude no.inc", "job.fio:3: include no.inc: no such file or directory; put the " +
+			"included file beside the job file"},
+		"a section": {"[a]\ninclude section.inc", "section.inc:2: a section in an included file; fio allows options " +
+			"only"},
+		"a folder": {"[a]\ninclude .", "job.fio:2: include .: not a file; put the included file beside the job file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := Parse(strings.NewReader(c.text), filepath.Join(dir, "job.fio"))
 			if c.err != "" {
 				var pe *errs.ParseError
-				if !errors.As(err, &pe) || !strings.HasSuffix(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""), c.err) {
+				if !errors.As(err, &pe) || !strings.HasSuffix(strings.ReplaceAll(err.Error(),
+					dir+string(filepath.Separator), ""), c.err) {
 					t.Errorf("got %v, want %s", err, c.err)
 				}
 				return
@@ -118,12 +128,15 @@ func TestParseJobFileInclude(t *testing.T) {
 
 func TestParseJobFileErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"no section":   {"[global]\nbs=4k\n", "x.fio: no job section ([name]) in it; pass the job file that fio was run with"},
+		"no section": {"[global]\nbs=4k\n", "x.fio: no job section ([name]) in it; pass the job file that fio was " +
+			"run with"},
 		"option first": {"\nbs=4k\x1b[2J\n[a]", `x.fio:2: an option before any [section]; is this a fio job file?`},
 		"no bracket":   {"[a]\n[b\n", `x.fio:2: a [section] without a name or its closing bracket; write [name]`},
 		"no name":      {"[]\n", `x.fio:1: a [section] without a name or its closing bracket; write [name]`},
-		"a long line":  {"[a]\n" + strings.Repeat("x", maxJobLine+1), "x.fio:2: bufio.Scanner: token too long; is this a fio job file?"},
-		"too many":     {"[a]\nnumjobs=999999999\n[b]\nnumjobs=999999999\n", "x.fio: 2097154 threads are more than fio starts; is this a fio job file?"},
+		"a long line": {"[a]\n" + strings.Repeat("x", maxJobLine+1), "x.fio:2: bufio.Scanner: token too long; is " +
+			"this a fio job file?"},
+		"too many": {"[a]\nnumjobs=999999999\n[b]\nnumjobs=999999999\n",
+			"x.fio: 2097154 threads are more than fio starts; is this a fio job file?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := Parse(strings.NewReader(c.text), "x.fio")

@@ -89,7 +89,8 @@ func TestFollowReplaced(t *testing.T) {
 			time.Sleep(time.Second)
 			writeTo(t, old, "late ")
 			must(t, old.Close())
-		}, "one more late another", "deleted or renamed | another file has taken its place, and is read from its start"},
+		}, "one more late another", "deleted or renamed | another file has taken its place, and is read from its " +
+			"start"},
 		{"deleted, another one begun later", 0, func(t *testing.T, path string, old *os.File) {
 			must(t, os.Remove(path))
 			writeTo(t, old, "more ")

@@ -145,7 +145,8 @@ func newZstd() (*zstd.Decoder, error) {
 	if z, ok := zstds.Get().(*zstd.Decoder); ok {
 		return z, nil
 	}
-	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
 // skippable says that data starts with a frame that zstd skips, as pzstd's does.

@@ -86,7 +86,8 @@ func TestOpen(t *testing.T) {
 				for _, from := range []struct {
 					path  string
 					stdin io.Reader
-				}{{path, nil}, {"-", bytes.NewReader(data)}, {"-", iotest.OneByteReader(bytes.NewReader(data))}, {"-", iotest.DataErrReader(bytes.NewReader(data))}} {
+				}{{path, nil}, {"-", bytes.NewReader(data)}, {"-", iotest.OneByteReader(bytes.NewReader(data))}, {"-",
+					iotest.DataErrReader(bytes.NewReader(data))}} {
 					in, err := source.Open(from.path, from.stdin)
 					if err != nil {
 						t.Fatal(err)
@@ -171,7 +172,8 @@ func TestOpen_Cut(t *testing.T) {
 					}
 				}
 				var bad *errs.ParseError
-				if !errors.As(err, &bad) || bad.Line != 0 || !strings.HasPrefix(bad.Msg, "unexpected end of "+format+" data after ") || bad.Hint == "" {
+				if !errors.As(err, &bad) || bad.Line != 0 || !strings.HasPrefix(bad.Msg,
+					"unexpected end of "+format+" data after ") || bad.Hint == "" {
 					t.Fatalf("cut at %d of %d: after %d records: %v", cut, len(packed), records, err)
 				}
 				if _, err = r.Next(); !errors.Is(err, io.EOF) {

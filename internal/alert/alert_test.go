@@ -56,14 +56,16 @@ func TestWebhook(t *testing.T) {
 		{"too many requests", []int{429}, 3, 2, ""},
 		{"refused for good", []int{403}, 2, 1, "event 1: 403"},
 		{"sent elsewhere", []int{302}, 2, 1, "event 1: 302"},
-		{"never", []int{500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500}, 0, 0, "event 1: 500"},
+		{"never", []int{500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 500,
+			500}, 0, 0, "event 1: 500"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			h := &hook{refuse: tc.refuse}
 			s := httptest.NewServer(h)
 			defer s.Close()
-			d, err := New(Config{Webhook: s.URL + "/secret-path", Secret: []byte("key"), MaxWait: 200 * time.Millisecond, first: 10 * time.Millisecond,
+			d, err := New(Config{Webhook: s.URL + "/secret-path", Secret: []byte("key"),
+				MaxWait: 200 * time.Millisecond, first: 10 * time.Millisecond,
 				Warn: func(msg string) {
 					if strings.Contains(msg, "secret") {
 						t.Errorf("the URL is told: %s", msg)
@@ -78,11 +80,13 @@ func TestWebhook(t *testing.T) {
 			if tc.attempts > 0 && (h.attempts != tc.attempts || told != tc.told) || len(h.bodies) != told {
 				t.Errorf("%d attempts, %d told, %q", h.attempts, told, h.bodies)
 			}
-			if (len(lost) > 0) != (tc.lost != "") || len(lost) > 0 && (!strings.Contains(lost[0].String(), tc.lost) || strings.Contains(lost[0].String(), "secret")) {
+			if (len(lost) > 0) != (tc.lost != "") || len(lost) > 0 && (!strings.Contains(lost[0].String(), tc.lost) ||
+				strings.Contains(lost[0].String(), "secret")) {
 				t.Errorf("lost %v, want %q", lost, tc.lost)
 			}
 			for i, b := range h.bodies {
-				if got := h.headers[i].Get(SignatureHeader); got != Sign([]byte("key"), []byte(b)) || h.headers[i].Get(IDHeader) == "" {
+				if got := h.headers[i].Get(SignatureHeader); got != Sign([]byte("key"), []byte(b)) ||
+					h.headers[i].Get(IDHeader) == "" {
 					t.Errorf("headers %v", h.headers[i])
 				}
 			}
@@ -96,7 +100,8 @@ func TestWebhook(t *testing.T) {
 // TestSign: by hand, printf '{"n":1}' | openssl dgst -sha256 -hmac key.
 func TestSign(t *testing.T) {
 	t.Parallel()
-	if got, want := Sign([]byte("key"), []byte(`{"n":1}`)), "sha256=105f53bf3b432ed2e10c1a2f4f0cdc165d1ecdcf1412664224a905f19651c2b2"; got != want {
+	if got, want := Sign([]byte("key"), []byte(`{"n":1}`)),
+		"sha256=105f53bf3b432ed2e10c1a2f4f0cdc165d1ecdcf1412664224a905f19651c2b2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -127,7 +132,8 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "out")
 	var said bytes.Buffer
-	d, err := New(Config{Command: "cat >>" + file + "; echo $FIOLAT_EVENT_ID; test $FIOLAT_EVENT_ID = id1", Output: &said})
+	d, err := New(Config{Command: "cat >>" + file + "; echo $FIOLAT_EVENT_ID; test $FIOLAT_EVENT_ID = id1",
+		Output: &said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +172,8 @@ func TestCommandEnvironment(t *testing.T) {
 	for _, own := range []string{"PWD", "OLDPWD", "SHLVL", "_"} { // sh's own
 		delete(got, own)
 	}
-	want := map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "LANG": "C.UTF-8", "PAGER_KEY": "one two", "FIOLAT_EVENT_ID": "id1"}
+	want := map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "LANG": "C.UTF-8",
+		"PAGER_KEY": "one two", "FIOLAT_EVENT_ID": "id1"}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -427,7 +427,8 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 			if i == g.Last() {
 				c.last = len(c.lower)
 			}
-			c.lower, c.upper, c.middle = append(c.lower, float64(g.Lower(i))), append(c.upper, float64(g.Upper(i))), append(c.middle, g.Middle(i))
+			c.lower, c.upper, c.middle = append(c.lower, float64(g.Lower(i))), append(c.upper, float64(g.Upper(i))),
+				append(c.middle, g.Middle(i))
 			if all != nil {
 				c.inAll = append(c.inAll, all[i])
 			}

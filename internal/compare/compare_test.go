@@ -67,7 +67,8 @@ func (c steady) series(t testing.TB, name string) *Series {
 			all += h.Sum()
 			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: dir}, Hist: h, Samples: h.Sum()})
 		}
-		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(), IOPSKnown: true}}
+		q.Rows = []pipeline.Row{{Scope: "run", Stats: fiohist.Stats{Samples: all}, IOPS: all / c.interval.Seconds(),
+			IOPSKnown: true}}
 		if err := s.Quantum(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
@@ -149,11 +150,13 @@ func TestSteadyRuns(t *testing.T) {
 				run.seed, run.latency = run.seed+1000, 1.1
 				slower.add(one(t, pick(s, "a", first), pick(run.series(t, "b"), "b", second), times))
 			}
-			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
+			t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by,
+				slower.any, slower.by)
 			if same.any > splits/10 && splits >= 100 {
 				t.Errorf("%d of %d halves of a steady run are called different: %v", same.any, splits, same.by)
 			}
-			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 && quanta > 100 && splits >= 100 {
+			if n := min(slower.any, slower.by["read p50"], slower.by["write p50"]); n < 90 && quanta > 100 &&
+				splits >= 100 {
 				t.Errorf("a tenth slower: found in only %d of %d: %v", n, splits, slower.by)
 			}
 		})
@@ -264,7 +267,8 @@ func TestRealRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run", Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
+		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run",
+			Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +295,8 @@ func TestRealRuns(t *testing.T) {
 		}
 		slower.add(one(t, a, b, 200))
 	}
-	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any, slower.by)
+	t.Logf("%d of %d called different %v; a tenth slower: found in %d, %v", same.any, splits, same.by, slower.any,
+		slower.by)
 	if same.any > splits/10 && splits >= 100 {
 		t.Errorf("%d of %d halves are called different: %v", same.any, splits, same.by)
 	}
@@ -354,12 +359,14 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s is broken by %q, want %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "read p99", "read p99 10%", "read p99 +10", "reads p99 +10%", "read p0 +1%", "p100 +1%", "p99 +1e3%", "median +3%", "read read p99 +1%", "p99 +99999999999%"} {
+	for _, text := range []string{"", "read p99", "read p99 10%", "read p99 +10", "reads p99 +10%", "read p0 +1%",
+		"p100 +1%", "p99 +1e3%", "median +3%", "read read p99 +1%", "p99 +99999999999%"} {
 		if r, err := ParseRule(text); err == nil {
 			t.Errorf("%q is %+v, want an error", text, r)
 		}
 	}
-	if got := Percentiles([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got, []float64{50, 99, 99.9}) {
+	if got := Percentiles([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got,
+		[]float64{50, 99, 99.9}) {
 		t.Errorf("percentiles %v", got)
 	}
 }
@@ -402,7 +409,8 @@ func TestSeries(t *testing.T) {
 			feed(n, 1+int(n%5))
 		}
 		if n%100 == 0 && n > 0 { // a row of a host for a quantum that has been
-			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum, Rows: []pipeline.Row{{Scope: "run", IOPSKnown: true}}}); err != nil {
+			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum,
+				Rows: []pipeline.Row{{Scope: "run", IOPSKnown: true}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

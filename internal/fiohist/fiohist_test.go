@@ -57,7 +57,8 @@ func TestGeometryOf(t *testing.T) {
 			}
 			for i := range columns {
 				if want.Lower(i) != edges[i] || want.Upper(i) != edges[i+1] {
-					t.Fatalf("%v bucket %d: [%d,%d), want [%d,%d)", want, i, want.Lower(i), want.Upper(i), edges[i], edges[i+1])
+					t.Fatalf("%v bucket %d: [%d,%d), want [%d,%d)", want, i, want.Lower(i), want.Upper(i), edges[i],
+						edges[i+1])
 				}
 				for _, ns := range []int64{edges[i], edges[i+1] - 1, int64(want.Middle(i))} {
 					if got := want.Index(ns); got != i {
@@ -247,7 +248,8 @@ func TestLimitsCover(t *testing.T) {
 					share := float64(covered[k]) / intervals
 					t.Logf("p%g of %d I/Os: covered in %.1f %%", p, n, 100*share)
 					if float64(n)*(100-p)/100 >= 10 && share < 0.94 {
-						t.Errorf("p%g of %d I/Os: the limits cover the true one in %.2f %% of %d intervals", p, n, 100*share, intervals)
+						t.Errorf("p%g of %d I/Os: the limits cover the true one in %.2f %% of %d intervals", p, n,
+							100*share, intervals)
 					}
 				}
 			})
@@ -280,11 +282,14 @@ func TestStats(t *testing.T) {
 		want    []float64
 		atLeast int
 	}{
-		{"one bucket, linear inside", map[int]float64{200: 4}, Limits{}, []float64{0, 25, 50, 100}, []float64{288, 289, 290, 292}, 0},
+		{"one bucket, linear inside", map[int]float64{200: 4}, Limits{}, []float64{0, 25, 50, 100}, []float64{288, 289,
+			290, 292}, 0},
 		{"exactly at an edge", map[int]float64{10: 1, 20: 1}, Limits{}, []float64{50, 51}, []float64{11, 20.02}, 0},
 		{"dust does not push on", map[int]float64{10: 1 - 1e-12, 20: 1}, Limits{}, []float64{50}, []float64{11}, 0},
-		{"last bucket", map[int]float64{10: 1, 1855: 1}, Limits{}, []float64{50, 99, 100}, []float64{11, 17045651456, 17045651456}, 2},
-		{"limits clamp", map[int]float64{200: 4}, Limits{Min: 289, Max: 290, Known: true}, []float64{0, 50, 100}, []float64{289, 290, 290}, 0},
+		{"last bucket", map[int]float64{10: 1, 1855: 1}, Limits{}, []float64{50, 99, 100}, []float64{11, 17045651456,
+			17045651456}, 2},
+		{"limits clamp", map[int]float64{200: 4}, Limits{Min: 289, Max: 290, Known: true}, []float64{0, 50, 100},
+			[]float64{289, 290, 290}, 0},
 		{"empty", nil, Limits{}, []float64{50}, []float64{0}, 0},
 	}
 	for _, tt := range tests {
@@ -375,7 +380,8 @@ func FuzzHist(f *testing.F) {
 		}
 		for k := 1; k < 4; k++ {
 			if s.Lower[k] > s.Percentiles[k] || s.Upper[k] != NoLimit && s.Upper[k] < s.Percentiles[k] {
-				t.Fatalf("the limits %v and %v do not enclose the percentile %v", s.Lower[k], s.Upper[k], s.Percentiles[k])
+				t.Fatalf("the limits %v and %v do not enclose the percentile %v", s.Lower[k], s.Upper[k],
+					s.Percentiles[k])
 			}
 			if s.Percentiles[k] < s.Percentiles[k-1]-1e-9 {
 				t.Fatalf("percentiles fall: %v", s.Percentiles)
@@ -410,10 +416,12 @@ func TestPack(t *testing.T) {
 		t.Helper()
 		ai, an := a.Sparse(nil, nil)
 		bi, bn := b.Sparse(nil, nil)
-		if !slices.Equal(ai, bi) || !slices.Equal(an, bn) || a.Sum() != b.Sum() || a.Empty() != b.Empty() || a.Count(700) != b.Count(700) {
+		if !slices.Equal(ai, bi) || !slices.Equal(an, bn) || a.Sum() != b.Sum() || a.Empty() != b.Empty() ||
+			a.Count(700) != b.Count(700) {
 			t.Errorf("%s: %v %v, want %v %v", what, bi, bn, ai, an)
 		}
-		if sa, sb := a.Stats(g, []float64{50, 99}, Limits{}), b.Stats(g, []float64{50, 99}, Limits{}); !reflect.DeepEqual(sa, sb) {
+		if sa, sb := a.Stats(g, []float64{50, 99}, Limits{}), b.Stats(g, []float64{50, 99},
+			Limits{}); !reflect.DeepEqual(sa, sb) {
 			t.Errorf("%s: %v, want %v", what, sb, sa)
 		}
 	}

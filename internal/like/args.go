@@ -17,7 +17,8 @@ type option struct {
 	choices []int64
 }
 
-// parser reads a command line as Python 3.11's argparse does with one positional argument that takes one or more values:
+// parser reads a command line as Python 3.11's argparse does with one positional argument that takes one or more
+// values:
 // names may be cut short, a value may follow `=`, several values may follow one flag, `--` ends flags, and the files
 // must stand together.
 type parser struct {
@@ -65,7 +66,8 @@ func (p *parser) usageOr(err error, w io.Writer) error {
 func (p *parser) fail(format string, args ...any) *UsageError {
 	return &UsageError{
 		Message: p.program + ": " + fmt.Sprintf(format, args...),
-		Hint:    fmt.Sprintf("fiolat percentiles --like %s --help lists the flags; files must stand together, behind -- if need be", p.program),
+		Hint: fmt.Sprintf("fiolat percentiles --like %s --help lists the flags; files must stand together, behind "+
+			"-- if need be", p.program),
 	}
 }
 

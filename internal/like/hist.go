@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxIdle is how many intervals without an I/O it may take in one go with --noweight: the program walks through each,
+	// maxIdle is how many intervals without an I/O it may take in one go with --noweight: the program walks through
+	// each,
 	// and needs twenty seconds for this many.
 	maxIdle = 100_000_000
 	// maxIdleWeighted is the same without --noweight, where an interval takes it 80 microseconds.
@@ -173,10 +174,12 @@ func (h *histParser) buckets(l *hlog) error {
 			return nil
 		}
 	}
-	return h.stop(at(l, 1), "%d columns, of which 3 are no buckets, don't fit --group_nr %d at any coarseness", l.columns, h.groups)
+	return h.stop(at(l, 1), "%d columns, of which 3 are no buckets, don't fit --group_nr %d at any coarseness",
+		l.columns, h.groups)
 }
 
-// binValue is the latency of a bucket, edge of its width from its lower end. Of the buckets of width 1 it is always the lower end.
+// binValue is the latency of a bucket, edge of its width from its lower end. Of the buckets of width 1 it is always the
+// lower end.
 func binValue(index int64, edge float64) float64 {
 	const bits, perGroup = 6, 64
 	if index < 2*perGroup {
@@ -322,7 +325,8 @@ func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
 		// It walks on by single intervals; the next that takes a record is this many on.
 		idle := math.Floor((float64(first)+10-end)/h.step) + 1
 		if idle > maxIdle {
-			return h.stop(where, "it would walk through %.0f empty intervals to come to %d ms; stamps since 1970 it reads only without --noweight", idle, first)
+			return h.stop(where, "it would walk through %.0f empty intervals to come to %d ms; stamps since 1970 it "+
+				"reads only without --noweight", idle, first)
 		}
 		if idle > 1 {
 			end += (idle - 1) * h.step
@@ -347,7 +351,8 @@ func (h *histParser) count(sums map[string]*histogram, l *hlog, r *record) error
 		// numpy adds the one number of a cut line to every bucket.
 		buckets := r.columns - len(r.head)
 		if buckets != len(h.values) && buckets != 1 {
-			return h.stop(at(l, r.line), "%d buckets, want %d as in the first line of the first log", max(buckets, 0), len(h.values))
+			return h.stop(at(l, r.line), "%d buckets, want %d as in the first line of the first log", max(buckets, 0),
+				len(h.values))
 		}
 		for _, b := range r.bins {
 			if b.beyond {
@@ -410,7 +415,8 @@ func (h *histParser) printUnweighted(end float64, direction string, g *histogram
 	return h.print(end, direction, samples, g)
 }
 
-// weighted shares each record out over the intervals in which its I/Os were in flight: an I/O in bucket b of a record of
+// weighted shares each record out over the intervals in which its I/Os were in flight: an I/O in bucket b of a record
+// of
 // stamp t began at t - interval/2 - b and ended at t.
 func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 	if h.buffer < 1 {
@@ -473,7 +479,8 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 			case h.step <= 0:
 				return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, window[0].time())
 			case idle > maxIdleWeighted:
-				return h.stop(where, "it has walked through %d empty intervals, and walks on to %d ms", idle, window[0].time())
+				return h.stop(where, "it has walked through %d empty intervals, and walks on to %d ms", idle,
+					window[0].time())
 			}
 		}
 		start += h.step
@@ -488,7 +495,8 @@ func (h *histParser) check(l *hlog) error {
 		r := &l.records[i]
 		switch d := r.direction(); {
 		case r.columns != len(h.values)+len(r.head):
-			return h.stop(at(l, r.line), "%d columns, want %d as in the first line of the first log", r.columns, len(h.values)+len(r.head))
+			return h.stop(at(l, r.line), "%d columns, want %d as in the first line of the first log", r.columns,
+				len(h.values)+len(r.head))
 		case slices.ContainsFunc(r.bins, func(b bin) bool { return b.wide }):
 			return h.stop(at(l, r.line), "a count beyond 64 bits")
 		case d < -3 || d > 2:

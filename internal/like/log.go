@@ -180,7 +180,8 @@ func quote(token []byte) string {
 	return strconv.Quote(string(token))
 }
 
-// read takes in a whole log, up to the first line that the dialect cannot read. Lines end as in Python's text mode: with
+// read takes in a whole log, up to the first line that the dialect cannot read. Lines end as in Python's text mode:
+// with
 // a line feed, a carriage return, or both.
 func read(ctx context.Context, path string, d dialect) (*hlog, error) {
 	f, err := os.Open(path)
@@ -261,7 +262,8 @@ func readAll(ctx context.Context, program string, paths []string, d dialect) ([]
 			if pe := (*os.PathError)(nil); errors.As(cause, &pe) {
 				cause = pe.Err
 			}
-			return nil, stop(program, path, "name plain files that can be read; fiolat percentiles takes directories, globs and compressed logs as well", "%v", cause)
+			return nil, stop(program, path, "name plain files that can be read; fiolat percentiles takes "+
+				"directories, globs and compressed logs as well", "%v", cause)
 		}
 		logs[i] = res.log
 	}

@@ -29,7 +29,8 @@ import (
 // These tests run the real programs, on random logs and command lines, and compare. They are not skipped but fail where
 // the programs or what they need is missing:
 //
-//	FIOLAT_TEST_PYTHON=$(scripts/oracle-python) FIOLAT_ORACLE_CASES=500 go test -tags oracle -timeout 1h -v ./internal/like
+// FIOLAT_TEST_PYTHON=$(scripts/oracle-python) FIOLAT_ORACLE_CASES=500 go test -tags oracle -timeout 1h -v
+// ./internal/like
 //
 // FIOLAT_TEST_PYTHON is an interpreter with numpy and pandas (default python3), FIOLAT_TEST_FIO_HIST_DIR has fio's
 // tools/hist (default: what Debian's package fio installs), FIOLAT_ORACLE_SEED picks other cases.
@@ -64,9 +65,11 @@ func envInt(t *testing.T, name string, otherwise int) int {
 func newOracle(t *testing.T) *oracle {
 	t.Helper()
 	o := &oracle{python: env(t, "FIOLAT_TEST_PYTHON", "python3"), programs: map[string]string{}}
-	version, err := exec.Command(o.python, "-c", "import sys, numpy, pandas; print(sys.version_info < (3, 12), sys.version.split()[0], numpy.__version__, pandas.__version__)").CombinedOutput()
+	version, err := exec.Command(o.python, "-c", "import sys, numpy, pandas; print(sys.version_info < (3, 12), "+
+		"sys.version.split()[0], numpy.__version__, pandas.__version__)").CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s with numpy and pandas: %v\n%s\nset FIOLAT_TEST_PYTHON to what scripts/oracle-python prints", o.python, err, version)
+		t.Fatalf("%s with numpy and pandas: %v\n%s\nset FIOLAT_TEST_PYTHON to what scripts/oracle-python prints",
+			o.python, err, version)
 	}
 	t.Logf("python < 3.12, python, numpy, pandas: %s", version)
 	o.old = bytes.HasPrefix(version, []byte("True"))
@@ -98,7 +101,8 @@ func program(t *testing.T, name string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// run runs the real program in dir. end is how it ended: "" well, "usage" with its parser's complaint, else its last words.
+// run runs the real program in dir. end is how it ended: "" well, "usage" with its parser's complaint, else its last
+// words.
 func (o *oracle) run(t *testing.T, dir, name string, args []string) (stdout, end string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang[name])
@@ -219,7 +223,8 @@ func (m *maker) log(name string, s logShape, defect string) {
 			case "negative":
 				fields[i] = "-" + strconv.Itoa(1+m.IntN(5))
 			case "wrapped":
-				fields[i] = pick(m, "18446744073709551610", "9223372036854775807", "9223372036854775808", "36893488147419103232")
+				fields[i] = pick(m, "18446744073709551610", "9223372036854775807", "9223372036854775808",
+					"36893488147419103232")
 			case "direction":
 				dir = pick(m, 2, 3, -1, -2, -3, -4)
 			case "block size":
@@ -270,7 +275,8 @@ func (m *maker) log(name string, s logShape, defect string) {
 	}
 }
 
-var defects = []string{"cut", "cut to one bucket", "long", "blank", "word", "odd number", "negative", "wrapped", "direction", "block size", "backwards",
+var defects = []string{"cut", "cut to one bucket", "long", "blank", "word", "odd number", "negative", "wrapped",
+	"direction", "block size", "backwards",
 	"zero stamp", "negative stamp", "far", "no end", "crlf", "cr", "zeros", "empty", "missing"}
 
 // makeCase writes the logs of a case and returns its command line.
@@ -278,11 +284,12 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 	s := logShape{
 		interval: pick(m, int64(100), 250, 500, 1000, 1000, 1000, 1000, 2500),
 		records:  1 + m.IntN(30),
-		pattern:  pick(m, []int{0}, []int{0}, []int{1}, []int{0, 1}, []int{0, 1}, []int{0, 1}, []int{1, 0, 1}, []int{0, 0, 1, 1}, []int{0, 0, 0, 1}, []int{0, 1, 2}),
-		jitter:   pick(m, 0, 0.3, 1),
-		gaps:     pick(m, 0, 0, 0, 0.1, 0.3),
-		twins:    pick(m, 0, 0, 0, 0.1),
-		modest:   program == pctilesName,
+		pattern: pick(m, []int{0}, []int{0}, []int{1}, []int{0, 1}, []int{0, 1}, []int{0, 1}, []int{1, 0, 1}, []int{0,
+			0, 1, 1}, []int{0, 0, 0, 1}, []int{0, 1, 2}),
+		jitter: pick(m, 0, 0.3, 1),
+		gaps:   pick(m, 0, 0, 0, 0.1, 0.3),
+		twins:  pick(m, 0, 0, 0, 0.1),
+		modest: program == pctilesName,
 	}
 	if program == pctilesName && slices.Contains(s.pattern, 2) && m.chance(0.8) {
 		s.pattern = []int{1, 0}
@@ -389,8 +396,10 @@ func (m *maker) makeCase(program string) (args []string, about string) {
 		} else if m.old && m.chance(0.3) {
 			job := fmt.Sprintf("; job\n[global]\nrw=randrw\ngroup_reporting\nlog_hist_msec=%d\n\n[a]\nbs = 4k\n", step)
 			if m.chance(0.3) {
-				job += pick(m, "[b]\nlog_hist_msec: 2000\n", "[b]\nlog_hist_msec\n", "[a]\n", "  size=1g\n", "[DEFAULT]\nLog_Hist_MSec=1500\n",
-					"bs=8k\n", "log_hist_msec=1s\n", "  \n\n   more\n", "=1\n", "[b]\nthread\n  more\n", "log_hist_msec=\n", "log_hist_msec = 300\n\n\n  # no\n")
+				job += pick(m, "[b]\nlog_hist_msec: 2000\n", "[b]\nlog_hist_msec\n", "[a]\n", "  size=1g\n",
+					"[DEFAULT]\nLog_Hist_MSec=1500\n",
+					"bs=8k\n", "log_hist_msec=1s\n", "  \n\n   more\n", "=1\n", "[b]\nthread\n  more\n",
+					"log_hist_msec=\n", "log_hist_msec = 300\n\n\n  # no\n")
 			}
 			if err := os.WriteFile(filepath.Join(m.dir, "job.fio"), []byte(job), 0o600); err != nil {
 				panic(err)
@@ -552,11 +561,14 @@ func TestOracleArgs(t *testing.T) {
 		t.Log("Python 3.12 and later read some command lines with -- differently: these are left out")
 	}
 	words := map[string][]string{
-		pctilesName: {"--fio-version", "--bucket-groups", "--bucket-bits", "--percentiles", "--percentiles", "--time-quantum", "--log-hist-msec", "--output-unit"},
-		parserName: {"--buff_size", "--max_latency", "-i", "--interval", "--noweight", "-d", "--divisor", "--decimals", "--warn", "--group_nr", "--job-file",
+		pctilesName: {"--fio-version", "--bucket-groups", "--bucket-bits", "--percentiles", "--percentiles",
+			"--time-quantum", "--log-hist-msec", "--output-unit"},
+		parserName: {"--buff_size", "--max_latency", "-i", "--interval", "--noweight", "-d", "--divisor", "--decimals",
+			"--warn", "--group_nr", "--job-file",
 			"--percentiles", "--usbin", "--directions"},
 	}
-	values := []string{"5", "2", "3", "-5", "-1.5", "-.5", "-1e3", "50", "99.9", "1_000", " 7 ", "nan", "inf", "1e400", "x", "", "-", "a b", "-a b", "usec", "90:95", "f.log", "g.log", "-x", "--nope", "--nope=3",
+	values := []string{"5", "2", "3", "-5", "-1.5", "-.5", "-1e3", "50", "99.9", "1_000", " 7 ", "nan", "inf", "1e400",
+		"x", "", "-", "a b", "-a b", "usec", "90:95", "f.log", "g.log", "-x", "--nope", "--nope=3",
 		"0x10", "1.", ".5", "+3", "-i5", "-i=5", "-d100", "-hi"}
 	for _, name := range Programs {
 		t.Run(name, func(t *testing.T) {
@@ -675,7 +687,8 @@ func ourArgs(name string, line []string) (map[string]string, error) {
 		for _, v := range c.wanted {
 			wanted = append(wanted, repr(v))
 		}
-		return map[string]string{"fio_version": number(&c.version), "bucket_groups": number(&c.groups), "bucket_bits": number(&c.bits),
+		return map[string]string{"fio_version": number(&c.version), "bucket_groups": number(&c.groups),
+			"bucket_bits":    number(&c.bits),
 			"pctiles_wanted": list(wanted), "time_quantum": number(&c.quantum), "log_hist_msec": number(c.histMsec),
 			"output_unit": quoted(c.unit), "file_list": files(p)}, nil
 	}
@@ -694,8 +707,10 @@ func ourArgs(name string, line []string) (map[string]string, error) {
 		}
 		return quoted(s)
 	}
-	return map[string]string{"FILE": files(p), "buff_size": number(&h.buffer), "max_latency": latency, "interval": number(h.interval),
-		"noweight": boolean[h.noweight], "divisor": number(&h.divisor), "decimals": number(&h.decimals), "warn": boolean[h.warn],
+	return map[string]string{"FILE": files(p), "buff_size": number(&h.buffer), "max_latency": latency,
+		"interval": number(h.interval),
+		"noweight": boolean[h.noweight], "divisor": number(&h.divisor), "decimals": number(&h.decimals),
+		"warn":     boolean[h.warn],
 		"group_nr": number(&h.groups), "job_file": text(h.jobFile != "", h.jobFile), "percentiles": quoted(h.texts),
 		"usbin": boolean[h.micro], "directions": text(h.directions != "", h.directions)}, nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// lookahead is how many records further it looks for the next one of the same direction, whose stamp it takes for the end.
+	// lookahead is how many records further it looks for the next one of the same direction, whose stamp it takes for
+	// the end.
 	lookahead = 3
 	// epochFrom is the first stamp that it takes for one since 1970, in ms.
 	epochFrom = 1_000_000
@@ -19,7 +20,8 @@ const (
 	noEnd = 1_000_000_000_000_000_000
 	// maxQuantum keeps milliseconds within 64 bits, in seconds.
 	maxQuantum = 1_000_000_000_000
-	// maxCells bounds rows times buckets. The program holds them all as Python floats, twice; this many take over 64 GB.
+	// maxCells bounds rows times buckets. The program holds them all as Python floats, twice; this many take over 64
+	// GB.
 	maxCells = 1 << 33
 )
 
@@ -47,7 +49,8 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 func (c *pctiles) flags() *parser {
 	*c = pctiles{version: 3, groups: 29, bits: 6, quantum: 1, wanted: []float64{0, 50, 95, 99, 100}, unit: "usec"}
 	p := newParser(pctilesName)
-	p.add(&c.version, "2|3", "fio's version (3); 2 has 19 groups, of microseconds", "--fio-version").choices = []int64{2, 3}
+	p.add(&c.version, "2|3", "fio's version (3); 2 has 19 groups, of microseconds",
+		"--fio-version").choices = []int64{2, 3}
 	p.add(&c.groups, "N", "groups of buckets (29)", "--bucket-groups")
 	p.add(&c.bits, "N", "each group has 2^N buckets (6)", "--bucket-bits")
 	p.add(&c.wanted, "P...", "percentiles (0 50 95 99 100)", "--percentiles")
@@ -80,12 +83,14 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	}
 	c.buckets = int(c.groups << c.bits)
 
-	fmt.Fprintf(out, "fio version = %d\nbucket groups = %d\nbucket bits = %d\ntime quantum = %d sec\n", c.version, c.groups, c.bits, c.quantum)
+	fmt.Fprintf(out, "fio version = %d\nbucket groups = %d\nbucket bits = %d\ntime quantum = %d sec\n", c.version,
+		c.groups, c.bits, c.quantum)
 	texts := make([]string, len(c.wanted))
 	for i, p := range c.wanted {
 		texts[i] = repr(p)
 	}
-	fmt.Fprintf(out, "percentiles = %s\nbuckets per group = %d\nbuckets per interval = %d \n", strings.Join(texts, ","), 1<<c.bits, c.buckets)
+	fmt.Fprintf(out, "percentiles = %s\nbuckets per group = %d\nbuckets per interval = %d \n", strings.Join(texts, ","),
+		1<<c.bits, c.buckets)
 	if c.histMsec != nil {
 		fmt.Fprintf(out, "log_hist_msec = %d\n", *c.histMsec)
 	}
@@ -106,7 +111,8 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	}
 	switch {
 	case start >= end:
-		return c.stop(logs[0].path, "no time at which all logs run: the last starts at %d ms, the first ends at %d ms", start, end)
+		return c.stop(logs[0].path, "no time at which all logs run: the last starts at %d ms, the first ends at %d ms",
+			start, end)
 	case end == noEnd:
 		return c.stop(logs[0].path, "the stamps are beyond 1e18 ms")
 	}
@@ -136,7 +142,8 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	return c.print(ctx, out, threads, rows)
 }
 
-// check refuses what the program refuses in a log, drops the records that it drops, and returns the log's start and end in ms.
+// check refuses what the program refuses in a log, drops the records that it drops, and returns the log's start and end
+// in ms.
 func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	var lastTime [2]int64
 	kept := l.records[:0]
@@ -154,7 +161,8 @@ func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 		case r.head[2] > 1<<24:
 			return 0, 0, c.stop(at(l, r.line), "a block size of %d, above 16 MiB", r.head[2])
 		case r.columns-len(r.head) != c.buckets:
-			return 0, 0, c.stop(at(l, r.line), "%d buckets, want %d (--fio-version, --bucket-groups, --bucket-bits); coarse logs it cannot read",
+			return 0, 0, c.stop(at(l, r.line), "%d buckets, want %d (--fio-version, --bucket-groups, --bucket-bits); "+
+				"coarse logs it cannot read",
 				r.columns-len(r.head), c.buckets)
 		}
 		lastTime[dir] = r.time()
@@ -179,7 +187,8 @@ func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	case len(kept) > 1:
 		start = first - (kept[1].time() - first)
 	default:
-		return 0, 0, c.stop(l.path, "one record with an absolute stamp: no way to tell when the run began without --log-hist-msec")
+		return 0, 0, c.stop(l.path, "one record with an absolute stamp: no way to tell when the run began without "+
+			"--log-hist-msec")
 	}
 	return start, kept[len(kept)-1].time(), nil
 }
@@ -210,7 +219,8 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 				break
 			}
 			if ahead == lookahead {
-				return nil, c.stop(at(l, r.line), "the next record of direction %d is more than %d on", r.direction(), lookahead)
+				return nil, c.stop(at(l, r.line), "the next record of direction %d is more than %d on", r.direction(),
+					lookahead)
 			}
 		}
 		// Rounding down puts what came before the start at rows below 0, and Python counts these from the end.
@@ -219,7 +229,8 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 		hi := start + floorDiv(from-start+step, step)*step
 		for ; lo < to && row < rows; lo, hi, row = lo+step, hi+step, row+1 {
 			if to == from {
-				return nil, c.stop(at(l, r.line), "two records of direction %d at %d ms with another between them: it divides by their distance", r.direction(), from)
+				return nil, c.stop(at(l, r.line), "two records of direction %d at %d ms with another between them: "+
+					"it divides by their distance", r.direction(), from)
 			}
 			weight := float64(min(hi, to)-max(lo, from)) / float64(to-from)
 			index := row
@@ -227,7 +238,8 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 				index += rows
 			}
 			if index < 0 {
-				return nil, c.stop(at(l, r.line), "the record lies %d ms before the start that all logs share, further than the table is long", start-from)
+				return nil, c.stop(at(l, r.line), "the record lies %d ms before the start that all logs share, "+
+					"further than the table is long", start-from)
 			}
 			t.shares = append(t.shares, share{index, weight, r.bins})
 		}
@@ -238,7 +250,8 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 
 // print writes the table. A row is made when it is due, so that one histogram for all threads and one for a thread do.
 func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*thread, rows int64) error {
-	fmt.Fprintf(out, "time (millisec), percentiles in increasing order with values in %s\nmsec-since-start, samples, ", c.unit)
+	fmt.Fprintf(out, "time (millisec), percentiles in increasing order with values in %s\nmsec-since-start, samples, ",
+		c.unit)
 	for _, p := range c.wanted {
 		name := fixed(p, 1)
 		switch p {
@@ -267,7 +280,8 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*threa
 					own[b.index] += float64(t.shares[n].weight * b.float())
 				}
 			}
-			// A thread's sum is finished before it goes into the total: the order of additions shows in the last digits.
+			// A thread's sum is finished before it goes into the total: the order of additions shows in the last
+			// digits.
 			for _, s := range t.shares[:n] {
 				for _, b := range s.bins {
 					total[b.index] += own[b.index]
@@ -299,7 +313,8 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*threa
 		case "msec":
 			divisor = 1000
 		default:
-			return c.stop("--output-unit", "%q, and it prints msec and usec only; fiolat prints nanoseconds with --unit ns", c.unit)
+			return c.stop("--output-unit", "%q, and it prints msec and usec only; fiolat prints nanoseconds with "+
+				"--unit ns", c.unit)
 		}
 		for i, f := range found {
 			if i > 0 {
@@ -335,7 +350,8 @@ func (c *pctiles) edges() [][2]float64 {
 // percentile is a value found.
 type percentile struct{ p, value float64 }
 
-// percentiles looks for wanted in the order given, which the program expects to ascend and does not check: a smaller one
+// percentiles looks for wanted in the order given, which the program expects to ascend and does not check: a smaller
+// one
 // behind a larger one is extrapolated from the larger one's bucket. It returns them sorted, each once, or says why the
 // program ends.
 func percentiles(counts []float64, total float64, wanted []float64, edges [][2]float64) ([]percentile, string) {

@@ -23,7 +23,8 @@ func lazily(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// pyInt strips s and takes the underscores out, so that strconv reads what Python's int() does; false if that refuses it.
+// pyInt strips s and takes the underscores out, so that strconv reads what Python's int() does; false if that refuses
+// it.
 func pyInt(s string) (string, bool) {
 	s = strings.Trim(s, pySpace)
 	if !pyIntForm().MatchString(s) {
@@ -53,7 +54,8 @@ func pyFloat(s string) (float64, bool) {
 	return v, true
 }
 
-// repr is Python's repr of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from 1e16.
+// repr is Python's repr of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from
+// 1e16.
 func repr(v float64) string {
 	if s, odd := notFinite(v); odd {
 		return s

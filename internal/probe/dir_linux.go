@@ -234,14 +234,16 @@ func (d *Dir) prepare() error {
 	case err != nil:
 		return err
 	default:
-		if err = json.Unmarshal(b, &m); err != nil || m.Version != manifestVersion || m.File < 1 || m.Pool < 1 || m.Data < 1 {
+		if err = json.Unmarshal(b, &m); err != nil || m.Version != manifestVersion || m.File < 1 || m.Pool < 1 ||
+			m.Data < 1 {
 			return usagef("run --cleanup of the version that created it",
 				"%s is not a manifest of this version", d.name(manifestName))
 		}
 		for _, c := range []struct {
 			what      string
 			want, has int64
-		}{{"small files of bytes", l.File, m.File}, {"small files", int64(l.Pool), int64(m.Pool)}, {"bytes in the large file", l.Data, m.Data}} {
+		}{{"small files of bytes", l.File, m.File}, {"small files", int64(l.Pool), int64(m.Pool)},
+			{"bytes in the large file", l.Data, m.Data}} {
 			if c.want != 0 && c.want != c.has {
 				return usagef("omit that flag, or run --cleanup first",
 					"%s was prepared with other settings: %s: %d, not %d", d.name(""), c.what, c.has, c.want)
@@ -262,7 +264,8 @@ func (d *Dir) prepare() error {
 			"most reads come from the page cache and say little about the file system; pass --size or --direct",
 			d.path, l.Data>>20, memory>>20))
 	}
-	if d.block, err = unix.Mmap(-1, 0, int(l.Block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
+	if d.block, err = unix.Mmap(-1, 0, int(l.Block), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE); err != nil {
 		return fmt.Errorf("a block of %d bytes: %w", l.Block, err) // mapped, because O_DIRECT needs whole pages
 	}
 	d.fill(d.block)
@@ -640,7 +643,8 @@ func Cleanup(path, name string) (foreign []string, err error) {
 		}
 		for _, name := range names {
 			var st unix.Stat_t
-			if _, ours := smallNumber(name); !ours || unix.Fstatat(d.pool, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			if _, ours := smallNumber(name); !ours || unix.Fstatat(d.pool, name, &st,
+				unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 				foreign = append(foreign, filepath.Join(poolName, name))
 				continue
 			}

@@ -180,7 +180,8 @@ func TestCleanup(t *testing.T) {
 		if err != nil || fmt.Sprint(foreign) != "[pool/000000007777 pool/notes notes]" {
 			t.Errorf("%v, %v", foreign, err)
 		}
-		if got := fmt.Sprint(tree(t, dir)); got != "[.fiolat-probe.h/manifest.json .fiolat-probe.h/notes .fiolat-probe.h/pool/000000007777 .fiolat-probe.h/pool/notes mine]" {
+		if got := fmt.Sprint(tree(t, dir)); got != "[.fiolat-probe.h/manifest.json .fiolat-probe.h/notes "+
+			".fiolat-probe.h/pool/000000007777 .fiolat-probe.h/pool/notes mine]" {
 			t.Errorf("left %v", got)
 		}
 	})
@@ -250,7 +251,8 @@ func TestRefusals(t *testing.T) {
 			if _, err := os.Stat(dir); err == nil {
 				before = tree(t, dir)
 			}
-			if _, err := OpenDir(context.Background(), dir, testConfig(nil)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := OpenDir(context.Background(), dir, testConfig(nil)); err == nil ||
+				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 			if before == nil {
@@ -260,7 +262,8 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v became %v", before, after)
 			}
 			for _, name := range []string{"victim", own + "/" + dataName} {
-				if b, err := os.ReadFile(filepath.Join(dir, name)); err == nil && len(b) == 8 && string(b) != "precious" {
+				if b, err := os.ReadFile(filepath.Join(dir, name)); err == nil && len(b) == 8 &&
+					string(b) != "precious" {
 					t.Errorf("%s was written to", name)
 				}
 			}

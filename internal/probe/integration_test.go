@@ -33,7 +33,8 @@ func need(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s(these tests need root, or user and mount namespaces: unshare -rm go test ...; and the Debian packages fio and bindfs)", name, strings.Join(args, " "), err, out)
+		t.Fatalf("%s %s: %v\n%s(these tests need root, or user and mount namespaces: unshare -rm go test ...; and "+
+			"the Debian packages fio and bindfs)", name, strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
@@ -90,7 +91,8 @@ func TestStoppedServer(t *testing.T) {
 	if len(growing) == 0 || growing[len(growing)-1] > end.Took {
 		t.Errorf("samples of the hang: %v", growing)
 	}
-	if timed && (len(growing) < 35 || !slices.IsSorted(growing[:30]) || end.Took < 3500*time.Millisecond || end.Took > 6*time.Second) {
+	if timed && (len(growing) < 35 || !slices.IsSorted(growing[:30]) || end.Took < 3500*time.Millisecond ||
+		end.Took > 6*time.Second) {
 		t.Errorf("the hang of 4 s ended as %+v; samples of it: %v", end, growing)
 	}
 	said := strings.Join(r.changes, "\n")
@@ -201,7 +203,8 @@ func bindfs(t *testing.T, below, mounted string) *os.Process {
 
 // fioLoad keeps a directory's bandwidth busy.
 func fioLoad(dir string, d time.Duration) error {
-	out, err := exec.Command("fio", "--name=load", "--directory="+dir, "--rw=rw", "--bs=1m", "--direct=1", "--ioengine=libaio", "--iodepth=16",
+	out, err := exec.Command("fio", "--name=load", "--directory="+dir, "--rw=rw", "--bs=1m", "--direct=1",
+		"--ioengine=libaio", "--iodepth=16",
 		"--size=128m", "--time_based", fmt.Sprintf("--runtime=%d", d/time.Second)).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("fio: %w\n%s", err, out)
@@ -236,7 +239,10 @@ func TestLoadStandsOut(t *testing.T) {
 	for i, path := range []string{loaded, quiet} {
 		cfg := testConfig(nil)
 		cfg.Layout, cfg.Seed = Layout{Block: 1 << 20, Data: 64 << 20, Pool: 200, Direct: true}, uint64(i)
-		targets = append(targets, &Target{Path: path, Open: func(ctx context.Context) (Files, error) { return OpenDir(ctx, path, cfg) }})
+		targets = append(targets, &Target{Path: path, Open: func(ctx context.Context) (Files,
+			error) {
+			return OpenDir(ctx, path, cfg)
+		}})
 	}
 	var r recorder
 	cfg := r.config()
@@ -292,7 +298,8 @@ func TestLoadStandsOut(t *testing.T) {
 func TestMetadataStormAndBandwidth(t *testing.T) {
 	needTimes(t)
 	const phase = 7 * time.Second
-	disk, below, mds := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, t.TempDir(), "loop,dirsync"), t.TempDir()
+	disk, below, mds := loopDisk(t, ramDisk(t, "size=400m"), "loop"), loopDisk(t, t.TempDir(), "loop,dirsync"),
+		t.TempDir()
 	bindfs(t, below, mds)
 	own := filepath.Join(disk, dirPrefix+"h")
 	layout := Layout{Block: 1 << 20, Data: 64 << 20, Pool: 200, Direct: true}
@@ -320,7 +327,8 @@ func TestMetadataStormAndBandwidth(t *testing.T) {
 		for i := range 8 {
 			storm, stop := context.WithTimeout(context.Background(), phase)
 			defer stop()
-			cmd := exec.CommandContext(storm, "nice", "-n", "19", os.Args[0]) // the processor is not what is to be short
+			// the processor is not what is to be short
+			cmd := exec.CommandContext(storm, "nice", "-n", "19", os.Args[0])
 			cmd.Env = append(os.Environ(), "FIOLAT_PROBE_STORM="+filepath.Join(mds, fmt.Sprint("storm", i)))
 			if err := cmd.Start(); err != nil {
 				load <- err

@@ -123,7 +123,8 @@ func TestScheduleCountsLateAndMissed(t *testing.T) {
 				}
 				rounds, late, missed := r.sum("a")
 				if rounds != tt.rounds || late != tt.late || missed != tt.missed {
-					t.Errorf("%d rounds, %d late, %d missed; want %d, %d, %d", rounds, late, missed, tt.rounds, tt.late, tt.missed)
+					t.Errorf("%d rounds, %d late, %d missed; want %d, %d, %d", rounds, late, missed, tt.rounds, tt.late,
+						tt.missed)
 				}
 				for _, s := range r.samples["a"] {
 					if s.AtLeast {
@@ -156,7 +157,8 @@ func TestHungTarget(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := Run(ctx, r.config(), []*Target{target("hung", hung), target("well", &fakeFiles{takes: quick})}); err != nil {
+		if err := Run(ctx, r.config(), []*Target{target("hung", hung), target("well",
+			&fakeFiles{takes: quick})}); err != nil {
 			t.Fatal(err)
 		}
 		rounds, late, missed := r.sum("well")
@@ -264,7 +266,8 @@ func TestErrorsAreCounted(t *testing.T) {
 		if n != 20 || skipped != 20 || samples != 40 {
 			t.Errorf("%d errors, %d skipped, %v samples; want 20, 20, 40", n, skipped, samples)
 		}
-		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "create fails: create: no space left on device (ENOSPC)") || !strings.Contains(c[1], "create works again") {
+		if c := r.changes; len(c) != 2 || !strings.Contains(c[0], "create fails: create: no space left on device "+
+			"(ENOSPC)") || !strings.Contains(c[1], "create works again") {
 			t.Errorf("said %q", c)
 		}
 		if s := r.reports["a"][3].State; s != StateFailing {
@@ -321,7 +324,8 @@ func TestSlowdown(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := status.Text(time.Now())
-		if !strings.Contains(text, "this file system is slow: now 3.0 times slower than usual for creates (30ms instead of 10") || !strings.Contains(text, "as usual for the others") {
+		if !strings.Contains(text, "this file system is slow: now 3.0 times slower than usual for creates (30ms "+
+			"instead of 10") || !strings.Contains(text, "as usual for the others") {
 			t.Errorf("--status says %q", text)
 		}
 		if old := status.Text(time.Now().Add(time.Hour)); !strings.Contains(old, "no update for 1h0m0s") {

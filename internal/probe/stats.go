@@ -155,7 +155,8 @@ func (s *Series) Last(now int64, d time.Duration, scratch []int64) (Window, []in
 	rank := func(p float64) float64 {
 		return float64(took[max(int(math.Ceil(float64(len(took))*p/100))-1, 0)])
 	}
-	w.Mean, w.Median, w.P90, w.P95, w.P99, w.Max = sum/float64(len(took)), rank(50), rank(90), rank(95), rank(99), rank(100)
+	w.Mean, w.Median, w.P90, w.P95, w.P99, w.Max = sum/float64(len(took)), rank(50), rank(90), rank(95), rank(99),
+		rank(100)
 	return w, took
 }
 
@@ -287,7 +288,8 @@ func (t *Target) report(end time.Time) *Report {
 	known, failing := 0, false
 	for op, s := range t.series {
 		o, n := &r.Ops[op], &t.events[op]
-		*o = OpReport{Expected: s.Expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped, Errors: n.failures}
+		*o = OpReport{Expected: s.Expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped,
+			Errors: n.failures}
 		for i, d := range Windows {
 			o.Last[i], scratch = s.Last(min(end.UnixNano(), time.Now().UnixNano()), d, scratch)
 		}

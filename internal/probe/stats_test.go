@@ -134,7 +134,8 @@ func TestADayOfTenTargets(t *testing.T) {
 				}
 			}
 			end := heap()
-			t.Logf("heap after 5 h %.1f MiB, after 24 h %.1f MiB, of which %.1f MiB are the test's own copy", float64(early)/(1<<20), float64(end)/(1<<20), float64(cap(kept.known)*17)/(1<<20))
+			t.Logf("heap after 5 h %.1f MiB, after 24 h %.1f MiB, of which %.1f MiB are the test's own copy",
+				float64(early)/(1<<20), float64(end)/(1<<20), float64(cap(kept.known)*17)/(1<<20))
 			if end > early+uint64(cap(kept.known)*17)+1<<20 || early > 64<<20 {
 				t.Errorf("heap after 5 h %d, after 24 h %d", early, end)
 			}
@@ -144,7 +145,8 @@ func TestADayOfTenTargets(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	for ns, want := range map[float64]string{0: "0s", 999: "999ns", 1234: "1.23µs", 45678: "45.68µs", 123456: "123.46µs", 12.345e6: "12.35ms", 61e9: "1m1s"} {
+	for ns, want := range map[float64]string{0: "0s", 999: "999ns", 1234: "1.23µs", 45678: "45.68µs",
+		123456: "123.46µs", 12.345e6: "12.35ms", 61e9: "1m1s"} {
 		if got := Text(ns); got != want {
 			t.Errorf("Text(%v) = %s, want %s", ns, got, want)
 		}
@@ -152,7 +154,8 @@ func TestText(t *testing.T) {
 }
 
 func BenchmarkReport(b *testing.B) {
-	t := &Target{cfg: &Config{Every: time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5}, phase: StateLearning, state: make(chan []byte, 1)}
+	t := &Target{cfg: &Config{Every: time.Second, Interval: 10 * time.Second, Slow: 2, VerySlow: 5},
+		phase: StateLearning, state: make(chan []byte, 1)}
 	now := time.Now()
 	for op := range t.series {
 		t.series[op] = newSeries(t.cfg, 0)
@@ -170,7 +173,8 @@ func BenchmarkReport(b *testing.B) {
 
 // Of a sequence of reports: which give a change, and of what. Capitals are trouble.
 func TestChange(t *testing.T) {
-	states := map[rune]State{'p': StatePreparing, 'l': StateLearning, 'q': StateQuiet, 's': StateSlow, 'v': StateVerySlow, 'f': StateFailing, 'h': StateHung}
+	states := map[rune]State{'p': StatePreparing, 'l': StateLearning, 'q': StateQuiet, 's': StateSlow,
+		'v': StateVerySlow, 'f': StateFailing, 'h': StateHung}
 	for reports, want := range map[string]string{
 		"plqqqq":      "      ",
 		"qsqsqs":      "      ", // each may be chance

@@ -42,8 +42,10 @@ func (t *Target) kept(now time.Time) []byte {
 
 // status returns the current Status. The caller holds the lock.
 func (t *Target) status(now time.Time) *Status {
-	s := &Status{Updated: now.UTC(), EveryMS: float64(t.cfg.Every) / 1e6, Interval: float64(t.cfg.Interval) / 1e6, State: t.worst,
-		Slowdown: t.all, Rounds: t.total.Rounds, Late: t.total.Late, Missed: t.total.Missed, Slow: t.cfg.Slow, Operations: map[string]*StatusOp{}}
+	s := &Status{Updated: now.UTC(), EveryMS: float64(t.cfg.Every) / 1e6, Interval: float64(t.cfg.Interval) / 1e6,
+		State:    t.worst,
+		Slowdown: t.all, Rounds: t.total.Rounds, Late: t.total.Late, Missed: t.total.Missed, Slow: t.cfg.Slow,
+		Operations: map[string]*StatusOp{}}
 	for i, series := range t.series {
 		op := &StatusOp{Expected: series.Expected(), Error: t.failed[i], Errors: t.errors[i], Last: t.last[i]}
 		series.all.Each(func(i int, w float64) {
@@ -110,7 +112,8 @@ func (s *Status) Text(now time.Time) string {
 			continue
 		}
 		if times := o.Last[0].Median / o.Expected; times >= s.Slow {
-			slower = append(slower, fmt.Sprintf("now %.1f times slower than usual for %ss (%s instead of %s)", times, op, Text(o.Last[0].Median), Text(o.Expected)))
+			slower = append(slower, fmt.Sprintf("now %.1f times slower than usual for %ss (%s instead of %s)", times,
+				op, Text(o.Last[0].Median), Text(o.Expected)))
 		} else {
 			usual++
 		}

@@ -182,9 +182,11 @@ func TestTimesAgreeWithFio(t *testing.T) {
 	d := usualSizes(t, loopDisk(t, ramDisk(t, "size=400m"), "loop"), false)
 	own := filepath.Join(d.path, dirPrefix+"h")
 	pool := filepath.Join(own, poolName)
-	block := fmt.Sprintf("--ioengine=psync --bs=1m --io_size=%dm --size=%d --filename=%s --allow_file_create=0 --invalidate=0 --norandommap --randrepeat=0",
+	block := fmt.Sprintf("--ioengine=psync --bs=1m --io_size=%dm --size=%d --filename=%s --allow_file_create=0 "+
+		"--invalidate=0 --norandommap --randrepeat=0",
 		n, d.layout.Data, dataName)
-	file := "--bs=3901 --filesize=3901 --openfiles=1 --file_service_type=sequential --fallocate=none --invalidate=0 --unlink=1"
+	file := "--bs=3901 --filesize=3901 --openfiles=1 --file_service_type=sequential --fallocate=none --invalidate=0 " +
+		"--unlink=1"
 	one, many := fmt.Sprintf("%s --loops=%d", file, n), fmt.Sprintf("%s --nrfiles=%d", file, n)
 	t.Log("operation: fiolat, fio")
 	for _, tt := range []struct {
@@ -198,9 +200,11 @@ func TestTimesAgreeWithFio(t *testing.T) {
 		{Write, false, false, own, []string{block + " --rw=randwrite"}},
 		{Read, true, false, own, []string{block + " --rw=randread --direct=1"}},
 		{Write, true, false, own, []string{block + " --rw=randwrite --direct=1"}},
-		{Create, false, true, pool, []string{many + " --ioengine=filecreate", many + " --ioengine=psync --rw=write --create_on_open=1"}},
+		{Create, false, true, pool, []string{many + " --ioengine=filecreate", many +
+			" --ioengine=psync --rw=write --create_on_open=1"}},
 		{Stat, false, false, pool, []string{one + " --ioengine=filestat --stat_type=lstat"}},
-		{SmallRead, false, true, pool, []string{one + " --ioengine=filecreate", one + " --ioengine=psync --rw=read"}}, // what is there is opened
+		// what is there is opened
+		{SmallRead, false, true, pool, []string{one + " --ioengine=filecreate", one + " --ioengine=psync --rw=read"}},
 		{Delete, false, false, pool, []string{many + " --ioengine=filedelete"}},
 	} {
 		d.layout.Direct = tt.direct
@@ -243,7 +247,8 @@ func TestTimesAgreeWithFio(t *testing.T) {
 // fioMedian is fio's median of n operations, in ns.
 func fioMedian(t *testing.T, dir string, n int, args ...string) float64 {
 	t.Helper()
-	cmd := exec.Command("fio", append([]string{"--name=fio", "--output-format=json", "--percentile_list=50"}, args...)...)
+	cmd := exec.Command("fio", append([]string{"--name=fio", "--output-format=json", "--percentile_list=50"},
+		args...)...)
 	cmd.Dir = dir
 	var said strings.Builder
 	cmd.Stderr = &said

@@ -35,7 +35,8 @@ func BenchmarkReport(b *testing.B) {
 	for _, size := range []struct{ quanta, hosts int }{{600, 3}, {3600, 100}} {
 		b.Run(fmt.Sprintf("quanta=%d/hosts=%d", size.quanta, size.hosts), func(b *testing.B) {
 			dir := b.TempDir()
-			logs, docs, file := filepath.Join(dir, "logs"), filepath.Join(dir, "docs"), filepath.Join(dir, "report.html")
+			logs, docs, file := filepath.Join(dir, "logs"), filepath.Join(dir, "docs"), filepath.Join(dir,
+				"report.html")
 			if err := os.Mkdir(logs, 0o755); err != nil {
 				b.Fatal(err)
 			}

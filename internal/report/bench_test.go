@@ -35,7 +35,8 @@ func newMade(quanta, hosts, ios int) *made {
 	}}
 	for h := range hosts {
 		m.hosts = append(m.hosts, fmt.Sprintf("node%03d", h))
-		m.run.Logs = append(m.run.Logs, &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "clat_hist.1.log", Host: m.hosts[h]}, Host: m.hosts[h], Job: "job"}})
+		m.run.Logs = append(m.run.Logs, &pipeline.Log{Log: &ingest.Log{Source: &ingest.Source{Base: "clat_hist.1.log",
+			Host: m.hosts[h]}, Host: m.hosts[h], Job: "job"}})
 	}
 	return m
 }
@@ -51,7 +52,8 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 			for range m.ios {
 				hist.Add(g.Index(int64(median*math.Exp(0.7*r.NormFloat64()))), 1)
 			}
-			out = append(out, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: hist, Samples: float64(m.ios), Logs: 1})
+			out = append(out, pipeline.Leaf{Dims: pipeline.Dims{Host: host, Direction: dir}, Hist: hist,
+				Samples: float64(m.ios), Logs: 1})
 		}
 	}
 	return out
@@ -61,7 +63,8 @@ func (m *made) leaves(n int) (out []pipeline.Leaf) {
 func (m *made) rows() (out []pipeline.Row) {
 	row := func(scope, host, dir string, leaves int) {
 		n := float64(leaves * m.ios)
-		out = append(out, pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir}, Stats: fiohist.Stats{Samples: n}, Logs: max(1, leaves/2), IOPS: n, IOPSKnown: true})
+		out = append(out, pipeline.Row{Scope: scope, Dims: pipeline.Dims{Host: host, Direction: dir},
+			Stats: fiohist.Stats{Samples: n}, Logs: max(1, leaves/2), IOPS: n, IOPSKnown: true})
 	}
 	row("run", "", pipeline.All, len(m.hosts)*len(m.dirs))
 	for _, d := range m.dirs {

@@ -39,8 +39,10 @@ func openTab(t testing.TB, width, height int64, scheme string) *tab {
 	}
 	flag := func(name string) chromedp.ExecAllocatorOption { return chromedp.Flag(name, true) }
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, flag("disable-quic"), flag("disable-dev-shm-usage"),
-		flag("disable-background-networking"), flag("disable-component-update"), flag("disable-sync"), flag("hide-scrollbars"))
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, flag("disable-quic"),
+		flag("disable-dev-shm-usage"),
+		flag("disable-background-networking"), flag("disable-component-update"), flag("disable-sync"),
+		flag("hide-scrollbars"))
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -70,7 +72,8 @@ func (b *tab) event(ev any) {
 		}
 		b.messages = append(b.messages, "console: "+strings.Join(text, " "))
 	case *runtime.EventExceptionThrown:
-		b.messages = append(b.messages, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+		b.messages = append(b.messages, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text,
+			e.ExceptionDetails.Exception))
 	case *log.EventEntryAdded:
 		b.messages = append(b.messages, "log: "+e.Entry.Text)
 	}
@@ -102,7 +105,8 @@ func call[P, R any](b *tab, cmd cdp.Command[P, R], params P) R {
 // eval evaluates an expression, which may be a promise, and reads its JSON.
 func eval[T any](b *tab, expression string) (v T) {
 	b.t.Helper()
-	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(async () => JSON.stringify(await (`+expression+`)))()`, chromedp.EvalAwaitPromise))
+	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(async () => JSON.stringify(await (`+expression+`)))()`,
+		chromedp.EvalAwaitPromise))
 	if err == nil {
 		err = json.Unmarshal([]byte(raw), &v)
 	}

@@ -145,7 +145,8 @@ func (s *Sink) head() head {
 		late = s.run.Start - s.main().run.Start
 	}
 	h := head{
-		First: float64(s.run.FirstQuantum+late) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col, End: float64(s.sum.End+late) / 1e6,
+		First: float64(s.run.FirstQuantum+late) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col,
+		End:      float64(s.sum.End+late) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
 	}
 	if s.run.StartKnown {

@@ -53,7 +53,10 @@ func (p *page) finished() error {
 	if slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.sum == nil }) {
 		return nil
 	}
-	slices.SortFunc(p.kinds, func(a, b *Sink) int { return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind) })
+	slices.SortFunc(p.kinds, func(a, b *Sink) int {
+		return slices.Index(through, a.run.Kind) - slices.Index(through,
+			b.run.Kind)
+	})
 	longest := int64(0)
 	for _, s := range p.kinds {
 		longest = max(longest, s.run.Interval*s.step)
@@ -162,12 +165,14 @@ func (p *page) sideBySide() *sideBySide {
 		}
 		return cells
 	}
-	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: "kind", Header: true}}, text("I/Os", "mean")...)
+	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: "kind", Header: true}}, text("I/Os",
+		"mean")...)
 	for _, q := range p.main().run.Percentiles {
 		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + percentileName(q)})
 	}
 	out.Whole.Head = append(out.Whole.Head, cell{Text: "max"})
-	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat", "mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
+	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat",
+		"mean lat", "gap", "gap of lat", "I/Os slat · clat · lat")...)
 	exact, rough := false, false
 	for _, direction := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(),
 		fiolog.Trim.String()} {
@@ -178,7 +183,8 @@ func (p *page) sideBySide() *sideBySide {
 				continue
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
-			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples, whole(w.Samples)), w.meanCell()}
+			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples,
+				whole(w.Samples)), w.meanCell()}
 			for _, v := range append(signed(&w.Stats), w.Max) {
 				if w.Empty() {
 					row = append(row, cell{Text: "–"})
@@ -191,20 +197,27 @@ func (p *page) sideBySide() *sideBySide {
 		if slat, clat, lat := of[fiolog.Slat], of[fiolog.Clat], of[fiolog.Lat]; len(of) == len(through) &&
 			!clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
-			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(), clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
-				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"), {Text: whole(slat.ios) + " · " + whole(clat.ios) + " · " + whole(lat.ios)}})
+			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
+				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
+				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"),
+				{Text: whole(slat.ios) + " · " + whole(clat.ios) + " · " + whole(lat.ios)}})
 		}
 	}
 	if exact {
-		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its JSON. Other tables and charts have those of the middles of histogram buckets.")
+		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its "+
+			"JSON. Other tables and charts have those of the middles of histogram buckets.")
 	}
 	if rough {
-		out.Notes = append(out.Notes, "Means with ≈ are of the middles of histogram buckets: each I/O counts as up to half a bucket longer or shorter than it was.")
+		out.Notes = append(out.Notes, "Means with ≈ are of the middles of histogram buckets: each I/O counts as up "+
+			"to half a bucket longer or shorter than it was.")
 	}
 	if len(out.Sums.Rows) > 0 {
 		out.Notes = append(out.Notes, "The gap is mean lat less mean slat less mean clat. "+
-			"For each I/O slat + clat is lat, so a gap of more than rounding means that fio lost the time (before 3.31 it set the time of issue twice with io_uring, libaio and other engines that commit, and some microseconds in between are in neither), "+
-			"that the engine counts no slat (the gap is then fio's own preparation of the I/O), or that the numbers are not of the same I/Os.")
+			"For each I/O slat + clat is lat, so a gap of more than rounding means that fio lost the time (before "+
+			"3.31 it set the time of issue twice with io_uring, libaio and other engines that commit, and some "+
+			"microseconds in between are in neither), "+
+			"that the engine counts no slat (the gap is then fio's own preparation of the I/O), or that the numbers "+
+			"are not of the same I/Os.")
 	}
 	return out
 }

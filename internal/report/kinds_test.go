@@ -29,7 +29,8 @@ func kindsPage(t *testing.T, o report.Options, kinds []fiolog.Kind, quanta map[f
 		exact := map[fiolog.Kind]float64{fiolog.Slat: 7e3, fiolog.Clat: 150e3, fiolog.Lat: 160e3}[kind]
 		ios := float64(100 * 2 * quanta[kind])
 		m.into(t, sinks[i], pipeline.Account{Warnings: []string{"a note of all", "one of " + kind.String()},
-			Exact: map[string]pipeline.Latencies{"read": {IOs: ios, NS: ios * exact}, "write": {IOs: ios, NS: ios * (exact + 1)}}}, nil)
+			Exact: map[string]pipeline.Latencies{"read": {IOs: ios, NS: ios * exact}, "write": {IOs: ios,
+				NS: ios * (exact + 1)}}}, nil)
 	}
 	return b.Bytes()
 }

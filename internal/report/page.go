@@ -71,8 +71,10 @@ type block struct {
 func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	d := pageData{
-		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS), // our own file
-		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum), Origin: s.origin(), Head: s.head(),
+		// our own file
+		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS),
+		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum),
+		Origin: s.origin(), Head: s.head(),
 		Specs: map[string]vegaspec.Spec{
 			"percentiles": vegaspec.Percentiles{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
@@ -108,7 +110,8 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 		hashes += " " + hash(string(js))
 	}
 	// Nothing may be loaded or sent, and only these scripts run, none made of text.
-	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) + "; base-uri 'none'; form-action 'none'"
+	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) +
+		"; base-uri 'none'; form-action 'none'"
 	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(w, d); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
@@ -240,18 +243,22 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	}
 	say := func(format string, args ...any) { out = append(out, note{Text: fmt.Sprintf(format, args...)}) }
 	if !a.CountedKnown {
-		say("fio's own totals are not known for all logs, so what the logs lack cannot be told: each job's last, partial window is never written.")
+		say("fio's own totals are not known for all logs, so what the logs lack cannot be told: each job's last, " +
+			"partial window is never written.")
 	}
 	if a.Restored > 0 {
-		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from fio's JSON and lie between the last record and the job's end.", whole(a.Restored))
+		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from "+
+			"fio's JSON and lie between the last record and the job's end.", whole(a.Restored))
 	} else if a.CountedKnown && a.Missing >= 0.5 {
 		say("%s I/Os that fio counted are in no log and not on this page.", whole(a.Missing))
 	}
 	if a.NotPlaced > 0 {
-		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are in no interval.", whole(a.NotPlaced))
+		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are "+
+			"in no interval.", whole(a.NotPlaced))
 	}
 	if a.LastBucket > 0 {
-		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.", whole(a.LastBucket))
+		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.",
+			whole(a.LastBucket))
 	}
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")
@@ -274,8 +281,10 @@ func account(a *pipeline.Account) []pair {
 		}
 	}
 	return []pair{
-		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty, a.LogsRepaired, a.LogsSkipped)},
-		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with the stamp of the one before", a.Records, a.RecordsRepaired, a.RecordsEqual)},
+		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty,
+			a.LogsRepaired, a.LogsSkipped)},
+		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with the stamp of the one before", a.Records,
+			a.RecordsRepaired, a.RecordsEqual)},
 		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
 		{"I/Os logged", whole(a.Logged)},
 		{"I/Os in fio's totals", counted},
@@ -326,13 +335,15 @@ func (s *Sink) summary(d *pageData) {
 		_, st, perSecond := s.whole(sc)
 		var row []cell
 		for _, dim := range split {
-			v := map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log, "direction": sc.dims.Direction}[dim]
+			v := map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log,
+				"direction": sc.dims.Direction}[dim]
 			if v == "" {
 				v = pipeline.All
 			}
 			row = append(row, cell{Text: v, Header: true})
 		}
-		row = append(row, number(st.Samples, whole(st.Samples)), number(perSecond, strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64)))
+		row = append(row, number(st.Samples, whole(st.Samples)), number(perSecond,
+			strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), latency(v)))
 		}
@@ -361,7 +372,8 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	if len(sum.SLA) == 0 {
 		return nil
 	}
-	all := block{Title: "Verdicts", Open: true, Head: []string{"promise", "host", "verdict", "I/Os within", "breaches", "quanta kept", "broken", "not known", "worst", "at"}}
+	all := block{Title: "Verdicts", Open: true, Head: []string{"promise", "host", "verdict", "I/Os within", "breaches",
+		"quanta kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
 		host, share, worst, when := o.Dims.Host, "–", "–", "–"
 		if host == "" {
@@ -373,9 +385,11 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
 		}
-		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches), strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
+		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches),
+			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
 	}
-	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "promise", "host", "what", "value"}}
+	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "promise", "host", "what",
+		"value"}}
 	if s.changed > len(s.changes) {
 		changes.Title += fmt.Sprintf(", the first %d of %d", len(s.changes), s.changed)
 	}
@@ -388,7 +402,8 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		if host == "" {
 			host = pipeline.All
 		}
-		changes.Rows = append(changes.Rows, []string{time.Duration(c.at).String(), c.Rule.Text, host, what, measured(&c.Last)})
+		changes.Rows = append(changes.Rows, []string{time.Duration(c.at).String(), c.Rule.Text, host, what,
+			measured(&c.Last)})
 	}
 	return []block{all, changes}
 }
@@ -433,7 +448,8 @@ func (s *Sink) origin() []block {
 	}
 	blocks := []block{settings}
 
-	files := block{Title: fmt.Sprintf("Log files (%d)", len(run.Logs)), Head: []string{"file", "host", "job", "bytes", "SHA-256 of size and first 64 KiB", "log interval", "start", "state"}}
+	files := block{Title: fmt.Sprintf("Log files (%d)", len(run.Logs)), Head: []string{"file", "host", "job", "bytes",
+		"SHA-256 of size and first 64 KiB", "log interval", "start", "state"}}
 	for _, l := range run.Logs {
 		state := "as logged"
 		switch {
@@ -450,7 +466,8 @@ func (s *Sink) origin() []block {
 		if l.IntervalHow != "" {
 			interval += " (" + l.IntervalHow + ")"
 		}
-		files.Rows = append(files.Rows, []string{l.Source.Base, l.Host, l.Job, strconv.FormatInt(l.Source.Size, 10), l.Hash, interval, start, state})
+		files.Rows = append(files.Rows, []string{l.Source.Base, l.Host, l.Job, strconv.FormatInt(l.Source.Size, 10),
+			l.Hash, interval, start, state})
 	}
 	blocks = append(blocks, files)
 

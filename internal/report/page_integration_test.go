@@ -91,7 +91,8 @@ func (r row) measure(name string) float64 {
 func percentiles(t *testing.T, args ...string) map[[4]string][]row {
 	t.Helper()
 	out := map[[4]string][]row{}
-	lines := bufio.NewScanner(bytes.NewReader(fiolat(t, append([]string{"percentiles", "--format", "ndjson"}, args...)...)))
+	lines := bufio.NewScanner(bytes.NewReader(fiolat(t, append([]string{"percentiles", "--format", "ndjson"},
+		args...)...)))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var r row
@@ -185,7 +186,8 @@ func TestPageInChromium(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "report.html")
 			fiolat(t, "report", "-o", file, logs)
 			rows := percentiles(t, "--by", "direction,host,job", logs)
-			whole := percentiles(t, "--by", "direction,host,job", "--interval", "1h", "--percentiles", "0,50,75,87.5,90,93.75,95,99,99.21875,99.9", logs)
+			whole := percentiles(t, "--by", "direction,host,job", "--interval", "1h", "--percentiles",
+				"0,50,75,87.5,90,93.75,95,99,99.21875,99.9", logs)
 			b := openTab(t, 1200, 900, "light")
 			b.open(file)
 			b.clean()
@@ -194,11 +196,13 @@ func TestPageInChromium(t *testing.T) {
 				t.Fatalf("%d scopes on the page", len(scopes))
 			}
 			for _, s := range scopes {
-				want, total := rows[[4]string{s.Host, s.Job, s.Log, s.Direction}], whole[[4]string{s.Host, s.Job, s.Log, s.Direction}]
+				want, total := rows[[4]string{s.Host, s.Job, s.Log, s.Direction}], whole[[4]string{s.Host, s.Job, s.Log,
+					s.Direction}]
 				if len(want) == 0 || len(total) != 1 {
 					t.Fatalf("%+v: %d rows printed, %d for the whole run", s, len(want), len(total))
 				}
-				if eval[int](b, "document.querySelector('#controls').direction.options.length") == 0 && s.Direction != "all" {
+				if eval[int](b, "document.querySelector('#controls').direction.options.length") == 0 &&
+					s.Direction != "all" {
 					continue // one direction only, and no choice
 				}
 				b.choose(map[string]string{"host": s.Host, "job": s.Job, "log": s.Log, "direction": s.Direction})
@@ -236,7 +240,8 @@ func (b *tab) checkTime(want []row) {
 		} else if p.Lower != nil {
 			banded++
 			if !near(*p.Lower, math.Max(1, *ci.Lower)) || !near(*p.Upper, *ci.Upper) {
-				b.t.Errorf("%s from %v ms: band %v to %v, want %v to %v", p.P, p.T, *p.Lower, *p.Upper, *ci.Lower, *ci.Upper)
+				b.t.Errorf("%s from %v ms: band %v to %v, want %v to %v", p.P, p.T, *p.Lower, *p.Upper, *ci.Lower,
+					*ci.Upper)
 			}
 		}
 	}
@@ -277,7 +282,8 @@ func (b *tab) checkMarks(d drawn) (marks int) {
 				continue
 			}
 			marks++
-			if x, y := place(m.T, d.X, linear), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 || math.Abs(m.Y-y) > 0.5 {
+			if x, y := place(m.T, d.X, linear), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 ||
+				math.Abs(m.Y-y) > 0.5 {
 				b.t.Errorf("%s at %v ms: mark at %v, %v; its number belongs at %v, %v", m.P, m.T, m.X, m.Y, x, y)
 			}
 		}
@@ -309,7 +315,8 @@ func (b *tab) checkHeat(want []row) {
 	sums := make([]float64, len(want))
 	for _, c := range got.Cells {
 		sums[c.K] += c.N
-		if x, y := place(c.T, got.X, linear), place(c.Hi, got.Y, math.Log); math.Abs(c.X-x) > 0.5 || math.Abs(c.Y-y) > 0.5 {
+		if x, y := place(c.T, got.X, linear), place(c.Hi, got.Y, math.Log); math.Abs(c.X-x) > 0.5 ||
+			math.Abs(c.Y-y) > 0.5 {
 			b.t.Errorf("cell from %v ms up to %v ns is at %v, %v; it belongs at %v, %v", c.T, c.Hi, c.X, c.Y, x, y)
 		}
 	}
@@ -333,7 +340,8 @@ func (b *tab) checkHeat(want []row) {
 			if c.K != k {
 				continue
 			}
-			if p := r.Percentiles["50"]; below < 0.49*sums[k] && c.Lo > p*1.001 || below+c.N > 0.51*sums[k] && below < 0.49*sums[k] && c.Hi < p*0.999 {
+			if p := r.Percentiles["50"]; below < 0.49*sums[k] && c.Lo > p*1.001 || below+c.N > 0.51*sums[k] &&
+				below < 0.49*sums[k] && c.Hi < p*0.999 {
 				b.t.Errorf("column %d: half of the I/Os are reached at %v to %v ns, and p50 is %v", k, c.Lo, c.Hi, p)
 			}
 			below += c.N
@@ -346,10 +354,12 @@ func (b *tab) checkSpectrum(total row) {
 	d := b.drawn("spectrum")
 	type point struct{ x, v float64 }
 	at := map[float64]point{}
-	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == "line 0" })] // what is chosen
+	// what is chosen
+	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == "line 0" })]
 	for _, m := range line {
 		at[math.Round(1e6*(100-100/m.T))/1e6] = point{m.T, *m.V}
-		if x, y := place(m.T, d.X, math.Log), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 || math.Abs(m.Y-y) > 0.5 {
+		if x, y := place(m.T, d.X, math.Log), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 ||
+			math.Abs(m.Y-y) > 0.5 {
 			b.t.Errorf("spectrum at %v: mark at %v, %v; its number belongs at %v, %v", m.T, m.X, m.Y, x, y)
 		}
 	}
@@ -434,9 +444,11 @@ func (b *tab) checkHover(want []row, total row) {
 			const view = fiolat.views.percentiles, box = document.querySelector('#percentiles svg').getBoundingClientRect(), [left, top] = view.origin(), pad = view.padding();
 			return [box.left + left + (pad.left ?? pad) + view.scale('x')(%v), box.top + top + (pad.top ?? pad) + 100];
 		})()`, r.OffsetMS+want[1].OffsetMS/2-want[0].OffsetMS/2))
-		b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]), chromedp.Sleep(30*time.Millisecond))
+		b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]),
+			chromedp.Sleep(30*time.Millisecond))
 		if r.Samples <= 1e-9 {
-			if text := eval[string](b, `document.querySelector('#at-time').textContent`); !strings.Contains(text, "no I/O") {
+			if text := eval[string](b, `document.querySelector('#at-time').textContent`); !strings.Contains(text,
+				"no I/O") {
 				b.t.Errorf("column %d: %q where nothing completed", k, text)
 			}
 			continue
@@ -460,14 +472,17 @@ func (b *tab) checkKeyboard() {
 		}
 		reached[e] = true
 	}
-	for _, want := range []string{"theme", "in", "out", "left", "right", "all", "p50", "p99.9", "max", "time", "percentiles", "heat", "percentile", "spectrum"} {
+	for _, want := range []string{"theme", "in", "out", "left", "right", "all", "p50", "p99.9", "max", "time",
+		"percentiles", "heat", "percentile", "spectrum"} {
 		if !reached[want] {
 			b.t.Errorf("the keyboard does not get to %q, only to %v", want, reached)
 		}
 	}
 	eval[any](b, `(document.querySelector('#time').focus(), 1)`)
-	b.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-	slider := eval[struct{ Value, Text, Said string }](b, `(() => { const s = document.querySelector('#time'); return {value: s.value, text: s.getAttribute('aria-valuetext'), said: document.querySelector('#at-time').textContent}; })()`)
+	b.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight),
+		chromedp.KeyEvent(kb.ArrowRight))
+	slider := eval[struct{ Value, Text, Said string }](b,
+		`(() => { const s = document.querySelector('#time'); return {value: s.value, text: s.getAttribute('aria-valuetext'), said: document.querySelector('#at-time').textContent}; })()`)
 	if slider.Value != "2" || !strings.HasPrefix(slider.Text, slider.Said) || !strings.Contains(slider.Text, "p50 ") {
 		b.t.Errorf("after two steps to the right the slider says %+v", slider)
 	}
@@ -484,7 +499,8 @@ func TestKindsInChromium(t *testing.T) {
 	rows, whole := map[string]map[[4]string][]row{}, map[string]map[[4]string][]row{}
 	for _, k := range kinds {
 		rows[k] = percentiles(t, "--kind", k, "--by", "direction", "../../testdata/fio/latkinds")
-		whole[k] = percentiles(t, "--kind", k, "--by", "direction", "--interval", "1h", "--percentiles", "0,50,75,87.5,90,93.75,95,99,99.21875,99.9", "../../testdata/fio/latkinds")
+		whole[k] = percentiles(t, "--kind", k, "--by", "direction", "--interval", "1h", "--percentiles",
+			"0,50,75,87.5,90,93.75,95,99,99.21875,99.9", "../../testdata/fio/latkinds")
 	}
 	b := openTab(t, 1200, 900, "light")
 	b.open(file)
@@ -504,7 +520,8 @@ func TestKindsInChromium(t *testing.T) {
 				}
 				seen++
 				if r := rows[k][at][*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
-					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed from %v", k, direction, p.P, p.T, *p.V, r.measure(p.P), r.OffsetMS)
+					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed from %v", k, direction, p.P, p.T, *p.V,
+						r.measure(p.P), r.OffsetMS)
 				}
 			}
 			if want := 5 * len(rows[k][at]); seen != want {
@@ -543,7 +560,8 @@ func TestKindsInChromium(t *testing.T) {
 		t.Helper()
 		want := eval[[]float64](b, "fiolat.views.heat.scale('x').domain()")
 		for _, k := range kinds {
-			if d := eval[[]float64](b, "fiolat.views['kind-"+k+"'].scale('x').domain()"); !slices.Equal(d, want) || d[1]-d[0] > 5000 {
+			if d := eval[[]float64](b, "fiolat.views['kind-"+k+"'].scale('x').domain()"); !slices.Equal(d, want) ||
+				d[1]-d[0] > 5000 {
 				t.Errorf("%s shows %v ms, the heat map %v", k, d, want)
 			}
 		}
@@ -604,7 +622,8 @@ func TestEmptyKindInChromium(t *testing.T) {
 func (b *tab) checkSaid(kind, when string, want row) {
 	b.t.Helper()
 	text := eval[string](b, `document.querySelector('#h-kind-`+kind+`').textContent`)
-	if at := eval[string](b, `document.querySelector('#at-kinds').textContent`); when != "" && !strings.HasPrefix(at, when) {
+	if at := eval[string](b, `document.querySelector('#at-kinds').textContent`); when != "" && !strings.HasPrefix(at,
+		when) {
 		b.t.Errorf("%q, want %q", at, when)
 	}
 	for _, p := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
@@ -672,7 +691,8 @@ func TestAccessibility(t *testing.T) {
 			ID, Help string
 			Nodes    []struct{ HTML, FailureSummary string }
 		}](b, "axe.run().then(r => r.violations)") {
-			t.Errorf("%s, %s: %s: %s: %d times, such as %.200s: %s", filepath.Base(file), scheme, v.ID, v.Help, len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
+			t.Errorf("%s, %s: %s: %s: %d times, such as %.200s: %s", filepath.Base(file), scheme, v.ID, v.Help,
+				len(v.Nodes), v.Nodes[0].HTML, v.Nodes[0].FailureSummary)
 		}
 	}
 }
@@ -705,7 +725,8 @@ func TestPromiseInChromium(t *testing.T) {
 			})([view.scenegraph().root]);
 			return {marks, y: view.scale('y')(5e6), text: document.querySelector('#covers').textContent};
 		})()`)
-		if shown := len(got.Marks) > 0; shown != (direction == "read") || strings.Contains(got.Text, "read p99 < 5ms") != shown {
+		if shown := len(got.Marks) > 0; shown != (direction == "read") || strings.Contains(got.Text,
+			"read p99 < 5ms") != shown {
 			t.Errorf("%s: %d marks of the promise; %q", direction, len(got.Marks), got.Text)
 		}
 		for _, m := range got.Marks {
@@ -749,7 +770,8 @@ func TestViews(t *testing.T) {
 	if len(names) != 2 || !names["line 0"] || !names["line 1"] {
 		t.Errorf("hosts compared: %v", names)
 	}
-	if text := eval[string](b, "document.querySelector('#legend').textContent"); !strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "127.0.0.2") {
+	if text := eval[string](b, "document.querySelector('#legend').textContent"); !strings.Contains(text, "127.0.0.1") ||
+		!strings.Contains(text, "127.0.0.2") {
 		t.Errorf("hosts compared: %q", text)
 	}
 	b.choose(map[string]string{"compare": ""})
@@ -759,9 +781,11 @@ func TestViews(t *testing.T) {
 	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[2], chromedp.ButtonLeft),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[1], at[2], chromedp.ButtonLeft),
-		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[1], at[2], chromedp.ButtonLeft), chromedp.Sleep(100*time.Millisecond))
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[1], at[2], chromedp.ButtonLeft),
+		chromedp.Sleep(100*time.Millisecond))
 	for _, chart := range []string{"percentiles", "rate", "heat"} {
-		if d := eval[[]float64](b, "fiolat.views."+chart+".scale('x').domain()"); math.Abs(d[0]-2000) > 60 || math.Abs(d[1]-6000) > 60 {
+		if d := eval[[]float64](b, "fiolat.views."+chart+".scale('x').domain()"); math.Abs(d[0]-2000) > 60 ||
+			math.Abs(d[1]-6000) > 60 {
 			t.Errorf("%s shows %v ms after dragging from 2 s to 6 s", chart, d)
 		}
 	}

@@ -111,7 +111,8 @@ func TestColumns(t *testing.T) {
 			m := newMade(tt.quanta, 2, 200)
 			c := read(t, m.page(t, report.Options{MaxColumns: tt.columns}, nil))
 			if c.Head.Quanta != tt.wantQ || c.Head.Columns != tt.wantCount {
-				t.Fatalf("%d columns of %d quanta, want %d of %d", c.Head.Columns, c.Head.Quanta, tt.wantCount, tt.wantQ)
+				t.Fatalf("%d columns of %d quanta, want %d of %d", c.Head.Columns, c.Head.Quanta, tt.wantCount,
+					tt.wantQ)
 			}
 			for i, sc := range c.Head.Scopes {
 				got := c.Scopes[i]
@@ -120,7 +121,8 @@ func TestColumns(t *testing.T) {
 					last := min((k+1)*tt.wantQ, tt.quanta)
 					for n := k * tt.wantQ; n < last; n++ {
 						for _, l := range m.leaves(n) {
-							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == pipeline.All || sc.Direction == l.Dims.Direction) {
+							if (sc.Host == "" || sc.Host == l.Dims.Host) && (sc.Direction == pipeline.All ||
+								sc.Direction == l.Dims.Direction) {
 								sum.AddHist(l.Hist)
 							}
 						}
@@ -171,7 +173,8 @@ func TestMaxCells(t *testing.T) {
 	m := newMade(300, 200, 2)
 	c := read(t, m.page(t, report.Options{}, nil))
 	if c.Head.Columns != 75 || c.Head.Quanta != 4 {
-		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes; want 75 of 4", c.Head.Columns, c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
+		t.Errorf("%d columns of %d quanta, split into %d leaves and %d scopes; want 75 of 4", c.Head.Columns,
+			c.Head.Quanta, len(c.Head.Leaves), len(c.Head.Scopes))
 	}
 }
 
@@ -228,7 +231,8 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("%d columns of %d quanta, of 64 quanta", c.Head.Columns, c.Head.Quanta)
 	}
 	for i := range c.Scopes {
-		if fmt.Sprint(c.Scopes[i].Total, c.Scopes[i].Curve) != fmt.Sprint(whole.Scopes[i].Total, whole.Scopes[i].Curve) {
+		if fmt.Sprint(c.Scopes[i].Total, c.Scopes[i].Curve) != fmt.Sprint(whole.Scopes[i].Total,
+			whole.Scopes[i].Curve) {
 			t.Errorf("scope %d: the whole run depends on the number of columns", i)
 		}
 	}
@@ -241,7 +245,8 @@ func TestMaxBytes(t *testing.T) {
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
 	s.Quantum(ctx, &pipeline.Quantum{Leaves: m.leaves(0), Rows: m.rows()})
-	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err == nil || !strings.Contains(err.Error(), "--by") || b.Len() > 0 {
+	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err == nil || !strings.Contains(err.Error(),
+		"--by") || b.Len() > 0 {
 		t.Errorf("a page that cannot be small enough: error %v, %d bytes written", err, b.Len())
 	}
 }
@@ -290,8 +295,10 @@ func TestAtLeast(t *testing.T) {
 	s := report.New(&b, report.Options{})
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
-	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: hist, Samples: 100, Logs: 1}},
-		Rows: []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPS: 100, IOPSKnown: true, Stats: fiohist.Stats{Samples: 100}}}})
+	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: hist,
+		Samples: 100, Logs: 1}},
+		Rows: []pipeline.Row{{Scope: "run", Dims: pipeline.Dims{Direction: pipeline.All}, IOPS: 100, IOPSKnown: true,
+			Stats: fiohist.Stats{Samples: 100}}}})
 	if err := s.End(ctx, &pipeline.Summary{Quanta: 1, End: 1e9}); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +314,8 @@ func TestAtLeast(t *testing.T) {
 // hostile are names that want to be markup, script, or something else.
 var hostile = []string{
 	`</script><script>window.pwned=1</script>`, `<img src=x onerror=window.pwned=2>`, `"><svg onload=window.pwned=3>`,
-	"a\u2028b\u2029c", `{{.Head}} ${window.pwned=4}`, `datum.x']; window.pwned=5; ['`, `__proto__`, `<!--`, "\\u003cb\\u003e",
+	"a\u2028b\u2029c", `{{.Head}} ${window.pwned=4}`, `datum.x']; window.pwned=5; ['`, `__proto__`, `<!--`,
+	"\\u003cb\\u003e",
 }
 
 func hostilePage(t testing.TB) []byte {
@@ -364,8 +372,10 @@ func TestSkeleton(t *testing.T) {
 // golden compares a page, but for its libraries and numbers, with a file.
 func golden(t *testing.T, golden string, page []byte) {
 	t.Helper()
-	for _, cut := range []string{`(<style>)(?s:.*?)(</style>)`, `(<script>)(?s:.*?)(</script>)`, `(<pre [^>]*>)(?s:.*?)(</pre>)`, `(sha256-)(?:[A-Za-z0-9/=]|&#43;)*()`,
-		`(id="packed">).*?(</script>)`, `("edges":\[)[^]]*(])`, `("ladder":\[)[^]]*(])`, `(id="specs">)(?s:.*?)(</script>)`} {
+	for _, cut := range []string{`(<style>)(?s:.*?)(</style>)`, `(<script>)(?s:.*?)(</script>)`,
+		`(<pre [^>]*>)(?s:.*?)(</pre>)`, `(sha256-)(?:[A-Za-z0-9/=]|&#43;)*()`,
+		`(id="packed">).*?(</script>)`, `("edges":\[)[^]]*(])`, `("ladder":\[)[^]]*(])`,
+		`(id="specs">)(?s:.*?)(</script>)`} {
 		page = regexp.MustCompile(cut).ReplaceAll(page, []byte("$1$2"))
 	}
 	if *update {

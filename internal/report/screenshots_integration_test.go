@@ -26,7 +26,8 @@ func TestScreenshots(t *testing.T) {
 		choose               map[string]string
 	}{
 		{"report-light", "randrw", "light", 1200, 1420, point, map[string]string{}},
-		{"report-dark", "cluster", "dark", 1200, 1420, point, map[string]string{"compare": "host", "direction": "read"}},
+		{"report-dark", "cluster", "dark", 1200, 1420, point, map[string]string{"compare": "host",
+			"direction": "read"}},
 		{"report-phone", "gaps", "light", 390, 1500, point, map[string]string{}},
 		{"report-kinds", "latkinds", "light", 1200, 1420, point, map[string]string{"direction": "read"}},
 		{"report-kinds-phone", "latkinds", "dark", 390, 1700, point, map[string]string{"kind": "slat"}},
@@ -34,7 +35,8 @@ func TestScreenshots(t *testing.T) {
 		t.Run(shot.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "report.html")
-			fiolat(t, "report", "-o", file, "--kind", map[bool]string{true: "all", false: "clat"}[shot.folder == "latkinds"], "--run-name", shot.folder, "../../testdata/fio/"+shot.folder)
+			fiolat(t, "report", "-o", file, "--kind", map[bool]string{true: "all",
+				false: "clat"}[shot.folder == "latkinds"], "--run-name", shot.folder, "../../testdata/fio/"+shot.folder)
 			b := openTab(t, shot.width, shot.height, shot.scheme)
 			b.open(file)
 			b.choose(shot.choose)

@@ -41,7 +41,8 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all] METRIC < VALUE [over DURATION] [for N intervals], like %q, %q or %q",
+	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all] METRIC < VALUE [over DURATION] [for N intervals], "+
+		"like %q, %q or %q",
 		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
 }
 

@@ -141,14 +141,18 @@ func TestJudge(t *testing.T) {
 		{"many I/Os", "p99 < 10ms", []quantum{{10000, 1, 0}, {10000, 500, 0}}, "ok 1, broken 1"},
 		{"straddles, and no longer over two", "p99 < 10ms", []quantum{{10000, 0, 0}, {1000, 10, 0}}, "ok 1, ok 2"},
 		{"too few for ever", "p99 < 10ms", []quantum{{10, 0, 0}, {10, 0, 0}}, "unknown 1, unknown 1"},
-		{"few, but enough together", "p90 < 10ms", []quantum{{30, 0, 0}, {30, 0, 0}, {30, 0, 0}, {30, 0, 0}}, "unknown 1, ok 2, ok 2, ok 2"},
-		{"no wider than the rule lets it", "p90 < 10ms over 1s", []quantum{{30, 0, 0}, {30, 0, 0}}, "unknown 1, unknown 1"},
+		{"few, but enough together", "p90 < 10ms", []quantum{{30, 0, 0}, {30, 0, 0}, {30, 0, 0}, {30, 0, 0}},
+			"unknown 1, ok 2, ok 2, ok 2"},
+		{"no wider than the rule lets it", "p90 < 10ms over 1s", []quantum{{30, 0, 0}, {30, 0, 0}},
+			"unknown 1, unknown 1"},
 		{"iops", "iops >= 100", []quantum{{50, 0, 99}, {100, 0, 100}, {0, 0, 0}}, "broken 1, ok 1, broken 1"},
 		{"a stall", "p99 < 500ms", []quantum{{1000, 0, 1000}, {0, 0, 0}, {1000, 0, 1000}}, "ok 1, broken 1, ok 1"},
-		{"a stall shorter than the promise", "p99 < 1500ms", []quantum{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
+		{"a stall shorter than the promise", "p99 < 1500ms", []quantum{{1000, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+			"ok 1, unknown 1, broken 1"},
 		{"a stall that begins in a quantum", "p99 < 500ms over 1s",
 			[]quantum{{1000, 0, 0}, {2, 0, 0}, {0, 0, 0}}, "ok 1, unknown 1, broken 1"},
-		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}}, "unknown 1, unknown 1, unknown 1"},
+		{"one I/O a second is no stall", "p99 < 500ms over 1s", []quantum{{1, 0, 0}, {0, 0, 0}, {1, 0, 0}},
+			"unknown 1, unknown 1, unknown 1"},
 		{"mean", "mean < 2ms", []quantum{{1000, 1, 0}, {1000, 100, 0}, {3, 1, 0}}, "ok 1, broken 1, broken 2"},
 		{"max", "max < 50ms", []quantum{{1000, 0, 0}, {1000, 1, 0}}, "ok 1, broken 1"},
 		{"at least", "p50 > 10us", []quantum{{1000, 0, 0}}, "ok 1"},
@@ -161,7 +165,8 @@ func TestJudge(t *testing.T) {
 				h := new(fiohist.Hist)
 				h.Add(grid.Index(1e6), q.fast)
 				h.Add(grid.Index(100e6), q.slow)
-				v := j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: h, Running: true, IOPS: q.iops})[0]
+				v := j.Judge(&Quantum{Start: int64(i) * second, Length: second, Hist: h, Running: true,
+					IOPS: q.iops})[0]
 				got = append(got, fmt.Sprintf("%s %d", v.Status, v.Window/second))
 			}
 			if s := strings.Join(got, ", "); s != tc.want {
@@ -250,7 +255,8 @@ func TestWatch(t *testing.T) {
 		{"two in a row", "p99 < 1ms", 2, "oobbooo", "breach 3 from 2, recovery 5 from 4", Broken},
 		{"a stall is told at once", "p99 < 1ms", 2, "oosssoo", "breach 2 from 2, recovery 6 from 5", Broken},
 		{"unknown ones do not interrupt", "p99 < 1ms", 2, "obubuuoobo", "breach 3 from 1, recovery 7 from 6", Broken},
-		{"as the rule says", "p99 < 1ms for 3 intervals", 2, "bbobbbboobooo", "breach 5 from 3, recovery 12 from 10", Broken},
+		{"as the rule says", "p99 < 1ms for 3 intervals", 2, "bbobbbboobooo", "breach 5 from 3, recovery 12 from 10",
+			Broken},
 		{"a stall does not outvote the rule", "p99 < 1ms for 3 intervals", 1, "ossooo", "", OK},
 		{"at once", "p99 < 1ms", 1, "oboob", "breach 1 from 1, recovery 2 from 2, breach 4 from 4", Broken},
 		{"nothing known", "p99 < 1ms", 1, "uuu", "", Unknown},
@@ -261,7 +267,8 @@ func TestWatch(t *testing.T) {
 			w := NewWatch(r, tc.patience)
 			var got []string
 			for i, c := range tc.verdicts {
-				v := Verdict{Rule: r, Known: true, Status: map[rune]Status{'o': OK, 'b': Broken, 's': Broken, 'u': Unknown}[c], Stalled: c == 's'}
+				v := Verdict{Rule: r, Known: true, Status: map[rune]Status{'o': OK, 'b': Broken, 's': Broken,
+					'u': Unknown}[c], Stalled: c == 's'}
 				if change, ok := w.See(v, int64(i), int64(i+1)); ok {
 					what := "recovery"
 					if change.Breach {

@@ -148,7 +148,8 @@ func LogNormal(median time.Duration, sigma float64) func(*rand.Rand, time.Durati
 }
 
 // Mixture takes from b with probability p, else from a: two humps, as of a cache.
-func Mixture(a, b func(*rand.Rand, time.Duration) time.Duration, p float64) func(*rand.Rand, time.Duration) time.Duration {
+func Mixture(a, b func(*rand.Rand, time.Duration) time.Duration, p float64) func(*rand.Rand,
+	time.Duration) time.Duration {
 	return func(r *rand.Rand, at time.Duration) time.Duration {
 		if r.Float64() < p {
 			return b(r, at)

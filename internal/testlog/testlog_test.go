@@ -41,10 +41,14 @@ func TestWindows(t *testing.T) {
 		want []rec
 		rest uint64
 	}{
-		{"on time", []time.Duration{10 * ms, 900 * ms, 1009 * ms, 1010 * ms, 2009 * ms, 2011 * ms, 3000 * ms}, []rec{{1010, 4}, {2011, 2}}, 1},
-		{"after a stall", []time.Duration{10 * ms, 900 * ms, 5000 * ms, 5001 * ms, 5002 * ms, 5003 * ms, 5400 * ms, 5500 * ms}, []rec{{5000, 3}, {5001, 1}, {5002, 1}, {5003, 1}, {5400, 1}}, 1},
-		{"several in one ms", []time.Duration{10 * ms, 4000 * ms, 4000*ms + 1, 4000*ms + 2, 4000*ms + 3, 5011 * ms}, []rec{{4000, 2}, {4000, 1}, {4000, 1}, {5011, 2}}, 0},
-		{"the first ms does not count", []time.Duration{0, ms / 2, 1001 * ms, 2000 * ms, 2001 * ms}, []rec{{2001, 5}}, 0},
+		{"on time", []time.Duration{10 * ms, 900 * ms, 1009 * ms, 1010 * ms, 2009 * ms, 2011 * ms, 3000 * ms},
+			[]rec{{1010, 4}, {2011, 2}}, 1},
+		{"after a stall", []time.Duration{10 * ms, 900 * ms, 5000 * ms, 5001 * ms, 5002 * ms, 5003 * ms, 5400 * ms,
+			5500 * ms}, []rec{{5000, 3}, {5001, 1}, {5002, 1}, {5003, 1}, {5400, 1}}, 1},
+		{"several in one ms", []time.Duration{10 * ms, 4000 * ms, 4000*ms + 1, 4000*ms + 2, 4000*ms + 3, 5011 * ms},
+			[]rec{{4000, 2}, {4000, 1}, {4000, 1}, {5011, 2}}, 0},
+		{"the first ms does not count", []time.Duration{0, ms / 2, 1001 * ms, 2000 * ms, 2001 * ms}, []rec{{2001, 5}},
+			0},
 		{"nothing", nil, nil, 0},
 		{"shorter than h", []time.Duration{10 * ms, 1000 * ms}, nil, 2},
 	}
@@ -138,7 +142,8 @@ func numbers(t *testing.T, line []byte) (v []int64) {
 func TestConfig(t *testing.T) {
 	c := Config{
 		Seed: 7, Dirs: []fiolog.Direction{fiolog.Read, fiolog.Trim}, H: 500 * ms, Duration: 20 * time.Second, Rate: 200,
-		Latency: Mixture(LogNormal(ms, 0.3), LogNormal(100*ms, 0.3), 0.1), Geometry: fiohist.Geometry{Groups: 19, Coarseness: 2, Unit: 1000},
+		Latency: Mixture(LogNormal(ms, 0.3), LogNormal(100*ms, 0.3), 0.1), Geometry: fiohist.Geometry{Groups: 19,
+			Coarseness: 2, Unit: 1000},
 		Stalls: []Stall{{5 * time.Second, 2 * time.Second}}, Epoch: 1_700_000_000_000,
 	}
 	n, before := [fiolog.Directions]uint64{}, time.Duration(0)
@@ -229,7 +234,8 @@ func TestTemplateAndResample(t *testing.T) {
 			}
 		}
 	}
-	if !bytes.Equal(tmpl.Log(3, time.Second, 50), tmpl.Log(3, time.Second, 50)) || bytes.Equal(tmpl.Log(3, time.Second, 50), tmpl.Log(4, time.Second, 50)) {
+	if !bytes.Equal(tmpl.Log(3, time.Second, 50), tmpl.Log(3, time.Second, 50)) || bytes.Equal(tmpl.Log(3, time.Second,
+		50), tmpl.Log(4, time.Second, 50)) {
 		t.Error("the seed does not decide")
 	}
 	for _, bad := range []string{"", "1, 0\n", "1, 5, 4096, 0\n", "1, 0, 4096, 0"} {

@@ -27,7 +27,8 @@ func (d Drag) on(s Spec) Spec {
 	far := fmt.Sprintf("drag && abs(drag[1] - drag[0]) >= %d", farEnough)
 	from, to := "time(invert('x', min(drag[0], drag[1])))", "time(invert('x', max(drag[0], drag[1])))"
 	done := M{"name": "picked", "value": nil, "on": []M{
-		{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [kibanaSetTimeFilter(%s, %s), now()] : null", far, from, to)},
+		{"events": "window:mouseup", "update": fmt.Sprintf("%s ? [kibanaSetTimeFilter(%s, %s), now()] : null", far,
+			from, to)},
 	}}
 	if d == Zoom {
 		from, to = "invert('x', min(drag[0], drag[1]))", "invert('x', max(drag[0], drag[1]))"
@@ -39,7 +40,8 @@ func (d Drag) on(s Spec) Spec {
 	inside := "x() >= 0 && x() <= width && y() >= 0 && y() <= height"
 	s.Params = append(s.Params, M{"name": "drag", "value": nil, "on": []M{
 		{"events": "mousedown", "update": inside + " ? [x(), x()] : null"},
-		{"events": "[mousedown, window:mouseup] > window:mousemove", "update": "drag ? [drag[0], clamp(x(), 0, width)] : null"},
+		{"events": "[mousedown, window:mouseup] > window:mousemove", "update": "drag ? [drag[0], clamp(x(), 0, " +
+			"width)] : null"},
 		{"events": M{"signal": done["name"]}, "update": "null"},
 	}}, done)
 	s.Layer = append(s.Layer, Spec{
@@ -56,7 +58,8 @@ func clicked(expr, mark string) []M {
 	if expr == "" {
 		return nil
 	}
-	return []M{{"name": "clicked", "value": nil, "on": []M{{"events": mark + ":click", "update": "datum ? [" + expr + ", now()] : null"}}}}
+	return []M{{"name": "clicked", "value": nil, "on": []M{{"events": mark + ":click", "update": "datum ? [" + expr +
+		", now()] : null"}}}}
 }
 
 func cursor(click string) any {

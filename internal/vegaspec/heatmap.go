@@ -45,11 +45,13 @@ func (h HeatMap) Spec() Spec {
 			Encoding: M{
 				"x":  h.Axis.channel("t", h.Drag),
 				"x2": M{"field": "t2"},
-				"y":  M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false}, "axis": latencyAxis("latency")},
+				"y": M{"field": "lo", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false},
+					"axis": latencyAxis("latency")},
 				"y2": M{"field": "hi"},
 				"color": M{"field": "n", "type": "quantitative", "scale": M{"type": "symlog", "scheme": "viridis"},
 					"legend": M{"title": "I/Os", "format": "~s"}},
-				"tooltip": []M{tip("n", "quantitative", "I/Os"), tip("latency", "nominal", "latency"), tip("time", "nominal", "from")},
+				"tooltip": []M{tip("n", "quantitative", "I/Os"), tip("latency", "nominal", "latency"), tip("time",
+					"nominal", "from")},
 			},
 		}},
 	}
@@ -75,8 +77,9 @@ func events(d Data, a Axis, h Drag) Spec {
 		Transform: append(append([]M(nil), d.Transform...), calculate("time", a.words("datum.t"))),
 		Mark:      M{"type": "rule", "clip": true, "strokeDash": []int{4, 3}, "strokeWidth": 2, "color": "#D36086"},
 		Encoding: M{
-			"x":       a.channel("t", h),
-			"tooltip": []M{tip("text", "nominal", "event"), tip("what", "nominal", "kind"), tip("time", "nominal", "at")},
+			"x": a.channel("t", h),
+			"tooltip": []M{tip("text", "nominal", "event"), tip("what", "nominal", "kind"), tip("time", "nominal",
+				"at")},
 		},
 	}
 }

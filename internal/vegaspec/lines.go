@@ -17,7 +17,8 @@ func (r Rate) Spec() Spec {
 		Schema: Schema, Description: "I/Os per second over time",
 		Data: r.Data.Source, Transform: r.Data.Transform, Mark: line("step-after"),
 		Encoding: M{"x": r.Axis.channel("t", NoDrag), "color": series(), "strokeDash": series(),
-			"y": M{"field": "v", "type": "quantitative", "scale": M{"zero": true, "nice": 3}, "axis": M{"title": nil, "format": "~s", "tickCount": 3}}},
+			"y": M{"field": "v", "type": "quantitative", "scale": M{"zero": true, "nice": 3}, "axis": M{"title": nil,
+				"format": "~s", "tickCount": 3}}},
 	}
 }
 
@@ -38,16 +39,20 @@ func (s Spectrum) Spec() Spec {
 		Schema: Schema, Description: "Latency over percentiles",
 		Data: s.Data.Source, Transform: s.Data.Transform, Mark: line("linear"),
 		Encoding: M{
-			"x": M{"field": "x", "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": M{"title": nil, "labelOverlap": true,
-				"values": []float64{1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10}, "labelExpr": "format(100 - 100 / datum.value, '.12~r') + '%'"}},
-			"y":     M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false}, "axis": latencyAxis("latency")},
+			"x": M{"field": "x", "type": "quantitative", "scale": M{"type": "log", "nice": false},
+				"axis": M{"title": nil, "labelOverlap": true,
+					"values":    []float64{1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10},
+					"labelExpr": "format(100 - 100 / datum.value, '.12~r') + '%'"}},
+			"y": M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false},
+				"axis": latencyAxis("latency")},
 			"color": series(), "strokeDash": series(),
 		},
 	}
 }
 
 func line(interpolate string) M {
-	return M{"type": "line", "interpolate": interpolate, "strokeWidth": 1.6, "strokeJoin": "round", "clip": true, "invalid": "break-paths-filter-domains"}
+	return M{"type": "line", "interpolate": interpolate, "strokeWidth": 1.6, "strokeJoin": "round", "clip": true,
+		"invalid": "break-paths-filter-domains"}
 }
 
 func series() M { return M{"field": "p", "type": "nominal", "legend": nil} }

@@ -44,23 +44,30 @@ func (c Parts) Spec() Spec {
 				},
 				Mark: M{"type": "bar", "height": M{"band": 0.5}},
 				Encoding: M{"y": y, "x": x("from"), "x2": M{"field": "to"},
-					"color":   M{"field": "kind", "type": "nominal", "scale": M{"domain": kinds, "range": KindColors[:2]}, "legend": M{"title": nil}},
-					"tooltip": []M{tip("direction", "nominal", "direction"), tip("kind", "nominal", "kind"), tip("latency", "nominal", "mean"), tip("mean", "quantitative", "ns")}},
+					"color": M{"field": "kind", "type": "nominal", "scale": M{"domain": kinds,
+						"range": KindColors[:2]}, "legend": M{"title": nil}},
+					"tooltip": []M{tip("direction", "nominal", "direction"), tip("kind", "nominal", "kind"),
+						tip("latency", "nominal", "mean"), tip("mean", "quantitative", "ns")}},
 			},
 			{ // lat
 				Transform: []M{filter("isValid(datum.lat)"), calculate("latency", Latency("datum.lat"))},
 				Mark:      M{"type": "tick", "thickness": 3, "color": KindColors[2]},
 				Encoding: M{"y": y, "x": x("lat"),
-					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"), tip("lat", "quantitative", "ns")}},
+					"tooltip": []M{tip("direction", "nominal", "direction"), tip("latency", "nominal", "mean lat"),
+						tip("lat", "quantitative", "ns")}},
 			},
 			{ // the gap, above the bar
 				Transform: []M{
-					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : (isValid(datum.slat) ? 'lat − (slat + clat)' : 'no slat; lat − clat')"+
-						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+Latency("abs(datum.gap)")+" + ', ' + format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
+					calculate("words", "!isValid(datum.lat) ? 'no lat' : !isValid(datum.clat) ? 'no clat' : "+
+						"(isValid(datum.slat) ? 'lat − (slat + clat)' : 'no slat; lat − clat')"+
+						" + ' = ' + (datum.gap < 0 ? '−' : '') + "+Latency("abs(datum.gap)")+" + ', ' + "+
+						"format(datum.gap / datum.lat, '+.2%') + ' of lat'"),
 				},
 				Mark: M{"type": "text", "align": "left", "color": anyTheme},
-				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4}, "text": M{"field": "words", "type": "nominal"},
-					"tooltip": []M{tip("direction", "nominal", "direction"), tip("words", "nominal", "gap"), tip("gap", "quantitative", "ns")}},
+				Encoding: M{"y": M{"field": "direction", "type": "nominal", "bandPosition": 0.12}, "x": M{"value": 4},
+					"text": M{"field": "words", "type": "nominal"},
+					"tooltip": []M{tip("direction", "nominal", "direction"), tip("words", "nominal", "gap"), tip("gap",
+						"quantitative", "ns")}},
 			},
 		},
 	}

@@ -46,10 +46,12 @@ func (c Percentiles) Spec() Spec {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 			"axis": axis}
 	}
-	sure := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + (isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
+	sure := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + "+
+		"(isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
 	sureTip := tip("confidence", "nominal", "95 % confidence")
 	if c.Merged {
-		sure = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n * (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
+		sure = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
+			"* (1 - toNumber(substring(datum.p, 1)) / 100) < 10 ? ', fewer than 10 above' : '')")
 		sureTip = tip("confidence", "nominal", "I/Os")
 	}
 	value := tip("v", "quantitative", "ns")
@@ -60,7 +62,8 @@ func (c Percentiles) Spec() Spec {
 	if colors == nil {
 		colors = palette
 	}
-	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors}, "legend": M{"title": nil, "symbolOpacity": 1}}
+	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors},
+		"legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
 		Schema:      Schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
@@ -87,9 +90,11 @@ func (c Percentiles) Spec() Spec {
 					sureTip, value, tip("time", "nominal", "at")}},
 			},
 			{ // the SLA
-				Transform: []M{filter("isValid(datum.limit)"), calculate("within", "'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
-				Mark:      M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "clip": true},
-				Encoding:  M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal", "limit")}},
+				Transform: []M{filter("isValid(datum.limit)"), calculate("within",
+					"'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
+				Mark: M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "clip": true},
+				Encoding: M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal",
+					"limit")}},
 			},
 		},
 	}
@@ -153,17 +158,20 @@ func (c Overlay) Spec() Spec {
 		Schema:      Schema,
 		Description: "One latency percentile of several runs over the time since the start of each",
 		Data:        c.Data.Source,
-		Params:      []M{{"name": "percentile", "value": c.First, "bind": M{"input": "select", "options": c.Names, "name": "percentile "}}},
+		Params: []M{{"name": "percentile", "value": c.First, "bind": M{"input": "select", "options": c.Names,
+			"name": "percentile "}}},
 		Transform: append(append([]M(nil), c.Data.Transform...),
 			calculate("v", "datum[replace(percentile, '.', '_')]")),
 		Layer: []Spec{
 			{Mark: M{"type": "line", "strokeWidth": 1.5, "clip": true}, Encoding: M{"x": x, "y": y, "color": color}},
 			{
-				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")), calculate("time", SinceStart.words("datum.t"))},
+				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")),
+					calculate("time", SinceStart.words("datum.t"))},
 				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true,
 					"cursor": cursor(c.Click)},
 				Encoding: M{"x": x, "y": y, "color": color, "tooltip": []M{
-					tip("run", "nominal", "run"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"), tip("time", "nominal", "at")}},
+					tip("run", "nominal", "run"), tip("latency", "nominal", "latency"), tip("v", "quantitative", "ns"),
+					tip("time", "nominal", "at")}},
 			},
 		},
 	}
@@ -206,9 +214,12 @@ func (c Change) Spec() Spec {
 				"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
 				"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
 				"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
-				"color":   M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}, "legend": M{"title": nil}},
-				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure", "nominal", "measure"),
-					tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base", "quantitative", "baseline's")},
+				"color": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"},
+					"legend": M{"title": nil}},
+				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure",
+					"nominal", "measure"),
+					tip("words", "nominal", "change"), tip("value", "quantitative", "value"), tip("base",
+						"quantitative", "baseline's")},
 			},
 		}}, c.Data.noData()...),
 		Params: clicked(c.Click, "rect"),

@@ -56,7 +56,8 @@ func (d Data) noData() []Spec {
 		Data:      M{"name": d.Source.(M)["name"]},
 		Transform: []M{filter("!(" + d.Found + ")")},
 		Mark:      M{"type": "text", "fontSize": 16, "color": anyTheme, "tooltip": nil},
-		Encoding:  M{"x": M{"value": M{"expr": "width / 2"}}, "y": M{"value": M{"expr": "height / 2"}}, "text": M{"value": "no data"}},
+		Encoding: M{"x": M{"value": M{"expr": "width / 2"}}, "y": M{"value": M{"expr": "height / 2"}},
+			"text": M{"value": "no data"}},
 	}}
 }
 
@@ -113,7 +114,8 @@ func Elapsed(expr string) string {
 // Latency is the expression of nanoseconds in the unit that suits them, to three
 // digits: 850 ns, 12.3 µs, 4.56 ms, 1.7 s.
 func Latency(expr string) string {
-	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' µs' : "+
+	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
+		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }
 

@@ -73,11 +73,14 @@ func (s *Space) Lens(o *Object, st State, fields Fields, auto time.Duration) (*L
 		return nil, err
 	}
 	filters = append(filters, q)
-	// Only a data view with a time field is cut by the time picker (src/plugins/data/common/query/timefilter/get_time.ts).
+	// Only a data view with a time field is cut by the time picker
+	// (src/plugins/data/common/query/timefilter/get_time.ts).
 	if t := Str(view.Attributes, "timeFieldName"); t != "" {
-		filters = append(filters, M{"range": M{t: M{"format": "strict_date_optional_time", "gte": iso(st.From), "lte": iso(st.To)}}})
+		filters = append(filters, M{"range": M{t: M{"format": "strict_date_optional_time", "gte": iso(st.From),
+			"lte": iso(st.To)}}})
 	}
-	p.Request = Request{Name: id, Index: Pattern(view), Body: M{"size": 0, "query": M{"bool": M{"must": []any{}, "filter": filters, "should": []any{}, "must_not": []any{}}}, "aggs": top["aggs"]}}
+	p.Request = Request{Name: id, Index: Pattern(view), Body: M{"size": 0, "query": M{"bool": M{"must": []any{},
+		"filter": filters, "should": []any{}, "must_not": []any{}}}, "aggs": top["aggs"]}}
 	return p, nil
 }
 
@@ -96,7 +99,8 @@ func (l *lensLayer) field(c string) (string, error) {
 	return name, nil
 }
 
-// bucket is the aggregation of a column that makes buckets (definitions/{terms/index,date_histogram,filters/filters}.tsx).
+// bucket is the aggregation of a column that makes buckets
+// (definitions/{terms/index,date_histogram,filters/filters}.tsx).
 func (l *lensLayer) bucket(c string) (M, error) {
 	params := Obj(l.p.columns, c, "params")
 	if Str(l.p.columns, c, "operationType") == "filters" {
@@ -124,11 +128,13 @@ func (l *lensLayer) bucket(c string) (M, error) {
 			t["missing"] = "__missing__"
 		}
 		agg := M{"terms": t, "aggs": M{}}
-		// Not by what is no metric, nor by a percentile that is no whole number (isSortableByColumn, isPercentileSortable).
+		// Not by what is no metric, nor by a percentile that is no whole number (isSortableByColumn,
+		// isPercentileSortable).
 		by := Str(params, "orderBy", "columnId")
 		col := Obj(l.p.columns, by)
 		p, isPercentile := At(col, "params", "percentile").(float64)
-		if by != "" && col != nil && col["isBucketed"] == false && Str(col, "operationType") != "last_value" && (!isPercentile || p == math.Trunc(p)) {
+		if by != "" && col != nil && col["isBucketed"] == false && Str(col, "operationType") != "last_value" &&
+			(!isPercentile || p == math.Trunc(p)) {
 			path, order, err := l.metric(by)
 			if err != nil {
 				return nil, err

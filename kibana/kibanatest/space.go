@@ -44,7 +44,8 @@ type Space struct {
 }
 
 // Import reads an export. Kibana imports all or nothing where a data view is missing; a reference to anything
-// else may dangle (src/core/packages/saved-objects/import-export-server-internal/src/import/lib/validate_references.ts).
+// else may dangle
+// (src/core/packages/saved-objects/import-export-server-internal/src/import/lib/validate_references.ts).
 func Import(ndjson []byte) (*Space, error) {
 	s := &Space{}
 	for line := range bytes.Lines(ndjson) {
@@ -106,7 +107,8 @@ func (s *Space) Controls(d *Object) (out []Control) {
 	all := Obj(d.Attributes, "controlGroupInput", "panelsJSON")
 	order := func(id string) float64 { f, _ := At(all, id, "order").(float64); return f }
 	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b string) int { return int(order(a) - order(b)) }) {
-		c := Control{ID: id, Field: Str(all, id, "explicitInput", "fieldName"), Title: Str(all, id, "explicitInput", "title"),
+		c := Control{ID: id, Field: Str(all, id, "explicitInput", "fieldName"), Title: Str(all, id, "explicitInput",
+			"title"),
 			View: s.Find("index-pattern", d.Ref("controlGroup_"+id+":optionsListDataView").ID)}
 		for _, v := range List(all, id, "explicitInput", "selectedOptions") {
 			c.Preset = append(c.Preset, fmt.Sprint(v))
@@ -216,7 +218,8 @@ func (s *Space) Links(d *Object) (out []Way) {
 	for _, p := range d.list() {
 		for _, l := range List(p, "embeddableConfig", "attributes", "links") {
 			all, _ := At(l, "options", "useCurrentFilters").(bool)
-			out = append(out, Way{Str(l, "label"), s.find(d.Ref(Str(p, "panelIndex") + ":" + Str(l, "destinationRefName"))), all})
+			out = append(out, Way{Str(l, "label"), s.find(d.Ref(Str(p, "panelIndex") + ":" + Str(l,
+				"destinationRefName"))), all})
 		}
 	}
 	return out

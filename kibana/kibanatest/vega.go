@@ -64,7 +64,8 @@ func (p *VegaPanel) url(data, url M, st State) error {
 		return fmt.Errorf("url.%%timefield%% and %%context%% must not be used when url.body.query is set")
 	}
 	if timed != "" {
-		body["query"] = M{"range": M{timed: M{"gte": iso(st.From), "lte": iso(st.To), "format": "strict_date_optional_time"}}}
+		body["query"] = M{"range": M{timed: M{"gte": iso(st.From), "lte": iso(st.To),
+			"format": "strict_date_optional_time"}}}
 	}
 	if context == true {
 		filters := []any{}
@@ -147,8 +148,10 @@ func RoundInterval(d time.Duration) string {
 		upTo time.Duration
 		is   string
 	}{
-		{500 * time.Millisecond, "100ms"}, {5 * time.Second, "1s"}, {7500 * time.Millisecond, "5s"}, {15 * time.Second, "10s"}, {45 * time.Second, "30s"},
-		{3 * time.Minute, "1m"}, {450 * time.Second, "5m"}, {20 * time.Minute, "10m"}, {45 * time.Minute, "30m"}, {2 * time.Hour, "1h"}, {6 * time.Hour, "3h"},
+		{500 * time.Millisecond, "100ms"}, {5 * time.Second, "1s"}, {7500 * time.Millisecond, "5s"}, {15 * time.Second,
+			"10s"}, {45 * time.Second, "30s"},
+		{3 * time.Minute, "1m"}, {450 * time.Second, "5m"}, {20 * time.Minute, "10m"}, {45 * time.Minute, "30m"},
+		{2 * time.Hour, "1h"}, {6 * time.Hour, "3h"},
 		{24 * time.Hour, "12h"}, {7 * 24 * time.Hour, "24h"}, {21 * 24 * time.Hour, "1w"}, {42*24*time.Hour - 1, "30d"},
 	} {
 		if d <= r.upTo {
@@ -165,7 +168,8 @@ func Length(interval string) time.Duration {
 	if _, err := fmt.Sscanf(interval, "%d%s", &n, &unit); err != nil {
 		panic(interval)
 	}
-	return time.Duration(n) * map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
+	return time.Duration(n) * map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute,
+		"h": time.Hour,
 		"d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "y": 365 * 24 * time.Hour}[unit]
 }
 
@@ -188,7 +192,8 @@ func (p *VegaPanel) Draw(answers []M) error {
 	}
 	for i, d := range p.data {
 		if d["values"] == nil {
-			return fmt.Errorf("request %d (%q) has no answer: cannot set properties of undefined (setting 'format')", i, p.Requests[i].Name)
+			return fmt.Errorf("request %d (%q) has no answer: cannot set properties of undefined (setting 'format')", i,
+				p.Requests[i].Name)
 		}
 	}
 	return nil

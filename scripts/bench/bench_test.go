@@ -24,8 +24,10 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &document{machine: "2 cores"}
-	first := result{contender: &contender{name: "fiolat", bytes: 3e9}, samples: []sample{{wall: time.Second}, {wall: 2 * time.Second}}, wall: 1500 * time.Millisecond, ratio: 1, memory: 12.3}
-	second := result{contender: &contender{name: "slow"}, samples: []sample{{wall: time.Minute}}, wall: time.Minute, ratio: 40}
+	first := result{contender: &contender{name: "fiolat", bytes: 3e9}, samples: []sample{{wall: time.Second},
+		{wall: 2 * time.Second}}, wall: 1500 * time.Millisecond, ratio: 1, memory: 12.3}
+	second := result{contender: &contender{name: "slow"}, samples: []sample{{wall: time.Minute}}, wall: time.Minute,
+		ratio: 40}
 	second.wanted, second.met = timesAs(300)(second, nil)
 	d.add(part{title: "reading"}, []result{first, second})
 	for range 2 {

@@ -76,7 +76,8 @@ func (d *document) add(p part, results []result) {
 			rate = fmt.Sprintf("%.2f GB/s", float64(r.bytes)/r.wall.Seconds()/1e9)
 		}
 		d.rows = append(d.rows, fmt.Sprintf("| %s | %d | %s | %s to %s | %s | %s | %.0f | %s | %s | %s |",
-			r.name, len(r.samples), short(r.wall), short(least), short(most), short(r.cpu), rate, r.memory, times(r.ratio), wanted, met))
+			r.name, len(r.samples), short(r.wall), short(least), short(most), short(r.cpu), rate, r.memory,
+			times(r.ratio), wanted, met))
 	}
 }
 
@@ -92,7 +93,8 @@ func digits3(v float64) float64 {
 
 func (d *document) table() string {
 	return "Measured on: " + d.machine + ".\n\n" +
-		"| | runs | median s | fastest to slowest | CPU s | rate | peak MB | times as long as the first of its kind | wanted | met |\n" +
+		"| | runs | median s | fastest to slowest | CPU s | rate | peak MB | times as long as the first of its kind " +
+		"| wanted | met |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(d.rows, "\n") + "\n"
 }
 

@@ -56,7 +56,8 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 	if _, err = output(ctx, "scripts/elasticsearch", "up", "--port", port); err != nil {
 		return nil, nil, err
 	}
-	p.run = append([]string{"--run-id", "bench", "--start", "2026-03-01T12:00:00Z", "--by", "direction,log", "--interval", "1s", "--log-format", "json"}, set.plain...)
+	p.run = append([]string{"--run-id", "bench", "--start", "2026-03-01T12:00:00Z", "--by", "direction,log",
+		"--interval", "1s", "--log-format", "json"}, set.plain...)
 	dir := filepath.Join(b.dir, "documents")
 	if _, err = output(ctx, append([]string{b.fiolat, "ingest", "--output", dir}, p.run...)...); err != nil {
 		return nil, nil, err
@@ -79,7 +80,8 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 
 // sends is a contender that fills an empty server with the documents.
 func (p *posting) sends(name string, args ...string) contender {
-	return contender{name: name, args: args, docs: p.docs, before: p.empty, after: p.arrived, env: []string{"ELASTICSEARCH_URL=" + p.url}}
+	return contender{name: name, args: args, docs: p.docs, before: p.empty, after: p.arrived,
+		env: []string{"ELASTICSEARCH_URL=" + p.url}}
 }
 
 // refresh is the request that makes documents found by searches.
@@ -87,7 +89,8 @@ const refresh = "/fio-*/_refresh"
 
 // posts is the bare poster. seen says that it ends when its documents are found.
 func (p *posting) posts(name string, senders, size, gzip int, seen bool) contender {
-	args := []string{p.b.self, "post", "-url", p.url, "-senders", strconv.Itoa(senders), "-bytes", strconv.Itoa(size), "-gzip", strconv.Itoa(gzip)}
+	args := []string{p.b.self, "post", "-url", p.url, "-senders", strconv.Itoa(senders), "-bytes", strconv.Itoa(size),
+		"-gzip", strconv.Itoa(gzip)}
 	if seen {
 		return p.sends(name, append(append(args, "-refresh", refresh), p.files...)...)
 	}
@@ -125,7 +128,8 @@ func index(ctx context.Context, b *bench) ([]result, error) {
 	unseen := p.posts("the same, but its documents not yet found by searches", 4, 4<<20, 0, false)
 	helper := p.sends("Python's helpers.parallel_bulk", append([]string{python, script, p.url}, p.files...)...)
 	helper.want = func(r result, _ []result) (string, bool) { return "more than 1 times", r.ratio > 1 }
-	return b.more(2).race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare, unseen, helper)
+	return b.more(2).race(ctx, p.sends("fiolat ingest", append([]string{b.fiolat, "ingest"}, p.run...)...), bare,
+		unseen, helper)
 }
 
 // requests shows what the size of a request, compression and their number do. More
@@ -233,7 +237,8 @@ func venv(ctx context.Context) (string, error) {
 	if base == "" {
 		base = "python3"
 	}
-	for _, args := range [][]string{{base, "-m", "venv", "--clear", dir}, {python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", pythonClient}} {
+	for _, args := range [][]string{{base, "-m", "venv", "--clear", dir}, {python, "-m", "pip", "install", "--quiet",
+		"--disable-pip-version-check", pythonClient}} {
 		if _, err = output(ctx, args...); err != nil {
 			return "", err
 		}

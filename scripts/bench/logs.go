@@ -192,7 +192,8 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 				return err
 			}
 		}
-		maker = exec.CommandContext(ctx, b.self, "make-logs", "-logs", strconv.Itoa(s.logs), "-seconds", strconv.Itoa(s.seconds),
+		maker = exec.CommandContext(ctx, b.self, "make-logs", "-logs", strconv.Itoa(s.logs), "-seconds",
+			strconv.Itoa(s.seconds),
 			"-coarseness", strconv.Itoa(s.coarseness), "-hosts="+strconv.FormatBool(s.hosts), dir)
 		written = new(bytes.Buffer)
 		maker.Stdout, maker.Stderr = written, os.Stderr
@@ -247,7 +248,8 @@ func makeLogsTool(ctx context.Context, args []string) error {
 			block := make([]byte, 1<<20/min(*logs, 16))
 			// Not through io.CopyBuffer, which would prefer the file's own ReadFrom
 			// and with it a buffer of 32 KiB.
-			sum, copyErr := io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds), block)
+			sum, copyErr := io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds),
+				block)
 			written.Add(sum)
 			return errors.Join(copyErr, pipe.Close())
 		})

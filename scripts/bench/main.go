@@ -70,7 +70,8 @@ func run(args []string) error {
 		names = append(names, p.name)
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("parts", "", "measure only these parts, a list of "+strings.Join(names, ",")+", and print the table without writing it")
+	only := flags.String("parts", "", "measure only these parts, a list of "+strings.Join(names,
+		",")+", and print the table without writing it")
 	out := flags.String("o", "docs/benchmarks.md", "the file whose table is to be replaced")
 	b := &bench{}
 	flags.IntVar(&b.rounds, "rounds", 5, "how often each program runs")

@@ -20,7 +20,8 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		long := thousand(s.long)
 		long.want = func(r result, of []result) (string, bool) {
-			return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 && r.memory <= 1.1*of[0].memory
+			return "at most 256 MB, and 1.1 times the memory of the one before", r.memory <= 256 &&
+				r.memory <= 1.1*of[0].memory
 		}
 		results, err := b.race(ctx, thousand(s.short), long)
 		if err != nil {
@@ -59,7 +60,8 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	}
 	const seconds = 1_780_000 // of two records of 5.6 KB
 	big := streams{logs: 1, seconds: seconds, least: 20e9}
-	one := big.contender(b, "fiolat --interval 60s, one log of 20 GB x 1,856 columns", b.fiolat, "percentiles", "--format", "csv", "--interval", "60s")
+	one := big.contender(b, "fiolat --interval 60s, one log of 20 GB x 1,856 columns", b.fiolat, "percentiles",
+		"--format", "csv", "--interval", "60s")
 	one.after = both(one.after, atLeastLines(seconds/60))
 	one.want = memoryOf(64)
 	alone, err := b.race(ctx, one,

@@ -100,7 +100,8 @@ func post(ctx context.Context, client *http.Client, url string, body []byte, zip
 	}
 	defer res.Body.Close()
 	var reply struct{ Errors *bool }
-	if err = json.NewDecoder(res.Body).Decode(&reply); err != nil || res.StatusCode != http.StatusOK || (reply.Errors != nil && *reply.Errors) {
+	if err = json.NewDecoder(res.Body).Decode(&reply); err != nil || res.StatusCode != http.StatusOK ||
+		(reply.Errors != nil && *reply.Errors) {
 		return fmt.Errorf("reply %s, errors %v: %w", res.Status, reply.Errors, err)
 	}
 	_, err = io.Copy(io.Discard, res.Body) // to the end, so that the connection is used again

@@ -91,7 +91,8 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 				return nil, fmt.Errorf("%s: %w", r.name, err)
 			}
 			r.samples = append(r.samples, s)
-			fmt.Fprintf(os.Stderr, "%d/%d %-40s %8.3f s %8.3f s cpu %8.1f MB\n", round+1, b.rounds, r.name, s.wall.Seconds(), s.cpu.Seconds(), s.memory)
+			fmt.Fprintf(os.Stderr, "%d/%d %-40s %8.3f s %8.3f s cpu %8.1f MB\n", round+1, b.rounds, r.name,
+				s.wall.Seconds(), s.cpu.Seconds(), s.memory)
 		}
 	}
 	for i := range results {

@@ -38,16 +38,19 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 	plain, err := b.more(5).race(ctx,
 		contender{name: "fiolat", args: b.percentiles(set.plain), after: quanta, bytes: set.bytes},
 		contender{name: "cat > /dev/null", args: cat(set.plain), bytes: set.bytes, want: timesAs(1 / 2.5)},
-		contender{name: "fio-histo-log-pctiles", args: append([]string{python, program("fio-histo-log-pctiles"), "--time-quantum", strconv.Itoa(interval)}, set.plain...),
+		contender{name: "fio-histo-log-pctiles", args: append([]string{python, program("fio-histo-log-pctiles"),
+			"--time-quantum", strconv.Itoa(interval)}, set.plain...),
 			runs: 1, after: atLeastLines(setRecords / interval), bytes: set.bytes, want: timesAs(300)},
-		contender{name: "fiologparser_hist", args: append([]string{python, program("fiologparser_hist"), "--interval", strconv.Itoa(interval * 1000)}, set.plain...),
+		contender{name: "fiologparser_hist", args: append([]string{python, program("fiologparser_hist"), "--interval",
+			strconv.Itoa(interval * 1000)}, set.plain...),
 			runs: 1, after: atLeastLines(setRecords / interval), bytes: set.bytes, want: timesAs(1400)},
 	)
 	if err != nil {
 		return nil, err
 	}
 	mixed, err := b.more(5).race(ctx,
-		contender{name: "fiolat, no two records the same", args: b.percentiles(set.mixed), after: quanta, bytes: set.sparse},
+		contender{name: "fiolat, no two records the same", args: b.percentiles(set.mixed), after: quanta,
+			bytes: set.sparse},
 		contender{name: "cat > /dev/null", args: cat(set.mixed), bytes: set.sparse, want: timesAs(1 / 2.5)},
 	)
 	return append(plain, mixed...), err
@@ -55,7 +58,8 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 
 // percentiles is fiolat's command line over logs.
 func (b *bench) percentiles(logs []string) []string {
-	return append([]string{b.fiolat, "percentiles", "--format", "csv", "--interval", strconv.Itoa(interval) + "s"}, logs...)
+	return append([]string{b.fiolat, "percentiles", "--format", "csv", "--interval", strconv.Itoa(interval) + "s"},
+		logs...)
 }
 
 // cat is a shell's `cat FILES > /dev/null`.
@@ -109,7 +113,8 @@ func (b *bench) fioProgram(name string) error {
 	} else {
 		z, err := source.Open("/usr/share/doc/fio/"+name+".py.gz", nil)
 		if err != nil {
-			return fmt.Errorf("%w: install Debian's package fio, or set FIOLAT_TEST_FIO_HIST_DIR to fio's tools/hist", err)
+			return fmt.Errorf("%w: install Debian's package fio, or set FIOLAT_TEST_FIO_HIST_DIR to fio's tools/hist",
+				err)
 		}
 		defer z.Close()
 		if text, err = io.ReadAll(z); err != nil {
@@ -134,13 +139,16 @@ func compressed(ctx context.Context, b *bench) ([]result, error) {
 	}{{"gzip", set.gz}, {"zstd", set.zst}} {
 		contenders := []contender{
 			{name: "fiolat, " + f.program, args: b.percentiles(f.files), after: quanta, bytes: set.bytes},
-			{name: "the same library alone", args: append([]string{b.self, "decompress"}, f.files...), bytes: set.bytes, want: timesAs(1 / 1.3)},
-			{name: "the same, what comes out is not copied", args: append([]string{b.self, "decompress", "-drop"}, f.files...), bytes: set.bytes},
+			{name: "the same library alone", args: append([]string{b.self, "decompress"}, f.files...), bytes: set.bytes,
+				want: timesAs(1 / 1.3)},
+			{name: "the same, what comes out is not copied", args: append([]string{b.self, "decompress", "-drop"},
+				f.files...), bytes: set.bytes},
 		}
 		if _, err = exec.LookPath(f.program); err == nil {
 			contenders = append(contenders, contender{name: f.program + " -dc, a process a core", bytes: set.bytes,
 				args: []string{"sh", "-c", fmt.Sprintf(`printf '%%s\n' "$@" | xargs -P %d -n %d %s -dc > /dev/null`,
-					runtime.GOMAXPROCS(0), (len(f.files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), f.program), "sh"}})
+					runtime.GOMAXPROCS(0), (len(f.files)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), f.program),
+					"sh"}})
 			contenders[len(contenders)-1].args = append(contenders[len(contenders)-1].args, f.files...)
 		}
 		results, err := b.more(5).race(ctx, contenders...)
@@ -160,7 +168,8 @@ type figures struct {
 
 // goBench runs benchmarks of one package and reads what they report.
 func goBench(ctx context.Context, pattern, pkg string, args ...string) (*figures, error) {
-	out, err := output(ctx, slices.Concat([]string{"go", "test", "-run", "^$", "-bench", "^" + pattern + "$"}, args, []string{pkg})...)
+	out, err := output(ctx, slices.Concat([]string{"go", "test", "-run", "^$", "-bench", "^" + pattern + "$"}, args,
+		[]string{pkg})...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +212,8 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 	var all []result
 	for _, name := range found.names {
 		rate, allocs := found.of(name, "MB/s")/1000, found.of(name, "allocs/op")
-		r := result{contender: &contender{name: name}, note: fmt.Sprintf("%.2f GB/s, %g allocations in 1200 records", rate, allocs)}
+		r := result{contender: &contender{name: name}, note: fmt.Sprintf("%.2f GB/s, %g allocations in 1200 records",
+			rate, allocs)}
 		if strings.HasPrefix(name, "randrw") {
 			r.wanted, r.met = "over 1.8 GB/s, no allocation per record", rate > 1.8 && allocs < 100
 		}
@@ -215,18 +225,21 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 // page makes the report page of a small and of a large run from their documents, and
 // opens both in Chromium.
 func page(ctx context.Context, _ *bench) ([]result, error) {
-	found, err := goBench(ctx, "BenchmarkReport", "./internal/report", "-tags", "integration", "-benchtime", "1x", "-timeout", "30m")
+	found, err := goBench(ctx, "BenchmarkReport", "./internal/report", "-tags", "integration", "-benchtime", "1x",
+		"-timeout", "30m")
 	if err != nil {
 		return nil, err
 	}
 	var all []result
 	for i, name := range found.names {
 		size, memory, draw := found.of(name, "MB-page"), found.of(name, "MB-rss"), found.of(name, "ms-draw")
-		r := result{contender: &contender{name: "fiolat report, " + name}, note: fmt.Sprintf("page of %.2f MB, made in %.0f MB, drawn in %.0f ms", size, memory, draw)}
+		r := result{contender: &contender{name: "fiolat report, " + name}, note: fmt.Sprintf("page of %.2f MB, made "+
+			"in %.0f MB, drawn in %.0f ms", size, memory, draw)}
 		if i > 0 {
 			ratio := draw / found.of(found.names[0], "ms-draw")
 			r.note += fmt.Sprintf(", %.2f times the small one's", ratio)
-			r.wanted, r.met = "below 10 MB, drawn in less than 10 times the time of the small one", size < 10 && ratio < 10
+			r.wanted, r.met = "below 10 MB, drawn in less than 10 times the time of the small one", size < 10 &&
+				ratio < 10
 		}
 		all = append(all, r)
 	}

@@ -163,7 +163,10 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	said := a.Said
 	if a.shape != nil && a.shape.loses {
 		// A repair is not the loss.
-		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool { return strings.Contains(s, "logs repaired") })
+		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
+			return strings.Contains(s,
+				"logs repaired")
+		})
 	}
 	warnings := strings.Join(said, "\n")
 	if a.shape != nil && a.shape.loses && sums == "" {
