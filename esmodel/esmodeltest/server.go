@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -234,17 +235,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		send(w, 400, failure(400, "parse_exception", err.Error()))
 		return
 	}
-	s.mu.Lock()
-	status, reply := s.handle(r, body, f)
-	s.mu.Unlock()
-	if f.LoseReply {
-		panic(http.ErrAbortHandler)
-	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // a source comes back as it is
-	if err := enc.Encode(reply); err != nil {
+	s.mu.Lock()
+	status, reply := s.handle(r, body, f)
+	err = enc.Encode(reply) // while nobody changes what it is made of
+	s.mu.Unlock()
+	if err != nil {
 		panic(err)
+	}
+	if f.LoseReply {
+		panic(http.ErrAbortHandler)
 	}
 	data := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	if f.Reply != nil {
@@ -417,7 +419,8 @@ func (s *Server) make(name string) *index {
 			if ok, _ := path.Match(fmt.Sprint(p), name); ok && prio > best {
 				best = prio
 				part, _ := t["template"].(object)
-				ix.mappings, _ = part["mappings"].(object)
+				mappings, _ := part["mappings"].(object)
+				ix.mappings = maps.Clone(mappings) // its own: more fields may come
 			}
 		}
 	}
