@@ -188,7 +188,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 // conclude says what the numbers of two groups mean.
 func conclude(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
-	r := &Result{Baseline: a.side(), Other: b.side()}
+	r := &Result{Baseline: a.side, Other: b.side}
 	r.enough = min(na, nb) >= FewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
 		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive}

@@ -9,17 +9,19 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// measured is a group of runs as numbers. Where there is one by run and row, it is [run][row].
+// measured is a group of runs as numbers, without their quanta. Where there is one by run and row, it
+// is [run][row].
 type measured struct {
-	group   *Group
+	side    Side
 	value   [][]float64 // NaN without I/O
 	log     [][]float64 // its logarithm
 	atLeast [][]bool    // it fell into fio's last bucket
 	within  [][]float64 // the variance of log by the run's own noise, NaN if unknown
 	draws   [][]float64 // by resample and row, of the first run: the deviation from log
 	few     string      // why the noise within a run is unknown, or ""
-	quanta  int         // of all runs
-	block   int         // the longest, in quanta
+	// first and last are when the runs began, in ns since 1970; nobody knows when all did if !startsKnown.
+	first, last int64
+	startsKnown bool
 	// freedom are the degrees of freedom of within, of the run that has the fewest. Blocks that
 	// overlap have half as many again as blocks that do not (Meketon and Schmeiser, "Overlapping
 	// batch means: something for nothing?", Winter Simulation Conference 1984).
@@ -30,7 +32,8 @@ type measured struct {
 // numbers of one side from those of the other.
 func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
 	times int) *measured {
-	m := &measured{group: g, freedom: manyDegrees}
+	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: manyDegrees, first: math.MaxInt64,
+		last: math.MinInt64, startsKnown: true}
 	for i, run := range g.Runs {
 		s := newSample(run, geometry, dirs, percentiles)
 		logs, within := make([]float64, len(s.value)), make([]float64, len(s.value))
@@ -54,19 +57,14 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 		}
 		m.value, m.log, m.within = append(m.value, s.value), append(m.log, logs), append(m.within, within)
 		m.atLeast = append(m.atLeast, s.atLeast)
-		m.quanta += len(run.at)
-		m.block = max(m.block, s.block)
+		m.side.Quanta += len(run.at)
+		m.side.IntervalMS = max(m.side.IntervalMS, float64(run.interval*run.fold)/1e6)
+		m.side.Block = max(m.side.Block, s.block)
+		m.first, m.last = min(m.first, run.start), max(m.last, run.start)
+		m.startsKnown = m.startsKnown && run.startKnown
 		m.freedom = min(m.freedom, max(1, 3*len(run.at)/(2*s.block)-1))
 	}
 	return m
-}
-
-func (m *measured) side() Side {
-	interval := 0.0
-	for _, s := range m.group.Runs {
-		interval = max(interval, float64(s.interval*s.fold)/1e6)
-	}
-	return Side{Name: m.group.Name, Runs: len(m.group.Runs), Quanta: m.quanta, IntervalMS: interval, Block: m.block}
 }
 
 // mean is the geometric mean of the runs' values of a row; nil if a run has none.
@@ -113,20 +111,7 @@ func (m *measured) anyAtLeast(row int) bool {
 
 // before says that all runs began before those of another group, as far as all starts are known.
 func (m *measured) before(other *measured) bool {
-	last, first := int64(math.MinInt64), int64(math.MaxInt64)
-	for _, s := range m.group.Runs {
-		last = max(last, s.start)
-		if !s.startKnown {
-			return false
-		}
-	}
-	for _, s := range other.group.Runs {
-		first = min(first, s.start)
-		if !s.startKnown {
-			return false
-		}
-	}
-	return last < first
+	return m.startsKnown && other.startsKnown && m.last < other.first
 }
 
 // estimate is what is known of the logarithm of the ratio of two values.
@@ -331,5 +316,5 @@ func Spread(g *Group, percentiles []float64) (Side, []Noise, error) {
 		}
 		out = append(out, n)
 	}
-	return m.side(), out, nil
+	return m.side, out, nil
 }

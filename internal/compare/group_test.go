@@ -34,10 +34,7 @@ var rowsOf = rowNames([]int{1, 2}, family)
 
 // madeGroup is a group of runs whose rows differ by so much from run to run, as made up.
 func madeGroup(rng *rand.Rand, runs int, spread, shared, within float64, change []float64) *measured {
-	m := &measured{group: &Group{Runs: make([]*Series, runs)}, freedom: 20}
-	for i := range m.group.Runs {
-		m.group.Runs[i] = new(Series)
-	}
+	m := &measured{side: Side{Runs: runs}, freedom: 20}
 	for range runs {
 		value, log, noise := make([]float64, len(rowsOf)), make([]float64, len(rowsOf)), make([]float64, len(rowsOf))
 		common := rng.NormFloat64()
@@ -163,9 +160,8 @@ func TestRepeats(t *testing.T) {
 	dirs := []int{0, 1, 2}
 	all := measure(&Group{"all", runs}, runs[0].geometry, dirs, wanted, 0, 100)
 	pick := func(which []int) *measured {
-		m := &measured{group: new(Group), freedom: all.freedom}
+		m := &measured{side: Side{Runs: len(which)}, freedom: all.freedom}
 		for _, i := range which {
-			m.group.Runs = append(m.group.Runs, runs[i])
 			m.value, m.log = append(m.value, all.value[i]), append(m.log, all.log[i])
 			m.within = append(m.within, all.within[i])
 			m.atLeast = append(m.atLeast, all.atLeast[i])
