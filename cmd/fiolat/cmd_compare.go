@@ -31,12 +31,12 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"of each, better 5: a single run does not know what another of the same would differ by. " +
 			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
 		Flags: append(append(flags, esFlags()...),
-			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if the `RULE` [DIRECTION] METRIC CHANGE% holds, " +
-				"such as 'read p99 +10%' or 'iops -5%': the change is beyond that, and more than chance; can be " +
-				"repeated. Single runs need --run-noise"},
-			&cli.StringSliceFlag{Name: "run-noise", Usage: "what runs of the same differ by, one standard deviation, " +
-				"where runs are too few to measure it: `[METRIC=]P%`, such as 4% or 'read p99=8%'; can be repeated. " +
-				"fiolat compare GROUP prints it; 0% leaves the noise within the runs alone"},
+			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if a change exceeds `RULE` and is statistically " +
+				"significant: [DIRECTION] METRIC CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. " +
+				"Single runs need --run-noise"},
+			&cli.StringSliceFlag{Name: "run-noise", Usage: "standard deviation between repeated runs, for " +
+				"where there are too few to measure it: `[METRIC=]P%`, such as 4% or 'read p99=8%'; can be repeated. " +
+				"fiolat compare GROUP prints it; 0% counts only the noise within the runs"},
 			&cli.StringFlag{Name: "margin", Value: "5%", Usage: "a change within `P%` of none is called same"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},

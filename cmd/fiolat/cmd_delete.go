@@ -16,7 +16,7 @@ func deleteCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat delete --es http://localhost:9200 nightly\n" +
 			"fiolat delete --yes 4f6b1c\n\n" +
 			runIs +
-			" Asks before it deletes; what was interrupted is finished by the same command with the run.id.",
+			" Asks for confirmation. Run it again with the run.id to finish an interrupted deletion.",
 		Flags: append(esFlags(), takeOverFlag(),
 			&cli.BoolFlag{Name: "yes", Usage: "do not ask"}),
 		Action: action(u, readDeleteOptions, runs.Delete),

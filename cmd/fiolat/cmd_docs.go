@@ -66,7 +66,7 @@ func flagTable(app *cli.App) string {
 			examples, text, _ := strings.Cut(c.Description, "\n\n")
 			fmt.Fprintf(&b, "```sh\n%s\n```\n\n", examples)
 			if text != "" {
-				fmt.Fprintf(&b, "%s\n\n", text)
+				fmt.Fprintf(&b, "%s\n\n", filled(text))
 			}
 		}
 		own, others := "", []string(nil)
@@ -84,10 +84,23 @@ func flagTable(app *cli.App) string {
 		if own != "" {
 			b.WriteString(head + own + "\n")
 		}
-		fmt.Fprintf(&b, "[Flags of several commands](#flags-of-several-commands): %s.\n", strings.Join(others, ", "))
+		b.WriteString(filled("[Flags of several commands](#flags-of-several-commands): "+strings.Join(others, ", ")) + ".\n")
 	}
 	b.WriteString("\n## Flags of several commands\n\n" + head + strings.Join(shared, ""))
 	return b.String()
+}
+
+// filled is text on lines of at most 118 bytes.
+func filled(text string) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+len(word) >= 118 && line != "" {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, line), "\n")
 }
 
 // flagRow is a row of a table of flags; "" for a flag without a description.

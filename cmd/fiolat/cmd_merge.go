@@ -20,7 +20,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			"Reads the stored histograms of all parts back, adds them up, and writes the scopes across hosts and the " +
 			"document of the run: " +
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
-			"Again it changes nothing; after another part has arrived it replaces what the merge before has written. " +
+			"Running it again changes nothing; after another part has arrived, it replaces the merge before. " +
 			runIs,
 		Flags: append(esFlags(), takeOverFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "merge only if there are `N` parts (default: as " +

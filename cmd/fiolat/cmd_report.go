@@ -21,7 +21,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of " +
 			"several runs --run-id says which\n" +
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n\n" +
-			runIs + " What exists here comes first. " +
+			runIs + " A path that exists comes first. " +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only " +
 			"--percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are " +
 			"stored. " +

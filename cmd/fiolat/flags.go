@@ -61,7 +61,7 @@ func logFlags(by string) []cli.Flag {
 		&cli.IntFlag{Name: "coarseness", Category: catSplit, Value: -1, Usage: "add up 2^`N` neighbouring buckets, 0 " +
 			"to 6, to save space (default: as logged)"},
 
-		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Usage: "SLA rule, such as 'read p99 < 5ms', 'all p95 < " +
+		&cli.StringSliceFlag{Name: "sla", Category: catSLA, Usage: "SLA `RULE`, such as 'read p99 < 5ms', 'all p95 < " +
 			"1s over 5m', 'write p99.9 < 20ms for 3 intervals' or 'iops >= 10000'; can be repeated"},
 		&cli.StringFlag{Name: "sla-file", Category: catSLA, Usage: "`FILE` with a YAML list of such rules"},
 		&cli.BoolFlag{Name: "fail-on-sla", Category: catSLA, Usage: "exit with 4 if an SLA rule is broken"},
