@@ -14,19 +14,13 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
-
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 
 // slowHistogram is the document of a leaf by way of maps and encoding/json; rests are what
 // the documents of the leaf before it left over.
-func slowHistogram(
-	run *pipeline.Run,
-	q *pipeline.Quantum,
-	leaf *pipeline.Leaf,
-	rests map[int]float64,
-) map[string]any {
+func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, rests map[int]float64) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var index []int
 	var exact, values, counts []float64
@@ -475,11 +469,7 @@ func TestIDs(t *testing.T) {
 	if id := NewEncoder("y", &later).ID("leaf", base, new(pipeline.Quantum)); seen[string(id)] != "base" {
 		t.Error("prefix, generation, or how the start is split are part of the identity")
 	}
-	if a, b := RunDocID(
-		"a",
-		"b",
-		"clat",
-	), RunDocID(
+	if a, b := RunDocID("a", "b", "clat"), RunDocID(
 		"ab",
 		"",
 		"clat",

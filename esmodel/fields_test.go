@@ -8,7 +8,6 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"fiolat/esmodel/esmodeltest"
-
 	"fiolat/internal/fiohist"
 )
 
@@ -86,9 +85,7 @@ func TestFloats(t *testing.T) {
 		if n := r.IntN(40); n < len(special) {
 			v = special[n]
 		}
-		if got, want := string(
-			f.append([]byte("x"), []float64{v, 1}),
-		), "x"+string(
+		if got, want := string(f.append([]byte("x"), []float64{v, 1})), "x"+string(
 			appendFloat(nil, v),
 		)+",1,"; got != want {
 			t.Fatalf("%v became %s, want %s", v, got, want)

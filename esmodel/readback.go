@@ -178,9 +178,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner
 	}
-	if known, err := fiohist.GeometryOf(
-		run.Geometry.Columns(),
-	); err != nil || known != run.Geometry ||
+	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry ||
 		run.Interval < 1 {
 		return nil, Fault(run.ID, run.Part, "", "its grid cannot be: %+v, %d ns", run.Geometry, run.Interval)
 	}
@@ -262,9 +260,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		return err
 	}
 	run.Settings = pipeline.Settings{
-		Interval: time.Duration(
-			run.Interval,
-		),
+		Interval:    time.Duration(run.Interval),
 		Grid:        doc.Grid,
 		Align:       doc.Align,
 		RecordTime:  doc.RecordTime,

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
-
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -22,10 +21,7 @@ func TestRunDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := NewEncoder(
-		"other",
-		run,
-	).AppendRun(
+	again, _ := NewEncoder("other", run).AppendRun(
 		nil,
 		StatusComplete,
 		esmodeltest.Summary(run, quanta),
@@ -75,12 +71,7 @@ func TestRunDocument(t *testing.T) {
 	if strings.Contains(string(doc), "secret") {
 		t.Error("a path is in the document")
 	}
-	if doc, err = e.AppendRun(
-		[]byte("x"),
-		StatusRunning,
-		nil,
-		nil,
-	); err != nil || doc[0] != 'x' ||
+	if doc, err = e.AppendRun([]byte("x"), StatusRunning, nil, nil); err != nil || doc[0] != 'x' ||
 		bytes.Contains(doc, []byte("account")) {
 		t.Errorf("running: %s, %v", doc, err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
 	"fiolat/esmodel/esmodeltest"
 )
 

@@ -143,10 +143,7 @@ func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	var doc struct {
 		Claim *esmodel.ClaimField `json:"claim"`
 	}
-	if err = json.Unmarshal(
-		data,
-		&reply,
-	); err == nil &&
+	if err = json.Unmarshal(data, &reply); err == nil &&
 		(reply.ID != k.ID || !reply.Found || reply.Seq == nil || reply.Term == nil) {
 		err = fmt.Errorf("the reply is not about document %q: %.200s", k.ID, data)
 	}

@@ -5,8 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"fiolat/esmodel"
 )
+
+// TestMain fails if a test leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOwnerGone(t *testing.T) {
 	if boot, _ := thisSystem(); boot == "" {

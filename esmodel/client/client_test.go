@@ -111,11 +111,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}, Username: "u", Password: "p"})
 	var trust *TrustError
-	if err := c.Call(
-		t.Context(),
-		Request{Op: "test", Method: "GET", Path: "/x"},
-		nil,
-	); !errors.As(err, &trust) ||
+	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &trust) ||
 		!strings.Contains(err.Error(), "redirect (307)") {
 		t.Errorf("%v", err)
 	}
@@ -125,14 +121,8 @@ func TestOtherServersAreNotElasticsearch(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}})
-	if err := c.Call(
-		t.Context(),
-		Request{Op: "test", Method: "GET", Path: "/x"},
-		nil,
-	); !errors.Is(
-		err,
-		ErrNotElasticsearch,
-	) {
+	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.Is(err,
+		ErrNotElasticsearch) {
 		t.Errorf("%v", err)
 	}
 }
@@ -154,11 +144,7 @@ func TestCredentialsAreSent(t *testing.T) {
 		"Bearer AAEAAWVsYXN0aWM": {Addresses: []string{srv.URL}, ServiceToken: "AAEAAWVsYXN0aWM"},
 	} {
 		c := testClient(t, cfg)
-		if err := c.Call(
-			t.Context(),
-			Request{Op: "test", Method: "GET", Path: "/x"},
-			nil,
-		); err != nil ||
+		if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); err != nil ||
 			got != want {
 			t.Errorf("%q, want %q: %v", got, want, err)
 		}
@@ -173,11 +159,7 @@ func TestCallGivesUp(t *testing.T) {
 	defer srv.Close()
 	c = testClient(t, Config{Addresses: []string{srv.URL}, MaxWait: 100 * time.Millisecond})
 	var away *UnavailableError
-	if err := c.Call(
-		t.Context(),
-		Request{Op: "test", Method: "GET", Path: "/x"},
-		nil,
-	); !errors.As(err, &away) ||
+	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.As(err, &away) ||
 		away.Waited < 100*time.Millisecond {
 		t.Errorf("%v", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"fiolat/esmodel"
-
 	"fiolat/internal/errs"
 )
 

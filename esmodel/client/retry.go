@@ -111,16 +111,12 @@ func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
 	if m := regexp.MustCompile(
 		`(?:user|API key id|service account) \[([^\]]*)\]`,
-	).FindStringSubmatch(
-		reason,
-	); m != nil {
+	).FindStringSubmatch(reason); m != nil {
 		e.User = m[1]
 	}
 	if m := regexp.MustCompile(
 		`granted by the (cluster|index) privileges \[([^\]]*)\]`,
-	).FindStringSubmatch(
-		reason,
-	); m != nil {
+	).FindStringSubmatch(reason); m != nil {
 		e.Level = m[1]
 		names := strings.Split(m[2], ",")
 		e.Privilege = names[0]

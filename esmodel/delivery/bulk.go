@@ -13,7 +13,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-
 	"fiolat/pipeline"
 )
 

@@ -13,7 +13,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 

@@ -16,9 +16,8 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
-	"fiolat/esmodel/indices"
-
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/pipeline"
 )
 
@@ -62,6 +61,16 @@ func begin(t *testing.T, c *client.Client, cfg BulkConfig) (*Sink, error) {
 	}
 	s := NewSink(w, SinkOptions{})
 	return s, s.Begin(t.Context(), esmodeltest.Run())
+}
+
+// finishes has the sink end the run, and compares what is there with an undisturbed ingest's.
+func finishes(t *testing.T, s *esmodeltest.Server, sink *Sink) {
+	t.Helper()
+	run := esmodeltest.Run()
+	if err := finish(t.Context(), sink, run, esmodeltest.Quanta(run, 9)); err != nil {
+		t.Fatal(err)
+	}
+	esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
 }
 
 // finish sends quanta and ends the ingest.
@@ -214,15 +223,7 @@ func TestClaimOfTheDead(t *testing.T) {
 				if took := time.Since(began); took < tt.least || took > tt.max {
 					t.Errorf("taken over after %v, want %v to %v", took, tt.least, tt.max)
 				}
-				if err := finish(
-					t.Context(),
-					sink,
-					esmodeltest.Run(),
-					esmodeltest.Quanta(esmodeltest.Run(), 9),
-				); err != nil {
-					t.Fatal(err)
-				}
-				esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
+				finishes(t, s, sink)
 			})
 		})
 	}
@@ -251,15 +252,7 @@ func TestClaimIsTakenAtOnce(t *testing.T) {
 				if took := time.Since(began); took > 0 {
 					t.Errorf("taken over after %v", took)
 				}
-				if err := finish(
-					t.Context(),
-					sink,
-					esmodeltest.Run(),
-					esmodeltest.Quanta(esmodeltest.Run(), 9),
-				); err != nil {
-					t.Fatal(err)
-				}
-				esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 9))
+				finishes(t, s, sink)
 			})
 		})
 	}

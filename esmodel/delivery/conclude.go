@@ -6,7 +6,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/indices"
-
 	"fiolat/pipeline"
 )
 

@@ -11,7 +11,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
@@ -35,19 +34,6 @@ func dirRun(t *testing.T, dir string, id, part, gen string, n int, fail error) (
 		return s, s.Close(t.Context(), errors.Join(err, fail))
 	}
 	return s, s.Close(t.Context(), drive(t.Context(), s, run, quanta))
-}
-
-func list(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
 }
 
 func TestDirectory(t *testing.T) {

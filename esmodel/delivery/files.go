@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
-
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"

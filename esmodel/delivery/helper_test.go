@@ -2,12 +2,10 @@ package delivery
 
 import (
 	"context"
-	"os"
 	"testing"
-	"time"
 
 	"fiolat/esmodel/client"
-
+	"fiolat/esmodel/client/clienttest"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/pipeline"
 )
@@ -41,31 +39,12 @@ func ingestRun(
 	return s, s.Close(ctx, drive(ctx, s, run, quanta))
 }
 
-func testClient(tb testing.TB, cfg client.Config) *client.Client {
-	tb.Helper()
-	cfg.Pause = 10 * time.Millisecond
-	c, err := client.New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { c.Close() })
-	return c
-}
-
-// standIn is a full cluster and a client for it that is patient for two seconds.
-func standIn(tb testing.TB) (*esmodeltest.Server, *client.Client) {
-	s := esmodeltest.New(tb, esmodeltest.Options{Histogram: true, Lifecycle: true})
-	return s, testClient(tb, client.Config{Addresses: []string{s.URL}, MaxWait: 2 * time.Second})
-}
-
-func mustRead(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+var (
+	testClient = clienttest.New
+	standIn    = clienttest.StandIn
+	list       = esmodeltest.List
+	mustRead   = esmodeltest.ReadFile
+)
 
 func wantCounts(t *testing.T, r Report, want Counts) {
 	t.Helper()
@@ -81,3 +60,12 @@ func wantCounts(t *testing.T, r Report, want Counts) {
 
 // free is the holder of who needs no claim.
 func free(context.Context) error { return nil }
+
+// ingested has the run of esmodeltest.Run and nine quanta of it ingested.
+func ingested(t *testing.T, c *client.Client) {
+	t.Helper()
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 9)); err != nil {
+		t.Fatal(err)
+	}
+}

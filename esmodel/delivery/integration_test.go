@@ -19,7 +19,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
-
 	"fiolat/pipeline"
 )
 
@@ -141,9 +140,7 @@ func TestIntegrationSetup(t *testing.T) {
 		if first.Histogram {
 			typ = "histogram"
 		}
-		if got := indices.Canonical(
-			there[prefix+"-histogram"].Template,
-		); !strings.Contains(got, `"histogram":{`) ||
+		if got := indices.Canonical(there[prefix+"-histogram"].Template); !strings.Contains(got, `"histogram":{`) ||
 			!strings.Contains(got, fmt.Sprintf(`"type":%q`, typ)) {
 			t.Errorf("template is %s", got)
 		}

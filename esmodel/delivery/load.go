@@ -21,7 +21,6 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 )
@@ -312,9 +311,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		var a actionLine
 		dec := json.NewDecoder(bytes.NewReader(action))
 		dec.DisallowUnknownFields()
-		if err = dec.Decode(
-			&a,
-		); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
+		if err = dec.Decode(&a); err != nil || a.Index == nil || a.Index.Index == "" || a.Index.ID == "" ||
 			dec.InputOffset() < int64(len(bytes.TrimSpace(action))) {
 			if !whole {
 				l.torn(in)

@@ -115,15 +115,8 @@ func TestLoadFindsFiles(t *testing.T) {
 	if _, err := Load(t.Context(), c, nil, LoadOptions{}); !errors.As(err, &usage) {
 		t.Error(err)
 	}
-	if _, err := Load(
-		t.Context(),
-		c,
-		[]string{filepath.Join(dir, "none")},
-		LoadOptions{},
-	); !errors.Is(
-		err,
-		os.ErrNotExist,
-	) {
+	if _, err := Load(t.Context(), c, []string{filepath.Join(dir, "none")}, LoadOptions{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Error(err)
 	}
 	for _, name := range []string{"a.ndjson", ".hidden.ndjson", "b.txt", ".c.ndjson.tmp"} {
@@ -131,12 +124,7 @@ func TestLoadFindsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := Load(
-		t.Context(),
-		c,
-		[]string{dir},
-		LoadOptions{},
-	); err != nil || len(r.Loaded) != 1 ||
+	if r, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil || len(r.Loaded) != 1 ||
 		r.Total().Indexed != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -177,15 +165,7 @@ func TestLoadInterrupted(t *testing.T) {
 	if _, err := dirRun(t, dir, "r/1", "", "g2", 9, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ingestRun(
-		t.Context(),
-		c,
-		BulkConfig{},
-		esmodeltest.Run(),
-		esmodeltest.Quanta(esmodeltest.Run(), 9),
-	); err != nil {
-		t.Fatal(err)
-	}
+	ingested(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Inject(esmodeltest.Fault{Times: -1, Reply: func(reply []byte) []byte {
 		if bytes.Count(reply, []byte(`"index"`)) > 1 { // not the claim's

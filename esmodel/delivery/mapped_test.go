@@ -13,10 +13,9 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
-
-	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/errs"
 )
 
@@ -122,9 +121,7 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(
-		esmodeltest.DocumentsOf(s, "r/1"),
-	); n != 1 || len(deleted) == 0 ||
+	if n := len(esmodeltest.DocumentsOf(s, "r/1")); n != 1 || len(deleted) == 0 ||
 		len(esmodeltest.DocumentsOf(s, "other")) != len(theirs) {
 		t.Errorf(
 			"%d documents of the run, %d of the other where %d were",
@@ -138,27 +135,11 @@ func TestOnlyWhatIsMeantIsDeleted(t *testing.T) {
 // A closed index hides what it holds: delete says so, and deletes nothing.
 func TestDeleteWithAClosedIndex(t *testing.T) {
 	s, c := standIn(t)
-	if _, err := ingestRun(
-		t.Context(),
-		c,
-		BulkConfig{},
-		esmodeltest.Run(),
-		esmodeltest.Quanta(esmodeltest.Run(), 9),
-	); err != nil {
-		t.Fatal(err)
-	}
+	ingested(t, c)
 	before := esmodeltest.Contents(s)
 	s.CloseIndex("fio-histogram-2026.08")
-	if _, err := stored.DeleteRun(
-		t.Context(),
-		c,
-		esmodel.DefaultPrefix,
-		"r/1",
-		false,
-	); !errors.Is(
-		err,
-		indices.ErrClosedIndex,
-	) {
+	if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); !errors.Is(err,
+		indices.ErrClosedIndex) {
 		t.Errorf("%v", err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), before)
@@ -195,13 +176,7 @@ func TestDeleteClaims(t *testing.T) {
 			t.Errorf("half deleted it is %s, claimed by %v", runStatus(t, s), claimIn(t, s))
 		}
 		s.Heal()
-		if _, err := stored.DeleteRun(
-			t.Context(),
-			c,
-			esmodel.DefaultPrefix,
-			"r/1",
-			false,
-		); err != nil ||
+		if _, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false); err != nil ||
 			len(s.Docs("*")) != 0 {
 			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
 		}
@@ -266,15 +241,7 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, c := standIn(t)
-			if _, err := ingestRun(
-				t.Context(),
-				c,
-				BulkConfig{},
-				esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 9),
-			); err != nil {
-				t.Fatal(err)
-			}
+			ingested(t, c)
 			before := esmodeltest.Contents(s)
 			dir := t.TempDir()
 			if _, err := dirRun(t, dir, "r/1", "", "g1", 9, nil); err != nil {
@@ -300,10 +267,7 @@ func TestLoadOfAnEditedRun(t *testing.T) {
 			if bad := errors.As(err, &mismatch) || errors.As(err, &fault); bad != tt.bad || err != nil && !tt.bad {
 				t.Errorf("%v", err)
 			}
-			if got := runStatus(
-				t,
-				s,
-			); tt.bad && got == "complete" && len(files) == 1 && !tt.alone ||
+			if got := runStatus(t, s); tt.bad && got == "complete" && len(files) == 1 && !tt.alone ||
 				!tt.bad && got != "complete" {
 				t.Errorf("the run is %s", got)
 			}
@@ -321,15 +285,7 @@ func TestLoadWithoutTheRun(t *testing.T) {
 	for name, generation := range map[string]string{"complete": "g1", "partial": "g2"} {
 		t.Run(name, func(t *testing.T) {
 			s, c := standIn(t)
-			if _, err := ingestRun(
-				t.Context(),
-				c,
-				BulkConfig{},
-				esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 9),
-			); err != nil {
-				t.Fatal(err)
-			}
+			ingested(t, c)
 			before := esmodeltest.Contents(s)
 			dir := t.TempDir()
 			if _, err := dirRun(t, dir, "r/1", "", generation, 9, nil); err != nil {
@@ -354,15 +310,7 @@ func TestLoadWithoutTheRun(t *testing.T) {
 // Who may delete and not write deletes all the same, the document of the run first.
 func TestDeleteWithoutWriting(t *testing.T) {
 	s, c := standIn(t)
-	if _, err := ingestRun(
-		t.Context(),
-		c,
-		BulkConfig{},
-		esmodeltest.Run(),
-		esmodeltest.Quanta(esmodeltest.Run(), 9),
-	); err != nil {
-		t.Fatal(err)
-	}
+	ingested(t, c)
 	first := true
 	s.Inject(esmodeltest.Fault{Item: func(string, string) (int, string, string) { // once: the claim
 		return 403, "security_exception", "unauthorized for user [d], this action is granted by the index privileges " +

@@ -14,7 +14,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 
@@ -292,10 +291,7 @@ func TestRequestsRefused(t *testing.T) {
 					sink,
 					esmodeltest.Run(),
 					esmodeltest.Quanta(esmodeltest.Run(), 9),
-				); !errors.As(
-					err,
-					&incomplete,
-				) {
+				); !errors.As(err, &incomplete) {
 					t.Fatal(err)
 				}
 				n := sink.Report().Total()

@@ -13,7 +13,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 
@@ -166,15 +165,7 @@ func TestRepliesThatMislead(t *testing.T) {
 					},
 				},
 			)
-			if _, err := ingestRun(
-				t.Context(),
-				c,
-				BulkConfig{},
-				esmodeltest.Run(),
-				esmodeltest.Quanta(esmodeltest.Run(), 9),
-			); err != nil {
-				t.Fatal(err)
-			}
+			ingested(t, c)
 			if struck.Load() == 0 {
 				t.Error("nothing was asked")
 			}

@@ -17,7 +17,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/esmodel/stored"
-
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"

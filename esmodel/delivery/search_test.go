@@ -12,7 +12,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 

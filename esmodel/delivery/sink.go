@@ -11,7 +11,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/pipeline"
 )
 
@@ -88,14 +87,10 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 // runAt is the index and the id of the document of the run.
 func (s *Sink) runAt() (index, id string) {
 	return esmodel.Index(
-			s.prefix,
-			esmodel.KindRun,
-			s.run.Start,
-		), esmodel.RunDocID(
-			s.run.ID,
-			s.run.Part,
-			s.run.Kind.String(),
-		)
+		s.prefix,
+		esmodel.KindRun,
+		s.run.Start,
+	), esmodel.RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
 }
 
 // Quantum adds the documents of a quantum: a histogram of each leaf with any

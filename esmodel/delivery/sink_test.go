@@ -12,9 +12,8 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-	"fiolat/esmodel/indices"
-
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/pipeline"
 )
 
@@ -296,13 +295,7 @@ func TestFaultsWhileDeleting(t *testing.T) {
 			"action is granted by the index privileges [delete,write,all]"
 	}})
 	var no *client.ForbiddenError
-	if err := indices.Retire(
-		t.Context(), c,
-		"fio",
-		g,
-		free,
-		map[string]int64{},
-	); !errors.As(err, &no) ||
+	if err := indices.Retire(t.Context(), c, "fio", g, free, map[string]int64{}); !errors.As(err, &no) ||
 		no.Privilege != "delete" {
 		t.Errorf("%v", err)
 	}

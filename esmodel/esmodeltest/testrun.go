@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,6 +31,29 @@ func Decode(t testing.TB, doc []byte) map[string]any {
 		t.Fatalf("a newline in %s", doc)
 	}
 	return m
+}
+
+// ReadFile is what is in a file.
+func ReadFile(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// List are the names in a directory.
+func List(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // LeafTypes are the types of all fields of a mapping by full name.
@@ -180,13 +204,9 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 				q.Rows = append(
 					q.Rows,
 					pipeline.Row{
-						Scope: "host+direction",
-						Dims:  pipeline.Dims{Host: host, Direction: dir},
-						Stats: h.Stats(
-							run.Geometry,
-							run.Percentiles,
-							fiohist.Limits{},
-						),
+						Scope:     "host+direction",
+						Dims:      pipeline.Dims{Host: host, Direction: dir},
+						Stats:     h.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
 						Logs:      1,
 						IOPS:      h.Sum(),
 						IOPSKnown: true,
@@ -195,13 +215,9 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 			}
 		}
 		q.Rows = append(q.Rows, pipeline.Row{
-			Scope: "run",
-			Dims:  pipeline.Dims{Direction: "all"},
-			Stats: total.Stats(
-				run.Geometry,
-				run.Percentiles,
-				fiohist.Limits{},
-			),
+			Scope:     "run",
+			Dims:      pipeline.Dims{Direction: "all"},
+			Stats:     total.Stats(run.Geometry, run.Percentiles, fiohist.Limits{}),
 			Logs:      2,
 			IOPS:      total.Sum(),
 			IOPSKnown: i%2 == 0,

@@ -15,7 +15,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/pipeline"
 )
 
@@ -223,9 +222,7 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 		client.Request{
 			Op:     "refresh indices",
 			Method: http.MethodPost,
-			Path: "/" + Patterns(
-				prefix,
-			) + "," + esmodel.Pattern(
+			Path: "/" + Patterns(prefix) + "," + esmodel.Pattern(
 				prefix,
 				esmodel.KindRun,
 			) + "/_refresh?" + client.IgnoreMissing,

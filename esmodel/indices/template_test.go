@@ -9,7 +9,6 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 
@@ -68,11 +67,7 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	has := func(want bool) {
 		t.Helper()
 		var p map[string]any
-		if err := c.Call(
-			t.Context(),
-			client.Request{Method: "GET", Path: "/_ilm/policy/fio"},
-			&p,
-		); err != nil ||
+		if err := c.Call(t.Context(), client.Request{Method: "GET", Path: "/_ilm/policy/fio"}, &p); err != nil ||
 			strings.Contains(Canonical(p), "delete") != want {
 			t.Errorf("%v, %v", p, err)
 		}
@@ -89,11 +84,7 @@ func TestLifecycleNeverDeletesUnlessAsked(t *testing.T) {
 	_ = s
 	none := esmodeltest.New(t, esmodeltest.Options{})
 	c = testClient(t, client.Config{Addresses: []string{none.URL}})
-	if r, err := Setup(
-		t.Context(),
-		c,
-		SetupOptions{DeleteAfter: time.Hour},
-	); err != nil ||
+	if r, err := Setup(t.Context(), c, SetupOptions{DeleteAfter: time.Hour}); err != nil ||
 		!strings.Contains(strings.Join(r.Warnings, ""), "nothing will be deleted") {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -210,11 +201,7 @@ func TestEnsureTemplates(t *testing.T) {
 		s := esmodeltest.New(t, esmodeltest.Options{})
 		c := testClient(t, client.Config{Addresses: []string{s.URL}})
 		for range 2 {
-			if w, err := EnsureTemplates(
-				t.Context(),
-				c,
-				"fio",
-			); err != nil || len(w) != 1 ||
+			if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil || len(w) != 1 ||
 				!strings.Contains(w[0], "histogram") {
 				t.Errorf("%q, %v", w, err)
 			}
@@ -231,30 +218,18 @@ func TestEnsureTemplates(t *testing.T) {
 			}
 		}
 		version(esmodel.TemplateVersion + 1)
-		if r, err := Setup(
-			t.Context(),
-			c,
-			SetupOptions{},
-		); err != nil || strings.Contains(actions(r), "updated") ||
+		if r, err := Setup(t.Context(), c, SetupOptions{}); err != nil || strings.Contains(actions(r), "updated") ||
 			len(r.Warnings) != len(esmodel.Kinds) {
 			t.Errorf("newer: %s, %v", actions(r), err)
 		}
 		version(0)
-		if _, err := EnsureTemplates(
-			t.Context(),
-			c,
-			"fio",
-		); err != nil ||
+		if _, err := EnsureTemplates(t.Context(), c, "fio"); err != nil ||
 			metaVersion(s.Template("fio-run")["_meta"].(map[string]any)) != esmodel.TemplateVersion {
 			t.Errorf("older: %v", err)
 		}
 		version(0)
 		s.Inject(no(put))
-		if w, err := EnsureTemplates(
-			t.Context(),
-			c,
-			"fio",
-		); err != nil ||
+		if w, err := EnsureTemplates(t.Context(), c, "fio"); err != nil ||
 			!strings.Contains(strings.Join(w, ""), "older fiolat") {
 			t.Errorf("older, may not: %q, %v", w, err)
 		}

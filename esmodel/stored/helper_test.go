@@ -1,76 +1,21 @@
 package stored
 
 import (
-	"context"
-	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
-	"fiolat/esmodel/client"
-	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/client/clienttest"
+	"fiolat/esmodel/delivery/deliverytest"
 	"fiolat/esmodel/esmodeltest"
-	"fiolat/pipeline"
 )
 
 // TestMain fails if a test leaves goroutines behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func testClient(tb testing.TB, cfg client.Config) *client.Client {
-	tb.Helper()
-	cfg.Pause = 10 * time.Millisecond
-	c, err := client.New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { c.Close() })
-	return c
-}
-
-// ingestRun runs a whole ingest into a server.
-func ingestRun(
-	ctx context.Context,
-	c *client.Client,
-	cfg delivery.BulkConfig,
-	run *pipeline.Run,
-	quanta []*pipeline.Quantum,
-) (*delivery.Sink, error) {
-	w, err := delivery.NewBulkWriter(c, cfg)
-	if err != nil {
-		return nil, err
-	}
-	s := delivery.NewSink(w, delivery.SinkOptions{Prefix: cfg.Prefix})
-	err = s.Begin(ctx, run)
-	for _, q := range quanta {
-		if err == nil {
-			err = s.Quantum(ctx, q)
-		}
-	}
-	if err == nil {
-		err = s.End(ctx, esmodeltest.Summary(run, quanta))
-	}
-	return s, s.Close(ctx, err)
-}
-
-func list(t *testing.T, dir string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
-}
-
-func mustRead(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+var (
+	testClient = clienttest.New
+	ingestRun  = deliverytest.Ingest
+	list       = esmodeltest.List
+	mustRead   = esmodeltest.ReadFile
+)

@@ -167,9 +167,7 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 	err = c.Call(ctx, client.Request{
 		Op:     "store the note",
 		Method: http.MethodPut,
-		Path: client.Path(
-			esmodel.Index(prefix, esmodel.KindEvent, n.At),
-		) + "/_doc" + client.Path(
+		Path: client.Path(esmodel.Index(prefix, esmodel.KindEvent, n.At)) + "/_doc" + client.Path(
 			id,
 		) + "?refresh=wait_for",
 		Body: doc,

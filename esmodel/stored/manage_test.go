@@ -10,9 +10,8 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-	"fiolat/esmodel/indices"
-
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/esmodel/indices"
 	"fiolat/internal/errs"
 )
 
@@ -99,12 +98,7 @@ func TestManageRuns(t *testing.T) {
 
 	var usage *esmodel.UsageError
 	var fault *errs.ParseError
-	if _, err := FindRun(
-		t.Context(),
-		c,
-		"fio",
-		"two",
-	); !errors.As(err, &usage) ||
+	if _, err := FindRun(t.Context(), c, "fio", "two"); !errors.As(err, &usage) ||
 		!strings.Contains(usage.Hint, "b, c") {
 		t.Errorf("two runs of one name: %v", err)
 	}
@@ -186,12 +180,7 @@ func TestCountOfAllShards(t *testing.T) {
 	}
 	fault.Times = -1
 	s.Inject(fault)
-	if got, err := CountRun(
-		t.Context(),
-		c,
-		"fio",
-		run.ID,
-	); err == nil ||
+	if got, err := CountRun(t.Context(), c, "fio", run.ID); err == nil ||
 		!strings.Contains(err.Error(), "1 of 1 shards could not answer: circuit_breaking_exception too much") {
 		t.Errorf("%v, %v, want no count", got, err)
 	}

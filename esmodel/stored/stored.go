@@ -108,10 +108,7 @@ func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*pipel
 		return scanLeaves(ctx, b, c, client.ScanRequest{
 			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": []any{
-				client.Term(
-					"run.id",
-					run.ID,
-				),
+				client.Term("run.id", run.ID),
 				client.Term("scope", esmodel.LeafScope),
 				client.Term("fio.kind", run.Kind.String()),
 				map[string]any{"terms": map[string]any{"run.generation": generations}},
@@ -351,10 +348,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	b := esmodel.NewBook(parts)
 	var files [][]string
 	for _, p := range b.Parts {
-		files = append(
-			files,
-			leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}],
-		)
+		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
 	}
 	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
 		return mergeFiles(ctx, b, files, each)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"fiolat/esmodel/delivery"
-
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
@@ -489,10 +488,7 @@ func TestInOrder(t *testing.T) {
 		t.Context(),
 		feed(t.Context(), []int64{1}),
 		func(pipeline.StoredLeaf) error { return broken },
-	); !errors.Is(
-		err,
-		broken,
-	) {
+	); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error of each", err)
 	}
 }

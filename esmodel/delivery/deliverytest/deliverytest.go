@@ -1,0 +1,31 @@
+// Package deliverytest delivers runs for the tests of the packages beside delivery.
+package deliverytest
+
+import (
+	"context"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/pipeline"
+)
+
+// Ingest runs a whole ingest into a server.
+func Ingest(ctx context.Context, c *client.Client, cfg delivery.BulkConfig, run *pipeline.Run,
+	quanta []*pipeline.Quantum) (*delivery.Sink, error) {
+	w, err := delivery.NewBulkWriter(c, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := delivery.NewSink(w, delivery.SinkOptions{Prefix: cfg.Prefix})
+	err = s.Begin(ctx, run)
+	for _, q := range quanta {
+		if err == nil {
+			err = s.Quantum(ctx, q)
+		}
+	}
+	if err == nil {
+		err = s.End(ctx, esmodeltest.Summary(run, quanta))
+	}
+	return s, s.Close(ctx, err)
+}
