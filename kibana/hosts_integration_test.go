@@ -14,7 +14,6 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
-
 	"fiolat/internal/fiohist"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"

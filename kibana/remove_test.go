@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/esmodel/client"
-
 	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 )
 
 // Whatever a bundle ever had stays in shipped.txt, so that an update can take it out.

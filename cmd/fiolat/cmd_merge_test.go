@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"fiolat/esmodel/client"
-
 	"fiolat/esmodel/esmodeltest"
 )
 

@@ -8,9 +8,8 @@ import (
 	"os"
 	"syscall"
 
-	"fiolat/esmodel/delivery"
-
 	"fiolat/esmodel"
+	"fiolat/esmodel/delivery"
 	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
 	"fiolat/internal/command/live"

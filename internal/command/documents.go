@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"fiolat/esmodel/delivery"
-
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"

@@ -7,7 +7,6 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )

@@ -9,7 +9,6 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
-	"fiolat/esmodel"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"fiolat/esmodel/delivery"
-
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"

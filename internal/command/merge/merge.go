@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
-
-	"fiolat/esmodel"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"

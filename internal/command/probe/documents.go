@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
-
-	"fiolat/esmodel"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"

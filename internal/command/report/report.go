@@ -8,7 +8,6 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"

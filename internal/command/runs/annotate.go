@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"fiolat/esmodel/stored"
-
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"fiolat/esmodel/stored"
-
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"fiolat/esmodel/stored"
-
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"

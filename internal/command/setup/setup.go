@@ -11,7 +11,6 @@ import (
 
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
-
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
