@@ -160,8 +160,7 @@ type accountField struct {
 
 // AppendRun appends the document of a run. sum and docs are nil as long as they are
 // not known; without both, files and jobs are left out: it is written again and again. Nothing in it depends on when
-// or where it is made, so a second ingest
-// of the same logs makes the same bytes.
+// or where it is made, so a second ingest of the same logs makes the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
 	told := run.Told

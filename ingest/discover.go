@@ -549,8 +549,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 			continue
 		}
 		for dir := run.Root; slices.ContainsFunc(d.searched, func(root string) bool {
-			return dir != root && under(dir,
-				root)
+			return dir != root && under(dir, root)
 		}); {
 			dir = filepath.Dir(dir)
 			if slices.ContainsFunc(d.logs, func(l found) bool { return l.dir == dir }) {

@@ -148,8 +148,7 @@ func (m *matcher) documents() {
 		fit := metas
 		if !m.in.metasGiven { // what lies in another host's folder is not this log's
 			fit = filtered(fit, func(d *fiojson.Document) bool {
-				return under(filepath.Dir(l.Source.Path),
-					filepath.Dir(d.Path))
+				return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path))
 			})
 		}
 		candidates := len(fit)
@@ -168,14 +167,12 @@ func (m *matcher) documents() {
 			named := filtered(fit, func(d *fiojson.Document) bool { return hasPrefix(d, l.Source.Name) })
 			if len(named) == 0 {
 				named = filtered(fit, func(d *fiojson.Document) bool {
-					return namedAfter(d, l.Source.Name.Prefix,
-						l.Host)
+					return namedAfter(d, l.Source.Name.Prefix, l.Host)
 				})
 			}
 			if len(named) > 1 { // output.0 and output.1 of one job name
 				named = preferred(named, func(d *fiojson.Document) bool {
-					return namedAfter(d, l.Source.Name.Prefix,
-						l.Host)
+					return namedAfter(d, l.Source.Name.Prefix, l.Host)
 				})
 			}
 			// A document that is nothing but the only one of the folder or host will
@@ -252,8 +249,7 @@ func preferred(metas []*fiojson.Document, ok func(*fiojson.Document) bool) []*fi
 func hasHost(m *fiojson.Document, host string) bool {
 	s := stem(m.Path)
 	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool {
-		return e.Host != "" && sameHost(e.Host,
-			host)
+		return e.Host != "" && sameHost(e.Host, host)
 	}) ||
 		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
 }
@@ -361,8 +357,7 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 	}
 	want := ""
 	switch fit := slices.DeleteFunc(slices.Clone(hosts), func(h string) bool {
-		return h != s.host && (h == "" ||
-			!sameHost(h, s.host))
+		return h != s.host && (h == "" || !sameHost(h, s.host))
 	}); {
 	case slices.Contains(fit, s.host):
 		want = s.host
@@ -504,8 +499,7 @@ func (m *matcher) oneServer(s *set) bool {
 		var of []string
 		for _, port := range ports {
 			if slices.ContainsFunc(s.entries, func(e *fiojson.Entry) bool {
-				return e.Port == port && writes(s.meta, e,
-					l.Source.Name)
+				return e.Port == port && writes(s.meta, e, l.Source.Name)
 			}) {
 				of = append(of, strconv.Itoa(port))
 			}
@@ -535,8 +529,7 @@ func (m *matcher) oneServer(s *set) bool {
 		}
 		for _, l := range s.logs {
 			if slices.ContainsFunc(part.entries, func(e *fiojson.Entry) bool {
-				return writes(s.meta, e,
-					l.Source.Name)
+				return writes(s.meta, e, l.Source.Name)
 			}) {
 				part.logs = append(part.logs, l)
 			}

@@ -93,8 +93,7 @@ func (m *matcher) starts(s *set) {
 			}
 		case s.meta != nil:
 			delay, ramp, how := m.lead(s.meta.Path, func(name string) (string, bool) {
-				return s.meta.Option(nil,
-					name)
+				return s.meta.Option(nil, name)
 			})
 			l.Start = Start{Offset: delay + ramp, How: how + " of all jobs", Unknown: true}
 		default:

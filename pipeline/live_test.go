@@ -294,8 +294,7 @@ func TestLiveStall(t *testing.T) {
 	}
 	var metas []*fiojson.Document
 	if _, err = fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
-		metas = append(metas,
-			m)
+		metas = append(metas, m)
 		return nil
 	}, nil); err != nil {
 		t.Fatal(err)
@@ -450,13 +449,11 @@ func TestLiveDamagedBin(t *testing.T) {
 			}
 			var warnings []string
 			l, c := follow(t, LiveConfig{Settings: liveSettings(), Warn: func(w string) {
-				warnings = append(warnings,
-					w)
+				warnings = append(warnings, w)
 			}}, []byte(strings.Join(docs, "")))
 			sameSums(t, liveSums(c), want)
 			if l.Restarts != 0 || !slices.ContainsFunc(warnings, func(w string) bool {
-				return strings.Contains(w,
-					"contradict")
+				return strings.Contains(w, "contradict")
 			}) {
 				t.Errorf("%d restarts; warnings %q", l.Restarts, warnings)
 			}

@@ -22,9 +22,8 @@ const manyLogs = 128
 // that failed, the summary comes with its error.
 //
 // Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as
-// many helpers add up what
-// the round before has finished. Between the rounds nobody runs, and all is handed
-// over. So no lock is needed, and nothing depends on who was faster.
+// many helpers add up what the round before has finished. Between the rounds nobody runs, and all is handed over. So
+// no lock is needed, and nothing depends on who was faster.
 func (p *Plan) Process(ctx context.Context, sink Sink) (*Summary, error) {
 	sink, err := watch(&p.cfg.Settings, sink)
 	if err != nil {

@@ -103,8 +103,7 @@ func TestWatch(t *testing.T) {
 
 	part := seconds(t, "p", rules[:1], load...)
 	if len(part.changes) == 0 || slices.ContainsFunc(part.changes, func(c string) bool {
-		return !strings.Contains(c,
-			" on b: ") && !strings.Contains(c, " on a: ")
+		return !strings.Contains(c, " on b: ") && !strings.Contains(c, " on a: ")
 	}) {
 		t.Errorf("part: %q", part.changes)
 	}

@@ -86,8 +86,7 @@ func TestBadInput(t *testing.T) {
 		{name: "a byte-order mark", data: append([]byte("\xef\xbb\xbf"), good...), at: ".log:1:",
 			want: []string{"byte-order mark"}, rest: 1},
 		{name: "a 100 MB line", data: third(func([]byte) []byte {
-			return append(bytes.Repeat([]byte("0, "), 100<<20/3),
-				'\n')
+			return append(bytes.Repeat([]byte("0, "), 100<<20/3), '\n')
 		}), at: ".log:3:", want: []string{"--max-line"}, rest: 1},
 		{name: "binary data", data: third(func(l []byte) []byte { return append([]byte{0, 1, 2, 0xff}, l...) }),
 			at: ".log:3:", want: []string{"binary"}, rest: 1},

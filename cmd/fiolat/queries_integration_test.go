@@ -255,8 +255,7 @@ func TestQueries(t *testing.T) {
 		}
 	}
 	slices.SortFunc(want, func(a, b string) int {
-		return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read",
-			"99.9")))
+		return int(math.Copysign(1, whole(b, "read", "99.9")-whole(a, "read", "99.9")))
 	})
 	a, _ = search("Runs of a cluster whose p99.9 is above 1 ms")
 	if got := ids(a); !slices.Equal(got, want) || len(want) == 0 {

@@ -81,8 +81,7 @@ func TestHostileNames(t *testing.T) {
 	bad := write(broken, hostile+".ndjson", []byte(hostile+"\n"))
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {
-		return strings.HasPrefix(r.URL.Path,
-			"/other-")
+		return strings.HasPrefix(r.URL.Path, "/other-")
 	}, Status: 400, Type: hostile, Reason: hostile})
 	s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, _ string) (int, string, string) {
 		if strings.HasPrefix(index, "refused-histogram") {

@@ -45,8 +45,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 		}
 		conf.InsecureSkipVerify = true // replaced by:
 		conf.VerifyConnection = func(s tls.ConnectionState) error {
-			return pinned(s.PeerCertificates, want,
-				time.Now())
+			return pinned(s.PeerCertificates, want, time.Now())
 		}
 	}
 	if cfg.Insecure {

@@ -315,8 +315,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 // claim claims documents of the run, in order of their ids.
 func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) error {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
-		return cmp.Compare(a.ID(),
-			b.ID())
+		return cmp.Compare(a.ID(), b.ID())
 	}) {
 		k := claim.New(d.c, d.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
 		k.TakeOver, k.Deletes = d.takeOver, true

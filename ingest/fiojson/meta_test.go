@@ -371,8 +371,7 @@ func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
 func TestParseMetaMemory(t *testing.T) {
 	const long = 64 << 20
 	for name, r := range map[string]io.Reader{
-		"text": io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long),
-			strings.NewReader(minimal)),
+		"text": io.MultiReader(io.LimitReader(repeated("fio: text without end\n"), long), strings.NewReader(minimal)),
 		"a string": io.MultiReader(strings.NewReader(`{"fio version": "`), io.LimitReader(repeated("x"), long),
 			strings.NewReader(`", `+minimal[strings.Index(minimal, `"jobs"`):])),
 		"numbers": io.MultiReader(strings.NewReader(`{"fio version": "x", "y": [`), io.LimitReader(repeated("1, "),

@@ -17,8 +17,7 @@ func beingWritten(f *os.File) (written, known bool) {
 		}
 		var no syscall.Errno
 		if err = raw.Control(func(fd uintptr) {
-			_, _, no = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETLEASE,
-				kind)
+			_, _, no = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_SETLEASE, kind)
 		}); err == nil && no != 0 {
 			return no
 		}

@@ -14,8 +14,7 @@ import (
 
 const (
 	// maxIdle is how many intervals without an I/O it may take in one go with --noweight: the program walks through
-	// each,
-	// and needs twenty seconds for this many.
+	// each, and needs twenty seconds for this many.
 	maxIdle = 100_000_000
 	// maxIdleWeighted is the same without --noweight, where an interval takes it 80 microseconds.
 	maxIdleWeighted = 1_000_000
@@ -416,8 +415,7 @@ func (h *histParser) printUnweighted(end float64, direction string, g *histogram
 }
 
 // weighted shares each record out over the intervals in which its I/Os were in flight: an I/O in bucket b of a record
-// of
-// stamp t began at t - interval/2 - b and ended at t.
+// of stamp t began at t - interval/2 - b and ended at t.
 func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 	if h.buffer < 1 {
 		return h.stop("--buff_size", "%d is below 1", h.buffer)

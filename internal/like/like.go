@@ -4,9 +4,8 @@
 // they touch), so that results of years can be compared before anybody changes over.
 //
 // It refuses, with an [InputError] and without a line of output, wherever the program that it stands for crashes,
-// aborts
-// or runs for longer than anybody waits: half a table would look like an answer. It corrects nothing, reads plain
-// files only, and shares no code with the pipeline, whose answers are meant to differ. cmd/fiolat calls it for
+// aborts or runs for longer than anybody waits: half a table would look like an answer. It corrects nothing, reads
+// plain files only, and shares no code with the pipeline, whose answers are meant to differ. cmd/fiolat calls it for
 // `fiolat percentiles --like`.
 package like
 

@@ -83,9 +83,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// unpack puts the logs of a case, which are stored gzipped, into a directory of the test's own, and returns their paths
-// in
-// the order of their names.
+// unpack puts the logs of a case, which are stored gzipped, into a directory of the test's own, and returns their
+// paths in the order of their names.
 func unpack(t *testing.T, dir string) []string {
 	t.Helper()
 	packed, err := filepath.Glob(filepath.Join(dir, "*.gz"))

@@ -181,8 +181,7 @@ func quote(token []byte) string {
 }
 
 // read takes in a whole log, up to the first line that the dialect cannot read. Lines end as in Python's text mode:
-// with
-// a line feed, a carriage return, or both.
+// with a line feed, a carriage return, or both.
 func read(ctx context.Context, path string, d dialect) (*hlog, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,8 +6,7 @@ import "math"
 // into one rounding, which numpy as it is distributed does not do.
 
 // pairwiseSum is numpy's sum of a contiguous array: eight running sums over blocks of up to 128 elements, and the
-// blocks
-// added up as a tree. A plain loop differs from it in the last digits.
+// blocks added up as a tree. A plain loop differs from it in the last digits.
 func pairwiseSum(a []float64) float64 {
 	n := len(a)
 	switch {
@@ -73,8 +72,7 @@ func interp(out, x, xp, fp []float64) {
 }
 
 // searchGuess returns the last j with a[j] <= key, -1 below all and len(a) above all, as numpy's search does that
-// starts
-// at the place of the one before. On an ascending array any search would do.
+// starts at the place of the one before. On an ascending array any search would do.
 func searchGuess(key float64, a []float64, guess int) int {
 	const near = 8
 	n := len(a)

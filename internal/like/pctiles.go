@@ -351,9 +351,8 @@ func (c *pctiles) edges() [][2]float64 {
 type percentile struct{ p, value float64 }
 
 // percentiles looks for wanted in the order given, which the program expects to ascend and does not check: a smaller
-// one
-// behind a larger one is extrapolated from the larger one's bucket. It returns them sorted, each once, or says why the
-// program ends.
+// one behind a larger one is extrapolated from the larger one's bucket. It returns them sorted, each once, or says
+// why the program ends.
 func percentiles(counts []float64, total float64, wanted []float64, edges [][2]float64) ([]percentile, string) {
 	// Sums of fractions need not reach 100.
 	const almost = 99.9999

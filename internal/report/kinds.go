@@ -54,8 +54,7 @@ func (p *page) finished() error {
 		return nil
 	}
 	slices.SortFunc(p.kinds, func(a, b *Sink) int {
-		return slices.Index(through, a.run.Kind) - slices.Index(through,
-			b.run.Kind)
+		return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind)
 	})
 	longest := int64(0)
 	for _, s := range p.kinds {

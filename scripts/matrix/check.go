@@ -164,8 +164,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	if a.shape != nil && a.shape.loses {
 		// A repair is not the loss.
 		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
-			return strings.Contains(s,
-				"logs repaired")
+			return strings.Contains(s, "logs repaired")
 		})
 	}
 	warnings := strings.Join(said, "\n")
