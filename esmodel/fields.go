@@ -127,7 +127,7 @@ var Fields = []Field{
 	{"account.logs_repaired", "long", "", onRun, "logs with damage of fio --client undone"},
 	{"account.records", "long", "", onRun, "records read"},
 	{"account.records_repaired", "long", "", onRun, "records with damage undone"},
-	{"account.records_equal_stamp", "long", "", onRun, "records with the stamp of the one before"},
+	{"account.records_equal_stamp", "long", "", onRun, "records with equal timestamps"},
 	{"account.lines_skipped", "long", "", onRun, "lines skipped by --skip-bad"},
 	{"account.ios_logged", "double", "I/Os", onRun, "I/Os in the logs, after repair"},
 	{"account.ios_in_fio_totals", "double", "I/Os", onRun, "I/Os in fio's JSON"},

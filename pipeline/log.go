@@ -252,7 +252,7 @@ type direction struct {
 	some    bool    // it has had I/O
 	records int64
 	since   int64         // the log's records before the first that waits
-	equal   int64         // records with the stamp of the one before
+	equal   int64         // records with equal timestamps
 	ios     float64       // as logged, after repair
 	ns      float64       // of single I/Os, their latencies added up
 	opening float64       // the I/Os of the fuller of the first two records

@@ -121,7 +121,7 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 		bad.Add(errs.Usagef("--window %v: want at least 1m", o.Probe.Window))
 	}
 	if o.Duration < 0 {
-		bad.Add(errs.Usagef("--duration %v: want more than nothing", o.Duration))
+		bad.Add(errs.Usagef("--duration %v: must be positive", o.Duration))
 	}
 	if !(o.Probe.Slow > 1 && o.Probe.VerySlow >= o.Probe.Slow) {
 		bad.Add(errs.Usagef("--slow %v, --very-slow %v: want more than 1, and the second no less than the first",

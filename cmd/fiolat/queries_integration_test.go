@@ -262,7 +262,7 @@ func TestQueries(t *testing.T) {
 		t.Errorf("runs with a long p99.9: %v, want %v", got, want)
 	}
 
-	a, _ = search("Runs by what fio was told")
+	a, _ = search("Runs by fio's options")
 	// 18,000, 4,800 and 2,400 a second
 	if got := ids(a); !slices.Equal(got, []string{"nightly-2", "nightly-1", "nightly-3"}) {
 		t.Errorf("runs of randrw in 4k: %v", got)

@@ -42,7 +42,7 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	}
 	u.Say("info", "logs       %d read, %d empty, %d skipped, %d repaired", a.Logs, a.LogsEmpty, a.LogsSkipped,
 		a.LogsRepaired)
-	u.Say("info", "records    %d read, %d lines skipped, %d repaired, %d with the stamp of the one before", a.Records,
+	u.Say("info", "records    %d read, %d lines skipped, %d repaired, %d with equal timestamps", a.Records,
 		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
 	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing "+
 		"from the logs %s, not placed %s; in the last bucket %s",

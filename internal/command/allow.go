@@ -9,7 +9,7 @@ import (
 )
 
 // Allow is for pipeline.Config: it asks whether a run may be spread over so many intervals. Where
-// nobody is there to be asked that is an error of usage. With yes it is nil: nobody is asked.
+// standard input is not a terminal that is an error of usage. With yes it is nil: nobody is asked.
 func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
 	if yes {
 		return nil

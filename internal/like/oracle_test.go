@@ -153,7 +153,7 @@ type logShape struct {
 	pattern  []int // directions in turn
 	jitter   float64
 	gaps     float64
-	twins    float64 // records with the stamp of the one before
+	twins    float64 // records with equal timestamps
 	modest   bool    // no stamp for which fio-histo-log-pctiles would fill all memory with rows
 }
 

@@ -222,7 +222,7 @@ func (s *Sink) facts(sum *pipeline.Summary) []pair {
 
 func how(s string) string {
 	if s == "" {
-		return "no word of how that was found"
+		return "source unknown"
 	}
 	return s
 }
@@ -243,7 +243,7 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	}
 	say := func(format string, args ...any) { out = append(out, note{Text: fmt.Sprintf(format, args...)}) }
 	if !a.CountedKnown {
-		say("fio's own totals are not known for all logs, so what the logs lack cannot be told: each job's last, " +
+		say("fio's own totals are not known for all logs, so what the logs lack is unknown: each job's last, " +
 			"partial window is never written.")
 	}
 	if a.Restored > 0 {
@@ -283,7 +283,7 @@ func account(a *pipeline.Account) []pair {
 	return []pair{
 		{"Logs", fmt.Sprintf("%d read, of them %d empty and %d repaired; %d skipped", a.Logs, a.LogsEmpty,
 			a.LogsRepaired, a.LogsSkipped)},
-		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with the stamp of the one before", a.Records,
+		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
 			a.RecordsRepaired, a.RecordsEqual)},
 		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
 		{"I/Os logged", whole(a.Logged)},
