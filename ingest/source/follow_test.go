@@ -12,61 +12,51 @@ import (
 	"time"
 )
 
-// TestFollow: a file that does not exist yet, grows in pieces, is begun anew, and ends
+// TestFollow: a file that does not exist yet, grows in chunks, is begun anew, and ends
 // when its writer closes it.
 func TestFollow(t *testing.T) {
-	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		idle time.Duration
 	}{{"until its writer is gone", 0}, {"until it is idle", 3 * time.Second}} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
 			if tc.idle == 0 && runtime.GOOS != "linux" {
 				t.Skip("only Linux tells who has a file open")
 			}
 			path := filepath.Join(t.TempDir(), "out.json")
-			got := make(chan string)
-			go func() {
-				f := Follow(t.Context(), path, tc.idle)
-				defer f.Close()
-				b, err := io.ReadAll(f)
-				if err != nil {
-					t.Error(err)
+			synctest.Test(t, func(t *testing.T) {
+				got := make(chan string, 1)
+				go func() {
+					f := Follow(t.Context(), path, tc.idle)
+					defer f.Close()
+					b, err := io.ReadAll(f)
+					if err != nil {
+						t.Error(err)
+					}
+					got <- string(b)
+				}()
+				time.Sleep(50*time.Millisecond + time.Microsecond) // never at the moment of a look
+				w, err := os.Create(path)
+				must(t, err)
+				for _, chunk := range []string{"one ", "two ", "three "} {
+					writeTo(t, w, chunk)
+					time.Sleep(100 * time.Millisecond)
 				}
-				got <- string(b)
-			}()
-			time.Sleep(50 * time.Millisecond)
-			w, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, piece := range []string{"one ", "two ", "three "} {
-				if _, err = w.WriteString(piece); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			if err = w.Truncate(0); err == nil {
+				must(t, w.Truncate(0))
 				_, err = w.WriteAt([]byte("anew"), 0)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case s := <-got:
-				t.Fatalf("it ended while the file was open: %q", s)
-			case <-time.After(100 * time.Millisecond):
-			}
-			w.Close()
-			select {
-			case s := <-got:
-				if s != "one two three anew" {
+				must(t, err)
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				select {
+				case s := <-got:
+					t.Fatalf("it ended while the file was open: %q", s)
+				default:
+				}
+				must(t, w.Close())
+				if s := <-got; s != "one two three anew" {
 					t.Errorf("%q", s)
 				}
-			case <-time.After(2 * time.Minute):
-				t.Error("it did not end")
-			}
+			})
 		})
 	}
 }
