@@ -155,11 +155,11 @@ func TestLiveAuto(t *testing.T) {
 	}
 }
 
-// TestLiveAlerts: what is broken now is told, what is over since long is not, and who
-// could not be told is named.
+// TestLiveAlerts: what is broken now is alerted, what is over since long is not, and a receiver
+// that was not reached is named.
 func TestLiveAlerts(t *testing.T) {
 	t.Parallel()
-	var told []map[string]any
+	var alerts []map[string]any
 	answer := http.StatusOK
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var event map[string]any
@@ -169,7 +169,7 @@ func TestLiveAlerts(t *testing.T) {
 			json.Unmarshal(body.Bytes(), &event) != nil || event["id"] != r.Header.Get(alert.IDHeader) {
 			t.Errorf("%v %s", r.Header, body)
 		}
-		told = append(told, event)
+		alerts = append(alerts, event)
 		w.WriteHeader(answer)
 	}))
 	defer hook.Close()
@@ -180,29 +180,29 @@ func TestLiveAlerts(t *testing.T) {
 	// broken from the 6th second on, kept from the 10th
 	reads := []int{500, 500, 500, 10, 500, 10, 10, 500, 10, 500, 500}
 	live := func(start time.Time) (int, string) {
-		told = nil
+		alerts = nil
 		code, _, stderr := fiolat(t, status(start, reads...), "live", "--output", t.TempDir(), "--run-id", "R", "--sla",
 			"iops >= 100", "--alert-webhook", hook.URL+"/token", "--alert-secret-file", secret, "--interval", "1s")
 		if strings.Contains(stderr, "token") {
-			t.Errorf("the URL is told:\n%s", stderr)
+			t.Errorf("the URL is in the message:\n%s", stderr)
 		}
 		return code, stderr
 	}
 	now := time.Now().Truncate(time.Second)
 	start := now.Add(-15 * time.Second)
 	code, stderr := live(start)
-	if code != exitOK || len(told) != 2 || told[0]["event"].(map[string]any)["action"] != "sla-breach" ||
-		told[1]["event"].(map[string]any)["action"] != "sla-recovery" {
-		t.Fatalf("exit %d, %v\n%s", code, told, stderr)
+	if code != exitOK || len(alerts) != 2 || alerts[0]["event"].(map[string]any)["action"] != "sla-breach" ||
+		alerts[1]["event"].(map[string]any)["action"] != "sla-recovery" {
+		t.Fatalf("exit %d, %v\n%s", code, alerts, stderr)
 	}
 	for i, second := range []int{5, 9} {
-		if at := told[i]["@timestamp"]; at != start.Add(time.Duration(second)*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") {
+		if at := alerts[i]["@timestamp"]; at != start.Add(time.Duration(second)*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") {
 			t.Errorf("event %d is at %v; the run began at %v", i, at, start)
 		}
 	}
-	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(told) != 0 || !strings.Contains(stderr,
+	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(alerts) != 0 || !strings.Contains(stderr,
 		"are not alerted") {
-		t.Errorf("exit %d, %d told of an hour ago\n%s", code, len(told), stderr)
+		t.Errorf("exit %d, %d alerts of an hour ago\n%s", code, len(alerts), stderr)
 	}
 	answer = http.StatusGone
 	gone := ": SLA broken: all iops >= 100; it is 10 I/Os per second: 410 Gone"

@@ -436,13 +436,13 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.events = append(p.events, event)
 }
 
-// TestLiveStall: a device that stalls is told of by webhook and command, and when it is well
+// TestLiveStall: a device that stalls is alerted by webhook and command, and when it is well
 // again; each breach and recovery once, also by a webhook that fails twice first. What is
 // stored is what the same status documents give when they are read again, undisturbed;
 // an early alert may be withdrawn instead.
 //
 // On a busy machine fio itself may stall once more, or report so rarely that the stall does
-// not show. So what must have been told follows from fio's own documents.
+// not show. So what must have been alerted follows from fio's own documents.
 func TestLiveStall(t *testing.T) {
 	t.Parallel()
 	es := server(t)
@@ -465,7 +465,7 @@ func TestLiveStall(t *testing.T) {
 					"--interval", "1s", "--sla", "read p99 < 500ms"}
 			}
 			p := start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file",
-				"secret", "--alert-command", "cat >>"+dir+"/told", "--",
+				"secret", "--alert-command", "cat >>"+dir+"/sent", "--",
 				"./fio", "--name=x", "--ioengine=nbd", "--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread",
 				"--rate_iops=300", "--iodepth=4", "--numjobs=2", "--time_based", "--runtime=14")...)
 			waitFor(t, "fio reports four times", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 })
@@ -480,19 +480,19 @@ func TestLiveStall(t *testing.T) {
 			}
 			p.ends(t, exitOK)
 
-			// Each event reached the webhook and the command, once, and the recoveries of stored breaches were told.
+			// Each event reached the webhook and the command, once, and the recoveries of stored breaches were sent.
 			events := documents(t, es, prefix+"-event-*")
 			if len(hook.bad) > 0 || len(hook.attempts) != len(hook.events)+fail || len(events) > len(hook.events) {
-				t.Fatalf("the webhook was told %v in %d requests, %d events in Elasticsearch; %v\n%s", hook.events,
+				t.Fatalf("the webhook received %v in %d requests, %d events in Elasticsearch; %v\n%s", hook.events,
 					len(hook.attempts), len(events), hook.bad, p.said.String())
 			}
-			var told struct{ actions, starts []string }
+			var sent struct{ actions, starts []string }
 			seen, during := map[string]bool{}, false
 			var broken time.Time
 			for _, e := range hook.events {
 				id := fmt.Sprint(e["id"])
 				if seen[id] {
-					t.Errorf("told twice: %v", e)
+					t.Errorf("sent twice: %v", e)
 				}
 				seen[id] = true
 				event := e["event"].(map[string]any)
@@ -500,7 +500,7 @@ func TestLiveStall(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				told.actions, told.starts = append(told.actions, fmt.Sprint(event["action"])), append(told.starts,
+				sent.actions, sent.starts = append(sent.actions, fmt.Sprint(event["action"])), append(sent.starts,
 					fmt.Sprint(event["start"]))
 				if event["action"] == "sla-breach" {
 					broken = at
@@ -510,17 +510,17 @@ func TestLiveStall(t *testing.T) {
 			}
 			for id, e := range events {
 				if !seen[id] && strings.Contains(string(e), `"sla-recovery"`) {
-					t.Errorf("stored and not told: %s", e)
+					t.Errorf("stored and not sent: %s", e)
 				}
 			}
-			t.Logf("told %v of %v, stalled from %v to %v", told.actions, told.starts, stalled.UTC(), well.UTC())
-			for i, action := range told.actions {
+			t.Logf("sent %v of %v, stalled from %v to %v", sent.actions, sent.starts, stalled.UTC(), well.UTC())
+			for i, action := range sent.actions {
 				if want := []string{"sla-breach", "sla-recovery"}[i%2]; action != want {
 					t.Errorf("event %d is %s, want %s", i+1, action, want)
 				}
 			}
-			if lines, err := os.ReadFile(dir + "/told"); strings.Count(string(lines), "\n") != len(hook.events) {
-				t.Errorf("the command was told %q (%v)", lines, err)
+			if lines, err := os.ReadFile(dir + "/sent"); strings.Count(string(lines), "\n") != len(hook.events) {
+				t.Errorf("the command received %q (%v)", lines, err)
 			}
 
 			again := livePrefix(t, es, fmt.Sprint("again", fail))
@@ -533,7 +533,7 @@ func TestLiveStall(t *testing.T) {
 				}
 			}
 
-			// If fio kept its time before the stall, and showed it, the stall was told.
+			// If fio kept its time before the stall, and showed it, the stall was sent.
 			times := statusTimes(t, dir+"/fio.json")
 			steady, gaps := true, 0
 			for i := 1; i < len(times); i++ {
@@ -546,7 +546,7 @@ func TestLiveStall(t *testing.T) {
 				}
 			}
 			if steady && gaps == 1 && !during {
-				t.Errorf("told were %v of %v, and not the stall\n%s", told.actions, told.starts, p.said.String())
+				t.Errorf("sent were %v of %v, and not the stall\n%s", sent.actions, sent.starts, p.said.String())
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func TestProbeIntoRealElasticsearch(t *testing.T) {
 }
 
 // Of two directories one is made slow, by a server that stands still nine tenths of
-// the time, and is left alone again. One alert and one recovery are told, though the
+// the time, and is left alone again. One alert and one recovery are sent, though the
 // webhook fails at first, and lie among the events, where Kibana's annotations are
 // from.
 func TestProbeAlerts(t *testing.T) {
@@ -93,7 +93,7 @@ func TestProbeAlerts(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var refused int
-	var told []string
+	var sent []string
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -106,7 +106,7 @@ func TestProbeAlerts(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		told = append(told, string(body))
+		sent = append(sent, string(body))
 	}))
 	defer hook.Close()
 	probe := slices.Concat(quick, []string{"--every", "50ms", "--interval", "1s", "--quiet", "--output",
@@ -128,28 +128,28 @@ func TestProbeAlerts(t *testing.T) {
 		"--slow", "10", "--very-slow", "20", "--es", es, "--index-prefix", prefix, "--alert-webhook", hook.URL,
 		"--alert-secret-file", secret, "--alert-command", "cat >> " + command}, probe[len(probe)-2:])...)
 	t.Log(stderr)
-	if code != exitOK || !strings.Contains(stderr, fmt.Sprintf("alerts     %d delivered, 0 not", 2*len(told))) {
+	if code != exitOK || !strings.Contains(stderr, fmt.Sprintf("alerts     %d delivered, 0 not", 2*len(sent))) {
 		t.Fatalf("exit %d", code)
 	}
-	if b, err := os.ReadFile(command); err != nil || string(b) != strings.Join(told, "\n")+"\n" {
-		t.Errorf("the command was told %s %v", b, err)
+	if b, err := os.ReadFile(command); err != nil || string(b) != strings.Join(sent, "\n")+"\n" {
+		t.Errorf("the command received %s %v", b, err)
 	}
 	events := documents(t, es, prefix+"-event-*")
 	// A busy machine makes trouble of its own, and may not be quiet again in time.
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
-	if len(told) == 0 || timed && len(told) != 2 || len(events) != len(told) || refused != 1 {
-		t.Fatalf("told %q, events %s, %d refused", told, events, refused)
+	if len(sent) == 0 || timed && len(sent) != 2 || len(events) != len(sent) || refused != 1 {
+		t.Fatalf("sent %q, events %s, %d refused", sent, events, refused)
 	}
 	times := map[string]int{} // by target
-	for i := range told {
-		t.Log(told[i])
+	for i := range sent {
+		t.Log(sent[i])
 		var e struct {
 			ID      string
 			Message string
 			Event   struct{ Action string }
 			Probe   struct{ Target, State string }
 		}
-		if err := json.Unmarshal([]byte(told[i]), &e); err != nil {
+		if err := json.Unmarshal([]byte(sent[i]), &e); err != nil {
 			t.Fatal(err)
 		}
 		over := times[e.Probe.Target]%2 == 1
@@ -158,14 +158,14 @@ func TestProbeAlerts(t *testing.T) {
 			timed && e.Probe.Target != slowed ||
 			!strings.HasPrefix(e.Message, e.Probe.Target+": this file system is "+e.Probe.State) ||
 			(e.Probe.State == "quiet") != over {
-			t.Errorf("%s", told[i])
+			t.Errorf("%s", sent[i])
 		}
-		if stored := string(events[e.ID]); strings.Replace(told[i], `"id":"`+e.ID+`",`, "", 1) != stored {
-			t.Errorf("told %s, stored %s", told[i], stored)
+		if stored := string(events[e.ID]); strings.Replace(sent[i], `"id":"`+e.ID+`",`, "", 1) != stored {
+			t.Errorf("sent %s, stored %s", sent[i], stored)
 		}
 	}
 	if times[slowed] == 0 {
-		t.Errorf("nothing was told of %s", slowed)
+		t.Errorf("no alert was sent for %s", slowed)
 	}
 }
 

@@ -67,7 +67,7 @@ type Config struct {
 	Pause time.Duration
 	// Transport is used instead of connections to Addresses, in tests; nil is fine.
 	Transport http.RoundTripper
-	// OnWait is told before each wait, from any goroutine; nil is fine.
+	// OnWait is called before each wait, from any goroutine; nil is fine.
 	OnWait func(Wait)
 }
 

@@ -73,8 +73,8 @@ func GenerationOf(run *pipeline.Run) Generation {
 	return Generation{run.ID, run.Part, run.Kind.String(), run.Generation}
 }
 
-// concluded are the kinds whose documents belong to a generation.
-var concluded = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe, esmodel.KindEvent}
+// generationKinds are the kinds whose documents belong to a generation.
+var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe, esmodel.KindEvent}
 
 // Conclude makes a generation the only one of its run: refresh, count, delete, until there
 // is nothing to delete. touched are indices that have documents of it; hold says whether we
@@ -125,15 +125,15 @@ func Whole(
 	// All at once, for the server is idle by now. Mostly there is no other generation,
 	// and counting it takes less than a search for what is to be deleted.
 	var counting sync.WaitGroup
-	found, errs := make([]int64, len(concluded)), make([]error, len(concluded))
-	for i, kind := range concluded {
+	found, errs := make([]int64, len(generationKinds)), make([]error, len(generationKinds))
+	for i, kind := range generationKinds {
 		if _, ok := made[kind]; ok {
 			counting.Go(func() { found[i], errs[i] = Count(ctx, c, esmodel.Pattern(prefix, kind), g.Query(true)) })
 		}
 	}
 	others, err := Count(ctx, c, Patterns(prefix), g.Query(false))
 	counting.Wait()
-	for i, kind := range concluded {
+	for i, kind := range generationKinds {
 		if want := made[kind]; errs[i] == nil && found[i] != want {
 			errs[i] = &MismatchError{Run: g.Run, Kind: kind, Made: want, Found: found[i]}
 		}
@@ -206,7 +206,7 @@ func (g Generation) Query(own bool) map[string]any {
 // Patterns are those of all indices that hold documents of a generation.
 func Patterns(prefix string) string {
 	var p []string
-	for _, k := range concluded {
+	for _, k := range generationKinds {
 		p = append(p, esmodel.Pattern(prefix, k))
 	}
 	return strings.Join(p, ",")

@@ -29,7 +29,7 @@ import (
 // Open reads back the run that has that id from Elasticsearch, one kind of
 // latency, all parts together: the generation that is complete there now. A run that is not there, is
 // not complete or does not fit together is an *ingest.ParseError. Whoever reads it
-// while it is ingested again is told so by Process, and gets no wrong number.
+// while it is ingested again gets an error from Process, and no wrong number.
 func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	runs, err := Runs(ctx, c, prefix, runID, kind)
 	if err != nil {
@@ -145,7 +145,7 @@ func scanLeaves(
 		pages[i] = make(chan []pipeline.StoredLeaf)
 		r, at := r, at
 		r.Fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
-		hand := func(page []client.Hit) error {
+		emit := func(page []client.Hit) error {
 			leaves, e := leavesOf(b, page)
 			if e != nil {
 				return e
@@ -158,7 +158,7 @@ func scanLeaves(
 			}
 		}
 		g.Go(func() (err error) {
-			if err = c.Pages(reading, r, &at, hand); err == nil { // else nobody must take this for the end
+			if err = c.Pages(reading, r, &at, emit); err == nil { // else nobody must take this for the end
 				close(pages[i])
 			}
 			return err

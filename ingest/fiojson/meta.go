@@ -186,7 +186,7 @@ func (m *Document) contradictions() {
 // Each reads a stream of documents as fio prints them with --status-interval, and
 // hands each on as soon as its closing brace is there. fio --client makes one document
 // of all that its servers have reported, which is handed on as several. One that is cut or damaged is
-// passed over; lost, if it is not nil, is told of it. cut says that the last one was.
+// passed over; lost, if it is not nil, is called with it. cut says that the last one was.
 // An error of each ends the reading and is returned as it is; without any document
 // the error says why.
 func Each(r io.Reader, path string, each func(*Document) error, lost func(error)) (cut bool, err error) {

@@ -25,10 +25,10 @@ type jsonScan struct {
 	line  int64
 	end   error // of r: what follows in
 	err   error
-	buf   []byte // the text in hand
+	buf   []byte // the text being read
 	stack []byte // what skip is in: { or [
 	held  int    // bytes that are kept of the document, about
-	bins  []Bin  // of the latency in hand
+	bins  []Bin  // of the latency being read
 	// inside says that a document has begun, opened that its first key was read
 	// already, as a nested one's is.
 	inside, opened bool

@@ -10,8 +10,8 @@ import (
 
 // ReadAhead makes r use more than one core: from the first block after the first
 // good record on, a goroutine reads (and decompresses) and cuts the input into
-// blocks of whole lines, and up to so many at a time are parsed while Next hands
-// out the records of an earlier one, in the order of the file. What Next returns
+// blocks of whole lines, and up to so many at a time are parsed while Next returns
+// the records of an earlier one, in the order of the file. What Next returns
 // stays the same, record for record and error for error; 0 parsers change nothing.
 //
 // It takes 2 + parsers blocks of memory and the records in them, some 2 MiB with
@@ -24,7 +24,7 @@ import (
 // of 25 and 12 runs in turn, without scanBlocks). Parsing, the copy from the cache,
 // and placing and adding up are about a quarter of the work each; since the last has
 // to be done in order, more than three parsers bring nothing. Cutting the file at
-// fixed offsets, so that each worker reads its own piece, would spread the copy too,
+// fixed offsets, so that each worker reads its own part, would spread the copy too,
 // but serve neither pipes nor compressed logs.
 func (r *Reader) ReadAhead(parsers int) { r.parsers = parsers }
 

@@ -11,7 +11,7 @@ import (
 // parseLine then says what it is. It allocates nothing: rec's slices must have
 // room for columns + Spare entries.
 //
-// It is a function of bytes alone, so that any number of workers can read pieces
+// It is a function of bytes alone, so that any number of workers can read parts
 // of one log.
 //
 // Finding the end of the line first (bytes.IndexByte) is a pass over all bytes,

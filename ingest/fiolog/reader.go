@@ -44,7 +44,7 @@ type ReaderOptions struct {
 	// with thousands of logs open at once, pass less.
 	Block int
 	// Columns is the number of buckets that each record must have, where it is
-	// known, e.g. from the piece of the log before this one. 0, or a number that
+	// known, e.g. from the part of the log before this one. 0, or a number that
 	// fits no geometry: that of the first good line.
 	Columns int
 	// Single says that the log is one of single I/Os (write_lat_log), to be counted on
@@ -77,9 +77,9 @@ type Reader struct {
 	block          []byte // memory for buf, where this Reader is the one to read
 	rest           []byte // the same while it is parked
 
-	// pieces is src if that hands out what it decompressed; piece is what follows buf.
-	pieces unpacker
-	piece  []byte
+	// chunks is src if that returns what it decompressed; chunk is what follows buf.
+	chunks unpacker
+	chunk  []byte
 
 	err      error // what the input ended with, as the input said it
 	cut      bool  // buf[pos:end] is the last line and has no newline
@@ -97,11 +97,11 @@ type Reader struct {
 	ahead   *ahead // they do
 }
 
-// unpacker is an input that gives what it decompressed without a copy, if InPieces says so:
-// what Piece returns is overwritten by its next call.
+// unpacker is an input that gives what it decompressed without a copy, if InChunks says so:
+// what Chunk returns is overwritten by its next call.
 type unpacker interface {
-	InPieces() bool
-	Piece() ([]byte, error)
+	InChunks() bool
+	Chunk() ([]byte, error)
 }
 
 // NewReader reads a log that is a stream, decompressed. The name is for errors.
@@ -112,7 +112,7 @@ func NewReader(r io.Reader, name string, opt ReaderOptions) *Reader {
 }
 
 // NewBytesReader reads a log, or whole lines of one, that is in memory. Several
-// of them can read the pieces of one log at the same time; each counts its lines
+// of them can read parts of one log at the same time; each counts its lines
 // from 1.
 func NewBytesReader(data []byte, name string, opt ReaderOptions) *Reader {
 	r := newReader(name, opt)
@@ -152,8 +152,8 @@ func (r *Reader) Reset(src io.Reader, name string) {
 
 func (r *Reader) from(src io.Reader) {
 	r.src = src
-	if s, ok := src.(unpacker); ok && s.InPieces() {
-		r.pieces = s
+	if s, ok := src.(unpacker); ok && s.InChunks() {
+		r.chunks = s
 	}
 }
 
@@ -241,7 +241,7 @@ func (r *Reader) next() (*Record, error) {
 	}
 	for {
 		if r.pos == r.end {
-			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil && len(r.piece) == 0 {
+			if r.parsers > 0 && r.columns != 0 && r.line > 0 && r.err == nil && len(r.chunk) == 0 {
 				r.ahead = startAhead(r)
 				return r.ahead.next(r)
 			}
@@ -281,13 +281,13 @@ func (r *Reader) Drained() bool {
 	if a := r.ahead; a != nil {
 		return a.now == nil || a.now.next == len(a.now.out)
 	}
-	return r.pos == r.end && len(r.piece) == 0
+	return r.pos == r.end && len(r.chunk) == 0
 }
 
 // Park gives the memory for a block away until it is needed again, if r is Drained:
 // of many logs that take turns, each holds no more than the start of a line.
 func (r *Reader) Park() {
-	if r.block == nil || r.pieces != nil || !r.Drained() || r.ahead != nil {
+	if r.block == nil || r.chunks != nil || !r.Drained() || r.ahead != nil {
 		return
 	}
 	block := r.block
@@ -303,7 +303,7 @@ func (r *Reader) Stop() {
 	if r.ahead != nil {
 		close(r.ahead.stop)
 		<-r.ahead.ended
-	} else if block := r.block; block != nil && r.pieces == nil {
+	} else if block := r.block; block != nil && r.chunks == nil {
 		blocks.Put(&block)
 	}
 	if rec := r.rec; cap(rec.Count) > 0 {
@@ -430,8 +430,8 @@ func lastNewline(b []byte) int {
 // A block that holds a newline is not topped up, so that what comes slowly through
 // a pipe is not held back.
 func (r *Reader) read() error {
-	if r.pieces != nil {
-		return r.readPiece()
+	if r.chunks != nil {
+		return r.readChunk()
 	}
 	left := r.buf[r.pos:r.have]
 	if r.skipping {
@@ -482,12 +482,12 @@ func (r *Reader) read() error {
 	}
 }
 
-// readPiece is read for what a Stream decompressed. That stays where it lies; only a line
-// that is in two pieces is put together in the block.
-func (r *Reader) readPiece() error {
+// readChunk is read for what a Stream decompressed. That stays where it lies; only a line
+// that is in two chunks is put together in the block.
+func (r *Reader) readChunk() error {
 	left := r.buf[r.pos:r.have]
-	if len(r.piece) > 0 {
-		left, r.piece = r.piece, nil
+	if len(r.chunk) > 0 {
+		left, r.chunk = r.chunk, nil
 		if last := lastNewline(left); last >= 0 {
 			r.buf, r.pos, r.end, r.have = left, 0, last+1, len(left)
 			return nil
@@ -501,12 +501,12 @@ func (r *Reader) readPiece() error {
 			return errLongLine
 		}
 		var p []byte
-		p, r.err = r.pieces.Piece()
+		p, r.err = r.chunks.Chunk()
 		n := bytes.IndexByte(p, '\n') + 1
 		if whole = n > 0; !whole {
 			n = len(p)
 		}
-		line, r.piece = append(line, p[:n]...), p[n:]
+		line, r.chunk = append(line, p[:n]...), p[n:]
 		if r.skipping {
 			line, r.skipping = line[:0], !whole
 		}

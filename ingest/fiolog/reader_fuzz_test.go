@@ -54,10 +54,10 @@ func FuzzReader(f *testing.F) {
 			sameItems(t, fmt.Sprintf("%d parsers ahead", parsers), readAll(t, ahead), want)
 		}
 		for _, parsers := range []int{0, 2} {
-			for format, in := range inPieces(t, []byte(text), min(max(int(block), len(text)/64+1), 1<<16-1)) {
+			for format, in := range inChunks(t, []byte(text), min(max(int(block), len(text)/64+1), 1<<16-1)) {
 				r := NewReader(in, "fuzz", ReaderOptions{MaxLine: limit})
 				r.ReadAhead(parsers)
-				sameItems(t, fmt.Sprintf("%s in pieces, %d parsers ahead", format, parsers), readAll(t, r), want)
+				sameItems(t, fmt.Sprintf("%s in chunks, %d parsers ahead", format, parsers), readAll(t, r), want)
 				in.Close()
 			}
 		}

@@ -631,11 +631,11 @@ func TestScanLine_Room(t *testing.T) {
 	}
 }
 
-// inPieces is data that a Stream hands out in pieces of size bytes.
-func inPieces(t testing.TB, data []byte, size int) map[string]*source.Stream {
+// inChunks is data that a Stream hands out in chunks of size bytes.
+func inChunks(t testing.TB, data []byte, size int) map[string]*source.Stream {
 	t.Helper()
 	streams := map[string]*source.Stream{}
-	for format, packed := range map[string][]byte{"gzip": pieces(data, size, storedMember), "zstd": pieces(data, size,
+	for format, packed := range map[string][]byte{"gzip": chunks(data, size, storedMember), "zstd": chunks(data, size,
 		storedFrame)} {
 		s, err := source.Decompress(bytes.NewReader(packed), format, nil)
 		if err != nil {
@@ -646,10 +646,10 @@ func inPieces(t testing.TB, data []byte, size int) map[string]*source.Stream {
 	return streams
 }
 
-// pieces cuts data into pieces of size bytes, each made what pack returns.
-func pieces(data []byte, size int, pack func([]byte) []byte) (all []byte) {
-	for piece := range slices.Chunk(data, size) {
-		all = append(all, pack(piece)...)
+// chunks cuts data into chunks of size bytes, each made what pack returns.
+func chunks(data []byte, size int, pack func([]byte) []byte) (all []byte) {
+	for chunk := range slices.Chunk(data, size) {
+		all = append(all, pack(chunk)...)
 	}
 	return all
 }
@@ -690,12 +690,12 @@ func TestReader_BlockBoundaries(t *testing.T) {
 		} {
 			sameItems(t, fmt.Sprintf("block %d, %s", block, name), readAll(t, NewReader(in, "log", opt)), want)
 		}
-		for format, in := range inPieces(t, log, block) {
+		for format, in := range inChunks(t, log, block) {
 			r := NewReader(in, "log", ReaderOptions{MaxLine: maxLine})
-			if r.pieces == nil {
+			if r.chunks == nil {
 				t.Fatal("what is decompressed is copied")
 			}
-			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block), readAll(t, r), want)
+			sameItems(t, fmt.Sprintf("%s in chunks of %d", format, block), readAll(t, r), want)
 			in.Close()
 		}
 	}
@@ -712,8 +712,8 @@ func TestReader_MaxLine(t *testing.T) {
 	for block := range len(log) + 2 {
 		sameItems(t, fmt.Sprint("block ", block), readAll(t, NewReader(bytes.NewReader(log), "log",
 			ReaderOptions{Block: block, MaxLine: len(line())})), want)
-		for format, in := range inPieces(t, log, block+1) {
-			sameItems(t, fmt.Sprintf("%s in pieces of %d", format, block+1), readAll(t, NewReader(in, "log",
+		for format, in := range inChunks(t, log, block+1) {
+			sameItems(t, fmt.Sprintf("%s in chunks of %d", format, block+1), readAll(t, NewReader(in, "log",
 				ReaderOptions{MaxLine: len(line())})), want)
 			in.Close()
 		}
@@ -786,20 +786,20 @@ func TestReader_Reset(t *testing.T) {
 	}
 }
 
-// TestReader_Pieces reads a log in pieces, as several workers would.
-func TestReader_Pieces(t *testing.T) {
+// TestReader_Parts reads a log in parts, as several workers would.
+func TestReader_Parts(t *testing.T) {
 	data := realLogs(t)["randrw_clat_hist.1.log"]
 	want, _ := slowRead(data, defaultMaxLine, 0)
 	cut := bytes.IndexByte(data[len(data)/3:], '\n') + len(data)/3 + 1
 	var got []item
-	for _, piece := range [][]byte{data[:cut], data[cut:]} {
+	for _, chunk := range [][]byte{data[:cut], data[cut:]} {
 		lines := int64(len(got))
-		for _, i := range readAll(t, NewBytesReader(piece, "log", ReaderOptions{Columns: 1856})) {
+		for _, i := range readAll(t, NewBytesReader(chunk, "log", ReaderOptions{Columns: 1856})) {
 			i.line += lines
 			got = append(got, i)
 		}
 	}
-	sameItems(t, "pieces", got, want)
+	sameItems(t, "chunks", got, want)
 }
 
 func TestReader_InputErrors(t *testing.T) {

@@ -33,7 +33,7 @@ const (
 type Follower struct {
 	Path string
 	Idle time.Duration
-	// Warn, if not nil, is told of a file that is replaced or gone.
+	// Warn, if not nil, is called for a file that is replaced or gone.
 	Warn func(string)
 	ctx  context.Context
 	f    *os.File

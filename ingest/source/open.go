@@ -39,7 +39,7 @@ import (
 //	                                      gzip             zstd
 //	heads are kept, not read again        -2 %, +4 MB      +50 %, +200 MB
 //	lines are parsed where they were
-//	decompressed (Piece)                  none alone       -3 %
+//	decompressed (Chunk)                  none alone       -3 %
 //	both                                  -4 %, +4 MB
 //	quanta leave after 4 MiB, not 64      -1 %, -9 MB      +60 %, +190 MB
 //	profile-guided optimization           none             +3 %
@@ -49,7 +49,7 @@ import (
 // that is parsing and adding up, as of plain logs.
 
 // maxWindow bounds what a decompressor may hold: what the zstd program accepts
-// unless told otherwise, and twice what `xz -9` makes.
+// by default, and twice what `xz -9` makes.
 const maxWindow = 128 << 20
 
 // The first bytes of compressed files.
@@ -192,7 +192,7 @@ type Stream struct {
 	in           source
 	out          io.Reader // nil: not open yet, or pulled is there
 	pulled       *pulled
-	piece        []byte // what Read has left of one
+	chunk        []byte // what Read has left of one
 	err          error
 	free         func()
 	closer       io.Closer
@@ -204,14 +204,14 @@ func (d *Stream) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	if d.pulled != nil {
-		if len(d.piece) == 0 {
+		if len(d.chunk) == 0 {
 			var err error
-			if d.piece, err = d.Piece(); err != nil {
+			if d.chunk, err = d.Chunk(); err != nil {
 				return 0, err
 			}
 		}
-		n := copy(p, d.piece)
-		d.piece = d.piece[n:]
+		n := copy(p, d.chunk)
+		d.chunk = d.chunk[n:]
 		return n, nil
 	}
 	n, err := d.out.Read(p)
@@ -239,8 +239,8 @@ func (d *Stream) ready() error {
 	return d.err
 }
 
-// InPieces says that Piece can be called.
-func (d *Stream) InPieces() bool {
+// InChunks says that Chunk can be called.
+func (d *Stream) InChunks() bool {
 	return d.format == "gzip" || d.format == "zstd"
 }
 
@@ -248,9 +248,9 @@ func (d *Stream) InPieces() bool {
 // here, and takes up little memory.
 func (d *Stream) Light() bool { return d.format == "gzip" }
 
-// Piece returns what was decompressed next, where it lies. It is overwritten by the next
+// Chunk returns what was decompressed next, where it lies. It is overwritten by the next
 // call. At the end the error is io.EOF.
-func (d *Stream) Piece() ([]byte, error) {
+func (d *Stream) Chunk() ([]byte, error) {
 	if err := d.ready(); err != nil {
 		return nil, err
 	}

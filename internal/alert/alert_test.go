@@ -45,11 +45,11 @@ func event(n int) Event {
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name     string
-		refuse   []int
-		attempts int
-		told     int
-		lost     string
+		name      string
+		refuse    []int
+		attempts  int
+		delivered int
+		lost      string
 	}{
 		{"at once", nil, 2, 2, ""},
 		{"fails twice first", []int{500, 503}, 4, 2, ""},
@@ -68,7 +68,7 @@ func TestWebhook(t *testing.T) {
 				MaxWait: 200 * time.Millisecond, first: 10 * time.Millisecond,
 				Warn: func(msg string) {
 					if strings.Contains(msg, "secret") {
-						t.Errorf("the URL is told: %s", msg)
+						t.Errorf("the URL is in the message: %s", msg)
 					}
 				}})
 			if err != nil {
@@ -76,9 +76,9 @@ func TestWebhook(t *testing.T) {
 			}
 			d.Raise(event(1))
 			d.Raise(event(2))
-			told, lost := d.Close(t.Context())
-			if tc.attempts > 0 && (h.attempts != tc.attempts || told != tc.told) || len(h.bodies) != told {
-				t.Errorf("%d attempts, %d told, %q", h.attempts, told, h.bodies)
+			delivered, lost := d.Close(t.Context())
+			if tc.attempts > 0 && (h.attempts != tc.attempts || delivered != tc.delivered) || len(h.bodies) != delivered {
+				t.Errorf("%d attempts, %d delivered, %q", h.attempts, delivered, h.bodies)
 			}
 			if (len(lost) > 0) != (tc.lost != "") || len(lost) > 0 && (!strings.Contains(lost[0].String(), tc.lost) ||
 				strings.Contains(lost[0].String(), "secret")) {
@@ -90,7 +90,7 @@ func TestWebhook(t *testing.T) {
 					t.Errorf("headers %v", h.headers[i])
 				}
 			}
-			if tc.told == 2 && strings.Join(h.bodies, " ") != `{"n":1} {"n":2}` {
+			if tc.delivered == 2 && strings.Join(h.bodies, " ") != `{"n":1} {"n":2}` {
 				t.Errorf("order: %q", h.bodies)
 			}
 		})
@@ -123,8 +123,8 @@ func TestNeverBlocks(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if told, lost := d.Close(ctx); told != 0 || len(lost) != queued+10 {
-		t.Errorf("%d told, %d lost of %d", told, len(lost), queued+10)
+	if delivered, lost := d.Close(ctx); delivered != 0 || len(lost) != queued+10 {
+		t.Errorf("%d delivered, %d lost of %d", delivered, len(lost), queued+10)
 	}
 }
 
@@ -139,9 +139,9 @@ func TestCommand(t *testing.T) {
 	}
 	d.Raise(event(1))
 	d.Raise(event(2))
-	told, lost := d.Close(t.Context())
-	if told != 1 || len(lost) != 1 || lost[0].String() != "not delivered to the command: event 2: exit status 1" {
-		t.Errorf("%d told, lost %v", told, lost)
+	delivered, lost := d.Close(t.Context())
+	if delivered != 1 || len(lost) != 1 || lost[0].String() != "not delivered to the command: event 2: exit status 1" {
+		t.Errorf("%d delivered, lost %v", delivered, lost)
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != "{\"n\":1}\n{\"n\":2}\n" || said.String() != "id1\nid2\n" {
@@ -161,7 +161,7 @@ func TestCommandEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Raise(event(1))
-	if told, lost := d.Close(t.Context()); told != 1 {
+	if delivered, lost := d.Close(t.Context()); delivered != 1 {
 		t.Fatal(lost)
 	}
 	got := map[string]string{}

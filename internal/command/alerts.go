@@ -13,20 +13,20 @@ import (
 	"fiolat/internal/ui"
 )
 
-// sayer says what is written to it.
-type sayer struct{ u *ui.UI }
+// infoWriter prints what is written to it as a line of information.
+type infoWriter struct{ u *ui.UI }
 
-func (s sayer) Write(p []byte) (int, error) {
+func (s infoWriter) Write(p []byte) (int, error) {
 	s.u.Say("info", "%s", strings.TrimRight(string(p), "\n"))
 	return len(p), nil
 }
 
-// StartAlerts starts telling whom the configuration names; nil if nobody.
+// StartAlerts starts sending alerts to what the configuration names; nil if it names nothing.
 func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	if cfg.Webhook == "" && cfg.Command == "" {
 		return nil, nil
 	}
-	cfg.Output, cfg.Warn = sayer{u}, u.Warn
+	cfg.Output, cfg.Warn = infoWriter{u}, u.Warn
 	d, err := alert.New(cfg)
 	if err != nil {
 		return nil, errs.Usagef("--alert-webhook: %v", err)
@@ -37,16 +37,16 @@ func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 // AlertWait is how long is waited at the end for alerts that are on their way.
 const AlertWait = 30 * time.Second
 
-// TellLost waits for the alerts, and names those that nobody was told. There may be
-// none to wait for.
-func TellLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
+// ReportLost waits for the alerts, and names those that were not delivered. d may be nil
+// if there are none.
+func ReportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	if d == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	told, lost := d.Close(ctx)
-	u.Say("info", "alerts     %d delivered, %d not", told, len(lost))
+	delivered, lost := d.Close(ctx)
+	u.Say("info", "alerts     %d delivered, %d not", delivered, len(lost))
 	for _, l := range lost {
 		u.Say("error", "%s", l.String())
 	}
@@ -56,7 +56,7 @@ func TellLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	return nil
 }
 
-// AlertOf is what is told of an event with that document.
+// AlertOf is the alert of an event with that document.
 func AlertOf(id, text string, doc []byte) alert.Event {
 	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
 }

@@ -453,7 +453,7 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 			end = start + h.step
 		}
 		for _, q := range window {
-			h.weigh(sums, q.record, start, end)
+			h.addOverlap(sums, q.record, start, end)
 		}
 		idle++
 		for _, d := range h.rows {
@@ -510,8 +510,8 @@ func (h *histParser) check(l *hlog) error {
 	return nil
 }
 
-// weigh adds to the sums what of r falls into an interval.
-func (h *histParser) weigh(sums map[string]*histogram, r *record, start, end float64) {
+// addOverlap adds to the sums what of r falls into an interval.
+func (h *histParser) addOverlap(sums map[string]*histogram, r *record, start, end float64) {
 	if len(r.bins) == 0 {
 		return
 	}

@@ -249,7 +249,7 @@ func (c Config) Stream() io.ReadCloser {
 	}}
 }
 
-// stream is made a piece at a time by more, which appends to what it is given;
+// stream is made a part at a time by more, which appends to what it is given;
 // nothing is the end.
 type stream struct {
 	more func([]byte) []byte

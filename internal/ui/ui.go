@@ -171,7 +171,7 @@ func (u *UI) line(v map[string]any) {
 	if err != nil {
 		b = []byte(strconv.Quote(err.Error()))
 	}
-	u.Stderr.Write(append(PrintableJSON(b), '\n')) //nolint:errcheck // nobody is left to be told
+	u.Stderr.Write(append(PrintableJSON(b), '\n')) //nolint:errcheck // there is nowhere left to report it
 }
 
 // PrintableJSON escapes in JSON what encoding/json leaves as it is and a terminal

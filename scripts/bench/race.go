@@ -23,7 +23,7 @@ type contender struct {
 	// minutes runs once.
 	runs int
 	// before and after are not timed. after looks at whether the work was done; it
-	// is told where standard output is.
+	// gets the path of standard output.
 	before func(context.Context) error
 	after  func(stdout string) error
 	// bytes and docs are what it gets through, 0 if that is of no interest.

@@ -63,7 +63,7 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	if len(a.truth.Logs) == 0 || !most {
 		return "", nil
 	}
-	out, told, code, err := command(ctx, fiolat, "inspect", "--format", "json", "--kind", a.kind(), scratch)
+	out, stderr, code, err := command(ctx, fiolat, "inspect", "--format", "json", "--kind", a.kind(), scratch)
 	if err != nil {
 		return "", err
 	}
@@ -72,10 +72,10 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 		return "inspect: exit 0 where percentiles refuses", nil
 	}
 	if len(out) == 0 {
-		if couldNot && code == 3 && len(told) > 0 {
+		if couldNot && code == 3 && len(stderr) > 0 {
 			return "", nil
 		}
-		return fmt.Sprintf("inspect: exit %d, and nothing about the logs: %s", code, told), nil
+		return fmt.Sprintf("inspect: exit %d, and nothing about the logs: %s", code, stderr), nil
 	}
 	if !couldNot && code != 0 {
 		return fmt.Sprintf("inspect: exit %d where percentiles reads", code), nil
@@ -195,12 +195,12 @@ func (a *answer) ingest(ctx context.Context, fiolat, scratch string, want accoun
 	if !strings.Contains(a.Given, "json") {
 		args = append(args, "--start", "mtime")
 	}
-	_, told, code, err := command(ctx, fiolat, append(args, scratch)...)
+	_, stderr, code, err := command(ctx, fiolat, append(args, scratch)...)
 	if err != nil {
 		return "", err
 	}
 	if code != 0 {
-		return fmt.Sprintf("ingest: exit %d where percentiles reads: %s", code, told), nil
+		return fmt.Sprintf("ingest: exit %d where percentiles reads: %s", code, stderr), nil
 	}
 	var got account
 	if err := documents(filepath.Join(docs, "fio-run*.ndjson"), func(text []byte) error {
@@ -262,14 +262,14 @@ func documents(pattern string, f func([]byte) error) error {
 }
 
 // command runs fiolat.
-func command(ctx context.Context, fiolat string, args ...string) (out []byte, told string, code int, err error) {
+func command(ctx context.Context, fiolat string, args ...string) (out []byte, stderr string, code int, err error) {
 	cmd := exec.CommandContext(ctx, fiolat, slices.Clone(args)...)
-	var data, words bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &data, &words
+	var data, diagnostics bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &data, &diagnostics
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return data.Bytes(), words.String(), exit.ExitCode(), nil
+		return data.Bytes(), diagnostics.String(), exit.ExitCode(), nil
 	}
-	return data.Bytes(), words.String(), 0, err
+	return data.Bytes(), diagnostics.String(), 0, err
 }

@@ -126,10 +126,10 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 		args = append(args, "--kind", "all")
 	}
 	cmd := exec.CommandContext(ctx, fiolat, append(args, scratch)...)
-	var data, told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &data, &told
+	var data, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &data, &stderr
 	err := cmd.Run()
-	for line := range strings.Lines(told.String()) {
+	for line := range strings.Lines(stderr.String()) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), scratch+"/", "")
 		line = strings.ReplaceAll(line, scratch, "RUN")
 		line = strings.ReplaceAll(line, filepath.Base(scratch), "RUN")
@@ -144,7 +144,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 		case exit.ExitCode() != 3 && exit.ExitCode() != 2:
 			a.Verdict, a.Reason = wrong, fmt.Sprintf("exit %d", exit.ExitCode())
 		case len(a.Said) == 0:
-			a.Verdict, a.Reason = wrong, "refused without a reason: "+told.String()
+			a.Verdict, a.Reason = wrong, "refused without a reason: "+stderr.String()
 		case (a.shape == nil || a.shape.readable) && a.truth.readable(strings.Contains(a.Given, "json")):
 			a.Verdict = overcareful
 		default:

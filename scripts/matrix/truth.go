@@ -26,7 +26,7 @@ type truth struct {
 	Entries []entry `json:"entries"`
 	// Starts of jobs in ns since 1970, as date(1) printed them right before the job started.
 	Starts map[string]int64 `json:"starts"`
-	// Logged I/Os per direction, repaired where fio --client damaged the logs; nil: not to be told.
+	// Logged I/Os per direction, repaired where fio --client damaged the logs; nil: unknown.
 	Logged map[string]int64 `json:"logged,omitempty"`
 	// Fullest is the largest record of a direction, times the number of logs: at most so much is missing at the end.
 	Fullest map[string]int64 `json:"fullest,omitempty"`

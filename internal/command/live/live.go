@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		u.Say("warning", "%v; fio goes on alone", err)
 	}
 	err = errors.Join(s.conclude(work, err), src.close())
-	return errors.Join(err, command.TellLost(u, s.alerts, command.AlertWait))
+	return errors.Join(err, command.ReportLost(u, s.alerts, command.AlertWait))
 }
 
 // WholeSeconds is the interval that a status interval makes, at least a second.
@@ -133,7 +133,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 				case len(s.runs) == 0:
 					return read
 				}
-				var nothing *errs.ParseError // a cut document was told of already
+				var nothing *errs.ParseError // a cut document was reported already
 				if read != nil && !errors.As(read, &nothing) {
 					return read
 				}
@@ -362,7 +362,7 @@ func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 }
 
 // alertSink raises breaches and recoveries. Those that are over since long, for a
-// stream is read again, are history and not told.
+// stream is read again, are history and not sent.
 type alertSink struct {
 	u      *ui.UI
 	prefix string

@@ -40,7 +40,7 @@ type probeDocs struct {
 	done    chan struct{}
 	enc     *esmodel.ProbeEncoder
 	run     string
-	alerts  *alert.Dispatcher // nil if nobody is told
+	alerts  *alert.Dispatcher // nil without alerts
 
 	// one of the two
 	bulk  *delivery.BulkWriter

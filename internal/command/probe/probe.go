@@ -177,7 +177,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 		wait = command.AlertWait
 	}
 	lost := make(chan error, 1)
-	go func() { lost <- command.TellLost(u, docs.alerts, wait) }()
+	go func() { lost <- command.ReportLost(u, docs.alerts, wait) }()
 	err = errors.Join(err, docs.close(), <-lost)
 	if err == nil && parent.Err() != nil && o.Duration > 0 {
 		return context.Cause(parent)
