@@ -29,7 +29,8 @@ func readDeleteOptions(c *cli.Context) (o runs.DeleteOptions, err error) {
 		bad.Add(errs.Usagef("fiolat delete: name one run"))
 	}
 	if !c.Bool("yes") && !ui.IsTerminal(c.App.Reader) {
-		bad.Add(errs.Usagef("fiolat delete: standard input is not a terminal, so there is no one to confirm; pass --yes"))
+		bad.Add(errs.Usagef("fiolat delete: standard input is not a terminal, so there is no one to confirm; pass " +
+			"--yes"))
 	}
 	o.Run, o.Yes = c.Args().First(), c.Bool("yes")
 	o.Elasticsearch, err = esOptions(c)

@@ -196,7 +196,8 @@ func TestLiveAlerts(t *testing.T) {
 		t.Fatalf("exit %d, %v\n%s", code, alerts, stderr)
 	}
 	for i, second := range []int{5, 9} {
-		if at := alerts[i]["@timestamp"]; at != start.Add(time.Duration(second)*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") {
+		want := start.Add(time.Duration(second) * time.Second).UTC().Format("2006-01-02T15:04:05.000Z")
+		if at := alerts[i]["@timestamp"]; at != want {
 			t.Errorf("event %d is at %v; the run began at %v", i, at, start)
 		}
 	}

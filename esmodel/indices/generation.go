@@ -74,7 +74,8 @@ func GenerationOf(run *pipeline.Run) Generation {
 }
 
 // generationKinds are the kinds whose documents belong to a generation.
-var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe, esmodel.KindEvent}
+var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe,
+	esmodel.KindEvent}
 
 // Conclude makes a generation the only one of its run: refresh, count, delete, until there
 // is nothing to delete. touched are indices that have documents of it; hold says whether we

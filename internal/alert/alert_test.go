@@ -77,7 +77,8 @@ func TestWebhook(t *testing.T) {
 			d.Raise(event(1))
 			d.Raise(event(2))
 			delivered, lost := d.Close(t.Context())
-			if tc.attempts > 0 && (h.attempts != tc.attempts || delivered != tc.delivered) || len(h.bodies) != delivered {
+			if tc.attempts > 0 && (h.attempts != tc.attempts || delivered != tc.delivered) ||
+				len(h.bodies) != delivered {
 				t.Errorf("%d attempts, %d delivered, %q", h.attempts, delivered, h.bodies)
 			}
 			if (len(lost) > 0) != (tc.lost != "") || len(lost) > 0 && (!strings.Contains(lost[0].String(), tc.lost) ||
