@@ -197,7 +197,7 @@ var Fields = []Field{
 	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
 	{"sla.status", "keyword", "", onEvent, "the verdict that led to it: `broken`, or `ok`"},
 	{"sla.value", "double", "ns or 1/s", onEvent, "what was measured then"},
-	{"sla.threshold", "double", "ns or 1/s", onEvent, "what was promised"},
+	{"sla.threshold", "double", "ns or 1/s", onEvent, "the threshold of the rule"},
 	{"sla.rules", "keyword", "", onSLA, "the rules that were judged, as given to `--sla`"},
 	{"sla.broken", "keyword", "", onSLA, "those that are broken"},
 	{"sla.unknown", "keyword", "", onSLA, "those on which there is too little to judge"},
@@ -206,7 +206,7 @@ var Fields = []Field{
 	{"sla.verdicts.rule", "-", "", onPct, "verdicts: the rule"},
 	{"sla.verdicts.status", "-", "", onPct, "verdicts: `ok`, `broken`, or `unknown`"},
 	{"sla.verdicts.value", "-", "ns or 1/s", onPct, "verdicts: what was measured"},
-	{"sla.verdicts.threshold", "-", "ns or 1/s", onPct, "verdicts: what was promised"},
+	{"sla.verdicts.threshold", "-", "ns or 1/s", onPct, "verdicts: the threshold of the rule"},
 	{"sla.verdicts.share", "-", "", onPct, "verdicts: the part of the I/Os within the threshold"},
 	{"sla.verdicts.window_ms", "-", "ms", onPct, "verdicts: the window they rest on, wider than a quantum where that " +
 		"had too few I/Os"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What merge promises, of the real Elasticsearch.
+// What merge guarantees, of the real Elasticsearch.
 func TestElasticsearchMerge(t *testing.T) {
 	es := server(t)
 	for name, run := range partedRuns(t) {

@@ -175,7 +175,7 @@ func refused(t *testing.T, code int, want []string, args ...string) {
 	}
 }
 
-// mergeParts is what merge promises, against any Elasticsearch.
+// mergeParts is what merge guarantees, against any Elasticsearch.
 func mergeParts(t *testing.T, es, prefix string, run parted) {
 	common := []string{"--es", es, "--index-prefix", prefix}
 	ingest := func(id, part, dir string, more ...string) []string {

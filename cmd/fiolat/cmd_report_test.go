@@ -108,7 +108,7 @@ func TestReport(t *testing.T) {
 		{"a page", []string{"-o", at("a.html"), real + "/gaps"}, exitOK, "1200 in 16 quanta", true},
 		{"its name and percentiles", []string{"-o", at("b.html"), "--run-name", "the one", "--percentiles", "50,99.99",
 			real + "/gaps"}, exitOK, "page", true},
-		{"a broken promise", []string{"-o", at("l.html"), "--sla", "read p99 < 60ns", "--fail-on-sla", real + "/gaps"},
+		{"a broken SLA rule", []string{"-o", at("l.html"), "--sla", "read p99 < 60ns", "--fail-on-sla", real + "/gaps"},
 			exitSLA, "read p99 < 60ns", true},
 		{"dry run", []string{"-o", at("c.html"), "--dry-run", real + "/gaps"}, exitOK, "bytes would be written", false},
 		{"no logs named", []string{"-o", at("d.html")}, exitUsage, "name the logs", false},

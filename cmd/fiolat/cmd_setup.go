@@ -22,7 +22,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 			"changes nothing",
 		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
 			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
-			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for broken promises and for " +
+			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +
 			"trouble of the probe\n" +
 			"fiolat setup --kibana http://localhost:5601 --remove    # take out of Kibana what setup put there\n" +
 			"fiolat setup --export fiolat.ndjson    # to import by hand; needs no server",

@@ -358,7 +358,7 @@ func TestQueries(t *testing.T) {
 	near("best p99", low, least, exact)
 	near("worst p99", high, most, exact)
 
-	a, _ = search("Was a promise kept")
+	a, _ = search("Did a run meet its SLA rules")
 	var verdict map[string]struct {
 		DocCount int `json:"doc_count"`
 	}

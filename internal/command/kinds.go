@@ -114,7 +114,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pi
 		if plan.Run.Interval > plans[longest].Run.Interval {
 			longest = i
 		}
-		cfg.RunID, cfg.Settings.SLA = plans[0].Run.ID, nil // what is promised is of one kind
+		cfg.RunID, cfg.Settings.SLA = plans[0].Run.ID, nil // SLA rules are about one kind
 	}
 	for _, p := range plans {
 		if l := plans[longest]; p.Run.Interval != l.Run.Interval {

@@ -29,7 +29,7 @@ type head struct {
 	Kind     string    `json:"kind"`
 	Scopes   []dims    `json:"scopes"`
 	Leaves   []dims    `json:"leaves"`
-	SLA      []promise `json:"sla"`
+	SLA      []slaLine `json:"sla"`
 	// Ladder are the percentiles of the spectrum.
 	Ladder []float64 `json:"ladder"`
 	// Edges are the edges in ns of the heat map's rows.
@@ -38,9 +38,9 @@ type head struct {
 	Kinds []head `json:"kinds,omitempty"`
 }
 
-// promise is a rule that is a line in a chart of latencies: Measure must not be above
+// slaLine is a rule that is a line in a chart of latencies: Measure must not be above
 // Limit ns.
-type promise struct {
+type slaLine struct {
 	Direction string  `json:"direction"`
 	Measure   string  `json:"measure"`
 	Limit     float64 `json:"limit"`
@@ -158,7 +158,7 @@ func (s *Sink) head() head {
 	}
 	for _, r := range s.rules {
 		if r.Metric != "iops" && !r.Above {
-			h.SLA = append(h.SLA, promise{r.Direction, r.Name(), r.Threshold, r.Text})
+			h.SLA = append(h.SLA, slaLine{r.Direction, r.Name(), r.Threshold, r.Text})
 		}
 	}
 	for _, sc := range s.scopes {

@@ -367,12 +367,12 @@ func (s *Sink) whole(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecon
 	return total, st, all.rate(&st)
 }
 
-// verdicts are what became of the promises.
+// verdicts are what became of the SLA rules.
 func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	if len(sum.SLA) == 0 {
 		return nil
 	}
-	all := block{Title: "Verdicts", Open: true, Head: []string{"promise", "host", "verdict", "I/Os within", "breaches",
+	all := block{Title: "Verdicts", Open: true, Head: []string{"SLA rule", "host", "verdict", "I/Os within", "breaches",
 		"quanta kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
 		host, share, worst, when := o.Dims.Host, "–", "–", "–"
@@ -388,7 +388,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 		all.Rows = append(all.Rows, []string{o.Rule.Text, host, string(o.Status()), share, strconv.Itoa(o.Breaches),
 			strconv.Itoa(o.OK), strconv.Itoa(o.Broken), strconv.Itoa(o.Unknown), worst, when})
 	}
-	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "promise", "host", "what",
+	changes := block{Title: "Breaches and recoveries", Open: true, Head: []string{"at", "SLA rule", "host", "what",
 		"value"}}
 	if s.changed > len(s.changes) {
 		changes.Title += fmt.Sprintf(", the first %d of %d", len(s.changes), s.changed)

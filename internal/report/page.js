@@ -304,7 +304,7 @@ function fill() {
   const visible = lines.filter(l => !l.hidden), colors = palette();
   const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), promised(l)));
+  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), slaLimit(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   looks(views.percentiles.data('points', rows), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
@@ -338,8 +338,8 @@ function fill() {
   return Promise.all(Object.values(views).map(v => v.runAsync()));
 }
 
-// promised is the limit in ns that a line should keep below, or null.
-function promised(line) {
+// slaLimit is the limit in ns of the SLA rule on a line, or null.
+function slaLimit(line) {
   const direction = head.scopes[line.scope].direction;
   const limits = (head.sla || []).filter(s => s.direction === direction && s.measure === line.measure.name).map(s => s.limit);
   return limits.length ? Math.min(...limits) : null;
@@ -426,8 +426,8 @@ function covers() {
   text += ' Where nothing completed there is no line.';
   if (!state.compare) text += ' Bands are 95 % confidence limits.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
-  const promises = (head.sla || []).filter(p => lines.some(l => promised(l) === p.limit)).map(p => p.text);
-  if (promises.length) text += ` Promised, and drawn as a line of long dashes: ${promises.join('; ')}.`;
+  const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
+  if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
 }

@@ -697,10 +697,10 @@ func TestAccessibility(t *testing.T) {
 	}
 }
 
-// A promise is a line at its limit, where what it is about is shown.
-func TestPromiseInChromium(t *testing.T) {
+// An SLA rule is a line at its limit, where what it is about is shown.
+func TestSLAInChromium(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "promise.html")
+	file := filepath.Join(t.TempDir(), "sla.html")
 	m := newMade(10, 1, 100)
 	m.run.Settings.SLA = []string{"read p99 < 5ms"}
 	page := m.page(t, report.Options{}, nil)
@@ -727,11 +727,11 @@ func TestPromiseInChromium(t *testing.T) {
 		})()`)
 		if shown := len(got.Marks) > 0; shown != (direction == "read") || strings.Contains(got.Text,
 			"read p99 < 5ms") != shown {
-			t.Errorf("%s: %d marks of the promise; %q", direction, len(got.Marks), got.Text)
+			t.Errorf("%s: %d marks of the SLA rule; %q", direction, len(got.Marks), got.Text)
 		}
 		for _, m := range got.Marks {
 			if m.Limit != 5e6 || math.Abs(m.Y-got.Y) > 0.5 || m.Y < 0 || m.Y > 330 {
-				t.Errorf("a mark of the promise of %v ns is at %v, it belongs at %v", m.Limit, m.Y, got.Y)
+				t.Errorf("a mark of the SLA rule of %v ns is at %v, it belongs at %v", m.Limit, m.Y, got.Y)
 			}
 		}
 	}
