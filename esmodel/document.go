@@ -55,6 +55,8 @@ type Encoder struct {
 	}
 	// Clamped counts documents whose _doc_count would have been beyond 2^31-1.
 	Clamped int64
+	// Noise, if it is known, is that of the whole run, for the run's document.
+	Noise Noise
 
 	// of the histogram counted last, by bucket that is not empty
 	index  []uint16

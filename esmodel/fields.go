@@ -121,6 +121,10 @@ var Fields = []Field{
 	{"jobs.options.*", "-", "", onRun, "jobs: options of the job alone"},
 	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, " +
 		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword)"},
+	{"whole.*", "-", "", onRun, "by direction, all I/Os of the run: the buckets that are not empty (`index`) and " +
+		"their exact weights (`count`) on the grid `latency.buckets`; fio's smallest and largest latency (`min`, " +
+		"`max`); and of each percentile, `mean` and `iops` the 95 % limits by the noise within the run " +
+		"(`limits.p99.low`, `.high`), missing where it is unknown; see docs/compare.md"},
 	{"account.logs", "long", "", onRun, "logs read"},
 	{"account.logs_skipped", "long", "", onRun, "logs skipped by --skip-bad"},
 	{"account.logs_empty", "long", "", onRun, "logs without a record"},

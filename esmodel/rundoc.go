@@ -67,6 +67,7 @@ type runDoc struct {
 	Files     []fileField       `json:"files,omitempty"`
 	Jobs      []jobField        `json:"jobs,omitempty"`
 	Summary   map[string]any    `json:"summary,omitempty"`
+	Whole     map[string]*Whole `json:"whole,omitempty"`
 	SLA       *slaField         `json:"sla,omitempty"`
 	Account   *accountField     `json:"account,omitempty"`
 	Claim     *ClaimField       `json:"claim,omitempty"` // of whoever is at work on it
@@ -212,7 +213,13 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	if sum != nil {
 		end := stamp(run.Start + sum.End)
 		doc.Run.End, doc.Run.Quanta = &end, &sum.Quanta
-		doc.Summary = e.summary(sum)
+		rows := summaryRows(sum)
+		for direction, r := range rows {
+			if doc.Summary == nil {
+				doc.Summary, doc.Whole = map[string]any{}, map[string]*Whole{}
+			}
+			doc.Summary[direction], doc.Whole[direction] = e.summaryOf(r), e.wholeRun(r)
+		}
 		doc.SLA = outcomes(sum)
 	}
 	if docs != nil {
@@ -249,16 +256,17 @@ func directions(l *pipeline.Log) map[string]directionField {
 	return out
 }
 
-// summary is the statistics of the whole run by direction, and of all of them.
+// summaryRows are the rows of the whole run by direction, and of all of them.
 // Where only scopes of a host exist (a part), they are that host's, if it is one.
-func (e *Encoder) summary(sum *pipeline.Summary) map[string]any {
-	out := map[string]any{}
+func summaryRows(sum *pipeline.Summary) map[string]*pipeline.Row {
+	out := map[string]*pipeline.Row{}
 	hosts := map[string]bool{}
-	for _, r := range sum.Total {
-		hosts[r.Dims.Host] = true
+	for i := range sum.Total {
+		hosts[sum.Total[i].Dims.Host] = true
 	}
 	delete(hosts, "")
-	for _, r := range sum.Total {
+	for i := range sum.Total {
+		r := &sum.Total[i]
 		switch r.Scope {
 		case "run", "direction":
 		case "host", "host+direction":
@@ -268,10 +276,7 @@ func (e *Encoder) summary(sum *pipeline.Summary) map[string]any {
 		default:
 			continue
 		}
-		out[r.Dims.Direction] = e.summaryOf(&r)
-	}
-	if len(out) == 0 {
-		return nil
+		out[r.Dims.Direction] = r
 	}
 	return out
 }

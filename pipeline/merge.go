@@ -410,7 +410,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 			continue
 		}
 		row := m.row(sc, sc.total)
-		row.Logs = len(sc.logs)
+		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.limits
 		if row.cover(sc, m.grid.start(first), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
 		}

@@ -179,6 +179,10 @@ type Row struct {
 	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
+	// Hist are the I/Os of a row of Summary.Total, and Limits fio's smallest and largest latency of
+	// them; nil and unknown in rows of a quantum.
+	Hist   *fiohist.Hist
+	Limits fiohist.Limits
 }
 
 // Quantum is one step of the time grid: [Start, Start + Run.Interval).

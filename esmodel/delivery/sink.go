@@ -21,6 +21,12 @@ type SinkOptions struct {
 	// PushEvery sends what is held at the end of a quantum if the last time is that
 	// long ago, for runs that are watched while they go on; 0 sends full requests only.
 	PushEvery time.Duration
+	// Noise is a new sink that sees the run as well and says at its end how exactly its numbers are
+	// known; nil leaves the limits out of the document of the run.
+	Noise interface {
+		pipeline.Sink
+		Noise(percentiles []float64) map[string]map[string]float64
+	}
 }
 
 // Sink makes documents of a run and hands them to a writer. It is a pipeline.Sink;
@@ -33,6 +39,7 @@ type SinkOptions struct {
 // It says "complete" only after each other document has been acknowledged, as many
 // of them have been found as were made, and those of other generations are gone.
 type Sink struct {
+	o      SinkOptions
 	w      Writer
 	prefix string
 	every  time.Duration
@@ -53,7 +60,7 @@ func NewSink(w Writer, o SinkOptions) *Sink {
 	if o.Prefix == "" {
 		o.Prefix = esmodel.DefaultPrefix
 	}
-	return &Sink{w: w, prefix: o.Prefix, every: o.PushEvery}
+	return &Sink{o: o, w: w, prefix: o.Prefix, every: o.PushEvery}
 }
 
 // Begin prepares the writer and stores the document of the run as running.
@@ -64,6 +71,11 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if !run.StartKnown {
 		return &esmodel.UsageError{Msg: "when the run started is not known, and each document needs its time",
 			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
+	}
+	if s.o.Noise != nil {
+		if err := s.o.Noise.Begin(ctx, run); err != nil {
+			return err
+		}
 	}
 	s.run, s.enc, s.pushed = run, esmodel.NewEncoder(s.prefix, run), time.Now()
 	if err := s.w.Open(ctx, run); err != nil {
@@ -96,6 +108,11 @@ func (s *Sink) runAt() (index, id string) {
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
 // weight, percentiles of each row.
 func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if s.o.Noise != nil {
+		if err := s.o.Noise.Quantum(ctx, q); err != nil {
+			return err
+		}
+	}
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
@@ -157,6 +174,9 @@ func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
 // generations stay, and the error is an *IncompleteError, a *MismatchError, or why
 // nothing could be sent any more.
 func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
+	if s.o.Noise != nil {
+		s.enc.Noise = s.o.Noise.Noise(s.run.Percentiles)
+	}
 	err := s.w.Flush(ctx)
 	if err == nil {
 		err = s.w.Conclude(ctx, s.run)

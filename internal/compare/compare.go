@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
 	"fiolat/pipeline"
 )
 
@@ -299,7 +300,7 @@ func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 	if row.Change == nil || math.IsNaN(e.se) || math.IsInf(e.se, 0) {
 		return false
 	}
-	half := tQuantile(alpha, e.freedom) * e.se
+	half := student.Quantile(alpha, e.freedom) * e.se
 	low, high := math.Expm1(e.center-half), math.Expm1(e.center+half)
 	row.Low, row.High = &low, &high
 	return true
@@ -313,7 +314,7 @@ const mostAdvised = 100
 func (r *Result) advice(e estimate, alpha, margin float64) string {
 	target := max(math.Abs(e.center), min(math.Log1p(margin)-e.center, e.center-math.Log1p(-min(margin, 0.99))))
 	if e.within {
-		half := tQuantile(alpha, e.freedom) * e.se
+		half := student.Quantile(alpha, e.freedom) * e.se
 		if times := math.Ceil(half * half / (target * target)); times <= mostAdvised {
 			return fmt.Sprintf("runs %g times as long", max(times, 2))
 		}
@@ -324,7 +325,7 @@ func (r *Result) advice(e estimate, alpha, margin float64) string {
 	from := max(FewRuns, min(na, nb)+1)
 	n := from + sort.Search(mostAdvised+1-from, func(more int) bool {
 		n := from + more
-		return tQuantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
+		return student.Quantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
 	})
 	if n <= mostAdvised {
 		return fmt.Sprintf("%d runs a side", n)

@@ -13,6 +13,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
 )
@@ -310,7 +311,7 @@ func TestRules(t *testing.T) {
 	result := &Result{enough: true}
 	add := func(direction, metric string, change, se float64) {
 		result.all = append(result.all, Row{Direction: direction, Metric: metric, Change: &change})
-		result.estimate = append(result.estimate, estimate{center: math.Log1p(change), se: se, freedom: manyDegrees})
+		result.estimate = append(result.estimate, estimate{center: math.Log1p(change), se: se, freedom: student.ManyDegrees})
 	}
 	add(pipeline.All, "p99", 0.2, 0.01)
 	add("read", "p99", 0.3, 0.01)

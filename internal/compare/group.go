@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
 )
 
 // measured is a group of runs as numbers, without their quanta. Where there is one by run and row, it
@@ -32,7 +33,7 @@ type measured struct {
 // numbers of one side from those of the other.
 func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
 	times int) *measured {
-	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: manyDegrees, first: math.MaxInt64,
+	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees, first: math.MaxInt64,
 		last: math.MinInt64, startsKnown: true}
 	for i, run := range g.Runs {
 		s := newSample(run, geometry, dirs, percentiles)
@@ -148,7 +149,7 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 			anyGiven = true
 			between = given * given * (1/na + 1/nb)
 			row.RunNoise, row.NoiseGiven = share(given), true
-			e.freedom = manyDegrees
+			e.freedom = student.ManyDegrees
 		}
 		variance := between
 		if !(within <= between) && !math.IsNaN(within) && row.Change != nil {

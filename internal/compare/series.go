@@ -2,11 +2,13 @@ package compare
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
 	"fiolat/pipeline"
 )
 
@@ -134,6 +136,39 @@ func (s *Series) halve() {
 	}
 	s.at = slices.Clip(s.at[:len(s.at)/2])
 	s.fold *= 2
+}
+
+// Noise is how exactly the run's own numbers are known, by the noise within it, and not by that
+// between runs: by direction and metric the factor, 1 or more, by which each may be too small or too
+// large with 95 % confidence; none where there are too few quanta to know.
+func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
+	group := &Group{Runs: []*Series{s}}
+	wanted := slices.Clone(family)
+	for _, p := range percentiles {
+		if p > 0 && p < 100 && !slices.Contains(wanted, p) {
+			wanted = append(wanted, p)
+		}
+	}
+	dirs := directions(group)
+	if len(dirs) == 0 {
+		return nil
+	}
+	m := measure(group, s.geometry, dirs, wanted, 0, groupResamples)
+	t := student.Quantile(1-Confidence, m.freedom)
+	out := map[string]map[string]float64{}
+	for row, name := range rowNames(dirs, wanted) {
+		if factor := math.Exp(t * math.Sqrt(m.within[0][row])); factor >= 1 && factor <= math.MaxFloat64 &&
+			!m.atLeast[0][row] {
+			if out[name[0]] == nil {
+				out[name[0]] = map[string]float64{}
+			}
+			out[name[0]][name[1]] = factor
+		}
+	}
+	if len(dirs) == 1 { // the sum of one is that one
+		out[Directions[0]] = out[Directions[dirs[0]]]
+	}
+	return out
 }
 
 // End takes the end.

@@ -1,9 +1,11 @@
 package fiohist
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"sort"
+	"strings"
 	"sync"
 )
 
@@ -213,6 +215,13 @@ func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 		}
 	}
 	return index, n
+}
+
+// String lists the non-zero buckets and their counts.
+func (h *Hist) String() string {
+	var b strings.Builder
+	h.Each(func(i int, w float64) { fmt.Fprintf(&b, " %d:%v", i, w) })
+	return strings.TrimPrefix(b.String(), " ")
 }
 
 // Sum returns the number of I/Os, added in ascending order of buckets so that the

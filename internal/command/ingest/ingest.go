@@ -10,6 +10,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/command"
+	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -116,7 +117,7 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	} else if w, err = o.Elasticsearch.Writer(es, false); err != nil {
 		return nil, nil, err
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: &compare.Series{}})
 	sinks := command.Tee{sink}
 	if file != nil {
 		sinks = append(sinks, file.Kind(nth))

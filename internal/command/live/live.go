@@ -17,6 +17,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
+	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
@@ -281,7 +282,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix})}
+	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: &compare.Series{}})}
 	var sinks command.Tee
 	if first {
 		if s.alerts != nil {

@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
+	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -64,7 +65,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: &compare.Series{}})
 	summary, err := replay.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
 	if err = o.Elasticsearch.Conclude(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {

@@ -1,0 +1,98 @@
+package esmodel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// Noise is how exactly the numbers of one run are known, by the noise within it: by direction and
+// metric (p50, p99.9, mean, iops), the factor, 1 or more, by which each may be too small or too large,
+// with 95 % confidence.
+type Noise map[string]map[string]float64
+
+// Whole are all I/Os of one direction of a run, as its document has them.
+type Whole struct {
+	// Index are the buckets that are not empty, ascending, and Count their weights.
+	Index []uint16 `json:"index"`
+	Count []number `json:"count"`
+	// Min and Max are the smallest and largest latency, in ns, that fio measured; nil if unknown.
+	Min *int64 `json:"min,omitempty"`
+	Max *int64 `json:"max,omitempty"`
+	// Limits are those of 95 % by the noise within the run, of p50, p99_9, mean, iops.
+	Limits map[string]Range `json:"limits,omitempty"`
+}
+
+// Range is from Low to High, in ns or 1/s.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// wholeRun makes that of a row of the whole run.
+func (e *Encoder) wholeRun(r *pipeline.Row) *Whole {
+	if r.Hist == nil {
+		return nil
+	}
+	w := &Whole{Index: []uint16{}, Count: []number{}}
+	r.Hist.Each(func(i int, n float64) {
+		w.Index, w.Count = append(w.Index, uint16(i)), append(w.Count, number(n))
+	})
+	if r.Limits.Known {
+		w.Min, w.Max = &r.Limits.Min, &r.Limits.Max
+	}
+	noise := e.Noise[r.Dims.Direction]
+	if len(noise) == 0 || r.Stats.Empty() {
+		return w
+	}
+	var percentiles []float64
+	for metric := range noise {
+		if p, err := strconv.ParseFloat(strings.TrimPrefix(metric, "p"), 64); err == nil {
+			percentiles = append(percentiles, p)
+		}
+	}
+	slices.Sort(percentiles)
+	stats := r.Hist.Stats(e.run.Geometry, percentiles, r.Limits)
+	w.Limits = map[string]Range{}
+	limit := func(name, metric string, value float64) {
+		if factor, ok := noise[metric]; ok && value > 0 && value*factor <= math.MaxFloat64 {
+			w.Limits[name] = Range{value / factor, value * factor}
+		}
+	}
+	for i, p := range percentiles {
+		limit(PercentileName(p), "p"+strconv.FormatFloat(p, 'f', -1, 64), stats.Percentiles[i])
+	}
+	limit("mean", "mean", stats.Mean)
+	if r.IOPSKnown {
+		limit("iops", "iops", r.IOPS)
+	}
+	return w
+}
+
+// Hist is the histogram on a grid, with fio's limits.
+func (w *Whole) Hist(g fiohist.Geometry) (*fiohist.Hist, fiohist.Limits, error) {
+	var h fiohist.Hist
+	var limits fiohist.Limits
+	if len(w.Index) != len(w.Count) {
+		return nil, limits, fmt.Errorf("%d buckets have %d counts", len(w.Index), len(w.Count))
+	}
+	for i, n := range w.Index {
+		if int(n) > g.Last() || i > 0 && n <= w.Index[i-1] || !(w.Count[i] >= 0) {
+			return nil, limits, fmt.Errorf("bucket %d cannot hold %v", n, float64(w.Count[i]))
+		}
+		h.Add(int(n), float64(w.Count[i]))
+	}
+	if w.Min != nil && w.Max != nil {
+		if *w.Min > *w.Max {
+			return nil, limits, errors.New("its smallest latency is above the largest")
+		}
+		limits = fiohist.Limits{Min: *w.Min, Max: *w.Max, Known: true}
+	}
+	return h.Pack(), limits, nil
+}
