@@ -3,6 +3,8 @@ package esmodel
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"math"
 	"strings"
 	"testing"
 
@@ -101,5 +103,51 @@ func TestSummaryOfAPart(t *testing.T) {
 	)
 	if len(one) != 2 || len(two) != 0 || len(all) != 2 || all["read"].Stats.Samples != 9 {
 		t.Errorf("%v\n%v\n%v", one, two, all)
+	}
+}
+
+// What the document has of the whole run gives its percentiles again.
+func TestWholeRun(t *testing.T) {
+	run := esmodeltest.Run()
+	e := NewEncoder("fio", run)
+	h := new(fiohist.Hist)
+	for i := range 500 {
+		h.Add(100+i%300, 1+float64(i)/3)
+	}
+	limits := fiohist.Limits{Min: 250, Max: 1 << 20, Known: true}
+	row := pipeline.Row{Scope: "direction", Dims: pipeline.Dims{Direction: "read"}, IOPS: 1000, IOPSKnown: true,
+		Stats: h.Stats(run.Geometry, run.Percentiles, limits), Hist: h, Limits: limits}
+	e.Noise = Noise{"read": {"p50": 1.25, "p99.9": 2, "iops": 1.5, "mean": math.Inf(1)}}
+	doc, err := e.AppendRun(nil, StatusComplete, &pipeline.Summary{Total: []pipeline.Row{row}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, all, err := ReadWhole(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := all["read"]
+	back, backLimits, err := read.Hist(g)
+	if err != nil || len(all) != 1 || back.String() != h.String() || backLimits != limits {
+		t.Fatalf("%v: %v\n%v\nwant\n%v", err, backLimits, back, h)
+	}
+	p := h.Stats(run.Geometry, []float64{50, 99.9}, limits).Percentiles
+	want := map[string]Range{"p50": {p[0] / 1.25, p[0] * 1.25}, "p99_9": {p[1] / 2, p[1] * 2}, "iops": {1000 / 1.5, 1500}}
+	if !maps.Equal(read.Limits, want) {
+		t.Errorf("limits %v, want %v", read.Limits, want)
+	}
+	for name, bad := range map[string]*Whole{
+		"beyond the grid": {Index: []uint16{2047}, Count: []number{1}},
+		"descending":      {Index: []uint16{5, 4}, Count: []number{1, 1}},
+		"unequal":         {Index: []uint16{5}},
+		"negative":        {Index: []uint16{5}, Count: []number{-1}},
+	} {
+		if _, _, err = bad.Hist(g); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, all, err = ReadWhole([]byte(`{"latency":{"buckets":{"groups":29,"coarseness":0,"unit_ns":1}}}`)); err != nil ||
+		all != nil {
+		t.Errorf("of an older fiolat: %v, %v", all, err)
 	}
 }

@@ -1,6 +1,7 @@
 package esmodel
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -73,6 +74,24 @@ func (e *Encoder) wholeRun(r *pipeline.Row) *Whole {
 		limit("iops", "iops", r.IOPS)
 	}
 	return w
+}
+
+// ReadWhole reads the grid and all I/Os of a run, by direction, from its document; none from that of
+// an older fiolat.
+func ReadWhole(source []byte) (fiohist.Geometry, map[string]*Whole, error) {
+	var doc struct {
+		Latency bucketsField
+		Whole   map[string]*Whole
+	}
+	if err := json.Unmarshal(source, &doc); err != nil {
+		return fiohist.Geometry{}, nil, err
+	}
+	grid := doc.Latency.Buckets
+	g := fiohist.Geometry{Groups: grid.Groups, Coarseness: grid.Coarseness, Unit: grid.UnitNS}
+	if known, err := fiohist.GeometryOf(g.Columns()); doc.Whole != nil && (err != nil || known != g) {
+		return g, nil, fmt.Errorf("its grid cannot be: %+v", g)
+	}
+	return g, doc.Whole, nil
 }
 
 // Hist is the histogram on a grid, with fio's limits.

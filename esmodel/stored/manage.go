@@ -41,10 +41,12 @@ type RunSummary struct {
 		Name []string `json:"name,omitempty"`
 	} `json:"host"`
 	Fio struct {
-		Kind    string              `json:"kind"`
-		Version []string            `json:"version,omitempty"`
-		Job     []string            `json:"job,omitempty"`
-		Options map[string][]string `json:"options,omitempty"`
+		Kind    string   `json:"kind"`
+		Version []string `json:"version,omitempty"`
+		Job     []string `json:"job,omitempty"`
+		// Workload is the load in words.
+		Workload []string            `json:"workload,omitempty"`
+		Options  map[string][]string `json:"options,omitempty"`
 	} `json:"fio"`
 	Interval struct {
 		MS float64 `json:"ms"`
@@ -60,6 +62,11 @@ type RunSummary struct {
 // ListRuns are the runs that the filter lets through, the latest first. Of a run
 // that was ingested in parts and merged, the parts are left out.
 func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter) ([]RunSummary, error) {
+	return runs(ctx, c, prefix, f.query())
+}
+
+// query finds the runs that the filter lets through.
+func (f RunFilter) query() map[string]any {
 	filter := []any{}
 	for _, by := range []struct {
 		field  string
@@ -79,7 +86,7 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 	if len(span) > 0 {
 		filter = append(filter, map[string]any{"range": map[string]any{"run.start": span}})
 	}
-	return runs(ctx, c, prefix, map[string]any{"bool": map[string]any{"filter": filter}})
+	return map[string]any{"bool": map[string]any{"filter": filter}}
 }
 
 func runs(ctx context.Context, c *client.Client, prefix string, query any) (runs []RunSummary, err error) {

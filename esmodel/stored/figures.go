@@ -1,0 +1,97 @@
+package stored
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// Figures are the numbers of a whole run, as its document has them.
+type Figures struct {
+	RunSummary
+	Start    time.Time
+	Geometry fiohist.Geometry
+	// Whole is by direction; nil in documents of an older fiolat, and where a run is not complete.
+	Whole map[string]*esmodel.Whole
+}
+
+// ListFigures are those of the runs in Elasticsearch that the filter lets through, of one kind of
+// latency, the earliest first. Of a run that was ingested in parts and merged, the parts are left out.
+func ListFigures(ctx context.Context, c *client.Client, prefix string, f RunFilter,
+	kind fiolog.Kind) ([]Figures, error) {
+	query := map[string]any{"bool": map[string]any{"filter": []any{f.query(), client.Term("fio.kind", kind.String())}}}
+	return listFigures(ctx, c, prefix, query)
+}
+
+// RunFigures are those of the run that has that id, its parts one by one if they are not merged.
+func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) ([]Figures, error) {
+	return listFigures(ctx, c, prefix, map[string]any{"bool": map[string]any{"filter": []any{
+		client.Term("run.id", runID), client.Term("fio.kind", kind.String())}}})
+}
+
+func listFigures(ctx context.Context, c *client.Client, prefix string, query any) (out []Figures, err error) {
+	_, err = client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
+		Sort:   []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
+		Source: []string{"run", "labels", "host", "fio.*", "interval", "logs", "summary", "latency", "whole"},
+	}, func(h client.Hit) error {
+		f, bad := readFigures(h.Source)
+		out = append(out, f)
+		return bad
+	})
+	return withoutParts(out), err
+}
+
+// figuresPage keeps a page of runs, each of tens of kilobytes, in a few megabytes.
+const figuresPage = 200
+
+// DirFigures are those of the runs of which there are documents in a directory, the earliest first.
+func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
+	heads, err := dirHeads(dir, "")
+	for _, h := range heads {
+		if h.Fio.Kind != kind.String() || !strings.HasSuffix(h.index, "-"+string(esmodel.KindRun)) {
+			continue
+		}
+		f, bad := readFigures(h.doc)
+		if bad != nil {
+			return nil, fmt.Errorf("%s: %w", errs.Printable(h.path), bad)
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b Figures) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Run.ID, b.Run.ID))
+	})
+	return withoutParts(out), err
+}
+
+func withoutParts(all []Figures) []Figures {
+	whole := map[string]bool{}
+	for _, f := range all {
+		whole[f.Run.ID] = whole[f.Run.ID] || f.Run.Part == ""
+	}
+	return slices.DeleteFunc(all, func(f Figures) bool { return f.Run.Part != "" && whole[f.Run.ID] })
+}
+
+// readFigures reads them from the document of a run.
+func readFigures(source []byte) (f Figures, err error) {
+	if err = json.Unmarshal(source, &f.RunSummary); err == nil {
+		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)
+	}
+	if err == nil {
+		f.Geometry, f.Whole, err = esmodel.ReadWhole(source)
+	}
+	if err != nil {
+		err = fmt.Errorf("the document of run %q cannot be read: %w", f.Run.ID, err)
+	}
+	return f, err
+}
