@@ -57,8 +57,8 @@ type Replay struct {
 type ReplayOptions struct {
 	// Percentiles are those wanted; nil are those of the run.
 	Percentiles []float64
-	// AcrossHosts leaves out the leaves and the scopes that contain the host: what
-	// is left is what no part of a run can compute by itself.
+	// AcrossHosts leaves out the rows of scopes that contain the host: what is left is
+	// what no part of a run can compute by itself.
 	AcrossHosts bool
 	// Workers is how many quanta are added up at a time; default: one per processor.
 	Workers int
@@ -274,9 +274,6 @@ func (r *Replay) sortLogs() {
 // again. It holds the leaves of as many quanta as there are workers. On an error
 // the sink has been given nothing, or some quanta but no End.
 func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summary, error) {
-	if o.AcrossHosts {
-		sink = rowsOnly{sink}
-	}
 	sink, err := watch(&r.Run.Settings, sink)
 	if err != nil {
 		return nil, err
@@ -296,15 +293,6 @@ func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summ
 		return nil, err
 	}
 	return p.finish(ctx)
-}
-
-// rowsOnly keeps leaves from a sink.
-type rowsOnly struct{ Sink }
-
-func (s rowsOnly) Quantum(ctx context.Context, q *Quantum) error {
-	rows := *q
-	rows.Leaves = nil
-	return s.Sink.Quantum(ctx, &rows)
 }
 
 // player is the state of Process.

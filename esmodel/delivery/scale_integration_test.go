@@ -147,7 +147,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sink := NewSink(w, SinkOptions{Prefix: prefix})
+	sink := NewSink(w, SinkOptions{Prefix: prefix, RowsOnly: true})
 	_, err = replay.Process(b.Context(), pipeline.ReplayOptions{AcrossHosts: true}, sink)
 	if err = sink.Close(b.Context(), err); err != nil {
 		b.Fatal(err)

@@ -21,6 +21,8 @@ type SinkOptions struct {
 	// PushEvery sends what is held at the end of a quantum if the last time is that
 	// long ago, for runs that are watched while they go on; 0 sends full requests only.
 	PushEvery time.Duration
+	// RowsOnly makes no documents of leaves: they are there.
+	RowsOnly bool
 	// Noise is a new sink that sees the run as well and says at its end how exactly its numbers are
 	// known; nil leaves the limits out of the document of the run.
 	Noise interface {
@@ -116,7 +118,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
-		if leaf.Samples == 0 {
+		if leaf.Samples == 0 || s.o.RowsOnly {
 			continue
 		}
 		err := s.w.Make(ctx, index, s.enc.ID(esmodel.LeafScope, leaf.Dims, q), func(dst []byte) ([]byte, error) {

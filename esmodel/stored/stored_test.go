@@ -240,7 +240,7 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 	for i, q := range across.quanta {
 		var rest []string
 		for _, line := range strings.Split(want.quanta[i], "\n") {
-			if !strings.HasPrefix(line, "leaf") && !strings.Contains(line, "{Host:127") {
+			if strings.HasPrefix(line, "leaf") || !strings.Contains(line, "{Host:127") {
 				rest = append(rest, line)
 			}
 		}

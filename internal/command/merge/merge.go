@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: &compare.Series{}})
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: &compare.Series{}})
 	summary, err := replay.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
 	if err = o.Elasticsearch.Conclude(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
