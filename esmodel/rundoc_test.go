@@ -132,7 +132,8 @@ func TestWholeRun(t *testing.T) {
 		t.Fatalf("%v: %v\n%v\nwant\n%v", err, backLimits, back, h)
 	}
 	p := h.Stats(run.Geometry, []float64{50, 99.9}, limits).Percentiles
-	want := map[string]Range{"p50": {p[0] / 1.25, p[0] * 1.25}, "p99_9": {p[1] / 2, p[1] * 2}, "iops": {1000 / 1.5, 1500}}
+	want := map[string]Range{"p50": {p[0] / 1.25, p[0] * 1.25}, "p99_9": {p[1] / 2, p[1] * 2},
+		"iops": {1000 / 1.5, 1500}}
 	if !maps.Equal(read.Limits, want) {
 		t.Errorf("limits %v, want %v", read.Limits, want)
 	}
@@ -146,8 +147,8 @@ func TestWholeRun(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, all, err = ReadWhole([]byte(`{"latency":{"buckets":{"groups":29,"coarseness":0,"unit_ns":1}}}`)); err != nil ||
-		all != nil {
+	older := []byte(`{"latency":{"buckets":{"groups":29,"coarseness":0,"unit_ns":1}}}`)
+	if _, all, err = ReadWhole(older); err != nil || all != nil {
 		t.Errorf("of an older fiolat: %v, %v", all, err)
 	}
 }

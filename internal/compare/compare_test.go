@@ -311,7 +311,8 @@ func TestRules(t *testing.T) {
 	result := &Result{enough: true}
 	add := func(direction, metric string, change, se float64) {
 		result.all = append(result.all, Row{Direction: direction, Metric: metric, Change: &change})
-		result.estimate = append(result.estimate, estimate{center: math.Log1p(change), se: se, freedom: student.ManyDegrees})
+		result.estimate = append(result.estimate,
+			estimate{center: math.Log1p(change), se: se, freedom: student.ManyDegrees})
 	}
 	add(pipeline.All, "p99", 0.2, 0.01)
 	add("read", "p99", 0.3, 0.01)
