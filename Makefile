@@ -118,10 +118,11 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 		go test -count=1 -timeout 1h -tags oracle ./internal/like
 
 .PHONY: nightly
-nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos, the statistics of compare, live on Elasticsearch 9
+nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos, the statistics of compare and diagnose, live on Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
 	go test -count=1 ./internal/compare
+	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 ./internal/diagnose
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
 	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 4h -v -tags integration ./internal/chaos

@@ -165,8 +165,10 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	}
 	s.Interval, cfg.Accuracy, err = intervalOptions(c, time.Millisecond)
 	bad.Add(err)
-	s.Percentiles, err = percentileList(c.String("percentiles"))
-	bad.Add(err)
+	if c.Value("percentiles") != nil { // else the command chooses them
+		s.Percentiles, err = percentileList(c.String("percentiles"))
+		bad.Add(err)
+	}
 	s.By, err = byList(c.String("by"))
 	bad.Add(err)
 	if s.Coarseness = c.Int("coarseness"); s.Coarseness < -1 || s.Coarseness > 6 {

@@ -111,7 +111,7 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u),
 			mergeCommand(u), setupCommand(u), loadCommand(u),
-			runsCommand(u), compareCommand(u), annotateCommand(u), deleteCommand(u),
+			runsCommand(u), compareCommand(u), diagnoseCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {

@@ -1,0 +1,175 @@
+// Package diagnose is fiolat diagnose: it says who makes the tail of a run, what happened when, and how loaded it was.
+package diagnose
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"text/tabwriter"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/command"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/internal/render"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Options are what fiolat diagnose is asked for.
+type Options struct {
+	Logs          command.Logs // or, in Paths, what is stored
+	Elasticsearch command.Elasticsearch
+	Format        string // table or json
+	Unit          string // of latencies in tables: ns, us or ms
+}
+
+// process hands a run to a sink.
+type process func(context.Context, pipeline.Sink) error
+
+// Run prints the diagnosis of one run. It reads the run again if somebody stands out.
+func Run(ctx context.Context, o Options, u *ui.UI) error {
+	s := o.Logs.Config.Settings
+	o.Logs.Config.Settings.By, o.Logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
+	var run process
+	var err error
+	if place := command.Locate(o.Logs.Paths[0]); place == command.InLogs || place == command.Stored &&
+		len(o.Elasticsearch.Addresses) == 0 { // which says that there is no such file
+		run, err = o.logs(u)
+	} else {
+		var c *client.Client
+		if place == command.Stored {
+			if c, err = o.Elasticsearch.Connect(u); err != nil {
+				return err
+			}
+			defer c.Close() //nolint:errcheck // it was only read
+		}
+		run, err = o.stored(ctx, c, s)
+	}
+	if err != nil {
+		return err
+	}
+	var watch diagnose.Watch
+	err = run(ctx, &watch)
+	u.ProgressDone()
+	if err != nil {
+		return err
+	}
+	stragglers := watch.Stragglers()
+	if len(stragglers) > 0 {
+		second := diagnose.NewSecond(stragglers)
+		err = run(ctx, second)
+		u.ProgressDone()
+		if err != nil {
+			return err
+		}
+		stragglers = second.Stragglers()
+	}
+	return o.print(u, watch.Diagnose(stragglers))
+}
+
+// logs reads the logs of one run, as often as it is called; it warns once.
+func (o *Options) logs(u *ui.UI) (process, error) {
+	cfg := o.Logs.Pipeline(u)
+	runs, err := o.Logs.Discover(u, cfg.Settings.Kind, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) > 1 {
+		return nil, errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
+			command.Roots(runs))
+	}
+	for _, l := range runs[0].Logs {
+		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
+			return nil, errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
+				errs.Printable(l.Path))
+		}
+	}
+	return func(ctx context.Context, sink pipeline.Sink) error {
+		cfg.Progress = u.Progress(command.Size(runs), "reading")
+		plan, err := pipeline.Prepare(ctx, runs[0], cfg)
+		if err != nil {
+			return err
+		}
+		defer plan.Close()
+		cfg.Warn = nil
+		_, err = plan.Process(ctx, sink)
+		return err
+	}, nil
+}
+
+// stored reads a run from Elasticsearch, or with no client from a directory of documents.
+func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Settings) (process, error) {
+	name, id := o.Logs.Paths[0], o.Logs.Config.RunID
+	open := func(context.Context) (*pipeline.Replay, error) { return stored.OpenDir(name, id, s.Kind) }
+	if c != nil {
+		found, err := stored.FindRun(ctx, c, o.Elasticsearch.Prefix, name)
+		if err != nil {
+			return nil, err
+		}
+		open = func(ctx context.Context) (*pipeline.Replay, error) {
+			return stored.Open(ctx, c, o.Elasticsearch.Prefix, found.Run.ID, s.Kind)
+		}
+	}
+	return func(ctx context.Context, sink pipeline.Sink) error {
+		run, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = run.Process(ctx, pipeline.ReplayOptions{Percentiles: diagnose.Percentiles,
+			Workers: o.Logs.Config.Workers}, sink)
+		return err
+	}, nil
+}
+
+func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
+	out := bufio.NewWriter(u.Stdout)
+	if o.Format == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", " ")
+		if err := enc.Encode(d); err != nil {
+			return err
+		}
+		return out.Flush()
+	}
+	for _, f := range d.Findings {
+		fmt.Fprintln(out, errs.Printable(f.Text))
+	}
+	if len(d.Stragglers) > 0 {
+		fmt.Fprintln(out)
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "straggler\tdirection\tpercentile\tshare\texpected\tlift\tpooled\twithout\tsince\tuntil\tquanta\n")
+		for i := range d.Stragglers {
+			s := &d.Stragglers[i]
+			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
+				errs.Printable(s.Value), s.Direction, render.PercentileName(s.Percentile), s.Share*100, s.Expected*100, s.Lift,
+				o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS), s.Quanta)
+		}
+		w.Flush() //nolint:errcheck // to a bufio.Writer
+	}
+	if len(d.Segments) > 0 {
+		fmt.Fprintln(out)
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
+		for i := range d.Segments {
+			s := &d.Segments[i]
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS), s.Direction,
+				s.Kind, render.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99), o.latency(s.WorstP99))
+		}
+		w.Flush() //nolint:errcheck // to a bufio.Writer
+	}
+	return out.Flush()
+}
+
+// latency is one in a table; nil is not known.
+func (o *Options) latency(ns *float64) string {
+	if ns == nil {
+		return "-"
+	}
+	v := *ns / render.Divisors[o.Unit]
+	return strconv.FormatFloat(v, 'f', render.Decimals(v), 64) + " " + o.Unit
+}

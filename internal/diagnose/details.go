@@ -1,0 +1,146 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"fiolat/internal/fiohist"
+)
+
+// Details fills in what needs the histograms of the quanta in which somebody stood out. It is given the run a second
+// time, once these are known.
+type Details struct {
+	geometry fiohist.Geometry
+	of       []Straggler
+	windows  []*detail
+}
+
+// detail is a value and a stretch of time; stragglers at several percentiles share one.
+type detail struct {
+	of     Straggler
+	own    fiohist.Hist
+	others fiohist.Hist
+	pooled fiohist.Hist
+	all    limits // of pooled
+	rest   limits // of others
+}
+
+// limits are the smallest and largest latency of several leaves.
+type limits struct {
+	fiohist.Limits
+	open bool // one of them is not known
+}
+
+func (l *limits) widen(o fiohist.Limits) {
+	l.Limits, l.open = l.Widen(o), l.open || !o.Known
+}
+
+func (l *limits) known() fiohist.Limits {
+	if l.open {
+		return fiohist.Limits{}
+	}
+	return l.Limits
+}
+
+// NewDetails makes Details for what Stragglers returned.
+func NewDetails(geometry fiohist.Geometry, of []Straggler) *Details {
+	d := &Details{geometry: geometry, of: of}
+	for i := range of {
+		if d.window(&of[i]) == nil {
+			d.windows = append(d.windows, &detail{of: of[i]})
+		}
+	}
+	return d
+}
+
+func (d *Details) window(s *Straggler) *detail {
+	for _, w := range d.windows {
+		if w.of.Dimension == s.Dimension && w.of.Value == s.Value && w.of.Direction == s.Direction &&
+			w.of.since == s.since && w.of.until == s.until {
+			return w
+		}
+	}
+	return nil
+}
+
+// Add takes the leaves of the quantum that starts at offset.
+func (d *Details) Add(offset int64, leaves []Leaf) {
+	for _, w := range d.windows {
+		dimension := slices.Index(Dimensions, w.of.Dimension)
+		for i := range leaves {
+			l := &leaves[i]
+			if l.Direction != w.of.Direction {
+				continue
+			}
+			mine := l.By[dimension] == w.of.Value
+			w.all.widen(l.Limits)
+			if !mine {
+				w.rest.widen(l.Limits)
+			}
+			if offset < w.of.since || offset >= w.of.until {
+				continue
+			}
+			w.pooled.AddHist(l.Hist)
+			if mine {
+				w.own.AddHist(l.Hist)
+			} else {
+				w.others.AddHist(l.Hist)
+			}
+		}
+	}
+}
+
+// Stragglers are those given, complete and worst first.
+func (d *Details) Stragglers() []Straggler {
+	for i := range d.of {
+		s := &d.of[i]
+		w := d.window(s)
+		at := []float64{s.Percentile}
+		pooled := w.pooled.Stats(d.geometry, at, w.all.known())
+		if pooled.Empty() {
+			continue
+		}
+		s.Pooled = &pooled.Percentiles[0]
+		if others := w.others.Stats(d.geometry, at, w.rest.known()); !others.Empty() {
+			s.Without = &others.Percentiles[0]
+		}
+		bucket := bucketOf(&w.pooled, pooled.Samples, s.Percentile)
+		own, ownAbove := above(&w.own, bucket)
+		all, allAbove := above(&w.pooled, bucket)
+		if allAbove <= 0 || own <= 0 {
+			continue
+		}
+		s.Share, s.Expected = ownAbove/allAbove, own/all
+		lift := s.Share / s.Expected
+		s.LiftLow, s.LiftHigh = s.LiftLow*lift/s.Lift, s.LiftHigh*lift/s.Lift
+		s.Lift = lift
+	}
+	worstFirst(d.of)
+	return d.of
+}
+
+// above is the sum of h, and that of its buckets above one.
+func above(h *fiohist.Hist, bucket int) (n, beyond float64) {
+	h.Each(func(i int, w float64) {
+		n += w
+		if i > bucket {
+			beyond += w
+		}
+	})
+	return n, beyond
+}
+
+// worstFirst sorts by how much a straggler makes the percentile of all worse, or by its lift where that is not known.
+func worstFirst(s []Straggler) {
+	severity := func(s *Straggler) float64 {
+		if s.Pooled == nil || s.Without == nil || *s.Without <= 0 {
+			return s.Lift
+		}
+		return *s.Pooled / *s.Without
+	}
+	slices.SortStableFunc(s, func(a, b Straggler) int {
+		return cmp.Or(cmp.Compare(severity(&b), severity(&a)), cmp.Compare(a.P, b.P),
+			cmp.Compare(a.Percentile, b.Percentile), cmp.Compare(a.Direction, b.Direction),
+			cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Value, b.Value))
+	})
+}

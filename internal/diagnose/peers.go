@@ -1,0 +1,281 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+
+	"fiolat/internal/fiohist"
+)
+
+// Percentiles are those whose tails are looked at: a host that is slow as a whole shows at 50, one with a few slow
+// I/Os at 99 or 99.9.
+var Percentiles = []float64{50, 99, 99.9}
+
+// Dimensions are what I/Os are told apart by.
+var Dimensions = []string{"host", "job", "log"}
+
+const (
+	// maxBlocks is how many blocks of quanta are kept before pairs of them are added up.
+	maxBlocks = 1024
+	// maxCells is the same for blocks times hosts, jobs and logs, which take 20 bytes each.
+	maxCells = 1 << 21
+)
+
+// Leaf is the histogram of one log, or of some logs with the same host and job, in one quantum and direction.
+type Leaf struct {
+	Direction string
+	// By are the values of Dimensions; "" is not known.
+	By     [3]string
+	Hist   *fiohist.Hist
+	Limits fiohist.Limits
+}
+
+// Peers compares hosts, jobs and logs with each other.
+type Peers struct {
+	geometry fiohist.Geometry
+	first    int64 // start of the first quantum
+	interval int64
+	fold     int // quanta in a block
+	quanta   int
+	groups   []*group
+	scratch  []*fiohist.Hist
+}
+
+// group is all values of one dimension in one direction.
+type group struct {
+	direction string
+	dimension int
+	values    []string
+	parents   [][3]string // of logs: Leaf.By
+	index     map[string]int
+	blocks    []block
+}
+
+// block is one or more quanta of a group.
+type block struct {
+	all   float32
+	above [3]float32 // of all, parallel to Percentiles
+	cells []cell     // parallel to group.values, or shorter
+}
+
+// cell is one value in a block.
+type cell struct {
+	n     float32
+	above [3]float32
+	mid   float32 // natural logarithm of the median latency in ns
+}
+
+// NewPeers makes a Peers for quanta of interval ns, the first of which starts at first.
+func NewPeers(geometry fiohist.Geometry, first, interval int64) *Peers {
+	return &Peers{geometry: geometry, first: first, interval: interval, fold: 1}
+}
+
+// Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
+func (p *Peers) Add(offset int64, leaves []Leaf) {
+	n := int((offset - p.first) / p.interval)
+	if n < p.quanta {
+		return
+	}
+	p.quanta = n + 1
+	for p.quanta > maxBlocks*p.fold || p.cells() > maxCells {
+		p.halve()
+	}
+	for _, direction := range directionsOf(leaves) {
+		p.addDirection(n/p.fold, direction, leaves)
+	}
+}
+
+// directionsOf are the distinct directions of leaves, sorted.
+func directionsOf(leaves []Leaf) (out []string) {
+	for i := range leaves {
+		if !slices.Contains(out, leaves[i].Direction) {
+			out = append(out, leaves[i].Direction)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (p *Peers) cells() (n int) {
+	for _, g := range p.groups {
+		n += len(g.blocks) * len(g.values)
+	}
+	return n
+}
+
+func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
+	var pooled fiohist.Hist
+	for i := range leaves {
+		if leaves[i].Direction == direction {
+			pooled.AddHist(leaves[i].Hist)
+		}
+	}
+	stats := pooled.Stats(p.geometry, Percentiles, fiohist.Limits{})
+	if stats.Empty() {
+		return
+	}
+	var bucket [3]int
+	for i := range bucket {
+		bucket[i] = bucketOf(&pooled, stats.Samples, Percentiles[i])
+	}
+	whole := count(&pooled, bucket)
+	for d := range Dimensions {
+		g := p.group(direction, d)
+		for len(g.blocks) <= at {
+			g.blocks = append(g.blocks, block{})
+		}
+		b := &g.blocks[at]
+		b.all += whole.n
+		for i := range b.above {
+			b.above[i] += whole.above[i]
+		}
+		for value, hist := range p.sums(g, leaves) {
+			if hist == nil {
+				continue
+			}
+			for len(b.cells) <= value {
+				b.cells = append(b.cells, cell{})
+			}
+			c := count(hist, bucket)
+			middle := hist.Stats(p.geometry, Percentiles[:1], fiohist.Limits{}).Percentiles[0]
+			c.mid = float32(math.Log(max(middle, 1)))
+			b.cells[value] = b.cells[value].plus(c)
+		}
+	}
+}
+
+func (p *Peers) group(direction string, dimension int) *group {
+	for _, g := range p.groups {
+		if g.direction == direction && g.dimension == dimension {
+			return g
+		}
+	}
+	g := &group{direction: direction, dimension: dimension, index: map[string]int{}}
+	p.groups = append(p.groups, g)
+	return g
+}
+
+// sums are the histograms of a group's values; nil for those without I/O.
+func (p *Peers) sums(g *group, leaves []Leaf) []*fiohist.Hist {
+	out := make([]*fiohist.Hist, len(g.values))
+	own := map[int]bool{}
+	used := 0
+	for i := range leaves {
+		l := &leaves[i]
+		name := l.By[g.dimension]
+		if l.Direction != g.direction || name == "" {
+			continue
+		}
+		v, ok := g.index[name]
+		if !ok {
+			v = len(g.values)
+			g.index[name] = v
+			g.values, g.parents = append(g.values, name), append(g.parents, l.By)
+			out = append(out, nil)
+		}
+		switch {
+		case out[v] == nil:
+			out[v] = l.Hist
+			continue
+		case !own[v]:
+			if used == len(p.scratch) {
+				p.scratch = append(p.scratch, new(fiohist.Hist))
+			}
+			sum := p.scratch[used]
+			used++
+			sum.Reset()
+			sum.AddHist(out[v])
+			out[v], own[v] = sum, true
+		}
+		out[v].AddHist(l.Hist)
+	}
+	return out
+}
+
+// bucketOf is the bucket of percentile p of n I/Os: the first at which the running sum reaches n p / 100, to within
+// 1e-9 n.
+func bucketOf(h *fiohist.Hist, n, p float64) int {
+	want, sum, at := n*p/100-1e-9*n, 0.0, -1
+	h.Each(func(i int, w float64) {
+		if sum < want {
+			at = i
+		}
+		sum += w
+	})
+	return at
+}
+
+// count counts the I/Os of h, and those in whole buckets above each of bucket.
+func count(h *fiohist.Hist, bucket [3]int) (c cell) {
+	var n float64
+	var above [3]float64
+	h.Each(func(i int, w float64) {
+		n += w
+		for k, b := range bucket {
+			if i > b {
+				above[k] += w
+			}
+		}
+	})
+	c.n = float32(n)
+	for k := range above {
+		c.above[k] = float32(above[k])
+	}
+	return c
+}
+
+// plus adds up two cells of the same value.
+func (c cell) plus(o cell) cell {
+	if n := c.n + o.n; n > 0 {
+		c.mid = (c.mid*c.n + o.mid*o.n) / n
+		c.n = n
+	}
+	for i := range c.above {
+		c.above[i] += o.above[i]
+	}
+	return c
+}
+
+// halve adds up blocks in pairs.
+func (p *Peers) halve() {
+	p.fold *= 2
+	for _, g := range p.groups {
+		for i := 0; i < len(g.blocks); i += 2 {
+			sum := g.blocks[i]
+			if i+1 < len(g.blocks) {
+				o := g.blocks[i+1]
+				sum.all += o.all
+				for k := range sum.above {
+					sum.above[k] += o.above[k]
+				}
+				for v, c := range o.cells {
+					for len(sum.cells) <= v {
+						sum.cells = append(sum.cells, cell{})
+					}
+					sum.cells[v] = sum.cells[v].plus(c)
+				}
+			}
+			g.blocks[i/2] = sum
+		}
+		n := (len(g.blocks) + 1) / 2
+		clear(g.blocks[n:])
+		g.blocks = g.blocks[:n]
+	}
+}
+
+// tallies are the running sums of a value: the difference of two of them is what lies in between.
+func (g *group) tallies(value, percentile int) []tally {
+	out := make([]tally, len(g.blocks)+1)
+	for t, b := range g.blocks {
+		sum := out[t]
+		if value < len(b.cells) && b.all > 0 {
+			c := b.cells[value]
+			sum.above += float64(c.above[percentile])
+			sum.expected += float64(b.above[percentile]) * float64(c.n) / float64(b.all)
+		}
+		sum.allAbove += float64(b.above[percentile])
+		sum.all += float64(b.all)
+		out[t+1] = sum
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Diagnosis is all that is to be said of a run.
+type Diagnosis struct {
+	Run        string  `json:"run"`
+	Kind       string  `json:"kind"`
+	IntervalMS float64 `json:"interval_ms"`
+	Quanta     int     `json:"quanta"`
+	// Findings are the rest in words, the worst first; there is always one.
+	Findings   []Finding   `json:"findings"`
+	Stragglers []Straggler `json:"stragglers"`
+	Segments   []Segment   `json:"segments"`
+	Load       *Load       `json:"concurrency"`
+}
+
+// Finding is a sentence with what it rests on.
+type Finding struct {
+	// About is straggler, incident, warm-up, steady, concurrency or nothing.
+	About string `json:"about"`
+	// Factor is by how much something is worse than it would be without: the percentile, p99 or the I/Os per second.
+	Factor float64 `json:"factor,omitempty"`
+	// Confidence is the probability, from 0 to 1, with which chance does not explain it, at most 0.999999.
+	Confidence float64 `json:"confidence,omitempty"`
+	Text       string  `json:"text"`
+}
+
+// Diagnose puts together what was seen, with the stragglers that Second has completed.
+func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
+	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6, Quanta: w.quanta,
+		Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
+	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
+	for i := range d.Stragglers {
+		d.Findings = append(d.Findings, d.Stragglers[i].finding())
+	}
+	var context []Finding
+	for i := range d.Segments {
+		s := &d.Segments[i]
+		last := !slices.ContainsFunc(d.Segments[i+1:], func(o Segment) bool { return o.Direction == s.Direction })
+		switch {
+		case s.Kind == Incident:
+			d.Findings = append(d.Findings, s.incident(d))
+		case s.Kind == WarmUp:
+			context = append(context, Finding{About: WarmUp, Confidence: 0.9999, Text: fmt.Sprintf(
+				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
+		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
+			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, p99 %s, "+
+				"%s I/Os/s.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99), number(s.IOPS))})
+		}
+	}
+	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
+	if len(d.Findings) == 0 {
+		d.Findings = []Finding{w.nothing()}
+	}
+	d.Findings = append(d.Findings, context...)
+	if d.Load != nil {
+		d.Findings = append(d.Findings, Finding{About: "concurrency", Text: d.Load.Text})
+	}
+	return d
+}
+
+// nothing says that nothing stands out, and among whom.
+func (w *Watch) nothing() Finding {
+	var among []string
+	for dimension, name := range Dimensions {
+		most := 0
+		for _, g := range w.peers.groups {
+			if g.dimension == dimension {
+				most = max(most, len(g.values))
+			}
+		}
+		if most > 1 {
+			among = append(among, fmt.Sprintf("%d %ss", most, name))
+		}
+	}
+	text := fmt.Sprintf("Nothing stands out in %d quanta of %s", w.quanta, seconds(float64(w.run.Interval)/1e9))
+	if len(among) > 0 {
+		text += ", among " + strings.Join(among, " and ")
+	}
+	if w.quanta < minQuanta {
+		text = fmt.Sprintf("Nothing can be told from %d quanta of %s: %d are the least; see --interval", w.quanta,
+			seconds(float64(w.run.Interval)/1e9), minQuanta)
+	} else {
+		text += fmt.Sprintf(" (no more than %g %% of findings would be false)", falseDiscoveries*100)
+	}
+	return Finding{About: "nothing", Text: text + "."}
+}
+
+func plural(direction string) string {
+	return strings.ToUpper(direction[:1]) + direction[1:] + "s"
+}
+
+func seconds(s float64) string { return number(s) + " s" }
+
+func percent(share float64) string { return number(share*100) + " %" }
+
+// mostCertain is what a normal approximation can tell.
+const mostCertain = 0.999999
+
+func confidence(p float64) float64 { return min(1-p, mostCertain) }
+
+func (s *Straggler) finding() Finding {
+	name := fmt.Sprintf("p%g", s.Percentile)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s has %s of the %ss above %s and %s of all: %s times its share (%s to %s)", s.Dimension, s.Value,
+		percent(s.Share), s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow), number(s.LiftHigh))
+	factor := s.Lift
+	switch {
+	case s.Pooled == nil:
+	case s.Without == nil:
+		fmt.Fprintf(&text, "; %s is %s", name, latency(*s.Pooled))
+	default:
+		fmt.Fprintf(&text, "; %s is %s, without it %s", name, latency(*s.Pooled), latency(*s.Without))
+		factor = *s.Pooled / max(*s.Without, 1)
+	}
+	if s.Factor != nil && *s.Factor >= minFactor {
+		fmt.Fprintf(&text, "; its median is %s times its peers' (%s to %s)", number(*s.Factor), number(*s.FactorLow),
+			number(*s.FactorHigh))
+	}
+	fmt.Fprintf(&text, "; from %s to %s, in %d quanta", Clock(s.SinceMS), Clock(s.UntilMS), s.Quanta)
+	if s.Recovered {
+		text.WriteString(", then no more")
+	}
+	fmt.Fprintf(&text, "; confidence %s.", certain(s.P))
+	return Finding{About: "straggler", Factor: factor, Confidence: confidence(s.P), Text: text.String()}
+}
+
+func certain(p float64) string {
+	if 1-p > mostCertain {
+		return "over 99.9999 %"
+	}
+	return fmt.Sprintf("%.6g %%", math.Floor((1-p)*1e6)/1e4)
+}
+
+// incident is an incident in words, with the time that the run took to recover.
+func (s *Segment) incident(d *Diagnosis) Finding {
+	var steady, after *Segment
+	for i := range d.Segments {
+		o := &d.Segments[i]
+		if o.Direction != s.Direction {
+			continue
+		}
+		if o.Kind == Steady && (steady == nil || o.ToMS-o.FromMS > steady.ToMS-steady.FromMS) {
+			steady = o
+		}
+		if o.FromMS == s.ToMS {
+			after = o
+		}
+	}
+	factor := 1.0
+	if steady != nil {
+		if s.WorstP99 != nil && steady.P99 != nil {
+			factor = *s.WorstP99 / max(*steady.P99, 1)
+		}
+		factor = max(factor, steady.IOPS/max(steady.IOPS-s.LostIOPS, steady.IOPS/100))
+	}
+	text := fmt.Sprintf("%s from %s to %s (within %s): %s", plural(s.Direction), Clock(s.FromMS), Clock(s.ToMS),
+		seconds(d.IntervalMS/1000), s.Why)
+	if s.WorstP99 != nil {
+		text += fmt.Sprintf("; worst p99 %s", latency(*s.WorstP99))
+	}
+	text += fmt.Sprintf("; %s I/Os beyond the steady p99.9", number(math.Round(s.Beyond)))
+	switch {
+	case after == nil:
+		text += "; it lasts to the end"
+	case after.Kind == Recovery:
+		text += fmt.Sprintf("; recovered after %s", seconds(float64(after.ToMS-after.FromMS)/1000))
+	default:
+		text += "; recovered at once"
+	}
+	return Finding{About: Incident, Factor: factor, Confidence: confidence(chance),
+		Text: text + fmt.Sprintf("; confidence %s.", certain(chance))}
+}
+
+const (
+	// full is the part of the limit from which on a queue is always full, slack the one below which it is not.
+	full, slack = 0.9, 0.75
+)
+
+func (l *Load) say() string {
+	if l.Limit == nil {
+		return fmt.Sprintf("%s I/Os are in flight on average.", number(l.Mean))
+	}
+	text := fmt.Sprintf("%s of %s I/Os are in flight on average", number(l.Mean), number(*l.Limit))
+	switch share := l.Mean / *l.Limit; {
+	case share >= full:
+		return text + ": the queue is always full, a closed loop, so the queue depth sets the latency."
+	case share < slack:
+		return text + ": the load is the limit, not the device."
+	}
+	return text + "."
+}

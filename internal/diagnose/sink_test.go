@@ -1,0 +1,161 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/pipeline"
+)
+
+// pass hands the logs of paths to a sink; keep says which of them.
+func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool, by []string,
+	sink pipeline.Sink) *pipeline.Summary {
+	t.Helper()
+	runs, err := ingest.Discover(paths, ingest.DiscoverOptions{Kind: fiolog.Clat})
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%v: %d runs, %v", paths, len(runs), err)
+	}
+	if keep != nil {
+		logs, _, err := ingest.Match(runs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var some []*ingest.Source
+		for _, l := range logs {
+			if keep(l) {
+				some = append(some, l.Source)
+			}
+		}
+		runs[0].Logs = some
+	}
+	plan, err := pipeline.Prepare(context.Background(), runs[0], pipeline.Config{Workers: workers,
+		Settings: pipeline.Settings{By: by, Percentiles: Percentiles, Coarseness: -1, Repair: "auto"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Close()
+	sum, err := plan.Process(context.Background(), sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+type discard struct{}
+
+func (discard) Begin(context.Context, *pipeline.Run) error       { return nil }
+func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
+func (discard) End(context.Context, *pipeline.Summary) error     { return nil }
+
+// TestWithout compares Pooled and Without with the percentiles of runs that have all logs, and all but those of the
+// value.
+func TestWithout(t *testing.T) {
+	folders, _ := filepath.Glob("../../testdata/fio/*")
+	compared := 0
+	for _, folder := range folders {
+		runs, err := ingest.Discover([]string{folder}, ingest.DiscoverOptions{Kind: fiolog.Clat})
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		logs, _, err := ingest.Match(runs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d, dimension := range Dimensions {
+			of := func(l *ingest.Log) string { return [3]string{l.Host, l.Job, l.LogName}[d] }
+			values := map[string]bool{}
+			for _, l := range logs {
+				values[of(l)] = true
+			}
+			if delete(values, ""); len(values) < 2 {
+				continue
+			}
+			var forced []Straggler
+			for value := range values {
+				for _, direction := range []string{"read", "write", "trim"} {
+					for _, p := range Percentiles {
+						forced = append(forced, Straggler{Dimension: dimension, Value: value, Direction: direction, Percentile: p,
+							Lift: 1, since: math.MinInt64, until: math.MaxInt64})
+					}
+				}
+			}
+			second := NewSecond(forced)
+			all := pass(t, []string{folder}, 2, nil, By, second)
+			rest := map[string]*pipeline.Summary{}
+			for value := range values {
+				rest[value] = pass(t, []string{folder}, 2, func(l *ingest.Log) bool { return of(l) != value },
+					[]string{"direction"}, discard{})
+			}
+			for _, s := range second.Stragglers() {
+				name := fmt.Sprintf("%s: %s %s, %s p%g", filepath.Base(folder), s.Dimension, s.Value, s.Direction, s.Percentile)
+				same(t, name, s.Pooled, percentile(all, &s))
+				same(t, name+" without", s.Without, percentile(rest[s.Value], &s))
+				if s.Without != nil {
+					compared++
+				}
+			}
+		}
+	}
+	if compared < 50 {
+		t.Errorf("compared only %d", compared)
+	}
+}
+
+func percentile(sum *pipeline.Summary, s *Straggler) *float64 {
+	for i := range sum.Total {
+		r := &sum.Total[i]
+		if r.Scope != "direction" || r.Dims.Direction != s.Direction || r.Stats.Empty() {
+			continue
+		}
+		for k, p := range Percentiles {
+			if p == s.Percentile {
+				return &r.Stats.Percentiles[k]
+			}
+		}
+	}
+	return nil
+}
+
+func same(t *testing.T, what string, got, want *float64) {
+	t.Helper()
+	switch {
+	case got == nil && want == nil:
+	case got == nil || want == nil || math.Abs(*got-*want) > 1e-9**want:
+		t.Errorf("%s: got %v, want %v", what, text(got), text(want))
+	}
+}
+
+func text(v *float64) string {
+	if v == nil {
+		return "none"
+	}
+	return fmt.Sprint(*v)
+}
+
+func TestSameForAnyNumberOfWorkers(t *testing.T) {
+	diagnose := func(workers int) *Diagnosis {
+		var w Watch
+		pass(t, []string{"../../testdata/fio/randrw"}, workers, nil, By, &w)
+		return w.Diagnose(w.Stragglers())
+	}
+	if one, four := diagnose(1), diagnose(4); !reflect.DeepEqual(one, four) {
+		t.Errorf("1 worker: %+v\n4 workers: %+v", one, four)
+	}
+}
+
+// TestLoad compares the number of I/Os in flight with what the job allows: the reads of slow take 1.5 s and its
+// writes 0.7 s each, so its queue of 16 is always full.
+func TestLoad(t *testing.T) {
+	var w Watch
+	pass(t, []string{"../../testdata/fio/slow"}, 1, nil, By, &w)
+	l := w.Load()
+	if l == nil || l.Limit == nil || *l.Limit != 16 || math.Abs(l.Mean-16) > 1.6 {
+		t.Errorf("got %+v, want 16 of 16", l)
+	}
+}

@@ -1,0 +1,179 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+)
+
+// Fixed numbers of the tests; docs/diagnose.md gives the reasons.
+const (
+	// falseDiscoveries is the share of findings that chance may make (Benjamini and Hochberg).
+	falseDiscoveries = 0.01
+	// minLift is the least share of the tail over the share of all I/Os that is reported.
+	minLift = 1.3
+	// minFactor is the least median latency over that of the peers that is reported as slow.
+	minFactor = 1.2
+	// minQuanta is the shortest time, in quanta, in which somebody stands out.
+	minQuanta = 3
+	// manyPeers is from how many peers on their spread is measured between them, and not only in time.
+	manyPeers = 5
+	// z95 is the two-sided 95 % quantile of the normal distribution.
+	z95 = 1.959963984540054
+)
+
+// upperTail is the probability that a standard normal variable exceeds z.
+func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
+
+// normalOfT turns Student's t with some degrees of freedom into a standard normal variable of nearly the same
+// probability (Wallace, Annals of Mathematical Statistics 30 (1959), 1124-1130).
+func normalOfT(t, freedom float64) float64 {
+	z := (8*freedom + 1) / (8*freedom + 3) * math.Sqrt(freedom*math.Log1p(t*t/freedom))
+	return math.Copysign(z, t)
+}
+
+// tally counts the I/Os of one value and of all together in some quanta.
+type tally struct {
+	above, expected float64 // the value's I/Os above the pooled percentile, and its share of all of these
+	allAbove, all   float64
+}
+
+func (a tally) minus(b tally) tally {
+	return tally{a.above - b.above, a.expected - b.expected, a.allAbove - b.allAbove, a.all - b.all}
+}
+
+func (a tally) lift() float64 {
+	if a.expected <= 0 {
+		return 1
+	}
+	return a.above / a.expected
+}
+
+// z is the signed root of the likelihood ratio of a value's I/Os above the percentile against its expected share of
+// them (Kulldorff, Communications in Statistics 26 (1997), 1481-1496), with the variance of drawing without
+// replacement. It is close to a standard normal variable also where few I/Os are expected.
+func (a tally) z() float64 {
+	rest, restExpected := max(a.allAbove-a.above, 0), a.allAbove-a.expected
+	if a.expected <= 0 || restExpected <= 0 || a.all <= a.allAbove {
+		return 0
+	}
+	llr := plogp(a.above, a.expected) + plogp(rest, restExpected)
+	z := math.Sqrt(2 * max(llr, 0) * a.all / (a.all - a.allAbove))
+	if a.above < a.expected {
+		return -z
+	}
+	return z
+}
+
+func plogp(n, expected float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	return n * math.Log(n/expected)
+}
+
+// spread is how wide the z of undisturbed values lie.
+type spread struct {
+	scale   float64 // their standard deviation
+	freedom float64 // degrees of freedom with which it is known
+}
+
+// spreadOf estimates the spread of blocks[i][b], the z of block b of value i. NaN is no block. Of many peers it is
+// that about their median in each block, so that it holds what always sets them apart; of few, that between successive
+// blocks. It is a quantile of absolute values, and so not moved by the three largest of ten.
+func spreadOf(blocks [][]float64) spread {
+	var off []float64
+	if len(blocks) < manyPeers {
+		for _, z := range blocks {
+			for b := 1; b < len(z); b++ {
+				off = append(off, math.Abs(z[b]-z[b-1])/math.Sqrt2)
+			}
+		}
+	} else {
+		for b := range blocks[0] {
+			var peers []float64
+			for _, z := range blocks {
+				if !math.IsNaN(z[b]) {
+					peers = append(peers, z[b])
+				}
+			}
+			middle := median(peers)
+			for _, z := range peers {
+				off = append(off, math.Abs(z-middle))
+			}
+		}
+	}
+	off = slices.DeleteFunc(off, math.IsNaN)
+	if len(off) == 0 {
+		return spread{math.Inf(1), 1}
+	}
+	slices.Sort(off)
+	// The quantile of the absolute value of a standard normal variable, and how well it tells the deviation beside
+	// the mean of the squares.
+	const at, normal, efficiency = 0.7, 1.0364333894937898, 0.55
+	return spread{off[int(at*float64(len(off)))] / normal, max(efficiency*float64(len(off)), 1)}
+}
+
+// median sorts v. It is NaN of nothing.
+func median(v []float64) float64 {
+	slices.Sort(v)
+	n := len(v)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (v[(n-1)/2] + v[n/2]) / 2
+}
+
+// window is a stretch of quanta, or of blocks of them.
+type window struct{ from, to int }
+
+// scan are the windows of n quanta that are looked at: of all lengths from least on, a quarter apart, and of
+// each length those that begin a sixth of it apart. The best of them is then moved to the best edges.
+func scan(n, least int) (out []window) {
+	for length := least; ; length = min(max(length+1, length*5/4), n) {
+		if length > n {
+			return out
+		}
+		step := max(length/6, 1)
+		for from := 0; from+length <= n; from += step {
+			out = append(out, window{from, from + length})
+		}
+		if (n-length)%step != 0 {
+			out = append(out, window{n - length, n})
+		}
+		if length == n {
+			return out
+		}
+	}
+}
+
+// refine moves the edges of w, one quantum at a time, as long as the score grows.
+func refine(w window, n, least int, score func(window) float64) window {
+	best := score(w)
+	for range 2 * n {
+		moved := false
+		for _, next := range []window{{w.from - 1, w.to}, {w.from + 1, w.to}, {w.from, w.to - 1}, {w.from, w.to + 1}} {
+			if next.from < 0 || next.to > n || next.to-next.from < least {
+				continue
+			}
+			if s := score(next); s > best {
+				w, best, moved = next, s, true
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	return w
+}
+
+// discoveries tells of p-values which may be believed if no more than the share q of those shall be false
+// (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995), 289-300).
+func discoveries(p []float64, q float64) (limit float64) {
+	sorted := slices.Sorted(slices.Values(p))
+	for i, v := range sorted {
+		if v <= q*float64(i+1)/float64(len(sorted)) {
+			limit = v
+		}
+	}
+	return limit
+}

@@ -1,0 +1,377 @@
+package diagnose
+
+import (
+	"math"
+	"slices"
+)
+
+// Straggler is a host, job or log that stands out among its peers. Share to Without are of the quanta from SinceMS to
+// UntilMS (exclusive) together.
+type Straggler struct {
+	Dimension  string  `json:"dimension"` // host, job or log
+	Value      string  `json:"value"`
+	Direction  string  `json:"direction"`
+	Percentile float64 `json:"percentile"`
+	// Share is the part, from 0 to 1, of the I/Os above the pooled percentile that are the value's, Expected its part
+	// of all I/Os, Lift the one over the other.
+	Share    float64 `json:"share"`
+	Expected float64 `json:"expected"`
+	Lift     float64 `json:"lift"`
+	// LiftLow and LiftHigh are the 95 % confidence limits of Lift, with the dispersion that was seen.
+	LiftLow  float64 `json:"lift_low"`
+	LiftHigh float64 `json:"lift_high"`
+	// Pooled is the percentile of all I/Os of the direction in ns, Without that of all but the value's; null where
+	// nobody else has any, or before Details has filled it in.
+	Pooled  *float64 `json:"pooled"`
+	Without *float64 `json:"without"`
+	// Factor is the value's median latency over its peers' median, quantum by quantum, null where it is not known;
+	// FactorLow and FactorHigh are its 95 % confidence limits.
+	Factor     *float64 `json:"factor"`
+	FactorLow  *float64 `json:"factor_low"`
+	FactorHigh *float64 `json:"factor_high"`
+	// Quanta is in how many quanta the value had more than its share above the percentile.
+	Quanta  int   `json:"quanta"`
+	SinceMS int64 `json:"since_ms"`
+	UntilMS int64 `json:"until_ms"`
+	// Recovered says that the run went on without it.
+	Recovered bool `json:"recovered"`
+	// P is the probability of so much by chance, for all times that were looked at together.
+	P float64 `json:"p"`
+
+	since, until int64 // ns
+}
+
+// candidate is the stretch of quanta in which a value stands out most, by one test.
+type candidate struct {
+	group      *group
+	value      int
+	percentile int // index in Percentiles
+	window
+	p        float64
+	lift     [3]float64 // with its limits
+	factor   [3]float64 // with its limits; NaN: not known
+	slow     bool       // found by its median latency, not by its share of the tail
+	excess   float64    // I/Os above the percentile beyond its share
+	share    float64
+	expected float64
+}
+
+// Stragglers are the values that stand out, the one that matters most first. Pooled and Without are nil: see Details.
+func (p *Peers) Stragglers() []Straggler {
+	var found []candidate
+	for _, g := range p.groups {
+		if len(g.values) > 1 && !p.repeats(g) {
+			found = append(found, g.candidates()...)
+		}
+	}
+	var ps []float64
+	for _, c := range found {
+		ps = append(ps, c.p)
+	}
+	limit := discoveries(ps, falseDiscoveries)
+	found = slices.DeleteFunc(found, func(c candidate) bool {
+		slow := c.factor[0] >= minFactor
+		return c.p > limit || !c.slow && c.lift[0] < minLift || Percentiles[c.percentile] == 50 && !slow
+	})
+	var out []Straggler
+	for _, c := range strongest(found) {
+		out = append(out, p.straggler(c))
+	}
+	worstFirst(out)
+	return out
+}
+
+// repeats says that a group has the same values as an earlier one, under other names: hosts with a single log.
+func (p *Peers) repeats(g *group) bool {
+	for _, o := range p.groups {
+		if o == g {
+			return false
+		}
+		if o.direction == g.direction && len(o.values) == len(g.values) && slices.EqualFunc(o.blocks, g.blocks,
+			func(a, b block) bool { return slices.Equal(a.cells, b.cells) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// strongest leaves the surer of two tests of one value and percentile. Of a host, a job and a log that share their
+// excess it leaves the host, or the job, or where nearly all of it is the log's, the log.
+func strongest(found []candidate) (out []candidate) {
+	found = slices.DeleteFunc(found, func(c candidate) bool {
+		return slices.ContainsFunc(found, func(o candidate) bool { return c.covered(&o) })
+	})
+	for _, c := range found {
+		i := slices.IndexFunc(out, func(o candidate) bool {
+			return o.group == c.group && o.value == c.value && o.percentile == c.percentile
+		})
+		switch {
+		case i < 0:
+			out = append(out, c)
+		case c.p < out[i].p:
+			out[i] = c
+		}
+	}
+	return out
+}
+
+// mostly is the part of the excess of a host or job that makes it a single log's.
+const mostly = 0.8
+
+// covered says that another finding says the same as c, and better.
+func (c *candidate) covered(by *candidate) bool {
+	if c.group.direction != by.group.direction || c.percentile != by.percentile {
+		return false
+	}
+	of := func(log, whole *candidate) bool {
+		d := whole.group.dimension
+		return Dimensions[log.group.dimension] == "log" && Dimensions[d] != "log" &&
+			log.group.parents[log.value][d] == whole.group.values[whole.value]
+	}
+	alone := func(log, whole *candidate) bool {
+		return log.excess >= mostly*whole.excess && log.excess < 0.999*whole.excess
+	}
+	return of(c, by) && !alone(c, by) || of(by, c) && alone(by, c)
+}
+
+func (p *Peers) straggler(c candidate) Straggler {
+	g := c.group
+	length := p.interval * int64(p.fold)
+	s := Straggler{
+		Dimension: Dimensions[g.dimension], Value: g.values[c.value], Direction: g.direction,
+		Percentile: Percentiles[c.percentile], Share: c.share, Expected: c.expected,
+		Lift: c.lift[0], LiftLow: c.lift[1], LiftHigh: c.lift[2],
+		Recovered: c.to < len(g.blocks), P: c.p,
+		since: p.first + int64(c.from)*length, until: min(p.first+int64(c.to)*length,
+			p.first+int64(p.quanta)*p.interval),
+	}
+	if !math.IsNaN(c.factor[0]) {
+		s.Factor, s.FactorLow, s.FactorHigh = &c.factor[0], &c.factor[1], &c.factor[2]
+	}
+	s.SinceMS, s.UntilMS = s.since/1e6, s.until/1e6
+	sums := g.tallies(c.value, c.percentile)
+	for t := c.from; t < c.to; t++ {
+		if one := sums[t+1].minus(sums[t]); one.above > one.expected {
+			s.Quanta += p.fold
+		}
+	}
+	s.Quanta = min(s.Quanta, int((s.until-s.since)/p.interval))
+	return s
+}
+
+// candidates are the best stretch of each value by each test.
+func (g *group) candidates() []candidate {
+	windows := scan(len(g.blocks), minQuanta)
+	if len(windows) == 0 {
+		return nil
+	}
+	drift := g.drift(windows)
+	var out []candidate
+	for percentile := range Percentiles {
+		out = append(out, g.tails(percentile, windows, drift)...)
+	}
+	return append(out, g.slow(windows, drift)...)
+}
+
+// tails tests who has more than its share of the I/Os above a percentile.
+func (g *group) tails(percentile int, windows []window, drift *drift) (out []candidate) {
+	sums := make([][]tally, len(g.values))
+	for v := range g.values {
+		sums[v] = g.tallies(v, percentile)
+	}
+	in := func(v int, w window) tally { return sums[v][w.to].minus(sums[v][w.from]) }
+	spreads := spreadsOf(windows, len(g.values), 1, func(v int, w window) float64 { return in(v, w).z() })
+	for v := range g.values {
+		w, ok := best(windows, len(g.blocks), minQuanta, func(w window) float64 {
+			if t := in(v, w); t.lift() > minLift {
+				return t.z() / spreads.at(w).scale
+			}
+			return 0
+		})
+		if !ok {
+			continue
+		}
+		// A single quantum does not make a straggler: it must stand out without its worst one too.
+		var worst tally
+		for t := w.from; t < w.to; t++ {
+			if one := in(v, window{t, t + 1}); one.above-one.expected > worst.above-worst.expected {
+				worst = one
+			}
+		}
+		s, all := spreads.at(w), in(v, w)
+		z := 0.0
+		if rest := all.minus(worst); rest.lift() >= minLift {
+			z = normalOfT(rest.z()/s.scale, s.freedom)
+		}
+		excess := all.above - all.expected
+		half := z95 * excess / max(all.z()/s.scale, 1e-9) / all.above // of the logarithm
+		out = append(out, candidate{group: g, value: v, percentile: percentile, window: w,
+			p:     min(upperTail(z)*float64(len(windows)), 1),
+			share: all.above / all.allAbove, expected: all.expected / all.allAbove,
+			lift:   [3]float64{all.lift(), all.lift() * math.Exp(-half), all.lift() * math.Exp(half)},
+			factor: drift.factor(v, w), excess: excess})
+	}
+	return out
+}
+
+// drift is how much slower each value was than its peers: running sums of the logarithm of its median latency over
+// that of the others' medians.
+type drift struct {
+	sums    [][]float64 // by value, then block
+	counts  [][]float64 // blocks in sums
+	spreads spreads
+}
+
+// fewest I/Os have a median that is worth comparing.
+const fewest = 10
+
+func (g *group) drift(windows []window) *drift {
+	k, n := len(g.values), len(g.blocks)
+	d := &drift{sums: make([][]float64, k), counts: make([][]float64, k)}
+	for v := range k {
+		d.sums[v], d.counts[v] = make([]float64, n+1), make([]float64, n+1)
+	}
+	var mids []float64
+	for t, b := range g.blocks {
+		mids = mids[:0]
+		for _, c := range b.cells {
+			if c.n >= fewest {
+				mids = append(mids, float64(c.mid))
+			}
+		}
+		slices.Sort(mids)
+		for v := range k {
+			d.sums[v][t+1], d.counts[v][t+1] = d.sums[v][t], d.counts[v][t]
+			if v < len(b.cells) && b.cells[v].n >= fewest && len(mids) > 1 {
+				mid := float64(b.cells[v].mid)
+				d.sums[v][t+1] += mid - othersMedian(mids, mid)
+				d.counts[v][t+1]++
+			}
+		}
+	}
+	d.spreads = spreadsOf(windows, k, leastSpread, d.mean)
+	return d
+}
+
+// othersMedian is the median of sorted without one element of the value v.
+func othersMedian(sorted []float64, v float64) float64 {
+	i, _ := slices.BinarySearch(sorted, v)
+	at := func(k int) float64 { // of what is left
+		if k >= i {
+			k++
+		}
+		return sorted[k]
+	}
+	n := len(sorted) - 1
+	return (at((n-1)/2) + at(n/2)) / 2
+}
+
+// mean is that of the logarithms in w; NaN where more than half of them are missing.
+func (d *drift) mean(v int, w window) float64 {
+	n := d.counts[v][w.to] - d.counts[v][w.from]
+	if 2*n < float64(w.to-w.from) {
+		return math.NaN()
+	}
+	return (d.sums[v][w.to] - d.sums[v][w.from]) / n
+}
+
+// withoutWorst is the mean of the logarithms in w but the highest.
+func (d *drift) withoutWorst(v int, w window) float64 {
+	worst := math.Inf(-1)
+	for t := w.from; t < w.to; t++ {
+		if one := d.sums[v][t+1] - d.sums[v][t]; d.counts[v][t+1] > d.counts[v][t] {
+			worst = max(worst, one)
+		}
+	}
+	n := d.counts[v][w.to] - d.counts[v][w.from]
+	if n < 2 {
+		return 0
+	}
+	return (d.sums[v][w.to] - d.sums[v][w.from] - worst) / (n - 1)
+}
+
+// leastSpread of the logarithm of a median: fio's buckets are 1/64 wide.
+const leastSpread = 1.0 / 64
+
+// factor is how much slower a value was in w, with its limits.
+func (d *drift) factor(v int, w window) [3]float64 {
+	m, half := d.mean(v, w), z95*d.spreads.at(w).scale
+	return [3]float64{math.Exp(m), math.Exp(m - half), math.Exp(m + half)}
+}
+
+// slow tests whose median latency is above its peers'.
+func (g *group) slow(windows []window, d *drift) (out []candidate) {
+	for v := range g.values {
+		score := func(w window) float64 {
+			if m := d.mean(v, w); m > math.Log(minFactor) {
+				return m / d.spreads.at(w).scale
+			}
+			return 0
+		}
+		w, ok := best(windows, len(g.blocks), minQuanta, score)
+		if !ok {
+			continue
+		}
+		in := g.tallies(v, 0)
+		all := in[w.to].minus(in[w.from])
+		if all.allAbove == 0 {
+			continue
+		}
+		s, lift := d.spreads.at(w), all.lift()
+		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w),
+			p:     min(upperTail(normalOfT(d.withoutWorst(v, w)/s.scale, s.freedom))*float64(len(windows)), 1),
+			share: all.above / all.allAbove, expected: all.expected / all.allAbove, lift: [3]float64{lift, lift, lift},
+			excess: all.above - all.expected})
+	}
+	return out
+}
+
+// best is the window with the highest score above 0, with its best edges.
+func best(windows []window, n, least int, score func(window) float64) (w window, ok bool) {
+	most := 0.0
+	for _, one := range windows {
+		if s := score(one); s > most {
+			w, most, ok = one, s, true
+		}
+	}
+	if ok {
+		w = refine(w, n, least, score)
+	}
+	return w, ok
+}
+
+// spreads are the spreads of what is measured in windows, by length.
+type spreads []spread
+
+// spreadsOf measures them in windows side by side, for each length that is scanned, and takes no less than least. What lasts longer than a quarter
+// of the run, of few peers, is not seen often enough: it is taken to spread as what lasts that long.
+func spreadsOf(windows []window, values int, least float64, measure func(value int, w window) float64) spreads {
+	n := windows[len(windows)-1].to
+	out := make(spreads, n+1)
+	last := 0
+	for _, w := range windows {
+		length := w.to - w.from
+		if length == last {
+			continue
+		}
+		blocks := make([][]float64, values)
+		for v := range blocks {
+			for from := n % length; from < n; from += length {
+				blocks[v] = append(blocks[v], measure(v, window{from, from + length}))
+			}
+		}
+		s := spreadOf(blocks)
+		s.scale = max(s.scale, least)
+		if values < manyPeers && 4*length > n && last > 0 {
+			s = out[last]
+		}
+		for l := last + 1; l <= length; l++ {
+			out[l] = s
+		}
+		last = length
+	}
+	return out
+}
+
+// at is the spread of windows as long as w.
+func (s spreads) at(w window) spread { return s[w.to-w.from] }

@@ -1,0 +1,44 @@
+package diagnose
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// number is a count or a rate with three digits.
+func number(v float64) string {
+	if v >= 1000 {
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// latency is a latency in ns in the unit that suits it.
+func latency(ns float64) string {
+	switch {
+	case ns >= 1e9:
+		return number(ns/1e9) + " s"
+	case ns >= 1e6:
+		return number(ns/1e6) + " ms"
+	case ns >= 1e3:
+		return number(ns/1e3) + " us"
+	}
+	return number(ns) + " ns"
+}
+
+// Clock is a time in ms from the run's start, such as 0:40 or 1:02:03.5.
+func Clock(ms int64) string {
+	sign := ""
+	if ms < 0 {
+		sign, ms = "-", -ms
+	}
+	s := fmt.Sprintf("%02d", ms/1000%60)
+	if ms%1000 != 0 {
+		s = fmt.Sprintf("%06.3f", float64(ms%60000)/1000)
+	}
+	if h := ms / 3600000; h > 0 {
+		return fmt.Sprintf("%s%d:%02d:%s", sign, h, ms/60000%60, s)
+	}
+	return fmt.Sprintf("%s%d:%s", sign, ms/60000, s)
+}
