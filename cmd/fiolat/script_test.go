@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 				os.MkdirAll(in("bin"), 0o700), os.Mkdir(in("logs"), 0o700), os.Mkdir(in("runs"), 0o700),
 				os.Mkdir(in("empty"), 0o700),
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
+				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
 				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
 					in("runs/today")),
 				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),

@@ -34,8 +34,8 @@ type Finding struct {
 
 // Diagnose puts together what was seen, with the stragglers that Second has completed.
 func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
-	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6, Quanta: w.quanta,
-		Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
+	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
+		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
 	for i := range d.Stragglers {
 		d.Findings = append(d.Findings, d.Stragglers[i].finding())
@@ -51,8 +51,9 @@ func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 			context = append(context, Finding{About: WarmUp, Confidence: 0.9999, Text: fmt.Sprintf(
 				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
 		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
-			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, p99 %s, "+
-				"%s I/Os/s.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99), number(s.IOPS))})
+			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, "+
+				"p99 %s, %s I/Os/s.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
+				number(s.IOPS))})
 		}
 	}
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(b.Factor, a.Factor) })
@@ -109,8 +110,9 @@ func confidence(p float64) float64 { return min(1-p, mostCertain) }
 func (s *Straggler) finding() Finding {
 	name := fmt.Sprintf("p%g", s.Percentile)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s has %s of the %ss above %s and %s of all: %s times its share (%s to %s)", s.Dimension, s.Value,
-		percent(s.Share), s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow), number(s.LiftHigh))
+	fmt.Fprintf(&text, "%s %s has %s of the %ss above %s and %s of all: %s times its share (%s to %s)", s.Dimension,
+		s.Value, percent(s.Share), s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow),
+		number(s.LiftHigh))
 	factor := s.Lift
 	switch {
 	case s.Pooled == nil:

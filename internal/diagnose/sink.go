@@ -57,8 +57,8 @@ func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 func leavesOf(to []Leaf, q *pipeline.Quantum) []Leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]
-		to = append(to, Leaf{Direction: l.Dims.Direction, By: [3]string{l.Dims.Host, l.Dims.Job, l.Dims.Log}, Hist: l.Hist,
-			Limits: l.Limits})
+		to = append(to, Leaf{Direction: l.Dims.Direction, By: [3]string{l.Dims.Host, l.Dims.Job, l.Dims.Log},
+			Hist: l.Hist, Limits: l.Limits})
 	}
 	return to
 }

@@ -80,8 +80,8 @@ func TestWithout(t *testing.T) {
 			for value := range values {
 				for _, direction := range []string{"read", "write", "trim"} {
 					for _, p := range Percentiles {
-						forced = append(forced, Straggler{Dimension: dimension, Value: value, Direction: direction, Percentile: p,
-							Lift: 1, since: math.MinInt64, until: math.MaxInt64})
+						forced = append(forced, Straggler{Dimension: dimension, Value: value, Direction: direction,
+							Percentile: p, Lift: 1, since: math.MinInt64, until: math.MaxInt64})
 					}
 				}
 			}
@@ -93,7 +93,8 @@ func TestWithout(t *testing.T) {
 					[]string{"direction"}, discard{})
 			}
 			for _, s := range second.Stragglers() {
-				name := fmt.Sprintf("%s: %s %s, %s p%g", filepath.Base(folder), s.Dimension, s.Value, s.Direction, s.Percentile)
+				name := fmt.Sprintf("%s: %s %s, %s p%g", filepath.Base(folder), s.Dimension, s.Value, s.Direction,
+					s.Percentile)
 				same(t, name, s.Pooled, percentile(all, &s))
 				same(t, name+" without", s.Without, percentile(rest[s.Value], &s))
 				if s.Without != nil {

@@ -146,22 +146,26 @@ func scan(n, least int) (out []window) {
 	}
 }
 
-// refine moves the edges of w, one quantum at a time, as long as the score grows.
+// refine moves the edges of w, by one to eight quanta at a time, as long as the score grows.
 func refine(w window, n, least int, score func(window) float64) window {
 	best := score(w)
 	for range 2 * n {
-		moved := false
-		for _, next := range []window{{w.from - 1, w.to}, {w.from + 1, w.to}, {w.from, w.to - 1}, {w.from, w.to + 1}} {
-			if next.from < 0 || next.to > n || next.to-next.from < least {
-				continue
-			}
-			if s := score(next); s > best {
-				w, best, moved = next, s, true
+		next := w
+		for step := 1; step <= 8; step *= 2 {
+			for _, try := range []window{{w.from - step, w.to}, {w.from + step, w.to}, {w.from, w.to - step},
+				{w.from, w.to + step}} {
+				if try.from < 0 || try.to > n || try.to-try.from < least {
+					continue
+				}
+				if s := score(try); s > best {
+					next, best = try, s
+				}
 			}
 		}
-		if !moved {
+		if next == w {
 			break
 		}
+		w = next
 	}
 	return w
 }

@@ -182,7 +182,7 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 	in := func(v int, w window) tally { return sums[v][w.to].minus(sums[v][w.from]) }
 	spreads := spreadsOf(windows, len(g.values), 1, func(v int, w window) float64 { return in(v, w).z() })
 	for v := range g.values {
-		w, ok := best(windows, len(g.blocks), minQuanta, func(w window) float64 {
+		w, ok := best(windows, func(w window) float64 {
 			if t := in(v, w); t.lift() > minLift {
 				return t.z() / spreads.at(w).scale
 			}
@@ -198,11 +198,12 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 				worst = one
 			}
 		}
-		s, all := spreads.at(w), in(v, w)
-		z := 0.0
-		if rest := all.minus(worst); rest.lift() >= minLift {
+		s, z := spreads.at(w), 0.0
+		if rest := in(v, w).minus(worst); rest.lift() >= minLift {
 			z = normalOfT(rest.z()/s.scale, s.freedom)
 		}
+		w = refine(w, len(g.blocks), minQuanta, func(w window) float64 { return in(v, w).z() })
+		s, all := spreads.at(w), in(v, w)
 		excess := all.above - all.expected
 		half := z95 * excess / max(all.z()/s.scale, 1e-9) / all.above // of the logarithm
 		out = append(out, candidate{group: g, value: v, percentile: percentile, window: w,
@@ -290,6 +291,17 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 	return (d.sums[v][w.to] - d.sums[v][w.from] - worst) / (n - 1)
 }
 
+// gain is how much better a level of its own in w fits the logarithms than none: the fall of the sum of squares. It is
+// 0 if that level is below the peers'.
+func (d *drift) gain(v int, w window) float64 {
+	n := d.counts[v][w.to] - d.counts[v][w.from]
+	if n == 0 {
+		return 0
+	}
+	sum := max(d.sums[v][w.to]-d.sums[v][w.from], 0)
+	return sum * sum / n
+}
+
 // leastSpread of the logarithm of a median: fio's buckets are 1/64 wide.
 const leastSpread = 1.0 / 64
 
@@ -308,34 +320,34 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 			}
 			return 0
 		}
-		w, ok := best(windows, len(g.blocks), minQuanta, score)
+		w, ok := best(windows, score)
 		if !ok {
 			continue
 		}
+		s := d.spreads.at(w)
+		z := normalOfT(d.withoutWorst(v, w)/s.scale, s.freedom)
+		w = refine(w, len(g.blocks), minQuanta, func(w window) float64 { return d.gain(v, w) })
 		in := g.tallies(v, 0)
 		all := in[w.to].minus(in[w.from])
 		if all.allAbove == 0 {
 			continue
 		}
-		s, lift := d.spreads.at(w), all.lift()
+		lift := all.lift()
 		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w),
-			p:     min(upperTail(normalOfT(d.withoutWorst(v, w)/s.scale, s.freedom))*float64(len(windows)), 1),
+			p:     min(upperTail(z)*float64(len(windows)), 1),
 			share: all.above / all.allAbove, expected: all.expected / all.allAbove, lift: [3]float64{lift, lift, lift},
 			excess: all.above - all.expected})
 	}
 	return out
 }
 
-// best is the window with the highest score above 0, with its best edges.
-func best(windows []window, n, least int, score func(window) float64) (w window, ok bool) {
+// best is the window with the highest score above 0.
+func best(windows []window, score func(window) float64) (w window, ok bool) {
 	most := 0.0
 	for _, one := range windows {
 		if s := score(one); s > most {
 			w, most, ok = one, s, true
 		}
-	}
-	if ok {
-		w = refine(w, n, least, score)
 	}
 	return w, ok
 }
@@ -343,8 +355,9 @@ func best(windows []window, n, least int, score func(window) float64) (w window,
 // spreads are the spreads of what is measured in windows, by length.
 type spreads []spread
 
-// spreadsOf measures them in windows side by side, for each length that is scanned, and takes no less than least. What lasts longer than a quarter
-// of the run, of few peers, is not seen often enough: it is taken to spread as what lasts that long.
+// spreadsOf measures them in windows side by side, for each length that is scanned, and takes no less than least.
+// What lasts longer than a quarter of the run, of few peers, is not seen often enough: it is taken to spread as what
+// lasts that long.
 func spreadsOf(windows []window, values int, least float64, measure func(value int, w window) float64) spreads {
 	n := windows[len(windows)-1].to
 	out := make(spreads, n+1)

@@ -240,7 +240,8 @@ func TestWhoMakesTheTail(t *testing.T) {
 			}
 			t.Logf("%d runs: named %d, onset within a quantum %d, another named %d", n, named, onset, others)
 			if named*100 < c.least*n || others*100 > 5*n {
-				t.Errorf("named in %d of %d runs, want %d %%; another in %d, want 5 %% at most", named, n, c.least, others)
+				t.Errorf("named in %d of %d runs, want %d %%; another in %d, want 5 %% at most", named, n, c.least,
+					others)
 			}
 		})
 	}
@@ -296,7 +297,8 @@ func TestNoJobOfTwentyMakesTheTail(t *testing.T) {
 					var leaves []Leaf
 					for j := range jobs {
 						name := fmt.Sprintf("job%02d", j)
-						leaves = append(leaves, Leaf{Direction: "read", By: [3]string{"host", name, name}, Hist: drawn[j][i]})
+						leaves = append(leaves, Leaf{Direction: "read", By: [3]string{"host", name, name},
+							Hist: drawn[j][i]})
 					}
 					p.Add(int64(i)*second, leaves)
 				}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"fiolat/esmodel/client"
@@ -85,8 +86,8 @@ func (o *Options) logs(u *ui.UI) (process, error) {
 	}
 	for _, l := range runs[0].Logs {
 		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
-			return nil, errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
-				errs.Printable(l.Path))
+			return nil, errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a "+
+				"file", errs.Printable(l.Path))
 		}
 	}
 	return func(ctx context.Context, sink pipeline.Sink) error {
@@ -142,12 +143,14 @@ func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	if len(d.Stragglers) > 0 {
 		fmt.Fprintln(out)
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "straggler\tdirection\tpercentile\tshare\texpected\tlift\tpooled\twithout\tsince\tuntil\tquanta\n")
+		fmt.Fprintln(w, strings.Join([]string{"straggler", "direction", "percentile", "share", "expected", "lift",
+			"pooled", "without", "since", "until", "quanta"}, "\t"))
 		for i := range d.Stragglers {
 			s := &d.Stragglers[i]
 			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
-				errs.Printable(s.Value), s.Direction, render.PercentileName(s.Percentile), s.Share*100, s.Expected*100, s.Lift,
-				o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS), s.Quanta)
+				errs.Printable(s.Value), s.Direction, render.PercentileName(s.Percentile), s.Share*100, s.Expected*100,
+				s.Lift, o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS),
+				s.Quanta)
 		}
 		w.Flush() //nolint:errcheck // to a bufio.Writer
 	}
@@ -157,8 +160,9 @@ func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		fmt.Fprintf(w, "from\tto\tdirection\tsegment\tIOPS\tp50\tp99\tworst p99\n")
 		for i := range d.Segments {
 			s := &d.Segments[i]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS), s.Direction,
-				s.Kind, render.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99), o.latency(s.WorstP99))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.*f\t%s\t%s\t%s\n", diagnose.Clock(s.FromMS), diagnose.Clock(s.ToMS),
+				s.Direction, s.Kind, render.Decimals(s.IOPS), s.IOPS, o.latency(s.P50), o.latency(s.P99),
+				o.latency(s.WorstP99))
 		}
 		w.Flush() //nolint:errcheck // to a bufio.Writer
 	}
