@@ -247,7 +247,11 @@ func TestFioClientServer(t *testing.T) {
 					if tail == nil {
 						continue
 					}
-					for b, n := range tail.bins {
+					bins, err := tail.counted()
+					if err != nil {
+						t.Fatal(err)
+					}
+					for b, n := range bins {
 						if logged := l.dirs[d].sums.Count(b); logged > float64(n) {
 							t.Errorf("%s, bucket %d: %v repaired, fio counted %d", l.LogName, b, logged, n)
 						}

@@ -133,7 +133,7 @@ func (g *generation) run(r *Run) {
 }
 
 // meta is what fio's JSON says, and not where that lies.
-func (g *generation) meta(m *fiojson.Document) {
+func (g *generation) meta(m *fiojson.Document) error {
 	g.add("fio").string(m.Version)
 	g.add("fio.time-ms").number(m.TimestampMS)
 	g.add("fio.client").bool(m.ClientServer)
@@ -155,14 +155,19 @@ func (g *generation) meta(m *fiojson.Document) {
 		g.add("job.error").number(int64(e.Error))
 		g.strings("job.option", e.Options)
 		for d := range e.Dirs {
-			g.totals(fiolog.Direction(d).String(), &e.Dirs[d])
+			if err := g.totals(fiolog.Direction(d).String(), &e.Dirs[d]); err != nil {
+				return err
+			}
 		}
-		g.totals("mixed", &e.Mixed)
+		if err := g.totals("mixed", &e.Mixed); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // totals are those of one direction; without any there is no line.
-func (g *generation) totals(direction string, t *fiojson.DirTotals) {
+func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 	if t.TotalIOs > 0 || t.RuntimeMS != 0 {
 		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
 	}
@@ -173,8 +178,12 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) {
 		}
 		g.add("job.latency").string(direction, fiolog.Kind(k).String()).count(kind.N).number(kind.Min,
 			kind.Max).float(kind.Mean)
-		for b := range kind.Bins.All() {
+		for b, err := range kind.Bins.All() {
+			if err != nil {
+				return err
+			}
 			g.add("job.bin").number(b.NS).count(b.Count)
 		}
 	}
+	return nil
 }

@@ -183,7 +183,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	if err := p.readyLogs(); err != nil {
 		return nil, err
 	}
-	p.identify()
+	if err := p.identify(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -440,8 +442,7 @@ func (p *Plan) Regrid(interval time.Duration, chosen *Choice) error {
 	if err := p.readyLogs(); err != nil {
 		return err
 	}
-	p.identify()
-	return nil
+	return p.identify()
 }
 
 // readyLogs gives every log its aligner, limits and tails.
@@ -466,13 +467,13 @@ func (p *Plan) readyLogs() (err error) {
 }
 
 // identify computes the run's id and generation.
-func (p *Plan) identify() {
+func (p *Plan) identify() error {
 	run := p.Run
 	s := p.cfg.Settings
 	s.Interval = time.Duration(run.Interval)
 	run.Settings = s
 	if p.cfg.Nameless {
-		return
+		return nil
 	}
 	hashes := make([]string, 0, len(p.logs))
 	for _, l := range p.logs {
@@ -489,9 +490,12 @@ func (p *Plan) identify() {
 		g.add("log").string(hash)
 	}
 	for _, m := range p.metas() {
-		g.meta(m)
+		if err := g.meta(m); err != nil {
+			return err
+		}
 	}
 	run.Generation = g.sum()
+	return nil
 }
 
 // digest is the hash of v's JSON: 128 bits in hex.

@@ -22,7 +22,6 @@ type tail struct {
 	dir     fiolog.Direction
 	members []*logState      // the logs that the entry stands for, sorted
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
-	bins    []uint64         // fio's counts on that
 	done    bool
 	counts  counts // what was restored
 	lost    counts // what has no place in time
@@ -32,9 +31,13 @@ type tail struct {
 // weigh computes what is missing from what the logs hold; their sums must be final. A
 // bucket that holds more than fio counted says that logs and JSON do not belong
 // together.
-func (t *tail) weigh() (misfit string) {
-	left := make([]float64, len(t.bins))
-	for b, n := range t.bins {
+func (t *tail) weigh() (misfit string, _ error) {
+	bins, err := t.counted()
+	if err != nil {
+		return "", err
+	}
+	left := make([]float64, len(bins))
+	for b, n := range bins {
 		left[b] = float64(n)
 	}
 	for _, l := range t.members {
@@ -47,12 +50,22 @@ func (t *tail) weigh() (misfit string) {
 		case n < 0:
 			return fmt.Sprintf("%s: fio's JSON and the logs do not belong together: of job %q's %vs around %.0f ns "+
 				"the logs hold %.0f, fio counted %d; nothing was restored",
-				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(t.bins[b])-n, t.bins[b])
+				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
 		case n > 0:
 			t.counts.add(uint16(b), n)
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// counted are fio's counts on the grid g, read when they are needed: those of all jobs together may be large.
+func (t *tail) counted() ([]uint64, error) {
+	counts, err := t.entry.Dirs[t.dir].Kind[fiolog.Clat].Counts(t.g)
+	if err != nil {
+		return nil, t.members[0].at(0, err.Error(),
+			"give the JSON of this very run with --fio-json, or pass --no-restore")
+	}
+	return counts, nil
 }
 
 // coarser is by how many bits the tail's grid is coarser than the log's.
@@ -366,7 +379,11 @@ func settleTails(all []*tail, meta *fiojson.Document) (restored float64, losses,
 		if t.meta == meta && !t.done {
 			t.done = true
 			mine = append(mine, t)
-			if m := t.weigh(); m != "" {
+			m, err := t.weigh()
+			if err != nil {
+				return 0, nil, nil, err
+			}
+			if m != "" {
 				misfits = append(misfits, m)
 			}
 		}
@@ -415,12 +432,9 @@ func tails(logs []*logState) (all []*tail, _ error) {
 			if err != nil {
 				return nil, l.at(0, err.Error(), "pass --no-restore")
 			}
-			if t.bins == nil || g != t.g {
-				t.g = g
-				if t.bins, err = totals.Counts(g); err != nil {
-					return nil, l.at(0, err.Error(),
-						"give the JSON of this very run with --fio-json, or pass --no-restore")
-				}
+			t.g = g
+			if _, err := t.counted(); err != nil {
+				return nil, err
 			}
 			l.dirs[d].owed = t
 			l.dirs[d].sums = new(fiohist.Hist)

@@ -3,6 +3,9 @@ package fiojson
 import (
 	"encoding/binary"
 	"iter"
+	"os"
+
+	"fiolat/internal/tempfile"
 )
 
 // Bin is a bucket of json+: NS is the middle of the bucket (or its only value).
@@ -12,61 +15,100 @@ type Bin struct {
 }
 
 // Bins is a histogram of json+: bins in ascending order. A run may have millions, of which packed each takes five
-// bytes or so: the differences between keys, and the counts, as variable-length integers.
+// bytes or so: the differences between keys, and the counts, as variable-length integers. Those of a large document
+// lie in a file, and are read when they are asked for.
 type Bins struct {
 	packed string
 	n      int
+	sum    uint64 // of all counts
+
+	file *os.File // if it is not nil, packed is there
+	at   int64
+	size int
 }
 
 // NewBins makes Bins of these, which must ascend.
 func NewBins(bins []Bin) Bins {
-	packed := make([]byte, 0, 8*len(bins))
+	packed, sum := pack(nil, bins)
+	return Bins{packed: string(packed), n: len(bins), sum: sum}
+}
+
+// pack appends bins to packed ones, and adds up their counts.
+func pack(to []byte, bins []Bin) (packed []byte, sum uint64) {
 	last := int64(0)
 	for _, b := range bins {
-		packed = binary.AppendUvarint(packed, uint64(b.NS-last))
-		packed = binary.AppendUvarint(packed, b.Count)
-		last = b.NS
+		to = binary.AppendUvarint(to, uint64(b.NS-last))
+		to = binary.AppendUvarint(to, b.Count)
+		last, sum = b.NS, sum+b.Count
 	}
-	return Bins{packed: string(packed), n: len(bins)}
+	return to, sum
 }
 
 // Len is the number of bins.
 func (b Bins) Len() int { return b.n }
 
-// All are the bins, ascending.
-func (b Bins) All() iter.Seq[Bin] {
-	return func(yield func(Bin) bool) {
-		r := b.reader()
-		for bin, ok := r.next(); ok && yield(bin); {
-			bin, ok = r.next()
+// All are the bins, ascending. An error, which is the last element, says that they could not be read again.
+func (b Bins) All() iter.Seq2[Bin, error] {
+	return func(yield func(Bin, error) bool) {
+		packed := b.packed
+		if b.file != nil {
+			buf := make([]byte, b.size)
+			if _, err := b.file.ReadAt(buf, b.at); err != nil {
+				yield(Bin{}, err)
+				return
+			}
+			packed = string(buf)
+		}
+		number := func() (v uint64) {
+			for i, shift := 0, 0; ; i, shift = i+1, shift+7 {
+				c := packed[i]
+				v |= uint64(c&0x7F) << shift
+				if c < 0x80 {
+					packed = packed[i+1:]
+					return v
+				}
+			}
+		}
+		for ns := int64(0); packed != ""; {
+			ns += int64(number())
+			if !yield(Bin{NS: ns, Count: number()}, nil) {
+				return
+			}
 		}
 	}
 }
 
-// binReader unpacks one bin after the other.
-type binReader struct {
-	rest string
-	ns   int64
+// maxBins is how many bytes of a document's bins are held in memory. It is changed by tests.
+var maxBins = 1 << 20
+
+// binStore keeps the bins of a document: the first in memory, and the rest in a file without a name. Without such a
+// file all stay in memory. The file goes with the last Bins that lie in it.
+type binStore struct {
+	held   int // bytes
+	file   *os.File
+	end    int64
+	failed bool
+	buf    []byte
 }
 
-func (b Bins) reader() *binReader { return &binReader{rest: b.packed} }
-
-// next is the next bin, false at the end.
-func (r *binReader) next() (Bin, bool) {
-	if r.rest == "" {
-		return Bin{}, false
+// keep packs bins, and tells how many bytes they take.
+func (s *binStore) keep(bins []Bin) (b Bins, size int) {
+	s.buf, b.sum = pack(s.buf[:0], bins)
+	b.n, size = len(bins), len(s.buf)
+	s.held += size
+	if s.held > maxBins && s.file == nil && !s.failed {
+		var err error
+		s.file, err = tempfile.Nameless()
+		s.failed = err != nil
 	}
-	r.ns += int64(r.number())
-	return Bin{NS: r.ns, Count: r.number()}, true
-}
-
-func (r *binReader) number() (v uint64) {
-	for i, shift := 0, 0; ; i, shift = i+1, shift+7 {
-		c := r.rest[i]
-		v |= uint64(c&0x7F) << shift
-		if c < 0x80 {
-			r.rest = r.rest[i+1:]
-			return v
+	if s.held > maxBins && !s.failed && size > 0 {
+		if _, err := s.file.WriteAt(s.buf, s.end); err == nil {
+			b.file, b.at, b.size = s.file, s.end, size
+			s.end += int64(size)
+			return b, size
 		}
+		s.failed = true
 	}
+	b.packed = string(s.buf)
+	return b, size
 }

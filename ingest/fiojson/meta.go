@@ -168,10 +168,7 @@ func (m *Document) contradictions() {
 		for d := range e.Dirs {
 			for k := range e.Dirs[d].Kind {
 				t := &e.Dirs[d].Kind[k]
-				var sum uint64
-				for b := range t.Bins.All() {
-					sum += b.Count
-				}
+				sum := t.Bins.sum
 				if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
 					continue
 				}
@@ -269,7 +266,7 @@ func Is(prefix []byte) bool {
 // document's first key was the start.
 func (s *jsonScan) document(m *Document) error {
 	var seconds, millis int64
-	s.held = 0
+	s.held, s.store = 0, binStore{}
 	err := s.object(func(key string) (err error) {
 		switch key {
 		case versionKey:
@@ -577,17 +574,13 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	if !fio3 {
 		bins = microseconds(bins, t.Max, indexed)
 	}
-	t.Bins = NewBins(bins)
-	if err = s.hold(len(t.Bins.packed)); err != nil {
+	size := 0
+	t.Bins, size = s.store.keep(bins)
+	if err = s.hold(size); err != nil {
 		return t, err
 	}
-	if !known {
-		for _, b := range bins {
-			t.N += b.Count
-		}
-		if t.N > fiolog.MaxCount {
-			t.N = 0
-		}
+	if !known && t.Bins.sum <= fiolog.MaxCount {
+		t.N = t.Bins.sum
 	}
 	switch {
 	case t.N == 0:
@@ -658,7 +651,10 @@ func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
 		return nil, fmt.Errorf("no histogram has %d groups of buckets", g.Groups)
 	}
 	out := make([]uint64, g.Columns())
-	for b := range t.Bins.All() {
+	for b, err := range t.Bins.All() {
+		if err != nil {
+			return nil, err
+		}
 		i := g.Index(b.NS)
 		if out[i]+b.Count < out[i] {
 			return nil, fmt.Errorf("the counts of bucket %d overflow", i)

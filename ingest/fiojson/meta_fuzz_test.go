@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,15 +50,16 @@ func FuzzMeta(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, m) {
 			t.Fatalf("with text before it: %v\n%+v\n%+v", err, again, m)
 		}
-		again, err = Parse(strings.NewReader(rendered(m)), "x")
+		written := rendered(t, m)
+		again, err = Parse(strings.NewReader(written), "x")
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, rendered(m))
+			t.Fatalf("%v in\n%s", err, written)
 		}
 		want := *m
 		want.Documents, want.Cut, want.Warnings = 1, false, nil
 		want.ClientServer, want.Global, want.HostGlobal = false, nil, nil
 		if !reflect.DeepEqual(again, &want) {
-			t.Fatalf("written again: %s\ngot  %+v\nwant %+v", rendered(m), again, &want)
+			t.Fatalf("written again: %s\ngot  %+v\nwant %+v", written, again, &want)
 		}
 	})
 }
@@ -123,9 +123,9 @@ func sound(t *testing.T, m *Document) {
 				}
 				var sum uint64
 				last := int64(-1)
-				for b := range k.Bins.All() {
+				for _, b := range list(t, k.Bins) {
 					if b.NS <= last || b.Count == 0 || b.Count > fiolog.MaxCount {
-						t.Fatalf("%+v", slices.Collect(k.Bins.All()))
+						t.Fatalf("%+v", list(t, k.Bins))
 					}
 					last = b.NS
 					sum += b.Count
@@ -149,7 +149,7 @@ func sound(t *testing.T, m *Document) {
 }
 
 // rendered is m as stand-alone fio 3 would write it, without the global options.
-func rendered(m *Document) string {
+func rendered(t *testing.T, m *Document) string {
 	quote := func(s string) string {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 	}
@@ -189,7 +189,7 @@ func rendered(m *Document) string {
 				fmt.Fprintf(&b, `, "%v_ns": {"min": %d, "max": %d, "mean": %v, "N": %d`, fiolog.Kind(k), total.Min,
 					total.Max, total.Mean, total.N)
 				sep := `, "bins": {`
-				for bin := range total.Bins.All() {
+				for _, bin := range list(t, total.Bins) {
 					fmt.Fprintf(&b, `%s"%d": %d`, sep, bin.NS, bin.Count)
 					sep = `, `
 				}

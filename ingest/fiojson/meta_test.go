@@ -431,6 +431,119 @@ func TestParseMetaHolds(t *testing.T) {
 	}
 }
 
+// TestBinsInFile: bins that lie in a file are those that were read, in documents of any shape; where there can be no
+// file they stay in memory.
+func TestBinsInFile(t *testing.T) {
+	dir := t.TempDir()
+	defer func(n int) { maxBins = n }(maxBins)
+	files, err := filepath.Glob("../../testdata/fio/*/fio.json")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		parse := func(most int) (all []string, filed int) {
+			maxBins = most
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			_, err = Each(f, name, func(m *Document) error {
+				for i := range m.Entries {
+					for d := range m.Entries[i].Dirs {
+						for _, k := range m.Entries[i].Dirs[d].Kind {
+							all = append(all, fmt.Sprint(k.N, k.Bins.sum, list(t, k.Bins)))
+							if k.Bins.file != nil {
+								filed++
+							}
+						}
+					}
+				}
+				return nil
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return all, filed
+		}
+		t.Setenv("TMPDIR", dir)
+		want, filed := parse(1 << 30)
+		if filed > 0 || !strings.Contains(strings.Join(want, ""), "{") {
+			t.Errorf("%s: below the limit %d lists of bins are in a file", name, filed)
+		}
+		for _, most := range []int{0, 1000} {
+			if got, filed := parse(most); !slices.Equal(got, want) || most == 0 && filed == 0 {
+				t.Errorf("%s: %d bytes in memory, %d lists of bins in a file: they differ", name, most, filed)
+			}
+		}
+		if names, err := os.ReadDir(dir); len(names) > 0 || err != nil {
+			t.Errorf("left behind: %v, %v", names, err)
+		}
+		t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+		if got, filed := parse(0); !slices.Equal(got, want) || filed > 0 {
+			t.Errorf("%s: without a place for a file bins differ", name)
+		}
+	}
+}
+
+// TestBinsUnreadable: bins that cannot be read again are an error, not none.
+func TestBinsUnreadable(t *testing.T) {
+	defer func(n int) { maxBins = n }(maxBins)
+	maxBins = 0
+	m, err := Parse(strings.NewReader(minimal), "x.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals := m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat]
+	if err := totals.Bins.file.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if counts, err := totals.Counts(fio3); err == nil {
+		t.Errorf("%v", counts)
+	}
+}
+
+// TestManyBinsMemory: of a document with many jobs a bounded number of bins is held.
+func TestManyBinsMemory(t *testing.T) {
+	const jobs, bins = 400, 1800
+	job := `{"jobname": "a", "read": {"clat_ns": {"N": 1800000, "bins": {`
+	for i := range bins {
+		job += fmt.Sprintf(`"%d": 1000,`, 10_000_000*i)
+	}
+	job = strings.TrimSuffix(job, ",") + "}}}},"
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	m, err := Parse(io.MultiReader(strings.NewReader(`{"fio version": "fio-3.36", "jobs": [`),
+		io.LimitReader(repeated(job), int64(jobs*len(job))), strings.NewReader(`{"jobname": "b"}]}`)), "x.json")
+	if err != nil || len(m.Entries) != jobs+1 {
+		t.Fatal(err)
+	}
+	if held := heap() - before; held > 3<<20 { // packed all take 4.3 MB
+		t.Errorf("%d bytes are held", held)
+	}
+	for i := range jobs {
+		if n := len(list(t, m.Entries[i].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins)); n != bins {
+			t.Fatalf("job %d has %d bins", i, n)
+		}
+	}
+}
+
+// list are bins that can be read.
+func list(t *testing.T, b Bins) (out []Bin) {
+	for bin, err := range b.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, bin)
+	}
+	return out
+}
+
 // TestParseMetaManyBins: one latency has no more bins than fio has buckets, however often
 // they are said.
 func TestParseMetaManyBins(t *testing.T) {
@@ -446,7 +559,7 @@ func TestParseMetaManyBins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := slices.Collect(m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins.All())
+	got := list(t, m.Entries[0].Dirs[fiolog.Read].Kind[fiolog.Clat].Bins)
 	if want := []Bin{{1004, 100_000}, {2008, 200_000}, {5000, 3}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -508,7 +621,7 @@ func TestCounts(t *testing.T) {
 		all = append(all, Bin{int64(fio3.Middle(i)), uint64(i + 1)})
 	}
 	bins := Totals{Bins: NewBins(all)}
-	if got := slices.Collect(bins.Bins.All()); !slices.Equal(got, all) || bins.Bins.Len() != len(all) {
+	if got := list(t, bins.Bins); !slices.Equal(got, all) || bins.Bins.Len() != len(all) {
 		t.Errorf("packed and unpacked: %v", got)
 	}
 	for c := 0; c <= fiohist.MaxCoarseness; c++ {

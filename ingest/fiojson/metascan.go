@@ -29,6 +29,7 @@ type jsonScan struct {
 	stack []byte // what skip is in: { or [
 	held  int    // bytes that are kept of the document, about
 	bins  []Bin  // of the latency being read
+	store binStore
 	// inside says that a document has begun, opened that its first key was read
 	// already, as a nested one's is.
 	inside, opened bool

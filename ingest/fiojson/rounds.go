@@ -1,5 +1,10 @@
 package fiojson
 
+import (
+	"errors"
+	"iter"
+)
+
 // rounds takes apart what fio --client --status-interval makes one document of: each
 // server's reports, one after the other, every one of which has all of its jobs with
 // cumulative counts. Each round has the latest entry of every job. A document without
@@ -85,18 +90,19 @@ func repeats(all []Entry, n int) bool {
 	return true
 }
 
-// falls says that a later count is smaller in all, or in a bucket.
+// falls says that a later count is smaller in all, or in a bucket. So it says where bins cannot be read again.
 func falls(before, t *Totals) bool {
 	if t.N < before.N {
 		return true
 	}
-	later := t.Bins.reader()
-	now, ok := later.next()
-	for b := range before.Bins.All() {
-		for ok && now.NS < b.NS {
-			now, ok = later.next()
+	later, stop := iter.Pull2(t.Bins.All())
+	defer stop()
+	now, err, ok := later()
+	for b, failed := range before.Bins.All() {
+		for ok && err == nil && now.NS < b.NS {
+			now, err, ok = later()
 		}
-		if !ok || now.NS != b.NS || now.Count < b.Count {
+		if !ok || errors.Join(failed, err) != nil || now.NS != b.NS || now.Count < b.Count {
 			return true
 		}
 	}

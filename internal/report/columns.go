@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/tempfile"
 )
 
 // bins is a histogram of which only what is not 0 is kept: a tenth of a dense one.
@@ -43,7 +44,7 @@ func (c *columns) keep(h *fiohist.Hist) bins {
 		return b
 	}
 	if c.file == nil {
-		c.create()
+		c.file, c.err = tempfile.Nameless()
 	}
 	c.buf = c.buf[:0]
 	for k, i := range c.at {
@@ -55,13 +56,6 @@ func (c *columns) keep(h *fiohist.Hist) bins {
 		c.end += int64(len(c.buf))
 	}
 	return b
-}
-
-// create opens a file and takes its name away, so that it goes with the process.
-func (c *columns) create() {
-	if c.file, c.err = os.CreateTemp("", "fiolat-report-"); c.err == nil {
-		c.err = os.Remove(c.file.Name())
-	}
 }
 
 // load returns the buckets and counts of a histogram, until the next call.

@@ -131,3 +131,17 @@ func nameOf(temp string) (string, bool) {
 	}
 	return name[:at], true
 }
+
+// Nameless makes a file in the system's directory for temporary files, whose name is taken away at once: it goes with
+// the process, however that ends.
+func Nameless() (*os.File, error) {
+	f, err := os.CreateTemp("", "fiolat-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+	return f, nil
+}

@@ -125,6 +125,7 @@ func run(args []string) error {
 var tools = map[string]func(context.Context, []string) error{
 	"make-set":   makeSetTool,
 	"make-logs":  makeLogsTool,
+	"make-jobs":  makeJobsTool,
 	"decompress": decompressTool,
 	"post":       postTool,
 }

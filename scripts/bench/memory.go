@@ -1,9 +1,23 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/testlog"
 )
 
 // memory measures the peak of resident memory over logs that never touch a disk: a
@@ -58,6 +72,16 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		many = append(many, results...)
 	}
+	plain, bins, restored := manyJobs(b, false), manyJobs(b, true, "--no-restore"), manyJobs(b, true)
+	bins.want = func(r result, of []result) (string, bool) {
+		return "at most 1.1 times the memory of the one before", r.memory <= 1.1*of[0].memory
+	}
+	restored.want = memoryOf(256)
+	jobs, err := b.race(ctx, plain, bins, restored)
+	if err != nil {
+		return nil, err
+	}
+	many = append(many, jobs...)
 	const seconds = 1_780_000 // of two records of 5.6 KB
 	big := streams{logs: 1, seconds: seconds, least: 20e9}
 	one := big.contender(b, "fiolat --interval 60s, one log of 20 GB x 1,856 columns", b.fiolat, "percentiles",
@@ -77,4 +101,121 @@ func both(f, g func(string) error) func(string) error {
 		}
 		return g(stdout)
 	}
+}
+
+// manyJobs is fiolat over the logs of 1,600 jobs, and fio's JSON of them with or without bins.
+func manyJobs(b *bench, bins bool, flags ...string) contender {
+	const jobs = 1600
+	format := "json without bins"
+	if bins {
+		format = "json+ of 183 MB"
+	}
+	dir := filepath.Join(b.dir, fmt.Sprintf("jobs-%v", bins))
+	args := append([]string{b.fiolat, "percentiles", "--format", "csv"}, flags...)
+	name := strings.Join(append([]string{"fiolat percentiles"}, flags...), " ")
+	c := contender{name: fmt.Sprintf("%s, %d logs and their %s", name, jobs, format), runs: 1, args: append(args, dir)}
+	c.before = func(ctx context.Context) error {
+		_, err := output(ctx, b.self, "make-jobs", "-jobs", strconv.Itoa(jobs), "-bins="+strconv.FormatBool(bins), dir)
+		return err
+	}
+	c.after = atLeastLines(2)
+	return c
+}
+
+// makeJobsTool is the subcommand that writes the logs of many jobs into a directory, and their fio.json.
+func makeJobsTool(_ context.Context, args []string) error {
+	flags := flag.NewFlagSet("make-jobs", flag.ContinueOnError)
+	jobs := flags.Int("jobs", 1, "how many")
+	bins := flags.Bool("bins", false, "as json+ has them")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	source, err := realLogs()
+	if err != nil {
+		return err
+	}
+	template, err := testlog.NewTemplate(bytes.Join(source, nil))
+	if err != nil {
+		return err
+	}
+	dir := flags.Arg(0)
+	if err = os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "fio.json"))
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	fmt.Fprint(w, `{"fio version": "fio-3.36", "timestamp_ms": 1700000003000, `+
+		`"global options": {"log_hist_msec": "1000", "write_hist_log": "bench"}, "jobs": [`)
+	for n := range *jobs {
+		const seconds = 2
+		log := template.Log(uint64(n), time.Second, seconds)
+		if err := writeSynced(filepath.Join(dir, logName(n)), log); err != nil {
+			return err
+		}
+		if n > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprint(w, "\n{\"jobname\": \"bench\", \"job_start\": 1700000000000, \"elapsed\": 3, ")
+		sums, err := sumsOf(log)
+		if err != nil {
+			return err
+		}
+		for d, name := range []string{"read", "write"} {
+			fmt.Fprintf(w, "%q: {\"runtime\": %d, ", name, 1000*seconds+500)
+			for b := 0; b < len(sums[d]); b += 9 {
+				sums[d][b]++ // the tail
+			}
+			writeBins(w, "clat_ns", sums[d], *bins)
+			fmt.Fprint(w, ", ")
+			writeBins(w, "lat_ns", slices.Repeat([]uint64{1000}, 1800), *bins)
+			fmt.Fprint(w, "}, ")
+		}
+		fmt.Fprintf(w, "\"job_runtime\": %d}", 1000*seconds+500)
+	}
+	fmt.Fprintln(w, "\n]}")
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// sumsOf adds up the records of a log by direction.
+func sumsOf(log []byte) (sums [2][]uint64, err error) {
+	r := fiolog.NewBytesReader(log, "bench", fiolog.ReaderOptions{})
+	for d := range sums {
+		sums[d] = make([]uint64, 1800)
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return sums, nil
+		}
+		if err != nil {
+			return sums, err
+		}
+		for k, b := range rec.Index {
+			sums[rec.Dir][b] += uint64(rec.Count[k])
+		}
+	}
+}
+
+// writeBins writes a kind of latency as fio does.
+func writeBins(w io.Writer, name string, counts []uint64, bins bool) {
+	total := uint64(0)
+	for _, n := range counts {
+		total += n
+	}
+	fmt.Fprintf(w, "%q: {\"min\": 0, \"max\": 17000000000, \"mean\": 100000, \"N\": %d", name, total)
+	if bins {
+		g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+		sep := ", \"bins\": {"
+		for b, n := range counts {
+			if n > 0 {
+				fmt.Fprintf(w, "%s\n          \"%.0f\": %d", sep, g.Middle(b), n)
+				sep = ","
+			}
+		}
+		fmt.Fprint(w, "}")
+	}
+	fmt.Fprint(w, "}")
 }
