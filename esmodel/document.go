@@ -396,6 +396,8 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if row.IOPSKnown {
 		dst = append(dst, `,"iops":`...)
 		dst = appendFloat(dst, row.IOPS)
+		dst = append(dst, `,"concurrency":`...)
+		dst = appendFloat(dst, row.Concurrency())
 	}
 	if len(row.SLA) > 0 {
 		dst = e.appendSLA(dst, row.SLA)

@@ -122,6 +122,7 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 	s := row.Stats
 	if row.IOPSKnown {
 		m["iops"] = row.IOPS
+		m["concurrency"] = row.IOPS * s.Mean / 1e9
 	}
 	m["samples"] = s.Samples
 	if s.Empty() {
@@ -391,7 +392,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 			`"at_least":["p50","p99","p99_9"]`,
 			[]string{`"iops"`, `"host"`},
 		},
-		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0}`, []string{"latency"}},
+		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0,"concurrency":0}`, []string{"latency"}},
 		{
 			"dust",
 			pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}},

@@ -13,7 +13,7 @@ import (
 )
 
 // formatVersion is raised when documents of the same input change.
-const formatVersion = 4
+const formatVersion = 5
 
 // generation builds a run.generation: 128 bits, in hexadecimal, of the SHA-256 of a text. The text is
 //

@@ -185,6 +185,10 @@ type Row struct {
 	Limits fiohist.Limits
 }
 
+// Concurrency is the mean number of I/Os in flight, where IOPSKnown: by Little's law (Operations Research 9 (1961),
+// 383-387) the sum of the latencies of those that complete in the quantum over the time that the logs cover.
+func (r *Row) Concurrency() float64 { return r.IOPS * r.Stats.Mean / 1e9 }
+
 // Quantum is one step of the time grid: [Start, Start + Run.Interval).
 type Quantum struct {
 	// Offset is the start in ns, counted from Run.Start.

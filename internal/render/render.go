@@ -135,6 +135,12 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 	b = number(b, s.Samples)
 	b = append(b, `,"logs":`...)
 	b = strconv.AppendInt(b, int64(row.Logs), 10)
+	b = append(b, `,"concurrency":`...)
+	if row.IOPSKnown {
+		b = number(b, row.Concurrency())
+	} else {
+		b = append(b, "null"...)
+	}
 	value(`,"min":`, s.Min)
 	value(`,"max":`, s.Max)
 	value(`,"mean":`, s.Mean)
@@ -310,7 +316,7 @@ func (r *Renderer) fields(row *pipeline.Row, format func(float64) string) []stri
 func (r *Renderer) csv(unit string, divisor float64) {
 	w := csv.NewWriter(r.out)
 	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
-		"iops"}
+		"iops", "concurrency"}
 	r.begin = func() error {
 		if r.nth > 1 {
 			return nil // under the head of the first
@@ -320,13 +326,13 @@ func (r *Renderer) csv(unit string, divisor float64) {
 	}
 	plain := func(f float64) string { return string(number(nil, f)) }
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		iops := ""
+		iops, concurrency := "", ""
 		if row.IOPSKnown {
-			iops = plain(row.IOPS)
+			iops, concurrency = plain(row.IOPS), plain(row.Concurrency())
 		}
 		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
 			csvName(row.Dims.Host), csvName(row.Dims.Job), csvName(row.Dims.Log), r.run.Kind.String(),
-			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
+			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops, concurrency}
 		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
 		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
 	}
