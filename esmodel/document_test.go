@@ -392,7 +392,8 @@ func TestPercentileDocumentEdges(t *testing.T) {
 			`"at_least":["p50","p99","p99_9"]`,
 			[]string{`"iops"`, `"host"`},
 		},
-		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0,"concurrency":0}`, []string{"latency"}},
+		{"empty", pipeline.Row{Scope: "run", IOPSKnown: true}, `"samples":0,"iops":0,"concurrency":0}`,
+			[]string{"latency"}},
 		{
 			"dust",
 			pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}},

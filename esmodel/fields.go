@@ -80,8 +80,8 @@ var Fields = []Field{
 	{"latency.ci.*", "double", "ns", stats, "95 % confidence limits of each percentile: `latency.ci.p99.lower`, " +
 		"`.upper`; null where the I/Os are too few to have one"},
 	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
-	{"concurrency", "double", "", onPct, "mean number of I/Os in flight: the sum of the latencies of those that complete " +
-		"in the quantum over the time that the logs cover; see docs/diagnose.md"},
+	{"concurrency", "double", "", onPct, "mean number of I/Os in flight: the sum of the latencies of those that " +
+		"complete in the quantum over the time that the logs cover; see docs/diagnose.md"},
 	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and " +
 		"may be longer than said"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; " +
