@@ -222,8 +222,9 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		return nil, &errs.ParseError{File: d.strange[0], Msg: notFio, Hint: "pass logs (NAME_clat_hist.N.log) or " +
 			"folders with logs"}
 	case len(out) == 0 && len(d.given.Metas)+len(d.given.JobFiles) > 0:
-		return nil, &errs.ParseError{File: paths[0], Msg: "fio's JSON or job file, but no log",
-			Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"}
+		return nil, &errs.NoLogsError{ParseError: errs.ParseError{File: paths[0],
+			Msg: "fio's JSON or job file, but no log", Hint: "pass the logs (NAME_clat_hist.N.log) or their folder, " +
+				"too; for a status stream use `fiolat live`"}}
 	case len(out) == 0:
 		return nil, &errs.ParseError{File: "PATH", Msg: "nothing to read", Hint: "pass logs (NAME_clat_hist.N.log) " +
 			"or folders with logs"}

@@ -115,9 +115,12 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 	return texts, nil
 }
 
-// oneOf is the value of a flag that takes one of a few words.
+// oneOf is the value of a flag that takes one of a few words; the first of a flag that the command does not have.
 func oneOf(c *cli.Context, name string, words ...string) (string, error) {
 	v := c.String(name)
+	if v == "" && !c.IsSet(name) {
+		return words[0], nil
+	}
 	if !slices.Contains(words, v) {
 		return "", errs.Usagef("--%s %q: want %s", name, v, strings.Join(words, " or "))
 	}
@@ -269,7 +272,7 @@ func duration(flag, v string) (time.Duration, error) {
 func percentileList(v string) ([]float64, error) {
 	var out []float64
 	for _, f := range strings.Split(v, ",") {
-		p, err := strconv.ParseFloat(strings.TrimSpace(f), 64)
+		p, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(f), "p"), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
 			return nil, errs.Usagef("--percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", v)
 		}

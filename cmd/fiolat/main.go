@@ -109,7 +109,8 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		OnUsageError:              usage,
 		CommandNotFound:           func(_ *cli.Context, name string) { notFound(name) },
 		Commands: []*cli.Command{
-			ingestCommand(u), liveCommand(u), percentilesCommand(u), inspectCommand(u), reportCommand(u),
+			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
+			reportCommand(u),
 			mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), diagnoseCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),

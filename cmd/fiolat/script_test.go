@@ -29,8 +29,8 @@ func programAndLogs(t *testing.T) (self, logs string) {
 }
 
 // TestScripts runs whole commands as a shell does and compares what they print, their exit
-// codes and their files. Each script finds fio's logs of testdata/fio in fio, and a few more
-// in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
+// codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync and sweep,
+// and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
 func TestScripts(t *testing.T) {
 	self, logs := programAndLogs(t)
 	testscript.Run(t, testscript.Params{
@@ -46,6 +46,8 @@ func TestScripts(t *testing.T) {
 				os.Mkdir(in("empty"), 0o700),
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
+				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
+				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),
 				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
 					in("runs/today")),
 				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),

@@ -70,6 +70,8 @@ type Entry struct {
 	// Mixed are the totals of all directions together, where fio tells no others
 	// (unified_rw_reporting=mixed).
 	Mixed DirTotals
+	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.
+	Sync Totals
 }
 
 // DirTotals is what fio counted in one direction over the whole job.
@@ -77,7 +79,20 @@ type DirTotals struct {
 	// TotalIOs are the I/Os issued; it can differ from the completions counted.
 	TotalIOs  uint64
 	RuntimeMS int64
-	Kind      [fiolog.Kinds]Totals
+	// Bytes is io_bytes: the amount of data of the I/Os.
+	Bytes uint64
+	Kind  [fiolog.Kinds]Totals
+	// Prios split the I/Os by priority, where there are two or more.
+	Prios []Prio
+}
+
+// Prio are the latencies of the I/Os of one priority.
+type Prio struct {
+	// Class and Level are prioclass and prio, Hint is priohint (fio 3.36 and newer).
+	Class, Level, Hint int
+	// Kind is Clat or, with lat_percentiles, Lat.
+	Kind   fiolog.Kind
+	Totals Totals
 }
 
 // Totals are the statistics of one kind of latency in one direction. Limits that
@@ -175,9 +190,25 @@ func (m *Document) contradictions() {
 				m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %v %v: its bins hold %d I/Os, but its N is %d; "+
 					"its totals are not used", e.JobName, fiolog.Direction(d), fiolog.Kind(k), sum, t.N))
 				*t = Totals{}
+				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fiolog.Direction(d), fiolog.Kind(k)))
 			}
 		}
+		m.contradiction(e, &e.Sync, "sync")
 	}
+}
+
+// contradiction drops totals whose bins do not add up to them.
+func (m *Document) contradiction(e *Entry, t *Totals, of string) {
+	var sum uint64
+	for b := range t.Bins.All() {
+		sum += b.Count
+	}
+	if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
+		return
+	}
+	m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s: its bins hold %d I/Os, but its N is %d; its totals are "+
+		"not used", e.JobName, of, sum, t.N))
+	*t = Totals{}
 }
 
 // Each reads a stream of documents as fio prints them with --status-interval, and
@@ -458,6 +489,14 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		case "mixed":
 			err = s.direction(&e.Mixed, func(msg string) { errs = append(errs, key+" "+msg) })
 			err = errors.Join(err, s.hold(200))
+		case "sync":
+			err = s.object(func(key string) (err error) {
+				if key != "lat_ns" {
+					return s.skip()
+				}
+				e.Sync, err = s.totals(true, func(msg string) { errs = append(errs, "sync "+key+": "+msg) })
+				return errors.Join(err, s.hold(200))
+			})
 		default:
 			err = s.skip()
 		}
@@ -489,6 +528,10 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 			d.TotalIOs, _, err = s.count()
 		case key == "runtime":
 			d.RuntimeMS, err = s.integer()
+		case key == "io_bytes":
+			d.Bytes, _, err = s.count()
+		case key == "prios":
+			err = s.array(func() error { return s.prio(d, warn) })
 		case latency:
 			var t Totals
 			if t, err = s.totals(fio3, func(msg string) { warn(key + ": " + msg) }); err == nil {
@@ -499,6 +542,29 @@ func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
 		}
 		return err
 	})
+}
+
+// prio reads an element of prios.
+func (s *jsonScan) prio(d *DirTotals, warn func(string)) error {
+	var p Prio
+	err := s.object(func(key string) (err error) {
+		switch key {
+		case "prioclass":
+			p.Class, err = s.small()
+		case "prio":
+			p.Level, err = s.small()
+		case "priohint":
+			p.Hint, err = s.small()
+		case "clat_ns", "lat_ns":
+			p.Kind, _ = fiolog.ParseKind(strings.TrimSuffix(key, "_ns"))
+			p.Totals, err = s.totals(true, func(msg string) { warn("prios: " + key + ": " + msg) })
+		default:
+			err = s.skip()
+		}
+		return err
+	})
+	d.Prios = append(d.Prios, p)
+	return errors.Join(err, s.hold(300))
 }
 
 // totals reads clat_ns and its like, or fio 2's clat, which is in microseconds.

@@ -35,7 +35,7 @@ type Renderer struct {
 }
 
 // Divisors turn ns into the units of tables.
-var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
+var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 // New makes a Renderer for one of the formats table, csv, json and ndjson, with latencies in ns, us or ms.
 func New(format, unit string, limits bool, out *bufio.Writer) *Renderer {

@@ -237,6 +237,7 @@ type kindTotals struct {
 	Host        string             `json:"host,omitempty"`
 	Direction   string             `json:"direction"`
 	Kind        string             `json:"kind"`
+	Priority    string             `json:"priority,omitempty"` // of these I/Os: prioclass/prio[/priohint]
 	IOs         uint64             `json:"ios"`
 	Min         int64              `json:"min"`
 	Mean        float64            `json:"mean"`
@@ -248,39 +249,58 @@ type kindTotals struct {
 
 var totalPercentiles = []float64{50, 99, 99.9}
 
-// kindsOf is the whole of each job by kind.
+// kindsOf is the whole of each job by kind, the syncs that it waited for, and its priorities.
 func kindsOf(m *fiojson.Document) (out []kindTotals) {
-	for _, e := range m.Entries {
+	for i := range m.Entries {
+		e := &m.Entries[i]
 		for d := range e.Dirs {
-			kinds := &e.Dirs[d].Kind
+			direction, kinds := fiolog.Direction(d).String(), &e.Dirs[d].Kind
 			for _, k := range []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat} {
 				t := &kinds[k]
 				if t.N == 0 {
 					continue
 				}
-				x := kindTotals{Job: e.JobName, Host: e.Host, Direction: fiolog.Direction(d).String(), Kind: k.String(),
-					IOs: t.N, Min: t.Min, Mean: t.Mean, Max: t.Max}
-				g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-				if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
-					var h fiohist.Hist
-					for b, n := range counts {
-						h.Add(b, float64(n))
-					}
-					s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
-					x.Percentiles = map[string]float64{}
-					for i, p := range totalPercentiles {
-						x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
-					}
-				}
+				x := totalsOf(e, direction, k.String(), t)
 				if k == fiolog.Lat && kinds[fiolog.Slat].N == t.N && kinds[fiolog.Clat].N == t.N {
 					gap := fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean)
 					x.Gap = &gap
 				}
 				out = append(out, x)
 			}
+			for _, p := range e.Dirs[d].Prios {
+				if p.Totals.N > 0 {
+					x := totalsOf(e, direction, p.Kind.String(), &p.Totals)
+					x.Priority = fmt.Sprintf("%d/%d", p.Class, p.Level)
+					if p.Hint != 0 {
+						x.Priority += fmt.Sprintf("/%d", p.Hint)
+					}
+					out = append(out, x)
+				}
+			}
+		}
+		if e.Sync.N > 0 {
+			out = append(out, totalsOf(e, "sync", "sync", &e.Sync))
 		}
 	}
 	return out
+}
+
+func totalsOf(e *fiojson.Entry, direction, kind string, t *fiojson.Totals) kindTotals {
+	x := kindTotals{Job: e.JobName, Host: e.Host, Direction: direction, Kind: kind, IOs: t.N, Min: t.Min, Mean: t.Mean,
+		Max: t.Max}
+	g := fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+	if counts, err := t.Counts(g); err == nil && t.Bins.Len() > 0 {
+		var h fiohist.Hist
+		for b, n := range counts {
+			h.Add(b, float64(n))
+		}
+		s := h.Stats(g, totalPercentiles, fiohist.Limits{Min: t.Min, Max: t.Max, Known: true})
+		x.Percentiles = map[string]float64{}
+		for i, p := range totalPercentiles {
+			x.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)] = s.Percentiles[i]
+		}
+	}
+	return x
 }
 
 func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
@@ -293,7 +313,11 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 					"slat - clat\t")
 				header = true
 			}
-			row := []string{t.Job, orDash(t.Host), t.Direction, t.Kind, strconv.FormatUint(t.IOs, 10),
+			kind := t.Kind
+			if t.Priority != "" {
+				kind += " prio " + t.Priority
+			}
+			row := []string{t.Job, orDash(t.Host), t.Direction, kind, strconv.FormatUint(t.IOs, 10),
 				micros(float64(t.Min)), micros(t.Mean)}
 			for _, p := range totalPercentiles {
 				v, ok := t.Percentiles[strconv.FormatFloat(p, 'g', -1, 64)]

@@ -1,0 +1,225 @@
+package ingest
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/internal/errs"
+)
+
+// Totals is a run of which there is fio's JSON, and no log.
+type Totals struct {
+	// Root is the folder of the run; the file where the folder holds other runs, too.
+	Root string
+	// ID is a hash of the files' sizes and first 64 KiB.
+	ID string
+	// Metas are documents of fio processes that ran at the same time.
+	Metas []*fiojson.Document
+}
+
+// DiscoverTotals finds runs of which there is fio's JSON, and no log: in files that are named, and in folders and all
+// below them. Documents of one folder whose times overlap by more than half of the shorter one are one run. Files that
+// a run of logs uses are left out; warnings say which JSON could not be read.
+func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Totals, warnings []string, err error) {
+	d := &discovery{opt: DiscoverOptions{Stdin: stdin}, seen: map[string]bool{}}
+	for _, in := range logs {
+		for _, m := range in.Metas {
+			d.seen[realPath(m.Path)] = true
+		}
+	}
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+			if err != nil {
+				warnings = append(warnings, unreadable(file, err).Error())
+				return nil
+			}
+			if !e.IsDir() {
+				return nil
+			}
+			runs = append(runs, d.totalsIn(file, &warnings)...)
+			return nil
+		})
+		if info, bad := os.Stat(path); err == nil && bad == nil && info.Mode().IsRegular() {
+			if m := d.totals(path, &warnings); m != nil {
+				runs = append(runs, newTotals(path, []*fiojson.Document{m}))
+			}
+		}
+		if err != nil {
+			return nil, warnings, err
+		}
+	}
+	return runs, warnings, nil
+}
+
+// totals is the document of a file that is fio's JSON and was not seen before, else nil.
+func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
+	name := filepath.Base(path)
+	if _, log := ParseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	kind, err := d.sniff(path)
+	if err == nil && kind != jsonFile {
+		return nil
+	}
+	d.seen[realPath(path)] = true
+	var m *fiojson.Document
+	if err == nil {
+		m, err = d.meta(path)
+	}
+	if err != nil {
+		*warnings = append(*warnings, err.Error()+" (not used)")
+		return nil
+	}
+	*warnings = append(*warnings, prefixed(path, m.Warnings)...)
+	return m
+}
+
+// totalsIn are the runs of which there is only JSON in a folder.
+func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // the walk has said so
+	}
+	var metas []*fiojson.Document
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		if m := d.totals(filepath.Join(dir, e.Name()), warnings); m != nil {
+			metas = append(metas, m)
+		}
+	}
+	together := AtTheSameTime(distinct(metas))
+	for _, metas := range together {
+		root := dir
+		if len(together) > 1 {
+			root = metas[0].Path
+		}
+		runs = append(runs, newTotals(root, metas))
+	}
+	return runs
+}
+
+func newTotals(root string, metas []*fiojson.Document) *Totals {
+	sum := sha256.New()
+	for _, m := range metas {
+		if f, err := os.Open(m.Path); err == nil {
+			info, err := f.Stat()
+			if err == nil {
+				fmt.Fprintln(sum, info.Size())
+			}
+			_, _ = io.CopyN(sum, f, 64<<10) // it was read before
+			_ = f.Close()
+		}
+	}
+	return &Totals{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
+}
+
+// span is when the jobs of a document ran, in ms since 1970; false if that is not known.
+func span(m *fiojson.Document) (from, to int64, ok bool) {
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		if e.StartMS > absoluteMS {
+			if from == 0 || e.StartMS < from {
+				from = e.StartMS
+			}
+			to = max(to, e.StartMS+e.LongestMS)
+			continue
+		}
+		if m.TimestampMS == 0 {
+			return 0, 0, false
+		}
+		at := m.TimestampMS
+		if !m.ClientServer {
+			at -= max(e.LongestMS, 1000*(e.Elapsed-1))
+		}
+		if from == 0 || at < from {
+			from = at
+		}
+		to = max(to, at+e.LongestMS)
+	}
+	return from, to, from > 0
+}
+
+// AtTheSameTime sorts documents into those of processes that ran at the same time, the earliest first: their times
+// overlap by more than half of the shorter one. Where nothing says when one ran it is by itself.
+func AtTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
+	type group struct {
+		metas    []*fiojson.Document
+		from, to int64
+		known    bool
+	}
+	var all []*group
+	for _, m := range metas {
+		from, to, ok := span(m)
+		g := &group{[]*fiojson.Document{m}, from, to, ok}
+		all = slices.DeleteFunc(all, func(o *group) bool {
+			overlap := min(g.to, o.to) - max(g.from, o.from)
+			if !g.known || !o.known || 2*overlap <= min(g.to-g.from, o.to-o.from) {
+				return false
+			}
+			g.metas = append(slices.Clone(o.metas), g.metas...)
+			g.from, g.to = min(g.from, o.from), max(g.to, o.to)
+			return true
+		})
+		all = append(all, g)
+	}
+	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(a.from, b.from) })
+	for _, g := range all {
+		groups = append(groups, g.metas)
+	}
+	return groups
+}
+
+// Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into these
+// runs. It is the input alone where that is not so.
+func (in *Input) Split() []*Input {
+	together := AtTheSameTime(distinct(in.Metas))
+	if len(together) < 2 || in.metasGiven {
+		return []*Input{in}
+	}
+	out := make([]*Input, len(together))
+	for i, metas := range together {
+		out[i] = &Input{Root: metas[0].Path, Metas: metas, JobFiles: in.JobFiles}
+	}
+	for _, l := range in.Logs {
+		of := -1
+		for i, metas := range together {
+			if !slices.ContainsFunc(metas, func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) }) {
+				continue
+			}
+			if of >= 0 {
+				return []*Input{in}
+			}
+			of = i
+		}
+		if of < 0 {
+			return []*Input{in}
+		}
+		out[of].Logs = append(out[of].Logs, l)
+	}
+	if slices.ContainsFunc(out, func(i *Input) bool { return len(i.Logs) == 0 }) {
+		return []*Input{in}
+	}
+	out[0].Ignored, out[0].Warnings = in.Ignored, in.Warnings
+	return out
+}
+
+// IsNoLogs tells whether an error says that there are no logs, where there may be JSON.
+func IsNoLogs(err error) bool {
+	var none *errs.NoLogsError
+	return errors.As(err, &none) && !strings.Contains(none.Msg, "logs, but of")
+}

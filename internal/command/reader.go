@@ -1,0 +1,182 @@
+package command
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// Reader reads the runs that arguments name: logs, fio's JSON without logs, directories of documents, and runs in
+// Elasticsearch. Close it when done.
+type Reader struct {
+	Logs          Logs // how runs are read that are logs; its Paths are not used
+	Elasticsearch Elasticsearch
+	UI            *ui.UI
+
+	client *client.Client // nil until it is needed
+}
+
+// Close closes the connection to Elasticsearch, if there is one.
+func (r *Reader) Close() {
+	if r.client != nil {
+		_ = r.client.Close() // it was only read from
+	}
+}
+
+// Runs takes what Each finds.
+type Runs struct {
+	// Run makes the sink for a run of that name.
+	Run func(name string) pipeline.Sink
+	// Totals takes a run of which there is only fio's JSON; nil: such are no runs.
+	Totals func(*ingest.Totals) error
+}
+
+// Each reads the runs that all arguments name, in their order; files that are named one by one are taken together,
+// and first. With split a folder in which runs follow each other is divided.
+func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
+	var files []string
+	var others []string
+	for _, a := range arguments {
+		if info, err := os.Stat(a); Locate(a) == InLogs && (err != nil || !info.IsDir()) {
+			files = append(files, a)
+			continue
+		}
+		others = append(others, a)
+	}
+	if len(files) > 0 {
+		if err := r.local(ctx, files, to); err != nil {
+			return err
+		}
+	}
+	for _, a := range others {
+		var err error
+		switch Locate(a) {
+		case InDirectory:
+			run, bad := stored.OpenDir(a, "", r.Logs.Config.Settings.Kind)
+			err = r.replay(ctx, a, run, bad, to)
+		case Stored:
+			err = r.stored(ctx, a, to)
+		default:
+			err = r.local(ctx, []string{a}, to)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// local reads logs and fio's JSON.
+func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
+	logs := r.Logs
+	logs.Paths = paths
+	cfg := logs.Pipeline(r.UI)
+	runs, err := logs.Discover(r.UI, cfg.Settings.Kind, false)
+	if err != nil && (to.Totals == nil || !ingest.IsNoLogs(err)) {
+		return err
+	}
+	none := err
+	var totals []*ingest.Totals
+	if to.Totals != nil {
+		var warnings []string
+		if totals, warnings, err = ingest.DiscoverTotals(paths, runs, r.UI.Stdin); err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			r.UI.Warn(w)
+		}
+	}
+	if len(runs)+len(totals) == 0 {
+		return none
+	}
+	cfg.Progress = r.UI.Progress(Size(runs), "reading "+errs.Printable(strings.Join(paths, ", ")))
+	defer r.UI.ProgressDone()
+	for _, found := range runs {
+		for _, in := range found.Split() {
+			if err := process(ctx, in, cfg, to.Run(in.Root)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range totals {
+		if err := to.Totals(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, to pipeline.Sink) error {
+	plan, err := pipeline.Prepare(ctx, in, cfg)
+	if err != nil {
+		return err
+	}
+	defer plan.Close()
+	_, err = plan.Process(ctx, to)
+	return err
+}
+
+func (r *Reader) replay(ctx context.Context, name string, run *pipeline.Replay, err error, to Runs) error {
+	if err != nil {
+		return err
+	}
+	cfg := &r.Logs.Config
+	_, err = run.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
+		to.Run(name))
+	return err
+}
+
+// stored reads a run in Elasticsearch, or all of a label.
+func (r *Reader) stored(ctx context.Context, name string, to Runs) (err error) {
+	if len(r.Elasticsearch.Addresses) == 0 {
+		return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name in: "+
+			"pass --es URL", errs.Printable(name))
+	}
+	if r.client == nil {
+		if r.client, err = r.Elasticsearch.Connect(r.UI); err != nil {
+			return err
+		}
+	}
+	var ids []string
+	if label, ok := strings.CutPrefix(name, "label:"); ok {
+		k, v, ok := strings.Cut(label, "=")
+		if !ok || k == "" {
+			return errs.Usagef("%q: want label:KEY=VALUE", name)
+		}
+		runs, err := stored.ListRuns(ctx, r.client, r.Elasticsearch.Prefix,
+			stored.RunFilter{Labels: map[string]string{k: v}})
+		if err != nil {
+			return err
+		}
+		for i := len(runs) - 1; i >= 0; i-- { // the earliest first
+			ids = append(ids, runs[i].Run.ID)
+		}
+		if len(ids) == 0 {
+			return &errs.ParseError{File: name, Msg: "no run has this label", Hint: "see fiolat runs"}
+		}
+	} else {
+		run, err := stored.FindRun(ctx, r.client, r.Elasticsearch.Prefix, name)
+		if err != nil {
+			return err
+		}
+		ids = []string{run.Run.ID}
+	}
+	for _, id := range ids {
+		run, bad := stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
+		label := name
+		if len(ids) > 1 {
+			label = id
+		}
+		if err := r.replay(ctx, label, run, bad, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/internal/metric"
+	"fiolat/internal/summary"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+)
+
+// WholeRuns are the rows of all runs that the paths of logs name, with the percentiles of its settings and those that
+// metrics need.
+func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metric.Metric, u *ui.UI) (
+	[]summary.Row, error) {
+	settings := &logs.Config.Settings
+	settings.Percentiles, settings.By = slices.Clone(settings.Percentiles), slices.Clone(settings.By)
+	for _, m := range metrics {
+		if m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
+			settings.Percentiles = append(settings.Percentiles, m.Percentile)
+		}
+	}
+	if !slices.Contains(settings.By, "direction") {
+		settings.By = append(settings.By, "direction")
+	}
+	r := Reader{Logs: logs, Elasticsearch: *es, UI: u}
+	defer r.Close()
+	var rows []summary.Row
+	without := 0
+	err := r.Each(ctx, logs.Paths, Runs{
+		Run: func(name string) pipeline.Sink {
+			return &summary.Collector{Name: name, By: settings.By, To: func(more []summary.Row) {
+				rows = append(rows, more...)
+			}}
+		},
+		Totals: func(t *ingest.Totals) error {
+			more, bins := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles)
+			if rows = append(rows, more...); !bins {
+				without++
+			}
+			return nil
+		},
+	})
+	if without > 0 {
+		u.Say("warning", "%d runs have no percentiles, since their JSON has no histograms: run fio with "+
+			"--output-format=json+", without)
+	}
+	if err == nil && len(rows) == 0 {
+		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O in it"}
+	}
+	return rows, err
+}

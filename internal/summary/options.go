@@ -1,0 +1,202 @@
+package summary
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/pipeline"
+)
+
+// DefaultOptions are the job options that each row has, if fio's JSON has the job.
+var DefaultOptions = []string{"ioengine", "rw", "bs", "iodepth", "numjobs"}
+
+// defaults are fio's, for options that a job does not set.
+var defaults = map[string]string{"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
+
+// aliases are other names of options.
+var aliases = map[string]string{"readwrite": "rw", "blocksize": "bs", "bssplit": "bs", "bsrange": "bs"}
+
+// ignored are options that say where a run puts its data and logs, how long it is and how it is reported, and do not
+// change what a request meets; so do all that begin with one of ignoredPrefixes.
+var (
+	ignored = []string{"name", "description", "filename", "filename_format", "directory", "opendir", "rbdname", "pool",
+		"clientname", "hostname", "port", "uri", "nrfiles", "randseed", "runtime", "time_based", "ramp_time",
+		"startdelay", "group_reporting", "new_group", "stonewall", "wait_for", "unlink", "fallocate", "per_job_logs",
+		"thread", "exitall", "continue_on_error", "percentile_list", "significant_figures", "clat_percentiles",
+		"slat_percentiles", "lat_percentiles", "disk_util", "job_max_open_files", "ioscheduler", "loops", "exec_prerun",
+		"exec_postrun", "cpus_allowed_policy", "replay_redirect", "aux-path", "output", "output-format", "eta"}
+	ignoredPrefixes = []string{"write_", "log_", "create_", "status", "steadystate"}
+)
+
+// options are the values of job options over several jobs.
+type options struct {
+	with, without []map[string]string // jobs with I/O of the direction, and others
+}
+
+func (o *options) add(m *fiojson.Document, e *fiojson.Entry, some bool) {
+	all := map[string]string{}
+	for _, from := range []map[string]string{m.Global, m.HostGlobal[e.Host], e.Options} {
+		for k, v := range from {
+			if k = cmp.Or(aliases[k], k); counts(k) {
+				all[k] = normal(k, v)
+			}
+		}
+	}
+	if some {
+		o.with = append(o.with, all)
+	} else {
+		o.without = append(o.without, all)
+	}
+}
+
+// counts says whether an option changes what a request meets.
+func counts(option string) bool {
+	return !slices.Contains(ignored, option) &&
+		!slices.ContainsFunc(ignoredPrefixes, func(p string) bool { return strings.HasPrefix(option, p) })
+}
+
+// values are those of each option, joined; told is what a stored run says of its jobs together.
+func (o *options) values(told *pipeline.Told) map[string]string {
+	seen := map[string]map[string]bool{}
+	add := func(k, v string) {
+		if seen[k] == nil {
+			seen[k] = map[string]bool{}
+		}
+		seen[k][v] = true
+	}
+	jobs := o.with
+	if len(jobs) == 0 {
+		jobs = o.without
+	}
+	for _, job := range jobs {
+		for k, v := range job {
+			add(k, v)
+		}
+	}
+	if told != nil {
+		for name, values := range told.Options {
+			if k := cmp.Or(aliases[name], name); seen[k] == nil && counts(k) {
+				for _, v := range values {
+					add(k, normal(k, v))
+				}
+			}
+		}
+	}
+	for k, v := range defaults {
+		missing := func(job map[string]string) bool { return job[k] == "" }
+		if seen[k] == nil && len(jobs) > 0 || told == nil && slices.ContainsFunc(jobs, missing) {
+			add(k, v)
+		}
+	}
+	out := map[string]string{}
+	for k, values := range seen {
+		out[k] = strings.Join(slices.SortedFunc(maps.Keys(values), CompareValues), ",")
+	}
+	return out
+}
+
+// normal is a value as fio's users write it, so that 4096 and 4K are the same block size.
+func normal(option, v string) string {
+	v = strings.TrimSpace(v)
+	if option != "bs" || strings.ContainsAny(v, ",-/:") {
+		return v
+	}
+	if n, ok := Size(v); ok {
+		for _, unit := range []struct {
+			suffix string
+			size   float64
+		}{{"m", 1 << 20}, {"k", 1 << 10}} {
+			if m := n / unit.size; m == float64(int64(m)) && m > 0 {
+				return strconv.FormatInt(int64(m), 10) + unit.suffix
+			}
+		}
+		return strconv.FormatFloat(n, 'f', -1, 64)
+	}
+	return v
+}
+
+// Size reads a number with fio's suffix for powers of 1024, such as 4k or 1m.
+func Size(v string) (float64, bool) {
+	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
+	unit := 1.0
+	if n := len(v) - 1; n > 0 {
+		if i := strings.IndexByte("kmgt", v[n]); i >= 0 {
+			unit, v = float64(int64(1)<<(10*(i+1))), v[:n]
+		}
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	return f * unit, err == nil && f >= 0
+}
+
+// CompareValues orders values of options: numbers with their suffixes first, by size.
+func CompareValues(a, b string) int {
+	x, xok := Size(a)
+	y, yok := Size(b)
+	switch {
+	case xok && yok && x != y:
+		return cmp.Compare(x, y)
+	case xok != yok && xok:
+		return -1
+	case xok != yok:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// blockSize is the bytes of an I/O, if all are of one size.
+func blockSize(bs, direction string) (float64, bool) {
+	if parts := strings.Split(bs, ","); len(parts) == 1 || direction == "read" {
+		return Size(parts[0])
+	}
+	return 0, false
+}
+
+// Differing are the options that runs, or with --by their hosts or jobs, differ in: those of DefaultOptions first, then
+// the others by name.
+func Differing(rows []Row) (names []string) {
+	groups := map[Group]map[string][]string{} // values by option, one for each direction
+	all := map[string]bool{}
+	for i := range rows {
+		g := rows[i].Group()
+		if groups[g] == nil {
+			groups[g] = map[string][]string{}
+		}
+		for k, v := range rows[i].Options {
+			all[k] = true
+			if !slices.Contains(groups[g][k], v) {
+				groups[g][k] = append(groups[g][k], v)
+			}
+		}
+	}
+	differ := map[string]bool{}
+	for k := range all {
+		first, seen := "", false
+		for _, options := range groups {
+			values := strings.Join(options[k], ",")
+			if seen && values != first {
+				differ[k] = true
+			}
+			first, seen = values, true
+		}
+	}
+	for _, k := range DefaultOptions {
+		if differ[k] {
+			names = append(names, k)
+			delete(differ, k)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(differ))...)
+}
+
+// Shorten keeps of each row's options DefaultOptions and those named.
+func Shorten(rows []Row, names []string) {
+	for i := range rows {
+		maps.DeleteFunc(rows[i].Options, func(k, _ string) bool {
+			return !slices.Contains(DefaultOptions, k) && !slices.Contains(names, k)
+		})
+	}
+}

@@ -1,0 +1,445 @@
+// Package summary makes one row of figures for each run and direction: I/Os, IOPS, bandwidth, concurrency, latencies of
+// the whole run, and the job options that runs differ in.
+//
+//	pipeline -> Collector -> Row
+//	ingest.Totals -> FromTotals -> Row    where there is fio's JSON only
+//
+// Rows of syncs come from fio's JSON alone, have the direction "sync", and are in no sum with others.
+package summary
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// Sync is the direction of the rows of fsync, fdatasync and sync_file_range.
+const Sync = "sync"
+
+// Row is what a whole run was in one direction. Latencies are in ns; nil is not known.
+type Row struct {
+	// Run is the run's id, Name its name or the path it was read from.
+	Run  string `json:"run"`
+	Name string `json:"name"`
+	// Direction is read, write, trim, all (where there are several) or sync.
+	Direction string `json:"direction"`
+	Host      string `json:"host,omitempty"`
+	Job       string `json:"job,omitempty"`
+	Log       string `json:"log,omitempty"`
+	// Samples are the I/Os that completed.
+	Samples float64 `json:"samples"`
+	// Seconds are those in which the jobs ran.
+	Seconds        *float64 `json:"seconds"`
+	IOPS           *float64 `json:"iops"`
+	BytesPerSecond *float64 `json:"bytes_per_second"`
+	// Concurrency is the mean number of I/Os in flight, by Little's law: IOPS x mean latency.
+	Concurrency *float64 `json:"concurrency"`
+	// Options are job options, of several jobs all values: those of DefaultOptions, and what runs differ in.
+	Options     map[string]string  `json:"options"`
+	Min         *float64           `json:"min"`
+	Mean        *float64           `json:"mean"`
+	Max         *float64           `json:"max"`
+	Percentiles map[string]float64 `json:"percentiles"`
+	// Limits are the 95 % confidence limits of the percentiles, for independent I/Os.
+	Limits map[string]Limits `json:"limits"`
+	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
+	AtLeast []string `json:"at_least,omitempty"`
+	// LongestSync is that of the run's jobs.
+	LongestSync *float64 `json:"longest_sync,omitempty"`
+}
+
+// Limits are confidence limits; nil is none.
+type Limits struct {
+	Low  *float64 `json:"low"`
+	High *float64 `json:"high"`
+}
+
+// Group is what rows of one run are about that differ in the direction only.
+type Group struct{ Run, Name, Host, Job, Log string }
+
+// Group is the row's.
+func (r *Row) Group() Group { return Group{r.Run, r.Name, r.Host, r.Job, r.Log} }
+
+// PercentileKey is how a percentile is named in Row.Percentiles, such as 99.9.
+func PercentileKey(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+
+// Collector is a pipeline.Sink that makes the rows of a run.
+type Collector struct {
+	// Name is what the run is called if it has no name.
+	Name string
+	// By are the dimensions of the rows; the direction is always one.
+	By []string
+	// To takes the rows at the end of the run.
+	To  func([]Row)
+	run *pipeline.Run
+}
+
+// Begin takes the run.
+func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
+	for _, dim := range c.By {
+		if !slices.Contains(run.Settings.By, dim) {
+			return &errs.UsageError{Msg: fmt.Sprintf("%s was stored without --by %s, and cannot be split by it",
+				errs.Printable(c.Name), dim)}
+		}
+	}
+	c.run = run
+	if run.Name != "" {
+		c.Name = run.Name
+	}
+	return nil
+}
+
+// Quantum takes a quantum, of which no row needs anything.
+func (c *Collector) Quantum(context.Context, *pipeline.Quantum) error { return nil }
+
+// End makes the rows.
+func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
+	scope := strings.Join(slices.DeleteFunc(slices.Clone(c.By), func(dim string) bool { return dim == "direction" }),
+		"+")
+	var rows []Row
+	for i := range s.Total {
+		t := &s.Total[i]
+		if own := strings.TrimSuffix(strings.TrimSuffix(t.Scope, "direction"), "+"); own != scope &&
+			!(own == "run" && scope == "") {
+			continue
+		}
+		r := Row{Run: c.run.ID, Name: c.Name, Direction: t.Dims.Direction, Host: t.Dims.Host, Job: t.Dims.Job,
+			Log: t.Dims.Log, Samples: t.Stats.Samples}
+		if t.IOPSKnown {
+			r.IOPS = known(t.IOPS)
+			r.Seconds = known(float64(t.Covered) / 1e9)
+		}
+		r.latencies(&t.Stats, c.run.Percentiles)
+		r.jobs(c.run.Metas, c.run.Told)
+		rows = append(rows, r)
+	}
+	rows = tidy(rows)
+	c.To(append(rows, syncs(rows, c.run.Metas, c.run.Percentiles)...))
+	return nil
+}
+
+// FromTotals makes the rows of a run of which there is fio's JSON only, split by host and job as by says. bins says
+// that all of the JSON has histograms (json+), without which there are no percentiles.
+func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64) (rows []Row, bins bool) {
+	bins = true
+	for _, g := range groupsOf(t, by) {
+		all := sums{}
+		for d := range fiolog.Direction(fiolog.Directions) {
+			var s sums
+			for _, m := range t.Metas {
+				for i := range m.Entries {
+					if e := &m.Entries[i]; g.holds(e) {
+						bins = s.add(e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
+						bins = all.add(e, &e.Dirs[d].Kind[kind], e.Dirs[d].RuntimeMS) && bins
+					}
+				}
+			}
+			rows = s.row(rows, g, d.String(), t.Metas, percentiles)
+		}
+		for _, m := range t.Metas {
+			for i := range m.Entries {
+				if e := &m.Entries[i]; g.holds(e) {
+					bins = all.add(e, &e.Mixed.Kind[kind], e.Mixed.RuntimeMS) && bins
+				}
+			}
+		}
+		rows = all.row(rows, g, pipeline.All, t.Metas, percentiles)
+	}
+	rows = tidy(rows)
+	return append(rows, syncs(rows, t.Metas, percentiles)...), bins
+}
+
+// groupsOf are what the rows of a run are about.
+func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
+	for _, m := range t.Metas {
+		for i := range m.Entries {
+			g := Group{Run: t.ID, Name: t.Root}
+			if slices.Contains(by, "host") {
+				g.Host = m.Entries[i].Host
+			}
+			if slices.Contains(by, "job") {
+				g.Job = m.Entries[i].JobName
+			}
+			if !slices.Contains(groups, g) {
+				groups = append(groups, g)
+			}
+		}
+	}
+	return groups
+}
+
+func (g Group) holds(e *fiojson.Entry) bool {
+	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.JobName)
+}
+
+// geometry is that of fio 3's bins; those of fio 2 lie in its buckets, too.
+var geometry = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+
+// sums add up what several jobs did in one direction.
+type sums struct {
+	n, ns  float64
+	hist   fiohist.Hist
+	limits fiohist.Limits
+	any    bool
+	spans  []stage
+	noBins bool
+}
+
+// stage is when a job ran.
+type stage struct {
+	start, runtime int64 // ms; start is 0 where it is not known
+	group          int
+}
+
+// add says whether there are bins.
+func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
+	if t.N == 0 {
+		return true
+	}
+	s.n += float64(t.N)
+	s.ns += t.Mean * float64(t.N)
+	limits := fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+	if s.any {
+		limits = limits.Widen(s.limits)
+	}
+	s.limits, s.any = limits, true
+	for b := range t.Bins.All() {
+		s.hist.Add(geometry.Index(b.NS), float64(b.Count))
+	}
+	s.spans = append(s.spans, stage{e.StartMS, runtime, e.GroupID})
+	s.noBins = s.noBins || t.Bins.Len() == 0
+	return t.Bins.Len() > 0
+}
+
+// seconds are those in which at least one of the jobs ran. Where nothing says when they started, groups followed each
+// other, and the jobs of a group ran together.
+func (s *sums) seconds() float64 {
+	slices.SortFunc(s.spans, func(a, b stage) int { return int(a.start - b.start) })
+	if s.spans[0].start == 0 {
+		longest, sum := map[int]int64{}, int64(0)
+		for _, j := range s.spans {
+			longest[j.group] = max(longest[j.group], j.runtime)
+		}
+		for _, ms := range longest {
+			sum += ms
+		}
+		return float64(sum) / 1e3
+	}
+	sum, end := int64(0), int64(0)
+	for _, j := range s.spans {
+		sum += max(0, j.start+j.runtime-max(end, j.start))
+		end = max(end, j.start+j.runtime)
+	}
+	return float64(sum) / 1e3
+}
+
+func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64) []Row {
+	if s.n == 0 {
+		return rows
+	}
+	r := Row{Run: g.Run, Name: g.Name, Direction: direction, Host: g.Host, Job: g.Job, Samples: s.n}
+	if sec := s.seconds(); sec > 0 {
+		r.Seconds, r.IOPS = known(sec), known(s.n/sec)
+	}
+	if !s.noBins {
+		stats := s.hist.Stats(geometry, percentiles, s.limits)
+		r.latencies(&stats, percentiles)
+	}
+	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
+	r.jobs(metas, nil)
+	return append(rows, r)
+}
+
+// tidy leaves out the sum of a single direction, and puts the sum before its parts.
+func tidy(rows []Row) []Row {
+	directions := map[Group]int{}
+	for i := range rows {
+		if rows[i].Direction != pipeline.All && rows[i].Samples > 0 {
+			directions[rows[i].Group()]++
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		return r.Samples == 0 || r.Direction == pipeline.All && directions[r.Group()] == 1
+	})
+	order := []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String(), Sync}
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		ga, gb := a.Host+"\x00"+a.Job+"\x00"+a.Log, b.Host+"\x00"+b.Job+"\x00"+b.Log
+		if ga != gb {
+			return strings.Compare(ga, gb)
+		}
+		return slices.Index(order, a.Direction) - slices.Index(order, b.Direction)
+	})
+	return rows
+}
+
+// syncs are the rows of the syncs of a run, one for each group of its rows whose jobs have any.
+func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []Row) {
+	var groups []Group
+	for i := range rows {
+		if g := rows[i].Group(); !slices.Contains(groups, g) && g.Log == "" {
+			groups = append(groups, g)
+		}
+	}
+	for _, g := range groups {
+		var s sums
+		for _, m := range metas {
+			for i := range m.Entries {
+				if e := &m.Entries[i]; g.holds(e) {
+					s.add(e, &e.Sync, e.LongestMS)
+				}
+			}
+		}
+		if s.n == 0 {
+			continue
+		}
+		out = s.row(out, g, Sync, metas, percentiles)
+		for i := range rows {
+			if rows[i].Group() == g {
+				rows[i].LongestSync = known(float64(s.limits.Max))
+			}
+		}
+		last := &out[len(out)-1]
+		last.LongestSync, last.BytesPerSecond = last.Max, nil
+	}
+	return out
+}
+
+// latencies fills in the statistics of the row.
+func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
+	r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
+	if s.Empty() {
+		return
+	}
+	r.Min, r.Max, r.Mean = known(s.Min), known(s.Max), known(s.Mean)
+	for i, p := range percentiles {
+		key := PercentileKey(p)
+		r.Percentiles[key] = s.Percentiles[i]
+		var l Limits
+		if s.Lower[i] != fiohist.NoLimit {
+			l.Low = known(s.Lower[i])
+		}
+		if s.Upper[i] != fiohist.NoLimit {
+			l.High = known(s.Upper[i])
+		}
+		r.Limits[key] = l
+	}
+	for _, i := range s.AtLeast {
+		r.AtLeast = append(r.AtLeast, PercentileKey(percentiles[i]))
+	}
+}
+
+// jobs fills in what the jobs say, and what follows from that.
+func (r *Row) jobs(metas []*fiojson.Document, told *pipeline.Told) {
+	if r.Percentiles == nil {
+		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
+	}
+	if r.Mean != nil && r.IOPS != nil {
+		r.Concurrency = known(*r.Mean * *r.IOPS / 1e9)
+	}
+	bytes, whole := 0.0, r.Log == ""
+	var jobs options
+	for _, m := range metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			if r.Job != "" && r.Job != e.JobName || r.Host != "" && e.Host != "" && e.Host != r.Host {
+				continue
+			}
+			whole = whole && (r.Host == "" || e.Host != "")
+			ios := uint64(0)
+			for d := range e.Dirs {
+				if r.Direction == pipeline.All || r.Direction == fiolog.Direction(d).String() {
+					bytes += float64(e.Dirs[d].Bytes)
+					ios += e.Dirs[d].Kind[fiolog.Clat].N + e.Dirs[d].TotalIOs
+				}
+			}
+			if r.Direction == pipeline.All {
+				bytes += float64(e.Mixed.Bytes)
+			}
+			if r.Direction == Sync {
+				ios = e.Sync.N
+			}
+			jobs.add(m, e, ios > 0)
+		}
+	}
+	r.Options = jobs.values(told)
+	switch {
+	case bytes > 0 && whole && r.Seconds != nil && *r.Seconds > 0:
+		r.BytesPerSecond = known(bytes / *r.Seconds)
+	case r.IOPS != nil && r.Direction != Sync:
+		if size, ok := blockSize(r.Options["bs"], r.Direction); ok {
+			r.BytesPerSecond = known(*r.IOPS * size)
+		}
+	}
+}
+
+// Value is a metric of the row: iops, mean, max, min, or a percentile such as p99; mib is MiB/s.
+func (r *Row) Value(metric string) (v float64, ok bool) {
+	var p *float64
+	switch metric {
+	case "samples":
+		p = &r.Samples
+	case "iops":
+		p = r.IOPS
+	case "mib":
+		if p = r.BytesPerSecond; p != nil {
+			p = known(*p / (1 << 20))
+		}
+	case "concurrency":
+		p = r.Concurrency
+	case "min":
+		p = r.Min
+	case "mean":
+		p = r.Mean
+	case "max":
+		p = r.Max
+	case "seconds":
+		p = r.Seconds
+	default:
+		v, ok = r.Percentiles[strings.TrimPrefix(metric, "p")]
+		return v, ok
+	}
+	if p == nil {
+		return math.NaN(), false
+	}
+	return *p, true
+}
+
+// Find is the row of a direction among those of a group; of all: the only one where there is no sum.
+func Find(rows []Row, g Group, direction string) *Row {
+	var only *Row
+	n := 0
+	for i := range rows {
+		r := &rows[i]
+		if r.Group() != g {
+			continue
+		}
+		if r.Direction == direction {
+			return r
+		}
+		if r.Direction != Sync {
+			only = r
+			n++
+		}
+	}
+	if direction == pipeline.All && n == 1 {
+		return only
+	}
+	return nil
+}
+
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}

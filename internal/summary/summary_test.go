@@ -1,0 +1,125 @@
+package summary
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/pipeline"
+)
+
+const real = "../../testdata/fio"
+
+// counted are the I/Os and syncs that a JSON of fio counts, by direction, read without any code of ours.
+func counted(t *testing.T, path string) map[string]float64 {
+	t.Helper()
+	type totals struct {
+		Clat struct{ N float64 } `json:"clat_ns"`
+		Lat  struct{ N float64 } `json:"lat_ns"`
+	}
+	var doc struct {
+		Jobs []struct {
+			Read, Write, Trim, Sync totals
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]float64{}
+	for _, j := range doc.Jobs {
+		n["read"] += j.Read.Clat.N
+		n["write"] += j.Write.Clat.N
+		n["trim"] += j.Trim.Clat.N
+		n["sync"] += j.Sync.Lat.N
+	}
+	return n
+}
+
+// TestRows compares the rows of real runs, from logs and from JSON alone, with fio's own totals, and with each other.
+func TestRows(t *testing.T) {
+	for _, name := range []string{"randrw", "trim", "gaps", "startdelay", "exact", "../sync"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(real, name)
+			runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			percentiles := []float64{50, 99}
+			plan, err := pipeline.Prepare(context.Background(), runs[0], pipeline.Config{Settings: pipeline.Settings{
+				Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
+				Repair: "auto", Restore: true, Coarseness: -1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plan.Close()
+			var fromLogs []Row
+			_, err = plan.Process(context.Background(), &Collector{Name: dir, By: []string{"direction"},
+				To: func(rows []Row) { fromLogs = rows }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			totals, _, err := ingest.DiscoverTotals([]string{dir}, nil, nil)
+			if err != nil || len(totals) != 1 {
+				t.Fatalf("%d runs, %v, want 1", len(totals), err)
+			}
+			fromJSON, bins := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles)
+			if !bins || len(fromJSON) != len(fromLogs) {
+				t.Fatalf("bins %v, %d rows from JSON, %d from logs", bins, len(fromJSON), len(fromLogs))
+			}
+			want := counted(t, filepath.Join(dir, "fio.json"))
+			want["all"] = want["read"] + want["write"] + want["trim"]
+			for i, r := range fromJSON {
+				l := fromLogs[i]
+				if n := want[r.Direction]; n == 0 || r.Samples != n || l.Direction != r.Direction ||
+					l.Samples < n-1e-6 || l.Samples > n+1e-6 {
+					t.Errorf("%s: %v from JSON, %s: %v from logs, want %v", r.Direction, r.Samples, l.Direction,
+						l.Samples, n)
+				}
+				// The logs are as fine as the JSON or coarser by 2^3 buckets, an eighth of an octave.
+				for key, v := range r.Percentiles {
+					if w := l.Percentiles[key]; w < v*0.87 || w > v*1.15 {
+						t.Errorf("%s p%s: %v from JSON, %v from logs", r.Direction, key, v, w)
+					}
+				}
+				if r.Options["rw"] == "" || r.Options["bs"] != "4k" {
+					t.Errorf("%s: options %v", r.Direction, r.Options)
+				}
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	row := func(run, direction string, options map[string]string) Row {
+		return Row{Run: run, Direction: direction, Options: options}
+	}
+	rows := []Row{
+		row("a", "read", map[string]string{"iodepth": "1", "rw": "randrw", "size": "1g"}),
+		row("a", "write", map[string]string{"iodepth": "1", "rw": "write", "size": "1g"}),
+		row("b", "read", map[string]string{"iodepth": "2", "rw": "randrw", "size": "1g"}),
+		row("b", "write", map[string]string{"iodepth": "2", "rw": "write", "size": "1g", "direct": "1"}),
+	}
+	if got, want := Differing(rows), []string{"iodepth", "direct"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v: what the jobs of a run differ in is no difference between runs", got, want)
+	}
+	values := []string{"16", "abc", "4k", "2", "1m", "1"}
+	slices.SortFunc(values, CompareValues)
+	if want := []string{"1", "2", "16", "4k", "1m", "abc"}; !slices.Equal(values, want) {
+		t.Errorf("%v, want %v", values, want)
+	}
+	for v, want := range map[string]string{"4096": "4k", "4K": "4k", "4KiB": "4k", "1048576": "1m", "512": "512",
+		"4k-8k": "4k-8k", "4k,8k": "4k,8k"} {
+		if got := normal("bs", v); got != want {
+			t.Errorf("bs=%s is %s, want %s", v, got, want)
+		}
+	}
+}
