@@ -110,7 +110,7 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		CommandNotFound:           func(_ *cli.Context, name string) { notFound(name) },
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
-			reportCommand(u),
+			reportCommand(u), curveCommand(u),
 			mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), diagnoseCommand(u), annotateCommand(u), deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),

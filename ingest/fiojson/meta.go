@@ -182,14 +182,6 @@ func (m *Document) contradictions() {
 		e := &m.Entries[i]
 		for d := range e.Dirs {
 			for k := range e.Dirs[d].Kind {
-				t := &e.Dirs[d].Kind[k]
-				sum := t.Bins.sum
-				if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
-					continue
-				}
-				m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %v %v: its bins hold %d I/Os, but its N is %d; "+
-					"its totals are not used", e.JobName, fiolog.Direction(d), fiolog.Kind(k), sum, t.N))
-				*t = Totals{}
 				m.contradiction(e, &e.Dirs[d].Kind[k], fmt.Sprintf("%v %v", fiolog.Direction(d), fiolog.Kind(k)))
 			}
 		}
@@ -199,10 +191,7 @@ func (m *Document) contradictions() {
 
 // contradiction drops totals whose bins do not add up to them.
 func (m *Document) contradiction(e *Entry, t *Totals, of string) {
-	var sum uint64
-	for b := range t.Bins.All() {
-		sum += b.Count
-	}
+	sum := t.Bins.sum
 	if t.Bins.Len() == 0 || sum == t.N || m.Documents > 1 && max(sum, t.N)-min(sum, t.N) <= t.N/100 {
 		return
 	}

@@ -104,8 +104,13 @@ func (c *Collector) Quantum(context.Context, *pipeline.Quantum) error { return n
 
 // End makes the rows.
 func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
-	scope := strings.Join(slices.DeleteFunc(slices.Clone(c.By), func(dim string) bool { return dim == "direction" }),
-		"+")
+	by := slices.DeleteFunc(slices.Clone(c.By), func(dim string) bool {
+		// Hosts that are not known have no rows.
+		return dim == "direction" || dim == "host" && !slices.ContainsFunc(s.Total, func(t pipeline.Row) bool {
+			return t.Dims.Host != ""
+		})
+	})
+	scope := strings.Join(by, "+")
 	var rows []Row
 	for i := range s.Total {
 		t := &s.Total[i]

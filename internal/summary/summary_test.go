@@ -3,13 +3,13 @@ package summary
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
 	"fiolat/pipeline"
 )
 
@@ -27,11 +27,12 @@ func counted(t *testing.T, path string) map[string]float64 {
 			Read, Write, Trim, Sync totals
 		}
 	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &doc)
-	}
+	f, err := source.Open(path, nil)
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err = json.NewDecoder(f).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
 	n := map[string]float64{}
@@ -46,7 +47,15 @@ func counted(t *testing.T, path string) map[string]float64 {
 
 // TestRows compares the rows of real runs, from logs and from JSON alone, with fio's own totals, and with each other.
 func TestRows(t *testing.T) {
-	for _, name := range []string{"randrw", "trim", "gaps", "startdelay", "exact", "../sync"} {
+	folders := []string{"randrw", "trim", "gaps", "startdelay", "exact", "../sync"}
+	sweep, err := filepath.Glob(filepath.Join(real, "../sweep/*/*"))
+	if err != nil || len(sweep) != 21 {
+		t.Fatal(sweep, err)
+	}
+	for _, dir := range sweep {
+		folders = append(folders, filepath.Join("../sweep", filepath.Base(filepath.Dir(dir)), filepath.Base(dir)))
+	}
+	for _, name := range folders {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(real, name)
 			runs, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
@@ -75,7 +84,7 @@ func TestRows(t *testing.T) {
 			if !bins || len(fromJSON) != len(fromLogs) {
 				t.Fatalf("bins %v, %d rows from JSON, %d from logs", bins, len(fromJSON), len(fromLogs))
 			}
-			want := counted(t, filepath.Join(dir, "fio.json"))
+			want := counted(t, totals[0].Metas[0].Path)
 			want["all"] = want["read"] + want["write"] + want["trim"]
 			for i, r := range fromJSON {
 				l := fromLogs[i]

@@ -1,0 +1,47 @@
+package compare
+
+import "math"
+
+// tTail is the probability that the absolute value of Student's t with so many degrees of
+// freedom exceeds t >= 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+func tTail(t float64, freedom int) float64 {
+	if freedom >= manyDegrees {
+		return math.Erfc(t / math.Sqrt2)
+	}
+	theta := math.Atan(t / math.Sqrt(float64(freedom)))
+	sin, cos := math.Sincos(theta)
+	term, sum := 1.0, 0.0
+	if freedom%2 == 1 {
+		term = cos
+	}
+	for k := freedom%2 + 2; k <= freedom; k += 2 {
+		sum += term
+		term *= cos * cos * float64(k-1) / float64(k)
+	}
+	if freedom%2 == 1 {
+		return max(0, 1-2/math.Pi*(theta+sin*sum))
+	}
+	return max(0, 1-sin*sum)
+}
+
+// manyDegrees of freedom make a normal distribution.
+const manyDegrees = 1000
+
+// tQuantile is the t that Student's t exceeds, up or down, with the probability alpha, above 0 and up to 1.
+func tQuantile(alpha float64, freedom int) float64 {
+	low, high := 0.0, 1.0
+	for tTail(high, freedom) > alpha && high < 1e9 {
+		high *= 2
+	}
+	for range 80 {
+		if middle := (low + high) / 2; tTail(middle, freedom) > alpha {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// StudentT is the t that Student's t with so many degrees of freedom exceeds, up or down, with the probability alpha.
+func StudentT(alpha float64, freedom int) float64 { return tQuantile(alpha, freedom) }

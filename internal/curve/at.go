@@ -1,0 +1,227 @@
+package curve
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"fiolat/internal/metric"
+)
+
+// spread is how much runs of one setting differ, on the scale of logarithms.
+type spread struct {
+	// freedom are the degrees of freedom of the pooled variances; 0: no setting was repeated.
+	freedom int
+	pooled  map[string]float64 // variance by metric
+	points  []Point
+}
+
+func newSpread(points []Point) *spread {
+	s := &spread{pooled: map[string]float64{}, points: points}
+	for i := range points {
+		s.freedom += len(points[i].rows) - 1
+	}
+	return s
+}
+
+// residuals are the deviations of a point's runs from its mean; nil if a run has no such value.
+func (p *Point) residuals(name string) (out []float64) {
+	center, ok := p.value(name)
+	if !ok {
+		return nil
+	}
+	for i := range p.rows {
+		v, _ := p.rows[i].Value(name)
+		out = append(out, math.Log(v/center))
+	}
+	return out
+}
+
+func squares(residuals []float64) (sum float64) {
+	for _, r := range residuals {
+		sum += r * r
+	}
+	return sum
+}
+
+// variance is that of one run of a point: pooled over all settings, and not below the point's own.
+func (s *spread) variance(p *Point, name string) float64 {
+	if s.freedom == 0 {
+		return math.NaN()
+	}
+	pooled, ok := s.pooled[name]
+	if !ok {
+		for i := range s.points {
+			pooled += squares(s.points[i].residuals(name)) / float64(s.freedom)
+		}
+		s.pooled[name] = pooled
+	}
+	if n := len(p.rows); n > 1 {
+		pooled = max(pooled, squares(p.residuals(name))/float64(n-1))
+	}
+	return pooled
+}
+
+// error is the standard error of a point's mean; NaN if it is not known. It is not below that of the I/Os within the
+// runs, as far as percentiles tell it.
+func (s *spread) error(p *Point, name string) float64 {
+	n := float64(len(p.rows))
+	variance := s.variance(p, name) / n
+	within := 0.0
+	for i := range p.rows {
+		l := p.rows[i].Limits[strings.TrimPrefix(name, "p")]
+		if l.Low != nil && l.High != nil && *l.Low > 0 {
+			half := math.Log(*l.High / *l.Low) / 2 / 1.96
+			within += half * half / n / n
+		}
+	}
+	return math.Sqrt(max(variance, within)) // NaN stays
+}
+
+// correlation is that of two metrics over repeats.
+func (s *spread) correlation(a, b string) float64 {
+	product, aa, bb := 0.0, 0.0, 0.0
+	for i := range s.points {
+		ra, rb := s.points[i].residuals(a), s.points[i].residuals(b)
+		if len(ra) != len(rb) {
+			return 0
+		}
+		for k := range ra {
+			product += ra[k] * rb[k]
+		}
+		aa, bb = aa+squares(ra), bb+squares(rb)
+	}
+	if s.freedom < 4 || aa == 0 || bb == 0 {
+		return 0
+	}
+	return max(-0.95, min(product/math.Sqrt(aa*bb), 0.95))
+}
+
+// place is a point as IOPS and latency.
+type place struct{ iops, ns float64 }
+
+// draws settle the limits to about a tenth of their width; seed makes them the same each time.
+const (
+	draws = 4000
+	seed  = 0xf10
+)
+
+// at is how many IOPS of a series keep a promise about a latency, and between which limits with 95 % confidence: the
+// points are drawn anew as runs differ, and of each draw the least and the most that the curve between the points can
+// be are taken.
+func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
+	at := &At{Rule: rule.Text}
+	var places []place
+	var errorsIOPS, errorsNS []float64
+	for _, i := range series.Points {
+		p := &c.Points[i]
+		ns, ok := p.value(rule.Name)
+		if !ok {
+			at.Note = "a point has no such latency"
+			return at
+		}
+		places = append(places, place{p.IOPS, ns})
+		errorsIOPS = append(errorsIOPS, s.error(p, "iops"))
+		errorsNS = append(errorsNS, s.error(p, rule.Name))
+	}
+	first, last := keeping(places, rule)
+	switch {
+	case first < 0:
+		at.Note = "no point keeps it"
+	default:
+		iops, _, _ := crossing(places, rule)
+		at.IOPS = &iops
+		if last+1 < len(places) {
+			at.Between = []int{series.Points[last], series.Points[last+1]}
+		} else {
+			at.Note = "the heaviest load keeps it, too: it may be more"
+		}
+		if first > 0 {
+			at.Note = strings.TrimPrefix(at.Note+"; ", "; ") + "lighter loads break it"
+		}
+	}
+	if s.freedom == 0 {
+		return at
+	}
+	rho := s.correlation("iops", rule.Name)
+	rng := rand.New(rand.NewPCG(seed, uint64(len(places))))
+	var lows, highs []float64
+	drawn := make([]place, len(places))
+	for range draws {
+		chi := 0.0
+		for range s.freedom {
+			z := rng.NormFloat64()
+			chi += z * z
+		}
+		scale := math.Sqrt(float64(s.freedom) / chi) // Student's t: the variance itself is known from few runs
+		for i, p := range places {
+			a, b := rng.NormFloat64(), rng.NormFloat64()
+			drawn[i] = place{p.iops * math.Exp(scale*errorsIOPS[i]*a),
+				p.ns * math.Exp(scale*errorsNS[i]*(rho*a+math.Sqrt(1-rho*rho)*b))}
+		}
+		_, low, high := crossing(drawn, rule)
+		lows, highs = append(lows, low), append(highs, high)
+	}
+	slices.Sort(lows)
+	slices.Sort(highs)
+	if low := lows[draws*25/1000]; low > 0 {
+		at.Low = &low
+	}
+	if high := highs[draws*975/1000]; !math.IsInf(high, 0) {
+		at.High = &high
+	}
+	return at
+}
+
+// keeping are the first point that keeps a promise, and the last of those that follow it without a break; -1 if none.
+func keeping(places []place, rule *metric.Rule) (first, last int) {
+	first = slices.IndexFunc(places, func(p place) bool { return rule.Met(p.ns) })
+	if first < 0 {
+		return -1, -1
+	}
+	last = first
+	for last+1 < len(places) && rule.Met(places[last+1].ns) {
+		last++
+	}
+	return first, last
+}
+
+// crossing is how many IOPS keep a promise, and the least and the most that this can be: 0 where no point keeps it, and
+// no upper bound where the heaviest load does. Between two points the logarithm of the latency is taken as a straight
+// line over IOPS. A curve that gets steeper lies between the straight line through both points and the lines through
+// each of them and its other neighbour, which are the bounds.
+func crossing(places []place, rule *metric.Rule) (iops, low, high float64) {
+	first, last := keeping(places, rule)
+	if first < 0 {
+		return 0, 0, places[0].iops
+	}
+	for _, p := range places[first : last+1] {
+		iops = max(iops, p.iops)
+	}
+	if last+1 == len(places) {
+		return iops, iops, math.Inf(1)
+	}
+	a, b := places[last], places[last+1]
+	if b.iops <= a.iops { // beyond the peak
+		return iops, iops, max(iops, a.iops)
+	}
+	inside := func(v float64) float64 { return max(a.iops, min(v, b.iops)) }
+	through := func(p, q place) float64 {
+		return p.iops + (q.iops-p.iops)*(rule.Value-p.ns)/(q.ns-p.ns)
+	}
+	straight := inside(through(a, b))
+	curved := inside(a.iops + (b.iops-a.iops)*math.Log(rule.Value/a.ns)/math.Log(b.ns/a.ns))
+	most := b.iops
+	if last > first {
+		if p := places[last-1]; p.ns < a.ns && p.iops < a.iops {
+			most = min(most, inside(through(p, a)))
+		}
+	}
+	if last+2 < len(places) {
+		if q := places[last+2]; q.ns > b.ns && q.iops > b.iops {
+			most = min(most, inside(through(b, q)))
+		}
+	}
+	return max(iops, curved), max(iops, min(straight, curved)), max(iops, straight, curved, most)
+}

@@ -1,0 +1,324 @@
+// Package curve makes a curve of latency against load from the whole-run figures of a sweep: a point for each setting,
+// with limits from the spread between repeats, where the curve bends, and how many IOPS keep a promise.
+//
+//	[]summary.Row -> Make -> Curve
+//
+// The same rows give the same curve to the last bit.
+package curve
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"fiolat/internal/compare"
+	"fiolat/internal/metric"
+	"fiolat/internal/summary"
+	"fiolat/pipeline"
+)
+
+// Point is what the runs of one setting did. Values are the geometric means over the runs; latencies are in ns.
+type Point struct {
+	// Options are the job options that the runs differ in.
+	Options map[string]string `json:"options"`
+	Runs    int               `json:"runs"`
+	// Names are those of the runs.
+	Names []string `json:"names"`
+	// Samples are the I/Os of all runs.
+	Samples        float64            `json:"samples"`
+	IOPS           float64            `json:"iops"`
+	BytesPerSecond *float64           `json:"bytes_per_second"`
+	Concurrency    *float64           `json:"concurrency"`
+	Mean           *float64           `json:"mean"`
+	Percentiles    map[string]float64 `json:"percentiles"`
+	// Limits are 95 % confidence limits of "iops", "mean" and each percentile, where runs were repeated.
+	Limits map[string]summary.Limits `json:"limits"`
+	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
+	AtLeast []string `json:"at_least,omitempty"`
+	// Bend marks the point of its series that has the most IOPS per mean latency.
+	Bend bool `json:"bend,omitempty"`
+
+	rows []summary.Row
+}
+
+// Series is a curve of its own: points that differ in the load only.
+type Series struct {
+	// Options are those that series differ in.
+	Options map[string]string `json:"options"`
+	// Points are indices of Curve.Points, in ascending order of load.
+	Points []int `json:"points"`
+	// Bend is the index of the point with the most IOPS per mean latency.
+	Bend int `json:"bend"`
+	At   *At `json:"at,omitempty"`
+}
+
+// At is how many IOPS keep a promise.
+type At struct {
+	Rule string `json:"rule"`
+	// Options are those of the series.
+	Options map[string]string `json:"options,omitempty"`
+	// IOPS is nil where no point keeps the promise.
+	IOPS *float64 `json:"iops"`
+	// Low and High are 95 % confidence limits; nil is none.
+	Low  *float64 `json:"low"`
+	High *float64 `json:"high"`
+	// Between are the indices of the last point that keeps the promise and the next one, which breaks it; nil where all
+	// keep it or none does.
+	Between []int  `json:"between"`
+	Note    string `json:"note,omitempty"`
+}
+
+// Curve is latency against load.
+type Curve struct {
+	Direction string   `json:"direction"`
+	Load      []string `json:"load"` // the options that the load follows from
+	Points    []Point  `json:"points"`
+	Series    []Series `json:"series"`
+	// At is that of the series with the most IOPS.
+	At *At `json:"at,omitempty"`
+	// Notes are what must be said beside the numbers.
+	Notes []string `json:"notes,omitempty"`
+
+	bound float64 // of the rule, in ns
+}
+
+// ErrOneSetting says that a curve cannot be made of runs that all have the same options.
+var ErrOneSetting = errors.New("all runs have the same job options")
+
+// loads are the options that change the load only, from the one that changes it most.
+var loads = []string{"iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
+
+// Make makes the curve of a direction; rule may be nil.
+func Make(rows []summary.Row, direction string, percentiles []float64, rule *metric.Rule) (*Curve, error) {
+	c := &Curve{Direction: direction, Points: []Point{}}
+	var chosen []summary.Row
+	seen := map[summary.Group]bool{}
+	skipped := 0
+	for i := range rows {
+		g := rows[i].Group()
+		if seen[g] {
+			continue
+		}
+		seen[g] = true
+		if r := summary.Find(rows, g, direction); r != nil && r.IOPS != nil && *r.IOPS > 0 {
+			chosen = append(chosen, *r)
+		} else {
+			skipped++
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("none of %d runs has %s I/O whose IOPS are known", skipped, direction)
+	}
+	if skipped > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d runs have no %s I/O, or no known IOPS, and are left out", skipped,
+			direction))
+	}
+	differ := summary.Differing(chosen)
+	if len(differ) == 0 {
+		return nil, ErrOneSetting
+	}
+	c.group(chosen, differ)
+	c.sort(differ)
+	spread := newSpread(c.Points)
+	for i := range c.Points {
+		c.Points[i].fill(percentiles, spread)
+	}
+	if spread.freedom == 0 {
+		c.Notes = append(c.Notes, "one run a setting: what another run of the same would differ by is not known, and "+
+			"there are no limits; repeat each setting 3 times")
+	}
+	for i := range c.Series {
+		c.bend(&c.Series[i])
+		if rule == nil {
+			continue
+		}
+		c.bound = rule.Value
+		at := c.at(&c.Series[i], rule, spread)
+		if c.Series[i].At = at; len(c.Series) > 1 {
+			at.Options = c.Series[i].Options
+		}
+		if c.At == nil || at.IOPS != nil && (c.At.IOPS == nil || *at.IOPS > *c.At.IOPS) {
+			c.At = at
+		}
+	}
+	return c, nil
+}
+
+// group makes a point of the runs whose options are the same.
+func (c *Curve) group(rows []summary.Row, differ []string) {
+	index := map[string]int{}
+	for _, r := range rows {
+		var key strings.Builder
+		options := map[string]string{}
+		for _, name := range differ {
+			options[name] = r.Options[name]
+			fmt.Fprintf(&key, "%q", r.Options[name])
+		}
+		i, ok := index[key.String()]
+		if !ok {
+			i = len(c.Points)
+			index[key.String()] = i
+			c.Points = append(c.Points, Point{Options: options})
+		}
+		p := &c.Points[i]
+		p.rows = append(p.rows, r)
+		name := r.Name
+		for _, part := range []string{r.Host, r.Job, r.Log} {
+			if part != "" {
+				name += " " + part
+			}
+		}
+		p.Names = append(p.Names, name)
+	}
+}
+
+// sort puts the points in order, and divides them into series.
+func (c *Curve) sort(differ []string) {
+	for _, name := range loads {
+		if slices.Contains(differ, name) {
+			c.Load = append(c.Load, name)
+		}
+	}
+	var others []string
+	for _, name := range differ {
+		if !slices.Contains(c.Load, name) {
+			others = append(others, name)
+		}
+	}
+	if len(c.Load) == 0 { // such as a sweep of block sizes
+		c.Load, others = others, nil
+	}
+	by := func(a, b *Point, names []string) int {
+		for _, name := range names {
+			if order := summary.CompareValues(a.Options[name], b.Options[name]); order != 0 {
+				return order
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(c.Points, func(a, b Point) int {
+		return cmp.Or(by(&a, &b, others), cmp.Compare(inFlight(&a), inFlight(&b)), by(&a, &b, c.Load))
+	})
+	for i := range c.Points {
+		if i == 0 || by(&c.Points[i-1], &c.Points[i], others) != 0 {
+			s := Series{Options: map[string]string{}}
+			for _, name := range others {
+				s.Options[name] = c.Points[i].Options[name]
+			}
+			c.Series = append(c.Series, s)
+		}
+		s := &c.Series[len(c.Series)-1]
+		s.Points = append(s.Points, i)
+	}
+}
+
+// inFlight is how many I/Os the options allow at a time, of those that differ.
+func inFlight(p *Point) float64 {
+	n := 1.0
+	for _, name := range []string{"iodepth", "numjobs"} {
+		if v, ok := summary.Size(p.Options[name]); ok && v > 0 {
+			n *= v
+		}
+	}
+	return n
+}
+
+// fill computes the numbers of a point.
+func (p *Point) fill(percentiles []float64, s *spread) {
+	p.Runs = len(p.rows)
+	p.Percentiles, p.Limits = map[string]float64{}, map[string]summary.Limits{}
+	for i := range p.rows {
+		p.Samples += p.rows[i].Samples
+		for _, key := range p.rows[i].AtLeast {
+			if !slices.Contains(p.AtLeast, key) {
+				p.AtLeast = append(p.AtLeast, key)
+			}
+		}
+	}
+	slices.Sort(p.AtLeast)
+	p.IOPS, _ = p.value("iops")
+	if v, ok := p.value("mib"); ok {
+		v *= 1 << 20
+		p.BytesPerSecond = &v
+	}
+	if v, ok := p.value("concurrency"); ok {
+		p.Concurrency = &v
+	}
+	if v, ok := p.value("mean"); ok {
+		p.Mean = &v
+	}
+	names := []string{"iops", "mean"}
+	for _, q := range percentiles {
+		key := summary.PercentileKey(q)
+		if v, ok := p.value("p" + key); ok {
+			p.Percentiles[key] = v
+			names = append(names, "p"+key)
+		}
+	}
+	for _, name := range names {
+		v, ok := p.value(name)
+		se := s.error(p, name)
+		if !ok || math.IsNaN(se) || slices.Contains(p.AtLeast, strings.TrimPrefix(name, "p")) {
+			continue
+		}
+		half := compare.StudentT(0.05, s.freedom) * se
+		low, high := v*math.Exp(-half), v*math.Exp(half)
+		p.Limits[strings.TrimPrefix(name, "p")] = summary.Limits{Low: &low, High: &high}
+	}
+}
+
+// value is the geometric mean of a metric over the runs of a point.
+func (p *Point) value(name string) (float64, bool) {
+	sum := 0.0
+	for i := range p.rows {
+		v, ok := p.rows[i].Value(name)
+		if !ok || v <= 0 {
+			return math.NaN(), false
+		}
+		sum += math.Log(v)
+	}
+	if len(p.rows) == 1 {
+		return p.rows[0].Value(name)
+	}
+	return math.Exp(sum / float64(len(p.rows))), true
+}
+
+// bend finds the point of a series with the most IOPS per mean latency: beyond it latency grows faster than IOPS
+// (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC
+// 1979).
+func (c *Curve) bend(s *Series) {
+	most := -1.0
+	for _, i := range s.Points {
+		p := &c.Points[i]
+		if p.Mean != nil && p.IOPS / *p.Mean > most {
+			most, s.Bend = p.IOPS / *p.Mean, i
+		}
+	}
+	if most >= 0 {
+		c.Points[s.Bend].Bend = true
+	}
+}
+
+// DirectionOf is the direction that a curve of these rows is about by default: that of the rule, else all.
+func DirectionOf(rule *metric.Rule) string {
+	if rule != nil {
+		return rule.Direction
+	}
+	return pipeline.All
+}
+
+// Label is what a point is called: its options, sorted.
+func (p *Point) Label() string { return Label(p.Options) }
+
+// Label are options in one line.
+func Label(options map[string]string) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		words = append(words, name+"="+cmp.Or(options[name], "-"))
+	}
+	return strings.Join(words, " ")
+}
