@@ -175,7 +175,7 @@ func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner 
 // add shares the piece out. With overlap an I/O counts where it may have
 // completed: in proportion to the overlap of the piece and the quantum.
 func (a *aligner) add(p piece, d fiolog.Direction) error {
-	if len(p.counts.n) == 0 {
+	if len(p.counts.Count) == 0 {
 		return nil
 	}
 	switch last := a.grid.last(p.end); {
@@ -207,7 +207,7 @@ func (a *aligner) add(p piece, d fiolog.Direction) error {
 		if err != nil {
 			return err
 		}
-		h.AddAll(p.counts.index, p.counts.n, a.shift, share)
+		h.AddAll(p.counts.Index, p.counts.Count, a.shift, share)
 	}
 	return nil
 }
@@ -216,8 +216,8 @@ func (a *aligner) add(p piece, d fiolog.Direction) error {
 // piece, and its bucket's middle latency is laid out backwards from there. The
 // idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
 func (a *aligner) addInflight(p piece, d fiolog.Direction) error {
-	for i, b := range p.counts.index {
-		n, latency := p.counts.n[i], a.middle[b]
+	for i, b := range p.counts.Index {
+		n, latency := p.counts.Count[i], a.middle[b]
 		if latency < 1e3 { // below 1 us: as if it had none
 			latency = 0
 		}

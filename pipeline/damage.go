@@ -38,8 +38,8 @@ type lag2 struct {
 
 // lagRecords is what lag2 must remember.
 type lagRecords struct {
-	raw        [2]counts // the last record and the one before
-	diff, step counts    // scratch
+	raw        [2]fiohist.Sparse // the last record and the one before
+	diff, step fiohist.Sparse    // scratch
 }
 
 // lagMemory is what no lag2 needs any more: most need it for three records.
@@ -48,39 +48,39 @@ var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
 // see takes the next raw record and returns what truly completed in it, if the
 // log is damaged. It is overwritten by the next call. From a fall on, which says that it
 // is not, nothing else is of interest, and nothing is returned.
-func (l *lag2) see(c *counts) counts {
+func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 	l.records++
 	if l.fell {
-		return counts{}
+		return fiohist.Sparse{}
 	}
 	if l.lagRecords == nil {
 		l.lagRecords = lagMemory.Get().(*lagRecords)
 	}
 	d := &l.diff
-	d.combine(c, &l.raw[1], -1)
+	d.Combine(c, &l.raw[1], -1)
 	if l.records > 2 {
-		for _, n := range d.n {
+		for _, n := range d.Count {
 			l.fell = l.fell || n < 0
 		}
 		if l.fell {
-			l.raw[0].reset()
-			l.raw[1].reset()
+			l.raw[0].Reset()
+			l.raw[1].Reset()
 			lagMemory.Put(l.lagRecords)
 			l.lagRecords = nil
-			return counts{}
+			return fiohist.Sparse{}
 		}
-		for _, n := range l.raw[1].n {
+		for _, n := range l.raw[1].Count {
 			if n == 1 {
 				l.ones++
 			}
 		}
-		l.idle = l.idle || d.sum() == 0
+		l.idle = l.idle || d.Sum() == 0
 		if l.records <= weighed {
-			l.chance += stays(&l.raw[1], c.sum()/l.raw[1].sum())
+			l.chance += stays(&l.raw[1], c.Sum()/l.raw[1].Sum())
 		}
 		falls, rises := 0, 0
-		l.step.combine(c, &l.raw[0], -1)
-		for _, n := range l.step.n {
+		l.step.Combine(c, &l.raw[0], -1)
+		for _, n := range l.step.Count {
 			if n < 0 {
 				falls++
 			} else {
@@ -93,10 +93,10 @@ func (l *lag2) see(c *counts) counts {
 		l.falls += int64(falls)
 	}
 	if l.records <= weighed {
-		l.sums = append(l.sums, c.sum())
+		l.sums = append(l.sums, c.Sum())
 	}
 	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
-	l.raw[0].copy(c)
+	l.raw[0].Copy(c)
 	return *d
 }
 
@@ -108,9 +108,9 @@ const weighed = 64
 // taken to hold a number later that is negative binomial, with k + 1/2 I/Os expected at
 // r = 1; and its load may grow half as much again as that of all. Those of 30 I/Os or more
 // say little.
-func stays(c *counts, r float64) (evidence float64) {
+func stays(c *fiohist.Sparse, r float64) (evidence float64) {
 	r = 1.5 * max(r, 1)
-	for _, k := range c.n {
+	for _, k := range c.Count {
 		if k >= 30 {
 			continue
 		}
@@ -269,10 +269,10 @@ func weigh(logs []*logState, d int, entry *fiojson.Entry) (before, after bool, g
 		raw.AddHist(&dir.sums)
 		if counted && dir.lag.records > 0 && int(s.lastDir) == d {
 			last := &dir.lag.raw[0]
-			for i, b := range last.index {
+			for i, b := range last.Index {
 				if int(b) < len(bins) && bins[b] == 0 {
 					garbage[l] = append(garbage[l], b)
-					raw.Add(int(b), -last.n[i])
+					raw.Add(int(b), -last.Count[i])
 				}
 			}
 		}
@@ -282,9 +282,9 @@ func weigh(logs []*logState, d int, entry *fiojson.Entry) (before, after bool, g
 			continue
 		}
 		for i := range dir.lag.raw {
-			for j, b := range dir.lag.raw[i].index {
+			for j, b := range dir.lag.raw[i].Index {
 				if i > 0 || !slices.Contains(garbage[l], b) {
-					repaired.Add(int(b), dir.lag.raw[i].n[j])
+					repaired.Add(int(b), dir.lag.raw[i].Count[j])
 				}
 			}
 		}

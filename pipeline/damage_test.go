@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"fiolat/internal/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -25,7 +26,7 @@ var shapes = map[string]func(n int) float64{
 
 // load makes the true records of a direction: latencies around bucket 900, or
 // with noise false the same counts scaled, as no real load is.
-func load(rng *rand.Rand, shape func(int) float64, records int, noise bool) (out []counts) {
+func load(rng *rand.Rand, shape func(int) float64, records int, noise bool) (out []fiohist.Sparse) {
 	for n := range records {
 		at := map[uint16]float64{}
 		if noise {
@@ -40,10 +41,10 @@ func load(rng *rand.Rand, shape func(int) float64, records int, noise bool) (out
 				at[uint16(870+b)] = math.Ceil(shape(n) * float64(60-b) / 100)
 			}
 		}
-		var c counts
+		var c fiohist.Sparse
 		for b := range uint16(1856) {
 			if at[b] > 0 {
-				c.add(b, at[b])
+				c.Add(b, at[b])
 			}
 		}
 		out = append(out, c)
@@ -52,11 +53,11 @@ func load(rng *rand.Rand, shape func(int) float64, records int, noise bool) (out
 }
 
 // damage does what fio --client does: h(n) = cum(n) - h(n-1).
-func damage(records []counts) (out []counts) {
-	var cum, before counts
+func damage(records []fiohist.Sparse) (out []fiohist.Sparse) {
+	var cum, before fiohist.Sparse
 	for i := range records {
-		cum = addCounts(&cum, &records[i])
-		h := combine(&cum, &before, -1)
+		cum = cum.Plus(&records[i], 1)
+		h := cum.Plus(&before, -1)
 		out = append(out, h)
 		before = h
 	}
@@ -64,12 +65,12 @@ func damage(records []counts) (out []counts) {
 }
 
 // judged runs the decision over a log of the records; totals and bins are fio's.
-func judged(records []counts, truth []counts, host string, json, bins bool) bool {
+func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) bool {
 	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host,
 		Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
-		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].index, Count: records[i].n})
+		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
 		if i < headRecords {
 			l.dirs[0].lag.see(&records[i])
 		}
@@ -77,19 +78,19 @@ func judged(records []counts, truth []counts, host string, json, bins bool) bool
 	if json {
 		l.Entry, l.Meta = &fiojson.Entry{}, &fiojson.Document{}
 		tot := &l.Entry.Dirs[0].Kind[fiolog.Clat]
-		var sum counts
+		var sum fiohist.Sparse
 		for i := range truth {
-			sum = addCounts(&sum, &truth[i])
+			sum = sum.Plus(&truth[i], 1)
 		}
-		half := truth[0].clone() // the tail: less than a window
-		for i := range half.n {
-			half.n[i] = math.Floor(half.n[i] / 2)
+		half := truth[0].Clone() // the tail: less than a window
+		for i := range half.Count {
+			half.Count[i] = math.Floor(half.Count[i] / 2)
 		}
-		sum = addCounts(&sum, &half)
+		sum = sum.Plus(&half, 1)
 		var all []fiojson.Bin
-		for i, b := range sum.index {
-			tot.N += uint64(sum.n[i])
-			all = append(all, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.n[i])})
+		for i, b := range sum.Index {
+			tot.N += uint64(sum.Count[i])
+			all = append(all, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.Count[i])})
 		}
 		if bins {
 			tot.Bins = fiojson.NewBins(all)
@@ -150,8 +151,8 @@ func FuzzRepair(f *testing.F) {
 			if l.records <= 2 {
 				d = h
 			}
-			diff := combine(&d, &truth[n], -1)
-			if len(diff.n) != 0 || l.fell {
+			diff := d.Plus(&truth[n], -1)
+			if len(diff.Count) != 0 || l.fell {
 				t.Fatalf("record %d of %d: off by %v", n, records, diff)
 			}
 		}
@@ -189,25 +190,25 @@ func FuzzHealthy(f *testing.F) {
 // repaired, or all may be damaged, and the user is told.
 func TestJudgeTogether(t *testing.T) {
 	t.Parallel()
-	coarse := func(records []counts) []counts { // log_hist_coarseness=6
-		out := make([]counts, len(records))
+	coarse := func(records []fiohist.Sparse) []fiohist.Sparse { // log_hist_coarseness=6
+		out := make([]fiohist.Sparse, len(records))
 		for i, r := range records {
-			for k, b := range r.index {
-				if n := len(out[i].index); n > 0 && out[i].index[n-1] == b>>6 {
-					out[i].n[n-1] += r.n[k]
+			for k, b := range r.Index {
+				if n := len(out[i].Index); n > 0 && out[i].Index[n-1] == b>>6 {
+					out[i].Count[n-1] += r.Count[k]
 				} else {
-					out[i].add(b>>6, r.n[k])
+					out[i].Add(b>>6, r.Count[k])
 				}
 			}
 		}
 		return out
 	}
-	same := func(r []counts) []counts { return r }
+	same := func(r []fiohist.Sparse) []fiohist.Sparse { return r }
 	constant := func(n float64) func(int) float64 { return func(int) float64 { return n } }
 	for _, tt := range []struct {
 		name    string
 		shape   func(int) float64
-		form    func([]counts) []counts
+		form    func([]fiohist.Sparse) []fiohist.Sparse
 		host    string
 		logs    int
 		records int

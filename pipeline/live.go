@@ -352,24 +352,24 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 	from = max(from, open)
 	to := max(at, from+msec)
 	for d := range now {
-		var c counts
+		var c fiohist.Sparse
 		for b, n := range now[d] {
 			if le.counts[d] != nil {
 				n -= min(le.counts[d][b], n)
 			}
 			if n > 0 {
-				c.add(uint16(b), float64(n))
+				c.Add(uint16(b), float64(n))
 			}
 		}
-		if len(c.n) == 0 {
+		if len(c.Count) == 0 {
 			continue
 		}
 		dir := &log.dirs[d]
 		dir.seen, dir.some = true, true
 		dir.records++
-		dir.ios += c.sum()
-		if int(c.index[len(c.index)-1]) == fio3Grid.Last() {
-			log.lastBucket += c.n[len(c.n)-1]
+		dir.ios += c.Sum()
+		if int(c.Index[len(c.Index)-1]) == fio3Grid.Last() {
+			log.lastBucket += c.Count[len(c.Count)-1]
 		}
 		pieces := []piece{{from - run.Start, to - run.Start, &c}}
 		if s.share > 0 && s.asked > from {
@@ -438,18 +438,18 @@ func (le *liveEntry) stalled(now *[fiolog.Directions][]uint64, asked, long int64
 }
 
 // split splits the I/Os of a direction.
-func (s stall) split(c *counts) (before, after *counts) {
-	before, after = new(counts), new(counts)
-	for i, b := range c.index {
+func (s stall) split(c *fiohist.Sparse) (before, after *fiohist.Sparse) {
+	before, after = new(fiohist.Sparse), new(fiohist.Sparse)
+	for i, b := range c.Index {
 		share := s.share
 		if fio3Grid.Upper(int(b)) > s.long {
 			share = 0
 		}
 		if share > 0 {
-			before.add(b, c.n[i]*share)
+			before.Add(b, c.Count[i]*share)
 		}
 		if share < 1 {
-			after.add(b, c.n[i]*(1-share))
+			after.Add(b, c.Count[i]*(1-share))
 		}
 	}
 	return before, after

@@ -246,7 +246,7 @@ type direction struct {
 	lag     lag2 // of the head; then of the whole log, if it is repaired
 	win     windows
 	starts  starts
-	counts  counts
+	counts  fiohist.Sparse
 	record  stamped // scratch
 	seen    bool    // it has had a record
 	some    bool    // it has had I/O
@@ -386,8 +386,8 @@ func (l *logState) feed(r *fiolog.Record) error {
 	*c = countsOf(r)
 	sum := float64(r.IOs)
 	if r.Line == d.verdict.garbled {
-		c.drop(d.verdict.garbage)
-		sum = c.sum()
+		c.Drop(d.verdict.garbage)
+		sum = c.Sum()
 	}
 	if d.verdict.repair {
 		fixed := d.lag.see(c)
@@ -396,17 +396,17 @@ func (l *logState) feed(r *fiolog.Record) error {
 				"pass --no-repair")
 		}
 		if d.lag.records > 2 {
-			c.copy(&fixed)
-			sum = c.sum()
+			c.Copy(&fixed)
+			sum = c.Sum()
 			l.repaired++
 		}
 	}
-	if n := len(c.index) - 1; n >= 0 {
-		if int(c.index[n]) == l.g.Last() {
-			l.lastBucket += c.n[n]
+	if n := len(c.Index) - 1; n >= 0 {
+		if int(c.Index[n]) == l.g.Last() {
+			l.lastBucket += c.Count[n]
 		}
-		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.index[0])) < d.limits.Min ||
-			l.g.Lower(int(c.index[n])) > d.limits.Max) {
+		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.Index[0])) < d.limits.Min ||
+			l.g.Lower(int(c.Index[n])) > d.limits.Max) {
 			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
 				"give the JSON of this very run with --fio-json")
 		}
@@ -420,7 +420,7 @@ func (l *logState) feed(r *fiolog.Record) error {
 	d.ns += float64(r.NS)
 	d.some = d.some || sum > 0
 	if d.sums != nil {
-		d.sums.AddAll(c.index, c.n, 0, 1)
+		d.sums.AddAll(c.Index, c.Count, 0, 1)
 	}
 	skipped := l.gone - d.lines
 	d.lines = l.gone
@@ -444,7 +444,7 @@ func (l *logState) feed(r *fiolog.Record) error {
 		if len(d.win.waits) == 0 {
 			d.since, _ = l.sums()
 		}
-		d.record.counts = c.clone()
+		d.record.counts = c.Clone()
 		d.win.waits = append(d.win.waits, d.record)
 	}
 	for i := range l.dirs {

@@ -17,54 +17,13 @@ const (
 	headRecords = 32
 )
 
-// counts are the I/Os of a record by bucket, ascending: sparse, and in fractions
-// once a record has been split.
-type counts struct {
-	index []uint16
-	n     []float64
-}
-
-func (c *counts) reset() { c.index, c.n = c.index[:0], c.n[:0] }
-
-func (c *counts) sum() float64 {
-	sum := 0.0
-	for _, n := range c.n {
-		sum += n
-	}
-	return sum
-}
-
-func (c *counts) add(bucket uint16, n float64) {
-	c.index, c.n = append(c.index, bucket), append(c.n, n)
-}
-
-// drop removes some buckets; both lists ascend.
-func (c *counts) drop(buckets []uint16) {
-	kept := 0
-	for i, b := range c.index {
-		if _, found := slices.BinarySearch(buckets, b); !found {
-			c.index[kept], c.n[kept] = b, c.n[i]
-			kept++
-		}
-	}
-	c.index, c.n = c.index[:kept], c.n[:kept]
-}
-
-func (c *counts) copy(o *counts) {
-	c.index, c.n = append(c.index[:0], o.index...), append(c.n[:0], o.n...)
-}
-
-func (c *counts) clone() counts {
-	return counts{slices.Clone(c.index), slices.Clone(c.n)}
-}
-
 // countsOf are those of a record: its own memory, for as long as that lasts.
-func countsOf(r *fiolog.Record) counts { return counts{r.Index, r.Count} }
+func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{r.Index, r.Count} }
 
 // piece is a number of I/Os that completed evenly in (start, end], in ns.
 type piece struct {
 	start, end int64
-	counts     *counts
+	counts     *fiohist.Sparse
 }
 
 // Span is the time (From, To], in ns.
@@ -75,11 +34,11 @@ type stamped struct {
 	time    int64 // ns, on the log's own clock
 	line    int64 // in the file
 	skipped int64 // lines skipped just before it
-	counts  counts
+	counts  fiohist.Sparse
 }
 
 // many says that the record has more than the one I/O that closed its window.
-func (r *stamped) many() bool { return r.counts.sum() > 1 }
+func (r *stamped) many() bool { return r.counts.Sum() > 1 }
 
 // windows is fio's window model of one direction of one log.
 //
@@ -112,7 +71,7 @@ type windows struct {
 	line  int64   // of the first record
 	one   bool    // it holds a single I/O
 
-	rest, last counts // scratch
+	rest, last fiohist.Sparse // scratch
 }
 
 // lowest is the smallest stamp - (n+1) h among the records that wait.
@@ -214,7 +173,7 @@ func (w *windows) place(r *stamped, emit func(piece)) {
 	w.finish(emit)
 	if w.exact && r.skipped == 0 && r.time-(w.b+(w.n+1)*w.h) >= w.h && r.many() {
 		buffer := w.late.counts
-		buffer.copy(&r.counts)
+		buffer.Copy(&r.counts)
 		w.late, w.late.counts = *r, buffer
 		return
 	}
@@ -255,12 +214,12 @@ func (w *windows) put(r *stamped, emit func(piece)) {
 	}
 	w.pause = max(w.pause, t-boundary)
 	if w.n == 0 {
-		w.line, w.one = r.line, c.sum() == 1 && r.skipped == 0
+		w.line, w.one = r.line, c.Sum() == 1 && r.skipped == 0
 	}
 	prev := w.prev
 	w.n++
 	w.prev = t
-	if len(c.n) == 0 {
+	if len(c.Count) == 0 {
 		return
 	}
 	switch late := t - boundary; {
@@ -279,26 +238,26 @@ func (w *windows) put(r *stamped, emit func(piece)) {
 // rest. If the highest bucket reaches as long as the stamp is late, it was one of
 // those, in flight meanwhile (the last bucket reaches any length); else nothing
 // tells which, and it is a proportional share of all.
-func (w *windows) closeLate(c *counts, late int64) {
-	w.rest.reset()
-	w.last.reset()
-	top := len(c.index) - 1
-	bucket := int(c.index[top])
+func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
+	w.rest.Reset()
+	w.last.Reset()
+	top := len(c.Index) - 1
+	bucket := int(c.Index[top])
 	if bucket == w.g.Last() || w.g.Upper(bucket) >= late {
-		for i, b := range c.index[:top] {
-			w.rest.add(b, c.n[i])
+		for i, b := range c.Index[:top] {
+			w.rest.Add(b, c.Count[i])
 		}
-		if left := c.n[top] - 1; left > 0 {
-			w.rest.add(c.index[top], left)
+		if left := c.Count[top] - 1; left > 0 {
+			w.rest.Add(c.Index[top], left)
 		}
-		w.last.add(c.index[top], 1)
+		w.last.Add(c.Index[top], 1)
 		return
 	}
-	total := c.sum()
-	for i, b := range c.index {
-		share := c.n[i] / total
-		w.rest.add(b, c.n[i]-share)
-		w.last.add(b, share)
+	total := c.Sum()
+	for i, b := range c.Index {
+		share := c.Count[i] / total
+		w.rest.Add(b, c.Count[i]-share)
+		w.last.Add(b, share)
 	}
 }
 
@@ -308,18 +267,18 @@ type starts struct {
 	h       int64
 	waiting bool
 	time    int64
-	counts  counts
+	counts  fiohist.Sparse
 }
 
-func (s *starts) place(t int64, c *counts, emit func(piece)) {
+func (s *starts) place(t int64, c *fiohist.Sparse, emit func(piece)) {
 	if s.waiting && t == s.time {
-		s.counts = addCounts(&s.counts, c)
+		s.counts = s.counts.Plus(c, 1)
 		return
 	}
 	if s.waiting {
 		emit(piece{s.time, t, &s.counts})
 	}
-	s.waiting, s.time, s.counts = true, t, c.clone()
+	s.waiting, s.time, s.counts = true, t, c.Clone()
 }
 
 // finish places the last record, which ends one window after its stamp.
@@ -327,39 +286,5 @@ func (s *starts) finish(emit func(piece)) {
 	if s.waiting {
 		emit(piece{s.time, s.time + max(s.h, msec), &s.counts})
 		s.waiting = false
-	}
-}
-
-// addCounts is a + b.
-func addCounts(a, b *counts) counts {
-	return combine(a, b, 1)
-}
-
-// combine is a + f b, with buckets that come to 0 left out.
-func combine(a, b *counts, f float64) (out counts) {
-	out.combine(a, b, f)
-	return out
-}
-
-// combine makes c a + f b.
-func (c *counts) combine(a, b *counts, f float64) {
-	c.reset()
-	c.index, c.n = slices.Grow(c.index, len(a.index)+len(b.index)), slices.Grow(c.n, len(a.n)+len(b.n))
-	i, j := 0, 0
-	for i < len(a.index) || j < len(b.index) {
-		switch {
-		case j == len(b.index) || i < len(a.index) && a.index[i] < b.index[j]:
-			c.add(a.index[i], a.n[i])
-			i++
-		case i == len(a.index) || b.index[j] < a.index[i]:
-			c.add(b.index[j], f*b.n[j])
-			j++
-		default:
-			if n := a.n[i] + f*b.n[j]; n != 0 {
-				c.add(a.index[i], n)
-			}
-			i++
-			j++
-		}
 	}
 }

@@ -67,8 +67,8 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 	w := windows{h: h * msec, begin: begin * msec, g: fio3}
 	emit := func(p piece) {
 		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
-		for i, b := range p.counts.index {
-			s.counts[int(b)] += p.counts.n[i]
+		for i, b := range p.counts.Index {
+			s.counts[int(b)] += p.counts.Count[i]
 		}
 		out = append(out, s)
 	}
@@ -80,14 +80,14 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 		w.waits = nil
 	}
 	for _, r := range records {
-		var c counts
+		var c fiohist.Sparse
 		keys := make([]int, 0, len(r.counts))
 		for i := range r.counts {
 			keys = append(keys, i)
 		}
 		slices.Sort(keys)
 		for _, i := range keys {
-			c.add(uint16(i), r.counts[i])
+			c.Add(uint16(i), r.counts[i])
 		}
 		if w.known {
 			w.place(&stamped{time: r.ms * msec, line: 1, counts: c}, emit)
@@ -271,8 +271,8 @@ func FuzzAlign(f *testing.F) {
 			return
 		}
 		a := newAligner(g, inflight, fio3, fio3.Coarsen(int(bucket%3)))
-		var c counts
-		c.add(bucket%uint16(fio3.Columns()), 7)
+		var c fiohist.Sparse
+		c.Add(bucket%uint16(fio3.Columns()), 7)
 		if err := a.add(piece{start, start + length, &c}, fiolog.Read); err != nil {
 			t.Fatal(err)
 		}

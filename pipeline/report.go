@@ -46,7 +46,7 @@ func (p *Plan) Report() []LogReport {
 				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
 			}
 			if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
-				dr.Restored = t.counts.sum()
+				dr.Restored = t.counts.Sum()
 			}
 			if d.seen || dr.Counted > 0 {
 				r.Dirs = append(r.Dirs, dr)

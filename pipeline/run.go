@@ -476,7 +476,7 @@ func (a *Account) count(logs []*logState, tails []*tail) (warnings []string) {
 	}
 	for _, t := range tails {
 		if job := jobs[t.entry]; job != nil {
-			job[t.dir].Restored, job[t.dir].NotPlaced = t.counts.sum(), t.lost.sum()
+			job[t.dir].Restored, job[t.dir].NotPlaced = t.counts.Sum(), t.lost.Sum()
 		}
 	}
 	for _, e := range order {

@@ -23,8 +23,8 @@ type tail struct {
 	members []*logState      // the logs that the entry stands for, sorted
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
 	done    bool
-	counts  counts // what was restored
-	lost    counts // what has no place in time
+	counts  fiohist.Sparse // what was restored
+	lost    fiohist.Sparse // what has no place in time
 	why     string // what proves that
 }
 
@@ -44,7 +44,7 @@ func (t *tail) weigh() (misfit string, _ error) {
 		coarser := t.coarser(l)
 		l.dirs[t.dir].sums.Each(func(b int, n float64) { left[b>>coarser] -= n })
 	}
-	t.counts.reset()
+	t.counts.Reset()
 	for b, n := range left {
 		switch {
 		case n < 0:
@@ -52,7 +52,7 @@ func (t *tail) weigh() (misfit string, _ error) {
 				"the logs hold %.0f, fio counted %d; nothing was restored",
 				errs.Printable(t.meta.Path), t.entry.JobName, t.dir, t.g.Middle(b), float64(bins[b])-n, bins[b]), nil
 		case n > 0:
-			t.counts.add(uint16(b), n)
+			t.counts.Add(uint16(b), n)
 		}
 	}
 	return "", nil
@@ -183,7 +183,7 @@ func (l *logState) started(dir fiolog.Direction) (start, end int64) {
 // window model explains all that is missing as the part of the last window. See
 // docs/correctness.md.
 func (t *tail) loss() (why string, logs []*logState) {
-	missing := t.counts.sum()
+	missing := t.counts.Sum()
 	if missing == 0 {
 		return "", nil
 	}
@@ -301,21 +301,21 @@ func (t *tail) lose(why string, logs []*logState) string {
 		}
 		d.win.hole(from-l.shift, to-l.shift)
 	}
-	t.lost, t.why, t.counts = t.counts, why, counts{}
+	t.lost, t.why, t.counts = t.counts, why, fiohist.Sparse{}
 	names := make([]string, len(logs))
 	for i, l := range logs {
 		names[i] = errs.Printable(l.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
-		some(names), t.lost.sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
+		some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt is what was lost, on a grid that is coarser by so many bits; false if nothing was.
 func (t *tail) lossAt(coarser int) (Loss, bool) {
 	first := t.members[0]
-	out := Loss{Job: first.Job, Host: first.Host, Direction: t.dir.String(), IOs: t.lost.sum(), Why: t.why}
+	out := Loss{Job: first.Job, Host: first.Host, Direction: t.dir.String(), IOs: t.lost.Sum(), Why: t.why}
 	var at fiohist.Hist
-	at.AddAll(t.lost.index, t.lost.n, coarser, 1)
+	at.AddAll(t.lost.Index, t.lost.Count, coarser, 1)
 	out.Index, out.Count = at.Sparse(nil, nil)
 	for _, l := range t.members {
 		_, end := l.started(t.dir)
@@ -332,7 +332,7 @@ func (t *tail) lossAt(coarser int) (Loss, bool) {
 // share by the time from its last stamp to the end. Logs that started at different times
 // have each its own time.
 func (t *tail) restore() error {
-	if len(t.counts.n) == 0 {
+	if len(t.counts.Count) == 0 {
 		return nil
 	}
 	from, to := make([]int64, len(t.members)), make([]int64, len(t.members))
@@ -352,11 +352,11 @@ func (t *tail) restore() error {
 	for i, l := range t.members {
 		share := t.counts
 		if len(t.members) > 1 {
-			share = t.counts.clone()
-			for b := range share.n {
-				share.n[b] *= float64(to[i]-from[i]) / total
+			share = t.counts.Clone()
+			for b := range share.Count {
+				share.Count[b] *= float64(to[i]-from[i]) / total
 				// On a finer grid, the bucket in the middle: all are added up on t.g or a coarser one.
-				share.index[b] = share.index[b]<<t.coarser(l) + 1<<t.coarser(l)>>1
+				share.Index[b] = share.Index[b]<<t.coarser(l) + 1<<t.coarser(l)>>1
 			}
 		}
 		if !apart {
@@ -399,7 +399,7 @@ func settleTails(all []*tail, meta *fiojson.Document) (restored float64, losses,
 		if err := t.restore(); err != nil {
 			return 0, nil, nil, err
 		}
-		restored += t.counts.sum()
+		restored += t.counts.Sum()
 	}
 	return restored, losses, nil, nil
 }

@@ -79,8 +79,8 @@ func TestRealTotals(t *testing.T) {
 				for _, l := range tail.members {
 					l.dirs[tail.dir].sums.Each(func(b int, n float64) { got[b] += n })
 				}
-				for i, b := range tail.counts.index {
-					got[b] += tail.counts.n[i]
+				for i, b := range tail.counts.Index {
+					got[b] += tail.counts.Count[i]
 				}
 				for b, want := range bins {
 					if got[b] != float64(want) {

@@ -1,0 +1,78 @@
+package fiohist
+
+import "slices"
+
+// Sparse is a histogram as lists: the buckets that hold I/Os, ascending, and how many each
+// holds; fractions once a record has been split.
+type Sparse struct {
+	Index []uint16
+	Count []float64
+}
+
+// Reset empties it, and keeps its memory.
+func (c *Sparse) Reset() { c.Index, c.Count = c.Index[:0], c.Count[:0] }
+
+// Sum is the number of I/Os.
+func (c *Sparse) Sum() float64 {
+	sum := 0.0
+	for _, n := range c.Count {
+		sum += n
+	}
+	return sum
+}
+
+// Add appends a bucket, which is above all others.
+func (c *Sparse) Add(bucket uint16, n float64) {
+	c.Index, c.Count = append(c.Index, bucket), append(c.Count, n)
+}
+
+// Drop removes some buckets, ascending.
+func (c *Sparse) Drop(buckets []uint16) {
+	kept := 0
+	for i, b := range c.Index {
+		if _, found := slices.BinarySearch(buckets, b); !found {
+			c.Index[kept], c.Count[kept] = b, c.Count[i]
+			kept++
+		}
+	}
+	c.Index, c.Count = c.Index[:kept], c.Count[:kept]
+}
+
+// Copy makes c equal to o.
+func (c *Sparse) Copy(o *Sparse) {
+	c.Index, c.Count = append(c.Index[:0], o.Index...), append(c.Count[:0], o.Count...)
+}
+
+// Clone is a copy with memory of its own.
+func (c *Sparse) Clone() Sparse {
+	return Sparse{slices.Clone(c.Index), slices.Clone(c.Count)}
+}
+
+// Plus is c + f o, with buckets that come to 0 left out.
+func (c *Sparse) Plus(o *Sparse, f float64) (out Sparse) {
+	out.Combine(c, o, f)
+	return out
+}
+
+// Combine makes c a + f b, with buckets that come to 0 left out.
+func (c *Sparse) Combine(a, b *Sparse, f float64) {
+	c.Reset()
+	c.Index, c.Count = slices.Grow(c.Index, len(a.Index)+len(b.Index)), slices.Grow(c.Count, len(a.Count)+len(b.Count))
+	i, j := 0, 0
+	for i < len(a.Index) || j < len(b.Index) {
+		switch {
+		case j == len(b.Index) || i < len(a.Index) && a.Index[i] < b.Index[j]:
+			c.Add(a.Index[i], a.Count[i])
+			i++
+		case i == len(a.Index) || b.Index[j] < a.Index[i]:
+			c.Add(b.Index[j], f*b.Count[j])
+			j++
+		default:
+			if n := a.Count[i] + f*b.Count[j]; n != 0 {
+				c.Add(a.Index[i], n)
+			}
+			i++
+			j++
+		}
+	}
+}
