@@ -18,7 +18,7 @@ const (
 )
 
 // countsOf are those of a record: its own memory, for as long as that lasts.
-func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{r.Index, r.Count} }
+func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{Index: r.Index, Count: r.Count} }
 
 // piece is a number of I/Os that completed evenly in (start, end], in ns.
 type piece struct {
