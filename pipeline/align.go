@@ -23,6 +23,15 @@ func (g *grid) last(end int64) int64 { return floorDiv(end-1-g.base, g.interval)
 // start is where quantum q starts.
 func (g *grid) start(q int64) int64 { return g.base + q*g.interval }
 
+// newGrid makes the grid of a run by its start, interval and settings. Its first quantum is 0.
+func newGrid(run *Run) grid {
+	g := grid{interval: run.Interval}
+	if run.Settings.Grid == "epoch" {
+		g.base = -(run.Start - floorDiv(run.Start, g.interval)*g.interval)
+	}
+	return g
+}
+
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -115,6 +124,9 @@ func (c *cells) take(end int64) []*cell {
 	return out
 }
 
+// end is the quantum behind the last open one.
+func (c *cells) end() int64 { return c.first + int64(len(c.at)) }
+
 // free is an empty histogram: a used one, whose memory is emptied by whoever needs it.
 func (c *cells) free() *fiohist.Hist {
 	for _, cl := range c.used {
@@ -150,19 +162,21 @@ var (
 // boundary, not I/O, and must not make a log count as present in a quantum.
 const negligible = 1e-12
 
-// aligner shares the pieces of one log out over the quanta.
+// aligner shares the I/Os of one log out over the quanta.
 type aligner struct {
 	grid     *grid
 	inflight bool
 	g        fiohist.Geometry // the log's own
 	shift    int              // to the run's coarser grid
 	middle   []float64        // ns, of the log's own buckets
-	cells    cells
+	cells    *cells
 }
 
-func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner {
-	a := &aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness}
-	a.cells.first = gr.first
+// newAligner makes the aligner of a log whose records are on the grid own, while the run's histograms are on common.
+// What
+// it shares out goes into open.
+func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry, open *cells) *aligner {
+	a := &aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, cells: open}
 	if inflight {
 		a.middle = make([]float64, own.Columns())
 		for i := range a.middle {
@@ -172,34 +186,34 @@ func newAligner(gr *grid, inflight bool, own, common fiohist.Geometry) *aligner 
 	return a
 }
 
-// add shares the piece out. With overlap an I/O counts where it may have
-// completed: in proportion to the overlap of the piece and the quantum.
-func (a *aligner) add(p piece, d fiolog.Direction) error {
-	if len(p.counts.Count) == 0 {
+// add shares out I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap an I/O counts
+// where it may have completed: in proportion to the overlap of that time and the quantum.
+func (a *aligner) add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+	if len(c.Count) == 0 {
 		return nil
 	}
-	switch last := a.grid.last(p.end); {
+	switch last := a.grid.last(end); {
 	case last-a.cells.first >= maxSpan:
 		return errSpan
-	case last-a.grid.index(p.start) >= maxRecord:
+	case last-a.grid.index(start) >= maxRecord:
 		return errRecord
 	}
 	if a.inflight {
-		return a.addInflight(p, d)
+		return a.addInflight(start, end, c, d)
 	}
-	from, to := max(a.grid.index(p.start), a.grid.first), max(a.grid.last(p.end), a.grid.first)
-	length := float64(p.end - p.start)
+	from, to := max(a.grid.index(start), a.grid.first), max(a.grid.last(end), a.grid.first)
+	length := float64(end - start)
 	for q := from; q <= to; q++ {
 		share := 1.0
 		if from != to {
-			start, end := p.start, p.end
+			lower, upper := start, end
 			if q > from {
-				start = a.grid.start(q)
+				lower = a.grid.start(q)
 			}
 			if q < to {
-				end = a.grid.start(q + 1)
+				upper = a.grid.start(q + 1)
 			}
-			if share = float64(end-start) / length; share <= negligible {
+			if share = float64(upper-lower) / length; share <= negligible {
 				continue
 			}
 		}
@@ -207,27 +221,27 @@ func (a *aligner) add(p piece, d fiolog.Direction) error {
 		if err != nil {
 			return err
 		}
-		h.AddAll(p.counts.Index, p.counts.Count, a.shift, share)
+		h.AddAll(c.Index, c.Count, a.shift, share)
 	}
 	return nil
 }
 
-// addInflight counts an I/O where it was in flight: it completes evenly in the
-// piece, and its bucket's middle latency is laid out backwards from there. The
+// addInflight counts an I/O where it was in flight: it completes evenly in (start, end],
+// and its bucket's middle latency is laid out backwards from there. The
 // idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
-func (a *aligner) addInflight(p piece, d fiolog.Direction) error {
-	for i, b := range p.counts.Index {
-		n, latency := p.counts.Count[i], a.middle[b]
+func (a *aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+	for i, b := range c.Index {
+		n, latency := c.Count[i], a.middle[b]
 		if latency < 1e3 { // below 1 us: as if it had none
 			latency = 0
 		}
-		from := max(a.grid.index(p.start-int64(latency)-1), a.grid.first)
-		to := max(a.grid.last(p.end), a.grid.first)
+		from := max(a.grid.index(start-int64(latency)-1), a.grid.first)
+		to := max(a.grid.last(end), a.grid.first)
 		before := 0.0 // what is before the first quantum goes into it
 		for q := from; q <= to; q++ {
 			upTo := 1.0
 			if q < to {
-				upTo = inflightShare(a.grid.start(q+1), p.start, p.end, latency)
+				upTo = inflightShare(a.grid.start(q+1), start, end, latency)
 			}
 			if share := upTo - before; share > negligible {
 				h, err := a.cells.hist(q, d)
@@ -240,6 +254,14 @@ func (a *aligner) addInflight(p piece, d fiolog.Direction) error {
 		}
 	}
 	return nil
+}
+
+// delay is how long before its completion, in ns, an I/O may count.
+func (a *aligner) delay() int64 {
+	if !a.inflight {
+		return 0
+	}
+	return int64(a.middle[a.g.Last()]) + 1
 }
 
 // inflightShare is the share of an I/O's life that lies before x, if it completes

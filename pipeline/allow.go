@@ -14,14 +14,14 @@ const manyTimes = 10
 // the stream of one before, which had ended for a while.
 const minLive = 3600
 
-// ask asks whether so many quanta shall be made, where a run of this length has usual ones.
-func (c *Config) ask(quanta, usual int64) error {
-	if c.Allow == nil || quanta <= manyTimes*usual {
+// ask asks whether so many quanta shall be made, where a run of this length has usual ones; once.
+func ask(allow *func(quanta, usual int64) error, quanta, usual int64) error {
+	f := *allow
+	if f == nil || quanta <= manyTimes*usual {
 		return nil
 	}
-	allow := c.Allow
-	c.Allow = nil // once
-	return allow(quanta, usual)
+	*allow = nil
+	return f(quanta, usual)
 }
 
 // allow asks before the quanta up to `to` are handed on.
@@ -32,7 +32,7 @@ func (r *rounds) allow(to int64) error {
 	for _, l := range r.logs {
 		to = max(to, r.grid.index(l.Start)+1)
 	}
-	return r.cfg.ask(to-r.grid.first, r.length()/r.grid.interval+1)
+	return ask(&r.cfg.Allow, to-r.grid.first, r.length()/r.grid.interval+1)
 }
 
 // length is that of the longest part of the run whose logs go by one clock, in ns: from the first
@@ -64,11 +64,10 @@ func (r *rounds) length() (longest int64) {
 // allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
 // been handed on is part of the run's length.
 func (l *Live) allow(at int64) error {
-	r := &l.rounds
 	longest := int64(0)
 	for _, le := range l.entries {
 		longest = max(longest, le.log.Entry.LongestMS*msec)
 	}
-	usual := max(longest/r.grid.interval+1, r.done-r.grid.first, minLive/manyTimes)
-	return r.cfg.ask(r.grid.index(at-r.Run.Start)+1-r.grid.first, usual)
+	usual := max(longest/l.grid.interval+1, l.merge.done-l.grid.first, minLive/manyTimes)
+	return ask(&l.cfg.Allow, l.grid.index(at-l.run.Start)+1-l.grid.first, usual)
 }

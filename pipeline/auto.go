@@ -225,11 +225,12 @@ func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*Choi
 		}
 	}
 	if math.IsInf(c.Percentile, -1) {
-		return nil, Usage("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between them")
+		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
+			"between them")
 	}
 	for _, l := range in.Logs {
 		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
-			return nil, Usage("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
+			return nil, errs.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
 				"file, or name an interval", errs.Printable(l.Path))
 		}
 	}

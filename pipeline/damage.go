@@ -176,6 +176,37 @@ type verdict struct {
 	garbled int64
 }
 
+// suspect says that a direction of the log could be damaged, by its head, and that fio's JSON has its sums.
+func (l *logState) suspect() bool {
+	for d := range l.dirs {
+		if l.Entry != nil && l.dirs[d].lag.suspect() {
+			return true
+		}
+	}
+	return false
+}
+
+// repair decides which logs are damaged, and says so.
+func repair(logs []*logState, mode string, warn func(format string, args ...any)) {
+	judge(logs, mode, func(w string) { warn("%s", w) })
+	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
+	for _, l := range logs {
+		l.scan = nil
+		for d := range l.dirs {
+			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
+				l.Repaired[d] = true
+				name := errs.Printable(l.Source.Path)
+				if !slices.Contains(repaired[v.why], name) {
+					repaired[v.why] = append(repaired[v.why], name)
+				}
+			}
+		}
+	}
+	for why, names := range repaired {
+		warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, errs.Some(names))
+	}
+}
+
 // judge decides which directions of which logs are damaged. Without --repair or
 // --no-repair it takes proof: with fio's totals, that the logs hold more than fio
 // counted and fit it once repaired; without, the certainty of lag2 in a log that
@@ -376,5 +407,5 @@ func mayBeDamaged(logs []*logState, why string, warn func(string)) {
 		}
 	}
 	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to "+
-		"prove it: pass --fio-json, --repair or --no-repair", some(names), why))
+		"prove it: pass --fio-json, --repair or --no-repair", errs.Some(names), why))
 }

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"fiolat/internal/fiohist"
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
 )
 
 // shapes are loads over time: I/Os in record n.
@@ -66,8 +66,8 @@ func damage(records []fiohist.Sparse) (out []fiohist.Sparse) {
 
 // judged runs the decision over a log of the records; totals and bins are fio's.
 func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) bool {
-	l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host,
-		Name: ingest.Name{Hist: true, Host: host}}}}, g: fio3}
+	l := &logState{member: member{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host,
+		Name: ingest.Name{Hist: true, Host: host}}}}}, g: fio3}
 	s := new(scan)
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
@@ -235,8 +235,9 @@ func TestJudgeTogether(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 3))
 			var logs []*logState
 			for range tt.logs {
-				l := &logState{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log",
-					Name: ingest.Name{Hist: true, Host: tt.host}}}}, g: fio3}
+				l := &logState{member: member{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{
+					Path: "x_clat_hist.1.log",
+					Name: ingest.Name{Hist: true, Host: tt.host}}}}}, g: fio3}
 				records := tt.form(load(rng, tt.shape, tt.records, true))
 				if tt.damaged {
 					records = damage(records)

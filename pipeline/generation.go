@@ -3,6 +3,7 @@ package pipeline
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"hash"
 	"maps"
 	"slices"
@@ -186,4 +187,47 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 		}
 	}
 	return nil
+}
+
+// digest is the hash of v's JSON: 128 bits in hex.
+func digest(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only strings, numbers and maps of them
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// logsGeneration is that of a run read from logs with these hashes.
+func logsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (string, error) {
+	g := newGeneration("logs")
+	g.settings(&run.Settings)
+	g.run(run)
+	for _, hash := range hashes {
+		g.add("log").string(hash)
+	}
+	for _, m := range metas {
+		if err := g.meta(m); err != nil {
+			return "", err
+		}
+	}
+	return g.sum(), nil
+}
+
+// liveGeneration is that of a run that is followed live.
+func liveGeneration(run *Run) string {
+	g := newGeneration("live")
+	g.settings(&run.Settings)
+	g.run(run)
+	return g.sum()
+}
+
+// mergedGeneration is that of a run which was put together from parts.
+func mergedGeneration(parts []Part) string {
+	g := newGeneration("merge")
+	for _, part := range parts {
+		g.add("part").string(part.Name, part.Generation)
+	}
+	return g.sum()
 }

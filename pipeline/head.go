@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -32,12 +33,12 @@ func readHead(l *logState) error {
 	room := l.cfg.keptHead
 	l.keeps = l.pipe || room > 0 && in.stream.Light()
 	if l.pipe {
-		in.raw.tell(l.cfg.Progress)
+		in.raw.tell(l.cfg.progress)
 	}
 	if l.single() != nil {
 		return l.readFirst()
 	}
-	h := l.cfg.Settings.LogHistMsec
+	h := l.cfg.settings.LogHistMsec
 	l.IntervalHow = "--log-hist-msec"
 	if h == 0 {
 		h, l.IntervalHow = l.option("log_hist_msec")
@@ -73,7 +74,7 @@ func readHead(l *logState) error {
 		}
 	}
 	if l.keeps {
-		in.raw.tell(l.cfg.Progress)
+		in.raw.tell(l.cfg.progress)
 	}
 	l.more = !ended
 	if ended || !l.keeps {
@@ -91,6 +92,27 @@ func readHead(l *logState) error {
 			"nothing can be read from it; re-run without that option, or pass --skip-bad")
 	}
 	l.startOver()
+	return nil
+}
+
+// prepare reads what must be known of the log before the first quantum: its head, and of one whose bad lines are to be
+// skipped all, as what is wrong with it as a whole must be known before its first records are counted.
+func (l *logState) prepare(ctx context.Context) error {
+	if l.Bad != nil {
+		return l.Bad
+	}
+	if l.Meta != nil {
+		if why := badVersion(l.Meta.Version); why != "" {
+			return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
+		}
+	}
+	if err := readHead(l); err != nil {
+		return err
+	}
+	if l.cfg.settings.SkipBad && l.more && !l.pipe {
+		_, err := scanLog(ctx, l)
+		return err
+	}
 	return nil
 }
 
@@ -121,7 +143,7 @@ func (l *logState) readFirst() error {
 	l.Absolute = r.Time > absoluteFrom
 	l.now = r.Time * msec
 	if l.keeps {
-		l.in.raw.tell(l.cfg.Progress)
+		l.in.raw.tell(l.cfg.progress)
 		l.head.add(r, l.lines)
 		return nil
 	}
@@ -231,12 +253,12 @@ func (l *logState) idle() string {
 
 // onlyEmpty deals with empty logs that no JSON explains: beside logs with records their
 // jobs were shorter than a window or did nothing; alone they are no input.
-func (p *Plan) onlyEmpty() error {
+func onlyEmpty(logs []*logState, warn func(format string, args ...any)) error {
 	var bare []string
 	var first *logState
-	for _, l := range p.logs {
+	for _, l := range logs {
 		if why := l.idle(); why != "" {
-			p.warn("%s: nothing of job %q is in the result: %s", errs.Printable(l.Source.Path), l.Job, why)
+			warn("%s: nothing of job %q is in the result: %s", errs.Printable(l.Source.Path), l.Job, why)
 		}
 		if l.Empty && l.Entry == nil && l.single() == nil {
 			first = l
@@ -246,12 +268,12 @@ func (p *Plan) onlyEmpty() error {
 	switch {
 	case len(bare) == 0:
 		return nil
-	case len(bare) == len(p.logs):
+	case len(bare) == len(logs):
 		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
 			"--fio-json, or pass --skip-bad")
 	}
-	p.warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves "+
-		"such a log); none of them is in the result: %s", len(bare), some(bare))
+	warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves "+
+		"such a log); none of them is in the result: %s", len(bare), errs.Some(bare))
 	return nil
 }
 
@@ -301,7 +323,7 @@ func (l *logState) begin() (first int64, ok bool) {
 		w := d.win
 		w.settle(l.fallback())
 		d.starts.h = w.h
-		if l.cfg.Settings.RecordTime == "start" {
+		if l.cfg.settings.RecordTime == "start" {
 			w.b = w.waits[0].time // in that reading a record starts at its stamp
 		}
 		if !ok || w.b < first {
@@ -332,4 +354,19 @@ func badVersion(version string) string {
 		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", errs.Printable(version))
 	}
 	return ""
+}
+
+// otherClock says that the log's stamps count neither from 1970 nor from its job's
+// start: its options say so (log_alternate_epoch with a monotonic clock), or they lie
+// behind the job's end. first is the first completion in ns.
+func (l *logState) otherClock(first int64) bool {
+	if l.Absolute || first <= int64(l.Interval) {
+		return false
+	}
+	if v, ok := l.Option("log_alternate_epoch"); ok && v != "0" {
+		if id, ok := l.Option("log_alternate_epoch_clock_id"); ok && id != "0" {
+			return true
+		}
+	}
+	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*int64(l.Interval)
 }

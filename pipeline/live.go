@@ -12,6 +12,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
 )
 
 // LiveConfig is what NewLive is told. The zero value of a field is its default.
@@ -50,8 +51,13 @@ type LiveConfig struct {
 // again makes the same quanta again.
 type Live struct {
 	cfg     LiveConfig
-	rounds  rounds
+	sink    Sink
+	run     *Run // nil before the first document
+	grid    grid
+	merge   *merger
+	account Account
 	entries map[liveKey]*liveEntry
+	logs    []*liveEntry // in the order in which they are added up
 	watch   *Watch
 	heard   int64   // time of the latest document, ns since 1970
 	steps   []int64 // the latest distances between documents
@@ -68,7 +74,14 @@ type liveKey struct {
 
 // liveEntry is what is known of it.
 type liveEntry struct {
-	log     *logState
+	log     member
+	align   *aligner
+	end     int64 // end of its last I/O, ns on the run's clock
+	records int64
+	ios     [fiolog.Directions]float64
+	last    float64 // I/Os in the last bucket
+	anew    bool    // fio's totals are of a new fio alone
+
 	at      int64   // time of its latest counts, ns since 1970
 	runtime int64   // its runtime then, ms
 	rate    float64 // I/Os per ns of late
@@ -84,22 +97,25 @@ func NewLive(cfg LiveConfig, sink Sink) (*Live, error) {
 		return nil, fmt.Errorf("live: the interval must be given")
 	}
 	cfg.Settings.Grid = "epoch"
-	l := &Live{cfg: cfg, entries: map[liveKey]*liveEntry{}}
+	l := &Live{cfg: cfg, sink: sink, account: Account{Interval: cfg.Choice}, entries: map[liveKey]*liveEntry{}}
 	if len(cfg.Settings.SLA) > 0 {
-		w, err := watch(&cfg.Settings, sink)
+		rules, err := sla.ParseAll(cfg.Settings.SLA)
 		if err != nil {
 			return nil, err
 		}
-		l.watch = w.(*Watch)
-		l.watch.patience = max(cfg.Patience, 1)
-		sink = w
-	}
-	l.rounds.sink = sink
-	l.rounds.Plan = &Plan{
-		live: true, Account: Account{Interval: cfg.Choice},
-		cfg: &Config{Settings: cfg.Settings, Workers: 1, Hold: -1, Warn: cfg.Warn, Allow: cfg.Allow},
+		l.watch = NewWatch(rules, max(cfg.Patience, 1), sink)
+		l.sink = l.watch
 	}
 	return l, nil
+}
+
+// warn tells the user at once, as the run may go on for long.
+func (l *Live) warn(format string, args ...any) {
+	w := fmt.Sprintf(format, args...)
+	l.account.Warnings = append(l.account.Warnings, w)
+	if l.cfg.Warn != nil {
+		l.cfg.Warn(w)
+	}
 }
 
 // Step is the usual distance between two documents; 0 before the second one.
@@ -124,15 +140,15 @@ func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 	if step == 0 || 4*since < overdue*step {
 		return false, nil
 	}
-	if l.watch == nil || !l.rounds.begun {
+	if l.watch == nil || l.merge == nil || !l.merge.begun {
 		return true, nil
 	}
-	asked := l.heard + int64(step) - l.rounds.Run.Start
+	asked := l.heard + int64(step) - l.run.Start
 	return true, l.watch.silent(ctx, asked, asked+int64(since-step))
 }
 
 // Run is the run; nil before the first document.
-func (l *Live) Run() *Run { return l.rounds.Run }
+func (l *Live) Run() *Run { return l.run }
 
 // Snapshot takes the next document.
 func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
@@ -186,56 +202,42 @@ func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k liveKey, at int64) 
 	if k.nth > 0 {
 		name = fmt.Sprintf("%s.%d", name, k.nth+1)
 	}
-	le := &liveEntry{at: at - e.LongestMS*msec, log: &logState{
+	le := &liveEntry{at: at - e.LongestMS*msec, log: member{
 		Log: &Log{Log: &ingest.Log{
 			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true,
 				Host: e.Host}, Host: k.host},
 			Host: k.host, Job: e.JobName, LogName: name,
 		}, Geometry: fio3Grid, StartHow: "fio's status"},
-		cfg: l.rounds.cfg, g: fio3Grid,
 	}}
 	l.entries[k] = le
-	l.rounds.logs = append(l.rounds.logs, le.log)
+	l.logs = append(l.logs, le)
 	return le
 }
 
 // join begins the run, or takes entries into it that were not there before.
 func (l *Live) join(m *fiojson.Document) {
-	r := &l.rounds
-	if r.Run == nil {
+	if l.run == nil {
 		l.begin(m)
 	}
 	for _, le := range l.entries {
-		if le.log.align == nil {
-			le.log.Start = le.at - r.Run.Start
-			le.log.align = newAligner(&r.grid, false, fio3Grid, r.Run.Geometry)
-			le.log.align.cells.first = max(r.done, r.grid.first)
+		if le.align == nil {
+			le.log.Start = le.at - l.run.Start
+			le.log.open = cells{first: l.merge.done}
+			le.align = newAligner(&l.grid, false, fio3Grid, l.run.Geometry, &le.log.open)
 		}
 	}
-	sortLogs(r.logs)
-	r.Run.Logs = r.Run.Logs[:0:0]
-	for _, log := range r.logs {
-		r.Run.Logs = append(r.Run.Logs, log.Log)
+	slices.SortStableFunc(l.logs, func(a, b *liveEntry) int { return a.log.Compare(b.log.Log) })
+	l.run.Logs = l.run.Logs[:0:0]
+	members := make([]*member, len(l.logs))
+	for i, le := range l.logs {
+		l.run.Logs = append(l.run.Logs, le.log.Log)
+		members[i] = &le.log
 	}
-	before := r.merge
-	r.merge = newMerger(r.Run, &r.grid, r.logs)
-	for _, sc := range r.merge.scopes {
-		sc.rows = r.grid.first
-		sc.same, sc.total = nil, new(fiohist.Hist) // a job that starts later can tell them apart
-		if before == nil {
-			continue
-		}
-		for _, old := range before.scopes {
-			if old.name == sc.name && old.dims == sc.dims {
-				sc.rows, sc.total = old.rows, old.total
-			}
-		}
-	}
+	l.merge.join(members)
 }
 
 // begin fixes what must be known before the first quantum.
 func (l *Live) begin(m *fiojson.Document) {
-	r := &l.rounds
 	start := int64(math.MaxInt64)
 	for _, le := range l.entries {
 		start = min(start, le.at)
@@ -255,14 +257,11 @@ func (l *Live) begin(m *fiojson.Document) {
 	if run.ID == "" {
 		run.ID = digest([]any{"live", m.Version, m.Global, start, l.cfg.Host})
 	}
-	g := newGeneration("live")
-	g.settings(&l.cfg.Settings)
-	g.run(run)
-	run.Generation = g.sum()
-	r.grid = grid{interval: run.Interval, base: -(run.Start - floorDiv(run.Start, run.Interval)*run.Interval)}
-	r.grid.first = r.grid.index(start - run.Start)
-	run.FirstQuantum = r.grid.start(r.grid.first)
-	r.Run, r.done = run, r.grid.first
+	run.Generation = liveGeneration(run)
+	l.run, l.grid = run, newGrid(run)
+	l.grid.first = l.grid.index(start - run.Start)
+	run.FirstQuantum = l.grid.start(l.grid.first)
+	l.merge = newMerger(run, &l.grid, nil, l.sink, 1)
 }
 
 // keepTime notes gaps in the stream: documents more than one and a half steps apart.
@@ -282,7 +281,7 @@ func (l *Live) keepTime(at int64) (gap bool) {
 
 // count takes what an entry counted since its document before.
 func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
-	log, e, run := le.log, le.log.Entry, l.rounds.Run
+	log, e, run := &le.log, le.log.Entry, l.run
 	at := m.CountedMS(e) * msec
 	var now [fiolog.Directions][]uint64
 	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
@@ -315,9 +314,9 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 		}
 		back = back || t.N < le.total[d]
 		if t.N > 0 {
-			log.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+			log.held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
 		}
-		log.dirs[d].none = t.N == 0
+		log.held[d].None = t.N == 0
 	}
 	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
 		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.Step())+1e9
@@ -325,20 +324,20 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 	if (fell > 0 || wrong) && !back {
 		// A new fio would have begun anew in all: this is a document with a wrong number.
 		if le.damaged++; le.damaged <= damagedDocuments {
-			l.rounds.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
+			l.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
 				"are taken from the next one",
 				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 			return nil
 		}
-		l.rounds.warn("job %q: of bins that keep contradicting those before, what is more is counted",
+		l.warn("job %q: of bins that keep contradicting those before, what is more is counted",
 			errs.Printable(e.JobName))
 	}
 	le.damaged = 0
 	from := le.at
 	if back { // a new fio, whose counters began at 0
 		l.Restarts++
-		log.disowned = true // the JSON's totals are of the new one alone
-		l.rounds.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added",
+		le.anew = true // the JSON's totals are of the new one alone
+		l.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added",
 			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 		le.counts = [fiolog.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
@@ -348,7 +347,7 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 		s = le.stalled(&now, asked, at-asked)
 	}
 	// What comes too late for its quanta goes into the first that is still open.
-	open := run.Start + l.rounds.grid.start(l.rounds.done)
+	open := run.Start + l.grid.start(l.merge.done)
 	from = max(from, open)
 	to := max(at, from+msec)
 	for d := range now {
@@ -364,29 +363,35 @@ func (l *Live) count(m *fiojson.Document, le *liveEntry, gap bool) error {
 		if len(c.Count) == 0 {
 			continue
 		}
-		dir := &log.dirs[d]
-		dir.seen, dir.some = true, true
-		dir.records++
-		dir.ios += c.Sum()
+		log.held[d].Some = true
+		le.records++
+		le.ios[d] += c.Sum()
 		if int(c.Index[len(c.Index)-1]) == fio3Grid.Last() {
-			log.lastBucket += c.Count[len(c.Count)-1]
+			le.last += c.Count[len(c.Count)-1]
 		}
-		pieces := []piece{{from - run.Start, to - run.Start, &c}}
+		share := func(from, to int64, c *fiohist.Sparse) error {
+			if err := le.align.add(from-run.Start, to-run.Start, c, fiolog.Direction(d)); err != nil {
+				return &errs.ParseError{File: m.Path, Msg: err.Error()}
+			}
+			return nil
+		}
+		var err error
 		if s.share > 0 && s.asked > from {
 			before, after := s.split(&c)
-			pieces = []piece{{from - run.Start, s.asked - run.Start, before}, {to - msec - run.Start, to - run.Start,
-				after}}
-		}
-		for _, p := range pieces {
-			if err := log.align.add(p, fiolog.Direction(d)); err != nil {
-				return log.at(0, err.Error(), "")
+			if err = share(from, s.asked, before); err == nil {
+				err = share(to-msec, to, after)
 			}
+		} else {
+			err = share(from, to, &c)
 		}
-		log.end = max(log.end, to-run.Start)
+		if err != nil {
+			return err
+		}
+		le.end = max(le.end, to-run.Start)
 	}
-	log.covers = math.MaxInt64
+	log.until = math.MaxInt64
 	if e.LongestMS == le.runtime && at > le.at { // it has ended, or has not begun
-		log.covers = min(log.end, le.at-run.Start)
+		log.until = min(le.end, le.at-run.Start)
 		if le.runtime == 0 {
 			log.Start = at - run.Start
 		}
@@ -467,40 +472,63 @@ func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 // emit hands on the quanta that all entries have passed. An entry that has not been
 // heard of for ten steps holds nobody up any more.
 func (l *Live) emit(ctx context.Context) error {
-	r := &l.rounds
 	mark := l.heard
 	for _, le := range l.entries {
-		if l.heard-le.at < 10*max(int64(l.Step()), r.grid.interval) {
+		if l.heard-le.at < 10*max(int64(l.Step()), l.grid.interval) {
 			mark = min(mark, le.at)
 		}
 	}
-	to := r.grid.index(mark - r.Run.Start)
-	if to <= r.done {
+	to := l.grid.index(mark - l.run.Start)
+	if to <= l.merge.done {
 		return nil
 	}
-	return r.emit(ctx, r.cut(to))
+	return l.merge.emit(ctx, l.merge.cut(to))
 }
 
 // End hands on the rest, and ends the run.
 func (l *Live) End(ctx context.Context) (*Summary, error) {
-	r := &l.rounds
-	if r.Run == nil {
+	if l.run == nil {
 		return nil, &errs.ParseError{File: "input", Msg: "no status document of fio in it",
 			Hint: "run fio with --status-interval=1 --output-format=json+"}
 	}
-	to := r.done
-	for _, log := range r.logs {
-		log.eof = true
-		log.covers = min(log.covers, log.end)
-		to = max(to, log.align.cells.first+int64(len(log.align.cells.at)))
+	to := l.merge.done
+	for _, le := range l.logs {
+		le.log.until = min(le.log.until, le.end)
+		to = max(to, le.log.open.end())
 	}
-	r.Run.Metas = []*fiojson.Document{r.logs[0].Meta}
-	if err := r.emit(ctx, r.cut(to)); err != nil {
+	l.run.Metas = []*fiojson.Document{l.logs[0].log.Meta}
+	if err := l.merge.emit(ctx, l.merge.cut(to)); err != nil {
 		return nil, err
 	}
 	if l.Missed > 0 {
-		r.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the "+
+		l.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the "+
 			"one before, or until fio asked a job that was stalled", l.Missed)
 	}
-	return r.finish(ctx)
+	a := &l.account
+	counts := make([]LogCount, len(l.logs))
+	for i, le := range l.logs {
+		le.log.End, le.log.Dirs = le.end, le.log.held
+		counts[i] = LogCount{Meta: le.log.Meta, Entry: le.log.Entry, IOs: le.ios}
+		if le.anew {
+			counts[i].Entry = nil
+		}
+		a.Logs++
+		a.Records += le.records
+		for _, ios := range le.ios {
+			a.Logged += ios
+		}
+		a.LastBucket += le.last
+	}
+	a.Compare(l.run, counts, func(*fiojson.Entry, fiolog.Direction) (restored, lost float64) { return 0, 0 }, l.warn)
+	MixedTotals(l.run, counts, l.warn)
+	if a.Logged > 1<<53 {
+		l.warn("fio counted more than 2^53 I/Os, beyond which sums are not exact")
+	}
+	a.Placed = l.merge.placed()
+	if err := a.Balance(); err != nil {
+		return nil, err
+	}
+	s := l.merge.summary()
+	s.Account = *a
+	return s, l.sink.End(ctx, s)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"sync"
-	"time"
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
@@ -20,42 +19,6 @@ import (
 
 // hashed is how much of each log's start goes into run.id.
 const hashed = 64 << 10
-
-// Log is one log of a run with what its head told.
-type Log struct {
-	*ingest.Log
-	// Hash is the hex SHA-256 of the file's size and first 64 KiB as stored.
-	Hash string
-	// Geometry is the log's own; zero if it has no record.
-	Geometry fiohist.Geometry
-	// Interval is log_hist_msec, and IntervalHow where it comes from.
-	Interval    time.Duration
-	IntervalHow string
-	// Absolute says that the log's stamps count from 1970.
-	Absolute bool
-	// Start is the start of the log's job in ns from time zero, StartHow how it
-	// was found.
-	Start    int64
-	StartHow string
-	// Empty says that the log has no record at all.
-	Empty bool
-	// Repaired are the directions in which fio --client's damage is undone.
-	Repaired [fiolog.Directions]bool
-	// End is the end of the log's last I/O in ns from time zero, and Dirs what its
-	// directions held; both are known after Process.
-	End  int64
-	Dirs [fiolog.Directions]LogDirection
-}
-
-// LogDirection is what one direction of a log turned out to hold.
-type LogDirection struct {
-	// Some says that it had I/O, None that fio's JSON counted none.
-	Some, None bool
-	// Holes are the times of which the log lost the records, in ns from time zero.
-	Holes []Span
-	// Limits are those of the log's JSON entry.
-	Limits fiohist.Limits
-}
 
 // absoluteFrom is the stamp in ms from which on it counts from 1970 and not from
 // the job's start: 1973, or a job of three years.
@@ -89,7 +52,7 @@ func (o *opened) Close() error {
 // single is the grid on which the I/Os of a log of single I/Os are counted; nil for
 // one of histograms. It is that of the fio that wrote it, so that the sums are those
 // of its histograms; fio 2 logged microseconds.
-func (l *Log) single() *fiohist.Geometry {
+func (l *logState) single() *fiohist.Geometry {
 	switch {
 	case l.Source.Name.Hist:
 		return nil
@@ -107,14 +70,14 @@ var (
 // openLog opens a log for reading from its start. Standard input and pipes can be opened only once;
 // a file must be the same each time.
 func openLog(l *logState) (_ *opened, err error) {
-	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
+	o, raw, path := new(opened), l.cfg.stdin, l.Source.Path
 	if path != "-" {
 		if o.file, err = l.cfg.files.Open(path, l.file); err != nil {
 			return nil, err
 		}
 		l.file, raw = o.file, o.file
 	}
-	if l.Hash == "" && !l.cfg.Nameless {
+	if l.Hash == "" && !l.cfg.noHash {
 		raw, err = l.hash(raw, o)
 	}
 	if err == nil {
@@ -132,7 +95,7 @@ func openLog(l *logState) (_ *opened, err error) {
 		block = max(block, minBlock)
 	}
 	src := io.Reader(o.stream)
-	opt := fiolog.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	opt := fiolog.ReaderOptions{MaxLine: l.cfg.maxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
 	if e := l.Source.Extent; e != nil {
 		src, opt.After = e.Read(o.stream), e.After
 	}
@@ -194,11 +157,26 @@ func (c *counted) tell(report func(int64)) {
 	}
 }
 
+// readConfig is what the reading of all logs of a run has in common.
+type readConfig struct {
+	settings Settings
+	// stdin is what the path "-" stands for.
+	stdin io.Reader
+	// maxLine is the longest line in bytes that a log may have.
+	maxLine int
+	// noHash says that nobody will ask for the logs' hashes.
+	noHash bool
+	// progress is told the bytes read, from several goroutines; of what is read twice, once.
+	progress func(bytes int64)
+	block    int // read at a time from a pipe; from a file no less than minBlock
+	files    *source.Files
+	keptHead int // buckets of the head of a log that may be kept, if that is cheap
+}
+
 // logState is a log on its way through the rounds. One worker at a time owns it.
 type logState struct {
-	*Log
-	cfg   *Config
-	index int              // in Run.Logs
+	member
+	cfg   *readConfig
 	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in    *opened
 	pipe  bool         // reading may wait for whoever writes
@@ -220,13 +198,8 @@ type logState struct {
 	now   int64 // the latest line's stamp, ns on the log's clock
 	end   int64 // end of the last I/O placed, ns on the run's clock
 
-	extra     int   // columns that log_offset and log_issue_time added to a log of single I/Os
-	disowned  bool  // fio's JSON turned out to be another run's
-	lostUntil int64 // end of the I/Os that have no place in time, ns on the run's clock
-
-	covers int64                     // end of the log as of the last round: end, or math.MaxInt64 while it goes on
-	holes  [fiolog.Directions][]Span // as of the last round, ns on the run's clock
-	known  [fiolog.Directions]bool   // fio's totals tell how many I/Os were lost in these
+	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
+	disowned bool // fio's JSON turned out to be another run's
 
 	tally
 }
@@ -249,7 +222,6 @@ type direction struct {
 	counts  fiohist.Sparse
 	record  stamped // scratch
 	seen    bool    // it has had a record
-	some    bool    // it has had I/O
 	records int64
 	since   int64         // the log's records before the first that waits
 	equal   int64         // records with equal timestamps
@@ -262,8 +234,6 @@ type direction struct {
 	lines   int64         // lines skipped before the last record came
 	sums    *fiohist.Hist // what was logged, where the tail is to be restored
 	owed    *tail         // what fio counted and no log holds, if that is to be restored
-	limits  fiohist.Limits
-	none    bool // fio counted no I/O at all
 
 	headless bool // its head may be lost
 }
@@ -302,7 +272,7 @@ func (l *logState) read() (*fiolog.Record, error) {
 	for {
 		r, err := l.in.reader.Next()
 		var bad *errs.ParseError
-		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad {
+		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.settings.SkipBad {
 			if l.lines++; len(l.skipped) < namedSkips {
 				l.skipped = append(l.skipped, bad)
 			}
@@ -323,14 +293,14 @@ func (l *logState) advance(target int64, quota int) error {
 		if err != nil {
 			return err
 		}
-		in.raw.tell(l.cfg.Progress)
+		in.raw.tell(l.cfg.progress)
 		l.in, l.again = in, false
 	}
 	if l.in != nil {
 		l.in.reader.ReadAhead(l.ahead)
 	}
 	for !l.eof {
-		enough := l.align.cells.held >= quota
+		enough := l.open.held >= quota
 		if enough && l.watermark() >= target && l.rests() {
 			return nil
 		}
@@ -405,8 +375,9 @@ func (l *logState) feed(r *fiolog.Record) error {
 		if int(c.Index[n]) == l.g.Last() {
 			l.lastBucket += c.Count[n]
 		}
-		if d.limits.Known && l.outside == nil && (l.g.Upper(int(c.Index[0])) < d.limits.Min ||
-			l.g.Lower(int(c.Index[n])) > d.limits.Max) {
+		limits := &l.held[r.Dir].Limits
+		if limits.Known && l.outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
+			l.g.Lower(int(c.Index[n])) > limits.Max) {
 			l.outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
 				"give the JSON of this very run with --fio-json")
 		}
@@ -418,7 +389,9 @@ func (l *logState) feed(r *fiolog.Record) error {
 		d.later = max(d.later, sum)
 	}
 	d.ns += float64(r.NS)
-	d.some = d.some || sum > 0
+	if sum > 0 {
+		l.held[r.Dir].Some = true
+	}
 	if d.sums != nil {
 		d.sums.AddAll(c.Index, c.Count, 0, 1)
 	}
@@ -430,7 +403,7 @@ func (l *logState) feed(r *fiolog.Record) error {
 		err := l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
 		l.end = max(l.end, stamp+msec+l.shift)
 		return err
-	case l.cfg.Settings.RecordTime == "start":
+	case l.cfg.settings.RecordTime == "start":
 		if err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) }); err != nil {
 			return err
 		}
@@ -479,7 +452,7 @@ func (l *logState) hurry(d *direction) {
 // watch for lost ones.
 func (l *logState) place(i fiolog.Direction, r *stamped) error {
 	w := &l.dirs[i].win
-	if l.cfg.Settings.RecordTime == "start" {
+	if l.cfg.settings.RecordTime == "start" {
 		w.place(r, func(piece) {})
 		return nil
 	}
@@ -520,7 +493,7 @@ func (l *logState) emit(d fiolog.Direction, line int64, place func(func(piece)))
 		p.start += l.shift
 		p.end += l.shift
 		l.end = max(l.end, p.end)
-		if err := l.align.add(p, d); err != nil && failed == nil {
+		if err := l.align.add(p.start, p.end, p.counts, d); err != nil && failed == nil {
 			failed = l.at(line, err.Error(), "")
 		}
 	})
@@ -538,7 +511,7 @@ func (l *logState) finish() error {
 			}
 		}
 		finish := d.win.finish
-		if l.cfg.Settings.RecordTime == "start" {
+		if l.cfg.settings.RecordTime == "start" {
 			finish = d.starts.finish
 		}
 		if err := l.emit(fiolog.Direction(i), 0, finish); err != nil {
@@ -555,8 +528,8 @@ func (l *logState) finish() error {
 // seeHoles takes over the holes that were found since the last round.
 func (l *logState) seeHoles() {
 	for d := range l.dirs {
-		for _, h := range l.dirs[d].win.holes[len(l.holes[d]):] {
-			l.holes[d] = append(l.holes[d], Span{h.From + l.shift, h.To + l.shift})
+		for _, h := range l.dirs[d].win.holes[len(l.held[d].Holes):] {
+			l.held[d].Holes = append(l.held[d].Holes, Span{h.From + l.shift, h.To + l.shift})
 		}
 	}
 }
@@ -600,7 +573,7 @@ func (l *logState) mark(unseen bool) int64 {
 			mark = min(mark, d.last*msec)
 		case owed:
 			mark = min(mark, l.Start-l.shift)
-		case l.eof || d.none:
+		case l.eof || l.held[i].None:
 		case l.head.of[i] > 0:
 			mark = min(mark, l.now-headRecords*l.fallback())
 		case unseen && !l.over:
@@ -614,16 +587,13 @@ func (l *logState) mark(unseen bool) int64 {
 	if mark == math.MaxInt64 {
 		return mark
 	}
-	if l.align.inflight {
-		mark -= int64(l.align.middle[l.g.Last()]) + 1
-	}
-	return mark + l.shift
+	return mark - l.align.delay() + l.shift
 }
 
 // earliest is where the next piece of a direction that was seen can begin.
 func (l *logState) earliest(d *direction) int64 {
 	switch {
-	case l.cfg.Settings.RecordTime == "start":
+	case l.cfg.settings.RecordTime == "start":
 		return d.starts.time
 	case d.win.known:
 		return d.win.prev - msec
@@ -643,3 +613,69 @@ func backwards(l *logState, r *fiolog.Record, last int64) error {
 		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run "+
 			"without that option, or pass --skip-bad")
 }
+
+// ready is called once the grid is known: it gives the log its aligner, and what fio's JSON says of its directions.
+func (l *logState) ready(g *grid, common fiohist.Geometry) {
+	l.open = cells{first: g.first}
+	l.align = newAligner(g, l.cfg.settings.Align == "inflight" && l.single() == nil, l.g, common, &l.open)
+	if l.Entry == nil {
+		return
+	}
+	for d := range l.dirs {
+		if t := l.Entry.Dirs[d].Kind[l.cfg.settings.Kind]; t.N > 0 {
+			l.held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+		} else {
+			l.held[d].None = l.Entry.Dirs[d].TotalIOs == 0
+		}
+	}
+}
+
+// startAt puts the log on the run's clock: start is that of its job, and shift is added to its stamps, in ns.
+func (l *logState) startAt(start, shift int64) {
+	l.Start, l.shift, l.end = start, shift, start
+}
+
+// seen takes over what a round brought, for the time until the next one: how far the log goes, and its new holes.
+func (l *logState) seeRound() {
+	if l.until = math.MaxInt64; l.eof {
+		l.until = l.end
+	}
+	l.seeHoles()
+}
+
+// keep is what is known of the log at the end of all.
+func (l *logState) keep() {
+	l.End, l.Dirs = l.end, l.held
+}
+
+// commonGeometry is the grid on which all logs can be added up.
+func commonGeometry(logs []*logState) (fiohist.Geometry, error) {
+	var common fiohist.Geometry
+	for _, l := range logs {
+		if l.g.Groups == 0 {
+			continue // empty, and no JSON says what it would hold
+		}
+		if common.Groups == 0 {
+			common = l.g
+		}
+		g, err := common.Common(l.g)
+		if err != nil {
+			return common, l.at(0, err.Error(), "ingest them as separate runs")
+		}
+		common = g
+	}
+	for _, l := range logs {
+		if l.g.Groups == 0 {
+			l.g = common
+		}
+	}
+	return common, nil
+}
+
+// newLog makes the state of a log that is still to be opened.
+func newLog(l *ingest.Log, cfg *readConfig, pipe bool) *logState {
+	return &logState{member: member{Log: &Log{Log: l}}, cfg: cfg, pipe: pipe}
+}
+
+// minBlock is how much is read at a time from a file, in bytes: smaller blocks are slower to read.
+const minBlock = 64 << 10

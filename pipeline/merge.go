@@ -16,18 +16,32 @@ import (
 // All is the direction of rows that add up reads, writes and trims.
 const All = "all"
 
+// member is a log as it is seen when quanta are added up.
+type member struct {
+	*Log // its host, job, name and start
+	// held is what its directions have held so far. The holes are those that were known after the last round.
+	held [fiolog.Directions]LogDirection
+	// until is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
+	until int64
+	open  cells // its quanta that not all logs have passed
+
+	index     int                     // in Run.Logs
+	lostUntil int64                   // end of its I/Os that have no place in time, ns on the run's clock
+	known     [fiolog.Directions]bool // fio's totals tell how many I/Os were lost in its holes
+}
+
 // slot is a leaf of the run: all logs with the same values of the --by dimensions,
 // in one direction. Every I/O is in exactly one.
 type slot struct {
 	dims Dims
 	dir  fiolog.Direction
-	logs []*logState // sorted by host, then name
+	logs []*member // sorted by host, then name
 }
 
 // seen says that the slot has had I/O so far.
 func (s *slot) seen() bool {
 	for _, l := range s.logs {
-		if l.dirs[s.dir].some {
+		if l.held[s.dir].Some {
 			return true
 		}
 	}
@@ -38,8 +52,8 @@ func (s *slot) seen() bool {
 // covers; open says that a log without an entry may have had any.
 func (s *slot) limits() (limits fiohist.Limits, open bool) {
 	for _, l := range s.logs {
-		d := &l.dirs[s.dir]
-		limits, open = limits.Widen(d.limits), open || !d.limits.Known && !d.none
+		d := &l.held[s.dir]
+		limits, open = limits.Widen(d.Limits), open || !d.Limits.Known && !d.None
 	}
 	return limits, open
 }
@@ -48,8 +62,8 @@ func (s *slot) limits() (limits fiohist.Limits, open bool) {
 type scope struct {
 	name   string
 	dims   Dims
-	slots  []int       // ascending: by host first
-	logs   []*logState // distinct
+	slots  []int     // ascending: by host first
+	logs   []*member // distinct
 	limits fiohist.Limits
 	rows   int64 // the quanta before this one have had their row
 	total  *fiohist.Hist
@@ -58,22 +72,50 @@ type scope struct {
 	at     int    // its place among those that are added up
 }
 
-// merger adds up the quanta of all logs by leaf and by scope.
+// merger adds up the quanta of all logs by leaf and by scope, and hands them to a sink.
 type merger struct {
-	run    *Run
-	grid   *grid
-	slots  []slot
-	scopes []*scope
-	sums   []sums // of the quanta that are added up side by side
+	run     *Run
+	grid    *grid
+	sink    Sink
+	workers int
+	logs    []*member
+	slots   []slot
+	scopes  []*scope
+	active  []*scope // of a stored run: those with I/O
+	sums    []sums   // of the quanta that are added up side by side
+	begun   bool
+	done    int64 // quanta before this one have been taken from the logs
+	count   int   // quanta handed to the sink
 }
 
 // scopeOrder is the order of the dimensions in a scope's name and of the scopes in
 // the output, least significant last.
 var scopeOrder = []string{"host", "job", "log", "direction"}
 
-func newMerger(run *Run, g *grid, logs []*logState) *merger {
-	m := &merger{run: run, grid: g}
-	by := run.Settings.By
+// newMerger makes a merger of a run whose first quantum is the grid's.
+func newMerger(run *Run, g *grid, logs []*member, sink Sink, workers int) *merger {
+	m := &merger{run: run, grid: g, sink: sink, workers: workers, done: g.first}
+	m.setLogs(logs)
+	first := map[string]*scope{} // by slots
+	var key []byte
+	for _, sc := range m.scopes {
+		key = key[:0]
+		for _, i := range sc.slots {
+			key = binary.AppendUvarint(key, uint64(i))
+		}
+		if sc.same = first[string(key)]; sc.same == nil {
+			first[string(key)], sc.total = sc, new(fiohist.Hist)
+		} else {
+			sc.total = sc.same.total
+		}
+	}
+	return m
+}
+
+// setLogs finds the leaves and the scopes of the logs.
+func (m *merger) setLogs(logs []*member) {
+	m.logs, m.slots, m.scopes = logs, nil, nil
+	by := m.run.Settings.By
 	known := map[Dims]int{}
 	for i, l := range logs {
 		l.index = i
@@ -104,20 +146,22 @@ func newMerger(run *Run, g *grid, logs []*logState) *merger {
 	for mask := range 1 << len(scopeOrder) {
 		m.addScopes(mask, by)
 	}
-	first := map[string]*scope{} // by slots
-	var key []byte
+}
+
+// join replaces the logs by more of them; what was added up of those before stays. Each scope is added up by itself
+// from
+// now on, as a log that joins later can tell apart what had the same I/Os.
+func (m *merger) join(logs []*member) {
+	before := m.scopes
+	m.setLogs(logs)
 	for _, sc := range m.scopes {
-		key = key[:0]
-		for _, i := range sc.slots {
-			key = binary.AppendUvarint(key, uint64(i))
-		}
-		if sc.same = first[string(key)]; sc.same == nil {
-			first[string(key)], sc.total = sc, new(fiohist.Hist)
-		} else {
-			sc.total = sc.same.total
+		sc.rows, sc.total = m.grid.first, new(fiohist.Hist)
+		for _, old := range before {
+			if old.name == sc.name && old.dims == sc.dims {
+				sc.rows, sc.total = old.rows, old.total
+			}
 		}
 	}
-	return m
 }
 
 // addScopes adds all values of the scope whose dimensions are the bits of mask.
@@ -137,27 +181,27 @@ func (m *merger) addScopes(mask int, by []string) {
 	}
 	from := len(m.scopes)
 	index := map[Dims]*scope{}
-	type member struct {
+	type pair struct {
 		sc *scope
-		l  *logState
+		l  *member
 	}
-	members := map[member]bool{}
+	known := map[pair]bool{}
 	for i, s := range m.slots {
 		dims := Dims{Direction: All}
-		known := true
+		named := true
 		for _, n := range names {
 			switch n {
 			case "host":
-				dims.Host, known = s.dims.Host, known && s.dims.Host != ""
+				dims.Host, named = s.dims.Host, named && s.dims.Host != ""
 			case "job":
-				dims.Job, known = s.dims.Job, known && s.dims.Job != ""
+				dims.Job, named = s.dims.Job, named && s.dims.Job != ""
 			case "log":
 				dims.Log = s.dims.Log
 			case "direction":
 				dims.Direction = s.dims.Direction
 			}
 		}
-		if !known { // a host that is not known opens no host scope
+		if !named { // a host that is not known opens no host scope
 			continue
 		}
 		sc := index[dims]
@@ -168,8 +212,8 @@ func (m *merger) addScopes(mask int, by []string) {
 		}
 		sc.slots = append(sc.slots, i)
 		for _, l := range s.logs {
-			if !members[member{sc, l}] {
-				members[member{sc, l}] = true
+			if !known[pair{sc, l}] {
+				known[pair{sc, l}] = true
 				sc.logs = append(sc.logs, l)
 			}
 		}
@@ -222,8 +266,7 @@ func (s *sums) next() *fiohist.Hist {
 
 // hand adds up n quanta side by side, into their scopes' totals as well, and hands them
 // to the sink in order. quantum is the i-th of them, added up in mem.
-func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*scope, quantum func(i int,
-	mem *sums) *merged) error {
+func (m *merger) hand(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
 	}
@@ -232,7 +275,7 @@ func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*
 	}
 	out := make([]*merged, n)
 	var g errgroup.Group
-	g.SetLimit(workers)
+	g.SetLimit(m.workers)
 	for i := range out {
 		g.Go(func() error {
 			mem := &m.sums[i]
@@ -244,9 +287,9 @@ func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for w := range workers { // scope by scope, as a total is in the caches for all of them
+	for w := range m.workers { // scope by scope, as a total is in the caches for all of them
 		g.Go(func() error {
-			for k := w; k < len(active); k += workers {
+			for k := w; k < len(active); k += m.workers {
 				for _, q := range out {
 					if active[k].same == nil {
 						active[k].total.AddHist(q.hists[k])
@@ -263,16 +306,17 @@ func (m *merger) hand(ctx context.Context, sink Sink, workers, n int, active []*
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := sink.Quantum(ctx, &q.Quantum); err != nil {
+		if err := m.sink.Quantum(ctx, &q.Quantum); err != nil {
 			return err
 		}
 	}
+	m.count += n
 	return nil
 }
 
 // quantum adds up quantum q from the logs' cells. The order of the additions is
 // that of the slots and of the logs in them: logs within a host, then hosts.
-func (m *merger) quantum(q int64, mem *sums, cellOf func(*logState) *cell, active []*scope) *merged {
+func (m *merger) quantum(q int64, mem *sums, cellOf func(*member) *cell, active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.slots))
 	for i := range m.slots {
 		s := &m.slots[i]
@@ -290,7 +334,7 @@ func (m *merger) quantum(q int64, mem *sums, cellOf func(*logState) *cell, activ
 }
 
 // leaves are those of a quantum that have a histogram.
-func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (leaves []Leaf) {
+func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*member) *cell) (leaves []Leaf) {
 	for i, h := range hists {
 		if h == nil {
 			continue
@@ -312,7 +356,7 @@ func (m *merger) leaves(hists []*fiohist.Hist, cellOf func(*logState) *cell) (le
 }
 
 // rows makes the rows of quantum q from the histograms of its leaves, by slot.
-func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*logState) *cell,
+func (m *merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*member) *cell,
 	active []*scope) *merged {
 	out := &merged{Quantum: Quantum{Offset: m.grid.start(q)}}
 	for _, sc := range active {
@@ -385,15 +429,16 @@ func (m *merger) lose(lost []Loss) {
 	}
 }
 
-// total makes the rows of all quanta from first to before end, and of what was lost. A hole
-// whose I/Os fio's totals tell is none in these.
-func (m *merger) total(first, end int64) (rows []Row) {
-	until := m.grid.start(end)
+// summary has the rows of all quanta together, and of what was lost. A hole whose I/Os fio's totals tell is none in
+// these.
+func (m *merger) summary() *Summary {
+	s := &Summary{Quanta: m.count, End: m.grid.start(m.done)}
+	until := s.End
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
 			for d, known := range l.known {
 				if known {
-					l.holes[d] = nil
+					l.held[d].Holes = nil
 				}
 			}
 		}
@@ -401,7 +446,7 @@ func (m *merger) total(first, end int64) (rows []Row) {
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
 			if l.lostUntil > 0 {
-				l.covers, until = max(l.covers, l.lostUntil), max(until, l.lostUntil)
+				l.until, until = max(l.until, l.lostUntil), max(until, l.lostUntil)
 			}
 		}
 	}
@@ -411,12 +456,12 @@ func (m *merger) total(first, end int64) (rows []Row) {
 		}
 		row := m.row(sc, sc.total)
 		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.limits
-		if row.cover(sc, m.grid.start(first), until); sc.loose {
+		if row.cover(sc, m.grid.start(m.grid.first), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
 		}
-		rows = append(rows, row)
+		s.Total = append(s.Total, row)
 	}
-	return rows
+	return s
 }
 
 // has says that a log's cell has I/O in the scope's direction.
@@ -454,7 +499,8 @@ func (r *Row) covers(ns int64) {
 func (sc *scope) lost(start, end int64) int64 {
 	var spans []Span
 	for _, l := range sc.logs {
-		for d, holes := range l.holes {
+		for d := range l.held {
+			holes := l.held[d].Holes
 			if len(holes) == 0 || sc.dims.Direction != All && sc.dims.Direction != fiolog.Direction(d).String() {
 				continue
 			}
@@ -486,7 +532,7 @@ func together(spans []Span, start int64) (length int64) {
 func (sc *scope) covered(start, end int64) int64 {
 	var spans []Span
 	for _, l := range sc.logs {
-		from, to := max(l.Start, start), min(l.covers, end)
+		from, to := max(l.Start, start), min(l.until, end)
 		if from == start && to == end {
 			return end - start
 		}

@@ -26,9 +26,6 @@ type piece struct {
 	counts     *fiohist.Sparse
 }
 
-// Span is the time (From, To], in ns.
-type Span struct{ From, To int64 }
-
 // stamped is a record that waits for its direction's windows to be known.
 type stamped struct {
 	time    int64 // ns, on the log's own clock

@@ -270,14 +270,15 @@ func FuzzAlign(f *testing.F) {
 		if length/g.interval > 10000 || start/g.interval > 1000000 {
 			return
 		}
-		a := newAligner(g, inflight, fio3, fio3.Coarsen(int(bucket%3)))
+		var open cells
+		a := newAligner(g, inflight, fio3, fio3.Coarsen(int(bucket%3)), &open)
 		var c fiohist.Sparse
 		c.Add(bucket%uint16(fio3.Columns()), 7)
-		if err := a.add(piece{start, start + length, &c}, fiolog.Read); err != nil {
+		if err := a.add(start, start+length, &c, fiolog.Read); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
-		for _, cl := range a.cells.at {
+		for _, cl := range open.at {
 			if cl != nil {
 				sum += cl[fiolog.Read].Sum()
 			}

@@ -1,18 +1,13 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +16,6 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 )
 
 // Config is everything that Prepare is told. The zero value of a field is its
@@ -62,9 +56,6 @@ type Config struct {
 	// Warn is told what the user should know; one goroutine at a time.
 	Warn func(msg string)
 
-	block int // read at a time from a pipe; from a file no less than minBlock
-	files *source.Files
-
 	keptHead int // buckets of the head of a log that may be kept, if that is cheap
 }
 
@@ -80,7 +71,6 @@ const (
 	// and 1 to 3 % less processor time.
 	holdPacked = 64 << 20
 	allBuffers = 16 << 20 // of all pipes together
-	minBlock   = 64 << 10 // for a file: smaller ones are slower to read
 	allHeads   = 1 << 20  // buckets that are kept of all heads together, of 10 bytes
 )
 
@@ -95,7 +85,7 @@ type Plan struct {
 	cfg      *Config
 	logs     []*logState
 	grid     grid
-	tails    []*tail
+	tails    tails
 	noLog    []ingest.NoLog
 }
 
@@ -114,7 +104,6 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		}
 		cfg.Settings.Interval = chosen.Interval
 	}
-	cfg.files = &source.Files{Max: cfg.OpenFiles}
 	if cfg.Workers <= 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -143,21 +132,23 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}
-	cfg.block = min(max(allBuffers/max(len(logs), 1), 16<<10), 256<<10)
-	for _, l := range logs {
-		info, err := os.Stat(l.Source.Path)
-		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
-		p.logs = append(p.logs, &logState{Log: &Log{Log: l}, cfg: cfg, pipe: pipe})
-	}
+	reading := &readConfig{settings: cfg.Settings, stdin: cfg.Stdin, maxLine: cfg.MaxLine, noHash: cfg.Nameless,
+		progress: cfg.Progress, files: &source.Files{Max: cfg.OpenFiles}, keptHead: cfg.keptHead,
+		block: min(max(allBuffers/max(len(logs), 1), 16<<10), 256<<10)}
 	switch {
 	case len(logs) < cfg.Workers || cfg.Settings.SkipBad:
 		// Several workers read fewer logs ahead, and from their start; bad lines are looked
 		// for in all of a log first. Heads are read twice then.
-		cfg.keptHead = 0
-	case cfg.keptHead == 0:
-		cfg.keptHead = allHeads / len(logs)
+		reading.keptHead = 0
+	case reading.keptHead == 0:
+		reading.keptHead = allHeads / len(logs)
 	}
-	sortLogs(p.logs)
+	for _, l := range logs {
+		info, err := os.Stat(l.Source.Path)
+		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
+		p.logs = append(p.logs, newLog(l, reading, pipe))
+	}
+	slices.SortStableFunc(p.logs, func(a, b *logState) int { return a.Compare(b.Log) })
 	if err := p.readHeads(ctx); err != nil {
 		return nil, err
 	}
@@ -166,7 +157,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	p.Run = &Run{
 		ID: cfg.RunID, Name: cfg.RunName, Part: cfg.Part, Labels: cfg.Labels,
-		Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
+		Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas, Settings: cfg.Settings,
 	}
 	for _, l := range p.logs {
 		p.Run.Logs = append(p.Run.Logs, l.Log)
@@ -189,13 +180,6 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	return p, nil
 }
 
-// sortLogs puts logs into the order in which they are added up.
-func sortLogs(logs []*logState) {
-	slices.SortStableFunc(logs, func(a, b *logState) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.LogName, b.LogName))
-	})
-}
-
 // Close closes what is still open.
 func (p *Plan) Close() {
 	for _, l := range p.logs {
@@ -206,8 +190,8 @@ func (p *Plan) Close() {
 // eachLog calls f for every log and returns the errors by log, or the context's
 // cause.
 func (p *Plan) eachLog(ctx context.Context, f func(*logState) error) ([]error, error) {
-	errs := p.start(ctx, p.logs, f)()
-	return errs, context.Cause(ctx)
+	failed := p.start(ctx, p.logs, f)()
+	return failed, context.Cause(ctx)
 }
 
 // start calls f for each of the logs; what it returns waits for that and returns
@@ -269,26 +253,7 @@ func (p *Plan) dropBad(errs []error) error {
 
 func (p *Plan) readHeads(ctx context.Context) error {
 	all := len(p.logs)
-	failed, err := p.eachLog(ctx, func(l *logState) error {
-		if l.Bad != nil {
-			return l.Bad
-		}
-		if l.Meta != nil {
-			if why := badVersion(l.Meta.Version); why != "" {
-				return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
-			}
-		}
-		if err := readHead(l); err != nil {
-			return err
-		}
-		if p.cfg.Settings.SkipBad && l.more && !l.pipe {
-			// What is wrong with the log as a whole must be known before its first
-			// records are counted.
-			_, err := scanLog(ctx, l)
-			return err
-		}
-		return nil
-	})
+	failed, err := p.eachLog(ctx, func(l *logState) error { return l.prepare(ctx) })
 	if err != nil {
 		return err
 	}
@@ -296,7 +261,7 @@ func (p *Plan) readHeads(ctx context.Context) error {
 		return err
 	}
 	if len(p.logs) > 0 {
-		if err := p.onlyEmpty(); err != nil {
+		if err := onlyEmpty(p.logs, p.warn); err != nil {
 			if err = p.dropBad(slices.Repeat([]error{err}, len(p.logs))); err != nil {
 				return err
 			}
@@ -315,88 +280,33 @@ func (p *Plan) findDamage(ctx context.Context) error {
 	if p.cfg.Settings.Repair == "auto" {
 		suspicious := map[*fiojson.Document]bool{}
 		for _, l := range p.logs {
-			for d := range l.dirs {
-				if l.Entry != nil && l.dirs[d].lag.suspect() {
-					suspicious[l.Meta] = true
-				}
+			if l.suspect() {
+				suspicious[l.Meta] = true
 			}
 		}
-		errs, err := p.eachLog(ctx, func(l *logState) (scanErr error) {
+		failed, err := p.eachLog(ctx, func(l *logState) error {
 			if l.Entry != nil && suspicious[l.Meta] {
-				l.scan, scanErr = p.wholeScan(ctx, l)
+				return l.scanWhole(ctx)
 			}
-			return scanErr
+			return nil
 		})
-		if err = errors.Join(append(errs, err)...); err != nil {
+		if err = errors.Join(append(failed, err)...); err != nil {
 			return err
 		}
 	}
-	judge(p.logs, p.cfg.Settings.Repair, func(w string) { p.warn("%s", w) })
-	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
-	for _, l := range p.logs {
-		l.scan = nil
-		for d := range l.dirs {
-			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
-				l.Repaired[d] = true
-				name := errs.Printable(l.Source.Path)
-				if !slices.Contains(repaired[v.why], name) {
-					repaired[v.why] = append(repaired[v.why], name)
-				}
-			}
-		}
-	}
-	for why, names := range repaired {
-		p.warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, some(names))
-	}
+	repair(p.logs, p.cfg.Settings.Repair, p.warn)
 	return nil
 }
 
-// some names the first few.
-func some(names []string) string {
-	const few = 4
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
-}
-
-// wholeScan is the scan of a whole log: from its head if that is all of it.
-func (p *Plan) wholeScan(ctx context.Context, l *logState) (*scan, error) {
-	switch {
-	case !l.pipe:
-		return scanLog(ctx, l)
-	case l.more:
-		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
-			"pass --repair or --no-repair")
-	}
-	s := new(scan)
-	l.head.each(s.feed)
-	return s, nil
-}
-
 func (p *Plan) findGeometry() error {
-	var common fiohist.Geometry
-	for _, l := range p.logs {
-		if l.g.Groups == 0 {
-			continue // empty, and no JSON says what it would hold
-		}
-		if common.Groups == 0 {
-			common = l.g
-		}
-		g, err := common.Common(l.g)
-		if err != nil {
-			return l.at(0, err.Error(), "ingest them as separate runs")
-		}
-		common = g
-	}
-	for _, l := range p.logs {
-		if l.g.Groups == 0 {
-			l.g = common
-		}
+	common, err := commonGeometry(p.logs)
+	if err != nil {
+		return err
 	}
 	if c := p.cfg.Settings.Coarseness; c >= 0 {
 		if c < common.Coarseness {
-			return Usage("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be made finer",
+			return errs.Usagef("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be "+
+				"made finer",
 				c, common.Coarseness)
 		}
 		common.Coarseness = c
@@ -414,20 +324,17 @@ func (p *Plan) makeGrid() error {
 		}
 		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
 	}
-	p.grid = grid{interval: interval}
-	if p.cfg.Settings.Grid == "epoch" {
-		if !p.Run.StartKnown {
-			return Usage("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
-				"guess)")
-		}
-		p.grid.base = -(p.Run.Start - floorDiv(p.Run.Start, interval)*interval)
+	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
+		return errs.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
+			"guess)")
 	}
+	p.Run.Interval = interval
+	p.grid = newGrid(p.Run)
 	start := p.logs[0].Start
 	for _, l := range p.logs {
 		start = min(start, l.Start)
 	}
 	p.grid.first = p.grid.index(start)
-	p.Run.Interval = interval
 	p.Run.FirstQuantum = p.grid.start(p.grid.first)
 	return nil
 }
@@ -448,20 +355,10 @@ func (p *Plan) Regrid(interval time.Duration, chosen *Choice) error {
 // readyLogs gives every log its aligner, limits and tails.
 func (p *Plan) readyLogs() (err error) {
 	for _, l := range p.logs {
-		l.align = newAligner(&p.grid, p.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, p.Run.Geometry)
-		if l.Entry == nil {
-			continue
-		}
-		for d := range l.dirs {
-			if t := l.Entry.Dirs[d].Kind[p.Run.Kind]; t.N > 0 {
-				l.dirs[d].limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
-			} else {
-				l.dirs[d].none = l.Entry.Dirs[d].TotalIOs == 0
-			}
-		}
+		l.ready(&p.grid, p.Run.Geometry)
 	}
 	if p.cfg.Settings.Restore {
-		p.tails, err = tails(p.logs)
+		p.tails, err = findTails(p.logs)
 	}
 	return err
 }
@@ -483,37 +380,7 @@ func (p *Plan) identify() error {
 	if run.ID == "" {
 		run.ID = digest(hashes)
 	}
-	g := newGeneration("logs")
-	g.settings(&s)
-	g.run(run)
-	for _, hash := range hashes {
-		g.add("log").string(hash)
-	}
-	for _, m := range p.metas() {
-		if err := g.meta(m); err != nil {
-			return err
-		}
-	}
-	run.Generation = g.sum()
-	return nil
-}
-
-// digest is the hash of v's JSON: 128 bits in hex.
-func digest(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // only strings, numbers and maps of them
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
-}
-
-// UsageError is a wish that cannot be met: other flags are needed.
-type UsageError struct{ msg string }
-
-func (e *UsageError) Error() string { return e.msg }
-
-// Usage makes a UsageError.
-func Usage(format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...)}
+	var err error
+	run.Generation, err = logsGeneration(run, hashes, p.metas())
+	return err
 }

@@ -230,11 +230,7 @@ func union(parts []*Stored) *Run {
 			told[key] = max(told[key], n)
 		}
 	}
-	g := newGeneration("merge")
-	for _, part := range run.Parts {
-		g.add("part").string(part.Name, part.Generation)
-	}
-	run.Generation = g.sum()
+	run.Generation = mergedGeneration(run.Parts)
 	return &run
 }
 
@@ -247,20 +243,18 @@ func both(a, b []string) []string {
 
 // sortLogs puts the logs of all parts in the order in which a run has them.
 func (r *Replay) sortLogs() {
-	type member struct {
+	type numbered struct {
 		part, index int
 		log         *Log
 	}
-	var all []member
+	var all []numbered
 	for n, p := range r.parts {
 		r.files = append(r.files, make([]int, len(p.Run.Logs)))
 		for i := range p.Run.Logs {
-			all = append(all, member{n, i, r.Run.Logs[len(all)]})
+			all = append(all, numbered{n, i, r.Run.Logs[len(all)]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b member) int {
-		return cmp.Or(cmp.Compare(a.log.Host, b.log.Host), cmp.Compare(a.log.LogName, b.log.LogName))
-	})
+	slices.SortStableFunc(all, func(a, b numbered) int { return a.log.Compare(b.log) })
 	run := *r.Run
 	run.Logs = make([]*Log, len(all))
 	for i, m := range all {
@@ -282,7 +276,7 @@ func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summ
 	if err != nil {
 		return nil, err
 	}
-	if err = sink.Begin(ctx, p.merge.run); err != nil {
+	if err = p.merge.begin(ctx); err != nil {
 		return nil, err
 	}
 	err = r.leaves(ctx, func(leaf StoredLeaf) error { return p.add(ctx, leaf) })
@@ -298,21 +292,13 @@ func (r *Replay) Process(ctx context.Context, o ReplayOptions, sink Sink) (*Summ
 // player is the state of Process.
 type player struct {
 	*Replay
-	o      ReplayOptions
-	sink   Sink
-	merge  *merger
-	active []*scope
-	slots  map[Dims]int
-	seen   []int64 // leaves by part
-	end    int64   // index of the quantum behind the last
-	next   int64   // index of the first quantum that has not left
-	open   []*openQuantum
-}
-
-// openQuantum is a quantum some of whose leaves have come.
-type openQuantum struct {
-	leaves []*fiohist.Hist // by slot
-	cells  []cell          // by log: which of them have I/O
+	o     ReplayOptions
+	sink  Sink
+	merge *merger
+	leaf  map[Dims]int
+	seen  []int64 // leaves by part
+	end   int64   // index of the quantum behind the last
+	open  []*storedQuantum
 }
 
 func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
@@ -324,38 +310,23 @@ func (r *Replay) player(o ReplayOptions, sink Sink) (*player, error) {
 		run.Percentiles = o.Percentiles
 		run.Generation = digest([]any{run.Generation, o.Percentiles})
 	}
-	g := &grid{interval: run.Interval}
-	if run.Settings.Grid == "epoch" {
-		g.base = -(run.Start - floorDiv(run.Start, g.interval)*g.interval)
-	}
+	g := newGrid(&run)
 	g.first = g.index(run.FirstQuantum)
-	logs := make([]*logState, len(run.Logs))
+	logs := make([]*member, len(run.Logs))
 	for i, l := range run.Logs {
-		logs[i] = &logState{Log: l, covers: l.End}
-		for d := range l.Dirs {
-			logs[i].dirs[d] = direction{some: l.Dirs[d].Some, none: l.Dirs[d].None, limits: l.Dirs[d].Limits}
-			logs[i].holes[d] = l.Dirs[d].Holes
-		}
+		logs[i] = &member{Log: l, until: l.End, held: l.Dirs}
 	}
-	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, g, logs), slots: map[Dims]int{},
-		seen: make([]int64, len(r.parts)), end: g.first, next: g.first}
-	p.merge.limit()
+	p := &player{Replay: r, o: o, sink: sink, merge: newMerger(&run, &g, logs, sink, o.Workers),
+		seen: make([]int64, len(r.parts)), end: g.first}
 	if o.AcrossHosts {
-		p.merge.scopes = slices.DeleteFunc(p.merge.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
+		p.merge.dropHosts()
 	}
+	p.leaf = p.merge.index()
 	for _, part := range r.parts {
 		p.end = max(p.end, g.last(part.Run.Start+part.End-run.Start)+1)
 	}
 	if p.end-g.first > maxSpan {
 		return nil, &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: errSpan.Error()}
-	}
-	for i, s := range p.merge.slots {
-		p.slots[s.dims] = i
-	}
-	for _, sc := range p.merge.scopes {
-		if slices.ContainsFunc(sc.slots, func(i int) bool { return p.merge.slots[i].seen() }) {
-			p.active = append(p.active, sc)
-		}
 	}
 	return p, nil
 }
@@ -374,95 +345,71 @@ func (p *player) add(ctx context.Context, leaf StoredLeaf) error {
 	g := p.merge.grid
 	at := leaf.Start - p.merge.run.Start
 	q := g.index(at)
-	slot, ok := p.slots[leaf.Dims]
+	i, ok := p.leaf[leaf.Dims]
 	if !ok || g.start(q) != at || q < g.first || q >= p.end {
 		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
 	}
-	if q < p.next {
+	next := p.merge.done
+	if q < next {
 		return fmt.Errorf("internal error: a leaf at %d ns came late", at)
 	}
-	if q-p.next >= int64(p.o.Workers) {
+	if q-next >= int64(p.o.Workers) {
 		// Whatever comes now is of q or later: all before it is whole.
 		if err := p.flush(ctx, q); err != nil {
 			return err
 		}
+		next = q
 	}
-	for int64(len(p.open)) <= q-p.next {
-		p.open = append(p.open, nil)
+	for int64(len(p.open)) <= q-next {
+		p.open = append(p.open, p.merge.newStored())
 	}
-	o := p.open[q-p.next]
-	if o == nil {
-		o = &openQuantum{make([]*fiohist.Hist, len(p.merge.slots)), make([]cell, len(p.merge.run.Logs))}
-		p.open[q-p.next] = o
-	}
-	if o.leaves[slot] == nil {
-		o.leaves[slot] = leaf.Hist
-	} else { // hosts whose names are not known share a leaf, across parts
-		o.leaves[slot].AddHist(leaf.Hist)
-	}
+	o := p.open[q-next]
 	files := p.files[leaf.Part]
-	for _, i := range leaf.Members {
-		if i < 0 || i >= len(files) {
-			return p.broken(leaf.Part, "a leaf is of log %d, the run has %d", i, len(files))
+	var members []int
+	for _, m := range leaf.Members {
+		if m < 0 || m >= len(files) {
+			return p.broken(leaf.Part, "a leaf is of log %d, the run has %d", m, len(files))
 		}
-		o.cells[files[i]][p.merge.slots[slot].dir] = leaf.Hist
+		members = append(members, files[m])
 	}
+	p.merge.addStored(o, i, leaf.Hist, members)
 	p.seen[leaf.Part]++
 	return nil
 }
 
 // flush adds up the quanta before q, several at a time, and hands them to the sink.
 func (p *player) flush(ctx context.Context, q int64) error {
-	for p.next < q {
-		n := int(min(int64(p.o.Workers), q-p.next))
-		err := p.merge.hand(ctx, p.sink, p.o.Workers, n, p.active, func(i int, mem *sums) *merged {
-			var o *openQuantum
-			if i < len(p.open) {
-				o = p.open[i]
-			}
-			return p.quantum(p.next+int64(i), mem, o)
-		})
-		if err != nil {
+	for p.merge.done < q {
+		n := int(min(int64(p.o.Workers), q-p.merge.done))
+		if err := p.merge.emitStored(ctx, n, p.open[:min(n, len(p.open))]); err != nil {
 			return err
 		}
 		p.open = p.open[min(n, len(p.open)):]
-		p.next += int64(n)
 	}
 	return nil
-}
-
-// quantum adds up quantum q; o is nil where no log has I/O.
-func (p *player) quantum(q int64, mem *sums, o *openQuantum) *merged {
-	m := p.merge
-	if o == nil {
-		o = &openQuantum{make([]*fiohist.Hist, len(m.slots)), make([]cell, len(m.run.Logs))}
-	}
-	cellOf := func(l *logState) *cell { return &o.cells[l.index] }
-	out := m.rows(q, mem, o.leaves, cellOf, p.active)
-	out.Leaves = m.leaves(o.leaves, cellOf)
-	return out
 }
 
 // finish checks that every leaf and every I/O came back, and ends the sink.
 func (p *player) finish(ctx context.Context) (*Summary, error) {
 	m := p.merge
-	s := &Summary{Quanta: int(p.next - m.grid.first), End: m.grid.start(p.next)}
+	var lost []Loss
 	for n, part := range p.parts {
 		for _, loss := range part.Account.Lost {
 			loss.Until += part.Run.Start - m.run.Start
-			s.Account.Lost = append(s.Account.Lost, loss)
+			lost = append(lost, loss)
 		}
 		if p.seen[n] != part.Leaves {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
 		}
 	}
 	in, out := 0.0, m.placed()
-	m.lose(s.Account.Lost)
+	m.lose(lost)
+	s := m.summary()
+	s.Account.Lost = lost
 	for n, part := range p.parts {
 		s.Account.plus(&part.Account, n == 0)
 		in += part.Account.Placed
 	}
-	s.Total = m.total(m.grid.first, p.next)
 	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}

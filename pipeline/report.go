@@ -29,30 +29,26 @@ type DirReport struct {
 	Restored     float64 // of the job or group, reported with its first log
 }
 
-// Report tells about every log; call it after Process.
-func (p *Plan) Report() []LogReport {
-	var out []LogReport
-	for _, l := range p.logs {
-		r := LogReport{Log: l.Log}
-		if l.Meta != nil {
-			r.Version = l.Meta.Version
-		}
-		for i := range l.dirs {
-			d := &l.dirs[i]
-			dr := DirReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
-				IOs:   d.ios,
-				First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
-			if l.Entry != nil && !l.disowned {
-				dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
-			}
-			if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
-				dr.Restored = t.counts.Sum()
-			}
-			if d.seen || dr.Counted > 0 {
-				r.Dirs = append(r.Dirs, dr)
-			}
-		}
-		out = append(out, r)
+// report is what is known of the log after Process.
+func (l *logState) report() LogReport {
+	r := LogReport{Log: l.Log}
+	if l.Meta != nil {
+		r.Version = l.Meta.Version
 	}
-	return out
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		dr := DirReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
+			IOs:   d.ios,
+			First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
+		if l.Entry != nil && !l.disowned {
+			dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.settings.Kind].N, true, l.Members
+		}
+		if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
+			dr.Restored = t.counts.Sum()
+		}
+		if d.seen || dr.Counted > 0 {
+			r.Dirs = append(r.Dirs, dr)
+		}
+	}
+	return r
 }

@@ -53,7 +53,7 @@ func scanLog(ctx context.Context, l *logState) (*scan, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return s, nil
-		case errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad:
+		case errors.As(err, &bad) && bad.Line > 0 && l.cfg.settings.SkipBad:
 			continue // counted when the log is read for good
 		case err != nil:
 			return nil, err
@@ -63,4 +63,36 @@ func scanLog(ctx context.Context, l *logState) (*scan, error) {
 		}
 		s.feed(r)
 	}
+}
+
+// wholeScan is the scan of a whole log: from its head if that is all of it.
+func (l *logState) wholeScan(ctx context.Context) (*scan, error) {
+	switch {
+	case !l.pipe:
+		return scanLog(ctx, l)
+	case l.more:
+		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
+			"pass --repair or --no-repair")
+	}
+	s := new(scan)
+	l.head.each(s.feed)
+	return s, nil
+}
+
+// scanWhole reads the whole log, for judge to look at.
+func (l *logState) scanWhole(ctx context.Context) (err error) {
+	l.scan, err = l.wholeScan(ctx)
+	return err
+}
+
+// lastStamp reads the whole log for its last stamp, in ns on its own clock.
+func (l *logState) lastStamp(ctx context.Context) (last int64, err error) {
+	s, err := scanLog(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	for d := range s.dirs {
+		last = max(last, s.dirs[d].last*msec)
+	}
+	return last, nil
 }

@@ -27,7 +27,7 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 		}
 		known := false
 		for d := range l.dirs {
-			if l.Entry == nil || l.disowned || l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N == 0 {
+			if l.Entry == nil || l.disowned || l.Entry.Dirs[d].Kind[l.cfg.settings.Kind].N == 0 {
 				continue
 			}
 			known = true
@@ -43,7 +43,7 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 		}
 	}
 	for _, k := range order {
-		l, counted := first[k], float64(k.entry.Dirs[k.dir].Kind[first[k].cfg.Settings.Kind].N)
+		l, counted := first[k], float64(k.entry.Dirs[k.dir].Kind[first[k].cfg.settings.Kind].N)
 		if logged[k] == counted {
 			continue
 		}
@@ -58,37 +58,6 @@ func missingSingles(logs []*logState, warn func(format string, args ...any)) {
 			how += "; " + cutByClient
 		}
 		warn("%s: %.0f %vs, of %.0f that fio counted: %s", what, logged[k], fiolog.Direction(k.dir), counted, how)
-	}
-}
-
-// mixedTotals compares with fio's totals of all directions together, which nothing
-// gives back to the directions (unified_rw_reporting=mixed).
-func mixedTotals(logs []*logState, warn func(format string, args ...any)) {
-	logged := map[*fiojson.Entry]float64{}
-	var order []*logState
-	for _, l := range logs {
-		if l.Entry == nil || l.disowned || l.Entry.Mixed.TotalIOs == 0 {
-			continue
-		}
-		if _, ok := logged[l.Entry]; !ok {
-			order = append(order, l)
-		}
-		_, ios := l.sums()
-		logged[l.Entry] += ios
-	}
-	for _, l := range order {
-		what := fmt.Sprintf("%s: fio's totals of job %q are of all directions together (unified_rw_reporting=mixed)",
-			errs.Printable(l.Meta.Path), l.Entry.JobName)
-		switch counted := float64(l.Entry.Mixed.Kind[l.cfg.Settings.Kind].N); {
-		case logged[l.Entry] < counted:
-			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what,
-				counted-logged[l.Entry], counted)
-		case logged[l.Entry] > counted && l.single() == nil:
-			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what,
-				logged[l.Entry], counted)
-		case logged[l.Entry] > counted:
-			warn("%s: the logs hold %.0f I/Os, fio counted %.0f", what, logged[l.Entry], counted)
-		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	}
 	for host := range p.cfg.Settings.Offsets {
 		if !used[host] {
-			return Usage("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
+			return errs.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
 		}
 	}
 	given, err := p.givenStart(ctx, after)
@@ -66,7 +66,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	p.warnUnknown(clock)
 	if p.apart(wall, after, unknown) {
 		absolute, relative = absolute+relative, 0
-		if given != unknown && absolute == len(wall) && !slices.ContainsFunc(p.logs, (*logState).tellsTime) {
+		if given != unknown && absolute == len(wall) && !slices.ContainsFunc(p.logs, tellsTime) {
 			shift := given - slices.Min(wall)
 			for i := range wall {
 				wall[i] += shift
@@ -124,27 +124,28 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		}
 	}
 	for i, l := range p.logs {
-		l.Start = after[i] - zero
+		start := after[i] - zero
 		if relative == 0 {
-			l.Start = wall[i] - zero
+			start = wall[i] - zero
 		}
-		l.shift = l.Start
+		shift := start
 		if l.Absolute {
-			l.shift = offset[i] - zero
+			shift = offset[i] - zero
 		} else if first, ok := clock[i]; ok {
-			l.shift -= first
+			shift -= first
 		}
-		l.end = l.Start
+		l.startAt(start, shift)
 	}
 	if p.cfg.NeedStart && !run.StartKnown {
-		return Usage("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass --start " +
+		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
+			"--start " +
 			"TIME, or --start mtime to guess it from the logs' modification time")
 	}
 	return nil
 }
 
 // tellsTime says that the log or its entry has absolute times.
-func (l *logState) tellsTime() bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
+func tellsTime(l *logState) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
 
 // warnUnknown warns of jobs of one host of which nothing tells whether they started
 // together; clock are the logs that another clock places.
@@ -163,7 +164,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	first, n := "", 0
 	for i, l := range p.logs {
 		_, placed := clock[i]
-		if l.Log.Log.Start.Unknown && !l.tellsTime() && !placed && len(threads[l.Host]) > 1 {
+		if l.Log.Log.Start.Unknown && !tellsTime(l) && !placed && len(threads[l.Host]) > 1 {
 			if n++; n == 1 {
 				first = l.Source.Path
 			}
@@ -270,21 +271,6 @@ const (
 	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest run that is believed
 )
 
-// otherClock says that the log's stamps count neither from 1970 nor from its job's
-// start: its options say so (log_alternate_epoch with a monotonic clock), or they lie
-// behind the job's end. first is the first completion in ns.
-func (l *logState) otherClock(first int64) bool {
-	if l.Absolute || first <= int64(l.Interval) {
-		return false
-	}
-	if v, ok := l.Option("log_alternate_epoch"); ok && v != "0" {
-		if id, ok := l.Option("log_alternate_epoch_clock_id"); ok && id != "0" {
-			return true
-		}
-	}
-	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*int64(l.Interval)
-}
-
 func earliestOf(clock map[int]int64) int64 {
 	low := int64(math.MaxInt64)
 	for _, first := range clock {
@@ -344,13 +330,9 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 		if err != nil || l.Absolute || !info.Mode().IsRegular() {
 			continue
 		}
-		s, err := scanLog(ctx, l)
+		last, err := l.lastStamp(ctx)
 		if err != nil {
 			return 0, err
-		}
-		last := int64(0)
-		for d := range s.dirs {
-			last = max(last, s.dirs[d].last*msec)
 		}
 		guess = min(guess, info.ModTime().UnixNano()-last-(after[i]-zero))
 	}

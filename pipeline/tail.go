@@ -25,7 +25,7 @@ type tail struct {
 	done    bool
 	counts  fiohist.Sparse // what was restored
 	lost    fiohist.Sparse // what has no place in time
-	why     string // what proves that
+	why     string         // what proves that
 }
 
 // weigh computes what is missing from what the logs hold; their sums must be final. A
@@ -307,7 +307,7 @@ func (t *tail) lose(why string, logs []*logState) string {
 		names[i] = errs.Printable(l.Source.Path)
 	}
 	return fmt.Sprintf("%s: %.0f of the %d %ss of job %q are lost, and in no quantum: %s",
-		some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
+		errs.Some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
 }
 
 // lossAt is what was lost, on a grid that is coarser by so many bits; false if nothing was.
@@ -363,17 +363,20 @@ func (t *tail) restore() error {
 			from[i] = first
 		}
 		l.end = max(l.end, to[i])
-		l.dirs[t.dir].some = true
-		if err := l.align.add(piece{from[i], to[i], &share}, t.dir); err != nil {
+		l.held[t.dir].Some = true
+		if err := l.align.add(from[i], to[i], &share, t.dir); err != nil {
 			return l.at(0, "the tail cannot be restored: "+err.Error(), "pass --no-restore")
 		}
 	}
 	return nil
 }
 
-// settleTails resolves all tails of one JSON document, and says what is lost. If one does
+// tails are those of all entries and directions of a run.
+type tails []*tail
+
+// settle resolves all tails of one JSON document, and says what is lost. If one does
 // not fit, nothing is restored and the document's limits are not believed either.
-func settleTails(all []*tail, meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
+func (all tails) settle(meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
 		if t.meta == meta && !t.done {
@@ -404,8 +407,36 @@ func settleTails(all []*tail, meta *fiojson.Document) (restored float64, losses,
 	return restored, losses, nil, nil
 }
 
-// tails finds what is owed by the logs: one tail per entry and direction.
-func tails(logs []*logState) (all []*tail, _ error) {
+// disown drops a JSON document that does not belong to its logs: its totals are not restored and its limits not
+// believed.
+func (all tails) disown(meta *fiojson.Document, logs []*logState) {
+	for _, t := range all {
+		if t.meta == meta {
+			t.done = true
+		}
+	}
+	for _, l := range logs {
+		if l.Meta == meta {
+			l.outside, l.disowned = nil, true
+			for d := range l.held {
+				l.held[d].Limits.Known, l.held[d].None = false, false
+			}
+		}
+	}
+}
+
+// lost are the losses, on the run's grid.
+func (all tails) lost(g fiohist.Geometry) (out []Loss) {
+	for _, t := range all {
+		if loss, ok := t.lossAt(g.Coarseness - t.g.Coarseness); ok {
+			out = append(out, loss)
+		}
+	}
+	return out
+}
+
+// findTails finds what is owed by the logs: one tail per entry and direction.
+func findTails(logs []*logState) (all tails, _ error) {
 	type key struct {
 		entry *fiojson.Entry
 		dir   int

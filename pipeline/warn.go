@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"fiolat/internal/errs"
 )
 
 // warn takes note of something that the user should know. It is told with the others of its
@@ -61,7 +63,7 @@ func byCause(warnings []string) (out []string) {
 		}
 		names := ""
 		if len(about) > 0 {
-			names = ": " + some(about)
+			names = ": " + errs.Some(about)
 		}
 		out = append(out, fmt.Sprintf("%s; and %d more like it%s", first, len(more), names))
 	}

@@ -17,7 +17,6 @@ import (
 	"fiolat/internal/like"
 	"fiolat/internal/probe"
 	"fiolat/kibana"
-	"fiolat/pipeline"
 )
 
 // Exit codes; a promise to scripts. New ones may be added, none changes meaning.
@@ -35,7 +34,6 @@ const (
 func exitCode(err error) int {
 	var (
 		usage      *errs.UsageError
-		wish       *pipeline.UsageError
 		likeUsage  *like.UsageError
 		likeInput  *like.InputError
 		parse      *errs.ParseError
@@ -58,7 +56,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, comparecmd.ErrFailIf):
 		return exitCompare
-	case errors.As(err, &usage), errors.As(err, &wish), errors.As(err, &likeUsage), errors.As(err, &esUsage),
+	case errors.As(err, &usage), errors.As(err, &likeUsage), errors.As(err, &esUsage),
 		errors.As(err, &kbUsage), errors.As(err, &probeUsage):
 		return exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &output):

@@ -44,3 +44,12 @@ func Printable(s string) string {
 	q := strconv.Quote(s)
 	return q[1 : len(q)-1]
 }
+
+// Some names the first few.
+func Some(names []string) string {
+	const few = 4
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d more", len(names)-few)
+}

@@ -244,7 +244,7 @@ func (s *session) choose(ctx context.Context) error {
 		}
 	}
 	if math.IsInf(chooser.Percentile, -1) {
-		return pipeline.Usage("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between " +
+		return errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between " +
 			"them")
 	}
 	if len(s.held) > 1 {

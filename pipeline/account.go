@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"fmt"
+	"math"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+)
+
+// LogCount is what one log adds to the comparison with fio's totals.
+type LogCount struct {
+	// Entry is that of fio's JSON which counts the log's I/Os, in the document Meta; nil without one, or if it turned
+	// out to be another run's.
+	Meta  *fiojson.Document
+	Entry *fiojson.Entry
+	// Single says that it is a log of single I/Os.
+	Single bool
+	// IOs are the I/Os logged, after repair, and NS the sum of their latencies, if Single.
+	IOs, NS [fiolog.Directions]float64
+}
+
+// Compare compares with fio's totals, by job and direction, and warns where the logs hold more. tail says what of an
+// entry's direction was restored, and what was lost for good.
+func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, fiolog.Direction) (restored,
+	lost float64),
+	warn func(format string, args ...any)) {
+	jobs := map[*fiojson.Entry]*[fiolog.Directions]JobAccount{}
+	var order []*fiojson.Entry
+	a.CountedKnown = len(logs) > 0
+	fio, single := map[string]Latencies{}, map[string]Latencies{}
+	for i := range logs {
+		l := &logs[i]
+		if l.Single {
+			for d, ios := range l.IOs {
+				if name := fiolog.Direction(d).String(); ios > 0 {
+					single[name] = single[name].Plus(Latencies{ios, l.NS[d]})
+				}
+			}
+		}
+		if l.Entry == nil {
+			a.CountedKnown = false
+			continue
+		}
+		job := jobs[l.Entry]
+		if job == nil {
+			job = new([fiolog.Directions]JobAccount)
+			jobs[l.Entry], order = job, append(order, l.Entry)
+		}
+		for d := range l.IOs {
+			job[d].Logs++
+			job[d].Logged += l.IOs[d]
+		}
+		if job[0].Logs > 1 {
+			continue
+		}
+		a.Counted += l.Entry.Mixed.Kind[run.Kind].N
+		for d := range l.Entry.Dirs {
+			t := &l.Entry.Dirs[d].Kind[run.Kind]
+			a.Counted += t.N
+			if name := fiolog.Direction(d).String(); t.N > 0 {
+				fio[name] = fio[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
+			}
+		}
+	}
+	switch {
+	case len(single) > 0:
+		a.Exact = single
+	case a.CountedKnown && len(fio) > 0:
+		a.Exact = fio
+	}
+	for _, e := range order {
+		if n := e.Mixed.Kind[run.Kind].N; n > 0 { // MixedTotals warns
+			j := JobAccount{Job: e.JobName, Host: e.Host, Direction: All, Logs: jobs[e][0].Logs, Counted: n}
+			for d := range jobs[e] {
+				j.Logged += jobs[e][d].Logged
+			}
+			j.Missing = float64(n) - j.Logged
+			a.Missing += max(j.Missing, 0)
+			a.Excess += max(-j.Missing, 0)
+			a.Jobs = append(a.Jobs, j)
+		}
+		for d := range e.Dirs {
+			j := jobs[e][d]
+			j.Job, j.Host, j.Direction = e.JobName, e.Host, fiolog.Direction(d).String()
+			j.Restored, j.NotPlaced = tail(e, fiolog.Direction(d))
+			j.Counted = e.Dirs[d].Kind[run.Kind].N
+			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
+				continue // nothing to compare with
+			}
+			j.Missing = float64(j.Counted) - j.Logged
+			left := j.Missing - j.Restored - j.NotPlaced
+			if left > 0.5 && len(single) == 0 && run.Settings.Restore {
+				warn("job %q: of the %d %ss that fio counted %.0f are in no log, "+
+					"and missing: fio's JSON has no bins to restore them from; run fio with --output-format=json+",
+					errs.Printable(j.Job), j.Counted, j.Direction, left)
+			}
+			a.Missing += max(j.Missing, 0)
+			a.Excess += max(-j.Missing, 0)
+			if j.Missing < 0 && len(single) == 0 {
+				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and "+
+					"fio's JSON do not belong together",
+					errs.Printable(j.Job), j.Logged, j.Direction, j.Counted)
+			}
+			a.Jobs = append(a.Jobs, j)
+		}
+	}
+}
+
+// MixedTotals compares with fio's totals of all directions together, which nothing
+// gives back to the directions (unified_rw_reporting=mixed).
+func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any)) {
+	logged := map[*fiojson.Entry]float64{}
+	var order []*LogCount
+	for i := range logs {
+		l := &logs[i]
+		if l.Entry == nil || l.Entry.Mixed.TotalIOs == 0 {
+			continue
+		}
+		if _, ok := logged[l.Entry]; !ok {
+			order = append(order, l)
+		}
+		for _, ios := range l.IOs {
+			logged[l.Entry] += ios
+		}
+	}
+	for _, l := range order {
+		what := fmt.Sprintf("%s: fio's totals of job %q are of all directions together (unified_rw_reporting=mixed)",
+			errs.Printable(l.Meta.Path), l.Entry.JobName)
+		switch counted := float64(l.Entry.Mixed.Kind[run.Kind].N); {
+		case logged[l.Entry] < counted:
+			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what,
+				counted-logged[l.Entry], counted)
+		case logged[l.Entry] > counted && !l.Single:
+			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what,
+				logged[l.Entry], counted)
+		case logged[l.Entry] > counted:
+			warn("%s: the logs hold %.0f I/Os, fio counted %.0f", what, logged[l.Entry], counted)
+		}
+	}
+}
+
+// Balance says if not as many I/Os went out as came in.
+func (a *Account) Balance() error {
+	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
+		return fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
+	}
+	return nil
+}
