@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 
 	"fiolat/ingest/fiolog"
@@ -150,8 +151,8 @@ func (c *cells) free() *fiohist.Hist {
 }
 
 var (
-	errClosed = fmt.Errorf("its I/Os belong to a time that is already finished: the log is out of order by more than "+
-		"%d windows", headRecords)
+	errClosed = errors.New("its I/Os belong to a time that is already finished: the log is out of order by more than " +
+		"32 windows")
 	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is",
 		maxRecord)
 	errSpan = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, "+

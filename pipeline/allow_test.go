@@ -1,15 +1,12 @@
 package pipeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"fiolat/ingest/fiojson"
 )
 
 // TestAllow: a run that is spread over more than ten times its own length is asked for, before
@@ -58,58 +55,6 @@ func TestAllow(t *testing.T) {
 				t.Errorf("error %v after a no, and the sink was given %v", err, got)
 			case (!tt.asked || tt.answer == nil) && err != nil:
 				t.Error(err)
-			}
-		})
-	}
-}
-
-// TestLiveAllow: a status document that is days after the one before is asked for, unless fio ran
-// all the while.
-func TestLiveAllow(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(liveStream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const days = 10 * 24 * 3600 * 1000
-	no := errors.New("no")
-	for _, tt := range []struct {
-		name        string
-		late, after int64 // ms: of the third document's time, and of its jobs' runtime
-		asked       bool
-	}{
-		{"on time", 0, 0, false},
-		{"half an hour late", 1800_000, 0, false},
-		{"days late", days, 0, true},
-		{"days later", days, days, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			asked := false
-			cfg := LiveConfig{Settings: liveSettings(), Allow: func(quanta, _ int64) error {
-				asked = quanta > days/60000
-				return no
-			}}
-			cfg.Settings.Interval = time.Minute
-			l, err := NewLive(cfg, new(collect))
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := 0
-			_, err = fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
-				if n++; n == 3 {
-					m.TimestampMS += tt.late
-					for i := range m.Entries {
-						m.Entries[i].LongestMS += tt.after
-					}
-				}
-				if n > 3 {
-					return nil
-				}
-				return l.Snapshot(t.Context(), m)
-			}, func(error) {})
-			if errors.Is(err, no) != tt.asked || err != nil && !tt.asked {
-				t.Errorf("asked %v, error %v", asked, err)
 			}
 		})
 	}

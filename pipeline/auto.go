@@ -3,15 +3,11 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"math"
-	"os"
 	"slices"
 	"strconv"
 	"time"
 
-	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
-	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 )
 
@@ -24,20 +20,6 @@ var Ladder = []time.Duration{
 // enough is the share of the intervals in which the percentile must be known well
 // enough.
 const enough = 0.9
-
-// Choice is an interval that --interval auto chose, and why.
-type Choice struct {
-	Interval time.Duration `json:"-"`
-	// MS is the interval in ms.
-	MS float64 `json:"ms"`
-	// Percentile is the one that it was chosen for, Accuracy how well that should
-	// be known: 0.1 is to within 10 % of itself.
-	Percentile float64 `json:"percentile"`
-	Accuracy   float64 `json:"accuracy"`
-	// Met says that it is, in nine of ten intervals.
-	Met    bool   `json:"met"`
-	Reason string `json:"reason"`
-}
 
 // Chooser finds the shortest interval of the Ladder at which, in nine of ten
 // intervals, the 95 % confidence limits of a percentile are within the accuracy of
@@ -214,39 +196,3 @@ func (c *Chooser) Choose() *Choice {
 
 // brief is an interval of whole seconds as people write it.
 func brief(ns int64) string { return strconv.FormatInt(ns/int64(time.Second), 10) + " s" }
-
-// chooseInterval reads the logs once to choose the interval.
-func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*Choice, error) {
-	c := &Chooser{Accuracy: config.Accuracy, ByDirection: slices.Contains(config.Settings.By, "direction"),
-		Percentile: math.Inf(-1)}
-	for _, p := range config.Settings.Percentiles {
-		if p > c.Percentile && p > 0 && p < 100 {
-			c.Percentile = p
-		}
-	}
-	if math.IsInf(c.Percentile, -1) {
-		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
-			"between them")
-	}
-	for _, l := range in.Logs {
-		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
-			return nil, errs.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
-				"file, or name an interval", errs.Printable(l.Path))
-		}
-	}
-	config.Accuracy, config.Warn = 0, nil
-	s := &config.Settings
-	s.Interval, s.By, s.Percentiles, s.SLA = time.Second, nil, []float64{c.Percentile}, nil
-	plan, err := Prepare(ctx, in, config)
-	if err != nil {
-		return nil, err
-	}
-	defer plan.Close()
-	for _, l := range plan.logs {
-		c.Shortest = max(c.Shortest, l.Interval)
-	}
-	if _, err = plan.Process(ctx, c); err != nil {
-		return nil, err
-	}
-	return c.Choose(), nil
-}

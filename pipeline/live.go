@@ -532,3 +532,18 @@ func (l *Live) End(ctx context.Context) (*Summary, error) {
 	s.Account = *a
 	return s, l.sink.End(ctx, s)
 }
+
+// minLive is how many quanta a run that is followed live may have at least: a new fio may append to
+// the stream of one before, which had ended for a while.
+const minLive = 3600
+
+// allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
+// been handed on is part of the run's length.
+func (l *Live) allow(at int64) error {
+	longest := int64(0)
+	for _, le := range l.entries {
+		longest = max(longest, le.log.Entry.LongestMS*msec)
+	}
+	usual := max(longest/l.grid.interval+1, l.merge.done-l.grid.first, minLive/manyTimes)
+	return ask(&l.cfg.Allow, l.grid.index(at-l.run.Start)+1-l.grid.first, usual)
+}

@@ -62,11 +62,6 @@ func (l *logState) single() *fiohist.Geometry {
 	return &fio3Grid
 }
 
-var (
-	fio2Grid = fiohist.Geometry{Groups: fiohist.GroupsV2, Unit: 1000}
-	fio3Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-)
-
 // openLog opens a log for reading from its start. Standard input and pipes can be opened only once;
 // a file must be the same each time.
 func openLog(l *logState) (_ *opened, err error) {
@@ -676,6 +671,24 @@ func commonGeometry(logs []*logState) (fiohist.Geometry, error) {
 func newLog(l *ingest.Log, cfg *readConfig, pipe bool) *logState {
 	return &logState{member: member{Log: &Log{Log: l}}, cfg: cfg, pipe: pipe}
 }
+
+// divide shares what may be kept in memory out to n logs.
+func (c *readConfig) divide(n, workers int) {
+	c.block = min(max(allBuffers/max(n, 1), 16<<10), 256<<10)
+	switch {
+	case n < workers || c.settings.SkipBad:
+		// Several workers read fewer logs ahead, and from their start; bad lines are looked
+		// for in all of a log first. Heads are read twice then.
+		c.keptHead = 0
+	case c.keptHead == 0:
+		c.keptHead = allHeads / n
+	}
+}
+
+const (
+	allBuffers = 16 << 20 // of all pipes together
+	allHeads   = 1 << 20  // buckets that are kept of all heads together, of 10 bytes
+)
 
 // minBlock is how much is read at a time from a file, in bytes: smaller blocks are slower to read.
 const minBlock = 64 << 10

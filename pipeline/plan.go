@@ -70,8 +70,6 @@ const (
 	// 0.20 s. Those of gzip are small: as plain logs are held, 32 take 28 MB instead of 37
 	// and 1 to 3 % less processor time.
 	holdPacked = 64 << 20
-	allBuffers = 16 << 20 // of all pipes together
-	allHeads   = 1 << 20  // buckets that are kept of all heads together, of 10 bytes
 )
 
 // Plan is a run whose logs' heads have been read.
@@ -133,16 +131,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		p.warn("%s", w)
 	}
 	reading := &readConfig{settings: cfg.Settings, stdin: cfg.Stdin, maxLine: cfg.MaxLine, noHash: cfg.Nameless,
-		progress: cfg.Progress, files: &source.Files{Max: cfg.OpenFiles}, keptHead: cfg.keptHead,
-		block: min(max(allBuffers/max(len(logs), 1), 16<<10), 256<<10)}
-	switch {
-	case len(logs) < cfg.Workers || cfg.Settings.SkipBad:
-		// Several workers read fewer logs ahead, and from their start; bad lines are looked
-		// for in all of a log first. Heads are read twice then.
-		reading.keptHead = 0
-	case reading.keptHead == 0:
-		reading.keptHead = allHeads / len(logs)
-	}
+		progress: cfg.Progress, files: &source.Files{Max: cfg.OpenFiles}, keptHead: cfg.keptHead}
+	reading.divide(len(logs), cfg.Workers)
 	for _, l := range logs {
 		info, err := os.Stat(l.Source.Path)
 		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()

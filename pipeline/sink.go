@@ -350,3 +350,17 @@ func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
 	}
 	return out
 }
+
+// Choice is an interval that --interval auto chose, and why.
+type Choice struct {
+	Interval time.Duration `json:"-"`
+	// MS is the interval in ms.
+	MS float64 `json:"ms"`
+	// Percentile is the one that it was chosen for, Accuracy how well that should
+	// be known: 0.1 is to within 10 % of itself.
+	Percentile float64 `json:"percentile"`
+	Accuracy   float64 `json:"accuracy"`
+	// Met says that it is, in nine of ten intervals.
+	Met    bool   `json:"met"`
+	Reason string `json:"reason"`
+}

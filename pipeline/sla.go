@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
@@ -148,7 +149,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 			sq.Running, sq.IOPS = true, s.now.Sum()/(float64(all.Covered)/1e9)
 		}
 		verdicts := s.judge.Judge(&sq)
-		if all := cmp.Or(row, running[d.Host]); all != nil && all.Lost >= msec {
+		if all := cmp.Or(row, running[d.Host]); all != nil && all.Lost >= int64(time.Millisecond) {
 			for i := range verdicts { // of what was lost nothing is known
 				verdicts[i].Status = sla.Unknown
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,16 +184,21 @@ func TestOtherClock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := Prepare(t.Context(), ins[0], Config{Settings: settings()})
+			fine, c := settings(), new(collect)
+			fine.Interval, fine.By = 500*time.Millisecond, []string{"log"}
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: fine})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			s, err := p.Process(t.Context(), new(collect))
+			s, err := p.Process(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.logs[1].shift/msec + 1985500; got != tc.first {
+			i := slices.IndexFunc(c.rows, func(r Row) bool {
+				return r.Dims.Log == p.Run.Logs[1].LogName && r.Stats.Samples > 0
+			})
+			if got := c.offsets[i] / msec; got != tc.first {
 				t.Errorf("the second log begins at %d ms, want %d", got, tc.first)
 			}
 			if warned := strings.Contains(strings.Join(s.Account.Warnings, "\n"), "another clock"); warned != tc.warn {

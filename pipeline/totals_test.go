@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
 )
 
 // planned runs a folder through the pipeline and returns plan and rows.
@@ -57,6 +60,50 @@ func complete(t *testing.T, p *Plan) {
 	}
 }
 
+// sameBins checks that bucket by bucket what is in the quanta, logged or restored, makes fio's bins.
+func sameBins(t *testing.T, c *collect) {
+	t.Helper()
+	got, want := map[Dims]*fiohist.Hist{}, map[Dims][]uint64{}
+	for _, l := range c.leaves {
+		if got[l.Dims] == nil {
+			got[l.Dims] = new(fiohist.Hist)
+		}
+		got[l.Dims].AddHist(l.Hist)
+	}
+	for _, m := range c.run.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			for d := range e.Dirs {
+				bins, err := e.Dirs[d].Kind[c.run.Kind].Counts(c.run.Geometry)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dims := Dims{Host: e.Host, Job: e.JobName, Direction: fiolog.Direction(d).String()}
+				if want[dims] == nil {
+					want[dims] = make([]uint64, c.run.Geometry.Columns())
+				}
+				for b, n := range bins {
+					want[dims][b] += n
+				}
+			}
+		}
+	}
+	for dims, bins := range want {
+		for b, n := range bins {
+			in := 0.0
+			if h := got[dims]; h != nil {
+				in = h.Count(b)
+			}
+			if math.Abs(in-float64(n)) > 1e-6 {
+				t.Errorf("%+v, bucket %d: %v I/Os, fio counted %d", dims, b, in, n)
+			}
+		}
+	}
+	if len(got) == 0 {
+		t.Error("no I/O")
+	}
+}
+
 // TestRealTotals: repaired and restored, the real logs hold what fio counted, and
 // restoring changes nothing before the last stamp.
 func TestRealTotals(t *testing.T) {
@@ -66,29 +113,10 @@ func TestRealTotals(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			s := settings()
-			s.Interval = time.Second
+			s.Interval, s.By = time.Second, []string{"host", "job", "direction"}
 			p, with := planned(t, s, filepath.Join(real, folder))
 			complete(t, p)
-			for _, tail := range p.tails {
-				// Bucket by bucket: what is logged and what was restored make fio's bins.
-				bins, err := tail.counted()
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := make([]float64, len(bins))
-				for _, l := range tail.members {
-					l.dirs[tail.dir].sums.Each(func(b int, n float64) { got[b] += n })
-				}
-				for i, b := range tail.counts.Index {
-					got[b] += tail.counts.Count[i]
-				}
-				for b, want := range bins {
-					if got[b] != float64(want) {
-						t.Errorf("%s %v, bucket %d: %v I/Os, fio counted %d", tail.entry.JobName, tail.dir, b, got[b],
-							want)
-					}
-				}
-			}
+			sameBins(t, with)
 			if want := map[string]int{"cluster": 4, "garbled": 2}[folder]; p.Account.LogsRepaired != want {
 				t.Errorf("%d logs repaired, want %d", p.Account.LogsRepaired, want)
 			}
@@ -96,11 +124,16 @@ func TestRealTotals(t *testing.T) {
 			s.Restore = false
 			_, without := planned(t, s, filepath.Join(real, folder))
 			last := int64(1 << 62) // of any log and direction, on the run's clock
-			for _, l := range p.logs {
-				for d := range l.dirs {
-					if l.dirs[d].seen {
-						last = min(last, l.dirs[d].last*msec+l.shift)
+			for _, r := range p.Report() {
+				for _, d := range r.Dirs {
+					if d.Records == 0 {
+						continue
 					}
+					at := int64(d.Last) + r.Start
+					if r.Absolute {
+						at = int64(d.Last) - p.Run.Start
+					}
+					last = min(last, at)
 				}
 			}
 			same := 0

@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
+	"fiolat/internal/testlog"
+)
+
+// openedLogs are the states of two made-up logs in two directions, of real records, whose heads are read.
+func openedLogs(t *testing.T, cfg readConfig, workers, seconds int, form func([]byte) []byte) (logs []*logState) {
+	t.Helper()
+	raw, err := os.ReadFile("../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := testlog.NewTemplate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for n := range 2 {
+		log := form(tmpl.Log(uint64(n+1), time.Second, seconds))
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("x_clat_hist.%d.log", n+1)), log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := ingest.Match(ins[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.files, cfg.settings.RecordTime, cfg.settings.Align = new(source.Files), "end", "overlap"
+	cfg.divide(len(found), workers)
+	for _, f := range found {
+		l := newLog(f, &cfg, false)
+		if err := l.prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.close() })
+		logs = append(logs, l)
+	}
+	return logs
+}
+
+// TestRecordsWait: of logs that wait for others few histograms are held, and the records that cannot be placed yet wait as
+// they are.
+func TestRecordsWait(t *testing.T) {
+	t.Parallel()
+	withBad := func(log []byte) []byte {
+		for n := range 9 { // lines that are skipped
+			at := len(log) * (n + 1) / 10
+			at += bytes.IndexByte(log[at:], '\n') + 1
+			log = append(log[:at:at], append([]byte("7, 0, \n"), log[at:]...)...)
+		}
+		return log
+	}
+	logs := openedLogs(t, readConfig{settings: Settings{SkipBad: true}}, 1, 400, withBad)
+	g := grid{interval: int64(time.Second)}
+	for _, l := range logs {
+		l.begin()
+		l.startAt(0, 0)
+		l.ready(&g, l.g)
+		l.wait, l.open.pack = true, true
+	}
+	for n := range int64(100) {
+		for _, l := range logs {
+			if err := l.advance(g.start(n+1), 0); err != nil {
+				t.Fatal(err)
+			}
+			if held := l.open.held; held > 3*fiolog.Directions || l.head.records < headRecords && !l.over {
+				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.records)
+			}
+			l.open.take(n + 1)
+		}
+	}
+}
+
+// TestKeptHeads: a log is read from its start again unless that costs more than to keep
+// what was read.
+func TestKeptHeads(t *testing.T) {
+	t.Parallel()
+	gz := func(log []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(log); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for _, tt := range []struct {
+		name    string
+		form    func([]byte) []byte
+		cfg     readConfig
+		workers int
+		want    bool
+	}{
+		{"gzip", gz, readConfig{}, 2, true},
+		{"plain", bytes.Clone, readConfig{}, 2, false},
+		{"cores are left to read ahead", gz, readConfig{}, 3, false},
+		{"all of it is read before", gz, readConfig{settings: Settings{SkipBad: true}}, 2, false},
+		{"too many buckets", gz, readConfig{keptHead: 3000}, 2, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, l := range openedLogs(t, tt.cfg, tt.workers, 100, tt.form) {
+				if l.keeps != tt.want || (l.head.records > 0) != tt.want || l.again == tt.want ||
+					(l.in != nil) != tt.want {
+					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, l.head.records,
+						l.again, l.in != nil, tt.want)
+				}
+			}
+		})
+	}
+}
