@@ -45,9 +45,9 @@ func FuzzAlign(f *testing.F) {
 			return
 		}
 		var open cells
-		a := newAligner(g, inflight, fio3, fio3.Coarsen(int(bucket%3)), &open)
+		a := newAligner(g, inflight, fio3Grid, fio3Grid.Coarsen(int(bucket%3)), &open)
 		var c fiohist.Sparse
-		c.Add(bucket%uint16(fio3.Columns()), 7)
+		c.Add(bucket%uint16(fio3Grid.Columns()), 7)
 		if err := a.add(start, start+length, &c, fiolog.Read); err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func damage(records []fiohist.Sparse) (out []fiohist.Sparse) {
 // judged runs the decision over a log of the records; totals and bins are fio's.
 func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json, bins bool) bool {
 	l := &logState{member: member{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{Path: "x_clat_hist.1.log." + host,
-		Name: ingest.Name{Hist: true, Host: host}}}}}, g: fio3}
+		Name: ingest.Name{Hist: true, Host: host}}}}}, g: fio3Grid}
 	s := new(scan)
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
@@ -90,7 +90,7 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 		var all []fiojson.Bin
 		for i, b := range sum.Index {
 			tot.N += uint64(sum.Count[i])
-			all = append(all, fiojson.Bin{NS: int64(fio3.Middle(int(b))), Count: uint64(sum.Count[i])})
+			all = append(all, fiojson.Bin{NS: int64(fio3Grid.Middle(int(b))), Count: uint64(sum.Count[i])})
 		}
 		if bins {
 			tot.Bins = fiojson.NewBins(all)
@@ -237,7 +237,7 @@ func TestJudgeTogether(t *testing.T) {
 			for range tt.logs {
 				l := &logState{member: member{Log: &Log{Log: &ingest.Log{Source: &ingest.Source{
 					Path: "x_clat_hist.1.log",
-					Name: ingest.Name{Hist: true, Host: tt.host}}}}}, g: fio3}
+					Name: ingest.Name{Hist: true, Host: tt.host}}}}}, g: fio3Grid}
 				records := tt.form(load(rng, tt.shape, tt.records, true))
 				if tt.damaged {
 					records = damage(records)

@@ -19,7 +19,10 @@ import (
 	"fiolat/ingest/source"
 )
 
-const liveStream = real + "/live/fio-status.json"
+const (
+	realLogs   = "../testdata/fio"
+	liveStream = realLogs + "/live/fio-status.json"
+)
 
 func liveSettings() Settings {
 	s := settings()

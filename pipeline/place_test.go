@@ -9,8 +9,6 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
-
 type rec struct {
 	ms     int64
 	counts map[int]float64
@@ -46,7 +44,7 @@ func slowPlaced(records []rec, h, begin float64) (out []span) {
 			last, rest := map[int]float64{}, map[int]float64{}
 			for i, c := range r.counts {
 				last[i] = c / total
-				if top == fio3.Last() || float64(fio3.Upper(top))/1e6 >= t-boundary {
+				if top == fio3Grid.Last() || float64(fio3Grid.Upper(top))/1e6 >= t-boundary {
 					last[i] = 0
 					if i == top {
 						last[i] = 1
@@ -63,7 +61,7 @@ func slowPlaced(records []rec, h, begin float64) (out []span) {
 
 // placeAll is what the pipeline does: records wait until the windows are decided.
 func placeAll(records []rec, h, begin int64) (out []span) {
-	w := windows{h: h * msec, begin: begin * msec, g: fio3}
+	w := windows{h: h * msec, begin: begin * msec, g: fio3Grid}
 	emit := func(p piece) {
 		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
 		for i, b := range p.counts.Index {
