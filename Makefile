@@ -85,7 +85,7 @@ integration: ## tests with fio, and against real Elasticsearch servers of the ve
 times: export FIOLAT_TEST_TIMES := 1
 times: ## tests whose verdict depends on real times, on an idle machine: the probe beside fio and the kernel, fio's I/Os one by one, how soon live documents are found
 	go test -count=1 -v -tags integration ./internal/probe
-	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline
+	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline/plan
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts)$$' ./cmd/fiolat

@@ -13,6 +13,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // slowWhole is what rounder does, over all ways there are: cost[i][n] is the smallest sum
@@ -147,7 +148,7 @@ func TestWholeCountsOfLogs(t *testing.T) {
 			for _, interval := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond, time.Second} {
 				name := strings.Join([]string{filepath.Base(folder), split.align, interval.String()}, " ")
 				s := new(tallies)
-				plan, err := pipeline.Prepare(t.Context(), ins[0], pipeline.Config{Settings: pipeline.Settings{
+				plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: pipeline.Settings{
 					Interval: interval, Percentiles: []float64{50}, By: strings.Split(split.by, ","),
 					Align: split.align, Grid: "run",
 					RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true, Coarseness: -1}})

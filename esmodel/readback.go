@@ -18,6 +18,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
 )
 
 // ClaimField is the claim in the document of a run.
@@ -108,7 +109,7 @@ func (o *Owner) String() string {
 
 // StoredRun is the document of a run, or of one part of it, read back.
 type StoredRun struct {
-	pipeline.Stored
+	replay.Stored
 	Status Status
 	// Claim is who is at work on it, or died at it; nil if nobody is.
 	Claim *Owner
@@ -163,7 +164,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	}
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
 		// Only claimed, by who deletes or loads what is left of it.
-		out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: StatusPartial}
+		out := &StoredRun{Stored: replay.Stored{Run: run}, Status: StatusPartial}
 		if doc.Claim != nil {
 			out.Claim = &doc.Claim.Owner
 		}
@@ -174,7 +175,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		return out, nil
 	}
-	out := &StoredRun{Stored: pipeline.Stored{Run: run}, Status: doc.Run.Status}
+	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status}
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner
 	}
@@ -316,7 +317,7 @@ func readJobs(doc *runDoc) *fiojson.Document {
 
 // Book finds the part that a leaf belongs to.
 type Book struct {
-	Parts []*pipeline.Stored
+	Parts []*replay.Stored
 	index map[pipeline.Part]int
 }
 
@@ -327,7 +328,7 @@ func NewBook(runs []*StoredRun) *Book {
 		b.Parts = append(b.Parts, &r.Stored)
 	}
 	// The order that a Replay gives them.
-	slices.SortStableFunc(b.Parts, func(x, y *pipeline.Stored) int { return cmp.Compare(x.Run.Part, y.Run.Part) })
+	slices.SortStableFunc(b.Parts, func(x, y *replay.Stored) int { return cmp.Compare(x.Run.Part, y.Run.Part) })
 	for i, p := range b.Parts {
 		b.index[pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation}] = i
 	}
@@ -354,7 +355,7 @@ type leafDoc struct {
 }
 
 // Leaf reads the document of a leaf.
-func (b *Book) Leaf(source []byte) (out pipeline.StoredLeaf, err error) {
+func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
 	var doc leafDoc
 	if err := json.Unmarshal(source, &doc); err != nil {
 		return out, fmt.Errorf("the document of a histogram cannot be read: %w", err)
@@ -369,7 +370,7 @@ func (b *Book) Leaf(source []byte) (out pipeline.StoredLeaf, err error) {
 	}
 	run := b.Parts[part].Run
 	k := &doc.Latency.Buckets
-	out = pipeline.StoredLeaf{
+	out = replay.Leaf{
 		Part: part, Start: int64(doc.Timestamp), Hist: new(fiohist.Hist),
 		Dims: pipeline.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
 	}

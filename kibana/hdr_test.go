@@ -15,6 +15,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/kibana/kibanatest"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // wholeRuns is a sink that adds up the histogram documents of a run by direction, as HDR does.
@@ -87,7 +88,7 @@ func TestHowExactHDRIs(t *testing.T) {
 				}
 				for _, interval := range []time.Duration{250 * time.Millisecond, time.Second} {
 					s := &wholeRuns{digits: digits}
-					plan, err := pipeline.Prepare(t.Context(), ins[0], pipeline.Config{Settings: pipeline.Settings{
+					plan, err := plan.Prepare(t.Context(), ins[0], plan.Config{Settings: pipeline.Settings{
 						Interval: interval, Percentiles: percents, By: []string{"direction", "host"}, Align: "overlap",
 						Grid:       "run",
 						RecordTime: "end", Repair: "auto", Restore: true, SkipBad: true, Coarseness: coarseness}})

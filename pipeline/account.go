@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -147,4 +149,40 @@ func (a *Account) Balance() error {
 		return fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
 	return nil
+}
+
+// Plus adds the account of one part of a run to those before.
+func (a *Account) Plus(b *Account, first bool) {
+	a.Logs += b.Logs
+	a.LogsSkipped += b.LogsSkipped
+	a.LogsEmpty += b.LogsEmpty
+	a.LogsRepaired += b.LogsRepaired
+	a.Records += b.Records
+	a.RecordsRepaired += b.RecordsRepaired
+	a.RecordsEqual += b.RecordsEqual
+	a.LinesSkipped += b.LinesSkipped
+	a.Logged += b.Logged
+	a.Counted += b.Counted
+	a.CountedKnown = b.CountedKnown && (first || a.CountedKnown)
+	switch {
+	case first:
+		a.Exact = maps.Clone(b.Exact)
+	case a.Exact != nil && b.Exact != nil:
+		for d, l := range b.Exact {
+			a.Exact[d] = a.Exact[d].Plus(l)
+		}
+	default: // of one of them they are not known
+		a.Exact = nil
+	}
+	a.Missing += b.Missing
+	a.Excess += b.Excess
+	a.NotPlaced += b.NotPlaced
+	a.Jobs = append(a.Jobs, b.Jobs...)
+	a.Restored += b.Restored
+	a.LastBucket += b.LastBucket
+	for _, w := range b.Warnings {
+		if !slices.Contains(a.Warnings, w) {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
 }

@@ -189,8 +189,8 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 	return nil
 }
 
-// digest is the hash of v's JSON: 128 bits in hex.
-func digest(v any) string {
+// Digest is the hash of v's JSON: 128 bits in hex.
+func Digest(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // only strings, numbers and maps of them
@@ -199,8 +199,8 @@ func digest(v any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// logsGeneration is that of a run read from logs with these hashes.
-func logsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (string, error) {
+// LogsGeneration is that of a run read from logs with these hashes.
+func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (string, error) {
 	g := newGeneration("logs")
 	g.settings(&run.Settings)
 	g.run(run)
@@ -215,16 +215,16 @@ func logsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (strin
 	return g.sum(), nil
 }
 
-// liveGeneration is that of a run that is followed live.
-func liveGeneration(run *Run) string {
+// LiveGeneration is that of a run that is followed live.
+func LiveGeneration(run *Run) string {
 	g := newGeneration("live")
 	g.settings(&run.Settings)
 	g.run(run)
 	return g.sum()
 }
 
-// mergedGeneration is that of a run which was put together from parts.
-func mergedGeneration(parts []Part) string {
+// MergedGeneration is that of a run which was put together from parts.
+func MergedGeneration(parts []Part) string {
 	g := newGeneration("merge")
 	for _, part := range parts {
 		g.add("part").string(part.Name, part.Generation)

@@ -22,6 +22,9 @@ type Sink interface {
 	End(ctx context.Context, s *Summary) error
 }
 
+// All is the direction of rows that add up reads, writes and trims.
+const All = "all"
+
 // Run is what is known of a run before its first quantum.
 type Run struct {
 	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.

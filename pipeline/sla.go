@@ -67,8 +67,8 @@ type watched struct {
 	open    bool // some I/Os have no limits
 }
 
-// watch puts a Watch before the sink, if there are rules.
-func watch(s *Settings, next Sink) (Sink, error) {
+// WithRules puts a Watch before the sink, if there are rules.
+func WithRules(s *Settings, next Sink) (Sink, error) {
 	if len(s.SLA) == 0 {
 		return next, nil
 	}
@@ -212,10 +212,10 @@ func (w *Watch) sorted() []Dims {
 	return order
 }
 
-// silent tells the rules that nothing has been heard since `from`, until `at`, both in
+// Silent tells the rules that nothing has been heard since `from`, until `at`, both in
 // ns from the run's start: see Live.Silent. A breach begins with the quantum with which
 // it will begin when the quanta come, if that is not too far ahead.
-func (w *Watch) silent(ctx context.Context, from, at int64) error {
+func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval
 	for _, d := range w.sorted() {

@@ -6,7 +6,7 @@ import (
 	"fiolat/internal/command/merge"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
 )
 
 func mergeCommand(u *ui.UI) *cli.Command {
@@ -50,7 +50,7 @@ func readMergeOptions(c *cli.Context) (o merge.Options, err error) {
 	}
 	o = merge.Options{
 		Run: c.Args().First(), Parts: c.Int("parts"), SkipIncomplete: c.Bool("skip-incomplete"),
-		Replay:    pipeline.ReplayOptions{AcrossHosts: true, Workers: c.Int("workers")},
+		Replay:    replay.Options{AcrossHosts: true, Workers: c.Int("workers")},
 		FailOnSLA: c.Bool("fail-on-sla"), DryRun: c.Bool("dry-run"),
 	}
 	if v := c.String("percentiles"); v != "" {

@@ -18,7 +18,7 @@ import (
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/sla"
-	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 const (
@@ -148,7 +148,7 @@ func oneKindOptions(c *cli.Context) (command.Logs, error) {
 
 // logOptions reads logFlags and the arguments; the Kind in its Config is the first.
 func logOptions(c *cli.Context) (command.Logs, error) {
-	cfg := pipeline.Config{
+	cfg := plan.Config{
 		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
 		Workers: c.Int("workers"), MaxLine: c.Int("max-line"),
 	}

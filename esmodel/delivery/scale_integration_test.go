@@ -21,6 +21,8 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // BenchmarkScale makes the points that docs/scale.md plans with:
@@ -71,7 +73,7 @@ type scaleBase struct {
 }
 
 func scaleHists(b testing.TB, coarseness, seconds int) scaleBase {
-	cfg := pipeline.Config{RunID: "R", Hold: 1 << 30, Settings: pipeline.Settings{
+	cfg := plan.Config{RunID: "R", Hold: 1 << 30, Settings: pipeline.Settings{
 		Grid:        "epoch",
 		Align:       "overlap",
 		RecordTime:  "end",
@@ -87,7 +89,7 @@ func scaleHists(b testing.TB, coarseness, seconds int) scaleBase {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, err := pipeline.Prepare(b.Context(), ins[0], cfg)
+	plan, err := plan.Prepare(b.Context(), ins[0], cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -139,7 +141,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	replay, err := stored.Replay(c, prefix, runs)
+	r, err := stored.Replay(c, prefix, runs)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 		b.Fatal(err)
 	}
 	sink := NewSink(w, SinkOptions{Prefix: prefix, RowsOnly: true})
-	_, err = replay.Process(b.Context(), pipeline.ReplayOptions{AcrossHosts: true}, sink)
+	_, err = r.Process(b.Context(), replay.Options{AcrossHosts: true}, sink)
 	if err = sink.Close(b.Context(), err); err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/pipeline/replay"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,7 +31,7 @@ import (
 // latency, all parts together: the generation that is complete there now. A run that is not there, is
 // not complete or does not fit together is an *ingest.ParseError. Whoever reads it
 // while it is ingested again gets an error from Process, and no wrong number.
-func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
+func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	runs, err := Runs(ctx, c, prefix, runID, kind)
 	if err != nil {
 		return nil, err
@@ -95,14 +96,14 @@ func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []f
 }
 
 // Replay reads back parts of a run, or one that is all one, from Elasticsearch.
-func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*pipeline.Replay, error) {
+func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*replay.Replay, error) {
 	b := esmodel.NewBook(parts)
 	var generations []string
 	for _, p := range b.Parts {
 		generations = append(generations, p.Run.Generation)
 	}
 	run := b.Parts[0].Run
-	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
+	return replay.New(b.Parts, func(ctx context.Context, each func(replay.Leaf) error) error {
 		// Whole documents: leaving out what is not needed takes Elasticsearch longer
 		// than sending it.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
@@ -131,7 +132,7 @@ func scanLeaves(
 	b *esmodel.Book,
 	c *client.Client,
 	r client.ScanRequest,
-	each func(pipeline.StoredLeaf) error,
+	each func(replay.Leaf) error,
 ) error {
 	at, err := c.OpenScan(ctx, r)
 	if err != nil {
@@ -140,9 +141,9 @@ func scanLeaves(
 	defer c.CloseScan(ctx, r, at)
 	ctx, cancel := context.WithCancel(ctx)
 	g, reading := errgroup.WithContext(ctx)
-	pages := make([]chan []pipeline.StoredLeaf, readers)
+	pages := make([]chan []replay.Leaf, readers)
 	for i := range pages {
-		pages[i] = make(chan []pipeline.StoredLeaf)
+		pages[i] = make(chan []replay.Leaf)
 		r, at := r, at
 		r.Fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
 		emit := func(page []client.Hit) error {
@@ -171,8 +172,8 @@ func scanLeaves(
 }
 
 // inOrder hands out leaves that come in several streams, each in order of time.
-func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(pipeline.StoredLeaf) error) error {
-	heads := make([][]pipeline.StoredLeaf, len(pages))
+func inOrder(ctx context.Context, pages []chan []replay.Leaf, each func(replay.Leaf) error) error {
+	heads := make([][]replay.Leaf, len(pages))
 	for {
 		next := -1
 		for i, page := range pages {
@@ -198,8 +199,8 @@ func inOrder(ctx context.Context, pages []chan []pipeline.StoredLeaf, each func(
 }
 
 // leavesOf reads the leaves of a page.
-func leavesOf(b *esmodel.Book, page []client.Hit) (leaves []pipeline.StoredLeaf, err error) {
-	leaves = make([]pipeline.StoredLeaf, len(page))
+func leavesOf(b *esmodel.Book, page []client.Hit) (leaves []replay.Leaf, err error) {
+	leaves = make([]replay.Leaf, len(page))
 	for i, h := range page {
 		if leaves[i], err = b.Leaf(h.Source); err != nil {
 			return nil, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
@@ -305,7 +306,7 @@ func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 // OpenDir reads back a run from the documents that an ingest has written into
 // a directory, one kind of latency; "" is the only run there. The files are read
 // again by Process.
-func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
+func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	heads, err := dirHeads(dir, runID)
 	if err != nil {
 		return nil, err
@@ -350,7 +351,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*pipeline.Replay, error) {
 	for _, p := range b.Parts {
 		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
 	}
-	return pipeline.NewReplay(b.Parts, func(ctx context.Context, each func(pipeline.StoredLeaf) error) error {
+	return replay.New(b.Parts, func(ctx context.Context, each func(replay.Leaf) error) error {
 		return mergeFiles(ctx, b, files, each)
 	})
 }
@@ -365,7 +366,7 @@ func mergeFiles(
 	ctx context.Context,
 	b *esmodel.Book,
 	files [][]string,
-	each func(pipeline.StoredLeaf) error,
+	each func(replay.Leaf) error,
 ) (err error) {
 	var open streams
 	defer func() {
@@ -410,7 +411,7 @@ type stream struct {
 	book  *esmodel.Book
 	paths []string
 	file  *esmodel.Docs
-	leaf  pipeline.StoredLeaf
+	leaf  replay.Leaf
 }
 
 // next reads the next leaf; false at the end.

@@ -15,6 +15,8 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // recorder keeps what a pipeline.Sink is handed.
@@ -62,8 +64,8 @@ func (r *recorder) End(ctx context.Context, s *pipeline.Summary) error {
 const realLogs = "../../testdata/fio"
 
 // realConfig is that of an ingest whose parts fit together.
-func realConfig(part string) pipeline.Config {
-	return pipeline.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: pipeline.Settings{
+func realConfig(part string) plan.Config {
+	return plan.Config{RunID: "R", Part: part, Hold: 1 << 30, Settings: pipeline.Settings{
 		Grid:        "epoch",
 		Align:       "overlap",
 		RecordTime:  "end",
@@ -77,13 +79,13 @@ func realConfig(part string) pipeline.Config {
 }
 
 // ingestReal processes a folder's logs into a sink over w.
-func ingestReal(t *testing.T, w delivery.Writer, paths []string, cfg pipeline.Config) *recorder {
+func ingestReal(t *testing.T, w delivery.Writer, paths []string, cfg plan.Config) *recorder {
 	t.Helper()
 	ins, err := ingest.Discover(paths, ingest.DiscoverOptions{})
 	if err != nil || len(ins) != 1 {
 		t.Fatalf("%d runs, %v", len(ins), err)
 	}
-	plan, err := pipeline.Prepare(t.Context(), ins[0], cfg)
+	plan, err := plan.Prepare(t.Context(), ins[0], cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ func dirWriter(t *testing.T, dir string) delivery.Writer {
 	return w
 }
 
-func replay(t *testing.T, open *pipeline.Replay, o pipeline.ReplayOptions) *recorder {
+func recorded(t *testing.T, open *replay.Replay, o replay.Options) *recorder {
 	t.Helper()
 	r := new(recorder)
 	if _, err := open.Process(t.Context(), o, r); err != nil {
@@ -172,10 +174,10 @@ func TestStoredDirIsTheRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameQuanta(t, replay(t, stored, pipeline.ReplayOptions{Workers: 1}), fresh)
-			sameQuanta(t, replay(t, stored, pipeline.ReplayOptions{Workers: 5}), fresh)
+			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 1}), fresh)
+			sameQuanta(t, recorded(t, stored, replay.Options{Workers: 5}), fresh)
 			sink := delivery.NewSink(dirWriter(t, again), delivery.SinkOptions{})
-			_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, sink)
+			_, err = stored.Process(t.Context(), replay.Options{}, sink)
 			if err = sink.Close(t.Context(), err); err != nil {
 				t.Fatal(err)
 			}
@@ -229,14 +231,14 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := replay(t, stored, pipeline.ReplayOptions{})
+	got := recorded(t, stored, replay.Options{})
 	got.sum, want.sum = "", "" // warnings name the logs of each part
 	sameQuanta(t, got, want)
 	if !reflect.DeepEqual(got.run.Parts, stored.Run.Parts) || len(got.run.Parts) != 2 || got.run.Part != "" ||
 		got.run.Generation == want.run.Generation {
 		t.Errorf("parts %v, generation %s", got.run.Parts, got.run.Generation)
 	}
-	across := replay(t, stored, pipeline.ReplayOptions{AcrossHosts: true})
+	across := recorded(t, stored, replay.Options{AcrossHosts: true})
 	for i, q := range across.quanta {
 		var rest []string
 		for _, line := range strings.Split(want.quanta[i], "\n") {
@@ -248,7 +250,7 @@ func TestStoredPartsAreTheWhole(t *testing.T) {
 			t.Fatalf("quantum %d\n%s\nwant\n%s", i, q, strings.Join(rest, "\n"))
 		}
 	}
-	few := replay(t, stored, pipeline.ReplayOptions{Percentiles: []float64{75}})
+	few := recorded(t, stored, replay.Options{Percentiles: []float64{75}})
 	if few.run.Generation == got.run.Generation || !reflect.DeepEqual(few.run.Percentiles, []float64{75}) ||
 		len(stored.Run.Percentiles) != 3 {
 		t.Error("other percentiles are not another generation")
@@ -287,7 +289,7 @@ func TestStoredRefuses(t *testing.T) {
 	tests := []struct {
 		name    string
 		second  string // host of part b
-		setting func(*pipeline.Config)
+		setting func(*plan.Config)
 		edit    func(t *testing.T, dir string)
 		want    []string
 	}{
@@ -296,37 +298,37 @@ func TestStoredRefuses(t *testing.T) {
 		{
 			name:    "another interval",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.Interval = 2e9 },
+			setting: func(c *plan.Config) { c.Settings.Interval = 2e9 },
 			want:    []string{`part "b"`, "2000 ms", `part "a"`, "1000 ms", "--interval"},
 		},
 		{
 			name:    "another split",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.By = []string{"host"} },
+			setting: func(c *plan.Config) { c.Settings.By = []string{"host"} },
 			want:    []string{`part "b"`, "--by"},
 		},
 		{
 			name:    "another alignment",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.Align = "inflight" },
+			setting: func(c *plan.Config) { c.Settings.Align = "inflight" },
 			want:    []string{"inflight", "--align"},
 		},
 		{
 			name:    "coarser",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.Coarseness = 3 },
+			setting: func(c *plan.Config) { c.Settings.Coarseness = 3 },
 			want:    []string{"232 columns", "1856", "--coarseness"},
 		},
 		{
 			name:    "other percentiles",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.Percentiles = []float64{1} },
+			setting: func(c *plan.Config) { c.Settings.Percentiles = []float64{1} },
 			want:    []string{"--percentiles"},
 		},
 		{
 			name:    "the run's own grid",
 			second:  "h2",
-			setting: func(c *pipeline.Config) { c.Settings.Grid = "run" },
+			setting: func(c *plan.Config) { c.Settings.Grid = "run" },
 			want:    []string{"--grid"},
 		},
 		{name: "a host twice", second: "h1", want: []string{`host "h1"`, `"a"`, `"b"`, "one part"}},
@@ -418,7 +420,7 @@ func TestStoredRefuses(t *testing.T) {
 			}
 			stored, err := OpenDir(dir, "R", fiolog.Clat)
 			if err == nil {
-				_, err = stored.Process(t.Context(), pipeline.ReplayOptions{}, new(recorder))
+				_, err = stored.Process(t.Context(), replay.Options{}, new(recorder))
 			}
 			if tt.want == nil {
 				if err != nil {
@@ -442,14 +444,14 @@ func TestStoredRefuses(t *testing.T) {
 // Leaves of several streams come in the order of time, those of the same time in the
 // order of the streams; what ends a stream in its middle is the end of all.
 func TestInOrder(t *testing.T) {
-	feed := func(ctx context.Context, streams ...[]int64) (pages []chan []pipeline.StoredLeaf) {
+	feed := func(ctx context.Context, streams ...[]int64) (pages []chan []replay.Leaf) {
 		for i, starts := range streams {
-			page := make(chan []pipeline.StoredLeaf)
+			page := make(chan []replay.Leaf)
 			pages = append(pages, page)
 			go func() {
 				for _, start := range starts {
 					select {
-					case page <- []pipeline.StoredLeaf{{Part: i, Start: start}, {Part: i, Start: start + 1}}:
+					case page <- []replay.Leaf{{Part: i, Start: start}, {Part: i, Start: start + 1}}:
 					case <-ctx.Done():
 						return
 					}
@@ -462,7 +464,7 @@ func TestInOrder(t *testing.T) {
 		return pages
 	}
 	var got []string
-	each := func(l pipeline.StoredLeaf) error {
+	each := func(l replay.Leaf) error {
 		got = append(got, fmt.Sprintf("%d from %d", l.Start, l.Part))
 		return nil
 	}
@@ -487,7 +489,7 @@ func TestInOrder(t *testing.T) {
 	if err := inOrder(
 		t.Context(),
 		feed(t.Context(), []int64{1}),
-		func(pipeline.StoredLeaf) error { return broken },
+		func(replay.Leaf) error { return broken },
 	); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error of each", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Allow is for pipeline.Config: it asks whether a run may be spread over so many intervals. Where
+// Allow is for plan.Config: it asks whether a run may be spread over so many intervals. Where
 // standard input is not a terminal that is an error of usage. With yes it is nil: nobody is asked.
 func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
 	if yes {

@@ -11,7 +11,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // Kinds are the kinds of latency that --kind names, in that order.
@@ -89,7 +89,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 // Prepare reads the heads of a run's logs, kind by kind. All have the run.id that the
 // first has, and the longest interval that any has: else they would not lie side by
 // side. Close the plans when done, also those that come with an error.
-func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pipeline.Plan, err error) {
+func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.Plan, err error) {
 	said := map[string]bool{}
 	warn := cfg.Warn
 	cfg.Warn = func(msg string) { // what is wrong with the folder is so for each kind
@@ -101,7 +101,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pi
 	longest := 0
 	for i, in := range r.Inputs {
 		cfg.Settings.Kind = r.of[i]
-		plan, err := pipeline.Prepare(ctx, in, cfg)
+		plan, err := plan.Prepare(ctx, in, cfg)
 		var none *errs.NoLogsError
 		if last := i == len(r.of)-1; errors.As(err, &none) && r.All && !(last && len(plans) == 0) {
 			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // of averages, for one
@@ -133,7 +133,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg pipeline.Config) (plans []*pi
 }
 
 // ClosePlans closes all of them.
-func ClosePlans(plans []*pipeline.Plan) {
+func ClosePlans(plans []*plan.Plan) {
 	for _, p := range plans {
 		p.Close()
 	}
@@ -157,7 +157,7 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 
 // OneRun are the plans of the one run below the paths; more is an error that says why
 // one is wanted.
-func (o *Logs) OneRun(ctx context.Context, u *ui.UI, cfg pipeline.Config, why string) ([]*pipeline.Plan, error) {
+func (o *Logs) OneRun(ctx context.Context, u *ui.UI, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	runs, err := o.DiscoverKinds(u)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // Roots are the folders of the runs.
@@ -26,14 +26,14 @@ type Logs struct {
 	Command   string   // that reads them
 	Paths     []string // files, directories, globs; - is standard input
 	FioJSON   []string // files with fio's JSON, instead of what is found beside the logs
-	Config    pipeline.Config
+	Config    plan.Config
 	Kinds     Kinds // of which Config has the first
 	FailOnSLA bool
 	DryRun    bool // does everything but write
 }
 
 // Pipeline is the Config for what reads standard input and warns on standard error.
-func (o *Logs) Pipeline(u *ui.UI) pipeline.Config {
+func (o *Logs) Pipeline(u *ui.UI) plan.Config {
 	cfg := o.Config
 	cfg.Stdin, cfg.Warn = u.Stdin, u.Warn
 	return cfg
@@ -43,7 +43,7 @@ func (o *Logs) Pipeline(u *ui.UI) pipeline.Config {
 // logs less than Go's 100 %, with which the peak over a thousand logs depends on when a
 // collection happens to run: 162 MB for 2,160 s and 213 MB for 21,600 s; with 30 % it is
 // 145 and 147 MB, for 4 % more processor time. Of few logs that hold little (see
-// pipeline.Config.Hold) more saves 7 % of the processor time of `percentiles` over 32 logs
+// plan.Config.Hold) more saves 7 % of the processor time of `percentiles` over 32 logs
 // of 600 s, for 7 MB; an ingest would take twice the memory.
 const (
 	manyLogs    = 200

@@ -11,6 +11,8 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // Reader reads the runs that arguments name: logs, fio's JSON without logs, directories of documents, and runs in
@@ -113,8 +115,8 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	return nil
 }
 
-func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, to pipeline.Sink) error {
-	plan, err := pipeline.Prepare(ctx, in, cfg)
+func process(ctx context.Context, in *ingest.Input, cfg plan.Config, to pipeline.Sink) error {
+	plan, err := plan.Prepare(ctx, in, cfg)
 	if err != nil {
 		return err
 	}
@@ -123,12 +125,12 @@ func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, to pipe
 	return err
 }
 
-func (r *Reader) replay(ctx context.Context, name string, run *pipeline.Replay, err error, to Runs) error {
+func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, err error, to Runs) error {
 	if err != nil {
 		return err
 	}
 	cfg := &r.Logs.Config
-	_, err = run.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
+	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
 		to.Run(name))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"fiolat/internal/student"
 	"fiolat/internal/testlog"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
@@ -268,7 +269,7 @@ func TestRealRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run",
+		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: pipeline.Settings{Grid: "run",
 			Align: "overlap", RecordTime: "end", Percentiles: wanted, Coarseness: -1, Repair: "auto"}})
 		if err != nil {
 			t.Fatal(err)

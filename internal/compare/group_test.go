@@ -9,6 +9,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // rowsOf are the rows of reads and writes that are in the family, without their sum.
@@ -108,7 +109,7 @@ func repeats(t *testing.T) (out []*Series) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := pipeline.Prepare(t.Context(), in[0], pipeline.Config{Settings: pipeline.Settings{Grid: "run",
+		plan, err := plan.Prepare(t.Context(), in[0], plan.Config{Settings: pipeline.Settings{Grid: "run",
 			Align: "overlap", RecordTime: "end", Percentiles: family, Coarseness: -1, Repair: "auto"}})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"fiolat/ingest"
 	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // pass hands the logs of paths to a sink; keep says which of them.
@@ -34,7 +35,7 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 		}
 		runs[0].Logs = some
 	}
-	plan, err := pipeline.Prepare(context.Background(), runs[0], pipeline.Config{Workers: workers,
+	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Workers: workers,
 		Settings: pipeline.Settings{By: by, Percentiles: Percentiles, Coarseness: -1, Repair: "auto"}})
 	if err != nil {
 		t.Fatal(err)

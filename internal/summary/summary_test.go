@@ -11,6 +11,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/source"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 const real = "../../testdata/fio"
@@ -63,7 +64,7 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			percentiles := []float64{50, 99}
-			plan, err := pipeline.Prepare(context.Background(), runs[0], pipeline.Config{Settings: pipeline.Settings{
+			plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Settings: pipeline.Settings{
 				Percentiles: percentiles, By: []string{"direction"}, Align: "overlap", Grid: "run", RecordTime: "end",
 				Repair: "auto", Restore: true, Coarseness: -1}})
 			if err != nil {

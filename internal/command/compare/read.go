@@ -13,6 +13,8 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // reader reads the runs that arguments name.
@@ -77,9 +79,9 @@ func (r *reader) read(ctx context.Context, name string, to *compare.Group) error
 		to.Runs = append(to.Runs, s)
 		return s
 	}
-	replayed := func(name string, run *pipeline.Replay, err error) error {
+	replayed := func(name string, run *replay.Replay, err error) error {
 		if err == nil {
-			_, err = run.Process(ctx, pipeline.ReplayOptions{Percentiles: cfg.Settings.Percentiles,
+			_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles,
 				Workers: cfg.Workers}, add(name))
 		}
 		return err
@@ -120,8 +122,8 @@ func (r *reader) read(ctx context.Context, name string, to *compare.Group) error
 	return nil
 }
 
-func process(ctx context.Context, run *ingest.Input, cfg pipeline.Config, to pipeline.Sink) error {
-	plan, err := pipeline.Prepare(ctx, run, cfg)
+func process(ctx context.Context, run *ingest.Input, cfg plan.Config, to pipeline.Sink) error {
+	plan, err := plan.Prepare(ctx, run, cfg)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ import (
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // Options are what fiolat diagnose is asked for.
@@ -92,7 +94,7 @@ func (o *Options) logs(u *ui.UI) (process, error) {
 	}
 	return func(ctx context.Context, sink pipeline.Sink) error {
 		cfg.Progress = u.Progress(command.Size(runs), "reading")
-		plan, err := pipeline.Prepare(ctx, runs[0], cfg)
+		plan, err := plan.Prepare(ctx, runs[0], cfg)
 		if err != nil {
 			return err
 		}
@@ -106,13 +108,13 @@ func (o *Options) logs(u *ui.UI) (process, error) {
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
 func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Settings) (process, error) {
 	name, id := o.Logs.Paths[0], o.Logs.Config.RunID
-	open := func(context.Context) (*pipeline.Replay, error) { return stored.OpenDir(name, id, s.Kind) }
+	open := func(context.Context) (*replay.Replay, error) { return stored.OpenDir(name, id, s.Kind) }
 	if c != nil {
 		found, err := stored.FindRun(ctx, c, o.Elasticsearch.Prefix, name)
 		if err != nil {
 			return nil, err
 		}
-		open = func(ctx context.Context) (*pipeline.Replay, error) {
+		open = func(ctx context.Context) (*replay.Replay, error) {
 			return stored.Open(ctx, c, o.Elasticsearch.Prefix, found.Run.ID, s.Kind)
 		}
 	}
@@ -121,7 +123,7 @@ func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Setti
 		if err != nil {
 			return err
 		}
-		_, err = run.Process(ctx, pipeline.ReplayOptions{Percentiles: diagnose.Percentiles,
+		_, err = run.Process(ctx, replay.Options{Percentiles: diagnose.Percentiles,
 			Workers: o.Logs.Config.Workers}, sink)
 		return err
 	}, nil

@@ -14,6 +14,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // Options are what fiolat ingest is asked for.
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 // ingestRun takes one run from its logs to its last document, kind by kind, and where
 // documents are files to a page beside them. alone says that no other run is ingested.
 func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run *command.KindRun,
-	cfg pipeline.Config, alone bool) error {
+	cfg plan.Config, alone bool) error {
 	plans, err := run.Prepare(ctx, cfg)
 	defer command.ClosePlans(plans)
 	if err != nil {
@@ -109,7 +110,7 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run
 
 // ingestKind takes one kind of a run, the nth of the page, to its last document, and
 // returns the files written.
-func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, plan *pipeline.Plan,
+func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, plan *plan.Plan,
 	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
 	var w delivery.Writer
 	if o.Logs.DryRun {

@@ -18,6 +18,7 @@ import (
 	"fiolat/internal/fiohist"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // Discard is a sink for who only wants the account.
@@ -46,7 +47,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg.Settings.SkipBad = true // show the good logs beside the bad
 	skipped := 0
 	for _, in := range runs {
-		plan, err := pipeline.Prepare(ctx, in, cfg)
+		plan, err := plan.Prepare(ctx, in, cfg)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return nil
 }
 
-func inspectJSON(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) error {
 	type dir struct {
 		Direction   string  `json:"direction"`
 		Records     int64   `json:"records"`
@@ -146,7 +147,7 @@ func startText(run *pipeline.Run) any {
 	return time.Unix(0, run.Start).UTC().Format(time.RFC3339Nano)
 }
 
-func inspectTable(u *ui.UI, in *ingest.Input, plan *pipeline.Plan, s *pipeline.Summary) error {
+func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summary) error {
 	run := plan.Run
 	start := "unknown"
 	if run.StartKnown {

@@ -9,7 +9,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/errs"
-	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
 )
 
 // logUse says whether a log was used.
@@ -31,7 +31,7 @@ var fioOptions = regexp.MustCompile(
 		`ramp_time|group_reporting|verify)\b`)
 
 // logUses are those of all logs that were found, in their order.
-func logUses(in *ingest.Input, plan *pipeline.Plan, warnings []string) (out []logUse) {
+func logUses(in *ingest.Input, plan *plan.Plan, warnings []string) (out []logUse) {
 	metas := map[string]string{} // a log's JSON
 	for _, l := range plan.Run.Logs {
 		if l.Meta != nil {

@@ -22,12 +22,14 @@ import (
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/live"
+	"fiolat/pipeline/quanta"
 )
 
 // Options are what fiolat live is asked for.
 type Options struct {
 	Elasticsearch command.Elasticsearch // without addresses documents become files
-	Config        pipeline.LiveConfig
+	Config        live.Config
 	Kinds         []fiolog.Kind
 	Accuracy      float64  // for a chosen interval; 0: the interval is not to be chosen
 	File          string   // "" and "-": standard input
@@ -45,7 +47,7 @@ type Options struct {
 type session struct {
 	u      *ui.UI
 	o      *Options
-	cfg    pipeline.LiveConfig
+	cfg    live.Config
 	kinds  []fiolog.Kind
 	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
 	client *client.Client
@@ -59,7 +61,7 @@ type session struct {
 
 // liveRun is one kind of latency.
 type liveRun struct {
-	*pipeline.Live
+	*live.Live
 	sink *delivery.Sink
 	end  *pipeline.Summary
 }
@@ -236,7 +238,7 @@ func (s *session) begin(ctx context.Context) error {
 // choose chooses the interval from what was held.
 func (s *session) choose(ctx context.Context) error {
 	cfg := s.cfg
-	chooser := &pipeline.Chooser{Accuracy: s.auto, ByDirection: slices.Contains(cfg.Settings.By, "direction"),
+	chooser := &quanta.Chooser{Accuracy: s.auto, ByDirection: slices.Contains(cfg.Settings.By, "direction"),
 		Percentile: math.Inf(-1)}
 	for _, p := range cfg.Settings.Percentiles {
 		if p > chooser.Percentile && p > 0 && p < 100 {
@@ -253,7 +255,7 @@ func (s *session) choose(ctx context.Context) error {
 	cfg.Settings.Interval, cfg.Settings.By, cfg.Settings.SLA, cfg.Settings.Percentiles, cfg.Settings.Kind = time.Second,
 		nil, nil, []float64{chooser.Percentile}, s.kinds[0]
 	cfg.Warn, cfg.Allow = nil, nil
-	l, err := pipeline.NewLive(cfg, chooser)
+	l, err := live.New(cfg, chooser)
 	for _, m := range s.held {
 		if err == nil {
 			err = l.Snapshot(ctx, m)
@@ -295,7 +297,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if s.o.Rows {
 		sinks = append(sinks, &flushed{Renderer: render.New("ndjson", "ns", false, bufio.NewWriter(s.u.Stdout))})
 	}
-	r.Live, err = pipeline.NewLive(cfg, append(sinks, r.sink))
+	r.Live, err = live.New(cfg, append(sinks, r.sink))
 	return r, err
 }
 

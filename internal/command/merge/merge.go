@@ -15,7 +15,7 @@ import (
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
 )
 
 // Options are what fiolat merge is asked for.
@@ -25,7 +25,7 @@ type Options struct {
 	Kind           fiolog.Kind
 	Parts          int  // that must be there; 0: as many as there are
 	SkipIncomplete bool // leaves out parts that are not complete
-	Replay         pipeline.ReplayOptions
+	Replay         replay.Options
 	FailOnSLA      bool
 	DryRun         bool
 }

@@ -13,6 +13,8 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // Options are what fiolat report is asked for.
@@ -38,7 +40,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 		sources, err = o.storedKinds(ctx, client)
 	} else {
-		var plans []*pipeline.Plan
+		var plans []*plan.Plan
 		plans, err = o.Logs.OneRun(ctx, u, o.Logs.Pipeline(u), "a page is of one")
 		defer command.ClosePlans(plans)
 		defer u.ProgressDone()
@@ -98,7 +100,7 @@ func (o *Options) storedKinds(ctx context.Context, client *client.Client) (out [
 	if err != nil {
 		return nil, err
 	}
-	replay := pipeline.ReplayOptions{Workers: o.Logs.Config.Workers, Percentiles: o.Percentiles}
+	options := replay.Options{Workers: o.Logs.Config.Workers, Percentiles: o.Percentiles}
 	for _, kind := range o.Logs.Kinds.List {
 		if !slices.Contains(there, kind) && len(there) > 0 {
 			if o.Logs.Kinds.All {
@@ -107,7 +109,7 @@ func (o *Options) storedKinds(ctx context.Context, client *client.Client) (out [
 			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
 				there[0]), Hint: "--kind all takes those that are there"}
 		}
-		var r *pipeline.Replay
+		var r *replay.Replay
 		if client != nil {
 			r, err = stored.Open(ctx, client, prefix, runID, kind)
 		} else {
@@ -120,11 +122,11 @@ func (o *Options) storedKinds(ctx context.Context, client *client.Client) (out [
 			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", errs.Printable(name),
 				out[0].run.ID, r.Run.ID)
 		}
-		if replay.Percentiles == nil { // of all kinds those of the first
-			replay.Percentiles = r.Run.Percentiles
+		if options.Percentiles == nil { // of all kinds those of the first
+			options.Percentiles = r.Run.Percentiles
 		}
 		out = append(out, kindSource{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
-			return r.Process(ctx, replay, sink)
+			return r.Process(ctx, options, sink)
 		}})
 	}
 	return out, nil

@@ -1,0 +1,554 @@
+// Package live follows a run by the status documents that fio prints while it goes on.
+package live
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/sla"
+	"fiolat/pipeline"
+	"fiolat/pipeline/quanta"
+)
+
+const msec = int64(1e6) // ns
+
+// Config is what New is told. The zero value of a field is its default.
+type Config struct {
+	// Settings: the Interval must be given; Grid is always epoch, so that hosts which
+	// know nothing of each other share one grid.
+	Settings pipeline.Settings
+	RunID    string
+	RunName  string
+	Part     string
+	Labels   map[string]string
+	// Host is the name of the host where fio does not say one (--client does).
+	Host string
+	// Patience is how many quanta in a row make a breach of a rule that does not say.
+	Patience int
+	// Choice is why the interval is what it is, for the account.
+	Choice *pipeline.Choice
+	Warn   func(msg string)
+	// Allow is that of Config.
+	Allow func(quanta, usual int64) error
+}
+
+// Live makes quanta of the documents that fio prints with --status-interval
+// --output-format=json+, as they come. Their bins are cumulative: what completed
+// between two of them is the difference, in each bucket exactly, and is shared out
+// over the quanta in between in proportion to time. A quantum leaves as soon as every
+// job has been heard of past its end, also an empty one.
+//
+// fio asks each job for its numbers, and prints nothing until all have answered: a job
+// that waits for an I/O does not. After a stall of the device the document shows when
+// fio asked, by the jobs' runtimes, and what completed until then lies before it, if it
+// is about as much as was to be expected: so the seconds of the stall are empty, as they
+// were. Silent is for whoever cannot wait for that document.
+//
+// Nothing is kept but the bins of the latest document, so reading the same documents
+// again makes the same quanta again.
+type Live struct {
+	cfg     Config
+	sink    pipeline.Sink
+	run     *pipeline.Run // nil before the first document
+	grid    quanta.Grid
+	merge   *quanta.Merger
+	account pipeline.Account
+	entries map[key]*entry
+	logs    []*entry // in the order in which they are added up
+	watch   *pipeline.Watch
+	heard   int64   // time of the latest document, ns since 1970
+	steps   []int64 // the latest distances between documents
+	// Missed counts gaps of more than one and a half steps, and Restarts counters
+	// that went back: a new fio.
+	Missed, Restarts int
+}
+
+// liveKey is an entry of fio's JSON: the nth of that job's name on that host.
+type key struct {
+	host, job string
+	nth       int
+}
+
+// liveEntry is what is known of it.
+type entry struct {
+	log     quanta.Member
+	align   *quanta.Aligner
+	end     int64 // end of its last I/O, ns on the run's clock
+	records int64
+	ios     [fiolog.Directions]float64
+	last    float64 // I/Os in the last bucket
+	anew    bool    // fio's totals are of a new fio alone
+
+	at      int64   // time of its latest counts, ns since 1970
+	runtime int64   // its runtime then, ms
+	rate    float64 // I/Os per ns of late
+	start   int64   // the job's by that, ns since 1970
+	damaged int     // documents in a row that were left out
+	total   [fiolog.Directions]uint64
+	counts  [fiolog.Directions][]uint64
+}
+
+// New makes a Live that hands everything to the sink.
+func New(cfg Config, sink pipeline.Sink) (*Live, error) {
+	if cfg.Settings.Interval <= 0 {
+		return nil, fmt.Errorf("live: the interval must be given")
+	}
+	cfg.Settings.Grid = "epoch"
+	l := &Live{cfg: cfg, sink: sink, account: pipeline.Account{Interval: cfg.Choice}, entries: map[key]*entry{}}
+	if len(cfg.Settings.SLA) > 0 {
+		rules, err := sla.ParseAll(cfg.Settings.SLA)
+		if err != nil {
+			return nil, err
+		}
+		l.watch = pipeline.NewWatch(rules, max(cfg.Patience, 1), sink)
+		l.sink = l.watch
+	}
+	return l, nil
+}
+
+// warn tells the user at once, as the run may go on for long.
+func (l *Live) warn(format string, args ...any) {
+	w := fmt.Sprintf(format, args...)
+	l.account.Warnings = append(l.account.Warnings, w)
+	if l.cfg.Warn != nil {
+		l.cfg.Warn(w)
+	}
+}
+
+// Step is the usual distance between two documents; 0 before the second one.
+func (l *Live) Step() time.Duration {
+	sorted := slices.Sorted(slices.Values(l.steps))
+	if len(sorted) == 0 {
+		return 0
+	}
+	return time.Duration(sorted[len(sorted)/2])
+}
+
+// overdue is how many steps may pass without a document, in quarters, before fio is
+// taken to wait for a job that is stalled.
+const overdue = 7
+
+// Silent tells that no document has come for so long since the latest one. It says
+// whether fio is overdue; then what it waits for takes at least as long as it is late,
+// and rules that this breaks are broken, once, without waiting for the document that
+// will say so. The quanta are left to that document.
+func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
+	step := l.Step()
+	if step == 0 || 4*since < overdue*step {
+		return false, nil
+	}
+	if l.watch == nil || l.merge == nil || !l.merge.Begun {
+		return true, nil
+	}
+	asked := l.heard + int64(step) - l.run.Start
+	return true, l.watch.Silent(ctx, asked, asked+int64(since-step))
+}
+
+// Run is the run; nil before the first document.
+func (l *Live) Run() *pipeline.Run { return l.run }
+
+// Snapshot takes the next document.
+func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
+	if fiojson.Major(m.Version) == 2 {
+		return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("%s: its bins are of microseconds, and cannot be "+
+			"followed live", errs.Printable(m.Version)), Hint: "use fio 3"}
+	}
+	if m.TimestampMS == 0 {
+		return &errs.ParseError{File: m.Path, Msg: "a document without a time",
+			Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
+	}
+	nth := map[key]int{}
+	entries, known := make([]*entry, len(m.Entries)), len(l.entries)
+	heard := int64(0)
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		k := key{host: e.Host, job: e.JobName}
+		if k.host == "" {
+			k.host = l.cfg.Host
+		}
+		n := nth[k]
+		nth[k]++
+		k.nth = n
+		at := m.CountedMS(e) * msec
+		heard = max(heard, at)
+		le := l.entries[k]
+		if le == nil {
+			le = l.meet(m, e, k, at)
+		}
+		le.log.Meta, le.log.Entry = m, e
+		entries[i] = le
+	}
+	if len(l.entries) > known {
+		l.join(m)
+	}
+	if err := l.allow(heard); err != nil {
+		return err
+	}
+	gap := l.keepTime(heard)
+	for _, le := range entries { // in the order of the document: sums come out the same again
+		if err := l.count(m, le, gap); err != nil {
+			return err
+		}
+	}
+	return l.emit(ctx)
+}
+
+// meet makes the log that stands for an entry seen for the first time.
+func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k key, at int64) *entry {
+	name := e.JobName
+	if k.nth > 0 {
+		name = fmt.Sprintf("%s.%d", name, k.nth+1)
+	}
+	le := &entry{at: at - e.LongestMS*msec, log: quanta.Member{
+		Log: &pipeline.Log{Log: &ingest.Log{
+			Source: &ingest.Source{Path: m.Path, Base: m.Path, Name: ingest.Name{Prefix: e.JobName, Hist: true,
+				Host: e.Host}, Host: k.host},
+			Host: k.host, Job: e.JobName, LogName: name,
+		}, Geometry: fiohist.Fio3, StartHow: "fio's status"},
+	}}
+	l.entries[k] = le
+	l.logs = append(l.logs, le)
+	return le
+}
+
+// join begins the run, or takes entries into it that were not there before.
+func (l *Live) join(m *fiojson.Document) {
+	if l.run == nil {
+		l.begin(m)
+	}
+	for _, le := range l.entries {
+		if le.align == nil {
+			le.log.Start = le.at - l.run.Start
+			le.log.Open = quanta.Open{First: l.merge.Done}
+			le.align = quanta.NewAligner(&l.grid, false, fiohist.Fio3, l.run.Geometry, &le.log.Open)
+		}
+	}
+	slices.SortStableFunc(l.logs, func(a, b *entry) int { return a.log.Compare(b.log.Log) })
+	l.run.Logs = l.run.Logs[:0:0]
+	members := make([]*quanta.Member, len(l.logs))
+	for i, le := range l.logs {
+		l.run.Logs = append(l.run.Logs, le.log.Log)
+		members[i] = &le.log
+	}
+	l.merge.Join(members)
+}
+
+// begin fixes what must be known before the first quantum.
+func (l *Live) begin(m *fiojson.Document) {
+	start := int64(math.MaxInt64)
+	for _, le := range l.entries {
+		start = min(start, le.at)
+	}
+	run := &pipeline.Run{
+		ID: l.cfg.RunID, Name: l.cfg.RunName, Part: l.cfg.Part, Labels: l.cfg.Labels,
+		Start: start, StartKnown: true, StartHow: "fio's status: its time less the runtime",
+		Interval: int64(l.cfg.Settings.Interval), Geometry: fiohist.Fio3, Kind: l.cfg.Settings.Kind,
+		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*fiojson.Document{m}, Live: true,
+	}
+	if s := l.cfg.Settings.Start; s != "" {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // as the flags made it
+			run.Start, run.StartHow = t.UnixNano(), "--start"
+		}
+	}
+	run.Geometry.Coarseness = max(l.cfg.Settings.Coarseness, 0)
+	if run.ID == "" {
+		run.ID = pipeline.Digest([]any{"live", m.Version, m.Global, start, l.cfg.Host})
+	}
+	run.Generation = pipeline.LiveGeneration(run)
+	l.run, l.grid = run, quanta.NewGrid(run)
+	l.grid.First = l.grid.Index(start - run.Start)
+	run.FirstQuantum = l.grid.Start(l.grid.First)
+	l.merge = quanta.New(run, &l.grid, nil, l.sink, 1)
+}
+
+// keepTime notes gaps in the stream: documents more than one and a half steps apart.
+func (l *Live) keepTime(at int64) (gap bool) {
+	if l.heard > 0 && at > l.heard {
+		step := at - l.heard
+		if gap = len(l.steps) > 0 && 2*step > 3*int64(l.Step()); gap {
+			l.Missed++
+		} else {
+			l.steps = append(l.steps, step)
+			l.steps = l.steps[max(len(l.steps)-5, 0):]
+		}
+	}
+	l.heard = max(l.heard, at)
+	return gap
+}
+
+// count takes what an entry counted since its document before.
+func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
+	log, e, run := &le.log, le.log.Entry, l.run
+	at := m.CountedMS(e) * msec
+	var now [fiolog.Directions][]uint64
+	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
+	for d := range now {
+		t := &e.Dirs[d].Kind[run.Kind]
+		if t.N > 0 && t.Bins.Len() == 0 {
+			hint := "run fio with --output-format=json+"
+			if run.Kind != fiolog.Clat {
+				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
+			}
+			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of "+
+				"them", e.JobName, t.N, run.Kind, fiolog.Direction(d)), Hint: hint}
+		}
+		var err error
+		if now[d], err = t.Counts(fiohist.Fio3); err != nil {
+			return &errs.ParseError{File: m.Path, Msg: err.Error()}
+		}
+		total := uint64(0)
+		for _, n := range now[d] {
+			total += n
+		}
+		wrong = wrong || total > t.N+t.N/10+1000 // fio reads both while I/Os go on
+		for b, n := range le.counts[d] {
+			if n > 0 {
+				had++
+			}
+			if n > now[d][b] {
+				fell++
+			}
+		}
+		back = back || t.N < le.total[d]
+		if t.N > 0 {
+			log.Held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+		}
+		log.Held[d].None = t.N == 0
+	}
+	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
+		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.Step())+1e9
+	}
+	if (fell > 0 || wrong) && !back {
+		// A new fio would have begun anew in all: this is a document with a wrong number.
+		if le.damaged++; le.damaged <= damagedDocuments {
+			l.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
+				"are taken from the next one",
+				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+			return nil
+		}
+		l.warn("job %q: of bins that keep contradicting those before, what is more is counted",
+			errs.Printable(e.JobName))
+	}
+	le.damaged = 0
+	from := le.at
+	if back { // a new fio, whose counters began at 0
+		l.Restarts++
+		le.anew = true // the JSON's totals are of the new one alone
+		l.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added",
+			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
+		le.counts = [fiolog.Directions][]uint64{}
+		from = max(from, at-e.LongestMS*msec)
+	}
+	var s stall
+	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.Step()) {
+		s = le.stalled(&now, asked, at-asked)
+	}
+	// What comes too late for its quanta goes into the first that is still open.
+	open := run.Start + l.grid.Start(l.merge.Done)
+	from = max(from, open)
+	to := max(at, from+msec)
+	for d := range now {
+		var c fiohist.Sparse
+		for b, n := range now[d] {
+			if le.counts[d] != nil {
+				n -= min(le.counts[d][b], n)
+			}
+			if n > 0 {
+				c.Add(uint16(b), float64(n))
+			}
+		}
+		if len(c.Count) == 0 {
+			continue
+		}
+		log.Held[d].Some = true
+		le.records++
+		le.ios[d] += c.Sum()
+		if int(c.Index[len(c.Index)-1]) == fiohist.Fio3.Last() {
+			le.last += c.Count[len(c.Count)-1]
+		}
+		share := func(from, to int64, c *fiohist.Sparse) error {
+			if err := le.align.Add(from-run.Start, to-run.Start, c, fiolog.Direction(d)); err != nil {
+				return &errs.ParseError{File: m.Path, Msg: err.Error()}
+			}
+			return nil
+		}
+		var err error
+		if s.share > 0 && s.asked > from {
+			before, after := s.split(&c)
+			if err = share(from, s.asked, before); err == nil {
+				err = share(to-msec, to, after)
+			}
+		} else {
+			err = share(from, to, &c)
+		}
+		if err != nil {
+			return err
+		}
+		le.end = max(le.end, to-run.Start)
+	}
+	log.Until = math.MaxInt64
+	if e.LongestMS == le.runtime && at > le.at { // it has ended, or has not begun
+		log.Until = min(le.end, le.at-run.Start)
+		if le.runtime == 0 {
+			log.Start = at - run.Start
+		}
+	}
+	if at > le.at && !gap {
+		le.rate = (sum(&now) - sum(&le.counts)) / float64(at-le.at)
+	}
+	le.counts, le.at, le.runtime = now, at, e.LongestMS
+	le.start = at - e.LongestMS*msec
+	for d := range le.total {
+		le.total[d] = e.Dirs[d].Kind[run.Kind].N
+	}
+	return nil
+}
+
+// damagedDocuments is how many documents in a row are left out, each for bins that
+// contradict its own totals or the document before, until what they have more is counted.
+const damagedDocuments = 3
+
+// stall says where to put what a stalled job completed: a share of what took less than
+// long until fio asked, ns since 1970, and all the rest when the stall was over.
+type stall struct {
+	asked, long int64
+	share       float64 // 0: it was not stalled
+}
+
+// stalled finds out whether a job was, when fio waited for it or for another one: it has
+// I/Os that took as long, or no more of them than was to be expected until fio asked.
+func (le *entry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s stall) {
+	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
+	for d, bins := range now {
+		for b, n := range bins {
+			if le.counts[d] != nil {
+				n -= min(le.counts[d][b], n)
+			}
+			switch {
+			case n == 0:
+			case fiohist.Fio3.Upper(b) <= long:
+				short += float64(n)
+			default:
+				waited = true
+			}
+		}
+	}
+	if expected <= 0 || !waited && short > 1.5*expected {
+		return s
+	}
+	return stall{asked, long, min(expected/max(short, 1), 1)}
+}
+
+// split splits the I/Os of a direction.
+func (s stall) split(c *fiohist.Sparse) (before, after *fiohist.Sparse) {
+	before, after = new(fiohist.Sparse), new(fiohist.Sparse)
+	for i, b := range c.Index {
+		share := s.share
+		if fiohist.Fio3.Upper(int(b)) > s.long {
+			share = 0
+		}
+		if share > 0 {
+			before.Add(b, c.Count[i]*share)
+		}
+		if share < 1 {
+			after.Add(b, c.Count[i]*(1-share))
+		}
+	}
+	return before, after
+}
+
+func sum(counts *[fiolog.Directions][]uint64) (n float64) {
+	for _, bins := range counts {
+		for _, b := range bins {
+			n += float64(b)
+		}
+	}
+	return n
+}
+
+// emit hands on the quanta that all entries have passed. An entry that has not been
+// heard of for ten steps holds nobody up any more.
+func (l *Live) emit(ctx context.Context) error {
+	mark := l.heard
+	for _, le := range l.entries {
+		if l.heard-le.at < 10*max(int64(l.Step()), l.grid.Interval) {
+			mark = min(mark, le.at)
+		}
+	}
+	to := l.grid.Index(mark - l.run.Start)
+	if to <= l.merge.Done {
+		return nil
+	}
+	return l.merge.Emit(ctx, l.merge.Cut(to))
+}
+
+// End hands on the rest, and ends the run.
+func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
+	if l.run == nil {
+		return nil, &errs.ParseError{File: "input", Msg: "no status document of fio in it",
+			Hint: "run fio with --status-interval=1 --output-format=json+"}
+	}
+	to := l.merge.Done
+	for _, le := range l.logs {
+		le.log.Until = min(le.log.Until, le.end)
+		to = max(to, le.log.Open.End())
+	}
+	l.run.Metas = []*fiojson.Document{l.logs[0].log.Meta}
+	if err := l.merge.Emit(ctx, l.merge.Cut(to)); err != nil {
+		return nil, err
+	}
+	if l.Missed > 0 {
+		l.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the "+
+			"one before, or until fio asked a job that was stalled", l.Missed)
+	}
+	a := &l.account
+	counts := make([]pipeline.LogCount, len(l.logs))
+	for i, le := range l.logs {
+		le.log.End, le.log.Dirs = le.end, le.log.Held
+		counts[i] = pipeline.LogCount{Meta: le.log.Meta, Entry: le.log.Entry, IOs: le.ios}
+		if le.anew {
+			counts[i].Entry = nil
+		}
+		a.Logs++
+		a.Records += le.records
+		for _, ios := range le.ios {
+			a.Logged += ios
+		}
+		a.LastBucket += le.last
+	}
+	a.Compare(l.run, counts, func(*fiojson.Entry, fiolog.Direction) (restored, lost float64) { return 0, 0 }, l.warn)
+	pipeline.MixedTotals(l.run, counts, l.warn)
+	if a.Logged > 1<<53 {
+		l.warn("fio counted more than 2^53 I/Os, beyond which sums are not exact")
+	}
+	a.Placed = l.merge.Placed()
+	if err := a.Balance(); err != nil {
+		return nil, err
+	}
+	s := l.merge.Summary()
+	s.Account = *a
+	return s, l.sink.End(ctx, s)
+}
+
+// minLive is how many quanta a run that is followed live may have at least: a new fio may append to
+// the stream of one before, which had ended for a while.
+const minLive = 3600
+
+// allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
+// been handed on is part of the run's length.
+func (l *Live) allow(at int64) error {
+	longest := int64(0)
+	for _, le := range l.entries {
+		longest = max(longest, le.log.Entry.LongestMS*msec)
+	}
+	usual := max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.ManyTimes)
+	return quanta.Ask(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, usual)
+}

@@ -1,0 +1,411 @@
+package logs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// lag2 watches the raw records of one direction of one log for the damage that
+// fio --client does: the server subtracts in place, so that what is written is
+// h(n) = cum(n) - h(n-1), and cum(n) = h(n) + h(n-1). Then every bucket never
+// falls at lag 2, since h(n) - h(n-2) is what completed in between; which also
+// repairs it exactly.
+type lag2 struct {
+	records int64
+	fell    bool // some bucket fell at lag 2: proof of health
+
+	// Evidence where there is no JSON to compare sums with. A healthy log whose
+	// buckets fall from one record to the next also falls at lag 2 now and then;
+	// a damaged one falls at lag 1 all the time (even and odd records are separate
+	// running sums) and never at lag 2.
+	ones  int64 // buckets that held one I/O two records before: the likeliest to fall
+	mixed int64 // steps in which buckets fell and others rose
+
+	chance float64   // minus the logarithm of the chance that no bucket of a healthy log fell at lag 2
+	falls  int64     // buckets that fell from one record to the next
+	sums   []float64 // of the first records
+	idle   bool      // a record that would truly be empty: proof of health
+
+	*lagRecords // nil before the first record, and after a fall
+}
+
+// lagRecords is what lag2 must remember.
+type lagRecords struct {
+	raw        [2]fiohist.Sparse // the last record and the one before
+	diff, step fiohist.Sparse    // scratch
+}
+
+// lagMemory is what no lag2 needs any more: most need it for three records.
+var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
+
+// see takes the next raw record and returns what truly completed in it, if the
+// log is damaged. It is overwritten by the next call. From a fall on, which says that it
+// is not, nothing else is of interest, and nothing is returned.
+func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
+	l.records++
+	if l.fell {
+		return fiohist.Sparse{}
+	}
+	if l.lagRecords == nil {
+		l.lagRecords = lagMemory.Get().(*lagRecords)
+	}
+	d := &l.diff
+	d.Combine(c, &l.raw[1], -1)
+	if l.records > 2 {
+		for _, n := range d.Count {
+			l.fell = l.fell || n < 0
+		}
+		if l.fell {
+			l.raw[0].Reset()
+			l.raw[1].Reset()
+			lagMemory.Put(l.lagRecords)
+			l.lagRecords = nil
+			return fiohist.Sparse{}
+		}
+		for _, n := range l.raw[1].Count {
+			if n == 1 {
+				l.ones++
+			}
+		}
+		l.idle = l.idle || d.Sum() == 0
+		if l.records <= weighed {
+			l.chance += stays(&l.raw[1], c.Sum()/l.raw[1].Sum())
+		}
+		falls, rises := 0, 0
+		l.step.Combine(c, &l.raw[0], -1)
+		for _, n := range l.step.Count {
+			if n < 0 {
+				falls++
+			} else {
+				rises++
+			}
+		}
+		if falls >= 3 && rises >= 3 {
+			l.mixed++
+		}
+		l.falls += int64(falls)
+	}
+	if l.records <= weighed {
+		l.sums = append(l.sums, c.Sum())
+	}
+	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
+	l.raw[0].Copy(c)
+	return *d
+}
+
+// weighed is how many records of a direction are weighed as evidence.
+const weighed = 64
+
+// stays is minus the logarithm of the chance that none of the buckets of c falls within two
+// records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
+// taken to hold a number later that is negative binomial, with k + 1/2 I/Os expected at
+// r = 1; and its load may grow half as much again as that of all. Those of 30 I/Os or more
+// say little.
+func stays(c *fiohist.Sparse, r float64) (evidence float64) {
+	r = 1.5 * max(r, 1)
+	for _, k := range c.Count {
+		if k >= 30 {
+			continue
+		}
+		p := math.Pow(1+r, -k-0.5)
+		below := 0.0
+		for j := 0.0; j < k; j++ {
+			below += p
+			p *= (k + 0.5 + j) / (j + 1) * r / (1 + r)
+		}
+		evidence -= math.Log1p(-min(below, 0.999))
+	}
+	return evidence
+}
+
+// smoother says how much smoother the load is once repaired than as it was logged, as the
+// logarithm of a likelihood ratio: a steady load of a, a, a ... becomes a, a, 2a, 2a, 3a ...
+func (l *lag2) smoother() float64 {
+	repaired := slices.Clone(l.sums)
+	for n := len(repaired) - 1; n >= 2; n-- {
+		repaired[n] -= repaired[n-2]
+	}
+	return roughness(l.sums, repaired) - roughness(repaired, repaired)
+}
+
+// roughness is how unlike a steady, or a steadily changing, load the I/Os of windows are
+// from the third on: heavy-tailed in their changes, which are 5 % and the chance of drawn I/Os.
+func roughness(ios, drawn []float64) float64 {
+	steps, bends := 0.0, 0.0
+	for n := 2; n < len(ios); n++ {
+		a, b, c := max(ios[n-2], 1), max(ios[n-1], 1), max(ios[n], 1)
+		step, bend := math.Log(c/b), 3*(c-2*b+a)/(a+b+c)
+		least := max(min(drawn[n-2], drawn[n-1], drawn[n]), 1)
+		steps += math.Log1p(step * step / (0.0025 + 2/least))
+		bends += math.Log1p(bend * bend / (0.0025 + 6/least))
+	}
+	return min(steps, bends)
+}
+
+// suspect says that the direction could be damaged: there is a third record, nothing fell,
+// and no record would truly be empty.
+func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell && !l.idle }
+
+// certain says that no healthy log looks like this: at least 100 times a bucket
+// that held a single I/O did not empty within two records, while in at least 8
+// steps from record to record some buckets fell and others rose. Had the single
+// I/Os come by chance, with the load doubling every two records, a bucket would
+// have stayed empty with probability exp(-2): (1 - 0.135)^100 is 5e-7, and load
+// that only grows, however steadily, has no falls at lag 1.
+func (l *lag2) certain() bool { return l.suspect() && l.ones >= 100 && l.mixed >= 8 }
+
+// looks says that it is worth a warning.
+func (l *lag2) looks() bool { return l.suspect() && l.records >= 6 && l.mixed >= 3 }
+
+// verdict is what was decided on one direction of one log.
+type verdict struct {
+	repair bool
+	why    string
+
+	// garbage are the buckets of line garbled that hold no I/Os: now and then fio
+	// --client leaves what lay in its memory in the end of a log's last record (2 of
+	// 126 runs of fio 3.33: 134577 I/Os beyond 15 s, a size of the C library's heap).
+	garbage []uint16
+	garbled int64
+}
+
+// Suspect says that a direction of the log could be damaged, by its head, and that fio's JSON has its sums.
+func (l *State) Suspect() bool {
+	for d := range l.dirs {
+		if l.Entry != nil && l.dirs[d].lag.suspect() {
+			return true
+		}
+	}
+	return false
+}
+
+// Repair decides which logs are damaged, and says so.
+func Repair(logs []*State, mode string, warn func(format string, args ...any)) {
+	judge(logs, mode, func(w string) { warn("%s", w) })
+	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
+	for _, l := range logs {
+		l.scan = nil
+		for d := range l.dirs {
+			if v := l.dirs[d].verdict; v.repair && l.dirs[d].lag.records > 2 {
+				l.Repaired[d] = true
+				name := errs.Printable(l.Source.Path)
+				if !slices.Contains(repaired[v.why], name) {
+					repaired[v.why] = append(repaired[v.why], name)
+				}
+			}
+		}
+	}
+	for why, names := range repaired {
+		warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, errs.Some(names))
+	}
+}
+
+// judge decides which directions of which logs are damaged. Without --repair or
+// --no-repair it takes proof: with fio's totals, that the logs hold more than fio
+// counted and fit it once repaired; without, the certainty of lag2 in a log that
+// has a host in its name, as all logs of fio --client have.
+func judge(logs []*State, mode string, warn func(string)) {
+	// fio --client spoils histograms only
+	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() != nil })
+	switch mode {
+	case "no":
+		return
+	case "yes":
+		for _, l := range logs {
+			for d := range l.dirs {
+				l.dirs[d].verdict = verdict{repair: true, why: "--repair"}
+			}
+		}
+		return
+	}
+	type key struct {
+		entry *fiojson.Entry
+		dir   int
+	}
+	groups := map[key][]*State{}
+	var order []key
+	for _, l := range logs {
+		for d := range l.dirs {
+			if l.Entry == nil || l.Entry.Dirs[d].Kind[fiolog.Clat].N == 0 {
+				continue
+			}
+			k := key{l.Entry, d}
+			if groups[k] == nil {
+				order = append(order, k)
+			}
+			groups[k] = append(groups[k], l)
+		}
+	}
+	// A run whose one log is proven damaged came over --client as a whole.
+	proven := map[*fiojson.Document]bool{}
+	fits := map[key]bool{}
+	garbage := map[key]map[*State][]uint16{}
+	for _, k := range order {
+		before, after, junk, ok := weigh(groups[k], k.dir, k.entry)
+		if !ok {
+			continue
+		}
+		fits[k], garbage[k] = after, junk
+		if after && !before {
+			proven[groups[k][0].Meta] = true
+		}
+	}
+	for _, k := range order {
+		meta := groups[k][0].Meta
+		if !fits[k] || !proven[meta] {
+			continue
+		}
+		for _, l := range groups[k] {
+			v := &l.dirs[k.dir].verdict
+			if l.scan.dirs[k.dir].lag.suspect() {
+				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits "+
+					"fio's totals once repaired"
+			}
+			if junk := garbage[k][l]; len(junk) > 0 {
+				v.garbage, v.garbled = junk, l.scan.lastLine
+				warn(fmt.Sprintf("%s:%d: garbage that fio --client left in its last record: buckets %d, where fio "+
+					"counted no I/O; they were emptied",
+					errs.Printable(l.Source.Path), v.garbled, junk))
+			}
+		}
+	}
+	judgeUncounted(logs, warn)
+}
+
+// weigh says whether the logs of an entry fit its totals in direction d as they
+// are, and once repaired, but for buckets of a file's last record in which fio
+// counted nothing at all: garbage. ok is false if one of the logs is proven healthy
+// or none has a third record.
+func weigh(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
+	ok bool) {
+	totals := &entry.Dirs[d].Kind[fiolog.Clat]
+	bins, err := totals.Counts(logs[0].g)
+	counted := err == nil && totals.Bins.Len() > 0
+	garbage = map[*State][]uint16{}
+	var raw, repaired fiohist.Hist
+	for _, l := range logs {
+		s := l.scan
+		if s == nil || s.dirs[d].lag.fell {
+			return false, false, nil, false
+		}
+		dir := &s.dirs[d]
+		ok = ok || dir.lag.suspect()
+		raw.AddHist(&dir.sums)
+		if counted && dir.lag.records > 0 && int(s.lastDir) == d {
+			last := &dir.lag.raw[0]
+			for i, b := range last.Index {
+				if int(b) < len(bins) && bins[b] == 0 {
+					garbage[l] = append(garbage[l], b)
+					raw.Add(int(b), -last.Count[i])
+				}
+			}
+		}
+		// The repaired records telescope to the last two raw ones.
+		if dir.lag.records <= 2 {
+			repaired.AddHist(&dir.sums)
+			continue
+		}
+		for i := range dir.lag.raw {
+			for j, b := range dir.lag.raw[i].Index {
+				if i > 0 || !slices.Contains(garbage[l], b) {
+					repaired.Add(int(b), dir.lag.raw[i].Count[j])
+				}
+			}
+		}
+	}
+	if !ok {
+		return false, false, nil, false
+	}
+	if !counted {
+		n := float64(totals.N)
+		return raw.Sum() <= n, repaired.Sum() <= n, nil, true
+	}
+	return within(&raw, bins), within(&repaired, bins), garbage, true
+}
+
+// within says that no bucket holds more than fio counted.
+func within(h *fiohist.Hist, bins []uint64) bool {
+	ok := true
+	h.Each(func(i int, n float64) { ok = ok && i < len(bins) && n <= float64(bins[i]) })
+	return ok
+}
+
+// judgeUncounted decides on the directions of which no JSON tells the sums. All logs of a
+// run whose names end in a host came over --client, or none did: they are judged together,
+// and nothing is repaired where one of them is proven healthy.
+func judgeUncounted(logs []*State, warn func(string)) {
+	var suspects []*lag2
+	var of []*State
+	certain, healthy := false, false
+	chance, smoother, steps, falls, agree := 0.0, 0.0, 0.0, int64(0), true
+	here := map[*fiojson.Entry]int{}
+	for _, l := range logs {
+		here[l.Entry]++
+	}
+	for _, l := range logs {
+		for d := range l.dirs {
+			lag := &l.dirs[d].lag
+			// With threads whose logs are missing, damaged logs can hold less than fio counted.
+			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
+			switch {
+			case counted, lag.records < 3, l.dirs[d].verdict.repair:
+			case l.Source.Name.Host == "":
+				if lag.looks() || lag.suspect() && lag.chance >= beyond && lag.falls >= fallen {
+					mayBeDamaged([]*State{l}, "no bucket falls at lag 2", warn)
+				}
+			case !lag.suspect():
+				healthy = true
+			default:
+				suspects, of = append(suspects, lag), append(of, l)
+				s := lag.smoother()
+				certain = certain || lag.certain() || s >= beyond
+				chance, smoother, falls = chance+lag.chance, smoother+s, falls+lag.falls
+				steps += float64(len(lag.sums) - 2)
+				agree = agree && s >= staircase
+			}
+		}
+	}
+	certain = certain || chance >= beyond && falls >= fallen && 2*smoother > steps ||
+		chance >= 4*beyond && falls >= 4*fallen && 10*smoother > steps || agree && smoother >= beyond
+	switch {
+	case len(suspects) == 0, healthy && !certain:
+	case healthy:
+		mayBeDamaged(of, "no bucket falls at lag 2, unlike in other logs of the run", warn)
+	case !certain:
+		mayBeDamaged(of, "their names end in a host, and no bucket falls at lag 2", warn)
+	default:
+		for i, l := range of {
+			for d := range l.dirs {
+				if &l.dirs[d].lag == suspects[i] {
+					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, " +
+						"and the log's name ends in a host"}
+				}
+			}
+		}
+	}
+}
+
+const (
+	beyond    = 9.0 // a chance of one in 8,000, as minus its natural logarithm; the name of the log tells, too
+	fallen    = 20  // buckets that fall from record to record, for the lack of falls at lag 2 to tell
+	staircase = 2.0 // what each log must say for all of them to be believed together
+)
+
+// mayBeDamaged warns of logs that nothing decides about.
+func mayBeDamaged(logs []*State, why string, warn func(string)) {
+	var names []string
+	for _, l := range logs {
+		if name := errs.Printable(l.Source.Path); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to "+
+		"prove it: pass --fio-json, --repair or --no-repair", errs.Some(names), why))
+}

@@ -1,0 +1,372 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"syscall"
+	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// maxHead bounds the records that are read ahead of the first quantum.
+const maxHead = 1024
+
+// recordRoom is what a record takes beside its buckets, in memory for such.
+const recordRoom = 16
+
+// readHead opens a log and reads as much of it as must be known before the first
+// quantum: its geometry, whether its stamps are absolute, and for each direction
+// that shows up early where its windows lie and whether it looks damaged.
+func readHead(l *State) error {
+	in, err := openLog(l)
+	if err != nil {
+		return err
+	}
+	l.in = in
+	room := l.cfg.KeptHead
+	l.keeps = l.Pipe || room > 0 && in.stream.Light()
+	if l.Pipe {
+		in.raw.tell(l.cfg.Progress)
+	}
+	if l.single() != nil {
+		return l.readFirst()
+	}
+	h := l.cfg.Settings.LogHistMsec
+	l.IntervalHow = "--log-hist-msec"
+	if h == 0 {
+		h, l.IntervalHow = l.option("log_hist_msec")
+	}
+	for i := range l.dirs {
+		l.dirs[i].win.h, l.dirs[i].win.exact = h*msec, h > 0
+	}
+	ended, records, ios := false, 0, uint64(0)
+	for ; records < maxHead && !l.headDone(); records++ {
+		r, readErr := l.read()
+		if ended = errors.Is(readErr, io.EOF); ended {
+			break
+		}
+		if readErr != nil {
+			return readErr
+		}
+		d := &l.dirs[r.Dir]
+		if d.lag.records > 0 && r.Time < d.last {
+			return backwards(l, r, d.last)
+		}
+		ios += r.IOs
+		c := countsOf(r)
+		d.lag.see(&c)
+		d.last = r.Time
+		l.now = r.Time * msec
+		d.win.waits = append(d.win.waits, stamped{time: l.now})
+		l.Absolute = l.Absolute || r.Time > absoluteFrom
+		if l.keeps {
+			l.head.add(r, l.Lines)
+			if room -= recordRoom + len(r.Index); room < 0 && !l.Pipe {
+				l.keeps, l.head = false, kept{}
+			}
+		}
+	}
+	if l.keeps {
+		in.raw.tell(l.cfg.Progress)
+	}
+	l.more = !ended
+	if ended || !l.keeps {
+		if err = l.Close(); err != nil {
+			return err
+		}
+	}
+	if records == 0 {
+		return l.bare()
+	}
+	l.Geometry, _ = in.reader.Geometry()
+	l.g = l.Geometry
+	if v, _ := l.option("clat_percentiles"); ended && v == 0 && ios == 0 {
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+			"nothing can be read from it; re-run without that option, or pass --skip-bad")
+	}
+	l.startOver()
+	return nil
+}
+
+// Prepare reads what must be known of the log before the first quantum: its head, and of one whose bad lines are to be
+// skipped all, as what is wrong with it as a whole must be known before its first records are counted.
+func (l *State) Prepare(ctx context.Context) error {
+	if l.Bad != nil {
+		return l.Bad
+	}
+	if l.Meta != nil {
+		if why := badVersion(l.Meta.Version); why != "" {
+			return l.at(0, why, "use fio 3.17 or newer, or pass --skip-bad to leave it out")
+		}
+	}
+	if err := readHead(l); err != nil {
+		return err
+	}
+	if l.cfg.Settings.SkipBad && l.more && !l.Pipe {
+		_, err := scanLog(ctx, l)
+		return err
+	}
+	return nil
+}
+
+// startOver has a log read from its start again, unless its head is kept.
+func (l *State) startOver() {
+	if !l.keeps {
+		l.again, l.tally = true, tally{}
+	}
+}
+
+// readFirst reads the first I/O of a log of single I/Os: nothing else must be known of
+// it before the first quantum.
+func (l *State) readFirst() error {
+	l.g, l.IntervalHow = *l.single(), "single I/Os"
+	r, err := l.read()
+	if errors.Is(err, io.EOF) && l.Lines > 0 {
+		return l.unread()
+	}
+	if errors.Is(err, io.EOF) {
+		l.Empty = true
+		return l.Close()
+	}
+	if err != nil {
+		return err
+	}
+	l.Geometry, l.more = l.g, true
+	l.extra = l.in.reader.ExtraColumns()
+	l.Absolute = r.Time > absoluteFrom
+	l.now = r.Time * msec
+	if l.keeps {
+		l.in.raw.tell(l.cfg.Progress)
+		l.head.add(r, l.Lines)
+		return nil
+	}
+	l.startOver()
+	return l.Close()
+}
+
+// headDone says that nothing that is still to come can move the windows of the
+// directions seen so far.
+func (l *State) headDone() bool {
+	any := false
+	for i := range l.dirs {
+		w := &l.dirs[i].win
+		if len(w.waits) == 0 {
+			continue
+		}
+		any = true
+		if !w.decided(l.now) {
+			return false
+		}
+	}
+	return any
+}
+
+// bare is for a log without any record: a job shorter than a window leaves one,
+// and then fio's JSON has all of its I/Os.
+func (l *State) bare() error {
+	if l.Lines > 0 {
+		return l.unread()
+	}
+	l.Empty = true
+	if err := l.neverWritten(); err != nil {
+		return err
+	}
+	if l.Entry == nil {
+		return nil // onlyEmpty decides
+	}
+	l.g = fiohist.Fio3
+	if fiojson.Major(l.Meta.Version) == 2 {
+		l.g = fiohist.Fio2
+	}
+	c, _ := l.option("log_hist_coarseness")
+	l.g.Coarseness = int(min(c, fiohist.MaxCoarseness))
+	return nil
+}
+
+// neverWritten says why an empty log is no sign of a short job: fio was not told how
+// often to write, or measured no completion latency.
+func (l *State) neverWritten() error {
+	_, wanted := l.Option("write_hist_log")
+	_, every := l.Option("log_hist_msec")
+	if wanted && !every && (l.Members == 1 || l.Section != nil) {
+		return l.at(0, "empty log: the job did not set log_hist_msec, and without it fio writes no histogram",
+			"add the line `log_hist_msec=1000` to the job and run it again, or pass --skip-bad to leave the log out")
+	}
+	if l.Entry == nil || l.Members > 1 {
+		return nil
+	}
+	measured, issued := l.counted()
+	if measured > 0 || issued == 0 {
+		return nil
+	}
+	why, named := "as with disable_clat, gtod_reduce or io_submit_mode=offload", false
+	for _, name := range []string{"gtod_reduce", "disable_clat", "disable_lat", "io_submit_mode"} {
+		if v, ok := l.Option(name); ok && v != "0" && v != "inline" {
+			why, named = "as the job set "+name, true
+			break
+		}
+	}
+	if ramp, ok := l.Option("ramp_time"); ok && ramp != "0" && !named {
+		return nil // fio leaves what completes within the ramp out of clat
+	}
+	if l.Entry.Error != 0 && !named {
+		return nil // onlyEmpty tells of it
+	}
+	return l.at(0, fmt.Sprintf("empty log: of %d I/Os fio measured no completion latency, %s", issued, why),
+		"run it again without that option, or pass --skip-bad to leave the log out")
+}
+
+// counted are the I/Os of the log's entry: those of which fio measured the completion
+// latency, and those that it issued.
+func (l *State) counted() (measured, issued uint64) {
+	measured, issued = l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
+	for _, d := range l.Entry.Dirs {
+		measured += d.Kind[fiolog.Clat].N
+		issued += d.TotalIOs
+	}
+	return measured, issued
+}
+
+// idle says why a log is empty whose job, by its entry, completed no I/O; "" if it is not so.
+func (l *State) idle() string {
+	if !l.Empty || l.Entry == nil || l.Members > 1 {
+		return ""
+	}
+	switch measured, issued := l.counted(); {
+	case measured > 0:
+		return ""
+	case l.Entry.Error != 0:
+		return fmt.Sprintf("fio ended it with error %d (%v) before an I/O completed", l.Entry.Error,
+			syscall.Errno(l.Entry.Error))
+	case issued == 0:
+		return "by fio's JSON it did no I/O"
+	}
+	return ""
+}
+
+// OnlyEmpty deals with empty logs that no JSON explains: beside logs with records their
+// jobs were shorter than a window or did nothing; alone they are no input.
+func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
+	var bare []string
+	var first *State
+	for _, l := range logs {
+		if why := l.idle(); why != "" {
+			warn("%s: nothing of job %q is in the result: %s", errs.Printable(l.Source.Path), l.Job, why)
+		}
+		if l.Empty && l.Entry == nil && l.single() == nil {
+			first = l
+			bare = append(bare, errs.Printable(l.Source.Path))
+		}
+	}
+	switch {
+	case len(bare) == 0:
+		return nil
+	case len(bare) == len(logs):
+		return first.at(0, "empty log", "a job shorter than log_hist_msec leaves one: give its JSON (json+) with "+
+			"--fio-json, or pass --skip-bad")
+	}
+	warn("%d logs are empty, and no JSON says how many I/Os their jobs did (one shorter than log_hist_msec leaves "+
+		"such a log); none of them is in the result: %s", len(bare), errs.Some(bare))
+	return nil
+}
+
+// unread is the error for a log all of whose lines were skipped.
+func (l *State) unread() error {
+	first := *l.Skipped[0]
+	first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.Lines, first.Msg)
+	return &first
+}
+
+// option is a whole number that the job was given, and where that is known from.
+func (l *State) option(name string) (int64, string) {
+	if l.Meta != nil {
+		if n := l.Meta.Milliseconds(l.Entry, name); n > 0 {
+			return n, "fio's JSON"
+		}
+	}
+	if l.Section != nil {
+		if n, err := strconv.ParseInt(l.Section.Options[name], 10, 64); err == nil && n > 0 {
+			return n, "job file"
+		}
+	}
+	return 0, ""
+}
+
+// Begin ends the reading of the head: it says where the windows of the log's
+// directions begin, as far as the head tells, and makes the log ready to be fed
+// from its first record. first is the first completion on the log's clock; ok is
+// false if the log has no record.
+func (l *State) Begin() (first int64, ok bool) {
+	if l.single() != nil {
+		first, l.now = l.now, farPast
+		return first, !l.Empty
+	}
+	for i := range l.dirs {
+		w := &l.dirs[i].win
+		w.g = l.g
+		if l.Absolute {
+			w.begin = farPast
+		}
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		if len(d.win.waits) == 0 {
+			continue
+		}
+		w := d.win
+		w.settle(l.fallback())
+		d.starts.h = w.h
+		if l.cfg.Settings.RecordTime == "start" {
+			w.b = w.waits[0].time // in that reading a record starts at its stamp
+		}
+		if !ok || w.b < first {
+			first = w.b
+		}
+		l.Interval = max(l.Interval, time.Duration(w.h))
+		ok = true
+	}
+	if l.IntervalHow == "" {
+		l.IntervalHow = "median spacing"
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		if w := &d.win; w.decided(l.now) { // then no record has to wait again
+			w.waits = w.waits[:min(len(w.waits), headRecords)]
+			w.settle(0)
+		}
+		d.win.waits, d.lag, d.last = nil, lag2{}, 0
+	}
+	l.now = farPast
+	return first, ok
+}
+
+// badVersion names the fio versions whose logs cannot be read at all.
+func badVersion(version string) string {
+	major, minor, ok := fiojson.ParseVersion(version)
+	if ok && major == 3 && minor >= 6 && minor <= 16 {
+		return fmt.Sprintf("%s wrote garbage from bucket 928 on (fio 3.6 to 3.16 do)", errs.Printable(version))
+	}
+	return ""
+}
+
+// OtherClock says that the log's stamps count neither from 1970 nor from its job's
+// start: its options say so (log_alternate_epoch with a monotonic clock), or they lie
+// behind the job's end. first is the first completion in ns.
+func (l *State) OtherClock(first int64) bool {
+	if l.Absolute || first <= int64(l.Interval) {
+		return false
+	}
+	if v, ok := l.Option("log_alternate_epoch"); ok && v != "0" {
+		if id, ok := l.Option("log_alternate_epoch_clock_id"); ok && id != "0" {
+			return true
+		}
+	}
+	return l.Entry != nil && l.Entry.LongestMS > 0 && first > (l.Entry.LongestMS+10_000)*msec+2*int64(l.Interval)
+}

@@ -1,0 +1,132 @@
+package logs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
+	"fiolat/internal/testlog"
+	"fiolat/pipeline"
+	"fiolat/pipeline/quanta"
+)
+
+// openedLogs are the states of two made-up logs in two directions, of real records, whose heads are read.
+func openedLogs(t *testing.T, cfg Config, workers, seconds int, form func([]byte) []byte) (logs []*State) {
+	t.Helper()
+	raw, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl, err := testlog.NewTemplate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for n := range 2 {
+		log := form(tmpl.Log(uint64(n+1), time.Second, seconds))
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("x_clat_hist.%d.log", n+1)), log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := ingest.Match(ins[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Files, cfg.Settings.RecordTime, cfg.Settings.Align = new(source.Files), "end", "overlap"
+	cfg.Divide(len(found), workers)
+	for _, f := range found {
+		l := New(f, &cfg, false)
+		if err := l.Prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		logs = append(logs, l)
+	}
+	return logs
+}
+
+// TestRecordsWait: of logs that wait for others few histograms are held, and the records that cannot be placed yet wait
+// as
+// they are.
+func TestRecordsWait(t *testing.T) {
+	t.Parallel()
+	withBad := func(log []byte) []byte {
+		for n := range 9 { // lines that are skipped
+			at := len(log) * (n + 1) / 10
+			at += bytes.IndexByte(log[at:], '\n') + 1
+			log = append(log[:at:at], append([]byte("7, 0, \n"), log[at:]...)...)
+		}
+		return log
+	}
+	logs := openedLogs(t, Config{Settings: pipeline.Settings{SkipBad: true}}, 1, 400, withBad)
+	g := quanta.Grid{Interval: int64(time.Second)}
+	for _, l := range logs {
+		l.Begin()
+		l.StartAt(0, 0)
+		l.Ready(&g, l.g)
+		l.Wait, l.Open.Pack = true, true
+	}
+	for n := range int64(100) {
+		for _, l := range logs {
+			if err := l.Advance(g.Start(n+1), 0); err != nil {
+				t.Fatal(err)
+			}
+			if held := l.Open.Held; held > 3*fiolog.Directions || l.head.records < headRecords && !l.over {
+				t.Fatalf("quantum %d: %d histograms held, %d records wait", n, held, l.head.records)
+			}
+			l.Open.Take(n + 1)
+		}
+	}
+}
+
+// TestKeptHeads: a log is read from its start again unless that costs more than to keep
+// what was read.
+func TestKeptHeads(t *testing.T) {
+	t.Parallel()
+	gz := func(log []byte) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(log); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for _, tt := range []struct {
+		name    string
+		form    func([]byte) []byte
+		cfg     Config
+		workers int
+		want    bool
+	}{
+		{"gzip", gz, Config{}, 2, true},
+		{"plain", bytes.Clone, Config{}, 2, false},
+		{"cores are left to read ahead", gz, Config{}, 3, false},
+		{"all of it is read before", gz, Config{Settings: pipeline.Settings{SkipBad: true}}, 2, false},
+		{"too many buckets", gz, Config{KeptHead: 3000}, 2, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, l := range openedLogs(t, tt.cfg, tt.workers, 100, tt.form) {
+				if l.keeps != tt.want || (l.head.records > 0) != tt.want || l.again == tt.want ||
+					(l.in != nil) != tt.want {
+					t.Errorf("kept %v with %d records, to be read again %v, open %v, want %v", l.keeps, l.head.records,
+						l.again, l.in != nil, tt.want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,699 @@
+// Package logs reads the logs of a run, each by itself: it opens a log, reads as much of it as must be known before the
+// first quantum, decides whether fio --client damaged it, says when its I/Os completed, and compares what it holds with
+// fio's totals.
+package logs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+	"fiolat/pipeline/quanta"
+)
+
+// hashed is how much of each log's start goes into run.id.
+const hashed = 64 << 10
+
+// absoluteFrom is the stamp in ms from which on it counts from 1970 and not from
+// the job's start: 1973, or a job of three years.
+const absoluteFrom = 1e11
+
+// opened is an open log.
+type opened struct {
+	reader *fiolog.Reader
+	stream *source.Stream
+	raw    *counted
+	file   *source.File // nil: standard input
+}
+
+// repeat says that the log can be opened again: it is no pipe.
+func (o *opened) repeat() bool { return o.file != nil && o.file.Regular() }
+
+// Close closes the log. A read of standard input that is under way goes on.
+func (o *opened) Close() error {
+	switch {
+	case o.file == nil:
+		return nil
+	case o.repeat():
+		o.reader.Stop()
+		return errors.Join(o.stream.Close(), o.file.Close())
+	}
+	err := o.file.Close() // ends a read that waits for data
+	o.reader.Stop()
+	return errors.Join(err, o.stream.Close())
+}
+
+// single is the grid on which the I/Os of a log of single I/Os are counted; nil for
+// one of histograms. It is that of the fio that wrote it, so that the sums are those
+// of its histograms; fio 2 logged microseconds.
+func (l *State) single() *fiohist.Geometry {
+	switch {
+	case l.Source.Name.Hist:
+		return nil
+	case l.Meta != nil && fiojson.Major(l.Meta.Version) == 2:
+		return &fiohist.Fio2
+	}
+	return &fiohist.Fio3
+}
+
+// openLog opens a log for reading from its start. Standard input and pipes can be opened only once;
+// a file must be the same each time.
+func openLog(l *State) (_ *opened, err error) {
+	o, raw, path := new(opened), l.cfg.Stdin, l.Source.Path
+	if path != "-" {
+		if o.file, err = l.cfg.Files.Open(path, l.file); err != nil {
+			return nil, err
+		}
+		l.file, raw = o.file, o.file
+	}
+	if l.Hash == "" && !l.cfg.NoHash {
+		raw, err = l.hash(raw, o)
+	}
+	if err == nil {
+		o.raw = &counted{r: raw}
+		o.stream, err = source.Decompress(o.raw, path, nil)
+	}
+	if err != nil {
+		if o.file != nil {
+			_ = o.file.Close() // it was only read
+		}
+		return nil, err
+	}
+	block := l.cfg.block
+	if !l.Pipe {
+		block = max(block, minBlock)
+	}
+	src := io.Reader(o.stream)
+	opt := fiolog.ReaderOptions{MaxLine: l.cfg.MaxLine, Block: block, Columns: l.Geometry.Columns(), Single: l.single()}
+	if e := l.Source.Extent; e != nil {
+		src, opt.After = e.Read(o.stream), e.After
+	}
+	o.reader = fiolog.NewReader(src, path, opt)
+	return o, nil
+}
+
+// starts64K are files' starts that nobody hashes just now.
+var starts64K sync.Pool
+
+// hash computes the log's Hash, and returns raw with its start put back.
+func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
+	sum := sha256.New()
+	if o.repeat() {
+		fmt.Fprintf(sum, "%d\n", o.file.Size())
+		start, ok := starts64K.Get().(*[hashed]byte)
+		if !ok {
+			start = new([hashed]byte)
+		}
+		defer starts64K.Put(start)
+		n, err := o.file.ReadAt(start[:], 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		sum.Write(start[:n])
+	} else {
+		fmt.Fprintf(sum, "%d\n", 0)
+		start := make([]byte, hashed)
+		n, err := io.ReadFull(raw, start)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("%s: %w", errs.Printable(l.Source.Path), err)
+		}
+		sum.Write(start[:n])
+		raw = io.MultiReader(bytes.NewReader(start[:n]), raw)
+	}
+	l.Hash = fmt.Sprintf("%x", sum.Sum(nil))
+	return raw, nil
+}
+
+// counted counts the bytes read from r, as stored.
+type counted struct {
+	r      io.Reader
+	n      int64 // of which nobody was told
+	report func(int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	c.tell(c.report)
+	return n, err
+}
+
+// tell has report, if not nil, told of what was read and will be.
+func (c *counted) tell(report func(int64)) {
+	if c.report = report; report != nil {
+		report(c.n)
+		c.n = 0
+	}
+}
+
+// Config is what the reading of all logs of a run has in common.
+type Config struct {
+	Settings pipeline.Settings
+	// Stdin is what the path "-" stands for.
+	Stdin io.Reader
+	// MaxLine is the longest line in bytes that a log may have.
+	MaxLine int
+	// NoHash says that nobody will ask for the logs' hashes.
+	NoHash bool
+	// Progress is told the bytes read, from several goroutines; of what is read twice, once.
+	Progress func(bytes int64)
+	block    int // read at a time from a pipe; from a file no less than minBlock
+	Files    *source.Files
+	KeptHead int // buckets of the head of a log that may be kept, if that is cheap
+}
+
+// State is a log on its way through the rounds. One worker at a time owns it.
+type State struct {
+	quanta.Member
+	cfg   *Config
+	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
+	in    *opened
+	Pipe  bool         // reading may wait for whoever writes
+	keeps bool         // it is a pipe, or goes on after the head as if it were one
+	file  *source.File // as it was opened first; nil: standard input
+	scan  *scan        // of the whole log, where damage was suspected
+	head  kept         // read, not yet placed: its head, if that is kept, and what was read ahead
+	again bool         // it is to be read from its start
+	more  bool         // there is more in the log than the head
+	Ahead int          // parsers that may read ahead
+	Wait  bool         // what is read before it can be placed waits in head: of many logs that takes less memory
+	over  bool         // all was read
+	gone  int64        // lines skipped before the record that next returned
+	EOF   bool
+
+	dirs    [fiolog.Directions]direction
+	shift   int64 // ns from the log's clock to the run's
+	align   *quanta.Aligner
+	now     int64 // the latest line's stamp, ns on the log's clock
+	Reached int64 // end of the last I/O placed, ns on the run's clock
+
+	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
+	disowned bool // fio's JSON turned out to be another run's
+
+	tally
+}
+
+// tally is what became of a log's lines and I/Os.
+type tally struct {
+	repaired   int64
+	lastBucket float64
+	Lines      int64              // skipped
+	Skipped    []*errs.ParseError // the first of them, to be named
+	Outside    *errs.ParseError   // the first record that cannot belong to fio's JSON
+}
+
+// direction is one direction of a log.
+type direction struct {
+	verdict verdict
+	lag     lag2 // of the head; then of the whole log, if it is repaired
+	win     windows
+	starts  starts
+	counts  fiohist.Sparse
+	record  stamped // scratch
+	seen    bool    // it has had a record
+	records int64
+	since   int64         // the log's records before the first that waits
+	equal   int64         // records with equal timestamps
+	ios     float64       // as logged, after repair
+	ns      float64       // of single I/Os, their latencies added up
+	opening float64       // the I/Os of the fuller of the first two records
+	later   float64       // the I/Os of the fullest of the other records
+	first   int64         // stamp of the first record, ms
+	last    int64         // stamp of the last record, ms
+	lines   int64         // lines skipped before the last record came
+	sums    *fiohist.Hist // what was logged, where the tail is to be restored
+	owed    *tail         // what fio counted and no log holds, if that is to be restored
+
+	headless bool // its head may be lost
+}
+
+// next is the next record, from the head or from the file.
+func (l *State) next() (*fiolog.Record, error) {
+	if l.head.records > 0 {
+		r := l.head.next()
+		l.gone = l.head.lines
+		return r, nil
+	}
+	r, err := l.read()
+	l.gone = l.Lines
+	return r, err
+}
+
+// peek reads a record without placing it.
+func (l *State) peek() error {
+	r, err := l.read()
+	if errors.Is(err, io.EOF) {
+		l.over = true
+		return l.Close()
+	}
+	if err == nil {
+		l.head.add(r, l.Lines)
+	}
+	return err
+}
+
+// read is the next record of the file. Bad lines are skipped and counted where
+// that was asked for.
+func (l *State) read() (*fiolog.Record, error) {
+	if l.in == nil {
+		return nil, io.EOF
+	}
+	for {
+		r, err := l.in.reader.Next()
+		var bad *errs.ParseError
+		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad {
+			if l.Lines++; len(l.Skipped) < namedSkips {
+				l.Skipped = append(l.Skipped, bad)
+			}
+			continue
+		}
+		return r, err
+	}
+}
+
+// namedSkips is how many skipped lines of a log are named; all are counted.
+const namedSkips = 3
+
+// Advance reads on until nothing before target (ns on the run's clock) can come
+// any more, and further as long as fewer than quota histograms are held.
+func (l *State) Advance(target int64, quota int) error {
+	if l.again {
+		in, err := openLog(l)
+		if err != nil {
+			return err
+		}
+		in.raw.tell(l.cfg.Progress)
+		l.in, l.again = in, false
+	}
+	if l.in != nil {
+		l.in.reader.ReadAhead(l.Ahead)
+	}
+	for !l.EOF {
+		enough := l.Open.Held >= quota
+		if enough && l.Watermark() >= target && l.rests() {
+			return nil
+		}
+		// Only a direction that has not shown up yet can still have I/O before the target.
+		if enough && l.Wait && !l.over && l.mark(false) >= target {
+			if err := l.peek(); err != nil {
+				return err
+			}
+			continue
+		}
+		r, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return l.finish()
+		}
+		if err != nil {
+			return err
+		}
+		if err := l.feed(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rests says that the log can be left alone for a while without holding a block
+// of memory. A pipe keeps its own, which is small: how much it hands out at a time
+// depends on who writes, and the rounds must not.
+func (l *State) rests() bool {
+	if l.head.records > 0 && !l.Wait || l.Pipe || l.in == nil {
+		return true
+	}
+	l.in.reader.Park()
+	return l.in.reader.Drained()
+}
+
+// feed takes one record.
+func (l *State) feed(r *fiolog.Record) error {
+	d := &l.dirs[r.Dir]
+	if d.seen {
+		if r.Time < d.last {
+			return backwards(l, r, d.last)
+		}
+		if r.Time == d.last {
+			d.equal++
+		}
+	} else {
+		d.seen, d.first = true, r.Time
+	}
+	d.last = r.Time
+	d.records++
+	l.now = r.Time * msec
+	c := &d.counts
+	*c = countsOf(r)
+	sum := float64(r.IOs)
+	if r.Line == d.verdict.garbled {
+		c.Drop(d.verdict.garbage)
+		sum = c.Sum()
+	}
+	if d.verdict.repair {
+		fixed := d.lag.see(c)
+		if d.lag.fell {
+			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all",
+				"pass --no-repair")
+		}
+		if d.lag.records > 2 {
+			c.Copy(&fixed)
+			sum = c.Sum()
+			l.repaired++
+		}
+	}
+	if n := len(c.Index) - 1; n >= 0 {
+		if int(c.Index[n]) == l.g.Last() {
+			l.lastBucket += c.Count[n]
+		}
+		limits := &l.Held[r.Dir].Limits
+		if limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
+			l.g.Lower(int(c.Index[n])) > limits.Max) {
+			l.Outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
+				"give the JSON of this very run with --fio-json")
+		}
+	}
+	d.ios += sum
+	if d.records <= 2 {
+		d.opening = max(d.opening, sum)
+	} else {
+		d.later = max(d.later, sum)
+	}
+	d.ns += float64(r.NS)
+	if sum > 0 {
+		l.Held[r.Dir].Some = true
+	}
+	if d.sums != nil {
+		d.sums.AddAll(c.Index, c.Count, 0, 1)
+	}
+	skipped := l.gone - d.lines
+	d.lines = l.gone
+	stamp := r.Time * msec
+	switch {
+	case l.single() != nil: // an I/O counts at its stamp, in the millisecond that begins there
+		err := l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
+		l.Reached = max(l.Reached, stamp+msec+l.shift)
+		return err
+	case l.cfg.Settings.RecordTime == "start":
+		if err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) }); err != nil {
+			return err
+		}
+	}
+	d.record = stamped{stamp, r.Line, skipped, *c}
+	if d.win.known {
+		if err := l.place(r.Dir, &d.record); err != nil {
+			return err
+		}
+	} else {
+		if len(d.win.waits) == 0 {
+			d.since, _ = l.sums()
+		}
+		d.record.counts = c.Clone()
+		d.win.waits = append(d.win.waits, d.record)
+	}
+	for i := range l.dirs {
+		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
+			if err := l.settle(fiolog.Direction(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hurry gives a direction that has a record now and then the windows of another
+// one: fio has one log_hist_msec for all, and waiting for 32 records to tell would
+// hold up all quanta.
+func (l *State) hurry(d *direction) {
+	if len(d.win.waits) == 0 || d.win.h > 0 {
+		return
+	}
+	if records, _ := l.sums(); records-d.since < maxHead {
+		return
+	}
+	for i := range l.dirs {
+		if w := &l.dirs[i].win; w.known {
+			d.win.h, d.win.exact = w.h, w.exact
+			return
+		}
+	}
+}
+
+// place has the windows of a direction place a record. With --record-time start they only
+// watch for lost ones.
+func (l *State) place(i fiolog.Direction, r *stamped) error {
+	w := &l.dirs[i].win
+	if l.cfg.Settings.RecordTime == "start" {
+		w.place(r, func(piece) {})
+		return nil
+	}
+	return l.emit(i, r.line, func(e func(piece)) { w.place(r, e) })
+}
+
+// settle fixes where the windows of a direction lie and places what waited.
+func (l *State) settle(i fiolog.Direction) error {
+	d := &l.dirs[i]
+	d.win.settle(l.fallback())
+	waits := d.win.waits
+	d.win.waits = nil
+	for k := range waits {
+		if err := l.place(i, &waits[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fallback is the length of a window in ns where a single record leaves it open:
+// another direction's, else fio's usual second.
+func (l *State) fallback() int64 {
+	for i := range l.dirs {
+		if w := &l.dirs[i].win; w.h > 0 {
+			return w.h
+		} else if s := w.spacing(); s > 0 {
+			return s
+		}
+	}
+	return 1000 * msec
+}
+
+// emit adds the pieces that place hands out to the quanta.
+func (l *State) emit(d fiolog.Direction, line int64, place func(func(piece))) error {
+	var failed error
+	place(func(p piece) {
+		p.start += l.shift
+		p.end += l.shift
+		l.Reached = max(l.Reached, p.end)
+		if err := l.align.Add(p.start, p.end, p.counts, d); err != nil && failed == nil {
+			failed = l.at(line, err.Error(), "")
+		}
+	})
+	return failed
+}
+
+// finish places what still waits at the end of the log.
+func (l *State) finish() error {
+	l.EOF = true
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		if len(d.win.waits) > 0 {
+			if err := l.settle(fiolog.Direction(i)); err != nil {
+				return err
+			}
+		}
+		finish := d.win.finish
+		if l.cfg.Settings.RecordTime == "start" {
+			finish = d.starts.finish
+		}
+		if err := l.emit(fiolog.Direction(i), 0, finish); err != nil {
+			return err
+		}
+	}
+	if records, ios := l.sums(); records > 0 && ios == 0 {
+		return l.at(0, "all buckets of all records are 0: the job ran with clat_percentiles=0",
+			"nothing can be read from it; re-run without that option, or pass --skip-bad")
+	}
+	return l.Close()
+}
+
+// seeHoles takes over the holes that were found since the last round.
+func (l *State) seeHoles() {
+	for d := range l.dirs {
+		for _, h := range l.dirs[d].win.holes[len(l.Held[d].Holes):] {
+			l.Held[d].Holes = append(l.Held[d].Holes, pipeline.Span{From: h.From + l.shift, To: h.To + l.shift})
+		}
+	}
+}
+
+// Close closes the log's file, if it is open.
+func (l *State) Close() error {
+	if l.in == nil {
+		return nil
+	}
+	err := l.in.Close()
+	l.in = nil
+	return err
+}
+
+// sums are the records and I/Os of all directions.
+func (l *State) sums() (records int64, ios float64) {
+	for i := range l.dirs {
+		records += l.dirs[i].records
+		ios += l.dirs[i].ios
+	}
+	return records, ios
+}
+
+// Watermark is the time, in ns on the run's clock, before which no I/O of this
+// log can complete any more.
+func (l *State) Watermark() int64 { return l.mark(true) }
+
+// mark is the watermark, or that of the directions of which a record has been read.
+func (l *State) mark(unseen bool) int64 {
+	mark := int64(math.MaxInt64)
+	if l.single() != nil && !l.EOF {
+		return l.now + l.shift
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		owed := d.owed != nil && !d.owed.done
+		switch {
+		case d.seen && !l.EOF:
+			mark = min(mark, l.earliest(d))
+		case d.seen && owed:
+			mark = min(mark, d.last*msec)
+		case owed:
+			mark = min(mark, l.Start-l.shift)
+		case l.EOF || l.Held[i].None:
+		case l.head.of[i] > 0:
+			mark = min(mark, l.now-headRecords*l.fallback())
+		case unseen && !l.over:
+			read := l.now
+			if l.head.records > 0 {
+				read = l.head.latest * msec
+			}
+			mark = min(mark, read-headRecords*l.fallback())
+		}
+	}
+	if mark == math.MaxInt64 {
+		return mark
+	}
+	return mark - l.align.Delay() + l.shift
+}
+
+// earliest is where the next piece of a direction that was seen can begin.
+func (l *State) earliest(d *direction) int64 {
+	switch {
+	case l.cfg.Settings.RecordTime == "start":
+		return d.starts.time
+	case d.win.known:
+		return d.win.prev - msec
+	case d.win.h > 0:
+		return max(d.win.begin, d.win.waits[0].time-headRecords*d.win.h)
+	}
+	return d.win.begin
+}
+
+// at is an error about a line of this log.
+func (l *State) at(line int64, msg, hint string) *errs.ParseError {
+	return &errs.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
+}
+
+func backwards(l *State, r *fiolog.Record, last int64) error {
+	return l.at(r.Line, fmt.Sprintf("time runs backwards, from %d to %d ms (%v)", last, r.Time, r.Dir),
+		"several jobs wrote into one log (per_job_logs=0) or fio reset its statistics (latency_target): re-run "+
+			"without that option, or pass --skip-bad")
+}
+
+// Ready is called once the grid is known: it gives the log its aligner, and what fio's JSON says of its directions.
+func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
+	l.Open = quanta.Open{First: g.First}
+	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, common, &l.Open)
+	if l.Entry == nil {
+		return
+	}
+	for d := range l.dirs {
+		if t := l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind]; t.N > 0 {
+			l.Held[d].Limits = fiohist.Limits{Min: t.Min, Max: t.Max, Known: true}
+		} else {
+			l.Held[d].None = l.Entry.Dirs[d].TotalIOs == 0
+		}
+	}
+}
+
+// StartAt puts the log on the run's clock: start is that of its job, and shift is added to its stamps, in ns.
+func (l *State) StartAt(start, shift int64) {
+	l.Start, l.shift, l.Reached = start, shift, start
+}
+
+// SeeRound takes over what a round brought, for the time until the next one: how far the log goes, and its new holes.
+func (l *State) SeeRound() {
+	if l.Until = math.MaxInt64; l.EOF {
+		l.Until = l.Reached
+	}
+	l.seeHoles()
+}
+
+// Keep is what is known of the log at the end of all.
+func (l *State) Keep() {
+	l.End, l.Dirs = l.Reached, l.Held
+}
+
+// CommonGeometry is the grid on which all logs can be added up.
+func CommonGeometry(logs []*State) (fiohist.Geometry, error) {
+	var common fiohist.Geometry
+	for _, l := range logs {
+		if l.g.Groups == 0 {
+			continue // empty, and no JSON says what it would hold
+		}
+		if common.Groups == 0 {
+			common = l.g
+		}
+		g, err := common.Common(l.g)
+		if err != nil {
+			return common, l.at(0, err.Error(), "ingest them as separate runs")
+		}
+		common = g
+	}
+	for _, l := range logs {
+		if l.g.Groups == 0 {
+			l.g = common
+		}
+	}
+	return common, nil
+}
+
+// New makes the state of a log that is still to be opened.
+func New(l *ingest.Log, cfg *Config, pipe bool) *State {
+	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, Pipe: pipe}
+}
+
+// Divide shares what may be kept in memory out to n logs.
+func (c *Config) Divide(n, workers int) {
+	c.block = min(max(allBuffers/max(n, 1), 16<<10), 256<<10)
+	switch {
+	case n < workers || c.Settings.SkipBad:
+		// Several workers read fewer logs ahead, and from their start; bad lines are looked
+		// for in all of a log first. Heads are read twice then.
+		c.KeptHead = 0
+	case c.KeptHead == 0:
+		c.KeptHead = allHeads / n
+	}
+}
+
+const (
+	allBuffers = 16 << 20 // of all pipes together
+	allHeads   = 1 << 20  // buckets that are kept of all heads together, of 10 bytes
+)
+
+// minBlock is how much is read at a time from a file, in bytes: smaller blocks are slower to read.
+const minBlock = 64 << 10

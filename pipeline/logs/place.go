@@ -1,0 +1,288 @@
+package logs
+
+import (
+	"math"
+	"slices"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+const (
+	msec = int64(1e6) // ns
+
+	farPast = math.MinInt64 / 4 // a time before all others, with room to subtract from
+
+	// headRecords is how many records of a direction decide where its windows lie.
+	headRecords = 32
+)
+
+// countsOf are those of a record: its own memory, for as long as that lasts.
+func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{Index: r.Index, Count: r.Count} }
+
+// piece is a number of I/Os that completed evenly in (start, end], in ns.
+type piece struct {
+	start, end int64
+	counts     *fiohist.Sparse
+}
+
+// stamped is a record that waits for its direction's windows to be known.
+type stamped struct {
+	time    int64 // ns, on the log's own clock
+	line    int64 // in the file
+	skipped int64 // lines skipped just before it
+	counts  fiohist.Sparse
+}
+
+// many says that the record has more than the one I/O that closed its window.
+func (r *stamped) many() bool { return r.counts.Sum() > 1 }
+
+// windows is fio's window model of one direction of one log.
+//
+// fio opens the first window at the direction's first completion B and moves the
+// boundary by exactly h per record: record n is written by the first completion
+// at or after B + (n+1) h, and stamped with that completion's time. So all its
+// I/Os but that closing one completed in (previous stamp, B + (n+1) h], and the
+// closing one at the stamp. B is the smallest stamp(n) - (n+1) h.
+//
+// Example, h = 1000 ms: stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 tell of a
+// stall from about 3000 to 6400: B = 1; the third window's boundary was 3001 and
+// its record came 3399 ms late with the one I/O that was in flight; the next three
+// closed at once with one I/O each, catching up.
+type windows struct {
+	h     int64 // ns
+	exact bool  // h is an option of the job's, not an estimate
+	begin int64 // the windows start no earlier: the job's start; farPast if unknown
+	g     fiohist.Geometry
+
+	known bool
+	b     int64 // first completion, ns on the log's clock
+	n     int64 // index of the next record
+	prev  int64 // previous stamp; b before the first
+	waits []stamped
+	late  stamped         // a record that came late by a window or more waits for the next one
+	lost  int64           // the line of the first record that proves that others before it are lost
+	holes []pipeline.Span // of which the records are lost, ascending
+	sure  int64           // stamp of the last record that came less than a window late
+	pause int64           // ns that the latest record came late: there was no completion meanwhile
+	line  int64           // of the first record
+	one   bool            // it holds a single I/O
+
+	rest, last fiohist.Sparse // scratch
+}
+
+// lowest is the smallest stamp - (n+1) h among the records that wait.
+func (w *windows) lowest() int64 {
+	low := int64(math.MaxInt64)
+	for n, r := range w.waits {
+		low = min(low, r.time-int64(n+1)*w.h)
+	}
+	return low
+}
+
+// spacing is the median distance of the records that wait, which stands in for an
+// unknown h; of a single record the time since the job's start; 0 if there is no
+// telling.
+func (w *windows) spacing() int64 {
+	if len(w.waits) == 0 {
+		return 0
+	}
+	if len(w.waits) == 1 {
+		if w.begin == farPast {
+			return 0
+		}
+		return w.waits[0].time - w.begin
+	}
+	gaps := make([]int64, 0, headRecords)
+	for i := 1; i < len(w.waits); i++ {
+		gaps = append(gaps, w.waits[i].time-w.waits[i-1].time)
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}
+
+// steady says that h, the median distance of the records that wait, is log_hist_msec: it is a
+// round number, and nine of ten records lie where windows of that length end, though some may
+// be lost, and without drifting away from there.
+func (w *windows) steady() bool {
+	const few = 8
+	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
+		return false
+	}
+	on, begin, drift := 0, w.lowest(), w.h
+	for n, r := range w.waits {
+		late := (r.time - begin) % w.h
+		if late < w.h/4 {
+			on++
+		}
+		if n >= len(w.waits)/2 {
+			drift = min(drift, late)
+		}
+	}
+	return 10*on >= 9*len(w.waits) && drift <= w.h/100
+}
+
+// decided says that no later record can change b, given that the log has come to
+// the time now: a record n < 32 that is still to come has stamp - (n+1) h of at
+// least now - 32 h.
+func (w *windows) decided(now int64) bool {
+	if len(w.waits) == 0 {
+		return false
+	}
+	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= w.lowest()
+}
+
+// settle fixes b (and h, from the spacing or else fallback, if it is not known).
+func (w *windows) settle(fallback int64) {
+	if w.h == 0 {
+		w.h = w.spacing()
+		w.exact = w.steady()
+	}
+	if w.h == 0 && len(w.waits) == 1 {
+		w.h = fallback
+	}
+	w.b = max(w.begin, w.lowest())
+	w.prev, w.sure, w.known = w.b, w.b, true
+}
+
+// place takes the direction's next record and hands what is certain of its I/Os and of
+// those of the record before to emit, in pieces whose counts are only valid during the call.
+//
+// A window whose boundary is not after the stamp before it closes with its first I/O. A
+// record of more proves that records before it are lost, and that the windows are as many
+// further on as the record before it came late for.
+func (w *windows) place(r *stamped, emit func(piece)) {
+	stamp, number := w.prev, w.n
+	if w.late.line > 0 {
+		stamp, number = w.late.time, w.n+1
+	}
+	if boundary := w.b + (number+1)*w.h; w.exact && r.skipped == 0 && boundary <= stamp && r.many() {
+		if w.lost == 0 {
+			w.lost = r.line
+		}
+		if w.late.line > 0 {
+			w.late.skipped = math.MaxInt64
+		} else {
+			w.n += (stamp-boundary)/w.h + 1
+			w.hole(w.sure, stamp-w.h)
+		}
+	}
+	w.finish(emit)
+	if w.exact && r.skipped == 0 && r.time-(w.b+(w.n+1)*w.h) >= w.h && r.many() {
+		buffer := w.late.counts
+		buffer.Copy(&r.counts)
+		w.late, w.late.counts = *r, buffer
+		return
+	}
+	w.put(r, emit)
+}
+
+// hole notes a time of which the records are lost.
+func (w *windows) hole(from, to int64) {
+	if to > from {
+		w.holes = append(w.holes, pipeline.Span{From: from, To: to})
+	}
+}
+
+// finish places the record that waits for a next one.
+func (w *windows) finish(emit func(piece)) {
+	if w.late.line > 0 {
+		w.put(&w.late, emit)
+		w.late.line = 0
+	}
+}
+
+// put splits a record into pieces by completion time.
+//
+// Where records before it are lost, as many of its windows as it comes late for
+// are taken to be theirs: what they held is lost, but this record keeps its place.
+func (w *windows) put(r *stamped, emit func(piece)) {
+	t, c := r.time, &r.counts
+	boundary := w.b + (w.n+1)*w.h
+	if r.skipped > 0 && w.h > 0 && t > boundary {
+		lost := min(r.skipped, (t-boundary)/w.h)
+		w.n += lost
+		boundary += lost * w.h
+		w.hole(w.prev, boundary-w.h)
+		w.prev = max(w.prev, boundary-w.h)
+	}
+	if t-boundary < w.h {
+		w.sure = t
+	}
+	w.pause = max(w.pause, t-boundary)
+	if w.n == 0 {
+		w.line, w.one = r.line, c.Sum() == 1 && r.skipped == 0
+	}
+	prev := w.prev
+	w.n++
+	w.prev = t
+	if len(c.Count) == 0 {
+		return
+	}
+	switch late := t - boundary; {
+	case boundary <= prev || t <= prev: // catching up: the very next completion closed it
+		emit(piece{t - msec, t, c})
+	case float64(late) < float64(w.h)/100:
+		emit(piece{prev, t, c})
+	default: // nothing completed between the boundary and the stamp
+		w.closeLate(c, late)
+		emit(piece{prev, boundary, &w.rest})
+		emit(piece{t - msec, t, &w.last})
+	}
+}
+
+// closeLate splits c into the one I/O that closed the window late, last, and the
+// rest. If the highest bucket reaches as long as the stamp is late, it was one of
+// those, in flight meanwhile (the last bucket reaches any length); else nothing
+// tells which, and it is a proportional share of all.
+func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
+	w.rest.Reset()
+	w.last.Reset()
+	top := len(c.Index) - 1
+	bucket := int(c.Index[top])
+	if bucket == w.g.Last() || w.g.Upper(bucket) >= late {
+		for i, b := range c.Index[:top] {
+			w.rest.Add(b, c.Count[i])
+		}
+		if left := c.Count[top] - 1; left > 0 {
+			w.rest.Add(c.Index[top], left)
+		}
+		w.last.Add(c.Index[top], 1)
+		return
+	}
+	total := c.Sum()
+	for i, b := range c.Index {
+		share := c.Count[i] / total
+		w.rest.Add(b, c.Count[i]-share)
+		w.last.Add(b, share)
+	}
+}
+
+// starts places records as fio-histo-log-pctiles does: from its stamp to the next
+// one; records of one stamp are added up. It looks one record ahead.
+type starts struct {
+	h       int64
+	waiting bool
+	time    int64
+	counts  fiohist.Sparse
+}
+
+func (s *starts) place(t int64, c *fiohist.Sparse, emit func(piece)) {
+	if s.waiting && t == s.time {
+		s.counts = s.counts.Plus(c, 1)
+		return
+	}
+	if s.waiting {
+		emit(piece{s.time, t, &s.counts})
+	}
+	s.waiting, s.time, s.counts = true, t, c.Clone()
+}
+
+// finish places the last record, which ends one window after its stamp.
+func (s *starts) finish(emit func(piece)) {
+	if s.waiting {
+		emit(piece{s.time, s.time + max(s.h, msec), &s.counts})
+		s.waiting = false
+	}
+}

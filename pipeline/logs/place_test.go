@@ -1,0 +1,232 @@
+package logs
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"fiolat/internal/fiohist"
+)
+
+type rec struct {
+	ms     int64
+	counts map[int]float64
+}
+
+type span struct {
+	start, end float64 // ms
+	counts     map[int]float64
+}
+
+// slowPlaced states the window model over whole lists.
+func slowPlaced(records []rec, h, begin float64) (out []span) {
+	b := math.Inf(1)
+	for n, r := range records[:min(len(records), headRecords)] {
+		b = min(b, float64(r.ms)-float64(n+1)*h)
+	}
+	b = max(b, begin)
+	prev := b
+	for n, r := range records {
+		boundary, t := b+float64(n+1)*h, float64(r.ms)
+		total, top := 0.0, -1
+		for i, c := range r.counts {
+			total += c
+			top = max(top, i)
+		}
+		switch {
+		case total == 0:
+		case boundary <= prev || t <= prev:
+			out = append(out, span{t - 1, t, r.counts})
+		case t-boundary < h/100:
+			out = append(out, span{prev, t, r.counts})
+		default:
+			last, rest := map[int]float64{}, map[int]float64{}
+			for i, c := range r.counts {
+				last[i] = c / total
+				if top == fiohist.Fio3.Last() || float64(fiohist.Fio3.Upper(top))/1e6 >= t-boundary {
+					last[i] = 0
+					if i == top {
+						last[i] = 1
+					}
+				}
+				rest[i] = c - last[i]
+			}
+			out = append(out, span{prev, boundary, rest}, span{t - 1, t, last})
+		}
+		prev = t
+	}
+	return out
+}
+
+// placeAll is what the pipeline does: records wait until the windows are decided.
+func placeAll(records []rec, h, begin int64) (out []span) {
+	w := windows{h: h * msec, begin: begin * msec, g: fiohist.Fio3}
+	emit := func(p piece) {
+		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
+		for i, b := range p.counts.Index {
+			s.counts[int(b)] += p.counts.Count[i]
+		}
+		out = append(out, s)
+	}
+	flush := func() {
+		w.settle(1000 * msec)
+		for i := range w.waits {
+			w.place(&w.waits[i], emit)
+		}
+		w.waits = nil
+	}
+	for _, r := range records {
+		var c fiohist.Sparse
+		keys := make([]int, 0, len(r.counts))
+		for i := range r.counts {
+			keys = append(keys, i)
+		}
+		slices.Sort(keys)
+		for _, i := range keys {
+			c.Add(uint16(i), r.counts[i])
+		}
+		if w.known {
+			w.place(&stamped{time: r.ms * msec, line: 1, counts: c}, emit)
+			continue
+		}
+		w.waits = append(w.waits, stamped{time: r.ms * msec, line: 1, counts: c})
+		if w.decided(r.ms * msec) {
+			flush()
+		}
+	}
+	if !w.known && len(w.waits) > 0 {
+		flush()
+	}
+	return out
+}
+
+func samePlaces(t *testing.T, got, want []span) {
+	t.Helper()
+	drop := func(s []span) (out []span) {
+		for _, x := range s {
+			sum := 0.0
+			for _, c := range x.counts {
+				sum += c
+			}
+			if sum > 1e-12 {
+				out = append(out, x)
+			}
+		}
+		return out
+	}
+	got, want = drop(got), drop(want)
+	if len(got) != len(want) {
+		t.Fatalf("%d pieces, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i].start != want[i].start || got[i].end != want[i].end {
+			t.Fatalf("piece %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, want[i].start, want[i].end)
+		}
+		for b, c := range want[i].counts {
+			if math.Abs(got[i].counts[b]-c) > 1e-9*max(c, 1e-3) {
+				t.Fatalf("piece %d bucket %d: %v, want %v", i, b, got[i].counts[b], c)
+			}
+		}
+	}
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	one := func(bucket int) map[int]float64 { return map[int]float64{bucket: 1} }
+	many := map[int]float64{100: 50, 900: 10}
+	slow := map[int]float64{100: 50, 1750: 1} // bucket 1750 is 4.9 to 5.0 s
+	tests := []struct {
+		name    string
+		records []rec
+		want    [][2]float64 // where the pieces lie
+	}{
+		{"steady", []rec{{1003, many}, {2003, many}}, [][2]float64{{3, 1003}, {1003, 2003}}},
+		{"the example of docs/alignment.md", []rec{{1003, many}, {2001, many}, {6400, slow}, {6400, one(5)}, {6400,
+			one(5)}, {6401, one(5)}, {7001, many}},
+			[][2]float64{{1, 1003}, {1003, 2001}, {2001, 3001}, {6399, 6400}, {6399, 6400}, {6399, 6400}, {6400, 6401},
+				{6401, 7001}}},
+		{"a stall at the very start", []rec{{5000, many}, {5000, one(5)}, {5001, one(5)}, {5002, one(5)}, {5100, many},
+			{6100, many}},
+			[][2]float64{{100, 1100}, {4999, 5000}, {4999, 5000}, {5000, 5001}, {5001, 5002}, {5002, 5100}, {5100,
+				6100}}},
+		{"a stall shorter than a window", []rec{{1000, many}, {2400, many}, {3000, many}}, [][2]float64{{0, 1000},
+			{1000, 2000}, {2399, 2400}, {2400, 3000}}},
+		{"the start of the job bounds the first window", []rec{{900, many}}, [][2]float64{{0, 900}}},
+		{"no I/O, no piece", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := placeAll(tt.records, 1000, 0)
+			samePlaces(t, got, slowPlaced(tt.records, 1000, 0))
+			if len(got) != len(tt.want) {
+				t.Fatalf("%d pieces, want %d: %v", len(got), len(tt.want), got)
+			}
+			for i, w := range tt.want {
+				if got[i].start != w[0] || got[i].end != w[1] {
+					t.Errorf("piece %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, w[0], w[1])
+				}
+			}
+		})
+	}
+}
+
+// FuzzWindows: placing record by record is the model over the whole list, and
+// every I/O is placed exactly once, not after its record's stamp.
+func FuzzWindows(f *testing.F) {
+	f.Add([]byte{3, 10, 200, 0, 0, 100, 1, 0}, uint16(1000), int64(0))
+	f.Add([]byte{255, 255, 1, 0, 0, 1, 0, 0, 1}, uint16(10), int64(0))
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0}, uint16(0), int64(farPast/msec))
+	f.Fuzz(func(t *testing.T, data []byte, h uint16, begin int64) {
+		if begin != 0 {
+			begin = farPast / msec
+		}
+		var records []rec
+		ms, in := int64(1), 0.0
+		for ; len(data) >= 4 && len(records) < 200; data = data[4:] {
+			ms += int64(binary.LittleEndian.Uint16(data)) % 3000
+			c := map[int]float64{}
+			if data[2] > 0 {
+				c[int(data[2])*7] = float64(data[3])
+				c[int(data[3])] += float64(data[2])
+				in += float64(data[2]) + float64(data[3])
+			}
+			for i, n := range c {
+				if n == 0 {
+					delete(c, i)
+				}
+			}
+			records = append(records, rec{ms, c})
+		}
+		if h == 0 { // the median of the first gaps stands in, which needs some
+			if len(records) < 2 {
+				return
+			}
+			var gaps []int64
+			for i := 1; i < min(len(records), headRecords); i++ {
+				gaps = append(gaps, records[i].ms-records[i-1].ms)
+			}
+			slices.Sort(gaps)
+			samePlaces(t, placeAll(records, 0, begin), slowPlaced(records, float64(gaps[len(gaps)/2]), float64(begin)))
+			return
+		}
+		got := placeAll(records, int64(h), begin)
+		samePlaces(t, got, slowPlaced(records, float64(h), float64(begin)))
+		out := 0.0
+		for _, p := range got {
+			if p.end > float64(ms) || p.start >= p.end {
+				t.Fatalf("(%v, %v] with the last stamp at %d", p.start, p.end, ms)
+			}
+			for _, c := range p.counts {
+				if c < 0 {
+					t.Fatalf("negative count %v", c)
+				}
+				out += c
+			}
+		}
+		if math.Abs(in-out) > 1e-9*max(in, 1) {
+			t.Fatalf("%v I/Os in, %v out", in, out)
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package logs
+
+import (
+	"time"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/pipeline"
+)
+
+// Report is what is known of a log after Process.
+type Report struct {
+	*pipeline.Log
+	Version string
+	Dirs    []DirectionReport
+}
+
+// DirectionReport is one direction of it; only those with I/O or totals are listed.
+type DirectionReport struct {
+	Direction   string
+	Records     int64
+	EqualStamps int64
+	IOs         float64 // as logged, after repair
+	First, Last time.Duration
+	Repaired    bool
+	// Counted is what fio's JSON says of the log's job, or of the group of
+	// Members logs that one entry stands for; CountedKnown is false without one.
+	Counted      uint64
+	CountedKnown bool
+	Members      int
+	Restored     float64 // of the job or group, reported with its first log
+}
+
+// Report is what is known of the log after Process.
+func (l *State) Report() Report {
+	r := Report{Log: l.Log}
+	if l.Meta != nil {
+		r.Version = l.Meta.Version
+	}
+	for i := range l.dirs {
+		d := &l.dirs[i]
+		dr := DirectionReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
+			IOs:   d.ios,
+			First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
+		if l.Entry != nil && !l.disowned {
+			dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
+		}
+		if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
+			dr.Restored = t.counts.Sum()
+		}
+		if d.seen || dr.Counted > 0 {
+			r.Dirs = append(r.Dirs, dr)
+		}
+	}
+	return r
+}

@@ -1,0 +1,98 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// scan is what one reading of a whole log tells without placing anything.
+type scan struct {
+	dirs [fiolog.Directions]scanDir
+	// The file's last record.
+	lastDir  fiolog.Direction
+	lastLine int64
+}
+
+// scanDir is one direction of it, as logged.
+type scanDir struct {
+	lag  lag2
+	sums fiohist.Hist
+	last int64 // stamp in ms
+}
+
+// feed adds a record, and says what is wrong with its stamp.
+func (s *scan) feed(r *fiolog.Record) {
+	s.lastDir, s.lastLine = r.Dir, r.Line
+	d := &s.dirs[r.Dir]
+	d.last = r.Time
+	c := countsOf(r)
+	d.lag.see(&c)
+	d.sums.AddAll(r.Index, r.Count, 0, 1)
+}
+
+// scanLog reads the whole of a log that can be read again.
+func scanLog(ctx context.Context, l *State) (*scan, error) {
+	in, err := openLog(l)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	in.reader.ReadAhead(l.Ahead)
+	s := new(scan)
+	for n := 0; ; n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		r, err := in.reader.Next()
+		var bad *errs.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return s, nil
+		case errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad:
+			continue // counted when the log is read for good
+		case err != nil:
+			return nil, err
+		}
+		if d := &s.dirs[r.Dir]; d.lag.records > 0 && r.Time < d.last {
+			return nil, backwards(l, r, d.last)
+		}
+		s.feed(r)
+	}
+}
+
+// wholeScan is the scan of a whole log: from its head if that is all of it.
+func (l *State) wholeScan(ctx context.Context) (*scan, error) {
+	switch {
+	case !l.Pipe:
+		return scanLog(ctx, l)
+	case l.more:
+		return nil, l.at(0, "cannot tell whether fio --client damaged this log, since it can be read only once",
+			"pass --repair or --no-repair")
+	}
+	s := new(scan)
+	l.head.each(s.feed)
+	return s, nil
+}
+
+// ScanWhole reads the whole log, for judge to look at.
+func (l *State) ScanWhole(ctx context.Context) (err error) {
+	l.scan, err = l.wholeScan(ctx)
+	return err
+}
+
+// LastStamp reads the whole log for its last stamp, in ns on its own clock.
+func (l *State) LastStamp(ctx context.Context) (last int64, err error) {
+	s, err := scanLog(ctx, l)
+	if err != nil {
+		return 0, err
+	}
+	for d := range s.dirs {
+		last = max(last, s.dirs[d].last*msec)
+	}
+	return last, nil
+}

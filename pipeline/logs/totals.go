@@ -1,0 +1,142 @@
+package logs
+
+import (
+	"slices"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+)
+
+// Account says what became of the logs' I/Os, and compares them with fio's totals.
+func (all Tails) Account(a *pipeline.Account, run *pipeline.Run, logs []*State, noLog []ingest.NoLog,
+	warn func(format string, args ...any)) error {
+	counts := make([]pipeline.LogCount, len(logs))
+	for i, l := range logs {
+		l.addTo(a)
+		counts[i] = l.count()
+	}
+	type direction struct {
+		entry *fiojson.Entry
+		dir   fiolog.Direction
+	}
+	known := map[direction]*tail{}
+	for _, t := range all {
+		known[direction{t.entry, t.dir}] = t
+	}
+	a.Compare(run, counts, func(e *fiojson.Entry, d fiolog.Direction) (restored, lost float64) {
+		if t := known[direction{e, d}]; t != nil {
+			return t.counts.Sum(), t.lost.Sum()
+		}
+		return 0, 0
+	}, warn)
+	missingSingles(logs, warn)
+	pipeline.MixedTotals(run, counts, warn)
+	if a.Logged > 1<<53 {
+		warn("the logs hold more than 2^53 I/Os, beyond which sums are not exact: is it a damaged log?")
+	}
+	for _, loss := range all.lost(run.Geometry) {
+		a.Lost = append(a.Lost, loss)
+		a.NotPlaced += loss.IOs
+	}
+	return withoutLogs(a, run, logs, noLog)
+}
+
+// addTo adds what became of the log's records to the account.
+func (l *State) addTo(a *pipeline.Account) {
+	a.Logs++
+	if l.Empty {
+		a.LogsEmpty++
+	}
+	for _, repaired := range l.Repaired {
+		if repaired {
+			a.LogsRepaired++
+			break
+		}
+	}
+	records, ios := l.sums()
+	a.Records += records
+	a.Logged += ios
+	for i := range l.dirs {
+		a.RecordsEqual += l.dirs[i].equal
+	}
+	a.RecordsRepaired += l.repaired
+	a.LinesSkipped += l.Lines
+	a.LastBucket += l.lastBucket
+}
+
+// count is what the log adds to the comparison with fio's totals.
+func (l *State) count() pipeline.LogCount {
+	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil}
+	if l.disowned {
+		c.Entry = nil
+	}
+	for d := range l.dirs {
+		c.IOs[d], c.NS[d] = l.dirs[d].ios, l.dirs[d].ns
+	}
+	return c
+}
+
+// WarnHoles names the logs that lost records of which no totals tell how many I/Os they held.
+func WarnHoles(logs []*State, warn func(format string, args ...any)) {
+	for _, l := range logs {
+		for d := range l.dirs {
+			line, t := l.dirs[d].win.lost, l.dirs[d].owed
+			if line == 0 || l.Known[d] || t != nil && !l.disowned {
+				continue
+			}
+			warn("%s: line %d has %ss of a window that cannot have begun: records before it are lost; "+
+				"how many I/Os they held is unknown, and they are in no quantum",
+				errs.Printable(l.Source.Path), line, fiolog.Direction(d))
+		}
+	}
+}
+
+// withoutLogs accounts for the jobs that have no log here: all of their I/Os are lost.
+func withoutLogs(a *pipeline.Account, run *pipeline.Run, logs []*State, jobs []ingest.NoLog) error {
+	kind := run.Kind
+	for _, n := range jobs {
+		if slices.ContainsFunc(logs, func(l *State) bool { return l.Meta == n.Meta && l.disowned }) {
+			continue
+		}
+		if mixed := n.Entry.Mixed.Kind[kind].N; mixed > 0 {
+			a.Counted += mixed
+			a.Missing += float64(mixed)
+			a.Jobs = append(a.Jobs, pipeline.JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host,
+				Direction: pipeline.All,
+				Counted:   mixed, Missing: float64(mixed)})
+		}
+		for d := range n.Entry.Dirs {
+			totals := &n.Entry.Dirs[d].Kind[kind]
+			if totals.N == 0 {
+				continue
+			}
+			job := pipeline.JobAccount{Job: n.Entry.JobName, Host: n.Entry.Host,
+				Direction: fiolog.Direction(d).String(),
+				Counted:   totals.N, Missing: float64(totals.N)}
+			a.Counted += totals.N
+			a.Missing += job.Missing
+			if totals.Bins.Len() > 0 && run.Settings.Restore {
+				bins, err := totals.Counts(run.Geometry)
+				if err != nil {
+					return &errs.ParseError{File: n.Meta.Path, Msg: err.Error(),
+						Hint: "give the JSON of this very run with --fio-json, or pass --no-restore"}
+				}
+				loss := pipeline.Loss{Job: job.Job, Host: job.Host, Direction: job.Direction, IOs: job.Missing,
+					Why: "the job has no log here"}
+				for b, n := range bins {
+					if n > 0 {
+						loss.Index, loss.Count = append(loss.Index, uint16(b)), append(loss.Count, float64(n))
+					}
+				}
+				job.NotPlaced = loss.IOs
+				a.NotPlaced += loss.IOs
+				a.Lost = append(a.Lost, loss)
+			}
+			a.Jobs = append(a.Jobs, job)
+		}
+	}
+	return nil
+}

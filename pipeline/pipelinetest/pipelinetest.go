@@ -1,0 +1,41 @@
+// Package pipelinetest has what the tests of packages below pipeline share.
+package pipelinetest
+
+import (
+	"context"
+
+	"fiolat/pipeline"
+)
+
+// Collect is a Sink that keeps everything.
+type Collect struct {
+	Run     *pipeline.Run
+	Rows    []pipeline.Row
+	Offsets []int64
+	Leaves  []pipeline.Leaf
+	Changes []pipeline.Change
+	Sum     *pipeline.Summary
+}
+
+// Begin keeps the run.
+func (c *Collect) Begin(_ context.Context, run *pipeline.Run) error { c.Run = run; return nil }
+
+// Quantum keeps its rows, leaves and changes.
+func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	for _, r := range q.Rows {
+		c.Rows = append(c.Rows, r)
+		c.Offsets = append(c.Offsets, q.Offset)
+	}
+	c.Leaves = append(c.Leaves, q.Leaves...)
+	c.Changes = append(c.Changes, q.Changes...)
+	return nil
+}
+
+// End keeps the summary.
+func (c *Collect) End(_ context.Context, s *pipeline.Summary) error { c.Sum = s; return nil }
+
+// Settings are the defaults, by direction.
+func Settings() pipeline.Settings {
+	return pipeline.Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"direction"},
+		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
+}

@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+	"fiolat/pipeline/quanta"
+)
+
+// chooseInterval reads the logs once to choose the interval.
+func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*pipeline.Choice, error) {
+	c := &quanta.Chooser{Accuracy: config.Accuracy, ByDirection: slices.Contains(config.Settings.By, "direction"),
+		Percentile: math.Inf(-1)}
+	for _, p := range config.Settings.Percentiles {
+		if p > c.Percentile && p > 0 && p < 100 {
+			c.Percentile = p
+		}
+	}
+	if math.IsInf(c.Percentile, -1) {
+		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
+			"between them")
+	}
+	for _, l := range in.Logs {
+		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
+			return nil, errs.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
+				"file, or name an interval", errs.Printable(l.Path))
+		}
+	}
+	config.Accuracy, config.Warn = 0, nil
+	s := &config.Settings
+	s.Interval, s.By, s.Percentiles, s.SLA = time.Second, nil, []float64{c.Percentile}, nil
+	plan, err := Prepare(ctx, in, config)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	for _, l := range plan.logs {
+		c.Shortest = max(c.Shortest, l.Interval)
+	}
+	if _, err = plan.Process(ctx, c); err != nil {
+		return nil, err
+	}
+	return c.Choose(), nil
+}

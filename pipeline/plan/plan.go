@@ -1,0 +1,391 @@
+// Package plan reads a run's logs to a Sink.
+//
+// All logs advance together in rounds: a pool of workers reads each log up to a
+// common time and adds its records to that log's own open quanta; then one
+// goroutine adds the quanta that every log has passed up and hands them to the Sink, while the
+// workers are already at the next round. Memory is the logs open and the quanta in
+// flight, and the bytes that come out do not depend on the number of workers.
+//
+// It starts goroutines only in run.go and in Plan.start; a single log that would
+// leave cores idle is read and parsed ahead by fiolog's.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/source"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+	"fiolat/pipeline/logs"
+	"fiolat/pipeline/quanta"
+)
+
+const msec = int64(1e6) // ns
+
+// Config is everything that Prepare is told. The zero value of a field is its
+// default.
+type Config struct {
+	Settings pipeline.Settings
+	RunID    string
+	// Nameless says that nobody will ask for the run's id and generation, nor for the
+	// logs' hashes, that are a fiftieth of reading 32 logs of 600 s: they stay empty.
+	Nameless bool
+	RunName  string
+	Part     string
+	Labels   map[string]string
+	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
+	// Chooser. The logs are then read twice.
+	Accuracy float64
+	// NeedStart makes it an error if the run's wall-clock start is not known.
+	NeedStart bool
+	// Workers is the number of logs read at a time; default: one per processor.
+	Workers int
+	// Hold is how many bytes of finished quanta may wait in memory before the first of
+	// them leave. The default is 16 MiB with fio's JSON, for what contradicts it can be
+	// told until then as a warning, and is an error after; 2 MiB without; 64 MiB if logs
+	// need large decompressors (ingest.Input.LargeWindows). -1: none.
+	Hold int
+	// OpenFiles is how many files are kept open; default 256.
+	OpenFiles int
+	// MaxLine is the longest line in bytes that a log may have.
+	MaxLine int
+	// Stdin is what the path "-" stands for.
+	Stdin io.Reader
+	// Progress is told the bytes read, from several goroutines; of what is read twice,
+	// once.
+	Progress func(bytes int64)
+	// Allow, if not nil, is asked once, before the first of them, whether the run shall have so many
+	// quanta, more than ten times as many as its own length gives (usual). Its error ends all.
+	Allow func(quanta, usual int64) error
+	// Warn is told what the user should know; one goroutine at a time.
+	Warn func(msg string)
+
+	keptHead int // buckets of the head of a log that may be kept, if that is cheap
+}
+
+const (
+	defaultHold = 16 << 20
+	// holdBare is the same without fio's JSON: memory that is used again at once costs
+	// less than new one. 32 logs of 600 s took an eighth less processor time than with 16 MiB.
+	holdBare = 2 << 20
+	// holdPacked is the same where logs need large decompressors, of zstd some 8 MiB.
+	// Each that waits for the others keeps it; one that is read to its end at once does
+	// not: 32 logs of 600 s took 245 MB and 0.34 s of processor time, and take 51 MB and
+	// 0.20 s. Those of gzip are small: as plain logs are held, 32 take 28 MB instead of 37
+	// and 1 to 3 % less processor time.
+	holdPacked = 64 << 20
+)
+
+// Plan is a run whose logs' heads have been read.
+type Plan struct {
+	Run     *pipeline.Run
+	Account pipeline.Account
+	// Warnings are all, one for each log or job; in the Account those of one cause are one.
+	Warnings []string
+	told     int  // of them
+	live     bool // they are told at once
+	cfg      *Config
+	logs     []*logs.State
+	grid     quanta.Grid
+	tails    logs.Tails
+	noLog    []ingest.NoLog
+}
+
+// Prepare reads the heads of the run's logs and decides all that must be known
+// before the first quantum. Input that cannot be read is an error that names every
+// such log, or with SkipBad a warning. Close the Plan when done.
+func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
+	cfg := &config
+	var chosen *pipeline.Choice
+	if cfg.Accuracy != 0 {
+		if report := cfg.Progress; report != nil {
+			cfg.Progress = func(n int64) { report(n / 2) }
+		}
+		if chosen, err = chooseInterval(ctx, in, config); err != nil {
+			return nil, err
+		}
+		cfg.Settings.Interval = chosen.Interval
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Hold == 0 {
+		switch {
+		case in.LargeWindows():
+			cfg.Hold = holdPacked
+		case len(in.Metas) > 0:
+			cfg.Hold = defaultHold
+		default:
+			cfg.Hold = holdBare
+		}
+	}
+	p := &Plan{cfg: cfg, Account: pipeline.Account{Interval: chosen}}
+	defer func() {
+		p.tellWarnings()
+		if err != nil {
+			p.Close()
+		}
+	}()
+	found, warnings, err := ingest.Match(in)
+	if err != nil {
+		return nil, err
+	}
+	p.noLog = in.NoLog
+	for _, w := range warnings {
+		p.warn("%s", w)
+	}
+	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, MaxLine: cfg.MaxLine, NoHash: cfg.Nameless,
+		Progress: cfg.Progress, Files: &source.Files{Max: cfg.OpenFiles}, KeptHead: cfg.keptHead}
+	reading.Divide(len(found), cfg.Workers)
+	for _, l := range found {
+		info, err := os.Stat(l.Source.Path)
+		pipe := l.Source.Path == "-" || err == nil && !info.Mode().IsRegular()
+		p.logs = append(p.logs, logs.New(l, reading, pipe))
+	}
+	slices.SortStableFunc(p.logs, func(a, b *logs.State) int { return a.Compare(b.Log) })
+	if err := p.readHeads(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.findDamage(ctx); err != nil {
+		return nil, err
+	}
+	p.Run = &pipeline.Run{
+		ID: cfg.RunID, Name: cfg.RunName, Part: cfg.Part, Labels: cfg.Labels,
+		Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas, Settings: cfg.Settings,
+	}
+	for _, l := range p.logs {
+		p.Run.Logs = append(p.Run.Logs, l.Log)
+	}
+	if err := p.findGeometry(); err != nil {
+		return nil, err
+	}
+	if err := p.findStarts(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.makeGrid(); err != nil {
+		return nil, err
+	}
+	if err := p.readyLogs(); err != nil {
+		return nil, err
+	}
+	if err := p.identify(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close closes what is still open.
+func (p *Plan) Close() {
+	for _, l := range p.logs {
+		_ = l.Close() // it was only read
+	}
+}
+
+// eachLog calls f for every log and returns the errors by log, or the context's
+// cause.
+func (p *Plan) eachLog(ctx context.Context, f func(*logs.State) error) ([]error, error) {
+	failed := p.start(ctx, p.logs, f)()
+	return failed, context.Cause(ctx)
+}
+
+// start calls f for each of the logs; what it returns waits for that and returns
+// the errors by log. Files share the workers. A pipe has a goroutine of its own:
+// whoever writes to several may not go on with one before another is read, or even
+// opened. Fewer logs than workers read ahead with those that are left.
+func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State) error) (wait func() []error) {
+	errs := make([]error, len(logs))
+	var wg sync.WaitGroup
+	var files []int
+	for i, l := range logs {
+		if l.Ahead = 0; len(logs) < p.cfg.Workers {
+			l.Ahead = min(p.cfg.Workers/len(logs), maxAhead)
+		}
+		if l.Pipe {
+			wg.Go(func() { errs[i] = f(l) })
+		} else {
+			files = append(files, i)
+		}
+	}
+	var next atomic.Int64
+	for range min(p.cfg.Workers, len(files)) {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(len(files)) && ctx.Err() == nil; n = next.Add(1) {
+				i := files[n-1]
+				errs[i] = f(logs[i])
+			}
+		})
+	}
+	return func() []error {
+		wg.Wait()
+		return errs
+	}
+}
+
+// maxAhead is how many goroutines may parse one log ahead: no more than keep the
+// one busy that places its records.
+const maxAhead = 3
+
+// dropBad removes the logs that have an error, with a warning, if bad input is to
+// be skipped; else it returns all the errors.
+func (p *Plan) dropBad(errs []error) error {
+	if !p.cfg.Settings.SkipBad {
+		return errors.Join(errs...)
+	}
+	var good []*logs.State
+	for i, l := range p.logs {
+		if errs[i] == nil {
+			good = append(good, l)
+			continue
+		}
+		p.Account.LogsSkipped++
+		p.warn("skipped: %v", errs[i])
+		_ = l.Close() // it was only read
+	}
+	p.logs = good
+	return nil
+}
+
+func (p *Plan) readHeads(ctx context.Context) error {
+	all := len(p.logs)
+	failed, err := p.eachLog(ctx, func(l *logs.State) error { return l.Prepare(ctx) })
+	if err != nil {
+		return err
+	}
+	if err := p.dropBad(failed); err != nil {
+		return err
+	}
+	if len(p.logs) > 0 {
+		if err := logs.OnlyEmpty(p.logs, p.warn); err != nil {
+			if err = p.dropBad(slices.Repeat([]error{err}, len(p.logs))); err != nil {
+				return err
+			}
+		}
+	}
+	if len(p.logs) == 0 {
+		return &errs.NoLogsError{ParseError: errs.ParseError{File: "input",
+			Msg: fmt.Sprintf("nothing is left: all %d logs were skipped", all), Hint: "see the warnings above"}}
+	}
+	return nil
+}
+
+// findDamage decides which logs were damaged by fio --client. A log whose head
+// leaves it open is read as a whole, if fio's JSON has the sums to compare with.
+func (p *Plan) findDamage(ctx context.Context) error {
+	if p.cfg.Settings.Repair == "auto" {
+		suspicious := map[*fiojson.Document]bool{}
+		for _, l := range p.logs {
+			if l.Suspect() {
+				suspicious[l.Meta] = true
+			}
+		}
+		failed, err := p.eachLog(ctx, func(l *logs.State) error {
+			if l.Entry != nil && suspicious[l.Meta] {
+				return l.ScanWhole(ctx)
+			}
+			return nil
+		})
+		if err = errors.Join(append(failed, err)...); err != nil {
+			return err
+		}
+	}
+	logs.Repair(p.logs, p.cfg.Settings.Repair, p.warn)
+	return nil
+}
+
+func (p *Plan) findGeometry() error {
+	common, err := logs.CommonGeometry(p.logs)
+	if err != nil {
+		return err
+	}
+	if c := p.cfg.Settings.Coarseness; c >= 0 {
+		if c < common.Coarseness {
+			return errs.Usagef("--coarseness %d: the logs were written with log_hist_coarseness=%d and cannot be "+
+				"made finer",
+				c, common.Coarseness)
+		}
+		common.Coarseness = c
+	}
+	p.Run.Geometry = common
+	return nil
+}
+
+// makeGrid chooses the interval and where quantum 0 starts.
+func (p *Plan) makeGrid() error {
+	interval := int64(p.cfg.Settings.Interval)
+	if interval == 0 {
+		for _, l := range p.logs {
+			interval = max(interval, int64(l.Interval))
+		}
+		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
+	}
+	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
+		return errs.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +
+			"guess)")
+	}
+	p.Run.Interval = interval
+	p.grid = quanta.NewGrid(p.Run)
+	start := p.logs[0].Start
+	for _, l := range p.logs {
+		start = min(start, l.Start)
+	}
+	p.grid.First = p.grid.Index(start)
+	p.Run.FirstQuantum = p.grid.Start(p.grid.First)
+	return nil
+}
+
+// Regrid makes the quanta of a Plan that has not been processed that long: those of
+// a run's kinds of latency lie side by side only if they are the same.
+func (p *Plan) Regrid(interval time.Duration, chosen *pipeline.Choice) error {
+	p.cfg.Settings.Interval, p.Account.Interval = interval, chosen
+	if err := p.makeGrid(); err != nil {
+		return err
+	}
+	if err := p.readyLogs(); err != nil {
+		return err
+	}
+	return p.identify()
+}
+
+// readyLogs gives every log its aligner, limits and tails.
+func (p *Plan) readyLogs() (err error) {
+	for _, l := range p.logs {
+		l.Ready(&p.grid, p.Run.Geometry)
+	}
+	if p.cfg.Settings.Restore {
+		p.tails, err = logs.FindTails(p.logs)
+	}
+	return err
+}
+
+// identify computes the run's id and generation.
+func (p *Plan) identify() error {
+	run := p.Run
+	s := p.cfg.Settings
+	s.Interval = time.Duration(run.Interval)
+	run.Settings = s
+	if p.cfg.Nameless {
+		return nil
+	}
+	hashes := make([]string, 0, len(p.logs))
+	for _, l := range p.logs {
+		hashes = append(hashes, l.Hash)
+	}
+	slices.Sort(hashes)
+	if run.ID == "" {
+		run.ID = pipeline.Digest(hashes)
+	}
+	var err error
+	run.Generation, err = pipeline.LogsGeneration(run, hashes, p.metas())
+	return err
+}

@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"context"
+	"math"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+	"fiolat/pipeline/logs"
+	"fiolat/pipeline/quanta"
+)
+
+// histBytes is what an open histogram of a real log takes, roughly: eleven pages of 64.
+const histBytes = 6 << 10
+
+// manyLogs is from how many logs on what waits for other logs is packed, however much may be held.
+const manyLogs = 128
+
+// Process reads the logs to their ends and hands everything to the sink. On an
+// error the sink has been given nothing, or some quanta but no End; if it was End
+// that failed, the summary comes with its error.
+//
+// Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as
+// many helpers add up what the round before has finished. Between the rounds nobody runs, and all is handed over. So
+// no lock is needed, and nothing depends on who was faster.
+func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+	sink, err := pipeline.WithRules(&p.cfg.Settings, sink)
+	if err != nil {
+		return nil, err
+	}
+	defer p.tellWarnings()
+	members := make([]*quanta.Member, len(p.logs))
+	for i, l := range p.logs {
+		members[i] = &l.Member
+	}
+	r := &rounds{Plan: p, sink: sink, merge: quanta.New(p.Run, &p.grid, members, sink, p.cfg.Workers)}
+	// Half is for what is being read, half for what is being added up.
+	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
+	for _, l := range p.logs {
+		l.Wait = quota == 0 || len(p.logs) >= manyLogs
+		l.Open.Pack = l.Wait
+	}
+	var ready quanta.Batch
+	for target := p.grid.Start(p.grid.First + 1); ; {
+		var going []*logs.State
+		for _, l := range p.logs {
+			if !l.EOF {
+				going = append(going, l)
+			}
+		}
+		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target, quota) })
+		emitErr := r.merge.Emit(ctx, ready)
+		// An error of the input tells more than the error of a sink that was cancelled.
+		for _, err := range wait() {
+			if err != nil {
+				return nil, err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if emitErr != nil {
+			return nil, emitErr
+		}
+		ready.Reuse()
+		ended, err := r.look()
+		if err != nil {
+			return nil, err
+		}
+		mark := r.mark()
+		if ready = r.take(mark, ended); ready.Quanta != nil {
+			if err := r.allow(ready.To); err != nil {
+				return nil, err
+			}
+		}
+		if ended {
+			break
+		}
+		// The slowest log must come at least one quantum further; the others go on
+		// while their quota lasts.
+		target = p.grid.Start(p.grid.Index(max(mark, target)) + 1)
+	}
+	if err := r.merge.Emit(ctx, ready); err != nil {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+// rounds is the state of Process between the rounds.
+type rounds struct {
+	*Plan
+	sink  pipeline.Sink
+	merge *quanta.Merger
+}
+
+// look looks at what the round brought: tails that can be restored, and logs
+// that contradict fio's JSON.
+func (r *rounds) look() (ended bool, err error) {
+	ended = true
+	for _, l := range r.logs {
+		ended = ended && l.EOF
+		if l.Outside != nil {
+			if r.merge.Done > r.grid.First {
+				return false, l.Outside
+			}
+			r.disown(l.Meta, []string{l.Outside.Error()})
+		}
+	}
+	if ended {
+		for _, m := range r.metas() {
+			if err := r.restore(m); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, l := range r.logs {
+		l.SeeRound()
+	}
+	return ended, nil
+}
+
+// restore restores the tails of one JSON document.
+func (r *rounds) restore(m *fiojson.Document) error {
+	restored, losses, misfits, err := r.tails.Settle(m)
+	if err != nil {
+		return err
+	}
+	r.Account.Restored += restored
+	for _, w := range losses {
+		r.warn("%s", w)
+	}
+	if len(misfits) > 0 {
+		if r.merge.Done > r.grid.First {
+			return &errs.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this " +
+				"very run with --fio-json"}
+		}
+		r.disown(m, misfits)
+	}
+	return nil
+}
+
+// disown drops a JSON document that does not belong to its logs: its totals are
+// not restored and its limits not believed.
+func (r *rounds) disown(m *fiojson.Document, why []string) {
+	r.tails.Disown(m, r.logs)
+	for _, w := range why {
+		r.warn("%s", w)
+	}
+}
+
+// mark is the time that all logs have passed.
+func (r *rounds) mark() int64 {
+	mark := int64(math.MaxInt64)
+	for _, l := range r.logs {
+		mark = min(mark, l.Watermark())
+	}
+	return mark
+}
+
+// take removes the finished quanta from the logs: all at the end; before, only if
+// more is held than may be.
+func (r *rounds) take(mark int64, ended bool) quanta.Batch {
+	held := 0
+	for _, l := range r.logs {
+		held += l.Open.Held
+	}
+	to := r.merge.Done
+	if ended {
+		for _, l := range r.logs {
+			to = max(to, l.Open.End())
+		}
+	} else if held*histBytes >= r.cfg.Hold/2 {
+		to = max(to, r.grid.Index(mark))
+	}
+	if to == r.merge.Done && !ended {
+		return quanta.Batch{}
+	}
+	return r.merge.Cut(to)
+}
+
+// finish closes the account and ends the sink.
+func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
+	a := &r.Account
+	for _, l := range r.logs {
+		l.Keep()
+		for _, bad := range l.Skipped {
+			r.warn("skipped: %v", bad)
+		}
+		if more := l.Lines - int64(len(l.Skipped)); more > 0 {
+			r.warn("%s: skipped %d more lines", errs.Printable(l.Source.Path), more)
+		}
+	}
+	if err := r.tails.Account(a, r.Run, r.logs, r.noLog, r.warn); err != nil {
+		return nil, err
+	}
+	a.Placed = r.merge.Placed()
+	r.merge.Lose(a.Lost)
+	logs.WarnHoles(r.logs, r.warn)
+	s := r.merge.Summary()
+	if err := a.Balance(); err != nil {
+		return nil, err
+	}
+	r.tellWarnings()
+	s.Account = *a
+	return s, r.sink.End(ctx, s)
+}
+
+// Report tells about every log; call it after Process.
+func (p *Plan) Report() (out []logs.Report) {
+	for _, l := range p.logs {
+		out = append(out, l.Report())
+	}
+	return out
+}

@@ -1,0 +1,374 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/ingest/fiojson"
+	"fiolat/internal/errs"
+	"fiolat/pipeline/logs"
+)
+
+// findStarts puts all logs on one clock: it fixes each log's start, time zero and,
+// if anything tells, the wall-clock time of it.
+//
+// A log starts at its job's job_start, else, if its stamps count from 1970, at
+// its first completion; else all that is known is how long after fio's own start
+// it began. --offset comes on top. Time zero is the earliest start, or --start.
+func (p *Plan) findStarts(ctx context.Context) error {
+	const unknown = math.MinInt64
+	wall := make([]int64, len(p.logs))  // start, ns since 1970
+	after := make([]int64, len(p.logs)) // start, ns since fio's own
+	offset := make([]int64, len(p.logs))
+	clock := map[int]int64{} // first completion by another clock, ns
+	absolute, relative := 0, 0
+	used := map[string]bool{}
+	for i, l := range p.logs {
+		first, ok := l.Begin()
+		job := l.Log.Log.Start
+		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
+		used[l.Host] = true
+		if ok && l.OtherClock(first) {
+			clock[i] = first
+			job.How = "first I/O, by a clock that does not count from 1970"
+		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
+			p.warn("%s: its first I/O is at %v: if its stamps are of another clock than the job's "+
+				"(log_alternate_epoch), its start is unknown; pass fio's JSON or the job file",
+				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
+		}
+		switch {
+		case job.Absolute > 0:
+			wall[i], l.StartHow = job.Absolute*msec, job.How
+			absolute++
+		case l.Absolute && ok:
+			wall[i], l.StartHow = first, "absolute stamps"
+			absolute++
+		default:
+			wall[i], after[i], l.StartHow = unknown, int64(job.Offset), job.How
+			relative++
+		}
+	}
+	for host := range p.cfg.Settings.Offsets {
+		if !used[host] {
+			return errs.Usagef("--offset %s: no log of that host; hosts are %q", host, hostsOf(p.logs))
+		}
+	}
+	given, err := p.givenStart(ctx, after)
+	if err != nil {
+		return err
+	}
+	p.warnUnknown(clock)
+	if p.apart(wall, after, unknown) {
+		absolute, relative = absolute+relative, 0
+		if given != unknown && absolute == len(wall) && !slices.ContainsFunc(p.logs, tellsTime) {
+			shift := given - slices.Min(wall)
+			for i := range wall {
+				wall[i] += shift
+			}
+		}
+	}
+	run := p.Run
+	if absolute > 0 && relative > 0 {
+		// Some hosts' clocks are absolute: the others need to know when fio started.
+		for i, l := range p.logs {
+			if wall[i] != unknown {
+				continue
+			}
+			start, how, ok := given, "--start", given != unknown
+			if !ok && l.Empty {
+				start, how, ok = earliest(wall, unknown), "beside the others", true // its I/Os are all in fio's JSON
+			}
+			if !ok && l.Meta != nil {
+				var ms int64
+				ms, how, ok = ingest.WallClock(p.logsOf(l.Meta), l.Meta)
+				start = ms * msec
+			}
+			if !ok {
+				return &errs.ParseError{File: l.Source.Path, Msg: "its stamps count from the job's start, those of " +
+					"other logs from 1970, and nothing says when this job started",
+					Hint: "pass --fio-json or --start TIME"}
+			}
+			wall[i] = start + after[i]
+			l.StartHow = how + ", " + l.StartHow
+		}
+		relative = 0
+	}
+	var zero int64
+	if relative == 0 {
+		for i := range wall {
+			wall[i] += offset[i]
+		}
+		zero = slices.Min(wall)
+		run.StartKnown, run.StartHow = true, p.logs[slices.Index(wall, zero)].StartHow
+		if given != unknown {
+			zero, run.StartHow = given, "--start"
+		}
+		run.Start = zero
+	} else {
+		for i := range after {
+			after[i] += offset[i]
+		}
+		zero = slices.Min(after)
+		p.findWall(given, zero, unknown)
+	}
+	booted := earliestOf(clock) // logs of one clock keep their distances
+	for i, first := range clock {
+		if relative > 0 {
+			after[i] += first - booted
+		}
+	}
+	for i, l := range p.logs {
+		start := after[i] - zero
+		if relative == 0 {
+			start = wall[i] - zero
+		}
+		shift := start
+		if l.Absolute {
+			shift = offset[i] - zero
+		} else if first, ok := clock[i]; ok {
+			shift -= first
+		}
+		l.StartAt(start, shift)
+	}
+	if p.cfg.NeedStart && !run.StartKnown {
+		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
+			"--start " +
+			"TIME, or --start mtime to guess it from the logs' modification time")
+	}
+	return nil
+}
+
+// tellsTime says that the log or its entry has absolute times.
+func tellsTime(l *logs.State) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
+
+// warnUnknown warns of jobs of one host of which nothing tells whether they started
+// together; clock are the logs that another clock places.
+func (p *Plan) warnUnknown(clock map[int]int64) {
+	type thread struct {
+		prefix string
+		number int
+	}
+	threads := map[string]map[thread]bool{}
+	for _, l := range p.logs {
+		if threads[l.Host] == nil {
+			threads[l.Host] = map[thread]bool{}
+		}
+		threads[l.Host][thread{l.Source.Name.Prefix, l.Source.Name.Job}] = true
+	}
+	first, n := "", 0
+	for i, l := range p.logs {
+		_, placed := clock[i]
+		if l.Log.Log.Start.Unknown && !tellsTime(l) && !placed && len(threads[l.Host]) > 1 {
+			if n++; n == 1 {
+				first = l.Source.Path
+			}
+		}
+	}
+	if n > 0 {
+		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
+			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+
+			" pass fio's JSON or the job file", errs.Printable(first), n-1)
+	}
+}
+
+// apart places logs of several JSON documents by the times that these tell, if they are
+// of runs that did not start together, and warns of it; wall gets the starts. It does
+// nothing if that is not known of all logs.
+func (p *Plan) apart(wall, after []int64, unknown int64) bool {
+	type run struct {
+		meta       *fiojson.Document
+		start, end int64 // of its jobs, ns since 1970
+		hosts      []string
+	}
+	var runs []*run
+	starts := map[*fiojson.Document]int64{} // fio's own
+	for _, m := range p.metas() {
+		if ms, _, ok := ingest.WallClock(p.logsOf(m), m); ok {
+			starts[m] = ms * msec
+		}
+		runs = append(runs, &run{meta: m, start: math.MaxInt64, end: math.MinInt64})
+	}
+	if len(runs) < 2 {
+		return false
+	}
+	relative, all := 0, true
+	for i, l := range p.logs {
+		at := wall[i]
+		if at == unknown {
+			fio, ok := starts[l.Meta]
+			relative++
+			if !ok {
+				all = false
+				continue
+			}
+			at = fio + after[i]
+		}
+		if l.Meta == nil {
+			continue
+		}
+		r := runs[slices.IndexFunc(runs, func(r *run) bool { return r.meta == l.Meta })]
+		r.start, r.end = min(r.start, at), max(r.end, at)
+		if l.Entry != nil {
+			r.end = max(r.end, at+min(l.Entry.LongestMS, maxEntryMS)*msec)
+		}
+		if !slices.Contains(r.hosts, l.Host) {
+			r.hosts = append(r.hosts, l.Host)
+		}
+	}
+	runs = slices.DeleteFunc(runs, func(r *run) bool { return r.end == math.MinInt64 })
+	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
+	var told []string
+	oneHost, gap, spread := false, false, false
+	for i, r := range runs {
+		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
+		told = append(told, fmt.Sprintf("%s at %s", errs.Printable(r.meta.Path), at))
+		if i == 0 {
+			continue
+		}
+		last := runs[i-1]
+		if r.start-last.start < togetherNS {
+			continue
+		}
+		spread = true
+		gap = gap || r.start > last.end-togetherNS/2
+		oneHost = oneHost || slices.ContainsFunc(r.hosts, func(h string) bool { return slices.Contains(last.hosts, h) })
+	}
+	if !spread {
+		return false
+	}
+	if few := 4; len(told) > few {
+		told = append(told[:few:few], "...")
+	}
+	list := strings.Join(told, ", ")
+	if !gap && !oneHost || !all {
+		if relative > 0 {
+			p.warn("fio's JSON tells %d starts: %s; nothing tells whether the clocks agree, so that all are taken"+
+				" to have started together; shift hosts with --offset", len(runs), list)
+		}
+		return false
+	}
+	if gap {
+		p.warn("%d runs, one after the other, are taken for one: by fio's JSON they started %s;"+
+			" give each a folder of its own, or pass its logs by name", len(runs), list)
+	}
+	for i, l := range p.logs {
+		if wall[i] == unknown {
+			wall[i] = starts[l.Meta] + after[i]
+			l.StartHow = "fio's JSON, " + l.StartHow
+		}
+	}
+	return relative > 0
+}
+
+const (
+	togetherNS = int64(time.Second)        // starts that are closer are taken for one: the times are less exact
+	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest run that is believed
+)
+
+func earliestOf(clock map[int]int64) int64 {
+	low := int64(math.MaxInt64)
+	for _, first := range clock {
+		low = min(low, first)
+	}
+	return low
+}
+
+func earliest(wall []int64, unknown int64) int64 {
+	low := int64(math.MaxInt64)
+	for _, w := range wall {
+		if w != unknown {
+			low = min(low, w)
+		}
+	}
+	return low
+}
+
+// findWall finds the wall-clock time of zero, the earliest start in ns since fio's
+// own, for a run whose logs are all relative.
+func (p *Plan) findWall(given, zero, unknown int64) {
+	run := p.Run
+	if given != unknown {
+		run.Start, run.StartKnown, run.StartHow = given, true, "--start"
+		if p.cfg.Settings.Start == "mtime" {
+			run.StartHow = "--start mtime: guessed from the logs' modification time"
+		}
+		return
+	}
+	for _, m := range p.metas() {
+		ms, how, ok := ingest.WallClock(p.logsOf(m), m)
+		if start := ms*msec + zero; ok && (!run.StartKnown || start < run.Start) {
+			run.Start, run.StartKnown, run.StartHow = start, true, how
+		}
+	}
+}
+
+// givenStart is what --start says, in ns since 1970, or math.MinInt64. For "mtime"
+// each log is taken to have ended when its file was last written.
+func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
+	const unknown = math.MinInt64
+	switch s := p.cfg.Settings.Start; s {
+	case "":
+		return unknown, nil
+	case "mtime":
+	default:
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			return 0, fmt.Errorf("settings: start %q is not RFC 3339: %w", s, err)
+		}
+		return t.UnixNano(), nil
+	}
+	guess := int64(math.MaxInt64)
+	zero := slices.Min(after)
+	for i, l := range p.logs {
+		info, err := os.Stat(l.Source.Path)
+		if err != nil || l.Absolute || !info.Mode().IsRegular() {
+			continue
+		}
+		last, err := l.LastStamp(ctx)
+		if err != nil {
+			return 0, err
+		}
+		guess = min(guess, info.ModTime().UnixNano()-last-(after[i]-zero))
+	}
+	if guess == math.MaxInt64 {
+		return unknown, nil
+	}
+	p.warn("start of the run guessed from the logs' modification time: %s", time.Unix(0,
+		guess).UTC().Format(time.RFC3339Nano))
+	return guess, nil
+}
+
+// metas are the JSON documents of the logs, in the logs' order.
+func (p *Plan) metas() (out []*fiojson.Document) {
+	for _, l := range p.logs {
+		if l.Meta != nil && !slices.Contains(out, l.Meta) {
+			out = append(out, l.Meta)
+		}
+	}
+	return out
+}
+
+func (p *Plan) logsOf(m *fiojson.Document) (out []*ingest.Log) {
+	for _, l := range p.logs {
+		if l.Meta == m {
+			out = append(out, l.Log.Log)
+		}
+	}
+	return out
+}
+
+func hostsOf(logs []*logs.State) (out []string) {
+	for _, l := range logs {
+		if !slices.Contains(out, l.Host) {
+			out = append(out, l.Host)
+		}
+	}
+	return out
+}

@@ -1,0 +1,327 @@
+package plan
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/ingest"
+	"fiolat/pipeline"
+	"fiolat/pipeline/pipelinetest"
+)
+
+// place copies real files under other names into a new folder.
+func place(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, from := range files {
+		b, err := os.ReadFile(filepath.Join(real, from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// byHost is the offset in ms of the first quantum with I/O of each host.
+func byHost(c *pipelinetest.Collect) map[string]int64 {
+	first := map[string]int64{}
+	for i, r := range c.Rows {
+		if _, ok := first[r.Dims.Host]; !ok && r.Scope == "host" && r.Stats.Samples > 1 {
+			first[r.Dims.Host] = c.Offsets[i] / msec
+		}
+	}
+	return first
+}
+
+// TestStarts: hosts whose stamps are absolute and hosts whose stamps are relative,
+// in one run.
+func TestStarts(t *testing.T) {
+	t.Parallel()
+	mixed := map[string]string{
+		"epoch_clat_hist.1.log.a": "epoch/epoch_clat_hist.1.log", // from 1795225577.155 s on
+		"early_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log",
+	}
+	s := pipelinetest.Settings()
+	s.By, s.Interval = []string{"host"}, 100*time.Millisecond
+	t.Run("nothing says when the relative one began", func(t *testing.T) {
+		t.Parallel()
+		_, err := process(t, Config{Settings: s}, place(t, mixed))
+		if err == nil || !strings.Contains(err.Error(), "early_clat_hist.1.log.b") || !strings.Contains(err.Error(),
+			"--start") {
+			t.Errorf("error %v, want one that names the log and --start", err)
+		}
+	})
+	t.Run("--start says it", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Start = time.UnixMilli(1795225580155).UTC().Format(time.RFC3339Nano)
+		c, err := process(t, Config{Settings: s}, place(t, mixed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := byHost(c); first["b"] != 0 || first["a"] > -2900 || first["a"] < -3100 {
+			t.Errorf("first I/O at %v ms, want b at 0 and a 3 s before", first)
+		}
+	})
+	t.Run("--offset comes on top", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Offsets = map[string]time.Duration{"b": 1500 * time.Millisecond}
+		c, err := process(t, Config{Settings: s}, place(t, map[string]string{
+			"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log",
+			"x_clat_hist.1.log.b": "startdelay/early_clat_hist.1.log"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first := byHost(c); first["a"] != 0 || first["b"] != 1500 {
+			t.Errorf("first I/O at %v ms, want a at 0 and b at 1500", first)
+		}
+		for i, r := range c.Rows {
+			if r.Scope == "run" && c.Offsets[i] == 500*msec && r.Logs != 1 || r.Scope == "run" &&
+				c.Offsets[i] == 5000*msec && r.Logs != 2 {
+				t.Errorf("%d logs at %d ms", r.Logs, c.Offsets[i]/msec)
+			}
+		}
+	})
+	t.Run("the grid counted from 1970", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Grid, s.Interval, s.Start = "epoch", 10*time.Second, "2026-01-01T00:00:03Z"
+		c, err := process(t, Config{Settings: s}, place(t,
+			map[string]string{"x_clat_hist.1.log.a": "startdelay/early_clat_hist.1.log"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Rows {
+			if at := (c.Run.Start + c.Offsets[i]) % int64(s.Interval); at != 0 {
+				t.Errorf("a quantum starts %d ns after a multiple of 10 s", at)
+			}
+		}
+		if len(c.Rows) == 0 || c.Offsets[0] != -3000*msec {
+			t.Errorf("the first quantum is at %v, want 3 s before the start", c.Offsets)
+		}
+	})
+	t.Run("mtime", func(t *testing.T) {
+		t.Parallel()
+		s := s
+		s.Start = "mtime"
+		dir := place(t, map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"})
+		end := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
+		if err := os.Chtimes(filepath.Join(dir, "x_clat_hist.1.log"), end, end); err != nil {
+			t.Fatal(err)
+		}
+		c, err := process(t, Config{Settings: s, NeedStart: true}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Its last record is stamped 10 s after the start.
+		if got := time.Unix(0, c.Run.Start).UTC(); got.Sub(end) > -9*time.Second || got.Sub(end) < -11*time.Second ||
+			!strings.Contains(c.Run.StartHow, "guessed") {
+			t.Errorf("start %v (%s), want some 10 s before %v, guessed", got, c.Run.StartHow, end)
+		}
+	})
+	t.Run("unknown, and needed", func(t *testing.T) {
+		t.Parallel()
+		_, err := process(t, Config{Settings: s, NeedStart: true}, place(t,
+			map[string]string{"x_clat_hist.1.log": "startdelay/early_clat_hist.1.log"}))
+		if err == nil || !strings.Contains(err.Error(), "--start") {
+			t.Errorf("error %v, want one that asks for --start", err)
+		}
+	})
+	t.Run("another run's JSON", func(t *testing.T) {
+		t.Parallel()
+		var warned []string
+		c, err := process(t, Config{Settings: s, Warn: func(w string) { warned = append(warned, w) }},
+			place(t, map[string]string{"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log",
+				"fio.json": "gaps/fio.json"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := c.Sum.Account; a.Restored != 0 || !strings.Contains(strings.Join(warned, "\n"), "belong") &&
+			!strings.Contains(strings.Join(warned, "\n"), "JSON") {
+			t.Errorf("%v I/Os restored from another run's JSON; warned %q", a.Restored, warned)
+		}
+	})
+}
+
+// TestOtherClock: stamps of a monotonic clock count from the first I/O, and logs of one
+// clock keep their distances.
+func TestOtherClock(t *testing.T) {
+	t.Parallel()
+	line := func(ms int) string { return fmt.Sprintf("%d, 0, 4096, 5%s\n", ms, strings.Repeat(", 0", 1855)) }
+	log := func(at int) string { return line(at+1000) + line(at+2000) + line(at+3000) }
+	const options = `"log_hist_msec":"1000","write_hist_log":"x"`
+	for _, tc := range []struct {
+		name  string
+		json  string
+		first int64 // ms from time zero, of the second log's first I/O
+		warn  bool
+	}{
+		{"its options say so", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options +
+			`,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}},{"jobname":"y","job options":{` + options +
+			`,"log_alternate_epoch":"1","log_alternate_epoch_clock_id":"1"}}]}`, 500, false},
+		{"behind the job's end", `{"fio version":"fio-3.33","jobs":[{"jobname":"x","job options":{` + options +
+			`},"read":{"total_ios":15,"runtime":3100}},{"jobname":"y","job options":{` + options +
+			`},"read":{"total_ios":15,"runtime":3100}}]}`, 500, false},
+		{"nothing known", "", 1985500, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{"x_clat_hist.1.log": log(1985000),
+				"x_clat_hist.2.log": log(1985500), "fio.json": tc.json} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fine, c := pipelinetest.Settings(), new(pipelinetest.Collect)
+			fine.Interval, fine.By = 500*time.Millisecond, []string{"log"}
+			p, err := Prepare(t.Context(), ins[0], Config{Settings: fine})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			s, err := p.Process(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(c.Rows, func(r pipeline.Row) bool {
+				return r.Dims.Log == p.Run.Logs[1].LogName && r.Stats.Samples > 0
+			})
+			if got := c.Offsets[i] / msec; got != tc.first {
+				t.Errorf("the second log begins at %d ms, want %d", got, tc.first)
+			}
+			if warned := strings.Contains(strings.Join(s.Account.Warnings, "\n"), "another clock"); warned != tc.warn {
+				t.Errorf("%q", s.Account.Warnings)
+			}
+		})
+	}
+}
+
+// TestApart: logs of two runs in one folder are placed by the times that their JSON tells.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	// By hand: fio/startdelay's report is of 1795225601926 ms, after 12001 ms; that of
+	// fio/gaps is of 1795225617245 ms, after 15002.
+	two := map[string]string{
+		"early_clat_hist.1.log": "startdelay/early_clat_hist.1.log",
+		"late_clat_hist.2.log":  "startdelay/late_clat_hist.2.log",
+		"startdelay.json":       "startdelay/fio.json",
+		"gaps_clat_hist.1.log":  "gaps/gaps_clat_hist.1.log",
+		"gaps.json":             "gaps/fio.json",
+	}
+	hosts := map[string]string{
+		"clients/a/gaps_clat_hist.1.log": "gaps/gaps_clat_hist.1.log", "clients/a/fio.json": "gaps/fio.json",
+		"clients/b/gaps_clat_hist.1.log": "gaps/gaps_clat_hist.1.log", "clients/b/fio.json": "gaps/fio.json",
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		late  time.Duration // that b's report is later
+		start string        // --start
+		want  int64         // start of fio/gaps, or of host b, in ms
+		warn  string
+	}{
+		"one folder":          {two, 0, "", 12_318, "2 runs, one after the other"},
+		"one folder, --start": {two, 0, "2026-01-01T00:00:00Z", 12_318, "2 runs, one after the other"},
+		"two hosts":           {hosts, 0, "", 0, ""},
+		"two hosts, 0.9 s":    {hosts, 900 * time.Millisecond, "", 0, ""},
+		"two hosts, 4 s":      {hosts, 4 * time.Second, "", 0, "tells 2 starts"},
+		"two hosts, a day":    {hosts, 24 * time.Hour, "", 86_400_000, "2 runs, one after the other"},
+		"two hosts, in a row": {hosts, 15 * time.Second, "", 15_000, "2 runs, one after the other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, from := range c.files {
+				b, err := os.ReadFile(filepath.Join(real, from))
+				if err == nil && c.late > 0 && strings.Contains(name, "b/fio.json") {
+					at := fmt.Sprint(1795225617245 + c.late.Milliseconds())
+					b = []byte(strings.Replace(string(b), "1795225617245", at, 1))
+				}
+				path := filepath.Join(dir, name)
+				if err == nil {
+					err = os.MkdirAll(filepath.Dir(path), 0o700)
+				}
+				if err == nil {
+					err = os.WriteFile(path, b, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := pipelinetest.Settings()
+			s.Start = c.start
+			ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
+			if err != nil || len(ins) != 1 {
+				t.Fatal(len(ins), err)
+			}
+			var warned []string
+			warn := func(w string) { warned = append(warned, w) }
+			plan, err := Prepare(t.Context(), ins[0], Config{Settings: s, Warn: warn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer plan.Close()
+			for _, r := range plan.Report() {
+				if of := r.Job == "gaps" && r.Host == "" || r.Host == "b"; of && r.Start/msec != c.want {
+					t.Errorf("starts at %d ms, want %d", r.Start/msec, c.want)
+				}
+			}
+			w := strings.Join(warned, "\n")
+			if c.warn == "" && strings.Contains(w, "start") || !strings.Contains(w, c.warn) {
+				t.Errorf("warned %q", w)
+			}
+		})
+	}
+}
+
+// TestUnknownStarts: of several jobs of a host it is said when nothing tells whether they started together.
+func TestUnknownStarts(t *testing.T) {
+	t.Parallel()
+	early, late := "startdelay/early_clat_hist.1.log", "startdelay/late_clat_hist.2.log"
+	logs := func(more ...string) map[string]string {
+		files := map[string]string{"early_clat_hist.1.log": early, "late_clat_hist.2.log": late}
+		for _, name := range more {
+			files[name] = "startdelay/" + name
+		}
+		return files
+	}
+	epoch := "epoch/epoch_clat_hist.1.log"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"one log":              {map[string]string{"early_clat_hist.1.log": early}, false},
+		"two logs":             {logs(), true},
+		"two threads":          {map[string]string{"x_clat_hist.1.log": early, "x_clat_hist.2.log": late}, true},
+		"with JSON":            {logs("fio.json"), false},
+		"with the job file":    {logs("startdelay.fio"), false},
+		"a log each of a host": {map[string]string{"x_clat_hist.1.log.a": early, "x_clat_hist.1.log.b": late}, false},
+		"absolute stamps":      {map[string]string{"epoch_clat_hist.1.log": epoch, "e_clat_hist.2.log": epoch}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var warned []string
+			warn := func(w string) { warned = append(warned, w) }
+			if _, err := process(t, Config{Settings: pipelinetest.Settings(), Warn: warn}, place(t,
+				c.files)); err != nil {
+				t.Fatal(err)
+			}
+			if w := strings.Join(warned, "\n"); strings.Contains(w, "taken to have started together") != c.want {
+				t.Errorf("warned %q", w)
+			}
+		})
+	}
+}

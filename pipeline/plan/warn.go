@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"fiolat/internal/errs"
+)
+
+// warn takes note of something that the user should know. It is told with the others of its
+// cause, by tellWarnings; while a run is followed live at once.
+func (p *Plan) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
+	if p.live {
+		p.tellWarnings()
+	}
+}
+
+// tellWarnings tells of what nobody was told yet: one line for each cause.
+func (p *Plan) tellWarnings() {
+	for _, w := range byCause(p.Warnings[p.told:]) {
+		p.Account.Warnings = append(p.Account.Warnings, w)
+		if p.cfg.Warn != nil {
+			p.cfg.Warn(w)
+		}
+	}
+	p.told = len(p.Warnings)
+}
+
+// particular matches what differs between warnings of one cause: quoted names, numbers, paths.
+var particular = regexp.MustCompile(`"(?:\\.|[^"\\])*"|\S*[0-9/._]\S*`)
+
+// several matches a list of them.
+var several = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
+
+// byCause makes one warning of those that differ in names and numbers only: the first of them,
+// how many more there are, and what the first few of these are about. The order is that of the
+// first ones.
+func byCause(warnings []string) (out []string) {
+	var order []string
+	alike := map[string][]string{}
+	for _, w := range warnings {
+		cause := several.ReplaceAllString(particular.ReplaceAllString(w, "#"), "#")
+		if alike[cause] == nil {
+			order = append(order, cause)
+		}
+		alike[cause] = append(alike[cause], w)
+	}
+	for _, cause := range order {
+		first, more := alike[cause][0], alike[cause][1:]
+		if len(more) == 0 {
+			out = append(out, first)
+			continue
+		}
+		var about []string
+		for _, w := range more {
+			name := strings.TrimRight(particular.FindString(w), ":,;")
+			if name != "" && !slices.Contains(about, name) {
+				about = append(about, name)
+			}
+		}
+		names := ""
+		if len(about) > 0 {
+			names = ": " + errs.Some(about)
+		}
+		out = append(out, fmt.Sprintf("%s; and %d more like it%s", first, len(more), names))
+	}
+	return out
+}

@@ -1,0 +1,292 @@
+// Package quanta adds up: it shares the I/Os of each log out over the quanta of a common time grid, adds the quanta of
+// all logs up in a fixed order (logs within a host, then hosts, each sorted) by leaf and by scope, and hands them to a
+// Sink. It also finds the shortest interval at which a percentile is known well enough.
+package quanta
+
+import (
+	"errors"
+	"fmt"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+const msec = int64(1e6) // ns
+
+// Grid is the common time grid, in ns from the run's time zero.
+type Grid struct {
+	base     int64 // start of quantum 0: 0 on the run's own grid, 0 or less on that from 1970
+	Interval int64
+	First    int64 // the quantum in which the run starts; nothing lies before it
+}
+
+// Index is the quantum that holds the time x: quanta are [start, end).
+func (g *Grid) Index(x int64) int64 { return floorDiv(x-g.base, g.Interval) }
+
+// Last is the last quantum that (.., end] reaches into.
+func (g *Grid) Last(end int64) int64 { return floorDiv(end-1-g.base, g.Interval) }
+
+// Start is where quantum q starts.
+func (g *Grid) Start(q int64) int64 { return g.base + q*g.Interval }
+
+// NewGrid makes the grid of a run by its start, interval and settings. Its first quantum is 0.
+func NewGrid(run *pipeline.Run) Grid {
+	g := Grid{Interval: run.Interval}
+	if run.Settings.Grid == "epoch" {
+		g.base = -(run.Start - floorDiv(run.Start, g.Interval)*g.Interval)
+	}
+	return g
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// maxSpan is how many quanta a run may span: more means clocks that are years apart.
+// maxRecord is how many one record may cover: a stamp that is years late must not fill
+// the memory before it is found out.
+const (
+	MaxSpan   = 50_000_000
+	maxRecord = 1_000_000
+)
+
+// Hists is one quantum of one log: a histogram per direction, nil without I/O.
+type Hists [fiolog.Directions]*fiohist.Hist
+
+// Open are the open quanta of one log.
+type Open struct {
+	First int64 // index of at[0]
+	at    []*Hists
+	Held  int // histograms held, for the memory bound
+	spare []*fiohist.Hist
+	used  []*Hists // what take returned and nobody needs any more
+	// Pack has quanta packed once the next but one is begun: with many logs those that wait
+	// for the other logs are most of all memory.
+	Pack   bool
+	packed [fiolog.Directions]int64 // quanta before this one are
+}
+
+// maxSpare is how many empty histograms are kept where quanta are packed.
+const maxSpare = 8
+
+// hist is the histogram to add to, or an error if the quantum is closed.
+func (c *Open) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
+	i := q - c.First
+	if i < 0 {
+		return nil, errClosed
+	}
+	if i >= MaxSpan {
+		return nil, ErrSpan
+	}
+	for int64(len(c.at)) <= i {
+		c.at = append(c.at, nil)
+	}
+	if c.at[i] == nil {
+		c.at[i] = new(Hists)
+	}
+	h := c.at[i][d]
+	if h == nil {
+		h = c.free()
+		c.at[i][d] = h
+		c.Held++
+		c.packBefore(q-1, d)
+	}
+	return h, nil
+}
+
+// packBefore packs the quanta before q of a direction.
+func (c *Open) packBefore(q int64, d fiolog.Direction) {
+	if !c.Pack {
+		return
+	}
+	for k := max(c.packed[d], c.First); k < q; k++ {
+		if cl := c.at[k-c.First]; cl != nil && cl[d] != nil && !cl[d].Packed() {
+			c.spare = append(c.spare, cl[d])
+			cl[d] = cl[d].Pack()
+		}
+	}
+	c.packed[d] = max(c.packed[d], q)
+}
+
+// Take removes and returns the quanta before end; nil stands for one without I/O.
+func (c *Open) Take(end int64) []*Hists {
+	n := min(max(end-c.First, 0), int64(len(c.at)))
+	out := c.at[:n:n]
+	for _, cl := range out {
+		if cl != nil {
+			for _, h := range cl {
+				if h != nil {
+					c.Held--
+				}
+			}
+		}
+	}
+	c.at = append([]*Hists(nil), c.at[n:]...)
+	c.First = max(end, c.First)
+	return out
+}
+
+// End is the quantum behind the last open one.
+func (c *Open) End() int64 { return c.First + int64(len(c.at)) }
+
+// free is an empty histogram: a used one, whose memory is emptied by whoever needs it.
+func (c *Open) free() *fiohist.Hist {
+	for _, cl := range c.used {
+		if cl == nil {
+			continue
+		}
+		for _, h := range cl {
+			if h != nil && !h.Packed() && (!c.Pack || len(c.spare) < maxSpare) {
+				c.spare = append(c.spare, h)
+			}
+		}
+	}
+	c.used = nil
+	if n := len(c.spare) - 1; n >= 0 {
+		h := c.spare[n]
+		c.spare = c.spare[:n]
+		h.Reset()
+		return h
+	}
+	return new(fiohist.Hist)
+}
+
+var (
+	errClosed = errors.New("its I/Os belong to a time that is already finished: the log is out of order by more than " +
+		"32 windows")
+	errRecord = fmt.Errorf("it covers more than %d intervals: is its stamp right? use a longer --interval if it is",
+		maxRecord)
+	// ErrSpan says that a run would have too many quanta.
+	ErrSpan = fmt.Errorf("more than %d intervals from the run's start: do the hosts' clocks differ? see --offset, "+
+		"or use a longer --interval", MaxSpan)
+)
+
+// negligible is a share of an I/O that is left out: it is the rounding of a
+// boundary, not I/O, and must not make a log count as present in a quantum.
+const negligible = 1e-12
+
+// Aligner shares the I/Os of one log out over the quanta.
+type Aligner struct {
+	grid     *Grid
+	inflight bool
+	g        fiohist.Geometry // the log's own
+	shift    int              // to the run's coarser grid
+	middle   []float64        // ns, of the log's own buckets
+	cells    *Open
+}
+
+// NewAligner makes the aligner of a log whose records are on the grid own, while the run's histograms are on common.
+// What
+// it shares out goes into open.
+func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Open) *Aligner {
+	a := &Aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, cells: open}
+	if inflight {
+		a.middle = make([]float64, own.Columns())
+		for i := range a.middle {
+			a.middle[i] = own.Middle(i)
+		}
+	}
+	return a
+}
+
+// Add shares out I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap an I/O counts
+// where it may have completed: in proportion to the overlap of that time and the quantum.
+func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+	if len(c.Count) == 0 {
+		return nil
+	}
+	switch last := a.grid.Last(end); {
+	case last-a.cells.First >= MaxSpan:
+		return ErrSpan
+	case last-a.grid.Index(start) >= maxRecord:
+		return errRecord
+	}
+	if a.inflight {
+		return a.addInflight(start, end, c, d)
+	}
+	from, to := max(a.grid.Index(start), a.grid.First), max(a.grid.Last(end), a.grid.First)
+	length := float64(end - start)
+	for q := from; q <= to; q++ {
+		share := 1.0
+		if from != to {
+			lower, upper := start, end
+			if q > from {
+				lower = a.grid.Start(q)
+			}
+			if q < to {
+				upper = a.grid.Start(q + 1)
+			}
+			if share = float64(upper-lower) / length; share <= negligible {
+				continue
+			}
+		}
+		h, err := a.cells.hist(q, d)
+		if err != nil {
+			return err
+		}
+		h.AddAll(c.Index, c.Count, a.shift, share)
+	}
+	return nil
+}
+
+// addInflight counts an I/O where it was in flight: it completes evenly in (start, end],
+// and its bucket's middle latency is laid out backwards from there. The
+// idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
+func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
+	for i, b := range c.Index {
+		n, latency := c.Count[i], a.middle[b]
+		if latency < 1e3 { // below 1 us: as if it had none
+			latency = 0
+		}
+		from := max(a.grid.Index(start-int64(latency)-1), a.grid.First)
+		to := max(a.grid.Last(end), a.grid.First)
+		before := 0.0 // what is before the first quantum goes into it
+		for q := from; q <= to; q++ {
+			upTo := 1.0
+			if q < to {
+				upTo = inflightShare(a.grid.Start(q+1), start, end, latency)
+			}
+			if share := upTo - before; share > negligible {
+				h, err := a.cells.hist(q, d)
+				if err != nil {
+					return err
+				}
+				h.Add(int(b)>>a.shift, n*share)
+			}
+			before = upTo
+		}
+	}
+	return nil
+}
+
+// Delay is how long before its completion, in ns, an I/O may count.
+func (a *Aligner) Delay() int64 {
+	if !a.inflight {
+		return 0
+	}
+	return int64(a.middle[a.g.Last()]) + 1
+}
+
+// inflightShare is the share of an I/O's life that lies before x, if it completes
+// evenly in (s, e] after a latency of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y)
+// is the integral of the share of a life that ends at 0 and lies before y:
+// 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is
+// the overlap.
+func inflightShare(x, s, e int64, l float64) float64 {
+	return (lifeBefore(float64(x-s), l) - lifeBefore(float64(x-e), l)) / float64(e-s)
+}
+
+func lifeBefore(y, l float64) float64 {
+	switch {
+	case y >= 0:
+		return y + l/2
+	case y <= -l:
+		return 0
+	}
+	return (y + l) * (y + l) / (2 * l)
+}

@@ -1,0 +1,64 @@
+package quanta
+
+import (
+	"math"
+	"testing"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+)
+
+// TestInflightShare compares the closed form with summing up many lives.
+func TestInflightShare(t *testing.T) {
+	t.Parallel()
+	for _, l := range []float64{0, 5e5, 1e6, 150e6, 2.5e9} {
+		for _, x := range []int64{-3e9, -1e6, 0, 4e8, 999e6, 1e9, 15e8, 4e9} {
+			const s, e, steps = int64(0), int64(1e9), 20000
+			sum := 0.0
+			for i := range steps {
+				done := float64(s) + (float64(i)+0.5)/steps*float64(e-s)
+				switch {
+				case l == 0 && done < float64(x):
+					sum++
+				case l > 0:
+					sum += min(max((float64(x)-(done-l))/l, 0), 1)
+				}
+			}
+			if got, want := inflightShare(x, s, e, l), sum/steps; math.Abs(got-want) > 1e-4 {
+				t.Errorf("latency %v, up to %d: %v, want %v", l, x, got, want)
+			}
+		}
+	}
+}
+
+// FuzzAlign: no I/O is lost or made, whatever the piece and the grid.
+func FuzzAlign(f *testing.F) {
+	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(1000), false)
+	f.Add(int64(-5e9), int64(7e9), uint16(3), uint32(10), true)
+	f.Fuzz(func(t *testing.T, start, length int64, bucket uint16, intervalMS uint32, inflight bool) {
+		g := &Grid{Interval: max(int64(intervalMS%100000), 1) * msec}
+		start %= 1e12
+		if length = length % 1e11; length <= 0 {
+			length = 1
+		}
+		if length/g.Interval > 10000 || start/g.Interval > 1000000 {
+			return
+		}
+		var open Open
+		a := NewAligner(g, inflight, fiohist.Fio3, fiohist.Fio3.Coarsen(int(bucket%3)), &open)
+		var c fiohist.Sparse
+		c.Add(bucket%uint16(fiohist.Fio3.Columns()), 7)
+		if err := a.Add(start, start+length, &c, fiolog.Read); err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, cl := range open.at {
+			if cl != nil {
+				sum += cl[fiolog.Read].Sum()
+			}
+		}
+		if math.Abs(sum-7) > 1e-9 {
+			t.Fatalf("7 I/Os in, %v out", sum)
+		}
+	})
+}

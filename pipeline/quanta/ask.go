@@ -1,0 +1,15 @@
+package quanta
+
+// ManyTimes is how many times the length of a run may be spread over before somebody is asked: a
+// wrong clock or offset makes millions of quanta, each with documents.
+const ManyTimes = 10
+
+// Ask asks whether so many quanta shall be made, where a run of this length has usual ones; once.
+func Ask(allow *func(quanta, usual int64) error, quanta, usual int64) error {
+	f := *allow
+	if f == nil || quanta <= ManyTimes*usual {
+		return nil
+	}
+	*allow = nil
+	return f(quanta, usual)
+}

@@ -1,0 +1,199 @@
+package quanta
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// Ladder are the intervals among which --interval auto chooses.
+var Ladder = []time.Duration{
+	1 * time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second,
+	30 * time.Second, 60 * time.Second, 120 * time.Second, 300 * time.Second, 600 * time.Second,
+}
+
+// enough is the share of the intervals in which the percentile must be known well
+// enough.
+const enough = 0.9
+
+// Chooser finds the shortest interval of the Ladder at which, in nine of ten
+// intervals, the 95 % confidence limits of a percentile are within the accuracy of
+// it. It is fed quanta of one second, of which it folds the histograms into the
+// open interval of each step; so one pass tries them all, in the memory of a few
+// histograms a step.
+//
+// What counts is the sum over all directions and, where ByDirection is set, each of
+// them: the worst decides. Hosts and jobs are not looked at, else one that does
+// little would make every interval long. Intervals without I/O do not count, nor
+// does one that the run fills only in part, unless there is no other.
+//
+// It is a Sink.
+type Chooser struct {
+	Percentile, Accuracy float64
+	// Shortest is the logs' own spacing: shorter intervals would repeat the same
+	// records. Steps that are shorter by more than a tenth are left out.
+	Shortest    time.Duration
+	ByDirection bool
+
+	run    *pipeline.Run
+	origin int64 // added to offsets: what the grid counts from
+	from   int64 // where the run begins
+	end    int64 // end of the last quantum
+	steps  []step
+}
+
+// step is one interval of the ladder.
+type step struct {
+	interval int64
+	index    int64 // of the open interval
+	open     map[string]*fiohist.Hist
+	whole    map[string]tallied
+	cut      map[string]tallied
+}
+
+// tallied counts intervals with I/O, and those in which the percentile is known.
+type tallied struct{ all, known int }
+
+func (t tallied) share() float64 { return float64(t.known) / float64(t.all) }
+
+func (t tallied) String() string { return fmt.Sprintf("%d of %d", t.known, t.all) }
+
+// Begin takes the run, whose quanta must be of one second.
+func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
+	c.run, c.from, c.steps = run, run.FirstQuantum, nil
+	if run.Settings.Grid == "epoch" {
+		c.origin = run.Start
+	}
+	ladder := slices.DeleteFunc(slices.Clone(Ladder),
+		func(d time.Duration) bool { return float64(d) < 0.9*float64(c.Shortest) })
+	if len(ladder) == 0 {
+		ladder = append(ladder, (c.Shortest + time.Second - 1).Truncate(time.Second))
+	}
+	for _, d := range ladder {
+		c.steps = append(c.steps, step{interval: int64(d), open: map[string]*fiohist.Hist{},
+			whole: map[string]tallied{}, cut: map[string]tallied{}})
+	}
+	return nil
+}
+
+// Quantum takes a second.
+func (c *Chooser) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	if len(q.Leaves) == 0 {
+		return nil
+	}
+	for i := range c.steps {
+		s := &c.steps[i]
+		if index := floorDiv(c.origin+q.Offset, s.interval); index != s.index {
+			c.close(s, true)
+			s.index = index
+		}
+		for _, l := range q.Leaves {
+			s.add(pipeline.All, l.Hist)
+			if c.ByDirection {
+				s.add(l.Dims.Direction, l.Hist)
+			}
+		}
+	}
+	c.end = q.Offset + c.run.Interval
+	return nil
+}
+
+func (s *step) add(scope string, h *fiohist.Hist) {
+	if s.open[scope] == nil {
+		s.open[scope] = new(fiohist.Hist)
+	}
+	s.open[scope].AddHist(h)
+}
+
+// close judges the open interval of a step; filled says that the run goes on
+// beyond its end.
+func (c *Chooser) close(s *step, filled bool) {
+	counts := s.whole
+	if !filled || s.index*s.interval-c.origin < c.from {
+		counts = s.cut
+	}
+	for scope, h := range s.open {
+		st := h.Stats(c.run.Geometry, []float64{c.Percentile}, fiohist.Limits{})
+		if st.Samples >= 0.5 { // less is what overlaps from a neighbour
+			t := counts[scope]
+			t.all++
+			v, off := st.Percentiles[0], c.Accuracy*st.Percentiles[0]
+			if st.Lower[0] != fiohist.NoLimit && st.Upper[0] != fiohist.NoLimit && st.Lower[0] >= v-off &&
+				st.Upper[0] <= v+off {
+				t.known++
+			}
+			counts[scope] = t
+		}
+	}
+	clear(s.open)
+}
+
+// End ends the run.
+func (c *Chooser) End(context.Context, *pipeline.Summary) error {
+	for i := range c.steps {
+		s := &c.steps[i]
+		c.close(s, (s.index+1)*s.interval-c.origin <= c.end)
+	}
+	return nil
+}
+
+// worst is the scope in which the percentile is known in the smallest share of the
+// step's intervals.
+func (s *step) worst() (scope string, t tallied) {
+	counts := s.whole
+	if len(counts) == 0 {
+		counts = s.cut
+	}
+	for _, name := range []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()} {
+		if o, ok := counts[name]; ok && (scope == "" || o.share() < t.share()) {
+			scope, t = name, o
+		}
+	}
+	return scope, t
+}
+
+// Choose says which interval it is; call it after End.
+func (c *Chooser) Choose() *pipeline.Choice {
+	p := "p" + strconv.FormatFloat(c.Percentile, 'f', -1, 64)
+	within := fmt.Sprintf("within %s %% of itself", strconv.FormatFloat(c.Accuracy*100, 'g', 4, 64))
+	last := c.steps[len(c.steps)-1]
+	choice := &pipeline.Choice{Percentile: c.Percentile, Accuracy: c.Accuracy}
+	take := func(s *step) *pipeline.Choice {
+		choice.Interval, choice.MS = time.Duration(s.interval), float64(s.interval)/1e6
+		return choice
+	}
+	say := func(s *step) string {
+		scope, t := s.worst()
+		return fmt.Sprintf("in %s intervals of %s (%s)", t, brief(s.interval), scope)
+	}
+	if _, t := last.worst(); t.all == 0 {
+		choice.Reason = "no I/O to choose by"
+		return take(&c.steps[0])
+	}
+	for i := range c.steps {
+		s := &c.steps[i]
+		if _, t := s.worst(); t.all == 0 || t.share() < enough {
+			continue
+		}
+		choice.Met = true
+		choice.Reason = fmt.Sprintf("%s is known to %s %s", p, within, say(s))
+		if i > 0 {
+			choice.Reason += ", and only " + say(&c.steps[i-1])
+		} else if c.Shortest > Ladder[0] {
+			choice.Reason += "; shorter ones than the logs' own make no sense"
+		}
+		return take(s)
+	}
+	choice.Reason = fmt.Sprintf("not met: %s is known to %s only %s, and there is no longer one to choose", p, within,
+		say(&last))
+	return take(&last)
+}
+
+// brief is an interval of whole seconds as people write it.
+func brief(ns int64) string { return strconv.FormatInt(ns/int64(time.Second), 10) + " s" }

@@ -1,0 +1,187 @@
+package quanta
+
+import (
+	"context"
+	"slices"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// chunk is how many quanta are added up at a time: so few that the sink finds them in the
+// processor's caches.
+const chunk = 8
+
+// maxSums is how many histograms they are added up in, roughly: of thousands of hosts fewer quanta
+// are added up at a time.
+const maxSums = 1 << 13
+
+// Batch is a stretch of quanta that every log has passed.
+type Batch struct {
+	from, To int64
+	Quanta   map[*Member][]*Hists // from `from` on; may be shorter than the batch
+	active   []*scope             // those with I/O so far
+	late     []*scope             // of them, those that earlier quanta had no row for
+}
+
+// Cut removes the quanta before to from the logs.
+func (m *Merger) Cut(to int64) Batch {
+	b := Batch{from: m.Done, To: to}
+	b.Quanta = make(map[*Member][]*Hists, len(m.logs))
+	for _, l := range m.logs {
+		b.Quanta[l] = l.Open.Take(b.To)
+	}
+	m.Done = b.To
+	m.limit()
+	for _, sc := range m.scopes {
+		for _, i := range sc.leaves {
+			if m.leafSpecs[i].seen() {
+				b.active = append(b.active, sc)
+				if sc.rows < b.from {
+					b.late = append(b.late, sc)
+				}
+				break
+			}
+		}
+	}
+	return b
+}
+
+// Emit adds up the quanta of the batch, several at a time, and hands them to the
+// sink in order.
+func (m *Merger) Emit(ctx context.Context, b Batch) error {
+	if b.Quanta == nil {
+		return nil
+	}
+	if err := m.Begin(ctx); err != nil {
+		return err
+	}
+	if err := m.backfill(ctx, b); err != nil {
+		return err
+	}
+	atOnce := int64(min(max(maxSums/max(len(b.active), 1), m.workers), chunk))
+	for from := b.from; from < b.To; from += atOnce {
+		n := int(min(atOnce, b.To-from))
+		err := m.addUp(ctx, n, b.active, func(i int, mem *sums) *merged {
+			q := from + int64(i)
+			return m.quantum(q, mem, func(l *Member) *Hists {
+				if at := b.Quanta[l]; q-b.from < int64(len(at)) {
+					return at[q-b.from]
+				}
+				return nil
+			}, b.active)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, sc := range b.active {
+		sc.rows = b.To
+	}
+	return nil
+}
+
+// Begin begins the sink, if that has not been done.
+func (m *Merger) Begin(ctx context.Context) error {
+	if m.Begun {
+		return nil
+	}
+	m.Begun = true
+	return m.sink.Begin(ctx, m.Run)
+}
+
+// Reuse gives the memory of a batch that was emitted back to its logs.
+func (b *Batch) Reuse() {
+	for l, cells := range b.Quanta {
+		l.Open.used = cells
+	}
+}
+
+// backfill makes the empty rows of scopes whose first I/O came after some quanta
+// had already left: every scope value has a row in every quantum.
+func (m *Merger) backfill(ctx context.Context, b Batch) error {
+	if len(b.late) == 0 {
+		return nil
+	}
+	from := b.from
+	for _, sc := range b.late {
+		from = min(from, sc.rows)
+	}
+	for q := from; q < b.from; q++ {
+		quantum := pipeline.Quantum{Offset: m.Grid.Start(q)}
+		for _, sc := range b.late {
+			if sc.rows <= q {
+				row := m.row(sc, nil)
+				sc.cover(&row, m.Grid.Start(q), m.Grid.Start(q+1))
+				quantum.Rows = append(quantum.Rows, row)
+			}
+		}
+		if err := m.sink.Quantum(ctx, &quantum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stored is a quantum of which the leaves come as they were stored.
+type Stored struct {
+	leaves []*fiohist.Hist // by leaf
+	cells  []Hists         // by log: which of them have I/O
+}
+
+// Index says which leaf of the run is which.
+func (m *Merger) Index() map[pipeline.Dims]int {
+	index := map[pipeline.Dims]int{}
+	for i, s := range m.leafSpecs {
+		index[s.dims] = i
+	}
+	return index
+}
+
+// NewStored is a quantum without I/O.
+func (m *Merger) NewStored() *Stored {
+	return &Stored{make([]*fiohist.Hist, len(m.leafSpecs)), make([]Hists, len(m.logs))}
+}
+
+// AddStored adds a stored histogram to leaf i; members are the logs with I/O in it.
+func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
+	if q.leaves[i] == nil {
+		q.leaves[i] = h
+	} else { // hosts whose names are not known share a leaf, across parts
+		q.leaves[i].AddHist(h)
+	}
+	for _, log := range members {
+		q.cells[log][m.leafSpecs[i].dir] = h
+	}
+}
+
+// DropHosts leaves out the scopes that contain the host.
+func (m *Merger) DropHosts() {
+	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
+}
+
+// EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and hands them to the sink.
+func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
+	if m.active == nil {
+		m.limit()
+		for _, sc := range m.scopes {
+			if slices.ContainsFunc(sc.leaves, func(i int) bool { return m.leafSpecs[i].seen() }) {
+				m.active = append(m.active, sc)
+			}
+		}
+	}
+	from := m.Done
+	m.Done += int64(n)
+	return m.addUp(ctx, n, m.active, func(i int, mem *sums) *merged {
+		var q *Stored
+		if i < len(stored) {
+			q = stored[i]
+		} else {
+			q = m.NewStored()
+		}
+		cellOf := func(l *Member) *Hists { return &q.cells[l.index] }
+		out := m.rows(from+int64(i), mem, q.leaves, cellOf, m.active)
+		out.Leaves = m.leaves(q.leaves, cellOf)
+		return out
+	})
+}

@@ -1,0 +1,590 @@
+package quanta
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// Member is a log as it is seen when quanta are added up.
+type Member struct {
+	*pipeline.Log // its host, job, name and start
+	// Held is what its directions have held so far. The holes are those that were known after the last round.
+	Held [fiolog.Directions]pipeline.LogDirection
+	// Until is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
+	Until int64
+	Open  Open // its quanta that not all logs have passed
+
+	index     int                     // in Run.Logs
+	lostUntil int64                   // end of its I/Os that have no place in time, ns on the run's clock
+	Known     [fiolog.Directions]bool // fio's totals tell how many I/Os were lost in its holes
+}
+
+// slot is a leaf of the run: all logs with the same values of the --by dimensions,
+// in one direction. Every I/O is in exactly one.
+type leafSpec struct {
+	dims pipeline.Dims
+	dir  fiolog.Direction
+	logs []*Member // sorted by host, then name
+}
+
+// seen says that the slot has had I/O so far.
+func (s *leafSpec) seen() bool {
+	for _, l := range s.logs {
+		if l.Held[s.dir].Some {
+			return true
+		}
+	}
+	return false
+}
+
+// limits are the smallest and largest latency of the JSON entries that the slot
+// covers; open says that a log without an entry may have had any.
+func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
+	for _, l := range s.logs {
+		d := &l.Held[s.dir]
+		limits, open = limits.Widen(d.Limits), open || !d.Limits.Known && !d.None
+	}
+	return limits, open
+}
+
+// scope is one scope value: what a row is of.
+type scope struct {
+	name   string
+	dims   pipeline.Dims
+	leaves []int     // ascending: by host first
+	logs   []*Member // distinct
+	limits fiohist.Limits
+	rows   int64 // the quanta before this one have had their row
+	total  *fiohist.Hist
+	loose  bool   // total has I/Os of a job without logs: nothing tells when it ran
+	same   *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
+	at     int    // its place among those that are added up
+}
+
+// Merger adds up the quanta of all logs by leaf and by scope, and hands them to a sink.
+type Merger struct {
+	Run       *pipeline.Run
+	Grid      *Grid
+	sink      pipeline.Sink
+	workers   int
+	logs      []*Member
+	leafSpecs []leafSpec
+	scopes    []*scope
+	active    []*scope // of a stored run: those with I/O
+	sums      []sums   // of the quanta that are added up side by side
+	Begun     bool
+	Done      int64 // quanta before this one have been taken from the logs
+	count     int   // quanta handed to the sink
+}
+
+// scopeOrder is the order of the dimensions in a scope's name and of the scopes in
+// the output, least significant last.
+var scopeOrder = []string{"host", "job", "log", "direction"}
+
+// New makes a merger of a run whose first quantum is the grid's.
+func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
+	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
+	m.setLogs(logs)
+	first := map[string]*scope{} // by slots
+	var key []byte
+	for _, sc := range m.scopes {
+		key = key[:0]
+		for _, i := range sc.leaves {
+			key = binary.AppendUvarint(key, uint64(i))
+		}
+		if sc.same = first[string(key)]; sc.same == nil {
+			first[string(key)], sc.total = sc, new(fiohist.Hist)
+		} else {
+			sc.total = sc.same.total
+		}
+	}
+	return m
+}
+
+// setLogs finds the leaves and the scopes of the logs.
+func (m *Merger) setLogs(logs []*Member) {
+	m.logs, m.leafSpecs, m.scopes = logs, nil, nil
+	by := m.Run.Settings.By
+	known := map[pipeline.Dims]int{}
+	for i, l := range logs {
+		l.index = i
+		for d := range fiolog.Direction(fiolog.Directions) {
+			dims := pipeline.Dims{Direction: d.String()}
+			if slices.Contains(by, "host") {
+				dims.Host = l.Host
+			}
+			if slices.Contains(by, "job") {
+				dims.Job = l.Job
+			}
+			if slices.Contains(by, "log") {
+				dims.Log = l.LogName
+			}
+			i, ok := known[dims]
+			if !ok {
+				i = len(m.leafSpecs)
+				known[dims] = i
+				m.leafSpecs = append(m.leafSpecs, leafSpec{dims: dims, dir: d})
+			}
+			m.leafSpecs[i].logs = append(m.leafSpecs[i].logs, l)
+		}
+	}
+	slices.SortStableFunc(m.leafSpecs, func(a, b leafSpec) int {
+		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
+			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(a.dir, b.dir))
+	})
+	for mask := range 1 << len(scopeOrder) {
+		m.addScopes(mask, by)
+	}
+}
+
+// Join replaces the logs by more of them; what was added up of those before stays. Each scope is added up by itself
+// from
+// now on, as a log that joins later can tell apart what had the same I/Os.
+func (m *Merger) Join(logs []*Member) {
+	before := m.scopes
+	m.setLogs(logs)
+	for _, sc := range m.scopes {
+		sc.rows, sc.total = m.Grid.First, new(fiohist.Hist)
+		for _, old := range before {
+			if old.name == sc.name && old.dims == sc.dims {
+				sc.rows, sc.total = old.rows, old.total
+			}
+		}
+	}
+}
+
+// addScopes adds all values of the scope whose dimensions are the bits of mask.
+func (m *Merger) addScopes(mask int, by []string) {
+	var names []string
+	for i, name := range scopeOrder {
+		if mask&(1<<(len(scopeOrder)-1-i)) != 0 {
+			if !slices.Contains(by, name) {
+				return
+			}
+			names = append(names, name)
+		}
+	}
+	name := strings.Join(names, "+")
+	if name == "" {
+		name = "run"
+	}
+	from := len(m.scopes)
+	index := map[pipeline.Dims]*scope{}
+	type pair struct {
+		sc *scope
+		l  *Member
+	}
+	known := map[pair]bool{}
+	for i, s := range m.leafSpecs {
+		dims := pipeline.Dims{Direction: pipeline.All}
+		named := true
+		for _, n := range names {
+			switch n {
+			case "host":
+				dims.Host, named = s.dims.Host, named && s.dims.Host != ""
+			case "job":
+				dims.Job, named = s.dims.Job, named && s.dims.Job != ""
+			case "log":
+				dims.Log = s.dims.Log
+			case "direction":
+				dims.Direction = s.dims.Direction
+			}
+		}
+		if !named { // a host that is not known opens no host scope
+			continue
+		}
+		sc := index[dims]
+		if sc == nil {
+			sc = &scope{name: name, dims: dims, rows: m.Grid.First}
+			index[dims] = sc
+			m.scopes = append(m.scopes, sc)
+		}
+		sc.leaves = append(sc.leaves, i)
+		for _, l := range s.logs {
+			if !known[pair{sc, l}] {
+				known[pair{sc, l}] = true
+				sc.logs = append(sc.logs, l)
+			}
+		}
+	}
+	rank := map[string]int{fiolog.Read.String(): 0, fiolog.Write.String(): 1, fiolog.Trim.String(): 2}
+	slices.SortStableFunc(m.scopes[from:], func(a, b *scope) int {
+		return cmp.Or(cmp.Compare(a.dims.Host, b.dims.Host), cmp.Compare(a.dims.Job, b.dims.Job),
+			cmp.Compare(a.dims.Log, b.dims.Log), cmp.Compare(rank[a.dims.Direction], rank[b.dims.Direction]))
+	})
+}
+
+// limit finds each scope's smallest and largest latency.
+func (m *Merger) limit() {
+	for _, sc := range m.scopes {
+		sc.limits = fiohist.Limits{}
+		open := false
+		for _, i := range sc.leaves {
+			limits, any := m.leafSpecs[i].limits()
+			sc.limits, open = sc.limits.Widen(limits), open || any
+		}
+		if open {
+			sc.limits = fiohist.Limits{}
+		}
+	}
+}
+
+// merged is one quantum added up.
+type merged struct {
+	pipeline.Quantum
+	hists []*fiohist.Hist // by scope, for the totals
+}
+
+// sums are the histograms that a quantum is added up in. The next quantum that takes them
+// finds their memory where the processor still has it.
+type sums struct {
+	all  []*fiohist.Hist
+	used int
+}
+
+// next is an empty histogram.
+func (s *sums) next() *fiohist.Hist {
+	if s.used == len(s.all) {
+		s.all = append(s.all, new(fiohist.Hist))
+	}
+	h := s.all[s.used]
+	s.used++
+	h.Reset()
+	return h
+}
+
+// hand adds up n quanta side by side, into their scopes' totals as well, and hands them
+// to the sink in order. quantum is the i-th of them, added up in mem.
+func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
+	for len(m.sums) < n {
+		m.sums = append(m.sums, sums{})
+	}
+	for k, sc := range active {
+		sc.at = k
+	}
+	out := make([]*merged, n)
+	var g errgroup.Group
+	g.SetLimit(m.workers)
+	for i := range out {
+		g.Go(func() error {
+			mem := &m.sums[i]
+			mem.used = 0
+			out[i] = quantum(i, mem)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for w := range m.workers { // scope by scope, as a total is in the caches for all of them
+		g.Go(func() error {
+			for k := w; k < len(active); k += m.workers {
+				for _, q := range out {
+					if active[k].same == nil {
+						active[k].total.AddHist(q.hists[k])
+					}
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, q := range out {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := m.sink.Quantum(ctx, &q.Quantum); err != nil {
+			return err
+		}
+	}
+	m.count += n
+	return nil
+}
+
+// quantum adds up quantum q from the logs' cells. The order of the additions is
+// that of the slots and of the logs in them: logs within a host, then hosts.
+func (m *Merger) quantum(q int64, mem *sums, cellOf func(*Member) *Hists, active []*scope) *merged {
+	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
+	for i := range m.leafSpecs {
+		s := &m.leafSpecs[i]
+		sum := hostSum{mem: mem, mine: true} // no other leaf has a part of these logs
+		for _, l := range s.logs {
+			if c := cellOf(l); c != nil && c[s.dir] != nil {
+				sum.add(l.Host, c[s.dir])
+			}
+		}
+		leaves[i] = sum.finish()
+	}
+	out := m.rows(q, mem, leaves, cellOf, active)
+	out.Leaves = m.leaves(leaves, cellOf)
+	return out
+}
+
+// leaves are those of a quantum that have a histogram.
+func (m *Merger) leaves(hists []*fiohist.Hist, cellOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
+	for i, h := range hists {
+		if h == nil {
+			continue
+		}
+		s := &m.leafSpecs[i]
+		leaf := pipeline.Leaf{Dims: s.dims, Hist: h, Samples: h.Sum()}
+		for _, l := range s.logs {
+			if c := cellOf(l); c != nil && c[s.dir] != nil {
+				leaf.Members = append(leaf.Members, l.index)
+			}
+		}
+		leaf.Logs = len(leaf.Members)
+		if limits, open := s.limits(); !open {
+			leaf.Limits = limits
+		}
+		leaves = append(leaves, leaf)
+	}
+	return leaves
+}
+
+// rows makes the rows of quantum q from the histograms of its leaves, by slot.
+func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*Member) *Hists,
+	active []*scope) *merged {
+	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
+	for _, sc := range active {
+		if sc.same != nil {
+			row := out.Rows[sc.same.at]
+			row.Scope, row.Dims = sc.name, sc.dims
+			out.hists, out.Rows = append(out.hists, out.hists[sc.same.at]), append(out.Rows, row)
+			continue
+		}
+		sum := hostSum{mem: mem}
+		for _, i := range sc.leaves {
+			if leaves[i] != nil {
+				sum.add(m.leafSpecs[i].dims.Host, leaves[i])
+			}
+		}
+		h := sum.finish()
+		out.hists = append(out.hists, h)
+		row := m.row(sc, h)
+		for _, l := range sc.logs {
+			if c := cellOf(l); c != nil && sc.has(c) {
+				row.Logs++
+			}
+		}
+		sc.cover(&row, m.Grid.Start(q), m.Grid.Start(q+1))
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// Placed is the number of I/Os in all quanta so far.
+func (m *Merger) Placed() (n float64) {
+	for _, sc := range m.scopes {
+		if sc.name == "run" {
+			n = sc.total.Sum()
+		}
+	}
+	return n
+}
+
+// Lose adds what has no place in time to the totals of the scopes that hold all of its logs.
+func (m *Merger) Lose(lost []pipeline.Loss) {
+	for _, sc := range m.scopes {
+		if shared := sc.total; sc.same != nil && len(lost) > 0 { // a job without logs is of one of the two, perhaps
+			sc.total, sc.same = new(fiohist.Hist), nil
+			sc.total.AddHist(shared)
+		}
+	}
+	for i := range lost {
+		loss := &lost[i]
+		for _, sc := range m.scopes {
+			its := 0
+			for _, l := range sc.logs {
+				if l.Host == loss.Host && slices.Contains(loss.Logs, l.LogName) {
+					its++
+					l.lostUntil = max(l.lostUntil, loss.Until)
+					for d := range l.Known {
+						l.Known[d] = l.Known[d] || fiolog.Direction(d).String() == loss.Direction
+					}
+				}
+			}
+			whole := its == len(loss.Logs)
+			if whole && its == 0 {
+				whole = sc.dims.Job == "" && sc.dims.Log == "" && (sc.dims.Host == "" || sc.dims.Host == loss.Host)
+			}
+			if whole && (sc.dims.Direction == pipeline.All || sc.dims.Direction == loss.Direction) {
+				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
+				sc.loose = sc.loose || len(loss.Logs) == 0
+			}
+		}
+	}
+}
+
+// Summary has the rows of all quanta together, and of what was lost. A hole whose I/Os fio's totals tell is none in
+// these.
+func (m *Merger) Summary() *pipeline.Summary {
+	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(m.Done)}
+	until := s.End
+	for _, sc := range m.scopes {
+		for _, l := range sc.logs {
+			for d, known := range l.Known {
+				if known {
+					l.Held[d].Holes = nil
+				}
+			}
+		}
+	}
+	for _, sc := range m.scopes {
+		for _, l := range sc.logs {
+			if l.lostUntil > 0 {
+				l.Until, until = max(l.Until, l.lostUntil), max(until, l.lostUntil)
+			}
+		}
+	}
+	for _, sc := range m.scopes {
+		if sc.total.Empty() {
+			continue
+		}
+		row := m.row(sc, sc.total)
+		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.limits
+		if sc.cover(&row, m.Grid.Start(m.Grid.First), until); sc.loose {
+			row.IOPS, row.IOPSKnown = 0, false
+		}
+		s.Total = append(s.Total, row)
+	}
+	return s
+}
+
+// has says that a log's cell has I/O in the scope's direction.
+func (sc *scope) has(c *Hists) bool {
+	for d, h := range c {
+		if h != nil && (sc.dims.Direction == pipeline.All || sc.dims.Direction == fiolog.Direction(d).String()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Merger) row(sc *scope, h *fiohist.Hist) pipeline.Row {
+	if h == nil {
+		h = new(fiohist.Hist)
+	}
+	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.Run.Geometry, m.Run.Percentiles, sc.limits)}
+}
+
+// cover says for how much of its time, in ns, a row's logs were running and have their
+// records. Of less than a millisecond, which is what stamps resolve, there are no IOPS, nor
+// where one of the logs lost records.
+func (sc *scope) cover(r *pipeline.Row, start, end int64) {
+	r.Lost = sc.lost(start, end)
+	covers(r, max(sc.covered(start, end)-r.Lost, 0))
+}
+
+// covers sets the time that a row covers, in ns, and its IOPS.
+func covers(r *pipeline.Row, ns int64) {
+	if r.Covered = ns; ns >= msec && r.Lost < msec {
+		r.IOPS, r.IOPSKnown = r.Stats.Samples/(float64(ns)/1e9), true
+	}
+}
+
+// lost is the part of [start, end), in ns, of which a log of the scope lost its records.
+func (sc *scope) lost(start, end int64) int64 {
+	var spans []pipeline.Span
+	for _, l := range sc.logs {
+		for d := range l.Held {
+			holes := l.Held[d].Holes
+			if len(holes) == 0 || sc.dims.Direction != pipeline.All &&
+				sc.dims.Direction != fiolog.Direction(d).String() {
+				continue
+			}
+			for _, h := range holes {
+				if from, to := max(h.From, start), min(h.To, end); from < to {
+					spans = append(spans, pipeline.Span{From: from, To: to})
+				}
+			}
+		}
+	}
+	return together(spans, start)
+}
+
+// together is the length of all spans together, which begin at start or later.
+func together(spans []pipeline.Span, start int64) (length int64) {
+	slices.SortFunc(spans, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) })
+	upTo := start
+	for _, s := range spans {
+		if s.To > upTo {
+			length += s.To - max(s.From, upTo)
+			upTo = s.To
+		}
+	}
+	return length
+}
+
+// covered is the part of [start, end), in ns, in which at least one log of the
+// scope was running.
+func (sc *scope) covered(start, end int64) int64 {
+	var spans []pipeline.Span
+	for _, l := range sc.logs {
+		from, to := max(l.Start, start), min(l.Until, end)
+		if from == start && to == end {
+			return end - start
+		}
+		if from < to {
+			spans = append(spans, pipeline.Span{From: from, To: to})
+		}
+	}
+	return together(spans, start)
+}
+
+// hostSum adds histograms up, those of a host first and then the hosts, in the
+// order in which they come. A single one is handed through as it is.
+type hostSum struct {
+	mem          *sums
+	host         string
+	inner, outer addition
+	any          bool
+	mine         bool // what is added may be written to
+}
+
+func (s *hostSum) add(host string, h *fiohist.Hist) {
+	if s.any && host != s.host {
+		s.outer.add(s.mem, s.inner.h, s.inner.own)
+		s.inner = addition{}
+	}
+	s.any, s.host = true, host
+	s.inner.add(s.mem, h, s.mine)
+}
+
+func (s *hostSum) finish() *fiohist.Hist {
+	s.outer.add(s.mem, s.inner.h, s.inner.own)
+	return s.outer.h
+}
+
+// addition is a sum that copies only when there is a second operand and the first must
+// stay as it is.
+type addition struct {
+	h   *fiohist.Hist
+	own bool // h may be written to
+}
+
+func (a *addition) add(mem *sums, h *fiohist.Hist, mine bool) {
+	switch {
+	case h == nil:
+		return
+	case a.h == nil:
+		a.h, a.own = h, mine
+		return
+	case !a.own:
+		sum := mem.next()
+		sum.AddHist(a.h)
+		a.h, a.own = sum, true
+	}
+	a.h.AddHist(h)
+}

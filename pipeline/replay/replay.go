@@ -1,0 +1,428 @@
+// Package replay hands a stored run, or the parts of one, to a Sink as if its logs were read again.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+	"fiolat/pipeline/quanta"
+)
+
+// Stored is a run, or one part of it, as it was stored: all that its leaves do not
+// say themselves. The Run's Logs have End and Dirs.
+type Stored struct {
+	Run *pipeline.Run
+	// End is the end of the last quantum, in ns from Run.Start.
+	End     int64
+	Account pipeline.Account
+	// Leaves is how many leaves were stored.
+	Leaves int64
+}
+
+// Leaf is one leaf as it was stored.
+type Leaf struct {
+	// Part is the index of the Stored that it belongs to.
+	Part int
+	// Start is the start of its quantum in ns since 1970.
+	Start int64
+	Dims  pipeline.Dims
+	Hist  *fiohist.Hist
+	// Members are the logs with I/O in it: indices of the Stored's Run.Logs.
+	Members []int
+}
+
+// Leaves hands out all leaves of a run, those of all its parts together in
+// ascending order of Start. An error of each ends it and is returned as it is.
+type Leaves func(ctx context.Context, each func(Leaf) error) error
+
+// Replay is a stored run, ready to be handed to a Sink as if its logs were read
+// again.
+type Replay struct {
+	// Run is what the parts make up together.
+	Run *pipeline.Run
+	// Warnings are to be added to those of the parts.
+	Warnings []string
+	parts    []*Stored
+	leaves   Leaves
+	files    [][]int // by part: where its logs are among those of Run
+}
+
+// Options say what to make of a stored run. The zero value is everything.
+type Options struct {
+	// Percentiles are those wanted; nil are those of the run.
+	Percentiles []float64
+	// AcrossHosts leaves out the rows of scopes that contain the host: what is left is
+	// what no part of a run can compute by itself.
+	AcrossHosts bool
+	// Workers is how many quanta are added up at a time; default: one per processor.
+	Workers int
+}
+
+// New puts the parts of a run together, or takes a run that is all one. Parts
+// that do not fit together are an *ingest.ParseError that names one of them.
+func New(parts []*Stored, leaves Leaves) (*Replay, error) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b *Stored) int { return cmp.Compare(a.Run.Part, b.Run.Part) })
+	r := &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
+	if len(parts) > 1 || r.Run.Part != "" {
+		for _, p := range parts[1:] {
+			if err := fits(parts[0].Run, p.Run); err != nil {
+				return nil, err
+			}
+		}
+		if err := disjoint(parts); err != nil {
+			return nil, err
+		}
+		r.Run = union(parts)
+	}
+	r.sortLogs()
+	return r, nil
+}
+
+// fits says what keeps two parts from being added up.
+func fits(a, b *pipeline.Run) error {
+	x, y := a.Settings, b.Settings
+	for _, s := range []struct {
+		flag string
+		a, b any
+	}{
+		{"--kind", a.Kind, b.Kind},
+		{"--interval", a.Interval, b.Interval},
+		{"--grid", x.Grid, y.Grid},
+		{"--align", x.Align, y.Align},
+		{"--record-time", x.RecordTime, y.RecordTime},
+		{"--coarseness", a.Geometry, b.Geometry},
+		{"--by", x.By, y.By},
+		{"--percentiles", a.Percentiles, b.Percentiles},
+		{"--repair or --no-repair", x.Repair, y.Repair},
+		{"--no-restore", x.Restore, y.Restore},
+	} {
+		if fa, fb := settingText(s.a), settingText(s.b); fa != fb {
+			return &errs.ParseError{
+				File: fmt.Sprintf("run %q", a.ID),
+				Msg:  fmt.Sprintf("part %q has %s where part %q has %s", b.Part, fb, a.Part, fa),
+				Hint: "ingest one of them again with the same " + s.flag,
+			}
+		}
+	}
+	if x.Grid != "epoch" {
+		return &errs.ParseError{File: fmt.Sprintf("run %q", a.ID), Msg: fmt.Sprintf("the quanta of part %q are "+
+			"counted from its own start", a.Part), Hint: "ingest all parts with --grid epoch"}
+	}
+	return nil
+}
+
+// settingText shows a setting to people.
+func settingText(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return fmt.Sprintf("an interval of %v ms", float64(v)/1e6)
+	case fiohist.Geometry:
+		return fmt.Sprintf("%d columns of %d groups", v.Columns(), v.Groups)
+	case bool:
+		if v {
+			return "restored tails"
+		}
+		return "no restored tails"
+	case []string:
+		return fmt.Sprintf("a split by %q", v)
+	case []float64:
+		return fmt.Sprintf("the percentiles %v", v)
+	}
+	return fmt.Sprint(v)
+}
+
+// disjoint checks that no host and no log is in two parts: its I/Os would count
+// twice.
+func disjoint(parts []*Stored) error {
+	hosts, logs := map[string]string{}, map[[4]string]string{}
+	twice := func(what, a, b string) error {
+		return &errs.ParseError{File: fmt.Sprintf("run %q", parts[0].Run.ID),
+			Msg:  fmt.Sprintf("%s is in part %q and in part %q", what, a, b),
+			Hint: "delete the run and ingest each host in one part"}
+	}
+	for _, p := range parts {
+		for _, l := range p.Run.Logs {
+			if other, ok := hosts[l.Host]; ok && l.Host != "" && other != p.Run.Part {
+				return twice(fmt.Sprintf("host %q", l.Host), other, p.Run.Part)
+			}
+			hosts[l.Host] = p.Run.Part
+			key := [4]string{l.Host, l.Job, l.LogName, l.Hash}
+			if other, ok := logs[key]; ok && !l.Empty {
+				return twice(fmt.Sprintf("the log %q", l.Source.Base), other, p.Run.Part)
+			}
+			logs[key] = p.Run.Part
+		}
+	}
+	return nil
+}
+
+// union is the run that parts which fit make up: what an ingest of all logs at once
+// would have made of them, but for its generation, which is that of its parts.
+func union(parts []*Stored) *pipeline.Run {
+	run := *parts[0].Run
+	run.Part, run.Logs, run.Metas = "", nil, nil
+	run.Labels = maps.Clone(run.Labels)
+	run.Settings.Offsets = map[string]time.Duration{}
+	run.Told = &pipeline.Told{Options: map[string][]string{}}
+	for _, p := range parts {
+		if p.Run.Start < run.Start {
+			run.Start, run.StartHow = p.Run.Start, p.Run.StartHow
+		}
+		if p.Run.Name != run.Name {
+			run.Name = ""
+		}
+		if p.Run.Settings.Start != run.Settings.Start {
+			run.Settings.Start = ""
+		}
+		maps.DeleteFunc(run.Labels, func(k, v string) bool { return p.Run.Labels[k] != v })
+		run.Settings.SkipBad = run.Settings.SkipBad || p.Run.Settings.SkipBad
+		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
+		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
+		if t := p.Run.Told; t != nil {
+			run.Told.Versions, run.Told.Workloads = both(run.Told.Versions, t.Versions), both(run.Told.Workloads,
+				t.Workloads)
+			run.Told.Measures = both(run.Told.Measures, t.Measures)
+			for k, v := range t.Options {
+				run.Told.Options[k] = both(run.Told.Options[k], v)
+			}
+		}
+		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
+	}
+	run.FirstQuantum = math.MaxInt64
+	// The JSON of fio --client tells of all hosts, and every part may have it.
+	told := map[string]int{}
+	for _, p := range parts {
+		shift := p.Run.Start - run.Start
+		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
+		for _, l := range p.Run.Logs {
+			moved := *l
+			moved.Start += shift
+			moved.End += shift
+			for d := range moved.Dirs {
+				moved.Dirs[d].Holes = slices.Clone(moved.Dirs[d].Holes)
+				for i := range moved.Dirs[d].Holes {
+					moved.Dirs[d].Holes[i].From += shift
+					moved.Dirs[d].Holes[i].To += shift
+				}
+			}
+			run.Logs = append(run.Logs, &moved)
+		}
+		here := map[string]int{}
+		for _, m := range p.Run.Metas {
+			once := *m
+			once.Entries = nil
+			for _, e := range m.Entries {
+				key := fmt.Sprintf("%+v", e)
+				if here[key]++; e.Host == "" || here[key] > told[key] {
+					once.Entries = append(once.Entries, e)
+				}
+			}
+			run.Metas = append(run.Metas, &once)
+		}
+		for key, n := range here {
+			told[key] = max(told[key], n)
+		}
+	}
+	run.Generation = pipeline.MergedGeneration(run.Parts)
+	return &run
+}
+
+// both are the values of two sets, sorted.
+func both(a, b []string) []string {
+	c := slices.Concat(a, b)
+	slices.Sort(c)
+	return slices.Compact(c)
+}
+
+// sortLogs puts the logs of all parts in the order in which a run has them.
+func (r *Replay) sortLogs() {
+	type numbered struct {
+		part, index int
+		log         *pipeline.Log
+	}
+	var all []numbered
+	for n, p := range r.parts {
+		r.files = append(r.files, make([]int, len(p.Run.Logs)))
+		for i := range p.Run.Logs {
+			all = append(all, numbered{n, i, r.Run.Logs[len(all)]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b numbered) int { return a.log.Compare(b.log) })
+	run := *r.Run
+	run.Logs = make([]*pipeline.Log, len(all))
+	for i, m := range all {
+		run.Logs[i] = m.log
+		r.files[m.part][m.index] = i
+	}
+	r.Run = &run
+}
+
+// Process hands the run to the sink, in the same calls as if its logs were read
+// again. It holds the leaves of as many quanta as there are workers. On an error
+// the sink has been given nothing, or some quanta but no End.
+func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
+	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.player(o, sink)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.merge.Begin(ctx); err != nil {
+		return nil, err
+	}
+	err = r.leaves(ctx, func(leaf Leaf) error { return p.add(ctx, leaf) })
+	if err == nil {
+		err = p.flush(ctx, p.end)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.finish(ctx)
+}
+
+// player is the state of Process.
+type player struct {
+	*Replay
+	o     Options
+	sink  pipeline.Sink
+	merge *quanta.Merger
+	leaf  map[pipeline.Dims]int
+	seen  []int64 // leaves by part
+	end   int64   // index of the quantum behind the last
+	open  []*quanta.Stored
+}
+
+func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	run := *r.Run
+	if o.Percentiles != nil && !slices.Equal(o.Percentiles, run.Percentiles) {
+		run.Percentiles = o.Percentiles
+		run.Generation = pipeline.Digest([]any{run.Generation, o.Percentiles})
+	}
+	g := quanta.NewGrid(&run)
+	g.First = g.Index(run.FirstQuantum)
+	logs := make([]*quanta.Member, len(run.Logs))
+	for i, l := range run.Logs {
+		logs[i] = &quanta.Member{Log: l, Until: l.End, Held: l.Dirs}
+	}
+	p := &player{Replay: r, o: o, sink: sink, merge: quanta.New(&run, &g, logs, sink, o.Workers),
+		seen: make([]int64, len(r.parts)), end: g.First}
+	if o.AcrossHosts {
+		p.merge.DropHosts()
+	}
+	p.leaf = p.merge.Index()
+	for _, part := range r.parts {
+		p.end = max(p.end, g.Last(part.Run.Start+part.End-run.Start)+1)
+	}
+	if p.end-g.First > quanta.MaxSpan {
+		return nil, &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: quanta.ErrSpan.Error()}
+	}
+	return p, nil
+}
+
+func (p *player) broken(part int, format string, args ...any) error {
+	run := p.parts[part].Run
+	what := fmt.Sprintf("run %q", run.ID)
+	if run.Part != "" {
+		what += fmt.Sprintf(", part %q", run.Part)
+	}
+	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
+}
+
+// add takes one leaf.
+func (p *player) add(ctx context.Context, leaf Leaf) error {
+	g := p.merge.Grid
+	at := leaf.Start - p.merge.Run.Start
+	q := g.Index(at)
+	i, ok := p.leaf[leaf.Dims]
+	if !ok || g.Start(q) != at || q < g.First || q >= p.end {
+		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
+	}
+	next := p.merge.Done
+	if q < next {
+		return fmt.Errorf("internal error: a leaf at %d ns came late", at)
+	}
+	if q-next >= int64(p.o.Workers) {
+		// Whatever comes now is of q or later: all before it is whole.
+		if err := p.flush(ctx, q); err != nil {
+			return err
+		}
+		next = q
+	}
+	for int64(len(p.open)) <= q-next {
+		p.open = append(p.open, p.merge.NewStored())
+	}
+	o := p.open[q-next]
+	files := p.files[leaf.Part]
+	var members []int
+	for _, m := range leaf.Members {
+		if m < 0 || m >= len(files) {
+			return p.broken(leaf.Part, "a leaf is of log %d, the run has %d", m, len(files))
+		}
+		members = append(members, files[m])
+	}
+	p.merge.AddStored(o, i, leaf.Hist, members)
+	p.seen[leaf.Part]++
+	return nil
+}
+
+// flush adds up the quanta before q, several at a time, and hands them to the sink.
+func (p *player) flush(ctx context.Context, q int64) error {
+	for p.merge.Done < q {
+		n := int(min(int64(p.o.Workers), q-p.merge.Done))
+		if err := p.merge.EmitStored(ctx, n, p.open[:min(n, len(p.open))]); err != nil {
+			return err
+		}
+		p.open = p.open[min(n, len(p.open)):]
+	}
+	return nil
+}
+
+// finish checks that every leaf and every I/O came back, and ends the sink.
+func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
+	m := p.merge
+	var lost []pipeline.Loss
+	for n, part := range p.parts {
+		for _, loss := range part.Account.Lost {
+			loss.Until += part.Run.Start - m.Run.Start
+			lost = append(lost, loss)
+		}
+		if p.seen[n] != part.Leaves {
+			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
+		}
+	}
+	in, out := 0.0, m.Placed()
+	m.Lose(lost)
+	s := m.Summary()
+	s.Account.Lost = lost
+	for n, part := range p.parts {
+		s.Account.Plus(&part.Account, n == 0)
+		in += part.Account.Placed
+	}
+	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
+		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
+	}
+	s.Account.Placed = out
+	if len(p.parts) == 1 {
+		s.Account.Interval = p.parts[0].Account.Interval
+	}
+	s.Account.Warnings = append(s.Account.Warnings, p.Warnings...)
+	if err := p.sink.End(ctx, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
