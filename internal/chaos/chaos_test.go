@@ -119,18 +119,28 @@ var all = []chaos{
 			c.es.kill(t)
 			go c.es.up(t)
 		}))
-		p := c.ingest(t, "--max-wait", "20m")
-		<-p.ended
-		c.es.up(t)                    // waits for the other one
-		if c.times = 1; p.code == 1 { // the server took longer than that
-			p.wait(t, 1, "trying again", "gave up", "spooled")
-			c.honest(t)
-			c.printed(t, p).wait(t, 0, "complete")
-		} else {
-			p.wait(t, 0, "trying again")
-		}
+		c.ingest(t, "--max-wait", "20m").wait(t, 0, "trying again")
+		c.es.up(t) // waits for the other one
+		c.times = 1
 		c.check(t)
 	}},
+	{
+		name: "server killed (`kill -9`), and started again after `--max-wait`",
+		only: true,
+		run: func(t *testing.T, c *trial) {
+			c.px.inject(once(3, func() { c.es.kill(t) }))
+			p := c.ingest(t, "--max-wait", "2s")
+			p.wait(t, 1, "trying again", "gave up", "spooled")
+			c.es.up(t)
+			if got := c.status(t); got != "running" {
+				t.Errorf("the run says %q", got)
+			}
+			c.honest(t)
+			c.printed(t, p).wait(t, 0, "complete")
+			c.times = 1
+			c.check(t)
+		},
+	},
 	{name: "server away for 60 s", run: func(t *testing.T, c *trial) {
 		c.px.inject(once(3, func() {
 			go func() {

@@ -108,6 +108,33 @@ func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each fun
 	}
 }
 
+// TestPackedTwice: a page that its tables alone make too large is packed once, and once with as few columns as there can
+// be. Each host's sums are its own, and those of all are those of every host.
+func TestPackedTwice(t *testing.T) {
+	t.Parallel()
+	const hosts, quanta, ios = 300, 64, 3
+	m := newMade(quanta, hosts, ios)
+	var b bytes.Buffer
+	s := report.New(&b, report.Options{MaxBytes: 400_000})
+	m.into(t, s, pipeline.Account{}, nil)
+	c := read(t, b.Bytes())
+	if s.Packs() != 2 || c.Head.Columns != 1 {
+		t.Errorf("packed %d times, into %d columns", s.Packs(), c.Head.Columns)
+	}
+	for i, sc := range c.Head.Scopes {
+		leaves := 1
+		if sc.Host == "" {
+			leaves *= hosts
+		}
+		if sc.Direction == pipeline.All {
+			leaves *= len(m.dirs)
+		}
+		if n := c.Scopes[i].TotalN[0]; n != float64(leaves*quanta*ios) {
+			t.Errorf("%+v has %v I/Os, want %d", sc, n, leaves*quanta*ios)
+		}
+	}
+}
+
 // BenchmarkPage makes the page of an hour of 100 hosts, and of a small run, and says
 // how large it is and what the heap holds at most.
 func BenchmarkPage(b *testing.B) {

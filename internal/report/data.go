@@ -229,32 +229,51 @@ func (s *Sink) encode(z *gzip.Writer) error {
 	return cmp.Or(s.columns.err, err)
 }
 
-// members are the leaves of a scope value, and the limits of their latencies:
-// none if one of them may have had any.
-func (s *Sink) members(sc *scope) (of []*leaf, lim fiohist.Limits) {
-	known := true
-	for _, l := range s.leaves {
-		if sc.dims.has(l.dims) {
-			of, lim, known = append(of, l), lim.Widen(l.limits), known && l.limits.Known
+// members are the leaves of a scope value, and the limits of their latencies: none if one of them may have had any.
+type members struct {
+	leaves  []*leaf
+	limits  fiohist.Limits
+	unknown bool
+}
+
+// members finds those of all scope values at once, when they are first asked for: each leaf is looked at once for
+// each combination of dimensions.
+func (s *Sink) members(sc *scope) *members {
+	if s.of == nil {
+		s.of = map[dims]*members{}
+		splits := map[[4]bool]bool{}
+		for _, sc := range s.scopes {
+			s.of[sc.dims] = new(members)
+			splits[sc.dims.split()] = true
+		}
+		for _, l := range s.leaves {
+			for split := range splits {
+				if m := s.of[l.dims.at(split)]; m != nil {
+					m.leaves, m.limits = append(m.leaves, l), m.limits.Widen(l.limits)
+					m.unknown = m.unknown || !l.limits.Known
+				}
+			}
+		}
+		for _, m := range s.of {
+			if m.unknown {
+				m.limits = fiohist.Limits{}
+			}
 		}
 	}
-	if !known {
-		lim = fiohist.Limits{}
-	}
-	return of, lim
+	return s.of[sc.dims]
 }
 
 func (s *Sink) scopeData(sc *scope) scopeData {
-	leaves, lim := s.members(sc)
+	of := s.members(sc)
 	d := scopeData{P: make([]latencies, len(s.run.Percentiles)), CI: make([]limits, len(s.run.Percentiles))}
 	for k := range s.col {
 		var sum fiohist.Hist
-		for _, l := range leaves {
+		for _, l := range of.leaves {
 			if k < len(l.cols) {
 				s.columns.addTo(l.cols[k], &sum)
 			}
 		}
-		st := sum.Stats(s.run.Geometry, s.run.Percentiles, lim)
+		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
 		for i, v := range signed(&st) {
 			d.P[i] = append(d.P[i], v)
 			d.CI[i].Lower, d.CI[i].Upper = append(d.CI[i].Lower, st.Lower[i]), append(d.CI[i].Upper, st.Upper[i])
@@ -269,7 +288,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 	total, st, perSecond := s.whole(sc)
 	d.Total = append(signed(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
-	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), lim)
+	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
 	d.Curve = signed(&curve)
 	return d
 }

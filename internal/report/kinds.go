@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	_ "embed" // the script
+	"encoding/base64"
 	"fmt"
 	"io"
 	"math"
@@ -26,6 +27,7 @@ type page struct {
 	w     io.Writer
 	o     Options
 	kinds []*Sink // in the end in the order in which an I/O goes through them
+	packs int     // how often the numbers were packed until the page was small enough
 }
 
 var through = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
@@ -66,6 +68,7 @@ func (p *page) finished() error {
 		}
 	}
 	for {
+		p.packs++
 		packed, err := p.pack()
 		if err != nil {
 			return err
@@ -87,10 +90,24 @@ func (p *page) finished() error {
 			return fmt.Errorf("the page would be larger than %d bytes: split by fewer dimensions with --by",
 				p.o.MaxBytes)
 		}
+		p.shrink(b.Len(), base64.StdEncoding.EncodedLen(len(packed)))
+	}
+}
+
+// shrink halves the columns of a page that is too large, of which so many bytes are numbers: as often as it must be,
+// for two columns take at most two and a half times what they take as one.
+func (p *page) shrink(size, numbers int) {
+	for left := numbers; ; {
+		shrinks := false
 		for _, s := range p.kinds {
 			if s.col > 1 {
 				s.halve()
+				shrinks = true
 			}
+		}
+		left = left * 2 / 5
+		if !shrinks || size-numbers+left <= p.o.MaxBytes {
+			return
 		}
 	}
 }

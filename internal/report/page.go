@@ -354,16 +354,16 @@ func (s *Sink) summary(d *pageData) {
 // whole is the whole run of a scope value: its I/Os, their statistics, and how many
 // there were per second.
 func (s *Sink) whole(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
-	leaves, lim := s.members(sc)
+	of := s.members(sc)
 	total = new(fiohist.Hist)
-	for _, l := range leaves {
+	for _, l := range of.leaves {
 		total.AddHist(&l.total)
 	}
 	var all stretch
 	for _, c := range sc.cols {
 		all.add(c)
 	}
-	st = total.Stats(s.run.Geometry, s.run.Percentiles, lim)
+	st = total.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
 	return total, st, all.rate(&st)
 }
 

@@ -56,6 +56,7 @@ type Sink struct {
 	scopes  []*scope
 	leafAt  map[pipeline.Dims]*leaf
 	scopeAt map[dims]*scope
+	of      map[dims]*members // of the scope values, once they are asked for
 	rules   []sla.Rule
 	changes []change // the first maxChanges
 	changed int      // how many there were
@@ -77,10 +78,22 @@ type dims struct {
 	Direction string `json:"direction"`
 }
 
-// has says that an I/O of the leaf l is of the scope value d.
-func (d dims) has(l dims) bool {
-	return (d.Host == "" || d.Host == l.Host) && (d.Job == "" || d.Job == l.Job) && (d.Log == "" || d.Log == l.Log) &&
-		(d.Direction == pipeline.All || d.Direction == l.Direction)
+// split says by which dimensions d is split: host, job, log, direction.
+func (d dims) split() [4]bool {
+	return [...]bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != pipeline.All}
+}
+
+// at is the scope value of that split that has the I/Os of the leaf d.
+func (d dims) at(split [4]bool) dims {
+	for i, value := range []*string{&d.Host, &d.Job, &d.Log} {
+		if !split[i] {
+			*value = ""
+		}
+	}
+	if !split[3] {
+		d.Direction = pipeline.All
+	}
+	return d
 }
 
 // New makes a Sink that writes the page to w when the run has come to its end.
@@ -190,7 +203,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 
 // count is the number of dimensions that d is split by.
 func (d dims) count() (n int) {
-	for _, split := range []bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != pipeline.All} {
+	for _, split := range d.split() {
 		if split {
 			n++
 		}

@@ -77,6 +77,20 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		return "at most 1.1 times the memory of the one before", r.memory <= 1.1*of[0].memory
 	}
 	restored.want = memoryOf(256)
+	hosts := func(n int) contender {
+		return streams{logs: n, seconds: 60, coarseness: 6, hosts: true}.contender(b,
+			fmt.Sprintf("fiolat report, %d hosts x 60 s x 29 columns", n),
+			b.fiolat, "report", "-o", filepath.Join(b.dir, "report.html"))
+	}
+	thousands := hosts(3000)
+	thousands.want = func(r result, _ []result) (string, bool) {
+		return "at most 4.5 times as long", r.ratio <= 4.5
+	}
+	pages, err := b.race(ctx, hosts(1000), thousands)
+	if err != nil {
+		return nil, err
+	}
+	many = append(many, pages...)
 	jobs, err := b.race(ctx, plain, bins, restored)
 	if err != nil {
 		return nil, err
