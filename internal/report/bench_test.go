@@ -108,8 +108,8 @@ func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each fun
 	}
 }
 
-// TestPackedTwice: a page that its tables alone make too large is packed once, and once with as few columns as there can
-// be. Each host's sums are its own, and those of all are those of every host.
+// TestPackedTwice: a page that its tables alone make too large is packed once, and once with as few columns as there
+// can be. Each host's sums are its own, and those of all are those of every host.
 func TestPackedTwice(t *testing.T) {
 	t.Parallel()
 	const hosts, quanta, ios = 300, 64, 3
