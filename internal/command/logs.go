@@ -70,6 +70,12 @@ func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, 
 	return runs, err
 }
 
+// Rereadable tells whether a log can be read more than once: a pipe cannot.
+func Rereadable(path string) bool {
+	info, err := os.Stat(path)
+	return path != "-" && (err != nil || info.Mode().IsRegular())
+}
+
 // Size is the number of bytes of the logs as stored, for the progress bar.
 func Size(in []*ingest.Input) (n int64) {
 	for _, i := range in {

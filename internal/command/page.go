@@ -22,6 +22,8 @@ func (c *Counter) Write(p []byte) (int, error) {
 type Page struct {
 	Path string
 	Size Counter // bytes so far
+	// Findings, if not nil, is asked for what stands out when the run has ended.
+	Findings func() []string
 
 	kinds []*report.Sink
 	temp  *tempfile.File
@@ -31,7 +33,13 @@ type Page struct {
 // NewPage makes a page of so many kinds of latency.
 func NewPage(path string, dry bool, kinds int) *Page {
 	p := &Page{Path: path, dry: dry}
-	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + Version()})
+	findings := func() []string {
+		if p.Findings == nil {
+			return nil
+		}
+		return p.Findings()
+	}
+	p.kinds = report.NewKinds(p, kinds, report.Options{Generator: "fiolat " + Version(), Findings: findings})
 	return p
 }
 

@@ -21,6 +21,14 @@ type Diagnosis struct {
 	Load       *Load       `json:"concurrency"`
 }
 
+// Sentences are the findings in words, the worst first.
+func (d *Diagnosis) Sentences() (out []string) {
+	for _, f := range d.Findings {
+		out = append(out, f.Text)
+	}
+	return out
+}
+
 // Finding is a sentence with what it rests on.
 type Finding struct {
 	// About is straggler, incident, warm-up, steady, concurrency or nothing.

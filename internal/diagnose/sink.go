@@ -54,6 +54,32 @@ func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
+// Full is a Watch that has the run once more if somebody stands out.
+type Full struct {
+	Watch
+	// Again hands the same run to a sink; nil: it cannot be had twice, and stragglers come without Pooled and Without.
+	Again func(context.Context, pipeline.Sink) error
+	// Diagnosis is there after End.
+	Diagnosis *Diagnosis
+}
+
+// End makes the Diagnosis.
+func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
+	if err := f.Watch.End(ctx, s); err != nil {
+		return err
+	}
+	stragglers := f.Stragglers()
+	if len(stragglers) > 0 && f.Again != nil {
+		second := NewSecond(stragglers)
+		if err := f.Again(ctx, second); err != nil {
+			return err
+		}
+		stragglers = second.Stragglers()
+	}
+	f.Diagnosis = f.Diagnose(stragglers)
+	return nil
+}
+
 func leavesOf(to []Leaf, q *pipeline.Quantum) []Leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]

@@ -250,8 +250,20 @@ func (g *group) drift(windows []window) *drift {
 			}
 		}
 	}
-	d.spreads = spreadsOf(windows, k, leastSpread, d.mean)
+	d.spreads = spreadsOf(scan(n, 1), k, leastSpread, d.mean)
 	return d
+}
+
+// z is how surely a mean of logarithms in a window of some length is above the peers': its distance in standard
+// deviations, each turned into that of a normal distribution. Means over longer times do not lie further apart, so the
+// spread over a shorter time, which was seen more often, is an upper limit of theirs.
+func (d *drift) z(mean float64, length int) (z float64) {
+	for l := 1; l <= length; l++ {
+		if s := d.spreads[l]; l == 1 || s != d.spreads[l-1] {
+			z = max(z, normalOfT(mean/s.scale, s.freedom))
+		}
+	}
+	return z
 }
 
 // othersMedian is the median of sorted without one element of the value v.
@@ -316,7 +328,7 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 	for v := range g.values {
 		score := func(w window) float64 {
 			if m := d.mean(v, w); m > math.Log(minFactor) {
-				return m / d.spreads.at(w).scale
+				return d.z(m, w.to-w.from)
 			}
 			return 0
 		}
@@ -324,8 +336,7 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 		if !ok {
 			continue
 		}
-		s := d.spreads.at(w)
-		z := normalOfT(d.withoutWorst(v, w)/s.scale, s.freedom)
+		z := d.z(d.withoutWorst(v, w), w.to-w.from)
 		w = refine(w, len(g.blocks), minQuanta, func(w window) float64 { return d.gain(v, w) })
 		in := g.tallies(v, 0)
 		all := in[w.to].minus(in[w.from])

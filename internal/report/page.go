@@ -34,6 +34,7 @@ type pageData struct {
 	Style                       template.CSS
 	Scripts                     []template.JS
 	Facts, Account              []pair
+	Findings                    []string
 	Notes                       []note
 	Summary                     table
 	Kinds                       *sideBySide // nil for one
@@ -82,6 +83,9 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 			"spectrum":    vegaspec.Spectrum{Data: vegaspec.Named("points")}.Spec(),
 		},
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // nothing but base64
+	}
+	if s.o.Findings != nil {
+		d.Findings = s.o.Findings()
 	}
 	s.summary(&d)
 	js := pageJS

@@ -38,6 +38,8 @@ const (
 type Options struct {
 	// Generator is the program and its version.
 	Generator string
+	// Findings, if not nil, is asked for what stands out, in sentences, once the run of the first kind has ended.
+	Findings func() []string
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 is the constants'.
 	MaxColumns, MaxBytes, MaxHeld int
 }

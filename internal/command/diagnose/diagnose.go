@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -87,7 +86,7 @@ func (o *Options) logs(u *ui.UI) (process, error) {
 			command.Roots(runs))
 	}
 	for _, l := range runs[0].Logs {
-		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
+		if !command.Rereadable(l.Path) {
 			return nil, errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a "+
 				"file", errs.Printable(l.Path))
 		}

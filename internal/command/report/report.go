@@ -10,6 +10,7 @@ import (
 	"fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -29,6 +30,7 @@ type Options struct {
 // Run writes the page of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	var sources []kindSource
+	var again func(context.Context, pipeline.Sink) error
 	var err error
 	if o.Place != command.InLogs {
 		var client *client.Client
@@ -39,6 +41,13 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			defer client.Close() //nolint:errcheck // it was only read
 		}
 		sources, err = o.storedKinds(ctx, client)
+		again = func(ctx context.Context, sink pipeline.Sink) error {
+			same, bad := o.storedKinds(ctx, client)
+			if bad == nil {
+				_, bad = same[0].process(ctx, sink)
+			}
+			return bad
+		}
 	} else {
 		var plans []*plan.Plan
 		plans, err = o.Logs.OneRun(ctx, u, o.Logs.Pipeline(u), "a page is of one")
@@ -47,6 +56,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		for _, p := range plans {
 			sources = append(sources, kindSource{p.Run, p.Process})
 		}
+		if len(plans) > 0 && !slices.ContainsFunc(plans[0].Run.Logs, func(l *pipeline.Log) bool {
+			return !command.Rereadable(l.Source.Path)
+		}) {
+			again = o.again(u)
+		}
 	}
 	if err != nil {
 		return err
@@ -54,9 +68,15 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	file := command.NewPage(o.File, o.Logs.DryRun, len(sources))
 	defer file.Discard()
 	var sums []*pipeline.Summary
+	full := diagnose.Full{Again: again}
+	file.Findings = func() []string { return full.Diagnosis.Sentences() }
 	for i, s := range sources {
+		sink := file.Kind(i)
+		if i == 0 {
+			sink = command.Tee{&full, sink}
+		}
 		var sum *pipeline.Summary
-		if sum, err = s.process(ctx, file.Kind(i)); err != nil {
+		if sum, err = s.process(ctx, sink); err != nil {
 			return err
 		}
 		sums = append(sums, sum)
@@ -74,6 +94,24 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		u.Say("info", "page       %s, %d bytes", errs.Printable(file.Path), file.Size)
 	}
 	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
+}
+
+// again reads the logs of the first kind once more, without a word.
+func (o *Options) again(u *ui.UI) func(context.Context, pipeline.Sink) error {
+	return func(ctx context.Context, sink pipeline.Sink) error {
+		runs, err := o.Logs.DiscoverKinds(u)
+		if err != nil {
+			return err
+		}
+		cfg := o.Logs.Pipeline(u)
+		cfg.Warn = func(string) {}
+		plans, err := runs[0].Prepare(ctx, cfg)
+		defer command.ClosePlans(plans)
+		if err == nil {
+			_, err = plans[0].Process(ctx, sink)
+		}
+		return err
+	}
 }
 
 // kindSource is one kind of a run, from logs or stored.
