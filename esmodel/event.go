@@ -3,6 +3,7 @@ package esmodel
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"fiolat/internal/probe"
 	"fiolat/internal/sla"
@@ -14,6 +15,8 @@ const (
 	ActionBreach   = "sla-breach"
 	ActionRecovery = "sla-recovery"
 	ActionNote     = "note"
+	// of a run from which on a series is faster or slower
+	ActionChangePoint = "change-point"
 	// of a target of a probe
 	ActionTrouble      = "probe-trouble"
 	ActionTroubleEnded = "probe-recovery"
@@ -32,6 +35,7 @@ type eventDoc struct {
 	Event     eventField        `json:"event"`
 	SLA       *eventSLA         `json:"sla,omitempty"`
 	Probe     *eventProbe       `json:"probe,omitempty"`
+	Change    *ChangePoint      `json:"change,omitempty"`
 	Message   string            `json:"message"`
 }
 
@@ -131,6 +135,40 @@ func NoteEvent(runID, name string, labels map[string]string, at, offset int64, t
 		Labels:   labels,
 		Interval: eventInterval{OffsetMS: number(float64(offset) / 1e6)},
 		Event:    eventField{Action: ActionNote, Start: stamp(at)}, Message: text,
+	})
+}
+
+// ChangePoint is where the level of a metric changes in a series of runs.
+type ChangePoint struct {
+	// Series names the runs that were looked at, Metric the number: read p99.
+	Series string `json:"series"`
+	Metric string `json:"metric"`
+	// Before and After are the levels in ns or 1/s, Share is After / Before - 1, and Low and High are
+	// its limits of 95 %. P is the probability of such a change by chance alone.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Share  float64 `json:"share"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	P      float64 `json:"p"`
+}
+
+// ChangedRun is the first run of a new level.
+type ChangedRun struct {
+	ID, Name, Kind, Direction string
+	Labels                    map[string]string
+	Start                     time.Time
+}
+
+// ChangeEvent makes the document of a change point, and its index and id. Like a note it is of no
+// generation of the run.
+func ChangeEvent(prefix string, run ChangedRun, c ChangePoint, text string) (index, id string, doc []byte) {
+	start := stamp(run.Start.UnixNano())
+	id = hashIDAt(start, "fiolat change-point 1", c.Series, c.Metric, run.ID, run.Kind)
+	return Index(prefix, KindEvent, int64(start)), id, MustJSON(eventDoc{
+		Timestamp: start, Run: eventRun{ID: run.ID, Name: run.Name, Labels: labelPairs(run.Labels)},
+		Labels: run.Labels, Fio: &eventFio{run.Kind, run.Direction},
+		Event: eventField{Action: ActionChangePoint, Start: start}, Change: &c, Message: text,
 	})
 }
 

@@ -196,10 +196,20 @@ var Fields = []Field{
 	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed before, of a sliding " +
 		"window, or of a baseline"},
 	{"event.action", "keyword", "", onEvent, "what it is: `sla-breach`, `sla-recovery`; of a target of probes " +
-		"`probe-trouble`, `probe-recovery`; a `note`"},
+		"`probe-trouble`, `probe-recovery`; a `note`; of the first run of a new level `change-point`"},
 	{"event.start", "date", "", onEvent, "start of what lasts"},
 	{"event.end", "date", "", onEvent, "end of what lasts"},
 	{"message", "text", "", onEvent, "in words; `message.keyword` for exact matches"},
+	{"change.series", "keyword", "", onEvent, "change point: the runs that were looked at, as `fiolat " +
+		"history` names them"},
+	{"change.metric", "keyword", "", onEvent, "change point: the number that changed, such as `read p99`"},
+	{"change.before", "double", "ns or 1/s", onEvent, "change point: the level before, the geometric mean " +
+		"over its runs"},
+	{"change.after", "double", "ns or 1/s", onEvent, "change point: the level from this run on"},
+	{"change.share", "double", "", onEvent, "change point: the change as a share, 0.1 for +10 %"},
+	{"change.low", "double", "", onEvent, "change point: lower limit of that, 95 %"},
+	{"change.high", "double", "", onEvent, "change point: upper limit of that, 95 %"},
+	{"change.p", "double", "", onEvent, "change point: the probability of such a change by chance alone"},
 	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
 	{"sla.status", "keyword", "", onEvent, "the verdict that led to it: `broken`, or `ok`"},
 	{"sla.value", "double", "ns or 1/s", onEvent, "what was measured then"},

@@ -36,8 +36,9 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// wholeRun makes that of a row of the whole run.
-func (e *Encoder) wholeRun(r *pipeline.Row) *Whole {
+// NewWhole makes that of a row of the whole run, on the run's grid; noise is that of its direction. It
+// is nil for rows of a quantum.
+func NewWhole(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *Whole {
 	if r.Hist == nil {
 		return nil
 	}
@@ -48,7 +49,6 @@ func (e *Encoder) wholeRun(r *pipeline.Row) *Whole {
 	if r.Limits.Known {
 		w.Min, w.Max = &r.Limits.Min, &r.Limits.Max
 	}
-	noise := e.Noise[r.Dims.Direction]
 	if len(noise) == 0 || r.Stats.Empty() {
 		return w
 	}
@@ -59,7 +59,7 @@ func (e *Encoder) wholeRun(r *pipeline.Row) *Whole {
 		}
 	}
 	slices.Sort(percentiles)
-	stats := r.Hist.Stats(e.run.Geometry, percentiles, r.Limits)
+	stats := r.Hist.Stats(g, percentiles, r.Limits)
 	w.Limits = map[string]Range{}
 	limit := func(name, metric string, value float64) {
 		if factor, ok := noise[metric]; ok && value > 0 && value*factor <= math.MaxFloat64 {

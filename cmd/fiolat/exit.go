@@ -12,6 +12,7 @@ import (
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
+	historycmd "fiolat/internal/command/history"
 	"fiolat/internal/command/live"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
@@ -26,7 +27,7 @@ const (
 	exitUsage       = 2   // the command line
 	exitInput       = 3   // bad input
 	exitSLA         = 4   // an SLA is broken, with --fail-on-sla
-	exitCompare     = 5   // compare --fail-if fired
+	exitCompare     = 5   // compare --fail-if or history --fail-if-changed fired
 	exitInterrupted = 130 // a signal; what was done stands
 )
 
@@ -54,7 +55,7 @@ func exitCode(err error) int {
 		return fio.Code
 	case errors.Is(err, errs.ErrInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, comparecmd.ErrFailIf):
+	case errors.Is(err, comparecmd.ErrFailIf), errors.Is(err, historycmd.ErrChanged):
 		return exitCompare
 	case errors.As(err, &usage), errors.As(err, &likeUsage), errors.As(err, &esUsage),
 		errors.As(err, &kbUsage), errors.As(err, &probeUsage):

@@ -112,7 +112,8 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
 			reportCommand(u), curveCommand(u),
 			mergeCommand(u), setupCommand(u), loadCommand(u),
-			runsCommand(u), compareCommand(u), diagnoseCommand(u), annotateCommand(u), deleteCommand(u),
+			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), annotateCommand(u),
+			deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	historycmd "fiolat/internal/command/history"
+	"fiolat/internal/errs"
+	"fiolat/internal/history"
+	"fiolat/internal/ui"
+)
+
+func historyCommand(u *ui.UI) *cli.Command {
+	// What says which run it is, or writes, or chooses numbers of a quantum, has no meaning here.
+	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
+		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla",
+			"sla-file", "fail-on-sla", "percentiles"}, f.Names()[0])
+	})
+	return &cli.Command{
+		Name:      "history",
+		Usage:     "change points over the runs of a series",
+		ArgsUsage: "[RUN|PATH...]",
+		Description: "fiolat history --es http://localhost:9200 --label series=nightly\n" +
+			"fiolat history --es http://localhost:9200 --label series=nightly --fail-if-changed 3 -o history.html\n" +
+			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
+			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
+			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
+			"the same value of each --split, are a series, in order of their start; of runs whose start nobody knows, " +
+			"in the order given. docs/history.md explains how changes are found.",
+		Flags: append(append(flags, esFlags()...),
+			&cli.StringFlag{Name: "percentiles", Hidden: true, Value: "50,90,95,99,99.9"}, // those with limits
+			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
+				"repeated"},
+			&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option " +
+				"`KEY=VALUE` occurs; can be repeated"},
+			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
+				"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
+			&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
+			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "the last `N` runs of each series"},
+			&cli.StringSliceFlag{Name: "split", Category: catFilter, Usage: "runs that differ in the label `KEY` are " +
+				"of different series; can be repeated"},
+			&cli.StringSliceFlag{Name: "metric", Usage: "`METRIC` to look at: [read|write|trim|all] and p99 or " +
+				"another percentile, mean, iops or histogram, such as 'read p99'; can be repeated (default: p50, " +
+				"p99, p99.9, iops and histogram of each direction)"},
+			&cli.IntFlag{Name: "fail-if-changed", Usage: "exit 5 if there is a change point in the last `N` runs of " +
+				"a series"},
+			&cli.BoolFlag{Name: "store", Usage: "store the change points as events in Elasticsearch, and delete those " +
+				"of the same series and metrics that no longer hold"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for a self-contained HTML page"},
+			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown, csv or " +
+				"json (an object per metric and line)"},
+			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and on the page: ns, us " +
+				"or ms"},
+		),
+		Action: action(u, readHistoryOptions, historycmd.Run),
+	}
+}
+
+func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
+	var bad errs.Faults
+	o.Logs, err = oneKindOptions(c)
+	bad.Add(err)
+	o.Runs = o.Logs.Paths
+	o.Format, err = oneOf(c, "format", "table", "markdown", "csv", "json")
+	bad.Add(err)
+	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	bad.Add(err)
+	o.Filter.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.Add(err)
+	o.Filter.Options, err = pairs("--option", c.StringSlice("option"))
+	bad.Add(err)
+	o.Filter.Since, err = moment("--since", c.String("since"))
+	bad.Add(err)
+	o.Filter.Until, err = moment("--until", c.String("until"))
+	bad.Add(err)
+	o.Split, o.Store, o.Page = c.StringSlice("split"), c.Bool("store"), c.String("output")
+	for _, name := range []string{"last", "fail-if-changed"} {
+		if c.IsSet(name) && c.Int(name) < 1 {
+			bad.Add(errs.Usagef("--%s %d: want a number of runs", name, c.Int(name)))
+		}
+	}
+	o.Last, o.FailIfChanged = c.Int("last"), c.Int("fail-if-changed")
+	for _, text := range c.StringSlice("metric") {
+		m, wrong := history.ParseMetric(text)
+		if wrong != nil {
+			bad.Add(errs.Usagef("--metric %v", wrong))
+		}
+		o.Metrics = append(o.Metrics, m)
+		if p := m.Percentile; p > 0 && !slices.Contains(o.Logs.Config.Settings.Percentiles, p) {
+			o.Logs.Config.Settings.Percentiles = append(o.Logs.Config.Settings.Percentiles, p)
+		}
+	}
+	if len(o.Metrics) == 0 {
+		o.Metrics = history.Defaults
+	}
+	o.Elasticsearch, err = esOptions(c)
+	bad.Add(err)
+	switch es := len(o.Elasticsearch.Addresses) > 0; {
+	case len(o.Runs) == 0 && !es:
+		bad.Add(errs.Usagef("fiolat history: name runs, or pass --es URL"))
+	case o.Store && (len(o.Runs) > 0 || !es):
+		bad.Add(errs.Usagef("--store is for runs in Elasticsearch that are chosen by --label, --option or time: what " +
+			"is stored belongs to such a series"))
+	}
+	if len(o.Runs) > 0 && (c.IsSet("label") || c.IsSet("option") || c.IsSet("since") || c.IsSet("until")) {
+		bad.Add(errs.Usagef("--label, --option, --since and --until choose among the runs in Elasticsearch, and have " +
+			"no meaning for runs that are named"))
+	}
+	return o, bad.Err()
+}

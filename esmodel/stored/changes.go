@@ -1,0 +1,108 @@
+package stored
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+)
+
+// Change is a change point with the run where it is.
+type Change struct {
+	Run  esmodel.ChangedRun
+	Of   esmodel.ChangePoint
+	Text string
+}
+
+// StoreChanges makes the stored change points of some metrics of a series those given: new ones are
+// stored, those that no longer hold are deleted, and what is there already stays as it is. It says how
+// many were stored and deleted.
+func StoreChanges(ctx context.Context, c *client.Client, prefix, series string, metrics []string,
+	changes []Change) (made, deleted int, err error) {
+	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
+		return 0, 0, err
+	}
+	there := map[string]client.Hit{}
+	_, err = client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Pattern(prefix, esmodel.KindEvent),
+		Query: client.Term("event.action", esmodel.ActionChangePoint),
+	}, func(h client.Hit) error {
+		var doc struct{ Change esmodel.ChangePoint }
+		if bad := json.Unmarshal(h.Source, &doc); bad != nil {
+			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
+		}
+		// In the source, as an index of an older fiolat has no mapping of these.
+		if doc.Change.Series == series && slices.Contains(metrics, doc.Change.Metric) {
+			there[h.ID] = h
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, change := range changes {
+		index, id, doc := esmodel.ChangeEvent(prefix, change.Run, change.Of, change.Text)
+		old, known := there[id]
+		delete(there, id)
+		if known && bytes.Equal(bytes.TrimSpace(old.Source), doc) {
+			continue
+		}
+		var reply struct {
+			Result string `json:"result"`
+		}
+		err = c.Call(ctx, client.Request{Op: "store a change point", Method: http.MethodPut,
+			Path: client.Path(index) + "/_doc" + client.Path(id) + "?refresh=true", Body: doc}, &reply)
+		if err == nil && reply.Result != "created" && reply.Result != "updated" {
+			err = fmt.Errorf("store a change point: the reply says %q", reply.Result)
+		}
+		if err != nil {
+			return made, 0, err
+		}
+		made++
+	}
+	var gone []client.Hit
+	for _, h := range there {
+		gone = append(gone, h)
+	}
+	counts := map[string]int64{}
+	err = indices.DeleteHits(ctx, c, "delete change points that no longer hold", gone, true,
+		func(context.Context) error { return nil }, counts)
+	for _, n := range counts {
+		deleted += int(n)
+	}
+	return made, deleted, err
+}
+
+// NoteFound is what somebody noted on a run.
+type NoteFound struct {
+	RunID string
+	At    time.Time
+	Text  string
+}
+
+// Notes are those on the runs of these ids, the earliest first.
+func Notes(ctx context.Context, c *client.Client, prefix string, ids []string) (out []NoteFound, err error) {
+	_, err = client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Pattern(prefix, esmodel.KindEvent),
+		Query: map[string]any{"bool": map[string]any{"filter": []any{
+			client.Term("event.action", esmodel.ActionNote), map[string]any{"terms": map[string]any{"run.id": ids}}}}},
+		Sort: []any{map[string]any{"@timestamp": "asc"}},
+	}, func(h client.Hit) error {
+		var doc struct {
+			Timestamp time.Time `json:"@timestamp"`
+			Run       esmodel.DocRun
+			Message   string
+		}
+		bad := json.Unmarshal(h.Source, &doc)
+		out = append(out, NoteFound{doc.Run.ID, doc.Timestamp, doc.Message})
+		return bad
+	})
+	return out, err
+}

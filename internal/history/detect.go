@@ -1,0 +1,128 @@
+package history
+
+import "slices"
+
+const (
+	// shortest is how many runs a level has at least.
+	shortest = 2
+	// weak is how much less certain a split may be than a change that stays: neighbours that are
+	// found later may make it certain.
+	weak = 10
+)
+
+// series is what changes are looked for in: runs in order, how far each is from each other, and the
+// probability that the runs [a, m) and [m, b) differ as much as they do by chance.
+type series struct {
+	runs     int
+	distance func(i, j int) float64
+	test     func(a, m, b int) float64
+}
+
+// changes finds where the level of a series changes: the first run of each new level, ascending. It
+// splits the series where the energy distance between the sides is largest (E-divisive means: Matteson
+// and James, "A nonparametric approach for multiple change point analysis of multivariate data", JASA
+// 109, 2014), and each side again, as long as a test of the two sides is certain enough (by a t-test
+// and not by permutations: Fleming and others, "Hunter: using change point detection to hunt for
+// performance regressions", ICPE 2023). Then the least certain change goes until all are certain
+// against their neighbours.
+func (s *series) changes(alpha float64) (found []int) {
+	if s.runs < 2*shortest {
+		return nil
+	}
+	sums := newSums(s)
+	s.split(sums, 0, s.runs, weak*alpha, &found)
+	slices.Sort(found)
+	for len(found) > 0 {
+		least, worst := -1, alpha
+		for i := range found {
+			a, b := s.neighbours(found, i)
+			if p := s.test(a, found[i], b); p > worst {
+				least, worst = i, p
+			}
+		}
+		if least < 0 {
+			break
+		}
+		found = slices.Delete(found, least, least+1)
+	}
+	return found
+}
+
+// neighbours are where the level before a change begins, and where the level after it ends.
+func (s *series) neighbours(found []int, i int) (a, b int) {
+	b = s.runs
+	if i > 0 {
+		a = found[i-1]
+	}
+	if i+1 < len(found) {
+		b = found[i+1]
+	}
+	return a, b
+}
+
+// split looks for changes in the runs [a, b).
+func (s *series) split(sums *sums, a, b int, alpha float64, found *[]int) {
+	best, at, until := 0.0, -1, b
+	for m := a + shortest; m <= b-shortest; m++ {
+		for end := m + shortest; end <= b; end++ {
+			if q := sums.energy(a, m, end); q > best {
+				best, at, until = q, m, end
+			}
+		}
+	}
+	if at < 0 || s.test(a, at, until) > alpha {
+		return
+	}
+	*found = append(*found, at)
+	s.split(sums, a, at, alpha, found)
+	s.split(sums, at, b, alpha, found)
+}
+
+// sums are those of the distances between the first i and the first j runs, by i and j.
+type sums struct {
+	at []float64
+	n  int
+}
+
+func newSums(s *series) *sums {
+	n := s.runs + 1
+	t := &sums{make([]float64, n*n), n}
+	for i := 1; i < n; i++ {
+		for j := 1; j < i; j++ {
+			d := s.distance(i-1, j-1)
+			t.at[i*n+j], t.at[j*n+i] = d, d
+		}
+	}
+	for i := 1; i < n; i++ {
+		row := 0.0
+		for j := 1; j < n; j++ {
+			row += t.at[i*n+j]
+			t.at[i*n+j] = t.at[(i-1)*n+j] + row
+		}
+	}
+	return t
+}
+
+// between is the sum of the distances between the runs [a, b) and [c, d).
+func (t *sums) between(a, b, c, d int) float64 {
+	return t.at[b*t.n+d] - t.at[a*t.n+d] - t.at[b*t.n+c] + t.at[a*t.n+c]
+}
+
+// energy is the energy distance between the runs [a, m) and [m, b), times their number: formula (5)
+// of Matteson and James.
+func (t *sums) energy(a, m, b int) float64 {
+	x, y := float64(m-a), float64(b-m)
+	e := 2/(x*y)*t.between(a, m, m, b) - t.between(a, m, a, m)/(x*(x-1)) - t.between(m, b, m, b)/(y*(y-1))
+	return x * y / (x + y) * e
+}
+
+// mean is the mean of values, and the sum of their squared deviations from it.
+func mean(values []float64) (mean, squares float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, squares
+}

@@ -1,0 +1,9 @@
+// Package history finds the runs from which on a series of runs is faster or slower: change points of
+// percentiles, mean and IOPS, and of whole histograms.
+//
+//	Run -> Split -> Analyse -> Result -> table, JSON, Markdown, CSV, page
+//	figures  series  metrics   change points
+//
+// The same runs give the same result to the last bit. It is called by the commands; it reads nothing
+// itself.
+package history

@@ -1,0 +1,358 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/student"
+)
+
+const (
+	// Certain is the probability of a change by chance alone below which it is one; CertainShape that of
+	// whole histograms. With these, 1 or 2 of 100 histories of 50 runs without a change have a false one.
+	Certain      = 0.0005
+	CertainShape = 0.0001
+	// Confidence is that of the limits of a change.
+	Confidence = 0.95
+	// leastSpread is the smallest standard deviation between runs, as a share, that is believed: numbers
+	// of a run that is held at a rate are the same to many digits.
+	leastSpread = 0.001
+)
+
+// Run is one run of a history.
+type Run struct {
+	ID, Name string
+	// Start is zero where nobody knows it.
+	Start    time.Time
+	Workload string
+	Labels   map[string]string
+	Notes    []Note
+	// Directions are read, write, trim, and all.
+	Directions map[string]*Direction
+}
+
+// Title is what people call the run.
+func (r *Run) Title() string { return cmp.Or(r.Name, r.ID) }
+
+// Note is what people noted on a run.
+type Note struct {
+	At   time.Time
+	Text string
+}
+
+// Direction are all I/Os of one direction of a run.
+type Direction struct {
+	Geometry fiohist.Geometry
+	Hist     *fiohist.Hist
+	// Bounds are fio's smallest and largest latency.
+	Bounds fiohist.Limits
+	// IOPS are 0 where they are unknown.
+	IOPS float64
+	// Limits are those of 95 % by the noise within the run, of p99, p99.9, mean, iops.
+	Limits map[string][2]float64
+}
+
+// Histogram is the name of the metric that is the distance between whole histograms.
+const Histogram = "histogram"
+
+// Metric is what changes are looked for in.
+type Metric struct {
+	// Direction is read, write, trim, all, or "" for each of read, write and trim.
+	Direction string
+	// Name is p50, p99.9, ..., mean, iops or histogram; Percentile is its number, 0 of others.
+	Name       string
+	Percentile float64
+}
+
+// Defaults are the metrics unless others are asked for.
+var Defaults = []Metric{{Name: "p50", Percentile: 50}, {Name: "p99", Percentile: 99},
+	{Name: "p99.9", Percentile: 99.9}, {Name: "iops"}, {Name: Histogram}}
+
+var metricForm = regexp.MustCompile(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops|histogram)$`)
+
+// ParseMetric reads "[DIRECTION] METRIC", such as "read p99" or "iops".
+func ParseMetric(text string) (Metric, error) {
+	m := metricForm.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return Metric{}, fmt.Errorf(`%q: want [read|write|trim|all] METRIC, where METRIC is p99 or another percentile, `+
+			`mean, iops or histogram, such as "read p99"`, text)
+	}
+	metric := Metric{Direction: m[1], Name: m[2]}
+	if m[3] != "" {
+		p, err := strconv.ParseFloat(m[3], 64)
+		if err != nil || !(p > 0 && p < 100) {
+			return Metric{}, fmt.Errorf("%q: want a percentile above 0 and below 100", text)
+		}
+		metric.Percentile, metric.Name = p, "p"+strconv.FormatFloat(p, 'f', -1, 64)
+	}
+	return metric, nil
+}
+
+func (m Metric) String() string { return strings.TrimSpace(m.Direction + " " + m.Name) }
+
+// Latency says that the metric is in ns.
+func (m Metric) Latency() bool { return m.Percentile > 0 || m.Name == "mean" }
+
+// Series are runs of the same, in order.
+type Series struct {
+	// Name is the workload, and the labels by which the runs were split.
+	Name string
+	Runs []Run
+	// Unordered says that nobody knows when some of the runs began: they are in the order given.
+	Unordered bool
+}
+
+// Split makes a series of the runs of each workload and each combination of the values of some labels.
+// The series are sorted by name, and the runs of each by their start, those that start together by id.
+func Split(runs []Run, labels []string) []Series {
+	by := map[string]*Series{}
+	for _, r := range runs {
+		name := cmp.Or(r.Workload, "workload unknown")
+		for _, k := range labels {
+			name += fmt.Sprintf(", %s=%s", k, cmp.Or(r.Labels[k], "-"))
+		}
+		if by[name] == nil {
+			by[name] = &Series{Name: name}
+		}
+		by[name].Runs = append(by[name].Runs, r)
+	}
+	var out []Series
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		s := by[name]
+		s.Unordered = slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Start.IsZero() })
+		if !s.Unordered {
+			slices.SortStableFunc(s.Runs, func(a, b Run) int {
+				return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID))
+			})
+		}
+		out = append(out, *s)
+	}
+	return out
+}
+
+// Result is one metric of a series.
+type Result struct {
+	Series  string   `json:"series"`
+	Metric  string   `json:"metric"`
+	Runs    []Point  `json:"runs"`
+	Changes []Change `json:"changes"`
+
+	of Metric
+}
+
+// Of is the metric, which has a direction.
+func (r *Result) Of() Metric { return r.of }
+
+// Point is a metric of one run: latencies in ns, IOPS in 1/s, of histograms the distance from the mean
+// of the first level.
+type Point struct {
+	ID string `json:"id"`
+	// Start is nil where nobody knows it.
+	Start *time.Time `json:"start"`
+	// Value is nil where the run has no such I/O; Low and High are its limits of 95 % by the noise
+	// within the run, nil where that is unknown.
+	Value *float64 `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	// AtLeast says that a percentile lies in fio's last bucket: the value is a lower limit.
+	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// Change is a change point.
+type Change struct {
+	// Run is the first of the new level, and Index its place in the runs, from 0.
+	Run   string `json:"run"`
+	Index int    `json:"index"`
+	// Before and After are the levels: geometric means over their runs.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Change is After / Before - 1, of histograms how far an I/O has moved on average, as a share; Low
+	// and High are its limits of 95 %.
+	Change float64 `json:"change"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	// P is the probability of such a change by chance alone.
+	P float64 `json:"p"`
+}
+
+// Analyse finds the change points of some metrics of a series. A metric without a direction is of each
+// of read, write and trim of which there is I/O, of all together if there is none of these.
+func Analyse(s *Series, metrics []Metric) (out []Result) {
+	has := func(direction string) bool {
+		return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Directions[direction] != nil })
+	}
+	var each []string
+	for _, d := range []string{"read", "write", "trim"} {
+		if has(d) {
+			each = append(each, d)
+		}
+	}
+	if len(each) == 0 {
+		each = []string{"all"}
+	}
+	seen := map[Metric]bool{}
+	for _, d := range append([]string{"all"}, "read", "write", "trim") {
+		for _, m := range metrics {
+			if m.Direction != d && (m.Direction != "" || !slices.Contains(each, d)) {
+				continue
+			}
+			m.Direction = d
+			if !seen[m] && has(d) {
+				seen[m] = true
+				out = append(out, analyse(s, m))
+			}
+		}
+	}
+	return out
+}
+
+func analyse(s *Series, m Metric) Result {
+	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, of: m}
+	var known []int // the runs that have a value
+	for i := range s.Runs {
+		run := &s.Runs[i]
+		p := Point{ID: run.ID}
+		if !run.Start.IsZero() {
+			start := run.Start.UTC()
+			p.Start = &start
+		}
+		if d := run.Directions[m.Direction]; d != nil {
+			d.value(m, &p)
+			if m.Name == Histogram && !d.Hist.Empty() || p.Value != nil {
+				known = append(known, i)
+			}
+		}
+		r.Runs = append(r.Runs, p)
+	}
+	var l levels
+	if m.Name == Histogram {
+		l = newShapes(s, m.Direction, known)
+	} else {
+		l = newLogs(r.Runs, known)
+	}
+	look := series{runs: len(known), distance: l.distance, test: func(a, m, b int) float64 {
+		return l.step(a, m, b).p()
+	}}
+	found := look.changes(l.certain())
+	l.fill(r.Runs, known, found)
+	for i, at := range found {
+		a, b := look.neighbours(found, i)
+		c := Change{Run: r.Runs[known[at]].ID, Index: known[at]}
+		st := l.step(a, at, b)
+		c.P = st.p()
+		half := student.Quantile(1-Confidence, st.freedom) * st.se
+		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
+		c.Before, c.After = level(r.Runs, known[a:at], m), level(r.Runs, known[at:b], m)
+		r.Changes = append(r.Changes, c)
+	}
+	return r
+}
+
+// level is the geometric mean of runs' values; of distances, which may be 0, the arithmetic one.
+func level(points []Point, runs []int, m Metric) float64 {
+	sum := 0.0
+	for _, i := range runs {
+		v := *points[i].Value
+		if m.Name != Histogram {
+			v = math.Log(v)
+		}
+		sum += v / float64(len(runs))
+	}
+	if m.Name == Histogram {
+		return sum
+	}
+	return math.Exp(sum)
+}
+
+// value fills in the metric of a run.
+func (d *Direction) value(m Metric, p *Point) {
+	var v float64
+	switch {
+	case m.Name == Histogram || d.Hist.Empty():
+		return
+	case m.Name == "iops":
+		v = d.IOPS
+	case m.Name == "mean":
+		v = d.Hist.Stats(d.Geometry, nil, d.Bounds).Mean
+	default:
+		s := d.Hist.Stats(d.Geometry, []float64{m.Percentile}, d.Bounds)
+		v, p.AtLeast = s.Percentiles[0], len(s.AtLeast) > 0
+	}
+	if !(v > 0) {
+		return
+	}
+	p.Value = &v
+	if l, ok := d.Limits[m.Name]; ok && !p.AtLeast {
+		p.Low, p.High = &l[0], &l[1]
+	}
+}
+
+// levels are the runs of a metric that have a value, numbered without gaps.
+type levels interface {
+	distance(i, j int) float64
+	// step is from the runs [a, m) to the runs [m, b).
+	step(a, m, b int) step
+	// certain is the probability of a step by chance alone below which it is a change.
+	certain() float64
+	// fill fills in the values that follow from the levels.
+	fill(points []Point, known, found []int)
+}
+
+// step is a difference of logarithms.
+type step struct {
+	change, se float64
+	freedom    int
+}
+
+func newStep(before, after []float64, least float64) step {
+	x, xs := mean(before)
+	y, ys := mean(after)
+	st := step{change: y - x, freedom: len(before) + len(after) - 2}
+	variance := max((xs+ys)/float64(st.freedom), least*least)
+	st.se = math.Sqrt(variance * (1/float64(len(before)) + 1/float64(len(after))))
+	return st
+}
+
+// p is the probability of the step by chance alone, by Student's t-test with a pooled variance.
+func (s step) p() float64 { return student.Tail(math.Abs(s.change)/s.se, s.freedom) }
+
+// logs are the logarithms of values.
+type logs struct {
+	x []float64
+	// spread is the standard deviation between neighbours, without those few between which the level
+	// changes. A level of few runs that happen to be alike has no less.
+	spread float64
+}
+
+func newLogs(points []Point, known []int) *logs {
+	l := &logs{spread: leastSpread}
+	var steps []float64
+	for n, i := range known {
+		l.x = append(l.x, math.Log(*points[i].Value))
+		if n > 0 {
+			steps = append(steps, math.Abs(l.x[n]-l.x[n-1]))
+		}
+	}
+	if len(steps) > 0 {
+		slices.Sort(steps)
+		// The median of the absolute difference of two normal numbers is 0.954 standard deviations.
+		l.spread = max(l.spread, steps[len(steps)/2]/0.954)
+	}
+	return l
+}
+
+func (l *logs) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
+
+func (l *logs) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
+
+func (l *logs) certain() float64 { return Certain }
+
+func (l *logs) fill([]Point, []int, []int) {}

@@ -1,0 +1,274 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"fiolat/internal/fiohist"
+)
+
+var fio3 = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
+
+// made is a history of made-up runs: reads around 80 us, some around 2.4 ms, all of them off by a
+// factor that differs from run to run.
+type made struct {
+	seed  uint64
+	runs  int
+	noise float64             // standard deviation between runs
+	level func(i int) float64 // factor of the latency
+	hump  func(i int) float64 // share of I/Os around 400 us
+}
+
+func (m made) series() *Series {
+	rng := rand.New(rand.NewPCG(m.seed, 11))
+	s := &Series{Name: "made up"}
+	for i := range m.runs {
+		factor := math.Exp(m.noise * rng.NormFloat64())
+		if m.level != nil {
+			factor *= m.level(i)
+		}
+		hump := 0.0
+		if m.hump != nil {
+			hump = m.hump(i)
+		}
+		h := new(fiohist.Hist)
+		for _, part := range []struct{ ns, spread, share float64 }{
+			{80e3, 0.3, (1 - hump) * 0.97}, {400e3, 0.1, hump * 0.97}, {2400e3, 0.3, 0.03},
+		} {
+			below := func(ns int64) float64 {
+				return math.Erfc(-math.Log(float64(ns)/part.ns/factor)/part.spread/math.Sqrt2) / 2
+			}
+			low := 0.0
+			for b := fio3.Index(int64(part.ns / 8)); b < fio3.Index(int64(part.ns*8)); b++ {
+				high := below(fio3.Upper(b))
+				if n := math.Round(1e5 * part.share * (high - low)); n > 0 {
+					h.Add(b, n)
+				}
+				low = high
+			}
+		}
+		s.Runs = append(s.Runs, Run{ID: fmt.Sprintf("run-%03d", i), Start: time.Unix(int64(i)*86400, 0),
+			Directions: map[string]*Direction{"read": {Geometry: fio3, Hist: h, IOPS: 1000 / factor}}})
+	}
+	return s
+}
+
+func metric(t testing.TB, text string) Metric {
+	t.Helper()
+	m, err := ParseMetric(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A second hump of which the median and p99 know nothing is found, and nothing where there is none.
+func TestSecondHump(t *testing.T) {
+	t.Parallel()
+	for n := range 20 {
+		m := made{seed: uint64(n), runs: 30, noise: 0.02, hump: func(i int) float64 {
+			if i < 18 {
+				return 0
+			}
+			return 0.02
+		}}
+		s := m.series()
+		still := m
+		still.noise = 0
+		quiet := still.series()
+		for _, name := range []string{"read p50", "read p99"} {
+			values := analyse(quiet, metric(t, name)).Runs
+			if change := *values[18].Value / *values[17].Value; math.Abs(change-1) > 0.01 {
+				t.Fatalf("%s changes by a factor of %.3f: the hump is not what this test is about", name, change)
+			}
+			if found := analyse(s, metric(t, name)).Changes; len(found) > 0 {
+				t.Errorf("history %d: %s: %+v", n, name, found)
+			}
+		}
+		found := analyse(s, metric(t, "read histogram")).Changes
+		if !slices.ContainsFunc(found, func(c Change) bool { return c.Index == 18 }) {
+			t.Errorf("history %d: histogram: %+v", n, found)
+		}
+	}
+	false1 := 0
+	for n := range 50 {
+		m := made{seed: 1000 + uint64(n), runs: 50, noise: 0.05}
+		if len(analyse(m.series(), metric(t, "read histogram")).Changes) > 0 {
+			false1++
+		}
+	}
+	if false1 > 2 {
+		t.Errorf("%d of 50 histories without a change have one of the histogram", false1)
+	}
+}
+
+// level is a history of one number by run.
+func levelled(values []float64) *Series {
+	s := &Series{Name: "levels"}
+	for i, v := range values {
+		h := new(fiohist.Hist)
+		h.Add(100, 1)
+		s.Runs = append(s.Runs, Run{ID: fmt.Sprint(i), Start: time.Unix(int64(i)*86400, 0),
+			Directions: map[string]*Direction{"read": {Geometry: fio3, Hist: h, IOPS: v}}})
+	}
+	return s
+}
+
+func TestAnalyse(t *testing.T) {
+	t.Parallel()
+	noise := func(i int) float64 { return 1 + 0.01*math.Sin(float64(i)*2.399) }
+	for _, tt := range []struct {
+		name  string
+		level func(i int) float64
+		runs  int
+		want  []int
+	}{
+		{"nothing", func(int) float64 { return 100 }, 30, nil},
+		{"the last two", func(i int) float64 { return []float64{100, 120}[i/8] }, 10, []int{8}},
+		{"the last alone", func(i int) float64 { return []float64{100, 120}[i/9] }, 10, nil},
+		{"a bad week", func(i int) float64 {
+			if i >= 12 && i < 19 {
+				return 80
+			}
+			return 100
+		}, 40, []int{12, 19}},
+		{"a staircase", func(i int) float64 { return 100 * math.Pow(1.1, float64(i/10)) }, 50, []int{10, 20, 30, 40}},
+		{"no value", func(i int) float64 {
+			if i%7 == 3 {
+				return 0
+			}
+			if i < 15 {
+				return 100
+			}
+			return 130
+		}, 30, []int{15}},
+		{"held at a rate", func(i int) float64 { return 1000 + 1e-4*float64(i/5) }, 20, nil},
+		{"three runs", func(i int) float64 { return float64(1 + i) }, 3, nil},
+		{"no runs", nil, 0, nil},
+	} {
+		var values []float64
+		for i := range tt.runs {
+			v := tt.level(i)
+			if tt.name != "held at a rate" {
+				v *= noise(i)
+			}
+			values = append(values, v)
+		}
+		r := analyse(levelled(values), metric(t, "read iops"))
+		var at []int
+		for _, c := range r.Changes {
+			at = append(at, c.Index)
+			if c.Run != r.Runs[c.Index].ID || !(c.Low <= c.Change && c.Change <= c.High) || !(c.P <= Certain) ||
+				math.Abs(c.After/c.Before-1-c.Change) > 1e-9 {
+				t.Errorf("%s: %+v", tt.name, c)
+			}
+		}
+		if !slices.Equal(at, tt.want) {
+			t.Errorf("%s: changes at %v, want %v", tt.name, at, tt.want)
+		}
+	}
+}
+
+// The sums of distances are those of a slow loop over all pairs.
+func TestEnergy(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 1))
+	x := make([]float64, 17)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	s := &series{runs: len(x), distance: func(i, j int) float64 { return math.Abs(x[i] - x[j]) }}
+	sums := newSums(s)
+	slow := func(a, m, b int) float64 {
+		mean := func(a, b, c, d int) (sum float64) {
+			pairs := 0.0
+			for i := a; i < b; i++ {
+				for j := c; j < d; j++ {
+					if i != j {
+						sum += math.Abs(x[i] - x[j])
+						pairs++
+					}
+				}
+			}
+			return sum / pairs
+		}
+		n, k := float64(m-a), float64(b-m)
+		return n * k / (n + k) * (2*mean(a, m, m, b) - mean(a, m, a, m) - mean(m, b, m, b))
+	}
+	for a := range x {
+		for m := a + 2; m < len(x); m++ {
+			for b := m + 2; b <= len(x); b++ {
+				if got, want := sums.energy(a, m, b), slow(a, m, b); math.Abs(got-want) > 1e-9 {
+					t.Fatalf("[%d, %d) and [%d, %d): %g, want %g", a, m, m, b, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The distance of two histograms is how far I/Os move: all of them by a tenth, or a twentieth of them
+// fourfold.
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		after func(h *fiohist.Hist, ns int64)
+		want  float64
+	}{
+		{"all of them", func(h *fiohist.Hist, ns int64) { h.Add(fio3.Index(ns*11/10), 20) }, math.Log(1.1)},
+		{"one of twenty", func(h *fiohist.Hist, ns int64) {
+			h.Add(fio3.Index(ns), 19)
+			h.Add(fio3.Index(4*ns), 1)
+		}, math.Log(4) / 20},
+	} {
+		var before, after fiohist.Hist
+		for ns := int64(50e3); ns < 200e3; ns += 100 {
+			before.Add(fio3.Index(ns), 20)
+			tt.after(&after, ns)
+		}
+		got := area(distribution(fio3, &before), distribution(fio3, &after))
+		if math.Abs(got/tt.want-1) > 0.01 {
+			t.Errorf("%s: %.5f, want %.5f", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestParseMetric(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"read p99": "read p99", "p99.90": "p99.9", " iops ": "iops",
+		"trim histogram": "trim histogram", "all mean": "all mean", "p0": "", "p100": "", "max": "", "read": "",
+		"": "", "p99 read": "", "pnan": ""} {
+		m, err := ParseMetric(text)
+		if (err == nil) != (want != "") || err == nil && m.String() != want {
+			t.Errorf("%q: %v, %v", text, m, err)
+		}
+	}
+}
+
+// Runs are split by workload and label, and sorted by start, or not at all if one has none.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
+	runs := []Run{
+		{ID: "c", Start: at(3), Workload: "rw=read", Labels: map[string]string{"pool": "a"}},
+		{ID: "a", Start: at(1), Workload: "rw=read", Labels: map[string]string{"pool": "a"}},
+		{ID: "b", Start: at(2), Workload: "rw=read", Labels: map[string]string{"pool": "b"}},
+		{ID: "e", Workload: "rw=write"}, {ID: "d", Start: at(1), Workload: "rw=write"},
+	}
+	got := ""
+	for _, s := range Split(runs, []string{"pool"}) {
+		got += s.Name + ":"
+		for _, r := range s.Runs {
+			got += " " + r.ID
+		}
+		got += fmt.Sprintf(" %t\n", s.Unordered)
+	}
+	want := "rw=read, pool=a: a c false\nrw=read, pool=b: b false\nrw=write, pool=-: e d true\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
