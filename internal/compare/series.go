@@ -165,7 +165,7 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 			out[name[0]][name[1]] = factor
 		}
 	}
-	if len(dirs) == 1 { // the sum of one is that one
+	if len(dirs) == 1 && len(out) == 1 { // the sum of one is that one
 		out[Directions[0]] = out[Directions[dirs[0]]]
 	}
 	return out

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/testlog"
+)
+
+// nights are ten made-up runs of 15 s, a folder each, of which the last two are slower by a fifth.
+func nights(t *testing.T) (dirs []string) {
+	t.Helper()
+	root := t.TempDir()
+	for i := range 10 {
+		median := 100e3 * math.Exp(0.01*rand.New(rand.NewPCG(uint64(i), 3)).NormFloat64())
+		if i >= 8 {
+			median *= 1.2
+		}
+		dir := filepath.Join(root, fmt.Sprintf("night-%02d", i+1))
+		log := testlog.Config{Seed: uint64(i), Dirs: []fiolog.Direction{fiolog.Read}, Duration: 15 * time.Second,
+			Rate: 600, Latency: testlog.LogNormal(time.Duration(median), 0.3)}.Log()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "a_clat_hist.1.log"), log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+type changed struct {
+	Series, Metric string
+	Runs           []struct {
+		ID               string
+		Start            *string
+		Value, Low, High *float64
+	}
+	Changes []struct {
+		Run                                 string
+		Index                               int
+		Before, After, Change, Low, High, P float64
+	}
+}
+
+// historyJSON are the objects that history prints, by metric.
+func historyJSON(t *testing.T, args ...string) (out map[string]changed, text string) {
+	t.Helper()
+	code, stdout, stderr := fiolat(t, nil, append([]string{"history", "--format", "json"}, args...)...)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	out = map[string]changed{}
+	for line := range strings.Lines(stdout) {
+		var c changed
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		out[c.Metric] = c
+	}
+	return out, stdout
+}
+
+// The nightly job: each run is ingested as it comes, and the one after the ninth is told.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	es := []string{"--es", s.URL}
+	dirs, docs := nights(t), filepath.Join(t.TempDir(), "docs")
+	gate := append([]string{"history", "--label", "series=nightly", "--fail-if-changed", "3"}, es...)
+	for i, dir := range dirs {
+		ingest := []string{"ingest", "--start", fmt.Sprintf("2026-01-%02dT02:00:00Z", i+1), "--label", "series=nightly",
+			"--interval", "1s", "--run-name", filepath.Base(dir)}
+		must(t, append(append(ingest, es...), dir)...)
+		must(t, append(ingest, "--output", docs, dir)...)
+		code, stdout, stderr := fiolat(t, nil, gate...)
+		if want := map[bool]int{false: exitOK, true: exitCompare}[i == 9]; code != want {
+			t.Fatalf("after %d nights exit %d, want %d\n%s%s", i+1, code, want, stdout, stderr)
+		}
+		if i == 9 && !strings.Contains(stderr, "read p50 +") {
+			t.Errorf("the change is not named:\n%s", stderr)
+		}
+	}
+
+	before := len(s.Requests(""))
+	stored, text := historyJSON(t, append([]string{"--label", "series=nightly"}, es...)...)
+	if n := len(s.Requests("")) - before; n > 5 { // the server's version, a search of one page with its start and end
+		t.Errorf("%d requests for a history of 10 runs: %q", n, s.Requests("")[before:])
+	}
+	p50 := stored["read p50"]
+	if len(stored) != 5 || len(p50.Runs) != 10 || len(p50.Changes) != 1 || p50.Changes[0].Index != 8 ||
+		p50.Changes[0].Run != p50.Runs[8].ID || math.Abs(p50.Changes[0].Change-0.2) > 0.03 {
+		t.Fatalf("%+v", stored)
+	}
+	for _, r := range p50.Runs {
+		if r.Value == nil || r.Low == nil || !(*r.Low < *r.Value && *r.Value < *r.High) ||
+			!strings.HasPrefix(*r.Start, "2026-01-") {
+			line, _ := json.Marshal(r)
+			t.Errorf("%s", line)
+		}
+	}
+
+	// The same from documents and from logs, but for what only who stores them knows.
+	_, inDocs := historyJSON(t, docs)
+	if inDocs != strings.ReplaceAll(text, "series=nightly, ", "") {
+		t.Errorf("from documents\n%s\nfrom Elasticsearch\n%s", inDocs, text)
+	}
+	logs, _ := historyJSON(t, append([]string{"--interval", "1s"}, dirs...)...)
+	for metric, c := range logs {
+		want := stored[metric]
+		if fmt.Sprint(c.Changes) != fmt.Sprint(want.Changes) {
+			t.Errorf("%s from logs: %+v, want %+v", metric, c.Changes, want.Changes)
+		}
+		for i, r := range c.Runs {
+			if w := want.Runs[i]; r.Start != nil || *r.Value != *w.Value || (r.Low == nil) != (w.Low == nil) ||
+				r.Low != nil && (*r.Low != *w.Low || *r.High != *w.High) {
+				t.Errorf("%s from logs: run %d: %+v, want %+v", metric, i, r, w)
+			}
+		}
+	}
+
+	// Stored once, and again as long as it holds.
+	store := append([]string{"history", "--label", "series=nightly", "--store"}, es...)
+	events := func() (found []string) {
+		for _, d := range s.Docs("fio-event-*") {
+			found = append(found, fmt.Sprintf("%s %d %s", d.ID, d.Version, d.Source))
+		}
+		slices.Sort(found)
+		return found
+	}
+	must(t, store...)
+	first := events()
+	must(t, store...)
+	if again := events(); len(first) == 0 || !slices.Equal(again, first) {
+		t.Errorf("stored\n%s\nand again\n%s", strings.Join(first, "\n"), strings.Join(again, "\n"))
+	}
+	must(t, append([]string{"history", "--label", "series=nightly", "--store", "--last", "9"}, es...)...)
+	must(t, append([]string{"history", "--label", "series=nightly", "--store", "--until", "2026-01-09"}, es...)...)
+	if left := events(); len(left) != 0 {
+		t.Errorf("of eight nights without a change:\n%s", strings.Join(left, "\n"))
+	}
+
+	page := filepath.Join(t.TempDir(), "history.html")
+	must(t, append([]string{"annotate", "--at", "+3s", p50.Runs[4].ID, "<b>osd.12 down</b>"}, es...)...)
+	must(t, append([]string{"history", "--label", "series=nightly", "-o", page}, es...)...)
+	html, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(html), "&lt;b&gt;osd.12 down&lt;/b&gt;") ||
+		strings.Contains(string(html), "<script") || strings.Contains(string(html), "://") {
+		t.Errorf("%v: the page has no note, or loads something", err)
+	}
+}
+
+// A run that an older fiolat stored has no histogram of the whole run: it is read from its quanta.
+func TestHistory_OlderDocuments(t *testing.T) {
+	t.Parallel()
+	docs := filepath.Join(t.TempDir(), "docs")
+	must(t, "ingest", "--start", "2026-01-01T00:00:00Z", "--output", docs, nights(t)[0])
+	_, want := historyJSON(t, docs)
+	files, err := filepath.Glob(filepath.Join(docs, "*-run.*.ndjson"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, source, _ := strings.Cut(string(data), "\n")
+	var doc map[string]any
+	if err = json.Unmarshal([]byte(source), &doc); err != nil || doc["whole"] == nil {
+		t.Fatalf("%v: %s", err, source)
+	}
+	delete(doc, "whole")
+	older, _ := json.Marshal(doc)
+	if err = os.WriteFile(files[0], []byte(action+"\n"+string(older)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := historyJSON(t, docs); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestHistory_Usage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":         {nil, "name runs, or pass --es URL"},
+		"metric":          {[]string{"--metric", "read best", "x"}, `"read best"`},
+		"store of paths":  {[]string{"--store", "--es", "http://localhost:1", "x"}, "--store"},
+		"store nowhere":   {[]string{"--store", "x"}, "--store"},
+		"filter of paths": {[]string{"--label", "a=b", "x"}, "--label"},
+		"last":            {[]string{"--last", "0", "x"}, "--last 0"},
+		"changed":         {[]string{"--fail-if-changed", "-1", "x"}, "--fail-if-changed -1"},
+		"format":          {[]string{"--format", "xml", "x"}, `--format "xml"`},
+		"not there":       {[]string{"no-such-run"}, "no such file or directory"},
+	} {
+		code, _, stderr := fiolat(t, nil, append([]string{"history"}, tt.args...)...)
+		if code != exitUsage || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit %d, want %d and %q in\n%s", name, code, exitUsage, tt.want, stderr)
+		}
+	}
+	dir := nights(t)[0]
+	refused(t, exitUsage, []string{"the same run"}, "history", dir, dir)
+}
