@@ -117,6 +117,11 @@ oracle: ## compare internal/like with fio's own programs on ORACLE_CASES (500) m
 	python=$$(scripts/oracle-python); FIOLAT_TEST_PYTHON=$$python FIOLAT_ORACLE_CASES=$(ORACLE_CASES) \
 		go test -count=1 -timeout 1h -tags oracle ./internal/like
 
+.PHONY: otava
+otava: ## ask Apache Otava for the change points of made-up histories, and write them for the test of internal/history
+	python=$$(scripts/otava-python); FIOLAT_TEST_PYTHON=$$python \
+		go test -count=1 -v -tags otava -run TestOtava ./internal/history
+
 .PHONY: nightly
 nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos, the statistics of compare and diagnose, live on Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m

@@ -1,0 +1,207 @@
+//go:build integration
+
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// figure is what a browser shows of one metric: where things are on the screen.
+type figure struct {
+	Metric string
+	Ticks  []struct{ Y, Value float64 }
+	Marks  []struct {
+		X, Y, Value float64
+		Index       int
+	}
+	Changes []struct {
+		X     float64
+		Index int
+		Text  string
+	}
+}
+
+const lookAtFigures = `[...document.querySelectorAll("figure")].map(f => {
+	const box = e => e.getBoundingClientRect(), x = e => (box(e).left + box(e).right) / 2,
+		y = e => (box(e).top + box(e).bottom) / 2
+	return {Metric: f.dataset.metric,
+		Ticks: [...f.querySelectorAll(".grid")].map(e => ({Y: y(e), Value: +e.dataset.value})),
+		Marks: [...f.querySelectorAll(".mark")].map(e => ({X: x(e.querySelector("circle")),
+			Y: y(e.querySelector("circle")), Value: +e.dataset.value, Index: +e.dataset.index})),
+		Changes: [...f.querySelectorAll(".change")].map(e => ({X: x(e.querySelector("line")),
+			Index: +e.dataset.index, Text: e.querySelector("text").textContent}))}
+})`
+
+// In a real browser each mark is where its number is on the axis, a change point between its runs, and
+// a click opens the run's figures; nothing is loaded, by day and by night.
+func TestPageInBrowser(t *testing.T) {
+	s := made{seed: 1, runs: 30, noise: 0.02, level: func(i int) float64 { return 1 + 0.2*float64(i/20) }}.series()
+	s.Name = `<script>alert("series")</script>`
+	s.Runs[7].Name = `<img src=x onerror=alert(1)>`
+	s.Runs[7].Labels = map[string]string{"build": "19.1"}
+	s.Runs[7].Notes = []Note{{s.Runs[7].Start, "osd.12 down"}}
+	for i := range s.Runs {
+		d := s.Runs[i].Directions["read"]
+		d.Limits = map[string][2]float64{"iops": {d.IOPS * 0.95, d.IOPS / 0.95}}
+	}
+	results := Analyse(s, Defaults)
+	file := filepath.Join(t.TempDir(), "history.html")
+	f, err := os.Create(file)
+	if err == nil {
+		err = WritePage(f, []Series{*s}, results, "us")
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	papers := map[string]bool{}
+	for _, scheme := range []string{"light", "dark"} {
+		b := openTab(t, scheme)
+		b.do(chromedp.Navigate("file://" + file))
+		paper := eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
+		figures := eval[[]figure](b, lookAtFigures)
+		loads := eval[int](b, `document.querySelectorAll("script, img, link, iframe").length`)
+		eval[bool](b, `document.querySelector('figure[data-metric="read p99"] .mark[data-index="7"]').dispatchEvent(`+
+			`new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+		shown := eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.querySelectorAll(`+
+			`"article.run")].filter(a => a.offsetHeight > 0).map(a => a.textContent).join("|"))`)
+		papers[paper] = true
+		if n := b.requests.Load(); n != 1 || loads != 0 {
+			t.Errorf("%s: %d requests and %d elements that load or run something", scheme, n, loads)
+		}
+		for _, want := range []string{`<img src=x onerror=alert(1)>`, "run 8 of 30", "build=19.1", "osd.12 down",
+			FormatValue(metric(t, "read p99"), *find(t, results, "read p99").Runs[7].Value, "us")} {
+			if !strings.Contains(shown, want) || strings.Contains(shown, "|") {
+				t.Errorf("%s: a click on run 8 opens no %q:\n%s", scheme, want, shown)
+			}
+		}
+		if len(figures) != len(results) {
+			t.Fatalf("%s: %d charts of %d metrics", scheme, len(figures), len(results))
+		}
+		for _, fig := range figures {
+			inPlace(t, &fig, find(t, results, fig.Metric))
+		}
+	}
+	if len(papers) != 2 {
+		t.Errorf("by day and by night the paper is %v", papers)
+	}
+}
+
+func find(t *testing.T, results []Result, metric string) *Result {
+	t.Helper()
+	for i := range results {
+		if results[i].Metric == metric {
+			return &results[i]
+		}
+	}
+	t.Fatalf("no metric %q", metric)
+	return nil
+}
+
+// inPlace compares where the marks of a chart are with its numbers, by the ticks of its axis.
+func inPlace(t *testing.T, fig *figure, r *Result) {
+	t.Helper()
+	scale := math.Log
+	if r.Of().Name == Histogram {
+		scale = func(v float64) float64 { return v }
+	}
+	if len(fig.Ticks) < 2 || len(fig.Marks) != len(r.Runs) || len(fig.Changes) != len(r.Changes) {
+		t.Fatalf("%s: %d ticks, %d marks of %d runs, %d change points of %d", fig.Metric, len(fig.Ticks),
+			len(fig.Marks), len(r.Runs), len(fig.Changes), len(r.Changes))
+	}
+	low, high := fig.Ticks[0], fig.Ticks[len(fig.Ticks)-1]
+	for i, m := range fig.Marks {
+		share := (scale(*r.Runs[i].Value) - scale(low.Value)) / (scale(high.Value) - scale(low.Value))
+		if y := low.Y + share*(high.Y-low.Y); m.Index != i || math.Abs(m.Y-y) > 0.5 {
+			t.Errorf("%s: run %d, %g, is at %.1f, want %.1f", fig.Metric, i, *r.Runs[i].Value, m.Y, y)
+		}
+		if i > 0 && m.X <= fig.Marks[i-1].X {
+			t.Errorf("%s: run %d is not to the right of the one before", fig.Metric, i)
+		}
+	}
+	for i, c := range fig.Changes {
+		want := r.Changes[i]
+		if c.Index != want.Index || c.X <= fig.Marks[c.Index-1].X || c.X >= fig.Marks[c.Index].X ||
+			c.Text != percent(want.Change) {
+			t.Errorf("%s: change %+v, want %+v", fig.Metric, c, want)
+		}
+	}
+}
+
+// tab is a page in a real Chromium.
+type tab struct {
+	t        *testing.T
+	ctx      context.Context
+	requests atomic.Int64
+}
+
+func openTab(t *testing.T, scheme string) *tab {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: install it with scripts/ci-deps", err)
+	}
+	flag := func(name string) chromedp.ExecAllocatorOption { return chromedp.Flag(name, true) }
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		flag("disable-dev-shm-usage"), flag("disable-background-networking"), flag("disable-component-update"))
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(stop)
+	b := &tab{t: t, ctx: ctx}
+	err = chromedp.Listen(ctx, func(event any) {
+		if _, ok := event.(*network.EventRequestWillBeSent); ok {
+			b.requests.Add(1)
+		}
+	})
+	if err == nil {
+		_, err = chromedp.Call(ctx, network.Enable, network.EnableParams{})
+	}
+	if err == nil {
+		_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	}
+	if err != nil {
+		t.Fatalf("Chromium does not start: %v", err)
+	}
+	b.do(chromedp.EmulateViewport(1200, 1000))
+	return b
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval evaluates an expression, which may be a promise, and reads its JSON.
+func eval[T any](b *tab, expression string) (v T) {
+	b.t.Helper()
+	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(async () => JSON.stringify(await (`+expression+`)))()`,
+		chromedp.EvalAwaitPromise))
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), &v)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
