@@ -123,7 +123,7 @@ type estimate struct {
 	within  bool    // se comes from the noise within the runs
 }
 
-// estimates fills in what is known of each row, and how the rows hang together.
+// estimates fills in what is known of each row, and how the rows are correlated.
 func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	freedom := len(a.log) + len(b.log) - 2

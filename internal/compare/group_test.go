@@ -36,7 +36,7 @@ func madeGroup(rng *rand.Rand, runs int, spread, shared, within float64, change 
 }
 
 // Groups of runs that differ by chance: verdicts that are wrong are as rare as they are said to be,
-// whether the rows hang together or not, and changes are found.
+// whether the rows are correlated or not, and changes are found.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	const trials = splits

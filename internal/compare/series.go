@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
@@ -71,6 +72,9 @@ func (s sparse) sum() (n float64) {
 }
 
 var _ pipeline.Sink = (*Series)(nil)
+
+// Began says that the run began after a time, or that nobody knows when it began.
+func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start > after.UnixNano() }
 
 // Begin takes the run.
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {

@@ -27,6 +27,7 @@ type Options struct {
 	Logs          command.Logs // how runs are read that are logs
 	Elasticsearch command.Elasticsearch
 	Runs          []string // the baseline first: paths, run.ids or names in Elasticsearch, or NAME=RUN,...
+	Baseline      string   // label:KEY=VALUE of the runs that are the baseline instead of the first of Runs; "" is none
 	FailIf        []compare.Rule
 	RunNoise      []compare.RunNoise
 	Margin        float64
@@ -41,6 +42,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	defer r.close()
 	found := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	var baseline *compare.Group
+	if o.Baseline != "" {
+		return r.againstHistory(ctx, &found)
+	}
 	for _, argument := range o.Runs { // one group at a time beside the baseline: there may be hundreds
 		group, bad := r.group(ctx, argument)
 		if bad != nil {
@@ -65,19 +69,46 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		}
 		found.Group = g
 	}
+	return found.print(&o, u)
+}
+
+// againstHistory compares each run with those of a series before it.
+func (r *reader) againstHistory(ctx context.Context, found *comparison) error {
+	for _, argument := range r.Runs {
+		group, err := r.group(ctx, argument)
+		if err != nil {
+			return err
+		}
+		if len(group.Runs) != 1 {
+			return errs.Usagef("%s holds %d runs, and --baseline is for one more run of a series",
+				errs.Printable(group.Name), len(group.Runs))
+		}
+		baseline, err := r.since(ctx, r.Baseline, group.Runs[0])
+		if err == nil {
+			err = found.add(baseline, group, r.Options)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return found.print(r.Options, r.ui)
+}
+
+// print prints what was found; the error is ErrFailIf if a rule says so.
+func (c *comparison) print(o *Options, u *ui.UI) (err error) {
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", " ")
-		err = enc.Encode(found)
+		err = enc.Encode(c)
 	} else {
 		p := printer{out, o.Format == "markdown", o.Unit}
-		p.all(&found)
+		p.all(c)
 	}
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
-	if err == nil && slices.ContainsFunc(found.FailIf, func(f compare.Ruling) bool { return f.Failed }) {
+	if err == nil && slices.ContainsFunc(c.FailIf, func(f compare.Ruling) bool { return f.Failed }) {
 		err = ErrFailIf
 	}
 	return err
@@ -165,7 +196,7 @@ func (p *printer) all(c *comparison) {
 		if i == 0 {
 			fmt.Fprintln(p.out)
 		}
-		verdict := "holds not"
+		verdict := "not triggered"
 		if f.Failed {
 			var rows []string
 			for _, b := range f.Broken {
@@ -197,7 +228,7 @@ func (p *printer) side(is string, of compare.Side) {
 	}
 	text += fmt.Sprintf("%d intervals of %g s", of.Quanta, of.IntervalMS/1e3)
 	if of.Block > 1 {
-		text += fmt.Sprintf(" that hang together in %d", of.Block)
+		text += fmt.Sprintf(", block length %d", of.Block)
 	}
 	p.line(text)
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
+	"fiolat/internal/history"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
@@ -68,6 +71,83 @@ func (r *reader) group(ctx context.Context, argument string) (*compare.Group, er
 	return g, nil
 }
 
+// since reads the runs with a label that are of the same workload as a run and began before it, from the
+// last change point of any of their numbers on.
+func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*compare.Group, error) {
+	label, ok := strings.CutPrefix(name, labelled)
+	k, v, pair := strings.Cut(label, "=")
+	if !ok || !pair || k == "" {
+		return nil, errs.Usagef("--baseline %q: want label:KEY=VALUE", name)
+	}
+	if err := r.connect(name); err != nil {
+		return nil, err
+	}
+	kind := r.Logs.Config.Settings.Kind
+	found, err := stored.ListFigures(ctx, r.client, r.Elasticsearch.Prefix,
+		stored.RunFilter{Labels: map[string]string{k: v}}, kind)
+	if err != nil {
+		return nil, err
+	}
+	open := func(ctx context.Context, id string) (*pipeline.Replay, error) {
+		return stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, kind)
+	}
+	var runs []history.Run
+	for i := range found {
+		f := &found[i]
+		if f.Run.Status != esmodel.StatusComplete || f.Run.ID == run.ID || i > 0 && f.Run.ID == found[i-1].Run.ID ||
+			strings.Join(f.Fio.Workload, ", ") != run.Workload || !run.Began(f.Start) {
+			continue
+		}
+		one, bad := command.StoredHistory(ctx, f, open, r.Logs.Config.Workers)
+		if bad != nil {
+			return nil, bad
+		}
+		runs = append(runs, one)
+	}
+	g := &compare.Group{Name: name}
+	from := 0
+	for _, s := range history.Split(runs, nil) { // one, as they are of one workload
+		runs = s.Runs
+		for _, metric := range history.Analyse(&s, history.Defaults) {
+			for _, c := range metric.Changes {
+				from = max(from, c.Index)
+			}
+		}
+	}
+	if from > 0 {
+		g.Name += ", since its change at " + runs[from].Start.Format(time.RFC3339)
+	}
+	if n := len(runs) - from; n < compare.BaselineRuns {
+		return nil, errs.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one more "+
+			"would differ by", errs.Printable(g.Name), n, errs.Printable(run.Name), compare.BaselineRuns)
+	}
+	for _, one := range runs[from:] {
+		s := &compare.Series{Name: one.ID}
+		replay, bad := open(ctx, one.ID)
+		if bad == nil {
+			_, bad = replay.Process(ctx, pipeline.ReplayOptions{Percentiles: r.Logs.Config.Settings.Percentiles,
+				Workers: r.Logs.Config.Workers}, s)
+		}
+		if bad != nil {
+			return nil, bad
+		}
+		g.Runs = append(g.Runs, s)
+	}
+	return g, nil
+}
+
+// connect makes the client that name needs.
+func (r *reader) connect(name string) (err error) {
+	if len(r.Elasticsearch.Addresses) == 0 {
+		return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
+			"in: pass --es URL", errs.Printable(name))
+	}
+	if r.client == nil {
+		r.client, err = r.Elasticsearch.Connect(r.ui)
+	}
+	return err
+}
+
 // read adds what a member of a group names: logs, a directory of documents, or what is in
 // Elasticsearch.
 func (r *reader) read(ctx context.Context, name string, to *compare.Group) error {
@@ -88,8 +168,25 @@ func (r *reader) read(ctx context.Context, name string, to *compare.Group) error
 	}
 	switch command.Locate(name) {
 	case command.InDirectory:
-		run, err := stored.OpenDir(name, "", cfg.Settings.Kind)
-		return replayed(name, run, err)
+		runs, err := stored.DirFigures(name, cfg.Settings.Kind)
+		if err == nil && len(runs) == 0 {
+			run, bad := stored.OpenDir(name, "", cfg.Settings.Kind) // which says why not
+			return replayed(name, run, bad)
+		}
+		for i, found := range runs {
+			if i > 0 && found.Run.ID == runs[i-1].Run.ID {
+				continue // another part of it
+			}
+			label := name
+			if found.Run.ID != runs[0].Run.ID || found.Run.ID != runs[len(runs)-1].Run.ID {
+				label = found.Run.ID
+			}
+			if err == nil {
+				run, bad := stored.OpenDir(name, found.Run.ID, cfg.Settings.Kind)
+				err = replayed(label, run, bad)
+			}
+		}
+		return err
 	case command.Stored:
 		runs, err := r.find(ctx, name)
 		for _, found := range runs {
@@ -134,14 +231,8 @@ func process(ctx context.Context, run *ingest.Input, cfg plan.Config, to pipelin
 
 // find are the runs in Elasticsearch that a name means: one, or those of a label, the earliest first.
 func (r *reader) find(ctx context.Context, name string) (runs []stored.RunSummary, err error) {
-	if len(r.Elasticsearch.Addresses) == 0 {
-		return nil, errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
-			"in: pass --es URL", errs.Printable(name))
-	}
-	if r.client == nil {
-		if r.client, err = r.Elasticsearch.Connect(r.ui); err != nil {
-			return nil, err
-		}
+	if err = r.connect(name); err != nil {
+		return nil, err
 	}
 	label, ok := strings.CutPrefix(name, labelled)
 	if !ok {

@@ -352,5 +352,3 @@ func chance(p float64) string {
 	}
 	return strconv.FormatFloat(p, 'f', 6, 64)
 }
-
-func startOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }

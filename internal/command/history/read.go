@@ -1,19 +1,16 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/ingest"
 	"fiolat/internal/command"
-	"fiolat/internal/compare"
 	"fiolat/internal/errs"
-	"fiolat/internal/fiohist"
 	"fiolat/internal/history"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -108,27 +105,26 @@ func (r *reader) argument(ctx context.Context, name string) error {
 	cfg.Progress = r.ui.Progress(command.Size(found), "reading "+errs.Printable(name))
 	defer r.ui.ProgressDone()
 	for _, in := range found {
-		w := &whole{}
+		w := &command.WholeRun{}
 		if err = process(ctx, in, cfg, w); err != nil {
 			return err
 		}
-		if w.run.Name == "" {
-			w.run.Name = in.Root
-		}
-		if err = r.add(w.history()); err != nil {
+		run, bad := w.History()
+		run.Name = cmp.Or(run.Name, in.Root)
+		if err = r.add(run, bad); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, w *whole) error {
+func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, w *command.WholeRun) error {
 	plan, err := pipeline.Prepare(ctx, in, cfg)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	w.sum, err = plan.Process(ctx, command.Tee{w, &w.noise})
+	_, err = plan.Process(ctx, w)
 	return err
 }
 
@@ -152,35 +148,8 @@ func (r *reader) figures(ctx context.Context, found []stored.Figures,
 			r.ui.Warn(fmt.Sprintf("left out: run %s is %s", errs.Printable(f.Run.ID), f.Run.Status))
 			continue
 		}
-		run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels,
-			Workload: strings.Join(f.Fio.Workload, "; ")}
-		if f.Whole == nil || f.Run.Part != "" {
-			replay, err := open(ctx, f.Run.ID)
-			w := &whole{}
-			if err == nil {
-				w.sum, err = replay.Process(ctx, pipeline.ReplayOptions{Workers: r.Logs.Config.Workers},
-					command.Tee{w, &w.noise})
-			}
-			if err != nil {
-				return err
-			}
-			of, err := w.history()
-			if err != nil {
-				return err
-			}
-			run.Directions = of.Directions
-		} else {
-			run.Directions = map[string]*history.Direction{}
-			for direction, w := range f.Whole {
-				iops, _ := f.Summary[direction]["iops"].(float64)
-				d, err := newDirection(w, f.Geometry, iops)
-				if err != nil {
-					return fmt.Errorf("run %s, %s: %w", errs.Printable(f.Run.ID), direction, err)
-				}
-				run.Directions[direction] = d
-			}
-		}
-		if err := r.add(run, nil); err != nil {
+		run, err := command.StoredHistory(ctx, f, open, r.Logs.Config.Workers)
+		if err = r.add(run, err); err != nil {
 			return err
 		}
 	}
@@ -198,52 +167,4 @@ func (r *reader) add(run history.Run, err error) error {
 	r.seen[run.ID] = run.Title()
 	r.runs = append(r.runs, run)
 	return nil
-}
-
-// newDirection makes the figures of a direction of what a document holds of it.
-func newDirection(w *esmodel.Whole, g fiohist.Geometry, iops float64) (*history.Direction, error) {
-	h, bounds, err := w.Hist(g)
-	d := &history.Direction{Geometry: g, Hist: h, Bounds: bounds, IOPS: iops, Limits: map[string][2]float64{}}
-	for name, l := range w.Limits {
-		d.Limits[strings.ReplaceAll(name, "_", ".")] = [2]float64{l.Low, l.High}
-	}
-	return d, err
-}
-
-// whole takes a run, and keeps its sums alone.
-type whole struct {
-	run   *pipeline.Run
-	noise compare.Series
-	sum   *pipeline.Summary
-}
-
-func (w *whole) Begin(_ context.Context, run *pipeline.Run) error {
-	w.run = run
-	return nil
-}
-
-func (w *whole) Quantum(context.Context, *pipeline.Quantum) error { return nil }
-
-func (w *whole) End(context.Context, *pipeline.Summary) error { return nil }
-
-// history makes a run of it, with the numbers that its document would have.
-func (w *whole) history() (run history.Run, err error) {
-	run = history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
-		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
-	if w.run.StartKnown {
-		run.Start = startOf(w.run.Start)
-	}
-	noise := w.noise.Noise(w.run.Percentiles)
-	for i := range w.sum.Total {
-		row := &w.sum.Total[i]
-		if !slices.Contains([]string{"run", "direction"}, row.Scope) {
-			continue
-		}
-		d := row.Dims.Direction
-		found := esmodel.NewWhole(row, w.run.Geometry, noise[d])
-		if run.Directions[d], err = newDirection(found, w.run.Geometry, row.IOPS); err != nil {
-			return run, err
-		}
-	}
-	return run, nil
 }

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/stored"
+	"fiolat/internal/compare"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/history"
+	"fiolat/pipeline"
+)
+
+// StoredHistory is a stored run as history takes it. One without a histogram of the whole run, of an
+// older fiolat or in parts that were not merged, is read from the documents of its quanta, which open
+// gives.
+func StoredHistory(ctx context.Context, f *stored.Figures,
+	open func(ctx context.Context, runID string) (*pipeline.Replay, error), workers int) (history.Run, error) {
+	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels,
+		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
+	if f.Whole == nil || f.Run.Part != "" {
+		replay, err := open(ctx, f.Run.ID)
+		w := &WholeRun{}
+		if err == nil {
+			_, err = replay.Process(ctx, pipeline.ReplayOptions{Workers: workers}, w)
+		}
+		if err != nil {
+			return run, err
+		}
+		of, err := w.History()
+		run.Directions = of.Directions
+		return run, err
+	}
+	for direction, w := range f.Whole {
+		iops, _ := f.Summary[direction]["iops"].(float64)
+		d, err := newDirection(w, f.Geometry, iops)
+		if err != nil {
+			return run, fmt.Errorf("run %s, %s: %w", errs.Printable(f.Run.ID), direction, err)
+		}
+		run.Directions[direction] = d
+	}
+	return run, nil
+}
+
+// newDirection makes the figures of a direction of what a document holds of it.
+func newDirection(w *esmodel.Whole, g fiohist.Geometry, iops float64) (*history.Direction, error) {
+	h, bounds, err := w.Hist(g)
+	d := &history.Direction{Geometry: g, Hist: h, Bounds: bounds, IOPS: iops, Limits: map[string][2]float64{}}
+	for name, l := range w.Limits {
+		d.Limits[strings.ReplaceAll(name, "_", ".")] = [2]float64{l.Low, l.High}
+	}
+	return d, err
+}
+
+// WholeRun is a pipeline.Sink that keeps the sums of a run, and how exactly they are known.
+type WholeRun struct {
+	run   *pipeline.Run
+	noise compare.Series
+	sum   *pipeline.Summary
+}
+
+// Begin takes the run.
+func (w *WholeRun) Begin(ctx context.Context, run *pipeline.Run) error {
+	w.run = run
+	return w.noise.Begin(ctx, run)
+}
+
+// Quantum takes a quantum.
+func (w *WholeRun) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	return w.noise.Quantum(ctx, q)
+}
+
+// End takes the sums.
+func (w *WholeRun) End(_ context.Context, sum *pipeline.Summary) error {
+	w.sum = sum
+	return nil
+}
+
+// History is the run with the numbers that its document would have.
+func (w *WholeRun) History() (run history.Run, err error) {
+	run = history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
+		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}
+	if w.run.StartKnown {
+		run.Start = time.Unix(0, w.run.Start).UTC()
+	}
+	noise := w.noise.Noise(w.run.Percentiles)
+	for i := range w.sum.Total {
+		row := &w.sum.Total[i]
+		if !slices.Contains([]string{"run", "direction"}, row.Scope) {
+			continue
+		}
+		d := row.Dims.Direction
+		found := esmodel.NewWhole(row, w.run.Geometry, noise[d])
+		if run.Directions[d], err = newDirection(found, w.run.Geometry, row.IOPS); err != nil {
+			return run, err
+		}
+	}
+	return run, nil
+}
