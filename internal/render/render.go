@@ -331,13 +331,8 @@ func (r *Renderer) csv(unit string, divisor float64) {
 			iops, concurrency = plain(row.IOPS), plain(row.Concurrency())
 		}
 		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
-<<<<<<< HEAD
-			csvName(row.Dims.Host), csvName(row.Dims.Job), csvName(row.Dims.Log), r.run.Kind.String(),
-			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops, concurrency}
-=======
 			CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log), r.run.Kind.String(),
-			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops}
->>>>>>> 6b5d720 (Find change points over a history of runs)
+			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops, concurrency}
 		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
 		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
 	}
