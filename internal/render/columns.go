@@ -126,7 +126,7 @@ func (c *Column) text(row int, unit, format string) string {
 	}
 	switch {
 	case c.Text && format == "csv":
-		return csvName(cell.Text)
+		return CSVName(cell.Text)
 	case c.Text && cell.Text == "":
 		return dash
 	case c.Text:
