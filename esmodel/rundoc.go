@@ -218,7 +218,8 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			if doc.Summary == nil {
 				doc.Summary, doc.Whole = map[string]any{}, map[string]*Whole{}
 			}
-			doc.Summary[direction], doc.Whole[direction] = e.summaryOf(r), NewWhole(r, e.run.Geometry, e.Noise[direction])
+			doc.Summary[direction] = e.summaryOf(r)
+			doc.Whole[direction] = NewWhole(r, e.run.Geometry, e.Noise[direction])
 		}
 		doc.SLA = outcomes(sum)
 	}

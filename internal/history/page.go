@@ -275,7 +275,8 @@ func newChart(s *Series, r *Result, unit string, anchor func(int) string) chart 
 			for _, n := range s.Runs[i].Notes {
 				words = append(words, n.Text)
 			}
-			c.Notes = append(c.Notes, changeMark{X: x(i), Index: i, Label: strings.Join(words, "; "), Anchor: anchor(i)})
+			label := strings.Join(words, "; ")
+			c.Notes = append(c.Notes, changeMark{X: x(i), Index: i, Label: label, Anchor: anchor(i)})
 		}
 	}
 	for _, i := range slices.Compact([]int{0, len(r.Runs) / 2, len(r.Runs) - 1}) {

@@ -118,8 +118,8 @@ func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*
 		g.Name += ", since its change at " + runs[from].Start.Format(time.RFC3339)
 	}
 	if n := len(runs) - from; n < compare.BaselineRuns {
-		return nil, errs.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one more "+
-			"would differ by", errs.Printable(g.Name), n, errs.Printable(run.Name), compare.BaselineRuns)
+		return nil, errs.Usagef("--baseline %s: %d runs of this workload before %s, and it takes %d to know what one "+
+			"more would differ by", errs.Printable(g.Name), n, errs.Printable(run.Name), compare.BaselineRuns)
 	}
 	for _, one := range runs[from:] {
 		s := &compare.Series{Name: one.ID}
