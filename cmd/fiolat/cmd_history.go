@@ -26,8 +26,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
 			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
 			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
-			"the same value of each --split, are a series, in order of their start; of runs whose start nobody knows, " +
-			"in the order given. docs/history.md explains how changes are found.",
+			"the same value of each --split, are a series, in order of their start; of runs whose start nobody " +
+			"knows, in the order given. docs/history.md explains how changes are found.",
 		Flags: append(append(flags, esFlags()...),
 			&cli.StringFlag{Name: "percentiles", Hidden: true, Value: "50,90,95,99,99.9"}, // those with limits
 			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
@@ -45,8 +45,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 				"p99, p99.9, iops and histogram of each direction)"},
 			&cli.IntFlag{Name: "fail-if-changed", Usage: "exit 5 if there is a change point in the last `N` runs of " +
 				"a series"},
-			&cli.BoolFlag{Name: "store", Usage: "store the change points as events in Elasticsearch, and delete those " +
-				"of the same series and metrics that no longer hold"},
+			&cli.BoolFlag{Name: "store", Usage: "store the change points as events in Elasticsearch, and delete " +
+				"those of the same series and metrics that no longer hold"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for a self-contained HTML page"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown, csv or " +
 				"json (an object per metric and line)"},
