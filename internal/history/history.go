@@ -82,8 +82,8 @@ var metricForm = regexp.MustCompile(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.
 func ParseMetric(text string) (Metric, error) {
 	m := metricForm.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
-		return Metric{}, fmt.Errorf(`%q: want [read|write|trim|all] METRIC, where METRIC is p99 or another percentile, `+
-			`mean, iops or histogram, such as "read p99"`, text)
+		return Metric{}, fmt.Errorf(`%q: want [read|write|trim|all] METRIC, where METRIC is p99 or another `+
+			`percentile, mean, iops or histogram, such as "read p99"`, text)
 	}
 	metric := Metric{Direction: m[1], Name: m[2]}
 	if m[3] != "" {
