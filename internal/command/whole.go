@@ -14,20 +14,21 @@ import (
 	"fiolat/internal/fiohist"
 	"fiolat/internal/history"
 	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
 )
 
 // StoredHistory is a stored run as history takes it. One without a histogram of the whole run, of an
 // older fiolat or in parts that were not merged, is read from the documents of its quanta, which open
 // gives.
 func StoredHistory(ctx context.Context, f *stored.Figures,
-	open func(ctx context.Context, runID string) (*pipeline.Replay, error), workers int) (history.Run, error) {
+	open func(ctx context.Context, runID string) (*replay.Replay, error), workers int) (history.Run, error) {
 	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels,
 		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
 	if f.Whole == nil || f.Run.Part != "" {
-		replay, err := open(ctx, f.Run.ID)
+		back, err := open(ctx, f.Run.ID)
 		w := &WholeRun{}
 		if err == nil {
-			_, err = replay.Process(ctx, pipeline.ReplayOptions{Workers: workers}, w)
+			_, err = back.Process(ctx, replay.Options{Workers: workers}, w)
 		}
 		if err != nil {
 			return run, err

@@ -88,7 +88,7 @@ func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*
 	if err != nil {
 		return nil, err
 	}
-	open := func(ctx context.Context, id string) (*pipeline.Replay, error) {
+	open := func(ctx context.Context, id string) (*replay.Replay, error) {
 		return stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, kind)
 	}
 	var runs []history.Run
@@ -123,9 +123,9 @@ func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*
 	}
 	for _, one := range runs[from:] {
 		s := &compare.Series{Name: one.ID}
-		replay, bad := open(ctx, one.ID)
+		back, bad := open(ctx, one.ID)
 		if bad == nil {
-			_, bad = replay.Process(ctx, pipeline.ReplayOptions{Percentiles: r.Logs.Config.Settings.Percentiles,
+			_, bad = back.Process(ctx, replay.Options{Percentiles: r.Logs.Config.Settings.Percentiles,
 				Workers: r.Logs.Config.Workers}, s)
 		}
 		if bad != nil {

@@ -13,7 +13,8 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
 	"fiolat/internal/ui"
-	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+	"fiolat/pipeline/replay"
 )
 
 // reader reads runs as figures: from the documents of runs, or from what they were made of.
@@ -73,7 +74,7 @@ func (r *reader) argument(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		return r.figures(ctx, found, func(_ context.Context, id string) (*pipeline.Replay, error) {
+		return r.figures(ctx, found, func(_ context.Context, id string) (*replay.Replay, error) {
 			return stored.OpenDir(name, id, kind)
 		})
 	case command.Stored:
@@ -118,17 +119,17 @@ func (r *reader) argument(ctx context.Context, name string) error {
 	return nil
 }
 
-func process(ctx context.Context, in *ingest.Input, cfg pipeline.Config, w *command.WholeRun) error {
-	plan, err := pipeline.Prepare(ctx, in, cfg)
+func process(ctx context.Context, in *ingest.Input, cfg plan.Config, w *command.WholeRun) error {
+	prepared, err := plan.Prepare(ctx, in, cfg)
 	if err != nil {
 		return err
 	}
-	defer plan.Close()
-	_, err = plan.Process(ctx, w)
+	defer prepared.Close()
+	_, err = prepared.Process(ctx, w)
 	return err
 }
 
-func (r *reader) stored(ctx context.Context, id string) (*pipeline.Replay, error) {
+func (r *reader) stored(ctx context.Context, id string) (*replay.Replay, error) {
 	return stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
 }
 
@@ -136,7 +137,7 @@ func (r *reader) stored(ctx context.Context, id string) (*pipeline.Replay, error
 // older fiolat or in parts that were not merged, are read from the documents of their quanta, which
 // open gives.
 func (r *reader) figures(ctx context.Context, found []stored.Figures,
-	open func(context.Context, string) (*pipeline.Replay, error)) error {
+	open func(context.Context, string) (*replay.Replay, error)) error {
 	done := map[string]bool{}
 	for i := range found {
 		f := &found[i]
