@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 )
@@ -228,5 +230,66 @@ func TestCompareGroups(t *testing.T) {
 	if code, _, stderr := fiolat(t, nil, "compare", tree, before[0]); code != exitUsage ||
 		!strings.Contains(stderr, "a run in both") {
 		t.Errorf("a run on both sides: exit %d\n%s", code, stderr)
+	}
+}
+
+// A run against the stored runs of its series before it, a directory of documents as a group, and what is
+// said of groups that drift could explain or that are no repeats.
+func TestCompareWithHistory(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{})
+	dirs, docs := nights(t), filepath.Join(t.TempDir(), "docs")
+	ingest := func(i int) {
+		args := []string{"ingest", "--start", fmt.Sprintf("2026-01-%02dT02:00:00Z", i+1), "--label", "series=nightly",
+			"--interval", "1s", "--run-id", fmt.Sprintf("night-%02d", i+1)}
+		must(t, append(args, "--es", s.URL, dirs[i])...)
+		must(t, append(args, "--output", docs, dirs[i])...)
+	}
+	baseline := []string{"--interval", "1s", "--es", s.URL, "--baseline", "label:series=nightly", "--fail-if",
+		"read p50 +10%"}
+	for i := range 4 {
+		ingest(i)
+	}
+	refused(t, exitUsage, []string{"4 runs of this workload", "it takes 5"}, append(append([]string{"compare"},
+		baseline...), dirs[9])...)
+	for i := 4; i < 8; i++ {
+		ingest(i)
+	}
+	slower := compareJSON(t, exitCompare, append(baseline, dirs[9])...)
+	if c := slower.Comparisons[0]; c.Baseline.Runs != 8 || c.Caveat != "" || c.Rows[0].Metric != "p50" ||
+		c.Rows[0].Verdict != "higher" {
+		t.Errorf("%+v", c)
+	}
+	// One of the series, against those before it.
+	if c := compareJSON(t, exitOK, append(baseline, "night-07")...).Comparisons[0]; c.Baseline.Runs != 6 ||
+		c.Rows[0].Verdict == "higher" || c.Rows[0].Verdict == "lower" {
+		t.Errorf("%+v", c)
+	}
+	ingest(8)
+	ingest(9)
+	// Of one that nobody knows the start of: the series as it is, two runs after its change.
+	refused(t, exitUsage, []string{"since its change at 2026-01-09T02:00:00Z: 2 runs"}, append(append(
+		[]string{"compare"}, baseline...), madeRun(t, 77, 100*time.Microsecond))...)
+
+	group := compareJSON(t, exitOK, docs).Group
+	logs := compareJSON(t, exitOK, append([]string{"--interval", "1s"}, "all="+strings.Join(dirs, ","))...).Group
+	if group == nil || group.Runs != 10 || fmt.Sprint(*group.Rows[0].Value) != fmt.Sprint(*logs.Rows[0].Value) {
+		t.Errorf("a directory of documents of ten runs: %+v", group)
+	}
+
+	const drift = "lie before"
+	es := []string{"--es", s.URL}
+	c := compareJSON(t, exitOK, append(es, "a=night-01,night-02,night-03", "b=night-04,night-05,night-06")...)
+	if note := c.Comparisons[0].Note; !strings.Contains(note, "all runs of a "+drift+" those of b") {
+		t.Errorf("one group before the other: %q", note)
+	}
+	c = compareJSON(t, exitOK, append(es, "a=night-01,night-03,night-05", "b=night-02,night-04,night-06")...)
+	if note := c.Comparisons[0].Note; strings.Contains(note, drift) {
+		t.Errorf("groups in turn: %q", note)
+	}
+	fio := filepath.Join("..", "..", "testdata", "fio")
+	if _, _, stderr := fiolat(t, nil, "compare", "g="+filepath.Join(fio, "exact")+","+filepath.Join(fio,
+		"randrw")); !strings.Contains(stderr, "g holds runs of different workloads") {
+		t.Errorf("a group of unlike runs: %s", stderr)
 	}
 }
