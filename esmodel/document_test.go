@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -500,7 +501,7 @@ func TestIndexNames(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"", "-a", "_a", ".a", "A", "a*", "a b", "a,b", strings.Repeat("a", 101), "a/b"} {
-		var usage *UsageError
+		var usage *errs.UsageError
 		if err := CheckPrefix(p); !errors.As(err, &usage) {
 			t.Errorf("prefix %q: %v", p, err)
 		}

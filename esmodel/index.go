@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"fiolat/internal/errs"
 )
 
 // Kind is a kind of document; each has its own template and its own indices.
@@ -67,10 +69,10 @@ func KindOf(prefix, index string) (Kind, bool) {
 }
 
 // CheckPrefix says whether Elasticsearch takes a prefix as the start of names of
-// indices; the error is a *UsageError.
+// indices; the error is a *errs.UsageError.
 func CheckPrefix(prefix string) error {
 	bad := func(why string) error {
-		return &UsageError{
+		return &errs.UsageError{
 			Msg:  fmt.Sprintf("index prefix %q %s", prefix, why),
 			Hint: "use letters a-z, digits, '-', '_' and '.', as in --index-prefix fio",
 		}

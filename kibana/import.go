@@ -46,11 +46,6 @@ func (c Config) String() string {
 // GoString keeps secrets out of %#v.
 func (c Config) GoString() string { return "kibana.Config{" + c.String() + "}" }
 
-// UsageError is a setting that cannot be; nothing was sent.
-type UsageError struct{ Msg string }
-
-func (e *UsageError) Error() string { return e.Msg }
-
 // ImportError says that Kibana did not do everything that it was asked to.
 type ImportError struct {
 	// Msg is what happened, Hint what to do about it.
@@ -105,10 +100,12 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
 		// A parse error quotes its URL, password and all: it is not passed on.
-		return nil, &UsageError{"the address of Kibana is not the URL of a server; it looks like https://host:5601"}
+		return nil, &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+			"https://host:5601"}
 	}
 	if c.Space != "" && !spaceID.MatchString(c.Space) {
-		return nil, &UsageError{fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; see Stack "+
+		return nil, &errs.UsageError{Msg: fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; "+
+			"see Stack "+
 			"Management, Spaces", c.Space)}
 	}
 	if u.User != nil && c.Username == "" {
@@ -194,7 +191,8 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	u.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
 	if err != nil {
-		return &UsageError{"the address of Kibana is not the URL of a server; it looks like https://host:5601"}
+		return &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
+			"https://host:5601"}
 	}
 	if r.form == "" {
 		r.form = "application/json"
@@ -241,7 +239,7 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 // Import sends the bundle for the indices of a prefix to Kibana, in place of what it
 // has of it, and removes objects that only earlier versions of the bundle had. Kibana
 // answers 200 also to an import that failed in part or as a whole: nothing is believed
-// imported but what its reply counts. Any error is a *UsageError or an *ImportError,
+// imported but what its reply counts. Any error is a *errs.UsageError or an *ImportError,
 // unless the context ended.
 func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	k, err := c.connect(ctx)

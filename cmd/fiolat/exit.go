@@ -16,8 +16,6 @@ import (
 	"fiolat/internal/command/live"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
-	"fiolat/internal/probe"
-	"fiolat/kibana"
 )
 
 // Exit codes; a promise to scripts. New ones may be added, none changes meaning.
@@ -41,10 +39,7 @@ func exitCode(err error) int {
 		path       *fs.PathError
 		incomplete *delivery.IncompleteError
 		output     *delivery.OutputError
-		esUsage    *esmodel.UsageError
-		kbUsage    *kibana.UsageError
 		line       *esmodel.LineError
-		probeUsage *probe.UsageError
 	)
 	var broken *command.SLAError
 	var fio *live.FioError
@@ -57,8 +52,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, comparecmd.ErrFailIf), errors.Is(err, historycmd.ErrChanged):
 		return exitCompare
-	case errors.As(err, &usage), errors.As(err, &likeUsage), errors.As(err, &esUsage),
-		errors.As(err, &kbUsage), errors.As(err, &probeUsage):
+	case errors.As(err, &usage), errors.As(err, &likeUsage):
 		return exitUsage
 	case errors.As(err, &incomplete), errors.As(err, &output):
 		return exitIncomplete

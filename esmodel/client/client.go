@@ -21,10 +21,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fiolat/esmodel"
-
 	elasticsearch "github.com/elastic/go-elasticsearch/v8"
 
+	"fiolat/internal/errs"
 	"fiolat/internal/secret"
 )
 
@@ -183,7 +182,7 @@ func New(cfg Config) (*Client, error) {
 // that no URL in a message or in the client can show them.
 func (c *Config) nodes() ([]*url.URL, error) {
 	if len(c.Addresses) == 0 {
-		return nil, &esmodel.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
+		return nil, &errs.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
 	}
 	explicit := c.Username != "" || c.Password != ""
 	var out []*url.URL
@@ -192,7 +191,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		u, err := url.Parse(strings.TrimSpace(a))
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
 			(u.Scheme != "http" && u.Scheme != "https") {
-			return nil, &esmodel.UsageError{
+			return nil, &errs.UsageError{
 				Msg:  fmt.Sprintf("address %d of Elasticsearch is not the URL of a server", i+1),
 				Hint: "it looks like https://host:9200",
 			}
@@ -202,7 +201,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 			password, _ = u.User.Password()
 			if !explicit {
 				if i > 0 && (user != c.Username || password != c.Password) {
-					return nil, &esmodel.UsageError{
+					return nil, &errs.UsageError{
 						Msg:  "the addresses of Elasticsearch name different users",
 						Hint: "all nodes must be of one cluster",
 					}
@@ -211,13 +210,13 @@ func (c *Config) nodes() ([]*url.URL, error) {
 			}
 			u.User = nil
 		} else if !explicit && c.Username != "" {
-			return nil, &esmodel.UsageError{
+			return nil, &errs.UsageError{
 				Msg:  "only some addresses of Elasticsearch name a user",
 				Hint: "all nodes must be of one cluster",
 			}
 		}
 		if i > 0 && u.Scheme != out[0].Scheme {
-			return nil, &esmodel.UsageError{
+			return nil, &errs.UsageError{
 				Msg:  "the addresses of Elasticsearch mix http and https",
 				Hint: "a password for one would be shown by the other",
 			}
@@ -232,7 +231,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		}
 	}
 	if ways > 1 {
-		return nil, &esmodel.UsageError{
+		return nil, &errs.UsageError{
 			Msg:  "more than one of user and password, API key, and service token",
 			Hint: "pass one of them",
 		}

@@ -13,6 +13,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -157,7 +158,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		cfg.GzipLevel = defaultGzipLevel
 	}
 	if cfg.FlushBytes < 0 || cfg.FlushBytes > 100<<20 || cfg.InFlight < 0 || cfg.InFlight > 64 || cfg.GzipLevel > 9 {
-		return nil, &esmodel.UsageError{
+		return nil, &errs.UsageError{
 			Msg: fmt.Sprintf("bulk requests of %d bytes, %d at once, gzip level %d cannot be",
 				cfg.FlushBytes, cfg.InFlight, cfg.GzipLevel),
 			Hint: "at most 100 MiB, 64 and 9",

@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/errs"
 )
 
 // undisturbed is what an ingest leaves behind if nothing goes wrong.
@@ -402,7 +403,7 @@ func TestBulkConfigIsChecked(t *testing.T) {
 	_, c := standIn(t)
 	for _, cfg := range []BulkConfig{{Prefix: "UP"}, {FlushBytes: -1}, {FlushBytes: 1 << 30}, {InFlight: 1000},
 		{GzipLevel: 10}} {
-		var usage *esmodel.UsageError
+		var usage *errs.UsageError
 		if _, err := NewBulkWriter(c, cfg); !errors.As(err, &usage) {
 			t.Errorf("%+v: %v", cfg, err)
 		}

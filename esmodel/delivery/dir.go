@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
+	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
@@ -47,7 +48,7 @@ func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 		return nil, err
 	}
 	if dir == "" {
-		return nil, &esmodel.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
+		return nil, &errs.UsageError{Msg: "no directory for the documents", Hint: "pass --output DIR"}
 	}
 	return &DirWriter{
 		path:   dir,

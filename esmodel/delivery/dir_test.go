@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -108,7 +108,7 @@ func TestDirectoryWillNotBeLedAway(t *testing.T) {
 	if err := os.Symlink(elsewhere, link); err != nil {
 		t.Skip(err)
 	}
-	var usage *esmodel.UsageError
+	var usage *errs.UsageError
 	for _, path := range []string{link, link + "/"} {
 		if _, err := dirRun(t, path, "r", "", "g", 2, nil); !errors.As(err, &usage) {
 			t.Errorf("%s: %v", path, err)

@@ -12,6 +12,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
 )
@@ -62,7 +63,7 @@ func openDir(path string) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path),
+		return nil, &errs.UsageError{Msg: fmt.Sprintf("%s is not a directory, or a symlink to one", path),
 			Hint: "name the directory itself"}
 	}
 	root, err := os.OpenRoot(path)

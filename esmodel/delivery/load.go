@@ -190,14 +190,14 @@ func loadFiles(paths []string) ([]string, error) {
 			}
 		}
 		if !found {
-			return nil, &esmodel.UsageError{
+			return nil, &errs.UsageError{
 				Msg:  fmt.Sprintf("%s: no *.ndjson files in this directory", p),
 				Hint: "name the directory that an ingest wrote to",
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, &esmodel.UsageError{
+		return nil, &errs.UsageError{
 			Msg:  "no files to load",
 			Hint: "name the spool, the refused file or the output directory of an ingest",
 		}
@@ -321,7 +321,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		}
 		kind, ours := esmodel.KindOf(l.prefix, a.Index.Index)
 		if !ours {
-			return &esmodel.UsageError{
+			return &errs.UsageError{
 				Msg:  fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.N, a.Index.Index, l.prefix),
 				Hint: "pass the --index-prefix of the ingest",
 			}

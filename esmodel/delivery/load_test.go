@@ -17,6 +17,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/internal/errs"
 
 	"bufio"
 
@@ -108,7 +109,7 @@ func TestLoadLines(t *testing.T) {
 func TestLoadFindsFiles(t *testing.T) {
 	_, c := standIn(t)
 	dir := t.TempDir()
-	var usage *esmodel.UsageError
+	var usage *errs.UsageError
 	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); !errors.As(err, &usage) {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -71,7 +72,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		return err
 	}
 	if !run.StartKnown {
-		return &esmodel.UsageError{Msg: "when the run started is not known, and each document needs its time",
+		return &errs.UsageError{Msg: "when the run started is not known, and each document needs its time",
 			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
 	}
 	if s.o.Noise != nil {

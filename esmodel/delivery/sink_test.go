@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/esmodel/indices"
+	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
 
@@ -224,7 +225,7 @@ func TestBeginRefuses(t *testing.T) {
 			s, c := standIn(t)
 			run := esmodeltest.Run()
 			spoil(run)
-			var usage *esmodel.UsageError
+			var usage *errs.UsageError
 			if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, nil); !errors.As(err, &usage) {
 				t.Errorf("%v", err)
 			}

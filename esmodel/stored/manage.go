@@ -14,6 +14,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/internal/errs"
 )
 
 // RunFilter says which runs are meant; the zero value is all of them.
@@ -146,7 +147,7 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 		case 1:
 			return &runs[0], nil
 		}
-		return nil, &esmodel.UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
+		return nil, &errs.UsageError{Msg: fmt.Sprintf("%d runs %s %q", len(ids), rule.are, name),
 			Hint: "name one by its run.id: " + strings.Join(ids, ", ")}
 	}
 	return nil, esmodel.Fault(name, "", "see fiolat runs", "there is no such run")

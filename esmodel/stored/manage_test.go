@@ -96,7 +96,7 @@ func TestManageRuns(t *testing.T) {
 		t.Error("the runs are not found by when they began")
 	}
 
-	var usage *esmodel.UsageError
+	var usage *errs.UsageError
 	var fault *errs.ParseError
 	if _, err := FindRun(t.Context(), c, "fio", "two"); !errors.As(err, &usage) ||
 		!strings.Contains(usage.Hint, "b, c") {

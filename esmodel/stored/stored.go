@@ -332,7 +332,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 		}
 	}
 	if len(ids) > 1 {
-		return nil, &esmodel.UsageError{
+		return nil, &errs.UsageError{
 			Msg:  fmt.Sprintf("%s holds the runs %q", dir, slices.Sorted(maps.Keys(ids))),
 			Hint: "say which",
 		}

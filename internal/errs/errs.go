@@ -7,13 +7,21 @@ import (
 	"strings"
 )
 
-// UsageError is a fault of the command line.
-type UsageError struct{ Msg string }
+// UsageError is a wish or a setting that cannot be: other flags are needed. Nothing was done.
+type UsageError struct {
+	Msg  string
+	Hint string // what to do about it; the message is then one line
+}
 
-func (e *UsageError) Error() string { return e.Msg }
+func (e *UsageError) Error() string {
+	if e.Hint == "" {
+		return e.Msg
+	}
+	return Printable(e.Msg) + "; " + e.Hint
+}
 
 // Usagef makes a UsageError.
-func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
 
 // Faults collects all faults of a command line, to report them together.
 type Faults []string

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"fiolat/internal/errs"
 )
 
 // Layout describes the files of a probe.
@@ -43,13 +45,8 @@ type DirConfig struct {
 	Warn func(text string)
 }
 
-// UsageError is an invalid request and what to do about it.
-type UsageError struct{ Msg, Hint string }
-
-func (e *UsageError) Error() string { return e.Msg + "; " + e.Hint }
-
 func usagef(hint, format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...), hint}
+	return &errs.UsageError{Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // A probe's directory is DIR/.fiolat-probe.NAME. In it are

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/internal/errs"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -151,7 +153,7 @@ func TestCleanup(t *testing.T) {
 		if err := d.Keep([]byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
-		var busy *UsageError
+		var busy *errs.UsageError
 		_, err := Cleanup(dir, "h")
 		if !errors.As(err, &busy) || !strings.Contains(err.Error(), "already being probed") {
 			t.Errorf("clean-up beside a probe at work: %v", err)
