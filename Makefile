@@ -127,6 +127,7 @@ nightly: ## what is too long for check and needs no idle machine: every fuzz tar
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
 	go test -count=1 ./internal/compare
+	$(MAKE) --no-print-directory dist-check
 	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 ./internal/diagnose
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
@@ -136,11 +137,20 @@ nightly: ## what is too long for check and needs no idle machine: every fuzz tar
 sbom: build ## list what is in ./fiolat, as CycloneDX, into fiolat.cdx.json
 	scripts/sbom fiolat >fiolat.cdx.json
 
+.PHONY: dist
+dist: ## build what is released into dist/: binaries for linux amd64 and arm64 as .tar.gz, .deb and .rpm, SBOMs, checksums
+	go run -C scripts/dist . -root $(CURDIR) -out $(CURDIR)/dist
+
+.PHONY: dist-check
+dist-check: dist ## build it twice: the same bytes; and install, try and remove the .deb in an empty root
+	scripts/dist/check dist
+
 .PHONY: verify
 verify: ## all modules, those of the tools too, are what go.sum says, and go.mod gives a reason for each
 	@awk '/^\t/ && !/\/\/ ./ { print "go.mod: " $$1 " has no comment that says what it is for"; bad = 1 } END { exit bad }' go.mod
 	go mod verify
 	go mod verify -modfile=tools/go.mod
+	go -C scripts/dist mod verify
 
 .PHONY: demo
 demo: ## show fiolat at work on sample logs

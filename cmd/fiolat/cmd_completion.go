@@ -29,9 +29,23 @@ autoload -U bashcompinit && bashcompinit
 ` + bashCompletion
 )
 
+// fishCompletion is for fish, which needs no list of words to choose from.
+const fishCompletion = `function __fiolat_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  if string match -q -- '-*' $current
+    $words $current --generate-bash-completion 2>/dev/null
+  else if test (count $words) -eq 1
+    $words --generate-bash-completion 2>/dev/null
+  end
+end
+complete -c fiolat -a '(__fiolat_complete)'
+`
+
 func completionCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
-		Name: "completion", ArgsUsage: "bash|zsh", Usage: "a script that completes commands and flags in the shell",
+		Name: "completion", ArgsUsage: "bash|zsh|fish",
+		Usage:       "a script that completes commands and flags in the shell",
 		Description: "source <(fiolat completion bash)",
 		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui.UI) error {
 			_, err := fmt.Fprint(u.Stdout, script)
@@ -42,9 +56,10 @@ func completionCommand(u *ui.UI) *cli.Command {
 
 // readCompletionOptions returns the script.
 func readCompletionOptions(c *cli.Context) (string, error) {
-	script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion}[c.Args().First()]
+	script, ok := map[string]string{"bash": bashCompletion, "zsh": zshCompletion,
+		"fish": fishCompletion}[c.Args().First()]
 	if !ok || c.NArg() != 1 {
-		return "", errs.Usagef("fiolat completion: want bash or zsh")
+		return "", errs.Usagef("fiolat completion: want bash, zsh or fish")
 	}
 	return script, nil
 }

@@ -29,6 +29,20 @@ const (
 	exitInterrupted = 130 // a signal; what was done stands
 )
 
+// exitMeanings are what the codes mean, for the documentation.
+var exitMeanings = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitIncomplete, "some documents were not stored; a message says which, and where they were spooled"},
+	{exitUsage, "usage"},
+	{exitInput, "bad input"},
+	{exitSLA, "an SLA rule is broken, with `--fail-on-sla`"},
+	{exitCompare, "`compare --fail-if` fired"},
+	{exitInterrupted, "interrupted; what was stored stays, and the same command again finishes"},
+}
+
 // exitCode is the table of errors and exit codes; the only one.
 func exitCode(err error) int {
 	var (

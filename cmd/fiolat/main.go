@@ -9,9 +9,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +75,9 @@ var parsing sync.Mutex
 func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err error) {
 	parsing.Lock()
 	defer parsing.Unlock()
+	if len(args) > 1 && args[1] == "help" { // help ingest is ingest --help
+		args = append(slices.Concat(args[:1], args[2:min(len(args), 3)]), "--help")
+	}
 	var unknown string
 	app := newApp(u, func(w func() error) { work = w }, func(name string) { unknown = name })
 	if len(args) > 1 {
@@ -84,7 +89,7 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	}
 	err = app.RunContext(ctx, permute(app, args))
 	if err == nil && unknown != "" {
-		err = errs.Usagef("no such command: %q; see fiolat --help", unknown)
+		err = noCommand(app, unknown)
 	}
 	return work, err
 }
@@ -114,11 +119,11 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			mergeCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), annotateCommand(u),
 			deleteCommand(u),
-			explainCommand(u), probeCommand(u), completionCommand(u), docsCommand(u),
+			explainCommand(u), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return errs.Usagef("no such command: %q; see fiolat --help", c.Args().First())
+				return noCommand(c.App, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -133,6 +138,39 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		}
 	}
 	return app
+}
+
+// noCommand is the error for a command that there is not, with the one that was meant if that can be told.
+func noCommand(app *cli.App, name string) error {
+	hint := "see fiolat --help"
+	best := 3 // more letters than that are not a slip
+	for _, c := range app.Commands {
+		if d := distance(name, c.Name); !c.Hidden && d < best {
+			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
+		}
+	}
+	return errs.Usagef("no such command: %q; %s", name, hint)
+}
+
+// distance is how many letters must be added, removed or replaced to make a word of another (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := before
+			if a[i] != b[j] {
+				d++
+			}
+			before = row[j+1]
+			row[j+1] = min(d, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // action is what a command does: it reads its options from the command line, and runs with them.

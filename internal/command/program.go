@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 )
@@ -16,8 +17,36 @@ func Signals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// Version is that of the module, or of the commit it was built from.
+// What a release says of itself; set by its linker.
+var version, commit, date string
+
+// Build says what fiolat was built from, a line each: version, commit, date of the commit, and Go.
+func Build() string {
+	text := "fiolat " + Version() + "\n"
+	found, when := commit, date
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision" && found == "":
+				found = s.Value
+			case s.Key == "vcs.time" && when == "":
+				when = s.Value
+			}
+		}
+	}
+	for _, line := range [][2]string{{"commit", found}, {"date", when}} {
+		if line[1] != "" {
+			text += line[0] + " " + line[1] + "\n"
+		}
+	}
+	return text + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
+}
+
+// Version is that of the release, of the module, or of the commit it was built from.
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -1,0 +1,326 @@
+// Command dist builds what is released: static binaries for linux amd64 and arm64 in .tar.gz, .deb and .rpm, with man
+// pages, completions, the systemd unit and job examples; an SBOM of each binary; checksums. The same commit gives the
+// same bytes, whenever and wherever it is built by the same Go.
+//
+// It is a module of its own, so that nobody who builds fiolat gets what it needs.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goreleaser/nfpm/v2"
+	_ "github.com/goreleaser/nfpm/v2/deb"
+	"github.com/goreleaser/nfpm/v2/files"
+	_ "github.com/goreleaser/nfpm/v2/rpm"
+)
+
+func main() {
+	root := flag.String("root", ".", "`DIR` of the repository")
+	out := flag.String("out", "dist", "`DIR` for what is built; what is in it goes")
+	version := flag.String("version", "", "version, such as 1.2.0 (default: from git describe)")
+	flag.Parse()
+	if err := dist(*root, *out, *version); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// arches are what is built.
+var arches = []string{"amd64", "arm64"}
+
+// file is a file of a release.
+type file struct {
+	// tar is its path in the archive, pkg that in a package; "" is not there.
+	tar, pkg string
+	mode     fs.FileMode
+	data     []byte
+}
+
+// release is what all files have in common.
+type release struct {
+	root, out, version, commit string
+	date                       time.Time
+}
+
+func dist(root, out, version string) error {
+	r := &release{root: root, out: out, version: version}
+	if err := r.identify(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	shared, err := r.shared()
+	if err != nil {
+		return err
+	}
+	for _, arch := range arches {
+		if err := r.build(arch, shared); err != nil {
+			return fmt.Errorf("%s: %w", arch, err)
+		}
+	}
+	return r.checksums()
+}
+
+// identify finds version, commit and date. What is not committed makes a version of its own.
+func (r *release) identify() error {
+	git := func(args ...string) (string, error) { return r.output(nil, "git", args...) }
+	commit, err := git("rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	r.commit = commit
+	seconds := os.Getenv("SOURCE_DATE_EPOCH")
+	if seconds == "" {
+		if seconds, err = git("log", "-1", "--format=%ct"); err != nil {
+			return err
+		}
+	}
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH %q: want seconds since 1970", seconds)
+	}
+	r.date = time.Unix(unix, 0).UTC()
+	if r.version != "" {
+		return nil
+	}
+	if described, bad := git("describe", "--tags", "--match", "v[0-9]*", "--dirty"); bad == nil {
+		r.version = strings.TrimPrefix(described, "v")
+		return nil
+	}
+	dirty, err := git("status", "--porcelain", "--untracked-files=no")
+	if r.version = "0.0.0-" + r.date.Format("20060102") + "." + commit[:12]; dirty != "" {
+		r.version += ".dirty"
+	}
+	return err
+}
+
+// output runs a program in the repository.
+func (r *release) output(env []string, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env, cmd.Stderr = r.root, append(os.Environ(), env...), os.Stderr
+	b, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// compile builds fiolat for an architecture, "" for this machine's.
+func (r *release) compile(arch, to string) error {
+	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOAMD64=v1"}
+	if arch != "" {
+		env = append(env, "GOARCH="+arch)
+	}
+	const pkg = "fiolat/internal/command"
+	flags := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.commit=%s -X %s.date=%s", pkg, r.version, pkg,
+		r.commit, pkg, r.date.Format(time.RFC3339))
+	_, err := r.output(env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "urfave_cli_no_docs", "-ldflags",
+		flags, "-o", to, "./cmd/fiolat")
+	return err
+}
+
+// shared are the files that are the same for each architecture.
+func (r *release) shared() (all []file, err error) {
+	temp, err := os.MkdirTemp("", "fiolat-dist")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	self := filepath.Join(temp, "fiolat")
+	if err := r.compile("", self); err != nil {
+		return nil, err
+	}
+	if _, err := r.output(nil, self, "docs", "--man", temp); err != nil {
+		return nil, err
+	}
+	pages, err := filepath.Glob(filepath.Join(temp, "*.1"))
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return nil, err
+		}
+		name := filepath.Base(page)
+		all = append(all, file{"man/man1/" + name, "", 0o644, text},
+			file{"", "/usr/share/man/man1/" + name + ".gz", 0o644, zipped(text)})
+	}
+	for shell, where := range map[string]string{
+		"bash": "/usr/share/bash-completion/completions/fiolat", "zsh": "/usr/share/zsh/vendor-completions/_fiolat",
+		"fish": "/usr/share/fish/vendor_completions.d/fiolat.fish",
+	} {
+		text, err := r.output(nil, self, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file{"completions/" + path.Base(where), where, 0o644, []byte(text + "\n")})
+	}
+	for from, where := range map[string]string{
+		"README.md": "/usr/share/doc/fiolat/README.md", "CHANGELOG.md": "/usr/share/doc/fiolat/CHANGELOG.md",
+		"LICENSE": "/usr/share/doc/fiolat/copyright", "scripts/fiolat-probe.service": "/usr/lib/systemd/system/" +
+			"fiolat-probe.service",
+	} {
+		text, err := os.ReadFile(filepath.Join(r.root, from))
+		if err != nil {
+			return nil, err
+		}
+		installed := text
+		if strings.HasSuffix(from, ".service") {
+			installed = bytes.ReplaceAll(text, []byte("/usr/local/bin/"), []byte("/usr/bin/"))
+		}
+		all = append(all, file{path.Base(from), "", 0o644, text}, file{"", where, 0o644, installed})
+	}
+	examples, err := filepath.Glob(filepath.Join(r.root, "examples", "*"))
+	if err == nil && len(examples) == 0 {
+		err = errors.New("no examples")
+	}
+	for _, e := range examples {
+		text, bad := os.ReadFile(e)
+		err = errors.Join(err, bad)
+		name := "examples/" + filepath.Base(e)
+		all = append(all, file{name, "/usr/share/doc/fiolat/" + name, 0o644, text})
+	}
+	slices.SortFunc(all, func(a, b file) int { return cmp.Or(cmp.Compare(a.tar, b.tar), cmp.Compare(a.pkg, b.pkg)) })
+	return all, err
+}
+
+// zipped is text as gzip, without a name or a time.
+func zipped(text []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	_, _ = w.Write(text) // to memory
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// build makes the files of one architecture.
+func (r *release) build(arch string, shared []file) error {
+	name := fmt.Sprintf("fiolat-%s-linux-%s", r.version, arch)
+	binary := filepath.Join(r.out, name)
+	to, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	if err := r.compile(arch, to); err != nil {
+		return err
+	}
+	sbom, err := r.output(nil, "scripts/sbom", to)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(binary+".cdx.json", []byte(sbom+"\n"), 0o644); err != nil {
+		return err
+	}
+	program, err := os.ReadFile(to)
+	if err != nil {
+		return err
+	}
+	all := append([]file{{"fiolat", "/usr/bin/fiolat", 0o755, program}}, shared...)
+	if err := os.WriteFile(binary+".tar.gz", r.archive(name, all), 0o644); err != nil {
+		return err
+	}
+	for _, format := range []string{"deb", "rpm"} {
+		if err := r.pack(format, arch, all); err != nil {
+			return fmt.Errorf("%s: %w", format, err)
+		}
+	}
+	return os.Remove(to)
+}
+
+func (r *release) archive(dir string, all []file) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, f := range all {
+		if f.tar == "" {
+			continue
+		}
+		_ = w.WriteHeader(&tar.Header{Name: dir + "/" + f.tar, Mode: int64(f.mode), Size: int64(len(f.data)),
+			ModTime: r.date, Uname: "root", Gname: "root", Format: tar.FormatPAX}) // to memory
+		_, _ = w.Write(f.data)
+	}
+	_ = w.Close()
+	return zipped(b.Bytes())
+}
+
+// pack makes a package.
+func (r *release) pack(format, arch string, all []file) error {
+	temp, err := os.MkdirTemp("", "fiolat-"+format)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	info := &nfpm.Info{
+		Name: "fiolat", Arch: arch, Platform: "linux", Version: r.version, Section: "admin", Priority: "optional",
+		Maintainer: "The fiolat authors <fiolat@localhost>", MTime: r.date, DisableGlobbing: true,
+		Description: "fio's latency histograms over time\nAligns, adds up and stores the latency histograms that fio " +
+			"logs on many hosts,\nand says which latency how many of the requests saw, when, and on which host.",
+		License: "see /usr/share/doc/fiolat/copyright",
+	}
+	info.RPM.BuildHost = "localhost"
+	info.RPM.Group = "Applications/System"
+	for i, f := range all {
+		if f.pkg == "" {
+			continue
+		}
+		source := filepath.Join(temp, strconv.Itoa(i))
+		if err := os.WriteFile(source, f.data, 0o644); err != nil {
+			return err
+		}
+		info.Contents = append(info.Contents, &files.Content{Source: source, Destination: f.pkg,
+			FileInfo: &files.ContentFileInfo{Mode: f.mode, Owner: "root", Group: "root", MTime: r.date}})
+	}
+	info.Contents = append(info.Contents, &files.Content{Destination: "/usr/share/doc/fiolat", Type: files.TypeDir,
+		FileInfo: &files.ContentFileInfo{Mode: 0o755, Owner: "root", Group: "root", MTime: r.date}})
+	packager, err := nfpm.Get(format)
+	if err != nil {
+		return err
+	}
+	info = nfpm.WithDefaults(info)
+	if err := nfpm.PrepareForPackager(info, format); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := packager.Package(info, &b); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, packager.ConventionalFileName(info)), b.Bytes(), 0o644)
+}
+
+// checksums writes SHA256SUMS of all files, for sha256sum -c.
+func (r *release) checksums() error {
+	entries, err := os.ReadDir(r.out) // sorted
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(data), e.Name())
+	}
+	fmt.Print(b.String())
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(b.String()), 0o644)
+}
