@@ -32,6 +32,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and " +
 				"csv; json and ndjson always have them"},
 			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
+			yesFlag(),
 		),
 		Action: action(u, readPercentilesOptions, percentiles.Run),
 	}
@@ -70,6 +71,6 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
-	o.Limits = c.Bool("limits")
+	o.Limits, o.Yes = c.Bool("limits"), c.Bool("yes")
 	return o, bad.Err()
 }

@@ -29,6 +29,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
+			yesFlag(),
 		),
 		Action: action(u, readReportOptions, report.Run),
 	}
@@ -49,7 +50,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	if c.IsSet("percentiles") {
 		o.Percentiles = o.Logs.Config.Settings.Percentiles
 	}
-	o.File = c.String("output")
+	o.File, o.Yes = c.String("output"), c.Bool("yes")
 	return o, bad.Err()
 }
 

@@ -109,7 +109,7 @@ func esWords(c *cli.Context) (words []string) {
 	return words
 }
 
-// yesFlag is for commands that make documents of what they read.
+// yesFlag is for commands that make rows or documents for each interval of a run.
 func yesFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "yes", Usage: "do not ask for confirmation when a run covers more " +
 		"than ten times its own length, as with a host's wrong clock or a wrong --offset"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,18 +41,44 @@ func terminal(t *testing.T) (user, program *os.File) {
 	return user, program
 }
 
+// TestManyIntervalsPrinted is TestManyIntervals for what percentiles and report make.
+func TestManyIntervalsPrinted(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "page.html")
+	for name, args := range map[string][]string{
+		"percentiles": {"percentiles", "--format", "csv"},
+		"report":      {"report", "--output", page},
+	} {
+		for _, tt := range []struct {
+			flags []string
+			code  int
+		}{{nil, exitUsage}, {[]string{"--dry-run"}, exitOK}, {[]string{"--yes"}, exitOK}} {
+			all := slices.Concat(args, []string{"--interval", "10s", "--offset", "127.0.0.2=10h"}, tt.flags)
+			cmd, stdout, stderr := program(t, nil, append(all, real+"/cluster")...)
+			cmd.Stdin = bytes.NewReader(nil)
+			cmd.Run()
+			_, err := os.Stat(page)
+			made := stdout.Len() > 0 || err == nil
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || made != slices.Contains(tt.flags, "--yes") {
+				t.Errorf("%s %q: exit %d, want %d; something was made: %v\n%s", name, tt.flags, code, tt.code, made, stderr)
+			}
+			os.Remove(page)
+		}
+	}
+}
+
 // A run that would have far more intervals than its own length gives is made only after a yes: on a
 // terminal that is asked for, elsewhere it takes --yes.
 func TestManyIntervals(t *testing.T) {
 	t.Parallel()
-	const question = "make the documents of all of them? [y/N]"
+	const question = "go on with all of them? [y/N]"
 	for name, tt := range map[string]struct {
 		answer string // "": standard input is no terminal
 		flags  []string
 		code   int
 		says   string
 	}{
-		"no terminal":          {"", nil, exitUsage, "pass --yes to make the documents of all of them"},
+		"no terminal":          {"", nil, exitUsage, "pass --yes to go on with all of them"},
 		"no terminal, yes":     {"", []string{"--yes"}, exitOK, " written, 0 refused"},
 		"yes":                  {"y\n", nil, exitOK, question},
 		"no":                   {"n\n", nil, exitIncomplete, question},

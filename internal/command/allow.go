@@ -18,11 +18,11 @@ func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
 		what := fmt.Sprintf("this run would have %d intervals, and its own length gives %d: "+
 			"is a host's clock or an --offset wrong?", quanta, usual)
 		if !ui.IsTerminal(u.Stdin) {
-			return errs.Usagef("%s pass --yes to make the documents of all of them", what)
+			return errs.Usagef("%s pass --yes to go on with all of them", what)
 		}
 		u.ProgressDone()
-		if !ui.Confirm(u.Stdin, u.Stderr, what+" make the documents of all of them? [y/N] ") {
-			return errors.New("not allowed: no documents were made of these intervals")
+		if !ui.Confirm(u.Stdin, u.Stderr, what+" go on with all of them? [y/N] ") {
+			return errors.New("stopped: nothing was made of these intervals")
 		}
 		return nil
 	}

@@ -18,12 +18,14 @@ type Options struct {
 	Format string // table, csv, json or ndjson
 	Unit   string // of latencies in tables and csv: ns, us or ms
 	Limits bool   // shows confidence limits in tables and csv
+	Yes    bool   // does not ask
 }
 
 // Run prints the percentiles of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	cfg.Nameless = o.Format != "json"
+	cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
 	plans, err := o.Logs.OneRun(ctx, u, cfg, "percentiles of one make sense")
 	defer command.ClosePlans(plans)
 	if err != nil {

@@ -25,6 +25,7 @@ type Options struct {
 	Place         command.Place // of what Paths names
 	Percentiles   []float64     // of a stored run; none: those that it has
 	File          string        // for the page
+	Yes           bool          // does not ask
 }
 
 // Run writes the page of one run.
@@ -50,7 +51,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 	} else {
 		var plans []*plan.Plan
-		plans, err = o.Logs.OneRun(ctx, u, o.Logs.Pipeline(u), "a page is of one")
+		cfg := o.Logs.Pipeline(u)
+		cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
+		plans, err = o.Logs.OneRun(ctx, u, cfg, "a page is of one")
 		defer command.ClosePlans(plans)
 		defer u.ProgressDone()
 		for _, p := range plans {
