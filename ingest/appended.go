@@ -55,6 +55,7 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 type sums struct {
 	g                fiohist.Geometry
 	logged, repaired [fiolog.Directions][]float64
+	ns               [fiolog.Directions]float64 // of single I/Os, their latencies added up
 }
 
 func (l *Log) sums() (*sums, error) {
@@ -90,6 +91,7 @@ func (l *Log) sums() (*sums, error) {
 			out.logged[rec.Dir] = make([]float64, out.g.Columns())
 		}
 		add(out.logged[rec.Dir], rec)
+		out.ns[rec.Dir] += float64(rec.NS)
 		last := &before[rec.Dir]
 		last[0], last[1] = last[1], last[0]
 		last[1].Index = append(last[1].Index[:0], rec.Index...)
@@ -113,8 +115,9 @@ func add(to []float64, rec *fiolog.Record) {
 }
 
 // fits tells whether these I/Os can be all, or part, of what fio counted in an entry; all
-// says that the numbers are the same.
+// says that the numbers are the same, and of single I/Os the means.
 func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
+	const rounding = 1e-6 // of fio's mean
 	all = true
 	for d := range e.Dirs {
 		totals := &e.Dirs[d].Kind[kind]
@@ -134,6 +137,9 @@ func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 			return false, false
 		}
 		all = all && sum == float64(totals.N)
+		if ns := sum * totals.Mean; s.ns[d] > 0 && totals.Mean > 0 {
+			all = all && math.Abs(s.ns[d]-ns) <= rounding*(ns+sum)
+		}
 	}
 	return true, all
 }

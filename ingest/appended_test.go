@@ -15,6 +15,9 @@ func TestAppended(t *testing.T) {
 		return fmt.Sprintf(`{"jobname":%q,"groupid":%s,"job options":{"write_lat_log":"x"},
 			"read":{"runtime":4,"clat_ns":{"N":%s,"bins":{%q:%s}}}}`, job, group, n, ns, n)
 	}
+	mean := func(job, ns string) string {
+		return strings.Replace(entry(job, "0", "70", "2"), `"N":2,"bins":{"70":2}`, `"N":2,"mean":`+ns, 1)
+	}
 	fio := func(entries ...string) string {
 		return `{"fio version":"fio-3.36","global options":{"per_job_logs":"0"},"jobs":[` +
 			strings.Join(entries, ",") + "]}"
@@ -31,6 +34,8 @@ func TestAppended(t *testing.T) {
 			"x_clat.log \"\" two two/1 0s fio's start", `job "one" has no log here: its 2 reads are missing`, ""},
 		{"nothing tells", a + a, fio(entry("one", "0", "70", "2"), entry("two", "0", "70", "2")),
 			"", "", "2 threads appended their logs to it (per_job_logs=0), as time runs backwards at line 3"},
+		{"by their means", b + a, fio(mean("one", "70.000000"), mean("two", "90.000000")),
+			"x_clat.log#1 \"\" two two/1 0s fio's start\nx_clat.log#2 \"\" one one/1 0s fio's start", "", ""},
 		{"another run's", a + b, fio(entry("one", "0", "30", "2"), entry("two", "0", "30", "2")),
 			"", "", "and their counts do not tell which jobs of"},
 		{"without fio's JSON", a + b, "",

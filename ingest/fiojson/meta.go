@@ -497,6 +497,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 	if client && m.isSum(&e) {
 		return nil
 	}
+	e.JobName = cmp.Or(e.JobName, jobfile.Unnamed)
 	e.LongestMS = e.Mixed.RuntimeMS
 	m.unmix(&e)
 	for _, d := range e.Dirs {

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +47,9 @@ const (
 	maxJobSize = 16 << 20
 	maxJobLine = 1 << 20 // bytes
 )
+
+// Unnamed is the name of a job that has none, in the job file or in fio's JSON.
+const Unnamed = "unnamed"
 
 // MaxThreads is more threads than any fio starts.
 const MaxThreads = 1 << 20
@@ -105,9 +109,10 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 			if depth > 0 {
 				return bad("a section in an included file", "fio allows options only")
 			}
-			if !strings.HasSuffix(text, "]") || len(text) < 3 {
-				return bad("a [section] without a name or its closing bracket", "write [name]")
+			if len(text) < 2 {
+				return bad("a [section] without a name", "write [name]")
 			}
+			// Whatever the last character is, fio takes it for the bracket: [a;b] has the name "".
 			p.section(text[1:len(text)-1], line)
 		case p.current == nil:
 			return bad("an option before any [section]", "is this a fio job file?")
@@ -167,7 +172,7 @@ func (p *jobParser) section(name string, line int64) {
 		p.current = p.global
 		return
 	}
-	p.open = &Section{Name: name, Line: line}
+	p.open = &Section{Name: cmp.Or(name, Unnamed), Line: line}
 	p.current = maps.Clone(p.global)
 	p.size += 100 * (1 + len(p.global))
 }
@@ -268,7 +273,7 @@ func (s *Section) LogPrefix(hist bool) string {
 			v = name
 		}
 	}
-	if strings.ContainsAny(v, "$`") {
+	if strings.ContainsAny(v, "$`") || v == Unnamed {
 		return ""
 	}
 	return filepath.Base(v)

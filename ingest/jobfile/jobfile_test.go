@@ -126,13 +126,24 @@ func TestParseJobFileInclude(t *testing.T) {
 	}
 }
 
+// A comment ends a section's name, of which fio then drops the last character as if it were the bracket.
+func TestParseJobFileNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"[a b]\n": "a b", "[ab;c]\n": "a", "[a#b]": Unnamed, "[]": Unnamed, "[a": Unnamed, "[ab": "a",
+	} {
+		j, err := Parse(strings.NewReader(text), "x.fio")
+		if err != nil || j.Sections[0].Name != want {
+			t.Errorf("%q: %+v, %v; want the name %q", text, j, err, want)
+		}
+	}
+}
+
 func TestParseJobFileErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"no section": {"[global]\nbs=4k\n", "x.fio: no job section ([name]) in it; pass the job file that fio was " +
 			"run with"},
 		"option first": {"\nbs=4k\x1b[2J\n[a]", `x.fio:2: an option before any [section]; is this a fio job file?`},
-		"no bracket":   {"[a]\n[b\n", `x.fio:2: a [section] without a name or its closing bracket; write [name]`},
-		"no name":      {"[]\n", `x.fio:1: a [section] without a name or its closing bracket; write [name]`},
+		"no name":      {"[a]\n[\n", `x.fio:2: a [section] without a name; write [name]`},
 		"a long line": {"[a]\n" + strings.Repeat("x", maxJobLine+1), "x.fio:2: bufio.Scanner: token too long; is " +
 			"this a fio job file?"},
 		"too many": {"[a]\nnumjobs=999999999\n[b]\nnumjobs=999999999\n",

@@ -48,7 +48,7 @@ func TestEmptyLogs(t *testing.T) {
 			`nothing of job "x" is in the result: by fio's JSON it did no I/O`, 0},
 		{"failed at its first I/O", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300"`, `"error":28,"write":{"total_ios":1,"runtime":0}`)},
-			`fio ended it with error 28 (no space left on device) before an I/O completed`, 0},
+			`fio ended it with error 28 (no space left on device), and counted the latency of no I/O`, 0},
 		{"one of two failed", map[string]string{"x_clat_hist.1.log": record, "x_clat_hist.2.log": "",
 			"fio.json": strings.Replace(json(`,"log_hist_msec":"300"`,
 				`"read":{"total_ios":5,"runtime":400,"clat_ns":{"N":5,"bins":{"0":5}}}`),

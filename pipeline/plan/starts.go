@@ -148,8 +148,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 // tellsTime says that the log or its entry has absolute times.
 func tellsTime(l *logs.State) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
 
-// warnUnknown warns of jobs of one host of which nothing tells whether they started
-// together; clock are the logs that another clock places.
+// warnUnknown warns of jobs of one host, and of hosts, of which nothing tells whether they
+// started together; clock are the logs that another clock places.
 func (p *Plan) warnUnknown(clock map[int]int64) {
 	type thread struct {
 		prefix string
@@ -163,15 +163,23 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		threads[l.Host][thread{l.Source.Name.Prefix, l.Source.Name.Job}] = true
 	}
 	first, n := "", 0
+	var hosts []string // without a time
 	for i, l := range p.logs {
 		_, placed := clock[i]
+		if l.Meta == nil && !tellsTime(l) && !placed && !slices.Contains(hosts, l.Host) {
+			hosts = append(hosts, l.Host)
+		}
 		if l.Log.Log.Start.Unknown && !tellsTime(l) && !placed && len(threads[l.Host]) > 1 {
 			if n++; n == 1 {
 				first = l.Source.Path
 			}
 		}
 	}
-	if n > 0 {
+	switch {
+	case n == 0 && len(hosts) > 1 && len(p.cfg.Settings.Offsets) == 0:
+		p.warn("nothing tells when the %d hosts started (%s): they are taken to have started together;"+
+			" pass fio's JSON, or shift hosts with --offset", len(hosts), errs.Printable(some(hosts)))
+	case n > 0:
 		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
 			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+
 			" pass fio's JSON or the job file", errs.Printable(first), n-1)
