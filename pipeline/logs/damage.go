@@ -186,9 +186,13 @@ func (l *State) Suspect() bool {
 	return false
 }
 
-// Repair decides which logs are damaged, and says so.
-func Repair(logs []*State, mode string, warn func(format string, args ...any)) {
-	judge(logs, mode, func(w string) { warn("%s", w) })
+// Repair decides which logs are damaged, and says so. foreign are the JSON documents of other runs, without which the
+// logs are to be read again; of pipes, which cannot be, there are none.
+func Repair(logs []*State, mode string, warn func(format string, args ...any)) (foreign []*fiojson.Document) {
+	foreign = judge(logs, mode, func(w string) { warn("%s", w) })
+	if len(foreign) > 0 && !slices.ContainsFunc(logs, func(l *State) bool { return l.pipe }) {
+		return foreign
+	}
 	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
 	for _, l := range logs {
 		l.scan = nil
@@ -205,25 +209,29 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) {
 	for why, names := range repaired {
 		warn("%d logs repaired, damaged by fio --client (%s): %s", len(names), why, errs.Some(names))
 	}
+	return nil
 }
 
 // judge decides which directions of which logs are damaged. Without --repair or
 // --no-repair it takes proof: with fio's totals, that the logs hold more than fio
 // counted and fit it once repaired; without, the certainty of lag2 in a log that
 // has a host in its name, as all logs of fio --client have.
-func judge(logs []*State, mode string, warn func(string)) {
+//
+// foreign are the JSON documents of other runs: logs that could be damaged fit none of their totals, neither as they
+// are nor once repaired. Nothing is decided then.
+func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Document) {
 	// fio --client spoils histograms only
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() != nil })
 	switch mode {
 	case "no":
-		return
+		return nil
 	case "yes":
 		for _, l := range logs {
 			for d := range l.dirs {
 				l.dirs[d].verdict = verdict{repair: true, why: "--repair"}
 			}
 		}
-		return
+		return nil
 	}
 	type key struct {
 		entry *fiojson.Entry
@@ -247,15 +255,27 @@ func judge(logs []*State, mode string, warn func(string)) {
 	proven := map[*fiojson.Document]bool{}
 	fits := map[key]bool{}
 	garbage := map[key]map[*State][]uint16{}
+	belongs := map[*fiojson.Document]bool{}
 	for _, k := range order {
+		meta := groups[k][0].Meta
 		before, after, junk, ok := weigh(groups[k], k.dir, k.entry)
 		if !ok {
+			belongs[meta] = belongs[meta] || slices.ContainsFunc(groups[k], func(l *State) bool {
+				return l.scan == nil || l.scan.dirs[k.dir].lag.fell
+			})
 			continue
+		}
+		if belongs[meta] = belongs[meta] || before || after; !slices.Contains(foreign, meta) {
+			foreign = append(foreign, meta)
 		}
 		fits[k], garbage[k] = after, junk
 		if after && !before {
 			proven[groups[k][0].Meta] = true
 		}
+	}
+	foreign = slices.DeleteFunc(foreign, func(m *fiojson.Document) bool { return belongs[m] })
+	if len(foreign) > 0 {
+		return foreign
 	}
 	for _, k := range order {
 		meta := groups[k][0].Meta
@@ -277,6 +297,7 @@ func judge(logs []*State, mode string, warn func(string)) {
 		}
 	}
 	judgeUncounted(logs, warn)
+	return nil
 }
 
 // weigh says whether the logs of an entry fit its totals in direction d as they

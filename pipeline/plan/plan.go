@@ -106,7 +106,7 @@ type Plan struct {
 // before the first quantum. Input that cannot be read is an error that names every
 // such log, or with SkipBad a warning. Close the Plan when done.
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
-	cfg := &config
+	cfg, again, ignored := &config, config, slices.Clip(in.Ignored)
 	var chosen *pipeline.Choice
 	if cfg.Accuracy != 0 {
 		if report := cfg.Progress; report != nil {
@@ -158,6 +158,13 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		return nil, err
 	}
 	if err := p.findDamage(ctx); err != nil {
+		var other *foreignError
+		if errors.As(err, &other) { // the logs are read as if it were not there
+			p.Close()
+			p.Warnings, in.Ignored = nil, ignored
+			other.leave(in)
+			return Prepare(ctx, in, again)
+		}
 		return nil, err
 	}
 	p.Run = &pipeline.Run{
@@ -299,8 +306,27 @@ func (p *Plan) findDamage(ctx context.Context) error {
 			return err
 		}
 	}
-	logs.Repair(p.logs, p.cfg.Settings.Repair, p.warn)
+	if foreign := logs.Repair(p.logs, p.cfg.Settings.Repair, p.warn); len(foreign) > 0 {
+		return &foreignError{foreign}
+	}
 	return nil
+}
+
+// foreignError names JSON documents of other runs.
+type foreignError struct{ metas []*fiojson.Document }
+
+func (e *foreignError) Error() string { return e.metas[0].Path + ": the JSON of another run" }
+
+// leave takes them out of an input, which says so in a warning.
+func (e *foreignError) leave(in *ingest.Input) {
+	in.Metas = slices.DeleteFunc(slices.Clone(in.Metas), func(m *fiojson.Document) bool {
+		return slices.Contains(e.metas, m)
+	})
+	for _, m := range e.metas {
+		in.Warnings = append(in.Warnings, fmt.Sprintf("%s: fio's JSON and the logs do not belong together: they fit "+
+			"none of its totals, neither as logged nor with the damage of fio --client undone; it is not used",
+			errs.Printable(m.Path)))
+	}
 }
 
 func (p *Plan) findGeometry() error {

@@ -178,7 +178,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	switch {
 	case n == 0 && len(hosts) > 1 && len(p.cfg.Settings.Offsets) == 0:
 		p.warn("nothing tells when the %d hosts started (%s): they are taken to have started together;"+
-			" pass fio's JSON, or shift hosts with --offset", len(hosts), errs.Printable(some(hosts)))
+			" pass fio's JSON, or shift hosts with --offset", len(hosts), errs.Printable(errs.Some(hosts)))
 	case n > 0:
 		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
 			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+

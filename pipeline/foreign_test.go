@@ -1,0 +1,60 @@
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestForeignJSON: logs of fio --client beside the JSON of another run are repaired as if it were not there.
+func TestForeignJSON(t *testing.T) {
+	t.Parallel()
+	bins := regexp.MustCompile(`"bins" : \{[^}]*\}`)
+	count := regexp.MustCompile(` \d+`)
+	totals, err := os.ReadFile(filepath.Join(real, "cluster/fio.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bins.ReplaceAllStringFunc(string(totals), func(s string) string { // the same sums in other buckets
+		counts := count.FindAllString(s, -1)
+		slices.Reverse(counts)
+		return count.ReplaceAllStringFunc(s, func(string) (next string) {
+			next, counts = counts[0], counts[1:]
+			return next
+		})
+	})
+	files := map[string]string{}
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		for n := 1; n <= 2; n++ {
+			name := fmt.Sprintf("cluster_clat_hist.%d.log.%s", n, host)
+			files[name] = "cluster/" + name
+		}
+	}
+	logged := map[string]float64{}
+	for name, json := range map[string]string{"its own": string(totals), "none": "", "another": other} {
+		dir := place(t, files)
+		if json != "" {
+			if err := os.WriteFile(filepath.Join(dir, "fio.json"), []byte(json), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var warned []string
+		c, err := process(t, Config{Settings: settings(), Warn: func(w string) { warned = append(warned, w) }}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged[name] = c.sum.Account.Logged
+		told := strings.Count(strings.Join(warned, "\n"), "fio.json: fio's JSON and the logs do not belong together")
+		if want := map[string]int{"another": 1}[name]; told != want || c.sum.Account.LogsRepaired != 4 {
+			t.Errorf("%s: %d of 4 logs repaired, warned %q", name, c.sum.Account.LogsRepaired, warned)
+		}
+	}
+	// As logged they are 244,947; fio counted 96,000, of which the last windows are in no log.
+	if own := logged["its own"]; logged["none"] != own || logged["another"] != own || own != 87620 {
+		t.Errorf("I/Os by JSON: %v", logged)
+	}
+}
