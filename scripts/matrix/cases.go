@@ -42,6 +42,11 @@ type testCase struct {
 	Piped bool
 	// Interrupt is after how many ms fio gets SIGINT; 0: never.
 	Interrupt int
+	// Kill is how many ms after its first job started fio, of which the jobs are processes, gets SIGKILL; KillJob, its last
+	// job. 0: never. Only alone.
+	Kill, KillJob int
+	// Include: the job file includes the options of Global from another file. Only alone.
+	Include bool
 	// Random: drawn, and not in the table of the docs.
 	Random bool
 }
@@ -52,7 +57,11 @@ var common = []string{
 	"log_hist_msec=250",
 }
 
-func (c testCase) jobFile() string {
+// included is the name of the file that a job file includes.
+const included = "more.fio"
+
+// jobFile is the text of the job file, and of what it includes.
+func (c testCase) jobFile() (text, more string) {
 	global := slices.Clone(common)
 	if c.Kind == single {
 		global = append(global, "write_lat_log=h")
@@ -63,9 +72,15 @@ func (c testCase) jobFile() string {
 	for _, option := range c.Global {
 		key, _, set := strings.Cut(option, "=")
 		global = slices.DeleteFunc(global, func(o string) bool { k, _, _ := strings.Cut(o, "="); return k == key })
-		if set {
+		switch {
+		case set && c.Include:
+			more += option + "\n"
+		case set:
 			global = append(global, option)
 		}
+	}
+	if c.Include {
+		global = append(global, "include "+included)
 	}
 	jobs := c.Jobs
 	if len(jobs) == 0 {
@@ -79,7 +94,7 @@ func (c testCase) jobFile() string {
 			fmt.Fprintln(&b, option)
 		}
 	}
-	return b.String()
+	return b.String(), more
 }
 
 // has says whether a common option is set for all jobs.
@@ -257,6 +272,12 @@ func cases() []testCase {
 	add(hist, both, "stages-overlap", "wait_for",
 		"", []string{"a", "runtime=1"}, []string{"b", "runtime=3"}, []string{"c", "wait_for=a", "runtime=1"})
 
+	add(hist, onlyAlone, "include", "include", "numjobs=2;log_hist_coarseness=2;startdelay=1", two("", "ramp_time=1")...)
+	all[len(all)-1].Include = true
+	add(hist, onlyAlone, "killed", "kill -9 of fio", "", two("", "runtime=3")...)
+	all[len(all)-1].Kill = 500
+	add(hist, onlyAlone, "killed-job", "kill -9 of a job", "", two("", "rw=randread")...)
+	all[len(all)-1].KillJob = 900
 	add(single, both, "lat", "write_lat_log", "")
 	add(single, both, "lat-numjobs", "write_lat_log", "numjobs=2")
 	add(single, both, "lat-group", "write_lat_log", "numjobs=2;group_reporting=1")

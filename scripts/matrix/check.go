@@ -96,6 +96,9 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	}
 	if strings.Contains(a.Given, "job") {
 		copied = append(copied, "job.fio")
+		if _, err := os.Stat(filepath.Join(dir, included)); err == nil {
+			copied = append(copied, included)
+		}
 	}
 	for _, name := range copied {
 		if err = copyFile(filepath.Join(dir, name), filepath.Join(scratch, name)); err != nil {

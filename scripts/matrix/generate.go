@@ -84,9 +84,16 @@ func (f folder) run(ctx context.Context, dir string) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 
-	job := strings.ReplaceAll(f.c.jobFile(), "fiolat-matrix.", "fiolat-matrix."+filepath.Base(scratch)+".")
+	own := strings.NewReplacer("fiolat-matrix.", "fiolat-matrix."+filepath.Base(scratch)+".")
+	job, more := f.c.jobFile()
+	job, more = own.Replace(job), own.Replace(more)
 	if err = os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o644); err != nil {
 		return err
+	}
+	if more != "" { // fio looks for it from where it runs
+		if err = os.WriteFile(filepath.Join(dir, included), []byte(more), 0o644); err != nil {
+			return err
+		}
 	}
 	defer func() {
 		left, _ := filepath.Glob("/dev/shm/fiolat-matrix." + filepath.Base(scratch) + ".*")
@@ -155,7 +162,33 @@ func (f folder) run(ctx context.Context, dir string) error {
 		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(os.Interrupt) })
 		defer timer.Stop()
 	}
+	after, fatal := f.c.Kill, func() { _ = cmd.Process.Kill() }
+	if f.c.KillJob > 0 {
+		after, fatal = f.c.KillJob, func() {
+			if all := running(noted); len(all) > 1 { // the first is fio itself
+				_ = syscall.Kill(all[len(all)-1], syscall.SIGKILL)
+			}
+		}
+	}
+	if after > 0 {
+		go func() {
+			for started := []string(nil); len(started) == 0 && ctx.Err() == nil; {
+				time.Sleep(20 * time.Millisecond)
+				started, _ = filepath.Glob(filepath.Join(dir, "*.prerun.txt"))
+			}
+			time.Sleep(time.Duration(after) * time.Millisecond)
+			fatal()
+		}()
+	}
 	err = cmd.Wait()
+	defer func() { // its jobs are no longer its children
+		for _, pid := range running(noted) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	for f.c.Kill > 0 && ctx.Err() == nil && len(running(noted)) > 0 {
+		time.Sleep(50 * time.Millisecond) // they go on
+	}
 	if ctx.Err() != nil {
 		return &cannotError{"fio did not end in time"}
 	}
@@ -169,7 +202,7 @@ func (f folder) run(ctx context.Context, dir string) error {
 		}
 	}
 	raw, err := os.ReadFile(filepath.Join(scratch, "fio.json"))
-	if err != nil {
+	if err != nil && f.c.Kill == 0 {
 		return err
 	}
 	raw = []byte(strings.ReplaceAll(string(raw), `"exec_prerun" : "date +%s%N",`, ""))
@@ -208,6 +241,20 @@ func group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
+}
+
+// running are the processes with an argument, in order of their ids: fio, and each of its jobs.
+func running(arg string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && slices.Contains(strings.Split(string(text), "\x00"), arg) {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
 }
 
 // server starts fio --server on a free port and waits until it listens.

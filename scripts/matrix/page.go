@@ -65,6 +65,9 @@ var effects = map[string]string{
 	"steadystate":                "a job may end before its runtime",
 	"write_lat_log":              "every I/O is logged",
 	"exit_what":                  "nothing",
+	"include":                    "the job file's options are in another file, too",
+	"kill -9 of fio":             "its jobs go on, and write their logs; there is no JSON",
+	"kill -9 of a job":           "it has no log; the JSON has its totals",
 }
 
 const pageHead = `# What fio's options do to latency logs, and what fiolat says

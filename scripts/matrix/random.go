@@ -123,11 +123,22 @@ func randomCases(seed uint64, n int) []testCase {
 		if r.IntN(4) == 0 {
 			c.Output = outputs[r.IntN(len(outputs))]
 		}
+		onlyAlone := c.Modes[0] == alone
 		switch r.IntN(12) {
 		case 0:
 			c.Interrupt = 700 + r.IntN(900)
 		case 1:
 			c.Piped = true
+		case 2:
+			c.Include = onlyAlone
+		case 3:
+			if onlyAlone && c.Kind == hist {
+				c.Kill = 200 + r.IntN(900)
+			}
+		case 4:
+			if onlyAlone && c.Kind == hist {
+				c.KillJob = 500 + r.IntN(900)
+			}
 		}
 		all[i] = c
 	}
