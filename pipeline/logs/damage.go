@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -174,12 +175,18 @@ type verdict struct {
 	// 126 runs of fio 3.33: 134577 I/Os beyond 15 s, a size of the C library's heap).
 	garbage []uint16
 	garbled int64
+
+	// spoiled, if not 0, is a line of a damaged log before which records are lost, without which it cannot be repaired:
+	// none of the direction's records can be used.
+	spoiled int64
 }
 
-// Suspect says that a direction of the log could be damaged, by its head, and that fio's JSON has its sums.
+// Suspect says that a direction of the log could be damaged, by its head or as it came over fio --client, and that
+// fio's JSON has its sums.
 func (l *State) Suspect() bool {
+	over := l.Meta != nil && l.Meta.ClientServer && l.Source.Name.Host != ""
 	for d := range l.dirs {
-		if l.Entry != nil && l.dirs[d].lag.suspect() {
+		if lag := &l.dirs[d].lag; l.Entry != nil && (lag.suspect() || over && lag.fell) {
 			return true
 		}
 	}
@@ -190,7 +197,7 @@ func (l *State) Suspect() bool {
 // logs are to be read again; of pipes, which cannot be, there are none.
 func Repair(logs []*State, mode string, warn func(format string, args ...any)) (foreign []*fiojson.Document) {
 	foreign = judge(logs, mode, func(w string) { warn("%s", w) })
-	if len(foreign) > 0 && !slices.ContainsFunc(logs, func(l *State) bool { return l.pipe }) {
+	if len(foreign) > 0 && !slices.ContainsFunc(logs, func(l *State) bool { return l.Pipe }) {
 		return foreign
 	}
 	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
@@ -256,26 +263,44 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	fits := map[key]bool{}
 	garbage := map[key]map[*State][]uint16{}
 	belongs := map[*fiojson.Document]bool{}
+	var broken []key // as logged they hold more than fio counted, and they cannot be repaired
 	for _, k := range order {
 		meta := groups[k][0].Meta
 		before, after, junk, ok := weigh(groups[k], k.dir, k.entry)
-		if !ok {
-			belongs[meta] = belongs[meta] || slices.ContainsFunc(groups[k], func(l *State) bool {
-				return l.scan == nil || l.scan.dirs[k.dir].lag.fell
-			})
-			continue
-		}
-		if belongs[meta] = belongs[meta] || before || after; !slices.Contains(foreign, meta) {
+		fell := slices.ContainsFunc(groups[k], func(l *State) bool {
+			return l.scan == nil || l.scan.dirs[k.dir].lag.fell
+		})
+		switch fit := before || after; {
+		case fit || fell:
+			belongs[meta] = true
+		case !slices.Contains(foreign, meta):
 			foreign = append(foreign, meta)
+		}
+		if !before && !after && overClient(groups[k]) {
+			broken = append(broken, k)
+		}
+		if !ok {
+			fits[k] = before && !fell
+			continue
 		}
 		fits[k], garbage[k] = after, junk
 		if after && !before {
-			proven[groups[k][0].Meta] = true
+			proven[meta] = true
 		}
 	}
 	foreign = slices.DeleteFunc(foreign, func(m *fiojson.Document) bool { return belongs[m] })
 	if len(foreign) > 0 {
 		return foreign
+	}
+	for _, k := range broken {
+		all := !slices.ContainsFunc(groups[k], func(l *State) bool { return l.scan.dirs[k.dir].lag.fell })
+		for _, l := range groups[k] {
+			if s := &l.scan.dirs[k.dir]; all || s.lag.fell {
+				l.dirs[k.dir].verdict.spoiled = cmp.Or(s.fellAt, l.scan.lastLine)
+			} else {
+				fits[k], proven[l.Meta] = true, true
+			}
+		}
 	}
 	for _, k := range order {
 		meta := groups[k][0].Meta
@@ -284,7 +309,8 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		}
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
-			if l.scan.dirs[k.dir].lag.suspect() {
+			// Up to the third record nothing is wrong yet.
+			if lag := &l.scan.dirs[k.dir].lag; v.spoiled == 0 && (lag.suspect() || lag.records <= 2) {
 				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits "+
 					"fio's totals once repaired"
 			}
@@ -302,53 +328,66 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 
 // weigh says whether the logs of an entry fit its totals in direction d as they
 // are, and once repaired, but for buckets of a file's last record in which fio
-// counted nothing at all: garbage. ok is false if one of the logs is proven healthy
-// or none has a third record.
+// counted nothing at all: garbage. ok is false, and after of no meaning, if one of the logs is proven healthy, by
+// buckets that fall, or none has a third record.
 func weigh(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
 	totals := &entry.Dirs[d].Kind[fiolog.Clat]
-	bins, err := totals.Counts(logs[0].g)
+	g := logs[0].g
+	for _, l := range logs {
+		g.Coarseness = max(g.Coarseness, l.g.Coarseness)
+	}
+	bins, err := totals.Counts(g)
 	counted := err == nil && totals.Bins.Len() > 0
 	garbage = map[*State][]uint16{}
 	var raw, repaired fiohist.Hist
+	fell := false
 	for _, l := range logs {
 		s := l.scan
-		if s == nil || s.dirs[d].lag.fell {
-			return false, false, nil, false
+		if s == nil {
+			return true, false, nil, false
 		}
-		dir := &s.dirs[d]
+		dir, coarser := &s.dirs[d], g.Coarseness-l.g.Coarseness
 		ok = ok || dir.lag.suspect()
-		raw.AddHist(&dir.sums)
+		dir.sums.Each(func(b int, n float64) { raw.Add(b>>coarser, n) })
+		if fell = fell || dir.lag.fell; fell {
+			continue
+		}
 		if counted && dir.lag.records > 0 && int(s.lastDir) == d {
 			last := &dir.lag.raw[0]
 			for i, b := range last.Index {
-				if int(b) < len(bins) && bins[b] == 0 {
+				if at := int(b) >> coarser; at < len(bins) && bins[at] == 0 {
 					garbage[l] = append(garbage[l], b)
-					raw.Add(int(b), -last.Count[i])
+					raw.Add(at, -last.Count[i])
 				}
 			}
 		}
 		// The repaired records telescope to the last two raw ones.
 		if dir.lag.records <= 2 {
-			repaired.AddHist(&dir.sums)
+			dir.sums.Each(func(b int, n float64) { repaired.Add(b>>coarser, n) })
 			continue
 		}
 		for i := range dir.lag.raw {
 			for j, b := range dir.lag.raw[i].Index {
 				if i > 0 || !slices.Contains(garbage[l], b) {
-					repaired.Add(int(b), dir.lag.raw[i].Count[j])
+					repaired.Add(int(b)>>coarser, dir.lag.raw[i].Count[j])
 				}
 			}
 		}
 	}
-	if !ok {
-		return false, false, nil, false
-	}
+	ok = ok && !fell
 	if !counted {
 		n := float64(totals.N)
-		return raw.Sum() <= n, repaired.Sum() <= n, nil, true
+		return raw.Sum() <= n, ok && repaired.Sum() <= n, nil, ok
 	}
-	return within(&raw, bins), within(&repaired, bins), garbage, true
+	return within(&raw, bins), ok && within(&repaired, bins), garbage, ok
+}
+
+// overClient tells whether the logs came over fio --client, by their names and their JSON.
+func overClient(logs []*State) bool {
+	return !slices.ContainsFunc(logs, func(l *State) bool {
+		return l.Source.Name.Host == "" || !l.Meta.ClientServer
+	})
 }
 
 // within says that no bucket holds more than fio counted.

@@ -228,6 +228,7 @@ type direction struct {
 	ios     float64       // as logged, after repair
 	ns      float64       // of single I/Os, their latencies added up
 	opening float64       // the I/Os of the fuller of the first two records
+	until   float64       // the I/Os of both
 	later   float64       // the I/Os of the fullest of the other records
 	first   int64         // stamp of the first record, ms
 	last    int64         // stamp of the last record, ms
@@ -339,6 +340,10 @@ func (l *State) rests() bool {
 // feed takes one record.
 func (l *State) feed(r *fiolog.Record) error {
 	d := &l.dirs[r.Dir]
+	if d.verdict.spoiled > 0 {
+		l.now = r.Time * msec
+		return nil
+	}
 	if d.seen {
 		if r.Time < d.last {
 			return backwards(l, r, d.last)
@@ -384,7 +389,7 @@ func (l *State) feed(r *fiolog.Record) error {
 	}
 	d.ios += sum
 	if d.records <= 2 {
-		d.opening = max(d.opening, sum)
+		d.opening, d.until = max(d.opening, sum), d.until+sum
 	} else {
 		d.later = max(d.later, sum)
 	}

@@ -23,6 +23,8 @@ type scanDir struct {
 	lag  lag2
 	sums fiohist.Hist
 	last int64 // stamp in ms
+	// fellAt is the line of the first record in which a bucket falls at lag 2; 0: none.
+	fellAt int64
 }
 
 // feed adds a record, and says what is wrong with its stamp.
@@ -32,6 +34,9 @@ func (s *scan) feed(r *fiolog.Record) {
 	d.last = r.Time
 	c := countsOf(r)
 	d.lag.see(&c)
+	if d.lag.fell && d.fellAt == 0 {
+		d.fellAt = r.Line
+	}
 	d.sums.AddAll(r.Index, r.Count, 0, 1)
 }
 

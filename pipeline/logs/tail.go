@@ -78,14 +78,19 @@ func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 func (t *tail) headless() (warnings []string) {
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
+		if d.verdict.repair && d.win.lost > 0 && t.lost.Sum() == 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: records of the %ss of job %q before line %d are lost; their "+
+				"I/Os are counted in the two behind them, up to %.0f in one",
+				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, d.win.lost, d.later))
+		}
 		if !d.verdict.repair || !d.seen || !d.win.exact || d.records > 2 && d.opening <= 1.3*d.later {
 			continue
 		}
 		start, _ := l.started(t.dir)
 		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
-			warnings = append(warnings, fmt.Sprintf("%s: the first window of its %ss begins %d ms after the job: its "+
-				"head is lost, and the I/Os of that time are counted in its first two records",
-				errs.Printable(l.Source.Path), t.dir, late/msec))
+			warnings = append(warnings, fmt.Sprintf("%s: the head of the %ss of job %q is lost: the first window begins "+
+				"%d ms after the job, and the %.0f I/Os until then are counted in the first two records",
+				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, late/msec, d.until))
 		}
 	}
 	return warnings
@@ -184,6 +189,7 @@ func (l *State) started(dir fiolog.Direction) (start, end int64) {
 // window model explains all that is missing as the part of the last window. See
 // docs/correctness.md.
 func (t *tail) loss() (why string, logs []*State) {
+	const few = 8 // I/Os of a record, whose first is late by less than a window
 	missing := t.counts.Sum()
 	if missing == 0 {
 		return "", nil
@@ -191,8 +197,18 @@ func (t *tail) loss() (why string, logs []*State) {
 	if threads := t.members[0].Members; threads > len(t.members) {
 		return fmt.Sprintf("the job has %d threads, of which %d have a log here", threads, len(t.members)), t.members
 	}
+	var spoiled []*State
+	for _, l := range t.members {
+		if l.dirs[t.dir].verdict.spoiled > 0 {
+			spoiled = append(spoiled, l)
+		}
+	}
+	if len(spoiled) > 0 {
+		return fmt.Sprintf("fio --client damaged them, and before line %d records are lost without which they "+
+			"cannot be repaired", spoiled[0].dirs[t.dir].verdict.spoiled), spoiled
+	}
 	var middle, skipped, head, end, bare []*State
-	var single, late, early []*State // their head or end is lost, however little is missing
+	var single, spread, late, early []*State // their head or end is lost, however little is missing
 	closed := 0
 	tails, bareTails, unseen := 0.0, 0.0, 0 // what the last windows of all logs may hold
 	for _, l := range t.members {
@@ -222,6 +238,8 @@ func (t *tail) loss() (why string, logs []*State) {
 			before := d.win.b + l.shift - start + l.early()
 			after := to - max(from, d.win.b+(d.win.n+1)*d.win.h+l.shift)
 			switch {
+			case d.verdict.repair && d.records == 1 && d.until >= few && before > d.win.h+l.think():
+				spread, d.headless = append(spread, l), true
 			case d.verdict.repair: // see headless
 			case d.win.one:
 				single, d.headless = append(single, l), true
@@ -252,6 +270,9 @@ func (t *tail) loss() (why string, logs []*State) {
 	case len(single) > 0:
 		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two"+
 			" or more: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
+	case len(spread) > 0:
+		return name(spread[0], "line %d is the only one of its %ss, and the first window begins late: before it"+
+			" records are lost, of which fio --client counted half into it", spread[0].dirs[t.dir].win.line, t.dir)
 	case closed == all:
 		return name(t.members[0], "its next I/O would have written another record: its end is lost")
 	case len(late) > 0 && all == 1:

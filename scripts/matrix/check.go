@@ -70,8 +70,12 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 			answers = append(answers, &answer{Folder: name, Given: g, truth: t})
 		}
 		for _, s := range shapes {
-			if s.applies(t) {
-				answers = append(answers, &answer{Folder: name, Given: "json", Shape: s.name, truth: t, shape: &s})
+			if !s.applies(t, name) {
+				continue
+			}
+			answers = append(answers, &answer{Folder: name, Given: "json", Shape: s.name, truth: t, shape: &s})
+			if s.bare {
+				answers = append(answers, &answer{Folder: name, Given: "none", Shape: s.name, truth: t, shape: &s})
 			}
 		}
 	}
@@ -80,7 +84,8 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	for _, a := range answers {
 		group.Go(func() error { return a.ask(ctx, fiolat, filepath.Join(out, a.Folder)) })
 	}
-	return answers, group.Wait()
+	err = group.Wait()
+	return slices.DeleteFunc(answers, func(a *answer) bool { return a.Verdict == "" }), err
 }
 
 // ask hands a folder to fiolat and sorts what it says.
@@ -106,7 +111,9 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 		}
 	}
 	if a.shape != nil {
-		if err = a.shape.make(scratch, a.truth, dir); err != nil {
+		if err = a.shape.make(scratch, a.truth, dir); errors.Is(err, errNotHere) {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("%s, %s: %w", a.Folder, a.Shape, err)
 		}
 	}
@@ -161,7 +168,8 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.Folder, err)
 	}
-	sums, times := a.truth.judge(rows, strings.Contains(a.Given, "json"))
+	counted := strings.Contains(a.Given, "json") && (a.shape == nil || !a.shape.noTotals)
+	sums, times := a.truth.judge(rows, counted)
 	a.Verdict = right
 	said := a.Said
 	if a.shape != nil && a.shape.loses {
@@ -171,8 +179,12 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 		})
 	}
 	warnings := strings.Join(said, "\n")
-	if a.shape != nil && a.shape.loses && sums == "" {
-		sums = "fio's totals, though I/Os are in no log"
+	switch {
+	case a.shape == nil:
+	case a.shape.loses && sums == "":
+		sums = "as good as whole, though I/Os or totals are missing"
+	case a.shape.twice:
+		sums, times = "", "two runs are one"
 	}
 	for _, p := range []struct {
 		text  string

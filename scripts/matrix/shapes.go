@@ -2,9 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,34 +22,49 @@ type shape struct {
 	modes []mode
 	// I/Os are in no log, more than a last window may hold: that must be said.
 	loses bool
+	// There are two runs: that must be said.
+	twice bool
 	// A refusal is for no reason.
 	readable bool
+	// It is tried without JSON as well.
+	bare bool
+	// It leaves no JSON that counts: what the logs hold is right.
+	noTotals bool
 	make     func(dir string, t *truth, from string) error
 }
 
-func (s *shape) applies(t *truth) bool {
-	if t.Kind != hist || len(t.Logs) == 0 || !slices.Contains(s.modes, t.Mode) {
+// applies says whether the shape is tried on a folder: on the cases that it names, and on some of those drawn at random.
+func (s *shape) applies(t *truth, name string) bool {
+	if t.Kind != hist || len(t.Logs) == 0 || t.NoJSON || !slices.Contains(s.modes, t.Mode) {
 		return false
 	}
-	return slices.Contains(s.cases, t.Case)
+	if !t.Random {
+		return slices.Contains(s.cases, t.Case)
+	}
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, name+s.name)
+	return h.Sum32()%5 == 0
 }
 
+// errNotHere is a folder on which a shape cannot be tried.
+var errNotHere = errors.New("not for this folder")
+
 var shapes = []shape{
-	{name: "a copy .bak", cases: []string{"plain", "numjobs"}, modes: both,
+	{name: "a copy .bak", cases: []string{"plain", "numjobs"}, modes: both, bare: true,
 		make: again(func(name string) string { return name + ".bak" })},
-	{name: "a copy .old", cases: []string{"plain"}, modes: both,
+	{name: "a copy .old", cases: []string{"plain"}, modes: both, bare: true,
 		make: again(func(name string) string { return name + ".old" })},
-	{name: "a copy .1", cases: []string{"plain"}, modes: both,
+	{name: "a copy .1", cases: []string{"plain"}, modes: both, bare: true,
 		make: again(func(name string) string { return name + ".1" })},
-	{name: "a copy in a folder", cases: []string{"plain", "group"}, modes: both,
+	{name: "a copy in a folder", cases: []string{"plain", "group"}, modes: both, bare: true,
 		make: again(func(name string) string { return filepath.Join("copy", name) })},
-	{name: "a copy of another name", cases: []string{"plain"}, modes: both,
+	{name: "a copy of another name", cases: []string{"plain"}, modes: both, bare: true,
 		make: again(func(name string) string { return "copy-" + name })},
-	{name: "a symbolic link", cases: []string{"plain", "numjobs"}, modes: both,
+	{name: "a symbolic link", cases: []string{"plain", "numjobs"}, modes: both, bare: true,
 		make: func(dir string, t *truth, _ string) error {
 			return os.Symlink(t.Logs[0], filepath.Join(dir, "latest_clat_hist.1.log"))
 		}},
-	{name: "a hard link", cases: []string{"plain", "numjobs"}, modes: both,
+	{name: "a hard link", cases: []string{"plain", "numjobs"}, modes: both, bare: true,
 		make: func(dir string, t *truth, _ string) error {
 			return os.Link(filepath.Join(dir, t.Logs[0]), filepath.Join(dir, "latest_clat_hist.1.log"))
 		}},
@@ -63,13 +84,111 @@ var shapes = []shape{
 		make: cut(0.4, 1)},
 	{name: "without a log", cases: []string{"numjobs", "group", "jobs"}, modes: both, loses: true,
 		make: func(dir string, t *truth, _ string) error {
-			return os.Remove(filepath.Join(dir, t.Logs[len(t.Logs)-1]))
+			last := t.Logs[len(t.Logs)-1]
+			if lines, err := readHist(filepath.Join(dir, last)); err != nil || len(lines) == 0 || len(t.Logs) < 2 {
+				return errNotHere
+			}
+			return os.Remove(filepath.Join(dir, last))
 		}},
-	{name: "another run's JSON", cases: []string{"plain", "coarse3"}, modes: both, loses: true,
-		make: func(dir string, _ *truth, from string) error {
-			other := strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from))
-			return copyFile(filepath.Join(filepath.Dir(from), other, "fio.json"), filepath.Join(dir, "fio.json"))
+	{name: "another run's JSON", cases: []string{"plain", "coarse3"}, modes: both, loses: true, noTotals: true,
+		make: func(dir string, t *truth, from string) error {
+			other := filepath.Join(filepath.Dir(from),
+				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
+			if t.Random {
+				if other = sibling(from, t); other == "" {
+					return errNotHere
+				}
+			}
+			return copyFile(filepath.Join(other, "fio.json"), filepath.Join(dir, "fio.json"))
 		}},
+	{name: "JSON cut off", cases: []string{"plain", "numjobs", "group"}, modes: both, loses: true, noTotals: true,
+		make: func(dir string, _ *truth, _ string) error {
+			path := filepath.Join(dir, "fio.json")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(path, text[:len(text)*2/3], 0o644)
+		}},
+	{name: "two runs in one folder", cases: []string{"plain", "coarse3"}, modes: onlyAlone, twice: true,
+		make: func(dir string, t *truth, from string) error {
+			other := filepath.Join(filepath.Dir(from),
+				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
+			return join(dir, other)
+		}},
+}
+
+// join puts the run of another folder into one, with logs of another name.
+func join(dir, other string) error {
+	text, err := os.ReadFile(filepath.Join(other, "fio.json"))
+	if err != nil {
+		return err
+	}
+	text = bytes.ReplaceAll(text, []byte(`"write_hist_log" : "h"`), []byte(`"write_hist_log" : "g"`))
+	if err := os.WriteFile(filepath.Join(dir, "other.json"), text, 0o644); err != nil {
+		return err
+	}
+	logs, err := filepath.Glob(filepath.Join(other, "h_*"))
+	for _, log := range logs {
+		name := "g" + strings.TrimPrefix(filepath.Base(log), "h")
+		err = errors.Join(err, copyFile(log, filepath.Join(dir, name)))
+	}
+	return err
+}
+
+// sibling is another folder of the same fio and mode that counted other numbers of I/Os in the same directions.
+func sibling(dir string, t *truth) string {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "truth.json"))
+	mine, _ := t.totals()
+	for _, file := range files {
+		var o truth
+		text, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(text, &o) != nil || o.Version != t.Version || o.Mode != t.Mode || o.NoJSON {
+			continue
+		}
+		theirs, _ := o.totals()
+		if len(mine) == len(theirs) && !maps.EqualFunc(mine, theirs, func(a, b int64) bool { return a == b }) {
+			return filepath.Dir(file)
+		}
+	}
+	return ""
+}
+
+// provable says whether the loss of a share of the lines can be proven: by docs/correctness.md it takes a log of
+// several records, and more lost than the fullest of them, or two, hold.
+func (t *truth) provable(lines [][]byte, from, to float64) bool {
+	const few = 8
+	n := len(lines) - 1
+	if t.Mode != alone || t.Grouped || n*len(t.Logs) < few*len(t.Logs) || t.Logged == nil || t.Note != "" {
+		return false
+	}
+	var records, lost, fullest [3]int64
+	for i, line := range lines[:n] {
+		fields := strings.Split(strings.TrimSpace(string(line)), ",")
+		d, ios := 0, int64(0)
+		for k, f := range fields {
+			v, _ := strconv.ParseInt(strings.TrimSpace(f), 10, 64)
+			if k == 1 {
+				d = int(v)
+			} else if k > 2 {
+				ios += v
+			}
+		}
+		if d < 0 || d > 2 {
+			return false
+		}
+		records[d]++
+		fullest[d] = max(fullest[d], ios)
+		if i >= int(from*float64(n)) && i < int(to*float64(n)) {
+			lost[d] += ios
+		}
+	}
+	for d := range records {
+		if records[d] > 0 && (records[d] < few || lost[d] <= 2*fullest[d] || fullest[d] < few) {
+			return false
+		}
+	}
+	return true
 }
 
 // again copies each log once more, under another name.
@@ -110,6 +229,9 @@ func cut(from, to float64) func(string, *truth, string) error {
 			return err
 		}
 		lines := bytes.SplitAfter(data, []byte("\n"))
+		if t.Random && !t.provable(lines, from, to) {
+			return errNotHere
+		}
 		lines = slices.Delete(lines, int(from*float64(len(lines)-1)), int(to*float64(len(lines)-1)))
 		return os.WriteFile(path, bytes.Join(lines, nil), 0o644)
 	}

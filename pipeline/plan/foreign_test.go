@@ -1,4 +1,4 @@
-package pipeline
+package plan
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fiolat/pipeline/pipelinetest"
 )
 
 // TestForeignJSON: logs of fio --client beside the JSON of another run are repaired as if it were not there.
@@ -43,14 +45,15 @@ func TestForeignJSON(t *testing.T) {
 			}
 		}
 		var warned []string
-		c, err := process(t, Config{Settings: settings(), Warn: func(w string) { warned = append(warned, w) }}, dir)
+		cfg := Config{Settings: pipelinetest.Settings(), Warn: func(w string) { warned = append(warned, w) }}
+		c, err := process(t, cfg, dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		logged[name] = c.sum.Account.Logged
+		logged[name] = c.Sum.Account.Logged
 		told := strings.Count(strings.Join(warned, "\n"), "fio.json: fio's JSON and the logs do not belong together")
-		if want := map[string]int{"another": 1}[name]; told != want || c.sum.Account.LogsRepaired != 4 {
-			t.Errorf("%s: %d of 4 logs repaired, warned %q", name, c.sum.Account.LogsRepaired, warned)
+		if want := map[string]int{"another": 1}[name]; told != want || c.Sum.Account.LogsRepaired != 4 {
+			t.Errorf("%s: %d of 4 logs repaired, warned %q", name, c.Sum.Account.LogsRepaired, warned)
 		}
 	}
 	// As logged they are 244,947; fio counted 96,000, of which the last windows are in no log.
