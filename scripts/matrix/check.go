@@ -209,7 +209,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 // Words that a warning about I/Os, or about time, has.
 var (
 	sumTold = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
-		`log_hist_msec|very run|servers|clat_percentiles|disable|overwrit|no I/O`)
+		`log_hist_msec|very run|servers|breaks off|clat_percentiles|disable|overwrit|no I/O`)
 	timeTold = regexp.MustCompile(`start|clock|time zero|one after the other|began after`)
 )
 
