@@ -116,6 +116,7 @@ func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) st
 	warned := false
 	for _, u := range uses {
 		said[u.Path] = true
+		a.options = append(a.options, u.Options...)
 		switch u.Use {
 		case "used":
 		case "used with a warning", "not used":

@@ -41,6 +41,8 @@ type answer struct {
 	Shape   string   `json:"shape,omitempty"`
 	truth   *truth
 	shape   *shape
+	// options are those of fio that inspect says led to what is not right.
+	options []string
 }
 
 // given are the ways to hand a folder to fiolat.

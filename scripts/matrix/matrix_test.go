@@ -42,6 +42,43 @@ func TestMatrix(t *testing.T) {
 	}
 	testGaps(t, answers)
 	testPage(t, page(answers))
+	testOptions(t, answers)
+}
+
+// testOptions: where an option led to a refusal or a warning, inspect names it.
+func testOptions(t *testing.T, answers []*answer) {
+	cases := map[string][]*answer{}
+	for _, a := range answers {
+		if a.shape == nil {
+			cases[a.truth.About] = append(cases[a.truth.About], a)
+		}
+	}
+	for about, want := range map[string]string{
+		"write_hist_log without log_hist_msec": "log_hist_msec",
+		"clat_percentiles=0":                   "clat_percentiles",
+		"lat_percentiles":                      "clat_percentiles", // the case that also has clat_percentiles=0
+		"disable_clat":                         "disable_clat",
+		"gtod_reduce":                          "gtod_reduce",
+		"io_submit_mode=offload":               "io_submit_mode",
+		"log_compression":                      "log_compression",
+		"log_avg_msec":                         "log_avg_msec",
+		"log_window_value":                     "log_avg_msec",
+		"log_max_value":                        "log_avg_msec",
+		"log_offset":                           "log_offset",
+		"log_issue_time":                       "log_issue_time",
+		"per_job_logs=0":                       "per_job_logs",
+		"unified_rw_reporting=mixed":           "unified_rw_reporting",
+		"stonewall":                            "stonewall",
+		"startdelay":                           "startdelay",
+		"ramp_time":                            "ramp_time",
+		"wait_for":                             "wait_for",
+		"verify":                               "verify",
+		"log_alternate_epoch with a monotonic clock": "log_alternate_epoch",
+	} {
+		if got := options(cases[about]); !strings.Contains(got, "`"+want+"`") {
+			t.Errorf("%s: inspect names %s, want %s", about, got, want)
+		}
+	}
 }
 
 // testGaps fails for each answer that is wrong without a word, or refused without need, and isn't a known gap.

@@ -83,6 +83,8 @@ with the jobs' real starts.
 - **named**: something is missing or unknown, and a warning says so.
 - **refused**: an error says why.
 
+"inspect names" are the options that ` + "`fiolat inspect`" + ` says led to what is not right.
+
 "right / named" is both, by version of fio or other options of the job. ` + "`make matrix`" + ` draws new combinations.
 
 `
@@ -114,8 +116,8 @@ func page(answers []*answer) string {
 	sort.Strings(versions)
 	fmt.Fprintf(&b, "## Options, in fio %s\n\n", strings.Join(versions, " and "))
 	b.WriteString("| option | what it does | with JSON | without JSON | over --client, with JSON | without JSON |" +
-		" fiolat says, where it is not right |\n")
-	b.WriteString("|---|---|---|---|---|---|---|\n")
+		" inspect names | fiolat says, where it is not right |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, about := range sorted(rows) {
 		list := rows[about]
 		fmt.Fprintf(&b, "| `%s` | %s |", about, effects[about])
@@ -126,7 +128,7 @@ func page(answers []*answer) string {
 				}))
 			}
 		}
-		fmt.Fprintf(&b, " %s |\n", gist(list))
+		fmt.Fprintf(&b, " %s | %s |\n", options(list), gist(list))
 	}
 	b.WriteString("\n## What happens to folders\n\n| folder | with JSON | fiolat says, where it is not right |\n")
 	b.WriteString("|---|---|---|\n")
@@ -136,6 +138,20 @@ func page(answers []*answer) string {
 			verdicts(list, func(a *answer) bool { return strings.Contains(a.Given, "json") }), gist(list))
 	}
 	return b.String()
+}
+
+// options are those that inspect names for logs of which not all is right.
+func options(list []*answer) string {
+	var names []string
+	for _, a := range list {
+		for _, o := range a.options {
+			if o = "`" + o + "`"; a.Verdict != right && !slices.Contains(names, o) {
+				names = append(names, o)
+			}
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
 
 func sorted(m map[string][]*answer) []string {

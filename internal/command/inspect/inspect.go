@@ -4,6 +4,7 @@ package inspect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -47,7 +48,16 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg.Settings.SkipBad = true // show the good logs beside the bad
 	skipped := 0
 	for _, in := range runs {
+		var warnings []string
+		cfg.Warn = func(w string) {
+			warnings = append(warnings, w)
+			u.Warn(w)
+		}
 		plan, err := plan.Prepare(ctx, in, cfg)
+		var none *errs.NoLogsError
+		if errors.As(err, &none) {
+			err = errors.Join(printNone(u, o.Format, in, warnings), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -132,7 +142,22 @@ func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summar
 	}
 	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root,
 		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
-		"use": logUses(in, plan, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
+		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = u.Stdout.Write(append(ui.PrintableJSON(b), '\n'))
+	return err
+}
+
+// printNone prints why no log of a run can be used.
+func printNone(u *ui.UI, format string, in *ingest.Input, warnings []string) error {
+	uses := logUses(in, nil, warnings)
+	if format != "json" {
+		printUses(u.Stdout, uses)
+		return nil
+	}
+	b, err := json.MarshalIndent(map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -208,7 +233,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 	if err := totalsTable(u, run.Metas); err != nil {
 		return err
 	}
-	printUses(u.Stdout, logUses(in, plan, plan.Warnings))
+	printUses(u.Stdout, logUses(in, plan.Run.Logs, plan.Warnings))
 	for _, name := range in.Ignored {
 		fmt.Fprintf(u.Stdout, "not used: %s\n", errs.Printable(name))
 	}

@@ -28,12 +28,14 @@ var fioOptions = regexp.MustCompile(
 	`\b(log_[a-z]+(_[a-z]+)*|write_[a-z]+_log|per_job_logs|(clat|slat|lat)_percentiles|` +
 		`disable_(clat|slat|lat)|gtod_reduce|io_submit_mode|` +
 		`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|` +
-		`ramp_time|group_reporting|verify)\b`)
+		`ramp_time|group_reporting|verify)\b|--client\b`)
 
-// logUses are those of all logs that were found, in their order.
-func logUses(in *ingest.Input, plan *plan.Plan, warnings []string) (out []logUse) {
+// logUses are those of all logs that were found, in their order; used are the logs of the run.
+func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []logUse) {
 	metas := map[string]string{} // a log's JSON
-	for _, l := range plan.Run.Logs {
+	here := map[string]bool{}
+	for _, l := range used {
+		here[l.Source.Path] = true
 		if l.Meta != nil {
 			metas[l.Source.Path] = errs.Printable(l.Meta.Path)
 		}
@@ -42,12 +44,20 @@ func logUses(in *ingest.Input, plan *plan.Plan, warnings []string) (out []logUse
 		v := logUse{Path: l.Path, Use: "used"}
 		path := errs.Printable(l.Path)
 		for _, w := range warnings {
-			if why, ok := strings.CutPrefix(w, "skipped: "+path+": "); ok {
-				v.Use, v.Why = "not used", []string{why}
+			if why, ok := strings.CutPrefix(w, "skipped: "+path+":"); ok && !here[l.Path] {
+				if why = strings.TrimSpace(why); why[0] >= '0' && why[0] <= '9' {
+					why = "line " + why
+				}
+				v.Why = []string{why}
 				break
 			}
 			if names(w, path) || metas[l.Path] != "" && names(w, metas[l.Path]) {
 				v.Use, v.Why = "used with a warning", append(v.Why, strings.TrimPrefix(w, path+": "))
+			}
+		}
+		if !here[l.Path] {
+			if v.Use = "not used"; len(v.Why) == 0 {
+				v.Why = []string{"for a reason that other logs of the run have, too"}
 			}
 		}
 		for _, why := range v.Why {
