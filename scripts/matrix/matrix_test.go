@@ -72,7 +72,6 @@ func testOptions(t *testing.T, answers []*answer) {
 		"startdelay":                           "startdelay",
 		"ramp_time":                            "ramp_time",
 		"wait_for":                             "wait_for",
-		"verify":                               "verify",
 		"log_alternate_epoch with a monotonic clock": "log_alternate_epoch",
 	} {
 		if got := options(cases[about]); !strings.Contains(got, "`"+want+"`") {
