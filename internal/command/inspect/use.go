@@ -9,7 +9,7 @@ import (
 
 	"fiolat/ingest"
 	"fiolat/internal/errs"
-	"fiolat/pipeline/plan"
+	"fiolat/pipeline"
 )
 
 // logUse says whether a log was used.
