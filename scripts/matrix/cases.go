@@ -272,7 +272,8 @@ func cases() []testCase {
 	add(hist, both, "stages-overlap", "wait_for",
 		"", []string{"a", "runtime=1"}, []string{"b", "runtime=3"}, []string{"c", "wait_for=a", "runtime=1"})
 
-	add(hist, onlyAlone, "include", "include", "numjobs=2;log_hist_coarseness=2;startdelay=1", two("", "ramp_time=1")...)
+	add(hist, onlyAlone, "include", "include",
+		"numjobs=2;log_hist_coarseness=2;startdelay=1", two("", "ramp_time=1")...)
 	all[len(all)-1].Include = true
 	add(hist, onlyAlone, "killed", "kill -9 of fio", "", two("", "runtime=3")...)
 	all[len(all)-1].Kill = 500

@@ -33,7 +33,8 @@ type shape struct {
 	make     func(dir string, t *truth, from string) error
 }
 
-// applies says whether the shape is tried on a folder: on the cases that it names, and on some of those drawn at random.
+// applies says whether the shape is tried on a folder: on the cases that it names, and on some of those drawn at
+// random.
 func (s *shape) applies(t *truth, name string) bool {
 	if t.Kind != hist || len(t.Logs) == 0 || t.NoJSON || !slices.Contains(s.modes, t.Mode) {
 		return false
