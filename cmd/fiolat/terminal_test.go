@@ -60,7 +60,8 @@ func TestManyIntervalsPrinted(t *testing.T) {
 			_, err := os.Stat(page)
 			made := stdout.Len() > 0 || err == nil
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || made != slices.Contains(tt.flags, "--yes") {
-				t.Errorf("%s %q: exit %d, want %d; something was made: %v\n%s", name, tt.flags, code, tt.code, made, stderr)
+				t.Errorf("%s %q: exit %d, want %d; something was made: %v\n%s",
+					name, tt.flags, code, tt.code, made, stderr)
 			}
 			os.Remove(page)
 		}

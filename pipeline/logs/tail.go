@@ -88,8 +88,8 @@ func (t *tail) headless() (warnings []string) {
 		}
 		start, _ := l.started(t.dir)
 		if late := d.win.b + l.shift - start; late > d.win.h+l.think()-l.early() {
-			warnings = append(warnings, fmt.Sprintf("%s: the head of the %ss of job %q is lost: the first window begins "+
-				"%d ms after the job, and the %.0f I/Os until then are counted in the first two records",
+			warnings = append(warnings, fmt.Sprintf("%s: the head of the %ss of job %q is lost: the first window "+
+				"begins %d ms after the job, and the %.0f I/Os until then are counted in the first two records",
 				errs.Printable(l.Source.Path), t.dir, t.entry.JobName, late/msec, d.until))
 		}
 	}

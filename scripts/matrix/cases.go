@@ -42,8 +42,8 @@ type testCase struct {
 	Piped bool
 	// Interrupt is after how many ms fio gets SIGINT; 0: never.
 	Interrupt int
-	// Kill is how many ms after its first job started fio, of which the jobs are processes, gets SIGKILL; KillJob, its last
-	// job. 0: never. Only alone.
+	// Kill is how many ms after its first job started fio, of which the jobs are processes, gets SIGKILL; KillJob, its
+	// last job. 0: never. Only alone.
 	Kill, KillJob int
 	// Include: the job file includes the options of Global from another file. Only alone.
 	Include bool
