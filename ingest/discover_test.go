@@ -381,7 +381,7 @@ func TestDiscoverNames(t *testing.T) {
 	write(t, dir, evil+"_clat_hist.1.log.gz", "")
 	write(t, dir, evil+"_lat.1.log", "")
 	write(t, dir, evil+".json", "{\"fio version\" : \"x\", cut")
-	write(t, dir, evil+".fio", "[a]\nrw=read\n[b\n")
+	write(t, dir, evil+".fio", "[a]\nrw=read\n[\n")
 	write(t, dir, evil+"_clat_hist.2.log.fz", "x")
 	ins, err := Discover([]string{dir}, DiscoverOptions{})
 	if err != nil {
