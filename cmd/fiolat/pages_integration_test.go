@@ -29,7 +29,8 @@ func TestPagesOnServer(t *testing.T) {
 			w.env = append(w.env, "FIOLAT_INDEX_PREFIX="+w.prefix)
 			for i, name := range []string{"nightly-1", "nightly-2"} {
 				dir := []string{"runs/yesterday", "runs/today"}[i]
-				text := "fiolat ingest --start mtime --es http://localhost:9200 --run-name " + name + " " + dir
+				text := "fiolat ingest --start mtime --es http://localhost:9200 --label series=nightly --run-name " +
+					name + " " + dir
 				w.run(t, pageCommand{at: name, text: text, server: true})
 			}
 			for _, c := range page.commands {
