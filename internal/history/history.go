@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// Certain is the probability of a change by chance alone below which it is one; CertainShape that of
-	// whole histograms. With these, 1 or 2 of 100 histories of 50 runs without a change have a false one.
-	Certain      = 0.0005
+	// Certain is the probability of a change by chance alone below which it is one. With it, 1 or 2 of
+	// 100 histories of 50 runs without a change have a false one.
+	Certain = 0.0005
+	// CertainShape is the same of whole histograms.
 	CertainShape = 0.0001
 	// Confidence is that of the limits of a change.
 	Confidence = 0.95
