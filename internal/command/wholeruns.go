@@ -38,11 +38,11 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 			}}
 		},
 		Totals: func(t *ingest.Totals) error {
-			more, bins := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles)
-			if rows = append(rows, more...); !bins {
+			more, bins, err := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles)
+			if rows = append(rows, more...); err == nil && !bins {
 				without++
 			}
-			return nil
+			return err
 		},
 	})
 	if without > 0 {

@@ -129,13 +129,18 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 		rows = append(rows, r)
 	}
 	rows = tidy(rows)
-	c.To(append(rows, syncs(rows, c.run.Metas, c.run.Percentiles)...))
+	more, err := syncs(rows, c.run.Metas, c.run.Percentiles)
+	if err != nil {
+		return err
+	}
+	c.To(append(rows, more...))
 	return nil
 }
 
 // FromTotals makes the rows of a run of which there is fio's JSON only, split by host and job as by says. bins says
 // that all of the JSON has histograms (json+), without which there are no percentiles.
-func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64) (rows []Row, bins bool) {
+func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64) (rows []Row, bins bool,
+	err error) {
 	bins = true
 	for _, g := range groupsOf(t, by) {
 		all := sums{}
@@ -149,6 +154,9 @@ func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []f
 					}
 				}
 			}
+			if s.err != nil {
+				return nil, false, s.err
+			}
 			rows = s.row(rows, g, d.String(), t.Metas, percentiles)
 		}
 		for _, m := range t.Metas {
@@ -158,10 +166,14 @@ func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []f
 				}
 			}
 		}
+		if all.err != nil {
+			return nil, false, all.err
+		}
 		rows = all.row(rows, g, pipeline.All, t.Metas, percentiles)
 	}
 	rows = tidy(rows)
-	return append(rows, syncs(rows, t.Metas, percentiles)...), bins
+	more, err := syncs(rows, t.Metas, percentiles)
+	return append(rows, more...), bins, err
 }
 
 // groupsOf are what the rows of a run are about.
@@ -198,6 +210,7 @@ type sums struct {
 	any    bool
 	spans  []stage
 	noBins bool
+	err    error // bins that could not be read again
 }
 
 // stage is when a job ran.
@@ -218,7 +231,11 @@ func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 		limits = limits.Widen(s.limits)
 	}
 	s.limits, s.any = limits, true
-	for b := range t.Bins.All() {
+	for b, err := range t.Bins.All() {
+		if err != nil {
+			s.err = err
+			break
+		}
 		s.hist.Add(geometry.Index(b.NS), float64(b.Count))
 	}
 	s.spans = append(s.spans, stage{e.StartMS, runtime, e.GroupID})
@@ -288,7 +305,7 @@ func tidy(rows []Row) []Row {
 }
 
 // syncs are the rows of the syncs of a run, one for each group of its rows whose jobs have any.
-func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []Row) {
+func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []Row, _ error) {
 	var groups []Group
 	for i := range rows {
 		if g := rows[i].Group(); !slices.Contains(groups, g) && g.Log == "" {
@@ -304,6 +321,9 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []
 				}
 			}
 		}
+		if s.err != nil {
+			return nil, s.err
+		}
 		if s.n == 0 {
 			continue
 		}
@@ -316,7 +336,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []
 		last := &out[len(out)-1]
 		last.LongestSync, last.BytesPerSecond = last.Max, nil
 	}
-	return out
+	return out, nil
 }
 
 // latencies fills in the statistics of the row.

@@ -81,7 +81,10 @@ func TestRows(t *testing.T) {
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
 			}
-			fromJSON, bins := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles)
+			fromJSON, bins, err := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !bins || len(fromJSON) != len(fromLogs) {
 				t.Fatalf("bins %v, %d rows from JSON, %d from logs", bins, len(fromJSON), len(fromLogs))
 			}
