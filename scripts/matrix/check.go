@@ -86,8 +86,8 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	for _, a := range answers {
 		group.Go(func() error { return a.ask(ctx, fiolat, filepath.Join(out, a.Folder)) })
 	}
-	err = group.Wait()
-	return slices.DeleteFunc(answers, func(a *answer) bool { return a.Verdict == "" }), err
+	failed := group.Wait()
+	return slices.DeleteFunc(answers, func(a *answer) bool { return a.Verdict == "" }), failed
 }
 
 // ask hands a folder to fiolat and sorts what it says.
@@ -103,7 +103,7 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	}
 	if strings.Contains(a.Given, "job") {
 		copied = append(copied, "job.fio")
-		if _, err := os.Stat(filepath.Join(dir, included)); err == nil {
+		if _, err = os.Stat(filepath.Join(dir, included)); err == nil {
 			copied = append(copied, included)
 		}
 	}

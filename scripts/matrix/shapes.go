@@ -126,7 +126,7 @@ func join(dir, other string) error {
 		return err
 	}
 	text = bytes.ReplaceAll(text, []byte(`"write_hist_log" : "h"`), []byte(`"write_hist_log" : "g"`))
-	if err := os.WriteFile(filepath.Join(dir, "other.json"), text, 0o644); err != nil {
+	if err = os.WriteFile(filepath.Join(dir, "other.json"), text, 0o644); err != nil {
 		return err
 	}
 	logs, err := filepath.Glob(filepath.Join(other, "h_*"))
