@@ -863,9 +863,9 @@ func (p *page) sameChange(t *testing.T) {
 			t.Errorf("%v; the value is %v, the baseline's %v", k.Tooltip, v, base)
 			continue
 		}
-		x := p.places(t, "x", []float64{0, v/base - 1})
-		if math.Abs(math.Abs(k.X2-k.X)-math.Abs(x[v/base-1]-x[0])) > pixel {
-			t.Errorf("%v is %v long, want %v", k.Tooltip, k.X2-k.X, x[v/base-1]-x[0])
+		x := p.places(t, "x", []float64{1, v / base})
+		if math.Abs(math.Abs(k.X2-k.X)-math.Abs(x[v/base]-x[1])) > pixel {
+			t.Errorf("%v is %v long, want %v", k.Tooltip, k.X2-k.X, x[v/base]-x[1])
 		}
 		seen[key{name, measure}] = true
 	}

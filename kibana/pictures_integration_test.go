@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +118,8 @@ func lines(columns m, layer any, rows []m) m {
 	}
 	return m{"$schema": "https://vega.github.io/schema/vega-lite/v5.json", "data": m{"values": values}, "mark": mark,
 		"transform": []m{{"calculate": "toNumber(datum.x)", "as": "x"}},
-		"encoding": m{"x": m{"field": "x", "type": "temporal", "axis": m{"title": nil}},
+		"encoding": m{"x": m{"field": "x", "type": "temporal", "axis": m{"title": nil,
+			"labelOverlap": true, "labelSeparation": 6}},
 			"y":     m{"field": "y", "type": "quantitative", "axis": m{"title": title}},
 			"color": m{"field": "c", "type": "nominal", "legend": m{"title": nil}}}}
 }
@@ -125,6 +127,9 @@ func lines(columns m, layer any, rows []m) m {
 // shown is a value as a column prints it.
 func shown(column m, v any) string {
 	f, number := v.(float64)
+	if ms, err := strconv.ParseFloat(fmt.Sprint(v), 64); str(column, "dataType") == "date" && err == nil {
+		f, number = ms, true // of a time bucket it is a key
+	}
 	format := obj(column, "params", "format")
 	switch {
 	case v == nil:

@@ -3,7 +3,7 @@ package vegaspec
 // KindColors are those of slat, clat and lat, KindPale the same for their p50.
 var (
 	KindColors = []string{"#2E8B6B", "#4A86C5", "#C9762B"}
-	KindPale   = []string{"#8CCFB5", "#A4C8EA", "#E5B98C"}
+	KindPale   = []string{"#6FC2A4", "#85B5E3", "#DFA76E"}
 )
 
 // Parts shows what the mean latency is made of: submission (slat) and completion

@@ -40,7 +40,8 @@ func (c Percentiles) Spec() Spec {
 	x := c.Axis.channel("t", c.Drag)
 	axis, words := latencyAxis("latency"), Latency("datum.v")
 	if c.Ratio {
-		axis, words = M{"title": "times", "labelOverlap": true, "format": "~g"}, "format(datum.v, '.3~r') + ' ×'"
+		axis = M{"title": "times", "labelOverlap": true, "values": steps(1e-3, 1e6), "format": "~r"}
+		words = "format(datum.v, '.3~r') + ' ×'"
 	}
 	y := func(field string) M {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
@@ -183,7 +184,7 @@ func (c Overlay) Spec() Spec {
 	return c.Drag.on(s)
 }
 
-// Change shows by how many percent measures of runs differ from a baseline's.
+// Change shows by which factor measures of runs differ from a baseline's.
 type Change struct {
 	// Data has a row for each run and measure, with the fields
 	//
@@ -202,18 +203,20 @@ type Change struct {
 func (c Change) Spec() Spec {
 	s := Spec{
 		Schema:      Schema,
-		Description: "Change of runs against a baseline, in percent",
+		Description: "Change of runs against a baseline",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...),
 			filter("isValid(datum.value) && isValid(datum.base) && datum.base > 0"),
-			calculate("change", "datum.value / datum.base - 1"),
-			calculate("words", "format(datum.change, '+.1%')")),
+			calculate("factor", "max(datum.value / datum.base, 1e-6)"), // a log scale has no 0
+			calculate("words", change("(datum.value / datum.base)"))),
 		Layer: append([]Spec{{
 			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
 			Encoding: M{
 				"y":       M{"field": "measure", "type": "nominal", "sort": nil, "axis": M{"title": nil}},
 				"yOffset": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"}},
-				"x":       M{"field": "change", "type": "quantitative", "axis": M{"title": "change", "format": "+.0%"}},
+				"x": M{"field": "factor", "type": "quantitative", "scale": M{"type": "log", "base": 2, "nice": false,
+					"padding": edge}, "axis": M{"title": "change", "labelOverlap": true, "labelExpr": change("datum.value")}},
+				"x2": M{"datum": 1},
 				"color": M{"field": "run", "type": "nominal", "sort": M{"field": "started", "op": "min"},
 					"legend": M{"title": nil}},
 				"tooltip": []M{tip("run", "nominal", "run"), tip("baseline", "nominal", "baseline"), tip("measure",

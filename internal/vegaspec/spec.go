@@ -78,7 +78,7 @@ const (
 // the part of the time that was dragged over.
 func (a Axis) channel(field string, d Drag) M {
 	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
-		"labelSeparation": 6,
+		"labelSeparation": 6, "tickCount": 8,
 		"format": M{"milliseconds": "%H:%M:%S.%L", "seconds": "%H:%M:%S", "minutes": "%H:%M",
 			"hours": "%H:%M"}}}
 	if a == SinceStart {
@@ -122,11 +122,21 @@ func Latency(expr string) string {
 // latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as
 // far as there is room.
 func latencyAxis(title string) M {
-	var at []float64
-	for decade := 1.0; decade < 1e12; decade *= 10 {
+	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": Latency("datum.value")}
+}
+
+// steps are 1, 2 and 5 of each decade in [from, to).
+func steps(from, to float64) (at []float64) {
+	for decade := from; decade < to; decade *= 10 {
 		at = append(at, decade, 2*decade, 5*decade)
 	}
-	return M{"title": title, "values": at, "labelOverlap": true, "labelExpr": Latency("datum.value")}
+	return at
+}
+
+// change is an expression that prints a ratio: as -12% or +150%, and beyond a third and three as ÷4 or ×4.
+func change(expr string) string {
+	return fmt.Sprintf("(%[1]s >= 3 ? '×' + format(%[1]s, '.4~r') : %[1]s > 0 && 1 / %[1]s >= 3 ? '÷' + "+
+		"format(1 / %[1]s, '.4~r') : format(%[1]s - 1, '+.3~p'))", expr)
 }
 
 func calculate(as, expr string) M { return M{"calculate": expr, "as": as} }
