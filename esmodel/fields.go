@@ -33,12 +33,12 @@ var (
 var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the quantum; of the run in `run`; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
-	{"run.name", "keyword", "", everywhere, "`--run-name`"},
+	{"run.name", "keyword", "", everywhere, "`--run-name`, else the name of the folder"},
 	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; what people note on a " +
 		"run has none"},
 	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested apart; missing for a whole run"},
 	{"run.labels", "keyword", "", everywhere, "the labels as `K=V`, for a choice among all of them"},
-	{"labels.*", "keyword", "", everywhere, "`--label K=V`"},
+	{"labels.*", "keyword", "", everywhere, "`--label K=V`, and of runs and events `fiolat label`"},
 	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all " +
 		"hosts in `run`"},
 	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`; `probe`"},

@@ -39,17 +39,7 @@ func WithClaim(doc []byte, f *ClaimField) []byte {
 
 // WithStatus is the document of a run with another status.
 func WithStatus(doc []byte, status Status) ([]byte, error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &m); err != nil {
-		return nil, err
-	}
-	var run map[string]json.RawMessage
-	if err := json.Unmarshal(m["run"], &run); err != nil {
-		return nil, err
-	}
-	run["status"] = MustJSON(status)
-	m["run"] = MustJSON(run)
-	return MustJSON(m), nil
+	return edit(doc, func(_, run map[string]json.RawMessage) { run["status"] = MustJSON(status) })
 }
 
 // PartialDoc is a document of the run that says so, made of the one found.

@@ -129,8 +129,19 @@ func (g *generation) settings(s *Settings) {
 func (g *generation) run(r *Run) {
 	g.add("run.start").number(r.Start)
 	g.add("run.part").string(r.Part)
-	g.add("run.name").string(r.Name)
-	g.strings("run.label", r.Labels)
+}
+
+// named is the sum with the name and the labels of the run, which come last. It can be asked for again.
+func (g *generation) named(r *Run) string {
+	g.end()
+	h, err := g.hash.(hash.Cloner).Clone()
+	if err != nil {
+		panic(err) // SHA-256 can be cloned
+	}
+	all := generation{hash: h, text: g.text}
+	all.add("run.name").string(r.Name)
+	all.strings("run.label", r.Labels)
+	return all.sum()
 }
 
 // meta is what fio's JSON says, and not where that lies.
@@ -212,7 +223,8 @@ func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (strin
 			return "", err
 		}
 	}
-	return g.sum(), nil
+	run.generation = g.named
+	return g.named(run), nil
 }
 
 // LiveGeneration is that of a run that is followed live.
@@ -220,7 +232,8 @@ func LiveGeneration(run *Run) string {
 	g := newGeneration("live")
 	g.settings(&run.Settings)
 	g.run(run)
-	return g.sum()
+	run.generation = g.named
+	return g.named(run)
 }
 
 // MergedGeneration is that of a run which was put together from parts.

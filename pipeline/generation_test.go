@@ -19,7 +19,7 @@ func textOf(s *Settings, r *Run, m *fiojson.Document) string {
 	g.settings(s)
 	g.run(r)
 	g.meta(m)
-	g.sum()
+	g.named(r)
 	return string(text)
 }
 
@@ -67,9 +67,6 @@ setting.offset "b" -1000000
 setting.sla "read p99 < 5ms"
 run.start 17
 run.part "p"
-run.name "a \"name\"\n"
-run.label "j" ""
-run.label "k" "v"
 fio "fio-3.33"
 fio.time-ms 5
 fio.client true
@@ -89,6 +86,9 @@ job.total "write" 12 3
 job.latency "write" "clat" 12 1 99 1.5
 job.bin 1 11
 job.bin 99 1
+run.name "a \"name\"\n"
+run.label "j" ""
+run.label "k" "v"
 `
 	if got := textOf(&s, &r, &m); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -29,8 +29,9 @@ const All = "all"
 type Run struct {
 	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.
 	ID string
-	// Name is --run-name, else "".
-	Name string
+	// Name is --run-name, else that of the folder; "" where there is neither. Named says that it was given.
+	Name  string
+	Named bool
 	// Part is --part: the name of the hosts that are ingested apart; "" for all.
 	Part   string
 	Labels map[string]string
@@ -63,6 +64,26 @@ type Run struct {
 	// Parts are those that the run was put together from; none where it is read
 	// from logs.
 	Parts []Part
+
+	// generation computes Generation anew; nil where it does not depend on the name and the labels.
+	generation func(*Run) string
+}
+
+// Keep is the run with the name and the labels that it has had so far, where it was given no others. That may be
+// another generation.
+func (r *Run) Keep(name string, labels map[string]string) *Run {
+	out := *r
+	if !r.Named && name != "" {
+		out.Name = name
+	}
+	if len(labels) > 0 {
+		out.Labels = maps.Clone(labels)
+		maps.Copy(out.Labels, r.Labels)
+	}
+	if r.generation != nil {
+		out.Generation = r.generation(&out)
+	}
+	return &out
 }
 
 // Measures says what the latencies of the run include: a sentence for each I/O engine.

@@ -180,7 +180,8 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	common := []string{"--es", es, "--index-prefix", prefix}
 	ingest := func(id, part, dir string, more ...string) []string {
 		args := append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--sla",
-			"all p50 < 300us", "--sla", "read p90 < 1ms for 2 intervals", "--run-id", id, "--part", part}, run.flags...)
+			"all p50 < 300us", "--sla", "read p90 < 1ms for 2 intervals", "--run-name", "n", "--run-id", id, "--part",
+			part}, run.flags...)
 		return append(append(append(args, more...), common...), dir)
 	}
 	merge := append([]string{"merge", "R"}, common...)

@@ -2,12 +2,15 @@ package main
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"fiolat/internal/command/runs"
 	"fiolat/internal/errs"
+	"fiolat/internal/metric"
 	"fiolat/internal/ui"
+	"fiolat/pipeline"
 )
 
 const catFilter = "WHICH RUNS"
@@ -17,7 +20,10 @@ func runsCommand(u *ui.UI) *cli.Command {
 		Name:  "runs",
 		Usage: "the runs that are in Elasticsearch, the latest first",
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
-			"fiolat runs --option bs=4k --option rw=randread --format json",
+			"fiolat runs --last 20 --sort '-read p99'\n" +
+			"fiolat runs --option bs=4k --option rw=randread --format json\n\n" +
+			"A line for each run, with the shortest id by which other commands find it. Of a run with several kinds of " +
+			"latency the figures are those of the first kind in its line.",
 		Flags: append(esFlags(),
 			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
 				"repeated"},
@@ -26,6 +32,11 @@ func runsCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
 				"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
 			&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
+			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "only the `N` runs that started last"},
+			&cli.StringFlag{Name: "sort", Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: " +
+				"start, or [DIRECTION] and p99, iops, mean, ..."},
+			&cli.StringFlag{Name: "direction", Value: pipeline.All, Usage: "figures of `DIRECTION`: all, read, " +
+				"write, trim or sync"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},
 		),
@@ -40,6 +51,24 @@ func readRunsOptions(c *cli.Context) (o runs.ListOptions, err error) {
 	}
 	o.Format, err = oneOf(c, "format", "table", "json")
 	bad.Add(err)
+	o.Direction, err = oneOf(c, "direction", metric.Directions...)
+	bad.Add(err)
+	if o.Last = c.Int("last"); c.IsSet("last") && o.Last < 1 {
+		bad.Add(errs.Usagef("--last %d: want a number of runs", o.Last))
+	}
+	by, down := strings.CutPrefix(c.String("sort"), "-")
+	if o.Down = down; by != "" && by != "start" {
+		m, wrong := metric.Parse(by)
+		if wrong != nil {
+			bad.Add(errs.Usagef("--sort %v, or start", wrong))
+		}
+		if len(strings.Fields(by)) == 1 {
+			m.Direction = o.Direction
+		}
+		o.Sort = &m
+	} else if by == "" {
+		o.Down = true
+	}
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.Add(err)
 	o.Filter.Labels, err = pairs("--label", c.StringSlice("label"))

@@ -82,7 +82,8 @@ func logFlags(by string) []cli.Flag {
 
 		&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: a hash of the logs' " +
 			"sizes and first 64 KiB)"},
-		&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people"},
+		&cli.StringFlag{Name: "run-name", Category: catRun, Usage: "`NAME` of the run, for people " +
+			"(default: the one that it has in Elasticsearch, else for logs that of their folder)"},
 		&cli.StringSliceFlag{Name: "label", Category: catRun, Usage: "label `KEY=VALUE` of the run; can be repeated"},
 		&cli.StringFlag{Name: "part", Category: catRun, Usage: "`NAME` of this part of the run --run-id, if its " +
 			"hosts are ingested separately; implies --grid epoch"},

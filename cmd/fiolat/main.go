@@ -117,8 +117,8 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
 			reportCommand(u), curveCommand(u),
 			mergeCommand(u), setupCommand(u), loadCommand(u),
-			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), annotateCommand(u),
-			deleteCommand(u),
+			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), labelCommand(u),
+			annotateCommand(u), deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // withPrefix is a prefix of its own on the real server, whose indices go at the end.
@@ -76,16 +77,43 @@ func TestManage(t *testing.T) {
 		{"", []string{"--option", "rw=read"}},
 		{"", []string{"--label", "cluster=none"}},
 		{"", []string{"--since", "2126-01-01"}},
+		{"r3 r2", []string{"--last", "2"}},
+		{"r2 r3", []string{"--last", "2", "--sort", "start"}},
+		{"r1 r2", []string{"--label", "cluster=b7", "--sort", "read p50"}},
+		{"r2 r1", []string{"--label", "cluster=b7", "--sort", "-p50", "--direction", "read"}},
 	} {
 		if got := list(tt.args...); got != tt.want {
 			t.Errorf("runs %v: %q, want %q", tt.args, got, tt.want)
 		}
 	}
 	table, _ := on(exitOK, "runs", "--label", "cluster=b7")
-	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 1+2*3 || !strings.Contains(lines[1],
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 1+2 || !strings.Contains(lines[1],
 		"weekly") || !strings.Contains(lines[1], "cluster=b7") {
 		t.Errorf("two runs with reads and writes in a table:\n%s", table)
 	}
+
+	// A run is found by the short id in the table, and without a name by that of its folder.
+	on(exitOK, "ingest", real+"/gaps")
+	for line := range strings.Lines(func() string { out, _ := on(exitOK, "runs"); return out }()) {
+		if n := utf8.RuneCountInString(line); n > 121 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if f := strings.Fields(line); f[2] == "gaps" {
+			if len(f[1]) != 8 {
+				t.Errorf("the id is not short: %s", line)
+			}
+			on(exitOK, "label", f[1], "found=by-id")
+			on(exitOK, "label", "gaps", "found=by-name")
+		}
+	}
+	if got := list("--label", "found=by-name"); len(got) != 32 {
+		t.Errorf("of the label of the run in folder gaps: %q", got)
+	}
+	on(exitOK, "delete", "--yes", "gaps")
+	on(exitUsage, "runs", "--sort", "p999x")
+	on(exitUsage, "label", "r1")
+	on(exitUsage, "label", "r1", "novalue")
+	on(exitInput, "label", "nobody", "a=b")
 
 	// Comparing what is stored is comparing the logs.
 	ids := compareJSON(t, exitCompare, "--es", es, "--index-prefix", prefix, "--run-noise", "0%", "--fail-if",
@@ -129,9 +157,43 @@ func TestManage(t *testing.T) {
 	if n := len(notes()); n != 2 || !found {
 		t.Errorf("%d notes, want 2: %s", n, notes())
 	}
+	// Labels of a run and its notes change, and those of its quanta with another ingest, which keeps them and the name.
+	labels := func(pattern, run string) (out map[string]int) {
+		out = map[string]int{}
+		for _, source := range documents(t, es, prefix+pattern) {
+			var d struct {
+				Run    struct{ ID, Name string }
+				Labels map[string]string
+			}
+			if err := json.Unmarshal(source, &d); err != nil {
+				t.Fatal(err)
+			}
+			if d.Run.ID == run {
+				out[fmt.Sprint(d.Run.Name, d.Labels)]++
+			}
+		}
+		return out
+	}
+	if _, stderr := on(exitOK, "label", "nightly", "series=n", "cluster=b8"); !strings.Contains(stderr,
+		"1 of run, 2 of event") {
+		t.Errorf("label: %s", stderr)
+	}
+	now := "nightlymap[cluster:b8 series:n]"
+	if r, e, h := labels("-run", "r1"), labels("-event-*", "r1"), labels("-histogram-*", "r1"); r[now] != 1 ||
+		e[now] != 2 || h["nightlymap[cluster:b7]"] == 0 || len(h) != 1 {
+		t.Errorf("labels of the run %v, of its notes %v, of its quanta %v", r, e, h)
+	}
 	// They outlive another ingest, which replaces all else.
-	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", "--run-name",
-		"nightly", "--label", "cluster=b7", base)
+	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", base)
+	if r, p := labels("-run", "r1"), labels("-percentiles-*", "r1"); r[now] != 1 || p[now] == 0 || len(p) != 1 {
+		t.Errorf("after another ingest: labels of the run %v, of its quanta %v", r, p)
+	}
+	written := documents(t, es, prefix+"-percentiles-*")
+	on(exitOK, "ingest", "--interval", "7s", "--start", "2026-01-31T23:59:00Z", "--run-id", "r1", base)
+	if !reflect.DeepEqual(written, documents(t, es, prefix+"-percentiles-*")) {
+		t.Error("a third ingest changes documents")
+	}
+	on(exitOK, "label", "--remove", "series", "r1", "cluster=b7")
 	if n := len(notes()); n != 2 {
 		t.Errorf("%d notes are left after another ingest, want 2", n)
 	}

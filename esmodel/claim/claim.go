@@ -475,6 +475,13 @@ func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
 	}
 }
 
+// Before is the document as it was before the claim, without any; nil if there was none.
+func (k *Claim) Before() []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Found
+}
+
 // Give is release, trying again for MaxWait what may pass.
 func (k *Claim) Give(ctx context.Context, doc []byte) error {
 	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)

@@ -22,11 +22,11 @@ import (
 type Writer interface {
 	// Open makes ready for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
-	// Claim makes the run this process's own and stores its document: nothing is sent or
+	// Claim makes the run this process's own and stores body of the document found, which it returns: nothing is sent or
 	// deleted before that, nor when the claim is lost. It fails with a *ClaimError if the
 	// run is another's, and with an *UnavailableError if that cannot be found out; then it
 	// is tried again before anything is sent.
-	Claim(ctx context.Context, run *pipeline.Run, doc []byte) error
+	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
 	// Release stores the last document of the run, in place of the claimed one, and ends
 	// the claim. In the account or not: counted.
 	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
@@ -137,6 +137,7 @@ type BulkWriter struct {
 	spool   *spoolFile
 	refused *spoolFile
 	claims  []*claim.Claim  // without all of them nothing is sent
+	named   bool            // the name of the run was given, and is not kept from before
 	checked map[string]bool // indices whose mapping is as it must be
 }
 

@@ -225,24 +225,29 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	return err
 }
 
-// Claim makes the run this writer's own.
-func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, doc []byte) error {
-	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), func([]byte) []byte { return doc })
+// Claim makes the run this writer's own, and returns its document as it was, nil if there was none or that is not
+// known. body makes of that the document to hold the claim in.
+func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
+	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), body)
 	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
 	w.mu.Lock()
 	w.claims = append(w.claims, k)
+	w.named = run.Named
 	down := w.down
 	w.mu.Unlock()
 	var err error
 	if down == nil {
 		err = k.Take(ctx)
 	} else if err = k.Hold(ctx); errors.As(err, new(*client.TemporaryError)) {
-		return down
+		return nil, down
 	}
 	if errors.As(err, new(*client.UnavailableError)) {
 		w.setDown(err)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return k.Before(), nil
 }
 
 // claimed are the claims that the writer needs.
@@ -289,7 +294,10 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		down, err := w.down, w.fatal
 		w.mu.Unlock()
 		if err == nil {
-			err = k.Release(ctx, doc, w.cfg.Refresh)
+			if err = k.Hold(ctx); err == nil {
+				doc = esmodel.Keep(doc, k.Before(), w.named) // a claim taken only now has found labels
+				err = k.Release(ctx, doc, w.cfg.Refresh)
+			}
 		}
 		if err != nil && down == nil {
 			if err = p.Wait(ctx, err); err == nil {

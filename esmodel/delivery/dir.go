@@ -230,7 +230,9 @@ func (c *CountWriter) Close(context.Context, bool) error { return nil }
 type passive struct{}
 
 // Claim does nothing: there is nothing to see before the run is complete.
-func (passive) Claim(context.Context, *pipeline.Run, []byte) error { return nil }
+func (passive) Claim(context.Context, *pipeline.Run, func([]byte) []byte) ([]byte, error) {
+	return nil, nil
+}
 
 // Push does nothing.
 func (passive) Push(context.Context) error { return nil }

@@ -105,6 +105,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		runs:     map[string]runLine{},
 		held:     map[esmodel.RunKey]map[string]bool{},
 	}
+	w.named = true // the files do not say whether the names in them were given
 	err = w.Open(ctx, nil)
 	for _, f := range files {
 		if err == nil {

@@ -88,7 +88,11 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return err
 	}
-	err = s.w.Claim(ctx, run, doc)
+	found, err := s.w.Claim(ctx, run, func(found []byte) []byte { return esmodel.Keep(doc, found, run.Named) })
+	if name, labels, e := esmodel.NameAndLabels(found); e == nil {
+		*run = *run.Keep(name, labels)
+		s.enc = esmodel.NewEncoder(s.prefix, run)
+	}
 	var away *client.UnavailableError
 	if errors.As(err, &away) {
 		err = nil // with a spool the run goes on into it; without, the first Make says so

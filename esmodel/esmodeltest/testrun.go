@@ -138,8 +138,8 @@ func Run() *pipeline.Run {
 		}
 	}
 	return &pipeline.Run{
-		ID:          "r/1",
-		Name:        "ünï\xffcode",
+		ID:   "r/1",
+		Name: "ünï\xffcode", Named: true,
 		Labels:      map[string]string{"b.c": "2", "b": "1", "env": "te\"st"},
 		Generation:  "g1",
 		Start:       At,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,6 +90,48 @@ func (f RunFilter) query() map[string]any {
 	}
 	return map[string]any{"bool": map[string]any{"filter": filter}}
 }
+
+// ShortIDs are, by run.id, the fewest characters by which FindRun finds each run that is stored. Only ids that are
+// hashes are shortened.
+func ShortIDs(ctx context.Context, c *client.Client, prefix string) (map[string]string, error) {
+	ids, taken := map[string]bool{}, map[string]bool{}
+	_, err := client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Pattern(prefix, esmodel.KindRun), Source: []string{"run.id", "run.name"},
+	}, func(h client.Hit) error {
+		var r RunSummary
+		if bad := json.Unmarshal(h.Source, &r); bad != nil {
+			return fmt.Errorf("the document of a run cannot be read: %w", bad)
+		}
+		ids[r.Run.ID], taken[r.Run.ID], taken[r.Run.Name] = true, true, true
+		return nil
+	})
+	return shorten(slices.Sorted(maps.Keys(ids)), taken), err
+}
+
+var hashed = regexp.MustCompile("^[0-9a-f]{32}$")
+
+// shorten shortens sorted ids; taken are words that mean something else.
+func shorten(ids []string, taken map[string]bool) map[string]string {
+	out := map[string]string{}
+	for i, id := range ids {
+		out[id] = id
+		if !hashed.MatchString(id) {
+			continue
+		}
+		for n := shortID; n < len(id); n++ {
+			short := id[:n]
+			if !taken[short] && (i == 0 || !strings.HasPrefix(ids[i-1], short)) &&
+				(i == len(ids)-1 || !strings.HasPrefix(ids[i+1], short)) {
+				out[id] = short
+				break
+			}
+		}
+	}
+	return out
+}
+
+// shortID is how long a short id is at least; minIDPrefix would do.
+const shortID = 8
 
 func runs(ctx context.Context, c *client.Client, prefix string, query any) (runs []RunSummary, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{

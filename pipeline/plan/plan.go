@@ -11,13 +11,16 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,8 +171,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		return nil, err
 	}
 	p.Run = &pipeline.Run{
-		ID: cfg.RunID, Name: cfg.RunName, Part: cfg.Part, Labels: cfg.Labels,
-		Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas, Settings: cfg.Settings,
+		ID: cfg.RunID, Name: cmp.Or(cfg.RunName, folderName(in)), Named: cfg.RunName != "", Part: cfg.Part,
+		Labels: cfg.Labels, Kind: cfg.Settings.Kind, Percentiles: cfg.Settings.Percentiles, Metas: in.Metas,
+		Settings: cfg.Settings,
 	}
 	for _, l := range p.logs {
 		p.Run.Logs = append(p.Run.Logs, l.Log)
@@ -392,6 +396,17 @@ func (p *Plan) readyLogs() (err error) {
 		p.tails, err = logs.FindTails(p.logs)
 	}
 	return err
+}
+
+// folderName is the name of the run's folder; "" of what comes from standard input or another process.
+func folderName(in *ingest.Input) string {
+	path, err := filepath.Abs(in.Root)
+	name := filepath.Base(path)
+	if err != nil || in.Logs[0].Path == "-" || name == "/" || strings.HasPrefix(path, "/dev/") ||
+		strings.HasPrefix(path, "/proc/") {
+		return ""
+	}
+	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
 // identify computes the run's id and generation.

@@ -5,17 +5,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"fiolat/esmodel/stored"
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
+	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -25,8 +24,12 @@ import (
 type ListOptions struct {
 	Elasticsearch command.Elasticsearch
 	Filter        stored.RunFilter
-	Format        string // table or json
-	Unit          string // of latencies in the table: ns, us or ms
+	Last          int            // how many runs, the latest; 0 is all
+	Sort          *metric.Metric // nil is by start
+	Down          bool           // the largest or the latest first
+	Direction     string         // of the figures in the table
+	Format        string         // table or json
+	Unit          string         // of latencies in the table: ns, us or ms
 }
 
 // List prints the runs that are stored.
@@ -36,74 +39,193 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	runs, err := stored.ListRuns(ctx, client, o.Elasticsearch.Prefix, o.Filter)
+	found, err := stored.ListRuns(ctx, client, o.Elasticsearch.Prefix, o.Filter)
 	if err != nil {
 		return err
 	}
+	rows := perRun(found)
+	if o.Last > 0 && len(rows) > o.Last {
+		rows = rows[:o.Last]
+	}
+	order(rows, &o)
+	if m := o.Sort; m != nil && len(rows) > 0 {
+		if _, known := rows[0].figure(m.Direction, m.Name); !known {
+			u.Warn("none of these runs has " + m.String() + " stored")
+		}
+	}
 	if o.Format == "json" {
-		if runs == nil {
-			runs = []stored.RunSummary{}
+		out := []stored.RunSummary{}
+		for _, r := range rows {
+			out = append(out, r...)
 		}
 		enc := json.NewEncoder(u.Stdout)
 		enc.SetIndent("", " ")
-		return enc.Encode(runs)
+		return enc.Encode(out)
+	}
+	short, err := stored.ShortIDs(ctx, client, o.Elasticsearch.Prefix)
+	if err != nil {
+		return err
 	}
 	out := bufio.NewWriter(u.Stdout)
-	runTable(out, runs, o.Unit)
-	u.Say("info", "%d runs", len(runs))
+	for _, line := range table(rows, short, &o) {
+		out.WriteString(line + "\n") //nolint:errcheck // Flush says it
+	}
+	u.Say("info", "%d runs", len(rows))
 	return out.Flush()
 }
 
-// runTable prints a line per run and direction that has I/O.
-func runTable(out *bufio.Writer, runs []stored.RunSummary, unit string) {
-	divisor := render.Divisors[unit]
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "start\trun\tname\tstatus\tlength\thosts\tfio\tdirection\tiops\t"+
-		"p50_%[1]s\tp99_%[1]s\tp99.9_%[1]s\tlabels\n", unit)
-	for _, r := range runs {
-		id := r.Run.ID
-		if r.Run.Part != "" {
-			id += " part " + r.Run.Part
+// run is the documents of one run, or of one part of it: one of each kind of latency, clat first.
+type run []stored.RunSummary
+
+// perRun puts the kinds of each run together, in the order of the runs.
+func perRun(found []stored.RunSummary) (rows []run) {
+	at := map[[2]string]int{}
+	for _, r := range found {
+		key := [2]string{r.Run.ID, r.Run.Part}
+		i, ok := at[key]
+		if !ok {
+			i = len(rows)
+			at[key], rows = i, append(rows, nil)
 		}
-		length := "-"
-		if r.Run.End != nil {
-			start, err1 := time.Parse(time.RFC3339Nano, r.Run.Start)
-			end, err2 := time.Parse(time.RFC3339Nano, *r.Run.End)
-			if err1 == nil && err2 == nil {
+		rows[i] = append(rows[i], r)
+	}
+	kinds := []string{"clat", "lat", "slat", "sync"}
+	for _, r := range rows {
+		slices.SortStableFunc(r, func(a, b stored.RunSummary) int {
+			return cmp.Compare(uint(slices.Index(kinds, a.Fio.Kind)), uint(slices.Index(kinds, b.Fio.Kind)))
+		})
+	}
+	return rows
+}
+
+// figure is a number of the first kind of a run.
+func (r run) figure(direction, name string) (float64, bool) {
+	v, ok := r[0].Summary[direction][strings.ReplaceAll(name, ".", "_")].(float64)
+	return v, ok
+}
+
+// order sorts runs, of which the latest come first, by a figure; those without it are the last.
+func order(rows []run, o *ListOptions) {
+	if o.Sort == nil {
+		if !o.Down {
+			slices.Reverse(rows)
+		}
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b run) int {
+		x, known := a.figure(o.Sort.Direction, o.Sort.Name)
+		y, known2 := b.figure(o.Sort.Direction, o.Sort.Name)
+		switch {
+		case !known || !known2:
+			return cmp.Compare(btoi(!known), btoi(!known2))
+		case o.Down:
+			return cmp.Compare(y, x)
+		}
+		return cmp.Compare(x, y)
+	})
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// lineWidth is how long a line of the table is at most, unless names that must be whole make it longer.
+const lineWidth = 120
+
+// Columns of the table that are cut to what is left of a line.
+const (
+	nameColumn  = 2
+	labelColumn = 11
+)
+
+// table is a line for each run, the head first.
+func table(rows []run, short map[string]string, o *ListOptions) (lines []string) {
+	divisor := render.Divisors[o.Unit]
+	of := ""
+	if o.Direction != pipeline.All {
+		of = o.Direction + "_"
+	}
+	head := []string{"start", "run", "name", "status", "kind", "length", "hosts", of + "iops", "p50_" + o.Unit,
+		"p99_" + o.Unit, "p99.9_" + o.Unit, "labels"}
+	cells := [][]string{head}
+	for _, r := range rows {
+		first, length := r[0], "-"
+		start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
+		if first.Run.End != nil && err == nil {
+			if end, bad := time.Parse(time.RFC3339Nano, *first.Run.End); bad == nil {
 				length = end.Sub(start).Round(time.Second).String()
 			}
 		}
-		var labels []string
-		for k, v := range r.Labels {
+		id := errs.Printable(short[first.Run.ID])
+		if first.Run.Part != "" {
+			id += " (" + errs.Printable(first.Run.Part) + ")"
+		}
+		var kinds, labels []string
+		for _, k := range r {
+			kinds = append(kinds, k.Fio.Kind)
+		}
+		for k, v := range first.Labels {
 			labels = append(labels, k+"="+v)
 		}
 		slices.Sort(labels)
-		directions := []string{pipeline.All}
-		for _, d := range []fiolog.Direction{fiolog.Read, fiolog.Write, fiolog.Trim} {
-			if n, _ := r.Summary[d.String()]["samples"].(float64); n > 0 {
-				directions = append(directions, d.String())
+		value := func(name string, divisor float64) string {
+			v, ok := r.figure(o.Direction, name)
+			if !ok {
+				return "-"
 			}
+			return strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
 		}
-		if len(directions) == 2 { // the sum of one is that one
-			directions = directions[1:]
-		}
-		for _, d := range directions {
-			s := r.Summary[d]
-			value := func(name string, divisor float64) string {
-				v, ok := s[name].(float64)
-				if !ok {
-					return "-"
-				}
-				return strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
+		cells = append(cells, []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name),
+			string(first.Run.Status), strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name)),
+			value("iops", 1), value("p50", divisor), value("p99", divisor), value("p99.9", divisor),
+			dash(strings.Join(labels, ","))})
+	}
+	widths := columnWidths(cells)
+	for _, row := range cells {
+		line := ""
+		for i, c := range row {
+			c = cut(c, widths[i])
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i >= 5 && i < labelColumn { // numbers
+				c = pad + c
+			} else {
+				c += pad
 			}
-			fmt.Fprintln(w, strings.Join([]string{r.Run.Start, errs.Printable(id), dash(r.Run.Name),
-				string(r.Run.Status), length,
-				strconv.Itoa(len(r.Host.Name)), dash(strings.Join(r.Fio.Version, ",")), d, value("iops", 1),
-				value("p50", divisor), value("p99", divisor), value("p99_9", divisor),
-				dash(strings.Join(labels, ","))}, "\t"))
+			line += c + "  "
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+// columnWidths are those of the longest cells, names and labels in what the others leave them.
+func columnWidths(cells [][]string) []int {
+	widths := make([]int, len(cells[0]))
+	left := lineWidth
+	for i := range widths {
+		for _, row := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		if left -= 2; i != nameColumn && i != labelColumn {
+			left -= widths[i]
 		}
 	}
-	w.Flush() //nolint:errcheck // to a bufio.Writer
+	left = max(left+2, 2*len("labels"))
+	half := left / 2
+	name := min(widths[nameColumn], max(half, left-widths[labelColumn]))
+	widths[nameColumn], widths[labelColumn] = name, min(widths[labelColumn], left-name)
+	return widths
+}
+
+// cut shortens a text that is wider than its column.
+func cut(text string, width int) string {
+	if r := []rune(text); len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return text
 }
 
 // dash is a name from elsewhere, "-" where there is none.

@@ -1,0 +1,187 @@
+package stored
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+)
+
+// Labels are changes to the labels of a run: those of Set replace or join the ones it has, those of Remove go.
+type Labels struct {
+	Set    map[string]string
+	Remove []string
+}
+
+// Label changes the labels of a run: those of its documents in fio-run, of all its parts and kinds of latency, and
+// those of its events. It says how many documents of each it has changed; done again it changes nothing. Documents of
+// quanta keep the labels of the ingest. The run is claimed meanwhile; one that another process has claimed is a
+// *claim.Error.
+func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels, takeOver bool) (KindCounts, error) {
+	if err := esmodel.CheckLabels(l.Set); err != nil {
+		return nil, err
+	}
+	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
+		return nil, err
+	}
+	runs, err := Keys(ctx, c, prefix, runID)
+	if err != nil {
+		return nil, err
+	}
+	out := KindCounts{}
+	claims := make([]*claim.Claim, 0, len(runs))
+	defer func() {
+		for _, k := range claims {
+			k.End()
+		}
+	}()
+	for _, key := range runs {
+		k := claim.New(c, prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
+			if found == nil {
+				return key.PartialDoc(nil)
+			}
+			return found
+		})
+		k.TakeOver, k.Refresh = takeOver, true
+		claims = append(claims, k)
+		if err = k.Take(ctx); err != nil {
+			break
+		}
+	}
+	hold := func(ctx context.Context) error {
+		for _, k := range claims {
+			if err := k.Hold(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err == nil {
+		out[esmodel.KindEvent], err = labelEvents(ctx, c, prefix, runID, l, hold)
+	}
+	through := err == nil
+	if !through {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
+		defer cancel()
+	}
+	for _, k := range claims {
+		if held, _ := k.Fresh(); !held {
+			continue
+		}
+		doc := k.Before()
+		if through && doc != nil {
+			changed, e := esmodel.Relabel(doc, l.Set, l.Remove)
+			if e == nil && !bytes.Equal(changed, doc) {
+				doc = changed
+				out[esmodel.KindRun]++
+			}
+			err = errors.Join(err, e)
+		}
+		err = errors.Join(err, k.Give(ctx, doc))
+	}
+	return out, err
+}
+
+// Keys are the run, part and kind of latency of each document of a run in fio-run, in order of their ids.
+func Keys(ctx context.Context, c *client.Client, prefix, runID string) ([]esmodel.RunKey, error) {
+	keys := map[esmodel.RunKey]bool{}
+	_, err := client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
+		Source: []string{"run", "fio.kind"},
+	}, func(h client.Hit) error {
+		m, err := esmodel.MeaningOf(h.Source)
+		if err == nil && m.Key().ID() == h.ID {
+			keys[m.Key()] = true
+		}
+		return err
+	})
+	return slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
+		return bytes.Compare([]byte(a.ID()), []byte(b.ID()))
+	}), err
+}
+
+// labelEvents changes the labels of a run's events, each in the version that was read: one that was changed
+// meanwhile is read again.
+func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l Labels, hold indices.Holder) (
+	n int64, err error,
+) {
+	const op = "label the events of the run"
+	p := c.Pace(op, c.MaxWait)
+	for {
+		again := false
+		err = c.Scan(ctx, client.ScanRequest{
+			Op: op, Indices: esmodel.Pattern(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
+			Fields: map[string]any{"seq_no_primary_term": true},
+		}, func(page []client.Hit) error {
+			stored, missed, err := labelPage(ctx, c, op, page, l, hold)
+			n += stored
+			again = again || missed
+			return err
+		})
+		if err == nil && !again {
+			return n, nil
+		}
+		if err == nil {
+			err = &client.TemporaryError{Err: errors.New("events were changed meanwhile")}
+		}
+		if err = p.Wait(ctx, err); err != nil {
+			return n, err
+		}
+	}
+}
+
+// labelPage changes the labels of some events. missed says that one of them is no longer as it was read.
+func labelPage(ctx context.Context, c *client.Client, op string, page []client.Hit, l Labels, hold indices.Holder) (
+	stored int64, missed bool, err error,
+) {
+	var body []byte
+	var todo []client.Hit
+	for _, h := range page {
+		doc, err := esmodel.Relabel(h.Source, l.Set, l.Remove)
+		if err != nil {
+			return 0, false, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
+		}
+		if bytes.Equal(doc, h.Source) {
+			continue
+		}
+		todo = append(todo, h)
+		body = esmodel.AppendString(append(body, `{"index":{"_index":`...), h.Index)
+		body = esmodel.AppendString(append(body, `,"_id":`...), h.ID)
+		body = strconv.AppendInt(append(body, `,"if_seq_no":`...), h.SeqNo, 10)
+		body = strconv.AppendInt(append(body, `,"if_primary_term":`...), h.Term, 10)
+		body = append(append(append(body, "}}\n"...), doc...), '\n')
+	}
+	if len(todo) == 0 {
+		return 0, false, nil
+	}
+	if err = hold(ctx); err != nil {
+		return 0, false, err
+	}
+	items, err := c.Bulk(ctx, client.BulkRequest{Op: op, Body: bytes.NewReader(body), Refresh: true}, len(todo),
+		func(i int) []byte { return []byte(todo[i].ID) }, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	stored = int64(len(todo)) - int64(len(items))
+	for i := range items {
+		switch e := items[i].Err(op + " in " + todo[i].Index); {
+		case e == nil:
+			stored++
+		case items[i].Status == http.StatusConflict || errors.As(e, new(*client.TemporaryError)):
+			missed = true
+		default:
+			return stored, missed, e
+		}
+	}
+	return stored, missed, nil
+}

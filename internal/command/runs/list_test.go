@@ -1,0 +1,94 @@
+package runs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"fiolat/esmodel/stored"
+	"fiolat/internal/metric"
+)
+
+const found = `[
+ {"run":{"id":"0123456789abcdef0123456789abcdef","name":"tonight's run after the switch was replaced",
+   "status":"complete","start":"2026-11-22T02:00:00.500Z","end":"2026-11-22T02:01:00.500Z"},
+  "labels":{"series":"nightly","build":"19.2.1-4-gdeadbeef","cluster":"b7","osds":"240"},"host":{"name":["a","b"]},
+  "fio":{"kind":"lat"},"summary":{"all":{"iops":1,"p50":9e9,"p99":9e9,"p99_9":9e9}}},
+ {"run":{"id":"0123456789abcdef0123456789abcdef","name":"tonight's run after the switch was replaced",
+   "status":"complete","start":"2026-11-22T02:00:00.500Z","end":"2026-11-22T02:01:00.500Z"},
+  "labels":{"series":"nightly","build":"19.2.1-4-gdeadbeef","cluster":"b7","osds":"240"},"host":{"name":["a","b"]},
+  "fio":{"kind":"clat"},"summary":{"all":{"iops":12345.6,"p50":81234,"p99":1234567,"p99_9":22345678},
+   "read":{"iops":10,"p50":1000,"p99":3000,"p99_9":4000}}},
+ {"run":{"id":"nightly-7","status":"complete","start":"2026-11-21T02:00:00Z","end":"2026-11-21T02:01:00Z"},
+  "host":{},"fio":{"kind":"clat"},"summary":{"all":{"iops":2,"p50":2000,"p99":2000,"p99_9":2000},
+   "read":{"iops":10,"p50":1000,"p99":2000,"p99_9":4000}}},
+ {"run":{"id":"nightly-6","part":"h1","status":"running","start":"2026-11-20T02:00:00Z"},"host":{"name":["h1"]},
+  "fio":{"kind":"clat"}}]`
+
+// TestTable: a line for each run, on 120 columns, with all numbers whole.
+func TestTable(t *testing.T) {
+	var docs []stored.RunSummary
+	if err := json.Unmarshal([]byte(found), &docs); err != nil {
+		t.Fatal(err)
+	}
+	short := map[string]string{docs[0].Run.ID: "01234567", "nightly-7": "nightly-7", "nightly-6": "nightly-6"}
+	lines := table(perRun(docs), short, &ListOptions{Unit: "us", Direction: "all"})
+	for i, line := range lines {
+		if n := utf8.RuneCountInString(line); n > lineWidth {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		for _, number := range [][]string{nil, {"12346", "81.23", "1235", "22346", "clat,lat", "1m0s", "01234567"},
+			{"nightly-7"}, {"nightly-6 (h1)", "running", "-"}}[i] {
+			if !strings.Contains(line, number) {
+				t.Errorf("no %s in %s", number, line)
+			}
+		}
+	}
+	if len(lines) != 4 {
+		t.Errorf("%d lines, want the head and 3 runs:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	if read := table(perRun(docs), short, &ListOptions{Unit: "us", Direction: "read"}); !strings.Contains(read[0],
+		"read_iops") || !strings.Contains(read[1], "3.000") {
+		t.Errorf("of reads:\n%s", strings.Join(read, "\n"))
+	}
+}
+
+func TestOrder(t *testing.T) {
+	var docs []stored.RunSummary
+	if err := json.Unmarshal([]byte(found), &docs); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		by   string
+		down bool
+		want string
+	}{
+		{"", true, "0123 nigh7 nigh6"},
+		{"", false, "nigh6 nigh7 0123"},
+		{"iops", false, "nigh7 0123 nigh6"},
+		{"iops", true, "0123 nigh7 nigh6"},
+		{"read p99", true, "0123 nigh7 nigh6"},
+		{"read p99.9", true, "0123 nigh7 nigh6"}, // equal: the latest first
+	} {
+		o := &ListOptions{Down: c.down}
+		if c.by != "" {
+			m, err := metric.Parse(c.by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Sort = &m
+		}
+		rows := perRun(docs)
+		order(rows, o)
+		var got []string
+		for _, r := range rows {
+			id := r[0].Run.ID
+			got = append(got, id[:4]+strings.TrimPrefix(strings.TrimPrefix(id, "0123456789abcdef0123456789abcdef"),
+				"nightly-"))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%q, down %v: %s, want %s", c.by, c.down, s, c.want)
+		}
+	}
+}
