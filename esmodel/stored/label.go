@@ -59,8 +59,8 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	}
 	hold := func(ctx context.Context) error {
 		for _, k := range claims {
-			if err := k.Hold(ctx); err != nil {
-				return err
+			if lost := k.Hold(ctx); lost != nil {
+				return lost
 			}
 		}
 		return nil
@@ -123,10 +123,10 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 			Op: op, Indices: esmodel.Pattern(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
 			Fields: map[string]any{"seq_no_primary_term": true},
 		}, func(page []client.Hit) error {
-			stored, missed, err := labelPage(ctx, c, op, page, l, hold)
+			stored, missed, bad := labelPage(ctx, c, op, page, l, hold)
 			n += stored
 			again = again || missed
-			return err
+			return bad
 		})
 		if err == nil && !again {
 			return n, nil
@@ -147,9 +147,9 @@ func labelPage(ctx context.Context, c *client.Client, op string, page []client.H
 	var body []byte
 	var todo []client.Hit
 	for _, h := range page {
-		doc, err := esmodel.Relabel(h.Source, l.Set, l.Remove)
-		if err != nil {
-			return 0, false, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
+		doc, bad := esmodel.Relabel(h.Source, l.Set, l.Remove)
+		if bad != nil {
+			return 0, false, fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
 		}
 		if bytes.Equal(doc, h.Source) {
 			continue
