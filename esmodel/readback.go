@@ -137,6 +137,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	run := &pipeline.Run{
 		ID:           doc.Run.ID,
 		Name:         doc.Run.Name,
+		Named:        doc.Run.Name != "",
 		Part:         doc.Run.Part,
 		Labels:       doc.Labels,
 		Generation:   doc.Run.Generation,

@@ -93,7 +93,7 @@ func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 		}
 	}
 	c.run = run
-	if run.Name != "" {
+	if run.Named {
 		c.Name = run.Name
 	}
 	return nil
