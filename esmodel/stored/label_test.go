@@ -113,12 +113,14 @@ func TestLabel(t *testing.T) {
 		run.Labels["third"] != "3" {
 		t.Errorf("a name and a label given anew: %v, %v", run, err)
 	}
-	if got := label(nil, "env", "new", "third"); got != "1 of run, 3 of event" || labelsOf(t, s, "fio-event-*")[0] != "" {
+	if got := label(nil, "env", "new", "third"); got != "1 of run, 3 of event" ||
+		labelsOf(t, s, "fio-event-*")[0] != "" {
 		t.Errorf("without any: %s, %q", got, labelsOf(t, s, "fio-event-*"))
 	}
 
 	var usage *errs.UsageError
-	if _, err := Label(t.Context(), c, "fio", "a", Labels{Set: map[string]string{"a..b": "1"}}, false); !errors.As(err, &usage) {
+	noField := Labels{Set: map[string]string{"a..b": "1"}}
+	if _, err := Label(t.Context(), c, "fio", "a", noField, false); !errors.As(err, &usage) {
 		t.Errorf("a key that is no field: %v", err)
 	}
 }
@@ -137,7 +139,8 @@ func TestLabelClaimed(t *testing.T) {
 	}
 	defer k.End()
 	var claimed *claim.Error
-	if _, err := Label(t.Context(), c, "fio", run.ID, Labels{Set: map[string]string{"a": "1"}}, false); !errors.As(err, &claimed) {
+	one := Labels{Set: map[string]string{"a": "1"}}
+	if _, err := Label(t.Context(), c, "fio", run.ID, one, false); !errors.As(err, &claimed) {
 		t.Errorf("%v, want that it is claimed", err)
 	}
 	if err := k.Give(t.Context(), k.Before()); err != nil {
