@@ -22,8 +22,8 @@ func runsCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
 			"fiolat runs --last 20 --sort '-read p99'\n" +
 			"fiolat runs --option bs=4k --option rw=randread --format json\n\n" +
-			"A line for each run, with the shortest id by which other commands find it. Of a run with several kinds of " +
-			"latency the figures are those of the first kind in its line.",
+			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
+			"kinds of latency the figures are those of the first kind in its line.",
 		Flags: append(esFlags(),
 			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
 				"repeated"},

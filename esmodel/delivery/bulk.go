@@ -22,7 +22,8 @@ import (
 type Writer interface {
 	// Open makes ready for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
-	// Claim makes the run this process's own and stores body of the document found, which it returns: nothing is sent or
+	// Claim makes the run this process's own and stores body of the document found,
+	// which it returns: nothing is sent or
 	// deleted before that, nor when the claim is lost. It fails with a *ClaimError if the
 	// run is another's, and with an *UnavailableError if that cannot be found out; then it
 	// is tried again before anything is sent.

@@ -68,7 +68,8 @@ func TestLabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range int64(3) {
-		if _, err := Annotate(t.Context(), c, "fio", Note{Run: run, At: esmodeltest.At + i, Offset: i, Text: "n"}); err != nil {
+		note := Note{Run: run, At: esmodeltest.At + i, Offset: i, Text: "n"}
+		if _, err := Annotate(t.Context(), c, "fio", note); err != nil {
 			t.Fatal(err)
 		}
 	}
