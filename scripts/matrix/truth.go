@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,6 +131,7 @@ func readJSON(dir string) ([]entry, error) {
 		if err := errors.Join(json.Unmarshal(text, &head), json.Unmarshal(text, &stats)); err != nil {
 			return nil, fmt.Errorf("fio.json: %w", err)
 		}
+		head.Job = cmp.Or(head.Job, "unnamed") // as fiolat calls a job without a name
 		e := entry{Job: head.Job, Host: head.Host, Port: head.Port, Group: head.Group, Start: head.Start,
 			N: map[string]int64{}, Issued: map[string]int64{}, Slat: map[string]int64{}, Lat: map[string]int64{}}
 		for _, d := range append(slices.Clone(directions), "mixed") {
