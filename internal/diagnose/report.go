@@ -35,7 +35,8 @@ type Finding struct {
 	About string `json:"about"`
 	// Factor is by how much something is worse than it would be without: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
-	// Confidence is the probability, from 0 to 1, with which chance does not explain it, at most 0.999999.
+	// Confidence is the probability, from 0 to 1, with which chance does not explain it, at most 0.999999. Of an
+	// incident it is the least that makes one; of a warm-up it is not known.
 	Confidence float64 `json:"confidence,omitempty"`
 	Text       string  `json:"text"`
 }
@@ -56,7 +57,7 @@ func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 		case s.Kind == Incident:
 			d.Findings = append(d.Findings, s.incident(d))
 		case s.Kind == WarmUp:
-			context = append(context, Finding{About: WarmUp, Confidence: 0.9999, Text: fmt.Sprintf(
+			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
 				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
 		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
 			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, "+
@@ -186,7 +187,7 @@ func (s *Segment) incident(d *Diagnosis) Finding {
 		text += "; recovered at once"
 	}
 	return Finding{About: Incident, Factor: factor, Confidence: confidence(chance),
-		Text: text + fmt.Sprintf("; confidence %s.", certain(chance))}
+		Text: text + fmt.Sprintf("; confidence over %s.", certain(chance))}
 }
 
 const (
