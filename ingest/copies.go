@@ -132,22 +132,19 @@ func (in *Input) accounts(n Name) bool {
 	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool { return hasPrefix(m, n) })
 }
 
-// byLink is logs with symbolic links last, so that a log keeps its real name.
+// byLink is logs with symbolic links last, so that a log keeps its real name, and before those the logs without a
+// host, so that a log of fio --client keeps its host.
 func byLink(logs []*Source) []*Source {
-	link := func(l *Source) bool {
-		info, err := os.Lstat(l.Path)
-		return err == nil && info.Mode()&fs.ModeSymlink != 0
+	rank := map[*Source]int{}
+	for _, l := range logs {
+		if info, err := os.Lstat(l.Path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			rank[l] = 2
+		} else if l.Host == "" {
+			rank[l] = 1
+		}
 	}
 	out := slices.Clone(logs)
-	slices.SortStableFunc(out, func(a, b *Source) int {
-		switch x, y := link(a), link(b); {
-		case x == y:
-			return 0
-		case x:
-			return 1
-		}
-		return -1
-	})
+	slices.SortStableFunc(out, func(a, b *Source) int { return rank[a] - rank[b] })
 	return out
 }
 
