@@ -128,7 +128,7 @@ nightly: ## what is too long for check and needs no idle machine: every fuzz tar
 	$(MAKE) --no-print-directory oracle
 	go test -count=1 ./internal/compare
 	$(MAKE) --no-print-directory dist-check
-	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 ./internal/diagnose
+	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 -timeout 2h ./internal/diagnose
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
 	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 4h -v -tags integration ./internal/chaos
