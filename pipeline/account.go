@@ -30,6 +30,7 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	warn func(format string, args ...any)) {
 	jobs := map[*fiojson.Entry]*[fiolog.Directions]JobAccount{}
 	var order []*fiojson.Entry
+	counts := map[*fiojson.Entry]bool{} // fio 3 says how many I/Os were measured, fio 2 does not
 	a.CountedKnown = len(logs) > 0
 	fio, single := map[string]Latencies{}, map[string]Latencies{}
 	for i := range logs {
@@ -49,6 +50,8 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 		if job == nil {
 			job = new([fiolog.Directions]JobAccount)
 			jobs[l.Entry], order = job, append(order, l.Entry)
+			major, _, known := fiojson.ParseVersion(l.Meta.Version)
+			counts[l.Entry] = known && major >= 3
 		}
 		for d := range l.IOs {
 			job[d].Logs++
@@ -89,6 +92,10 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Restored, j.NotPlaced = tail(e, fiolog.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
 			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
+				if j.Logged > 0 && counts[e] && e.Mixed.TotalIOs == 0 {
+					warn("job %q: the logs hold %.0f %ss, of which fio measured none: logs and fio's JSON do not "+
+						"belong together", errs.Printable(j.Job), j.Logged, j.Direction)
+				}
 				continue // nothing to compare with
 			}
 			j.Missing = float64(j.Counted) - j.Logged

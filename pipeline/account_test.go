@@ -1,0 +1,38 @@
+package pipeline
+
+import (
+	"fmt"
+	"testing"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+)
+
+// TestUnmeasured: logs with I/Os of which fio's JSON issued some and measured none are another run's.
+func TestUnmeasured(t *testing.T) {
+	for _, tc := range []struct {
+		name, version string
+		issued, mixed uint64
+		warned        int
+	}{
+		{"issued, not measured", "fio-3.33", 10, 0, 1},
+		{"neither", "fio-3.33", 0, 0, 1},
+		{"fio 2 counts none", "fio-2.20", 10, 0, 0},
+		{"of all directions together", "fio-3.33", 10, 10, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := &fiojson.Entry{JobName: "a"}
+			e.Dirs[fiolog.Read].TotalIOs, e.Mixed.TotalIOs = tc.issued, tc.mixed
+			log := LogCount{Meta: &fiojson.Document{Version: tc.version}, Entry: e}
+			log.IOs[fiolog.Read] = 5
+			var a Account
+			var warnings []string
+			a.Compare(&Run{Kind: fiolog.Clat}, []LogCount{log},
+				func(*fiojson.Entry, fiolog.Direction) (restored, lost float64) { return 0, 0 },
+				func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) })
+			if len(warnings) != tc.warned {
+				t.Errorf("warnings %q", warnings)
+			}
+		})
+	}
+}
