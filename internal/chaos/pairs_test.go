@@ -33,8 +33,10 @@ const (
 )
 
 // All are of one run, or of one part of it, so that each pair finds the documents of the one
-// before, to be replaced.
-func one(args ...string) []string { return append([]string{"--run-id", "one"}, args...) }
+// before, to be replaced. The name is given, for else an ingest keeps that of the one before.
+func one(args ...string) []string {
+	return append([]string{"--run-id", "one", "--run-name", "one"}, args...)
+}
 
 func sameLogs(c *trial, _ int) pair { return pair{first: one(c.logs), second: one(c.logs)} }
 
