@@ -19,7 +19,7 @@ type alertRule struct {
 // breach or trouble began, and is there when that is certain.
 const alertWindow = 15
 
-// alertRules are the rules for the events of a prefix: one for broken promises, one for
+// alertRules are the rules for the events of a prefix: one for SLA breaches, one for
 // trouble that the probe finds. Both look for documents every minute, and neither does
 // anything with what it finds: connectors are for people to add. Ids differ by space, for a
 // rule's id must be unique in all of them.

@@ -19,7 +19,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Usage:     "latency against load, from the runs of a sweep",
 		ArgsUsage: "PATH|RUN...",
 		Description: "fiolat curve depths\n" +
-			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS keep that promise\n" +
+			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS meet that rule\n" +
 			"fiolat curve --axis mib -o curve.html depths\n\n" +
 			"Runs with the same job options are repeats, and one point. Options that change the load (iodepth, " +
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
@@ -27,7 +27,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Flags: append(append(wholeRunFlags("50,99,99.9"), esFlags()...),
 			&cli.StringFlag{Name: "direction", Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync " +
 				"(default: that of --at, else all)"},
-			&cli.StringFlag{Name: "at", Usage: "how many IOPS keep the promise `RULE`, such as 'read p99 < 1ms'"},
+			&cli.StringFlag{Name: "at", Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for an HTML page with the curve"},
 			&cli.StringFlag{Name: "axis", Value: "iops", Usage: "horizontal `AXIS` of the page: iops, mib (MiB/s) or " +
 				"concurrency"},

@@ -87,7 +87,8 @@ func flagTable(app *cli.App) string {
 		if own != "" {
 			b.WriteString(head + own + "\n")
 		}
-		b.WriteString(filled("[Flags of several commands](#flags-of-several-commands): "+strings.Join(others, ", ")) + ".\n")
+		b.WriteString(filled("[Flags of several commands](#flags-of-several-commands): "+strings.Join(others, ", ")) +
+			".\n")
 	}
 	b.WriteString("\n## Flags of several commands\n\n" + head + strings.Join(shared, ""))
 	return b.String()

@@ -26,8 +26,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"fiolat history --metric 'read p99' --metric iops --format json runs/*\n\n" +
 			"The runs are those in Elasticsearch that have the labels and options given, or those named: a RUN in " +
 			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
-			"the same value of each --split, are a series, in order of their start; of runs whose start nobody " +
-			"knows, in the order given. docs/history.md explains how changes are found.",
+			"the same value of each --split, are a series, sorted by their start; runs with an unknown start keep " +
+			"the order given. docs/history.md explains how changes are found.",
 		Flags: append(append(flags, esFlags()...),
 			&cli.StringFlag{Name: "percentiles", Hidden: true, Value: "50,90,95,99,99.9"}, // those with limits
 			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +

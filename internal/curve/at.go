@@ -107,7 +107,7 @@ const (
 	seed  = 0xf10
 )
 
-// at is how many IOPS of a series keep a promise about a latency, and between which limits with 95 % confidence: the
+// at is how many IOPS of a series meet a rule about a latency, and between which limits with 95 % confidence: the
 // points are drawn anew as runs differ, and of each draw the least and the most that the curve between the points can
 // be are taken.
 func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
@@ -174,7 +174,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	return at
 }
 
-// keeping are the first point that keeps a promise, and the last of those that follow it without a break; -1 if none.
+// keeping are the first point that meets the rule, and the last of those that follow it without a break; -1 if none.
 func keeping(places []place, rule *metric.Rule) (first, last int) {
 	first = slices.IndexFunc(places, func(p place) bool { return rule.Met(p.ns) })
 	if first < 0 {
@@ -187,7 +187,7 @@ func keeping(places []place, rule *metric.Rule) (first, last int) {
 	return first, last
 }
 
-// crossing is how many IOPS keep a promise, and the least and the most that this can be: 0 where no point keeps it, and
+// crossing is how many IOPS meet the rule, and the least and the most that this can be: 0 where no point meets it, and
 // no upper bound where the heaviest load does. Between two points the logarithm of the latency is taken as a straight
 // line over IOPS. A curve that gets steeper lies between the straight line through both points and the lines through
 // each of them and its other neighbour, which are the bounds.

@@ -1,5 +1,5 @@
 // Package curve makes a curve of latency against load from the whole-run figures of a sweep: a point for each setting,
-// with limits from the spread between repeats, where the curve bends, and how many IOPS keep a promise.
+// with limits from the spread between repeats, where the curve bends, and how many IOPS meet a rule.
 //
 //	[]summary.Row -> Make -> Curve
 //
@@ -56,17 +56,17 @@ type Series struct {
 	At   *At `json:"at,omitempty"`
 }
 
-// At is how many IOPS keep a promise.
+// At is how many IOPS meet a rule.
 type At struct {
 	Rule string `json:"rule"`
 	// Options are those of the series.
 	Options map[string]string `json:"options,omitempty"`
-	// IOPS is nil where no point keeps the promise.
+	// IOPS is nil where no point meets the rule.
 	IOPS *float64 `json:"iops"`
 	// Low and High are 95 % confidence limits; nil is none.
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
-	// Between are the indices of the last point that keeps the promise and the next one, which breaks it; nil where all
+	// Between are the indices of the last point that meets the rule and the next one, which breaks it; nil where all
 	// keep it or none does.
 	Between []int  `json:"between"`
 	Note    string `json:"note,omitempty"`

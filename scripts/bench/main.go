@@ -1,4 +1,4 @@
-// Command bench measures what fiolat promises about speed and memory, each as a
+// Command bench measures the speed and memory of fiolat, each as a
 // ratio to another program that does the same work in the same run on the same
 // machine, and writes one table into docs/benchmarks.md. `make bench` runs it.
 //
