@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"fiolat/internal/compare"
 	"fiolat/internal/metric"
+	"fiolat/internal/student"
 	"fiolat/internal/summary"
 	"fiolat/pipeline"
 )
@@ -265,7 +265,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 		if !ok || math.IsNaN(se) || slices.Contains(p.AtLeast, strings.TrimPrefix(name, "p")) {
 			continue
 		}
-		half := compare.StudentT(0.05, s.freedom) * se
+		half := student.Quantile(0.05, s.freedom) * se
 		low, high := v*math.Exp(-half), v*math.Exp(half)
 		p.Limits[strings.TrimPrefix(name, "p")] = summary.Limits{Low: &low, High: &high}
 	}

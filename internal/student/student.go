@@ -1,4 +1,4 @@
-// Package student is Student's t distribution. It is called by internal/compare and internal/history.
+// Package student is Student's t distribution.
 package student
 
 import "math"
