@@ -446,7 +446,8 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	}
 	out.value = make([]float64, len(dirs)*out.metrics())
 	out.atLeast = make([]bool, len(out.value))
-	out.compute(slices.Repeat([]int{1}, len(s.at)), out.value, out.buffers(), out.atLeast)
+	once := slices.Repeat([]lane{{1}}, len(s.at))
+	out.compute(once, [][]float64{out.value}, out.buffers(), out.atLeast)
 	out.block = out.memory()
 	return out
 }
@@ -469,67 +470,85 @@ func (s *sample) few() string {
 	return ""
 }
 
+// lane is a number of each of the runs that are computed together, so that the buckets of a quantum are
+// read once for all of them.
+type lane [8]float64
+
+// add adds n times w.
+func (l *lane) add(n float64, w *lane) {
+	l[0] += n * w[0]
+	l[1] += n * w[1]
+	l[2] += n * w[2]
+	l[3] += n * w[3]
+	l[4] += n * w[4]
+	l[5] += n * w[5]
+	l[6] += n * w[6]
+	l[7] += n * w[7]
+}
+
 // buffers are for the counts of each direction.
-func (s *sample) buffers() (counts [][]float64) {
+func (s *sample) buffers() (counts [][]lane) {
 	for _, d := range s.dirs {
-		counts = append(counts, make([]float64, len(d.lower)))
+		counts = append(counts, make([]lane, len(d.lower)))
 	}
 	return counts
 }
 
-// compute writes the values of the run in which each quantum occurs so many times.
-func (s *sample) compute(weights []int, values []float64, counts [][]float64, atLeast []bool) {
-	covered := 0.0
-	for q, w := range weights {
-		covered += float64(w) * s.of.at[q].covered
+// compute writes the values of up to len(lane) runs in which each quantum occurs so many times. atLeast
+// is that of the first, if it is not nil.
+func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, atLeast []bool) {
+	var covered lane
+	for q := range weights {
+		covered.add(s.of.at[q].covered, &weights[q])
 	}
 	clear(counts[0])
 	from := min(len(s.dirs)-1, 1) // where there are several, the first is the sum of the others
 	for d := from; d < len(s.dirs); d++ {
 		c, to := &s.dirs[d], counts[d]
 		clear(to)
-		for q, w := range weights {
-			if w == 0 {
-				continue
-			}
-			h, times := &c.quanta[q], float64(w)
-			for i, b := range h.index {
-				to[b] += times * h.count[i]
+		for q := range weights {
+			h, w := &c.quanta[q], &weights[q]
+			for i, n := range h.count {
+				to[h.index[i]].add(n, w)
 			}
 		}
 		if from > 0 {
-			for i, n := range to {
-				counts[0][c.inAll[i]] += n
+			for i := range to {
+				counts[0][c.inAll[i]].add(1, &to[i])
 			}
 		}
 	}
 	for d := range s.dirs {
 		c := &s.dirs[d]
-		n, mean := 0.0, 0.0
-		for i, k := range counts[d] {
-			n += k
-			mean += k * c.middle[i]
-		}
-		out := values[d*s.metrics() : (d+1)*s.metrics()]
-		for k, p := range s.percentiles {
-			i, v := c.percentile(counts[d], n, p)
-			out[k] = v
-			if atLeast != nil {
-				atLeast[d*s.metrics()+k] = i == c.last && n > 0
+		for l, of := range values {
+			n, mean := 0.0, 0.0
+			for i := range counts[d] {
+				k := counts[d][i][l]
+				n += k
+				mean += k * c.middle[i]
 			}
-		}
-		k := len(s.percentiles)
-		out[k], out[k+1] = mean/n, n/covered // NaN without I/O
-		if n == 0 {
-			out[k+1] = math.NaN()
+			out := of[d*s.metrics() : (d+1)*s.metrics()]
+			for k, p := range s.percentiles {
+				i, v := c.percentile(counts[d], l, n, p)
+				out[k] = v
+				if atLeast != nil {
+					atLeast[d*s.metrics()+k] = i == c.last && n > 0
+				}
+			}
+			k := len(s.percentiles)
+			out[k], out[k+1] = mean/n, n/covered[l] // NaN without I/O
+			if n == 0 {
+				out[k+1] = math.NaN()
+			}
 		}
 	}
 }
 
 // percentile is fiohist's, on numbered buckets.
-func (c *compact) percentile(counts []float64, n, p float64) (bucket int, value float64) {
+func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, value float64) {
 	want, sum := n*p/100, 0.0
-	for i, k := range counts {
+	for i := range counts {
+		k := counts[i][l]
 		if k != 0 && sum+k >= want-1e-9*n {
 			if i == c.last {
 				return i, c.lower[i]
@@ -594,24 +613,28 @@ func (s *sample) memory() int {
 // matter who computes it.
 func (s *sample) resample(stream uint64, times int) [][]float64 {
 	out := make([][]float64, times)
-	workers := min(runtime.GOMAXPROCS(0), times)
+	together := len(lane{})
+	workers := min(runtime.GOMAXPROCS(0), (times+together-1)/together)
 	n := len(s.of.at)
 	var g sync.WaitGroup
 	for w := range workers {
 		g.Go(func() {
-			weights, counts := make([]int, n), s.buffers()
-			for r := w; r < times; r += workers {
-				rng := rand.New(rand.NewPCG(seed+stream, uint64(r)))
+			weights, counts := make([]lane, n), s.buffers()
+			for first := w * together; first < times; first += workers * together {
+				some := out[first:min(first+together, times)]
 				clear(weights)
-				for left := n; left > 0; {
-					start := rng.IntN(n)
-					for k := range min(s.block, left) {
-						weights[(start+k)%n]++
+				for l := range some {
+					rng := rand.New(rand.NewPCG(seed+stream, uint64(first+l)))
+					for left := n; left > 0; {
+						start := rng.IntN(n)
+						for k := range min(s.block, left) {
+							weights[(start+k)%n][l]++
+						}
+						left -= s.block
 					}
-					left -= s.block
+					some[l] = make([]float64, len(s.value))
 				}
-				out[r] = make([]float64, len(s.value))
-				s.compute(weights, out[r], counts, nil)
+				s.compute(weights, some, counts, nil)
 			}
 		})
 	}

@@ -53,10 +53,7 @@ type sparse struct {
 }
 
 func sparseOf(h *fiohist.Hist) (s sparse) {
-	h.Each(func(i int, w float64) {
-		s.index = append(s.index, uint16(i))
-		s.count = append(s.count, w)
-	})
+	s.index, s.count = h.Sparse(nil, nil)
 	return s
 }
 
