@@ -474,18 +474,6 @@ func (s *sample) few() string {
 // read once for all of them.
 type lane [8]float64
 
-// add adds n times w.
-func (l *lane) add(n float64, w *lane) {
-	l[0] += n * w[0]
-	l[1] += n * w[1]
-	l[2] += n * w[2]
-	l[3] += n * w[3]
-	l[4] += n * w[4]
-	l[5] += n * w[5]
-	l[6] += n * w[6]
-	l[7] += n * w[7]
-}
-
 // buffers are for the counts of each direction.
 func (s *sample) buffers() (counts [][]lane) {
 	for _, d := range s.dirs {
@@ -499,7 +487,9 @@ func (s *sample) buffers() (counts [][]lane) {
 func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, atLeast []bool) {
 	var covered lane
 	for q := range weights {
-		covered.add(s.of.at[q].covered, &weights[q])
+		for l, w := range weights[q] {
+			covered[l] += w * s.of.at[q].covered
+		}
 	}
 	clear(counts[0])
 	from := min(len(s.dirs)-1, 1) // where there are several, the first is the sum of the others
@@ -509,12 +499,22 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 		for q := range weights {
 			h, w := &c.quanta[q], &weights[q]
 			for i, n := range h.count {
-				to[h.index[i]].add(n, w)
+				l := &to[h.index[i]] // without a loop, which would take half as long again
+				l[0] += n * w[0]
+				l[1] += n * w[1]
+				l[2] += n * w[2]
+				l[3] += n * w[3]
+				l[4] += n * w[4]
+				l[5] += n * w[5]
+				l[6] += n * w[6]
+				l[7] += n * w[7]
 			}
 		}
 		if from > 0 {
 			for i := range to {
-				counts[0][c.inAll[i]].add(1, &to[i])
+				for l, n := range to[i] {
+					counts[0][c.inAll[i]][l] += n
+				}
 			}
 		}
 	}
