@@ -38,6 +38,9 @@ type Series struct {
 	fold       int64 // quanta of the run in one of at
 	seen       int64 // quanta of the run so far
 	at         []quantum
+
+	sums [4]fiohist.Hist // of a quantum, and room for its sparse form: memory that is used again
+	room sparse
 }
 
 // quantum is one step of a series.
@@ -52,9 +55,15 @@ type sparse struct {
 	count []float64
 }
 
-func sparseOf(h *fiohist.Hist) (s sparse) {
-	s.index, s.count = h.Sparse(nil, nil)
-	return s
+func sparseOf(h *fiohist.Hist) sparse {
+	var room sparse
+	return room.of(h)
+}
+
+// of is the same; s is room for as much as it may need, which is used again.
+func (s *sparse) of(h *fiohist.Hist) sparse {
+	s.index, s.count = h.Sparse(s.index[:0], s.count[:0])
+	return sparse{slices.Clone(s.index), slices.Clone(s.count)}
 }
 
 func (s sparse) addTo(h *fiohist.Hist, shift int) {
@@ -99,16 +108,16 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 	}
 	to := &s.at[n/s.fold]
-	var hists [4]fiohist.Hist
-	for i := range to.hists {
-		to.hists[i].addTo(&hists[i], 0)
+	for i := range s.sums {
+		s.sums[i].Reset()
+		to.hists[i].addTo(&s.sums[i], 0)
 	}
 	for _, l := range q.Leaves {
-		hists[0].AddHist(l.Hist)
-		hists[slices.Index(Directions, l.Dims.Direction)].AddHist(l.Hist)
+		s.sums[0].AddHist(l.Hist)
+		s.sums[slices.Index(Directions, l.Dims.Direction)].AddHist(l.Hist)
 	}
 	for i := range to.hists {
-		to.hists[i] = sparseOf(&hists[i])
+		to.hists[i] = s.room.of(&s.sums[i])
 	}
 	for _, r := range q.Rows {
 		if r.Scope == "run" && r.IOPSKnown {
