@@ -93,11 +93,19 @@ var all = []chaos{
 		name: "flood stage: all indices blocked, for less than `--max-wait`",
 		only: true,
 		run: func(t *testing.T, c *trial) {
+			blocked := make(chan struct{})
 			c.px.inject(once(4, func() {
 				c.flood(t, true)
-				time.AfterFunc(5*time.Second, func() { c.flood(t, false) })
+				close(blocked)
 			}))
-			c.ingest(t).wait(t, 0, "trying again", "flood-stage")
+			p := c.ingest(t)
+			select {
+			case <-blocked:
+			case <-p.ended:
+			}
+			p.until("flood-stage")
+			c.flood(t, false)
+			p.wait(t, 0, "trying again", "flood-stage")
 			c.times = 1
 			c.check(t)
 		},

@@ -298,6 +298,17 @@ func (p *program) wait(t *testing.T, code int, words ...string) {
 	}
 }
 
+// until waits until a program has said a word, or has ended.
+func (p *program) until(word string) {
+	for !strings.Contains(p.said(), word) {
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // signal sends a signal, and fails if the program takes longer than most to end.
 func (p *program) signal(t *testing.T, s os.Signal, most time.Duration) {
 	t.Helper()
