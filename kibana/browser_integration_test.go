@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
+	"fiolat/internal/browsertest"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/vegaspec"
 	"fiolat/kibana/kibanatest"
@@ -172,17 +173,7 @@ func browse(t *testing.T, s *stored) *page {
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(server.Close)
 	p.url = server.URL
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	allocator, cancel := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	p.ctx = ctx
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1000, 520)); err != nil {
-		t.Fatalf("Chromium (Debian package chromium): %v", err)
-	}
+	p.ctx = browsertest.Start(t, 1000, 520)
 	return p
 }
 

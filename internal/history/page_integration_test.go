@@ -3,20 +3,15 @@
 package history
 
 import (
-	"context"
-	"encoding/json"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"fiolat/internal/browsertest"
 )
 
 // figure is what a browser shows of one metric: where things are on the screen.
@@ -71,18 +66,19 @@ func TestPageInBrowser(t *testing.T) {
 	}
 	papers := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		b := openTab(t, scheme)
-		b.do(chromedp.Navigate("file://" + file))
-		paper := eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
-		figures := eval[[]figure](b, lookAtFigures)
-		loads := eval[int](b, `document.querySelectorAll("script, img, link, iframe").length`)
-		eval[bool](b, `document.querySelector('figure[data-metric="read p99"] .mark[data-index="7"]').dispatchEvent(`+
+		b := browsertest.Open(t, 1200, 1000, scheme)
+		b.Do(chromedp.Navigate("file://" + file))
+		paper := browsertest.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
+		figures := browsertest.Eval[[]figure](b, lookAtFigures)
+		loads := browsertest.Eval[int](b, `document.querySelectorAll("script, img, link, iframe").length`)
+		browsertest.Eval[bool](b, `document.querySelector('figure[data-metric="read p99"] .mark[data-index="7"]').dispatchEvent(`+
 			`new MouseEvent("click", {bubbles: true, cancelable: true}))`)
-		shown := eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.querySelectorAll(`+
+		shown := browsertest.Eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.querySelectorAll(`+
 			`"article.run")].filter(a => a.offsetHeight > 0).map(a => a.textContent).join("|"))`)
 		papers[paper] = true
-		if n := b.requests.Load(); n != 1 || loads != 0 {
-			t.Errorf("%s: %d requests and %d elements that load or run something", scheme, n, loads)
+		b.Clean()
+		if loads != 0 {
+			t.Errorf("%s: %d elements that load or run something", scheme, loads)
 		}
 		for _, want := range []string{`<img src=x onerror=alert(1)>`, "run 8 of 30", "build=19.1", "osd.12 down",
 			FormatValue(metric(t, "read p99"), *find(t, results, "read p99").Runs[7].Value, "us")} {
@@ -141,67 +137,4 @@ func inPlace(t *testing.T, fig *figure, r *Result) {
 			t.Errorf("%s: change %+v, want %+v", fig.Metric, c, want)
 		}
 	}
-}
-
-// tab is a page in a real Chromium.
-type tab struct {
-	t        *testing.T
-	ctx      context.Context
-	requests atomic.Int64
-}
-
-func openTab(t *testing.T, scheme string) *tab {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v: install it with scripts/ci-deps", err)
-	}
-	flag := func(name string) chromedp.ExecAllocatorOption { return chromedp.Flag(name, true) }
-	ctx, stop := chromedp.NewExecAllocator(t.Context(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		flag("disable-dev-shm-usage"), flag("disable-background-networking"), flag("disable-component-update"))
-	t.Cleanup(stop)
-	ctx, stop = chromedp.NewContext(ctx)
-	t.Cleanup(stop)
-	ctx, stop = context.WithTimeout(ctx, time.Minute)
-	t.Cleanup(stop)
-	b := &tab{t: t, ctx: ctx}
-	err = chromedp.Listen(ctx, func(event any) {
-		if _, ok := event.(*network.EventRequestWillBeSent); ok {
-			b.requests.Add(1)
-		}
-	})
-	if err == nil {
-		_, err = chromedp.Call(ctx, network.Enable, network.EnableParams{})
-	}
-	if err == nil {
-		_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-	}
-	if err != nil {
-		t.Fatalf("Chromium does not start: %v", err)
-	}
-	b.do(chromedp.EmulateViewport(1200, 1000))
-	return b
-}
-
-func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// eval evaluates an expression, which may be a promise, and reads its JSON.
-func eval[T any](b *tab, expression string) (v T) {
-	b.t.Helper()
-	raw, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(async () => JSON.stringify(await (`+expression+`)))()`,
-		chromedp.EvalAwaitPromise))
-	if err == nil {
-		err = json.Unmarshal([]byte(raw), &v)
-	}
-	if err != nil {
-		b.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
 }

@@ -74,7 +74,7 @@ func BenchmarkReport(b *testing.B) {
 				t := openTab(b, 1200, 900, "light")
 				t.open(file)
 				took := eval[float64](t, "performance.getEntriesByName('drawn')[0].startTime")
-				if t.clean(); i == 0 || took < draw {
+				if t.Clean(); i == 0 || took < draw {
 					draw = took
 				}
 			}

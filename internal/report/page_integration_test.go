@@ -110,10 +110,10 @@ func near(a, b float64) bool { return math.Abs(a-b) <= math.Max(0.51, 1e-4*math.
 
 // choose sets the controls as a person does, and waits until the charts have followed.
 func (b *tab) choose(values map[string]string) {
-	b.t.Helper()
+	b.Helper()
 	set, err := json.Marshal(values)
 	if err != nil {
-		b.t.Fatal(err)
+		b.Fatal(err)
 	}
 	eval[any](b, `(async () => {
 		const form = document.querySelector('#controls');
@@ -150,7 +150,7 @@ type mark struct {
 }
 
 func (b *tab) drawn(chart string) drawn {
-	b.t.Helper()
+	b.Helper()
 	return eval[drawn](b, `(() => {
 		const view = fiolat.views['`+chart+`'], axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()});
 		const lines = [];
@@ -190,7 +190,7 @@ func TestPageInChromium(t *testing.T) {
 				"0,50,75,87.5,90,93.75,95,99,99.21875,99.9", logs)
 			b := openTab(t, 1200, 900, "light")
 			b.open(file)
-			b.clean()
+			b.Clean()
 			scopes := eval[[]struct{ Host, Job, Log, Direction string }](b, "fiolat.head.scopes")
 			if len(scopes) < 2 {
 				t.Fatalf("%d scopes on the page", len(scopes))
@@ -213,17 +213,17 @@ func TestPageInChromium(t *testing.T) {
 				b.checkHover(want, total[0])
 			}
 			b.checkKeyboard()
-			b.clean()
+			b.Clean()
 		})
 	}
 }
 
 func (b *tab) checkTime(want []row) {
-	b.t.Helper()
+	b.Helper()
 	d := b.drawn("percentiles")
 	names := eval[[]string](b, "[...document.querySelectorAll('#legend input:checked')].map(i => i.dataset.series)")
 	if !slices.Equal(names, []string{"p50", "p90", "p95", "p99", "p99.9"}) {
-		b.t.Errorf("lines switched on: %v", names)
+		b.Errorf("lines switched on: %v", names)
 	}
 	seen, banded := 0, 0
 	for _, p := range d.Points {
@@ -233,14 +233,14 @@ func (b *tab) checkTime(want []row) {
 		seen++
 		r := want[*p.K]
 		if r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
-			b.t.Errorf("%s from %v ms: %v drawn, %v printed from %v", p.P, p.T, *p.V, r.measure(p.P), r.OffsetMS)
+			b.Errorf("%s from %v ms: %v drawn, %v printed from %v", p.P, p.T, *p.V, r.measure(p.P), r.OffsetMS)
 		}
 		if ci := r.CI[strings.TrimPrefix(p.P, "p")]; (p.Lower != nil) != (ci.Lower != nil && ci.Upper != nil) {
-			b.t.Errorf("%s from %v ms: a band is drawn: %v; limits printed: %+v", p.P, p.T, p.Lower != nil, ci)
+			b.Errorf("%s from %v ms: a band is drawn: %v; limits printed: %+v", p.P, p.T, p.Lower != nil, ci)
 		} else if p.Lower != nil {
 			banded++
 			if !near(*p.Lower, math.Max(1, *ci.Lower)) || !near(*p.Upper, *ci.Upper) {
-				b.t.Errorf("%s from %v ms: band %v to %v, want %v to %v", p.P, p.T, *p.Lower, *p.Upper, *ci.Lower,
+				b.Errorf("%s from %v ms: band %v to %v, want %v to %v", p.P, p.T, *p.Lower, *p.Upper, *ci.Lower,
 					*ci.Upper)
 			}
 		}
@@ -252,10 +252,10 @@ func (b *tab) checkTime(want []row) {
 		}
 	}
 	if seen != filled || banded == 0 {
-		b.t.Errorf("%d points drawn, %d of them with bands; want %d", seen, banded, filled)
+		b.Errorf("%d points drawn, %d of them with bands; want %d", seen, banded, filled)
 	}
 	if marks := b.checkMarks(d); marks < filled {
-		b.t.Errorf("%d marks for %d numbers", marks, filled)
+		b.Errorf("%d marks for %d numbers", marks, filled)
 	}
 	rates := map[float64]float64{}
 	for _, p := range b.drawn("rate").Points {
@@ -265,26 +265,26 @@ func (b *tab) checkTime(want []row) {
 	}
 	for _, r := range want {
 		if rate, ok := rates[r.OffsetMS]; ok != (r.Samples > 1e-9) || ok && rate < 0.99*r.Samples {
-			b.t.Errorf("%v ms: %v I/Os per second drawn of %v I/Os in a second", r.OffsetMS, rate, r.Samples)
+			b.Errorf("%v ms: %v I/Os per second drawn of %v I/Os in a second", r.OffsetMS, rate, r.Samples)
 		}
 	}
 }
 
 // checkMarks looks where the marks of a chart over time are, and counts them.
 func (b *tab) checkMarks(d drawn) (marks int) {
-	b.t.Helper()
+	b.Helper()
 	for _, line := range d.Lines {
 		for _, m := range line {
 			if m.V == nil {
 				if m.Defined {
-					b.t.Errorf("%s: drawn through %v ms, where nothing is known", m.P, m.T)
+					b.Errorf("%s: drawn through %v ms, where nothing is known", m.P, m.T)
 				}
 				continue
 			}
 			marks++
 			if x, y := place(m.T, d.X, linear), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 ||
 				math.Abs(m.Y-y) > 0.5 {
-				b.t.Errorf("%s at %v ms: mark at %v, %v; its number belongs at %v, %v", m.P, m.T, m.X, m.Y, x, y)
+				b.Errorf("%s at %v ms: mark at %v, %v; its number belongs at %v, %v", m.P, m.T, m.X, m.Y, x, y)
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func (b *tab) checkMarks(d drawn) (marks int) {
 // checkHeat adds the heat map up again: each column has its I/Os, and its percentiles
 // lie in the cells where the running sum gets there.
 func (b *tab) checkHeat(want []row) {
-	b.t.Helper()
+	b.Helper()
 	got := eval[struct {
 		Cells []struct {
 			T, Lo, Hi, N        float64
@@ -317,13 +317,13 @@ func (b *tab) checkHeat(want []row) {
 		sums[c.K] += c.N
 		if x, y := place(c.T, got.X, linear), place(c.Hi, got.Y, math.Log); math.Abs(c.X-x) > 0.5 ||
 			math.Abs(c.Y-y) > 0.5 {
-			b.t.Errorf("cell from %v ms up to %v ns is at %v, %v; it belongs at %v, %v", c.T, c.Hi, c.X, c.Y, x, y)
+			b.Errorf("cell from %v ms up to %v ns is at %v, %v; it belongs at %v, %v", c.T, c.Hi, c.X, c.Y, x, y)
 		}
 	}
 	cells := got.Cells
 	for k, r := range want {
 		if math.Abs(sums[k]-r.Samples) > 1+0.01*r.Samples {
-			b.t.Errorf("heat map: %v I/Os in column %d, %v printed", sums[k], k, r.Samples)
+			b.Errorf("heat map: %v I/Os in column %d, %v printed", sums[k], k, r.Samples)
 		}
 		if r.Samples < 50 {
 			continue
@@ -342,7 +342,7 @@ func (b *tab) checkHeat(want []row) {
 			}
 			if p := r.Percentiles["50"]; below < 0.49*sums[k] && c.Lo > p*1.001 || below+c.N > 0.51*sums[k] &&
 				below < 0.49*sums[k] && c.Hi < p*0.999 {
-				b.t.Errorf("column %d: half of the I/Os are reached at %v to %v ns, and p50 is %v", k, c.Lo, c.Hi, p)
+				b.Errorf("column %d: half of the I/Os are reached at %v to %v ns, and p50 is %v", k, c.Lo, c.Hi, p)
 			}
 			below += c.N
 		}
@@ -350,7 +350,7 @@ func (b *tab) checkHeat(want []row) {
 }
 
 func (b *tab) checkSpectrum(total row) {
-	b.t.Helper()
+	b.Helper()
 	d := b.drawn("spectrum")
 	type point struct{ x, v float64 }
 	at := map[float64]point{}
@@ -360,22 +360,22 @@ func (b *tab) checkSpectrum(total row) {
 		at[math.Round(1e6*(100-100/m.T))/1e6] = point{m.T, *m.V}
 		if x, y := place(m.T, d.X, math.Log), place(*m.V, d.Y, math.Log); math.Abs(m.X-x) > 0.5 ||
 			math.Abs(m.Y-y) > 0.5 {
-			b.t.Errorf("spectrum at %v: mark at %v, %v; its number belongs at %v, %v", m.T, m.X, m.Y, x, y)
+			b.Errorf("spectrum at %v: mark at %v, %v; its number belongs at %v, %v", m.T, m.X, m.Y, x, y)
 		}
 	}
 	for _, p := range []float64{50, 75, 87.5, 93.75, 99.21875} {
 		got, ok := at[p]
 		if want := total.Percentiles[strconv.FormatFloat(p, 'f', -1, 64)]; !ok || !near(got.v, math.Max(1, want)) {
-			b.t.Errorf("spectrum: p%v is %v, want %v", p, got.v, want)
+			b.Errorf("spectrum: p%v is %v, want %v", p, got.v, want)
 		}
 	}
 	if last := line[len(line)-1]; !near(*last.V, total.Max) || math.Abs(last.T-total.Samples) > 1 {
-		b.t.Errorf("spectrum: ends with %v at %v, want the maximum %v at %v", *last.V, last.T, total.Max, total.Samples)
+		b.Errorf("spectrum: ends with %v at %v, want the maximum %v at %v", *last.V, last.T, total.Max, total.Samples)
 	}
 }
 
 func (b *tab) checkTable(want []row) {
-	b.t.Helper()
+	b.Helper()
 	got := eval[struct {
 		Head []string
 		Rows [][]*float64
@@ -387,7 +387,7 @@ func (b *tab) checkTable(want []row) {
 			rows: [...d.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.querySelector('data') ? +c.querySelector('data').value : null))};
 	})()`)
 	if len(got.Rows) != len(want) {
-		b.t.Fatalf("table of %d rows, want %d", len(got.Rows), len(want))
+		b.Fatalf("table of %d rows, want %d", len(got.Rows), len(want))
 	}
 	for k, r := range want {
 		for c, name := range got.Head {
@@ -396,14 +396,14 @@ func (b *tab) checkTable(want []row) {
 			case name == "from" || name == "to" || name == "I/Os per second" || name == "logs":
 			case name == "I/Os":
 				if v == nil || math.Abs(*v-r.Samples) > 0.51 {
-					b.t.Errorf("table, row %d: %v I/Os, want %v", k, v, r.Samples)
+					b.Errorf("table, row %d: %v I/Os, want %v", k, v, r.Samples)
 				}
 			case r.Samples <= 1e-9:
 				if v != nil {
-					b.t.Errorf("table, row %d: %s is %v where nothing completed", k, name, *v)
+					b.Errorf("table, row %d: %s is %v where nothing completed", k, name, *v)
 				}
 			case v == nil || !near(*v, r.measure(name)):
-				b.t.Errorf("table, row %d: %s is %v, want %v", k, name, v, r.measure(name))
+				b.Errorf("table, row %d: %s is %v, want %v", k, name, v, r.measure(name))
 			}
 		}
 	}
@@ -422,18 +422,18 @@ func ns(t testing.TB, text string) float64 {
 
 // checkHover points at each column with the mouse and reads the legend.
 func (b *tab) checkHover(want []row, total row) {
-	b.t.Helper()
+	b.Helper()
 	legend := func() map[string]string {
 		return eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('#legend label')].map(l => [l.children[2].textContent, l.querySelector('output').textContent]))`)
 	}
 	check := func(where string, r row) {
 		for name, text := range legend() {
-			if want := r.measure(name); math.Abs(ns(b.t, text)-want) > 1e-3*want+0.6 {
-				b.t.Errorf("%s: %s is said to be %s, want %v ns", where, name, text, want)
+			if want := r.measure(name); math.Abs(ns(b, text)-want) > 1e-3*want+0.6 {
+				b.Errorf("%s: %s is said to be %s, want %v ns", where, name, text, want)
 			}
 		}
 	}
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
 	check("the whole run", total)
 	eval[any](b, `document.querySelector('#percentiles').scrollIntoView({block: 'center'}) ?? 1`)
 	for k, r := range want {
@@ -444,28 +444,28 @@ func (b *tab) checkHover(want []row, total row) {
 			const view = fiolat.views.percentiles, box = document.querySelector('#percentiles svg').getBoundingClientRect(), [left, top] = view.origin(), pad = view.padding();
 			return [box.left + left + (pad.left ?? pad) + view.scale('x')(%v), box.top + top + (pad.top ?? pad) + 100];
 		})()`, r.OffsetMS+want[1].OffsetMS/2-want[0].OffsetMS/2))
-		b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]),
+		b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]),
 			chromedp.Sleep(30*time.Millisecond))
 		if r.Samples <= 1e-9 {
 			if text := eval[string](b, `document.querySelector('#at-time').textContent`); !strings.Contains(text,
 				"no I/O") {
-				b.t.Errorf("column %d: %q where nothing completed", k, text)
+				b.Errorf("column %d: %q where nothing completed", k, text)
 			}
 			continue
 		}
 		check(fmt.Sprintf("column %d", k), r)
 	}
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 2, 2), chromedp.Sleep(30*time.Millisecond))
 }
 
 // checkKeyboard goes through the page with the tabulator, and along the time with
 // the arrow keys.
 func (b *tab) checkKeyboard() {
-	b.t.Helper()
+	b.Helper()
 	eval[any](b, `(document.activeElement.blur(), scrollTo(0, 0), 1)`)
 	reached := map[string]bool{}
 	for range 200 {
-		b.do(chromedp.KeyEvent(kb.Tab))
+		b.Do(chromedp.KeyEvent(kb.Tab))
 		e := eval[string](b, `(() => { const e = document.activeElement; return e.id || e.name || e.dataset.zoom || e.dataset.series || e.parentElement.dataset.table || e.tagName; })()`)
 		if e == "BODY" {
 			break
@@ -475,16 +475,16 @@ func (b *tab) checkKeyboard() {
 	for _, want := range []string{"theme", "in", "out", "left", "right", "all", "p50", "p99.9", "max", "time",
 		"percentiles", "heat", "percentile", "spectrum"} {
 		if !reached[want] {
-			b.t.Errorf("the keyboard does not get to %q, only to %v", want, reached)
+			b.Errorf("the keyboard does not get to %q, only to %v", want, reached)
 		}
 	}
 	eval[any](b, `(document.querySelector('#time').focus(), 1)`)
-	b.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight),
+	b.Do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight),
 		chromedp.KeyEvent(kb.ArrowRight))
 	slider := eval[struct{ Value, Text, Said string }](b,
 		`(() => { const s = document.querySelector('#time'); return {value: s.value, text: s.getAttribute('aria-valuetext'), said: document.querySelector('#at-time').textContent}; })()`)
 	if slider.Value != "2" || !strings.HasPrefix(slider.Text, slider.Said) || !strings.Contains(slider.Text, "p50 ") {
-		b.t.Errorf("after two steps to the right the slider says %+v", slider)
+		b.Errorf("after two steps to the right the slider says %+v", slider)
 	}
 }
 
@@ -504,7 +504,7 @@ func TestKindsInChromium(t *testing.T) {
 	}
 	b := openTab(t, 1200, 900, "light")
 	b.open(file)
-	b.clean()
+	b.Clean()
 	for _, direction := range []string{"all", "read", "write"} {
 		at := [4]string{3: direction}
 		b.choose(map[string]string{"kind": "clat", "direction": direction}) // and points at nothing
@@ -566,21 +566,21 @@ func TestKindsInChromium(t *testing.T) {
 			}
 		}
 	}
-	b.do(chromedp.Sleep(50 * time.Millisecond))
+	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	zoomed(b)
-	b.clean()
+	b.Clean()
 	b = openTab(t, 390, 900, "dark")
-	b.do(chromedp.Navigate("file://"+file+link), chromedp.WaitReady(`html[data-ready]`))
+	b.Do(chromedp.Navigate("file://"+file+link), chromedp.WaitReady(`html[data-ready]`))
 	zoomed(b)
 	if kind := eval[string](b, `document.querySelector('#controls').kind.value + fiolat.head.kind`); kind != "latlat" {
 		t.Errorf("the link %q shows %q", link, kind)
 	}
 	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
-	b.do(chromedp.Sleep(50 * time.Millisecond))
+	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
 		t.Errorf("on a phone of %v pixels the page is %v wide", wide[1], wide[0])
 	}
-	b.clean()
+	b.Clean()
 }
 
 // An engine that counts no slat has an empty log of it.
@@ -615,22 +615,22 @@ func TestEmptyKindInChromium(t *testing.T) {
 	if n := len(b.drawn("percentiles").Points); n < 5*8 || !eval[bool](b, "document.querySelector('#trouble').hidden") {
 		t.Errorf("%d points of lat, after slat", n)
 	}
-	b.clean()
+	b.Clean()
 }
 
 // checkSaid reads what the heading of a kind's chart says.
 func (b *tab) checkSaid(kind, when string, want row) {
-	b.t.Helper()
+	b.Helper()
 	text := eval[string](b, `document.querySelector('#h-kind-`+kind+`').textContent`)
 	if at := eval[string](b, `document.querySelector('#at-kinds').textContent`); when != "" && !strings.HasPrefix(at,
 		when) {
-		b.t.Errorf("%q, want %q", at, when)
+		b.Errorf("%q, want %q", at, when)
 	}
 	for _, p := range []string{"p50", "p90", "p95", "p99", "p99.9"} {
 		_, said, ok := strings.Cut(text, " "+p+" ")
 		said, _, _ = strings.Cut(said, ",")
-		if v := want.measure(p); !ok || math.Abs(ns(b.t, said)-v) > 1e-3*v+0.6 {
-			b.t.Errorf("%s: %q, want %s of %v ns", when, text, p, v)
+		if v := want.measure(p); !ok || math.Abs(ns(b, said)-v) > 1e-3*v+0.6 {
+			b.Errorf("%s: %q, want %s of %v ns", when, text, p, v)
 		}
 	}
 }
@@ -648,7 +648,7 @@ func TestHostileNamesInChromium(t *testing.T) {
 	for _, table := range []string{"percentiles", "heat", "spectrum"} {
 		eval[any](b, `(document.querySelector('details[data-table=`+table+`]').open = true, 1)`)
 	}
-	b.do(chromedp.Sleep(50 * time.Millisecond))
+	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	for _, name := range hostile {
 		b.choose(map[string]string{"compare": "", "host": name})
 		if text := eval[string](b, "document.querySelector('#covers').textContent"); !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
@@ -661,7 +661,7 @@ func TestHostileNamesInChromium(t *testing.T) {
 	if pwned := eval[any](b, "window.pwned ?? null"); pwned != nil {
 		t.Errorf("a name was run as script: %v", pwned)
 	}
-	b.clean()
+	b.Clean()
 }
 
 // axe-core, the accessibility checker, finds nothing, with all tables open, in either
@@ -684,9 +684,9 @@ func TestAccessibility(t *testing.T) {
 		file := files[i/2]
 		b := openTab(t, 1200, 900, scheme)
 		b.open(file)
-		b.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+		b.Do(chromedp.Evaluate[chromedp.Void](string(axe)))
 		eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
-		b.do(chromedp.Sleep(100 * time.Millisecond))
+		b.Do(chromedp.Sleep(100 * time.Millisecond))
 		for _, v := range eval[[]struct {
 			ID, Help string
 			Nodes    []struct{ HTML, FailureSummary string }
@@ -735,7 +735,7 @@ func TestSLAInChromium(t *testing.T) {
 			}
 		}
 	}
-	b.clean()
+	b.Clean()
 }
 
 // TestViews looks at the page as it is on a phone, in print, in the dark, zoomed, and
@@ -747,7 +747,7 @@ func TestViews(t *testing.T) {
 	b := openTab(t, 390, 800, "dark")
 	b.open(file)
 	eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
-	b.do(chromedp.Sleep(50 * time.Millisecond))
+	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	if wide := eval[[2]float64](b, "[document.documentElement.scrollWidth, innerWidth]"); wide[0] > wide[1] {
 		t.Errorf("on a phone of %v pixels the page is %v wide", wide[1], wide[0])
 	}
@@ -778,7 +778,7 @@ func TestViews(t *testing.T) {
 	// Zoom by dragging over the heat map: all charts over time follow.
 	eval[any](b, `(document.querySelector('#heat').scrollIntoView({block: 'center'}), 1)`)
 	at := eval[[3]float64](b, `(() => { const v = fiolat.views.heat, box = document.querySelector('#heat canvas').getBoundingClientRect(), x = v.scale('x'), left = box.left + v.origin()[0] + 3; return [left + x(2000), left + x(6000), box.top + 100]; })()`)
-	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[2], chromedp.ButtonLeft),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[1], at[2], chromedp.ButtonLeft),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, at[1], at[2], chromedp.ButtonLeft),
@@ -794,9 +794,9 @@ func TestViews(t *testing.T) {
 		t.Errorf("after zooming out all of it is %v ms", d)
 	}
 	// In print it is light and nothing is cut off.
-	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+	pdf, err := chromedp.Run(b.Ctx, chromedp.PrintToPDF())
 	if err != nil || len(pdf) < 10_000 {
 		t.Errorf("print: %d bytes, %v", len(pdf), err)
 	}
-	b.clean()
+	b.Clean()
 }

@@ -41,8 +41,8 @@ func TestScreenshots(t *testing.T) {
 			b.open(file)
 			b.choose(shot.choose)
 			eval[any](b, shot.before)
-			b.do(chromedp.Sleep(200 * time.Millisecond))
-			img, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			b.Do(chromedp.Sleep(200 * time.Millisecond))
+			img, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,134 @@
+//go:build integration
+
+// Package browsertest drives a real Chromium in tests.
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Start starts a Chromium that ends with the test, and fails the test if there is none.
+func Start(t testing.TB, width, height int64) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: install it with scripts/ci-deps", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	t.Cleanup(stop)
+	ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	if err = chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
+		t.Fatalf("Chromium does not start: %v", err)
+	}
+	return ctx
+}
+
+// Tab is a page in a real Chromium, which keeps a list of what it must not do.
+type Tab struct {
+	testing.TB
+	Ctx context.Context
+
+	mu       sync.Mutex // guards what follows: events come from another goroutine
+	requests []string
+	messages []string
+}
+
+// Open starts a Chromium of its own for a page in the colors of a scheme, light or dark, for a minute at most.
+func Open(t testing.TB, width, height int64, scheme string) *Tab {
+	t.Helper()
+	ctx, stop := context.WithTimeout(Start(t, width, height), time.Minute)
+	t.Cleanup(stop)
+	b := &Tab{TB: t, Ctx: ctx}
+	if err := chromedp.Listen(ctx, b.event); err != nil {
+		t.Fatal(err)
+	}
+	call(b, network.Enable, network.EnableParams{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	return b
+}
+
+func (b *Tab) event(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := ev.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	case *runtime.EventConsoleAPICalled:
+		var text []string
+		for _, a := range e.Args {
+			text = append(text, string(a.Value)+a.Description)
+		}
+		b.messages = append(b.messages, "console: "+strings.Join(text, " "))
+	case *runtime.EventExceptionThrown:
+		b.messages = append(b.messages, fmt.Sprintf("exception: %s %+v", e.ExceptionDetails.Text,
+			e.ExceptionDetails.Exception))
+	case *log.EventEntryAdded:
+		b.messages = append(b.messages, "log: "+e.Entry.Text)
+	}
+}
+
+// Do takes steps, and fails the test if one cannot be taken.
+func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.Helper()
+	if err := chromedp.Do(b.Ctx, steps...); err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.Fatalf("%v\n%s", err, strings.Join(b.messages, "\n"))
+	}
+}
+
+// call runs a command of the browser's protocol.
+func call[P, R any](b *Tab, cmd cdp.Command[P, R], params P) {
+	b.Helper()
+	if _, err := chromedp.Call(b.Ctx, cmd, params); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// Eval evaluates an expression, which may be a promise, and reads its JSON.
+func Eval[T any](b *Tab, expression string) (v T) {
+	b.Helper()
+	raw, err := chromedp.Run(b.Ctx, chromedp.Evaluate[string](`(async () => JSON.stringify(await (`+expression+`)))()`,
+		chromedp.EvalAwaitPromise))
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), &v)
+	}
+	if err != nil {
+		b.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Clean fails the test if the page asked the network for anything but itself, or
+// said anything on its console.
+func (b *Tab) Clean() {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.requests) != 1 || !strings.HasPrefix(b.requests[0], "file://") {
+		b.Errorf("requests: %v, want that of the file alone", b.requests)
+	}
+	for _, m := range b.messages {
+		b.Errorf("%s", m)
+	}
+}
