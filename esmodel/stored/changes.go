@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -54,15 +53,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix, series string, 
 		if known && bytes.Equal(bytes.TrimSpace(old.Source), doc) {
 			continue
 		}
-		var reply struct {
-			Result string `json:"result"`
-		}
-		err = c.Call(ctx, client.Request{Op: "store a change point", Method: http.MethodPut,
-			Path: client.Path(index) + "/_doc" + client.Path(id) + "?refresh=true", Body: doc}, &reply)
-		if err == nil && reply.Result != "created" && reply.Result != "updated" {
-			err = fmt.Errorf("store a change point: the reply says %q", reply.Result)
-		}
-		if err != nil {
+		if _, err = putEvent(ctx, c, "store a change point", index, id, doc, "true"); err != nil {
 			return made, 0, err
 		}
 		made++

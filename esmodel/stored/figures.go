@@ -74,14 +74,6 @@ func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 	return withoutParts(out), err
 }
 
-func withoutParts(all []Figures) []Figures {
-	whole := map[string]bool{}
-	for _, f := range all {
-		whole[f.Run.ID] = whole[f.Run.ID] || f.Run.Part == ""
-	}
-	return slices.DeleteFunc(all, func(f Figures) bool { return f.Run.Part != "" && whole[f.Run.ID] })
-}
-
 // readFigures reads them from the document of a run.
 func readFigures(source []byte) (f Figures, err error) {
 	if err = json.Unmarshal(source, &f.RunSummary); err == nil {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"fiolat/esmodel"
@@ -33,18 +31,17 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return nil, err
 	}
-	runs, err := Keys(ctx, c, prefix, runID)
+	keys, err := keysOf(ctx, c, prefix, runID)
 	if err != nil {
 		return nil, err
 	}
-	out := KindCounts{}
-	claims := make([]*claim.Claim, 0, len(runs))
+	out, held := KindCounts{}, claims{}
 	defer func() {
-		for _, k := range claims {
+		for _, k := range held {
 			k.End()
 		}
 	}()
-	for _, key := range runs {
+	err = held.take(ctx, keys, func(key esmodel.RunKey) *claim.Claim {
 		k := claim.New(c, prefix, key.Run, key.Part, key.Kind, func(found []byte) []byte {
 			if found == nil {
 				return key.PartialDoc(nil)
@@ -52,21 +49,10 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 			return found
 		})
 		k.TakeOver, k.Refresh = takeOver, true
-		claims = append(claims, k)
-		if err = k.Take(ctx); err != nil {
-			break
-		}
-	}
-	hold := func(ctx context.Context) error {
-		for _, k := range claims {
-			if lost := k.Hold(ctx); lost != nil {
-				return lost
-			}
-		}
-		return nil
-	}
+		return k
+	})
 	if err == nil {
-		out[esmodel.KindEvent], err = labelEvents(ctx, c, prefix, runID, l, hold)
+		out[esmodel.KindEvent], err = labelEvents(ctx, c, prefix, runID, l, held.hold)
 	}
 	through := err == nil
 	if !through {
@@ -74,8 +60,8 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
 		defer cancel()
 	}
-	for _, k := range claims {
-		if held, _ := k.Fresh(); !held {
+	for _, k := range held {
+		if ours, _ := k.Fresh(); !ours {
 			continue
 		}
 		doc := k.Before()
@@ -90,24 +76,6 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 		err = errors.Join(err, k.Give(ctx, doc))
 	}
 	return out, err
-}
-
-// Keys are the run, part and kind of latency of each document of a run in fio-run, in order of their ids.
-func Keys(ctx context.Context, c *client.Client, prefix, runID string) ([]esmodel.RunKey, error) {
-	keys := map[esmodel.RunKey]bool{}
-	_, err := client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
-		Source: []string{"run", "fio.kind"},
-	}, func(h client.Hit) error {
-		m, err := esmodel.MeaningOf(h.Source)
-		if err == nil && m.Key().ID() == h.ID {
-			keys[m.Key()] = true
-		}
-		return err
-	})
-	return slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
-		return bytes.Compare([]byte(a.ID()), []byte(b.ID()))
-	}), err
 }
 
 // labelEvents changes the labels of a run's events, each in the version that was read: one that was changed

@@ -146,11 +146,23 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any) (runs
 		runs = append(runs, r)
 		return nil
 	})
+	return withoutParts(runs), err
+}
+
+func (r RunSummary) idAndPart() (id, part string) { return r.Run.ID, r.Run.Part }
+
+// withoutParts leaves out the parts of runs that are there as a whole.
+func withoutParts[T interface{ idAndPart() (id, part string) }](all []T) []T {
 	whole := map[string]bool{}
-	for _, r := range runs {
-		whole[r.Run.ID] = whole[r.Run.ID] || r.Run.Part == ""
+	for _, r := range all {
+		if id, part := r.idAndPart(); part == "" {
+			whole[id] = true
+		}
 	}
-	return slices.DeleteFunc(runs, func(r RunSummary) bool { return r.Run.Part != "" && whole[r.Run.ID] }), err
+	return slices.DeleteFunc(all, func(r T) bool {
+		id, part := r.idAndPart()
+		return part != "" && whole[id]
+	})
 }
 
 // minIDPrefix is how much of a run.id is enough to name a run.
@@ -211,22 +223,29 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 		return false, err
 	}
 	id, doc := esmodel.NoteEvent(n.Run.Run.ID, n.Run.Run.Name, n.Run.Labels, n.At, n.Offset, n.Text)
+	result, err := putEvent(ctx, c, "store the note", esmodel.Index(prefix, esmodel.KindEvent, n.At), id, doc,
+		"wait_for")
+	return result == "created", err
+}
+
+// putEvent stores an event, and says whether it was created or updated.
+func putEvent(ctx context.Context, c *client.Client, op, index, id string, doc []byte, refresh string) (
+	result string, err error,
+) {
 	var reply struct {
 		ID     string `json:"_id"`
 		Result string `json:"result"`
 	}
 	err = c.Call(ctx, client.Request{
-		Op:     "store the note",
+		Op:     op,
 		Method: http.MethodPut,
-		Path: client.Path(esmodel.Index(prefix, esmodel.KindEvent, n.At)) + "/_doc" + client.Path(
-			id,
-		) + "?refresh=wait_for",
-		Body: doc,
+		Path:   client.Path(index) + "/_doc" + client.Path(id) + "?refresh=" + refresh,
+		Body:   doc,
 	}, &reply)
 	if err == nil && (reply.ID != id || reply.Result != "created" && reply.Result != "updated") {
-		err = fmt.Errorf("store the note: the reply says %q of document %q", reply.Result, reply.ID)
+		err = fmt.Errorf("%s: the reply says %q of document %q", op, reply.Result, reply.ID)
 	}
-	return reply.Result == "created", err
+	return reply.Result, err
 }
 
 // KindCounts are numbers of documents by kind; kinds without any are left out.
@@ -282,7 +301,7 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return out, err
 	}
-	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: map[esmodel.RunKey]*claim.Claim{}}
+	d := &deletion{c: c, prefix: prefix, run: runID, takeOver: takeOver, claims: claims{}}
 	err := d.documents(ctx, deleted)
 	if err == nil {
 		err = d.left(ctx, deleted)
@@ -298,36 +317,61 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	return out, cmp.Or(err, e)
 }
 
+// keysOf are the run, part and kind of latency of each document of a run in fio-run.
+func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[esmodel.RunKey]bool, error) {
+	keys := map[esmodel.RunKey]bool{}
+	_, err := client.Search(ctx, c, client.SearchRequest{
+		Index: esmodel.Index(prefix, esmodel.KindRun, 0), Query: client.Term("run.id", runID),
+		Source: []string{"run", "fio.kind"},
+	}, func(h client.Hit) error {
+		m, err := esmodel.MeaningOf(h.Source)
+		if err == nil && m.Run.ID == runID && h.ID == m.Key().ID() {
+			keys[m.Key()] = true
+		}
+		return err
+	})
+	return keys, err
+}
+
+// claims are those on documents of a run in fio-run.
+type claims map[esmodel.RunKey]*claim.Claim
+
+// take takes claims that are made for documents, in order of their ids.
+func (all claims) take(ctx context.Context, keys map[esmodel.RunKey]bool,
+	claimOf func(esmodel.RunKey) *claim.Claim) error {
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
+		return cmp.Compare(a.ID(), b.ID())
+	}) {
+		all[key] = claimOf(key)
+		if err := all[key].Take(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (all claims) hold(ctx context.Context) error {
+	for _, k := range all {
+		if err := k.Hold(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deletion is a DeleteRun under way.
 type deletion struct {
 	c           *client.Client
 	prefix, run string
 	takeOver    bool
-	claims      map[esmodel.RunKey]*claim.Claim
+	claims      claims
 }
 
 // documents deletes all documents but those of the run itself. Each belongs to a document of
 // the run, which is claimed before, also where an interrupted attempt has deleted that one.
 func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
-	more := map[esmodel.RunKey]bool{}
 	query := client.Term("run.id", d.run)
-	err := d.c.Scan(
-		ctx,
-		client.ScanRequest{Op: "find the run", Indices: esmodel.Index(d.prefix, esmodel.KindRun, 0), Query: query,
-			Fields: map[string]any{"_source": []string{"run", "fio.kind"}}},
-		func(page []client.Hit) error {
-			for _, h := range page {
-				m, err := esmodel.MeaningOf(h.Source)
-				if err != nil {
-					return err
-				}
-				if m.Run.ID == d.run && h.ID == m.Key().ID() {
-					more[m.Key()] = true
-				}
-			}
-			return nil
-		},
-	)
+	more, err := keysOf(ctx, d.c, d.prefix, d.run)
 	if err == nil {
 		err = d.claim(ctx, more)
 	}
@@ -350,7 +394,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 				}
 				return true
 			},
-			d.hold,
+			d.claims.hold,
 			deleted,
 		)
 		if len(more) == 0 {
@@ -363,28 +407,12 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 	return err
 }
 
-// claim claims documents of the run, in order of their ids.
 func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) error {
-	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
-		return cmp.Compare(a.ID(), b.ID())
-	}) {
+	return d.claims.take(ctx, keys, func(key esmodel.RunKey) *claim.Claim {
 		k := claim.New(d.c, d.prefix, key.Run, key.Part, key.Kind, key.PartialDoc)
 		k.TakeOver, k.Deletes = d.takeOver, true
-		d.claims[key] = k
-		if err := k.Take(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *deletion) hold(ctx context.Context) error {
-	for _, k := range d.claims {
-		if err := k.Hold(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+		return k
+	})
 }
 
 // left fails if documents of the run are left, other than those claimed.
