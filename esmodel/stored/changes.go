@@ -20,10 +20,10 @@ type Change struct {
 	Text string
 }
 
-// StoreChanges makes the stored change points of some metrics of a series those given: new ones are
+// StoreChanges makes the stored change points of the metrics of some series those given: new ones are
 // stored, those that no longer hold are deleted, and what is there already stays as it is. It says how
 // many were stored and deleted.
-func StoreChanges(ctx context.Context, c *client.Client, prefix, series string, metrics []string,
+func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics map[string][]string,
 	changes []Change) (made, deleted int, err error) {
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
 		return 0, 0, err
@@ -38,7 +38,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix, series string, 
 			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
 		}
 		// In the source, as an index of an older fiolat has no mapping of these.
-		if doc.Change.Series == series && slices.Contains(metrics, doc.Change.Metric) {
+		if slices.Contains(metrics[doc.Change.Series], doc.Change.Metric) {
 			there[h.ID] = h
 		}
 		return nil

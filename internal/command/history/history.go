@@ -145,17 +145,16 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 	if err := r.connect(); err != nil {
 		return err
 	}
-	made, deleted := 0, 0
+	metrics := map[string][]string{}
+	var changes []stored.Change
 	for i := range all {
 		s := &all[i]
-		var metrics []string
-		var changes []stored.Change
 		for k := range results {
 			res := &results[k]
 			if res.Series != s.Name {
 				continue
 			}
-			metrics = append(metrics, res.Metric)
+			metrics[s.Name] = append(metrics[s.Name], res.Metric)
 			for _, c := range res.Changes {
 				run := &s.Runs[c.Index]
 				changes = append(changes, stored.Change{
@@ -167,11 +166,10 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 				})
 			}
 		}
-		m, d, err := stored.StoreChanges(ctx, r.client, r.Elasticsearch.Prefix, s.Name, metrics, changes)
-		made, deleted = made+m, deleted+d
-		if err != nil {
-			return err
-		}
+	}
+	made, deleted, err := stored.StoreChanges(ctx, r.client, r.Elasticsearch.Prefix, metrics, changes)
+	if err != nil {
+		return err
 	}
 	r.ui.Say("info", "change points: %d stored, %d deleted that no longer hold", made, deleted)
 	return nil
