@@ -64,11 +64,19 @@ type RunSummary struct {
 // ListRuns are the runs that the filter lets through, the latest first. Of a run
 // that was ingested in parts and merged, the parts are left out.
 func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter) ([]RunSummary, error) {
-	return runs(ctx, c, prefix, f.query())
+	return runs(ctx, c, prefix, f.query(), listed...)
 }
+
+// listed is what a list of runs reads of their documents.
+var listed = []string{"run", "labels", "host", "fio", "interval", "logs", "summary"}
 
 // query finds the runs that the filter lets through.
 func (f RunFilter) query() map[string]any {
+	return map[string]any{"bool": map[string]any{"filter": f.filters()}}
+}
+
+// filters are none if it lets all runs through.
+func (f RunFilter) filters() []any {
 	filter := []any{}
 	for _, by := range []struct {
 		field  string
@@ -88,23 +96,21 @@ func (f RunFilter) query() map[string]any {
 	if len(span) > 0 {
 		filter = append(filter, map[string]any{"range": map[string]any{"run.start": span}})
 	}
-	return map[string]any{"bool": map[string]any{"filter": filter}}
+	return filter
 }
 
-// ShortIDs are, by run.id, the fewest characters by which FindRun finds each run that is stored. Only ids that are
-// hashes are shortened.
-func ShortIDs(ctx context.Context, c *client.Client, prefix string) (map[string]string, error) {
+// ShortIDs are, by run.id, the fewest characters by which FindRun finds each run that is stored; found are those that
+// the filter lets through. Only ids that are hashes are shortened.
+func ShortIDs(ctx context.Context, c *client.Client, prefix string, f RunFilter, found []RunSummary) (
+	out map[string]string, err error,
+) {
+	if len(f.filters()) > 0 {
+		found, err = runs(ctx, c, prefix, nil, "run.id", "run.name", "run.part")
+	}
 	ids, taken := map[string]bool{}, map[string]bool{}
-	_, err := client.Search(ctx, c, client.SearchRequest{
-		Index: esmodel.Pattern(prefix, esmodel.KindRun), Source: []string{"run.id", "run.name"},
-	}, func(h client.Hit) error {
-		var r RunSummary
-		if bad := json.Unmarshal(h.Source, &r); bad != nil {
-			return fmt.Errorf("the document of a run cannot be read: %w", bad)
-		}
+	for _, r := range found {
 		ids[r.Run.ID], taken[r.Run.ID], taken[r.Run.Name] = true, true, true
-		return nil
-	})
+	}
 	return shorten(slices.Sorted(maps.Keys(ids)), taken), err
 }
 
@@ -133,11 +139,13 @@ func shorten(ids []string, taken map[string]bool) map[string]string {
 // shortID is how long a short id is at least; minIDPrefix would do.
 const shortID = 8
 
-func runs(ctx context.Context, c *client.Client, prefix string, query any) (runs []RunSummary, err error) {
+func runs(ctx context.Context, c *client.Client, prefix string, query any, source ...string) (
+	runs []RunSummary, err error,
+) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query,
 		Sort:   []any{map[string]any{"@timestamp": "desc"}, map[string]any{"run.id": "asc"}},
-		Source: []string{"run", "labels", "host", "fio", "interval", "logs", "summary"},
+		Source: source,
 	}, func(h client.Hit) error {
 		var r RunSummary
 		if bad := json.Unmarshal(h.Source, &r); bad != nil {
@@ -186,7 +194,7 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 		rules = rules[:2]
 	}
 	for _, rule := range rules {
-		runs, err := runs(ctx, c, prefix, rule.query)
+		runs, err := runs(ctx, c, prefix, rule.query, listed...)
 		if err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		enc.SetIndent("", " ")
 		return enc.Encode(out)
 	}
-	short, err := stored.ShortIDs(ctx, client, o.Elasticsearch.Prefix)
+	short, err := stored.ShortIDs(ctx, client, o.Elasticsearch.Prefix, o.Filter, found)
 	if err != nil {
 		return err
 	}
