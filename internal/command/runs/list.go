@@ -115,21 +115,17 @@ func order(rows []run, o *ListOptions) {
 	slices.SortStableFunc(rows, func(a, b run) int {
 		x, known := a.figure(o.Sort.Direction, o.Sort.Name)
 		y, known2 := b.figure(o.Sort.Direction, o.Sort.Name)
-		switch {
-		case !known || !known2:
-			return cmp.Compare(btoi(!known), btoi(!known2))
-		case o.Down:
-			return cmp.Compare(y, x)
+		if known != known2 {
+			if known {
+				return -1
+			}
+			return 1
+		}
+		if o.Down {
+			x, y = y, x
 		}
 		return cmp.Compare(x, y)
 	})
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // lineWidth is how long a line of the table is at most, unless names that must be whole make it longer.
