@@ -71,10 +71,10 @@ func TestPageInBrowser(t *testing.T) {
 		paper := browsertest.Eval[string](b, `getComputedStyle(document.documentElement).backgroundColor`)
 		figures := browsertest.Eval[[]figure](b, lookAtFigures)
 		loads := browsertest.Eval[int](b, `document.querySelectorAll("script, img, link, iframe").length`)
-		browsertest.Eval[bool](b, `document.querySelector('figure[data-metric="read p99"] .mark[data-index="7"]').dispatchEvent(`+
-			`new MouseEvent("click", {bubbles: true, cancelable: true}))`)
-		shown := browsertest.Eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.querySelectorAll(`+
-			`"article.run")].filter(a => a.offsetHeight > 0).map(a => a.textContent).join("|"))`)
+		browsertest.Eval[bool](b, `document.querySelector('figure[data-metric="read p99"] .mark[data-index="7"]').`+
+			`dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+		shown := browsertest.Eval[string](b, `new Promise(r => setTimeout(r, 100)).then(() => [...document.`+
+			`querySelectorAll("article.run")].filter(a => a.offsetHeight > 0).map(a => a.textContent).join("|"))`)
 		papers[paper] = true
 		b.Clean()
 		if loads != 0 {
