@@ -37,7 +37,10 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 
 .PHONY: race
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
-	go test -race -skip '$(ONE_GOROUTINE)' ./...
+	@# What the race detector found is printed last, where a log that was cut short still has it.
+	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
+	GORACE="log_path=$$reports/race" go test -race -skip '$(ONE_GOROUTINE)' ./... || { \
+		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
 	go test ./...
 	GODEBUG=cpu.avx2=off go test -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
 
