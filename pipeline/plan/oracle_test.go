@@ -19,17 +19,23 @@ import (
 // real is where the real logs lie.
 const real = "../../testdata/fio"
 
-// process runs the logs below the paths through the pipeline.
-func process(t testing.TB, cfg Config, paths ...string) (*pipelinetest.Collect, error) {
+// prepare prepares the one run below paths.
+func prepare(t testing.TB, cfg Config, paths ...string) (*Plan, error) {
 	t.Helper()
-	ins, err := ingest.Discover(paths, ingest.DiscoverOptions{Stdin: cfg.Stdin})
+	ins, err := ingest.Discover(paths, ingest.DiscoverOptions{Kind: cfg.Settings.Kind, Stdin: cfg.Stdin})
 	if err != nil {
 		return nil, err
 	}
 	if len(ins) != 1 {
 		t.Fatalf("%d runs below %v, want 1", len(ins), paths)
 	}
-	p, err := Prepare(t.Context(), ins[0], cfg)
+	return Prepare(t.Context(), ins[0], cfg)
+}
+
+// process runs the logs below the paths through the pipeline.
+func process(t testing.TB, cfg Config, paths ...string) (*pipelinetest.Collect, error) {
+	t.Helper()
+	p, err := prepare(t, cfg, paths...)
 	if err != nil {
 		return nil, err
 	}

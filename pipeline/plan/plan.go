@@ -50,6 +50,8 @@ type Config struct {
 	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
 	// Chooser. The logs are then read twice.
 	Accuracy float64
+	// LeavesOnly says that of the rows only those of the whole run are looked at: there are no others.
+	LeavesOnly bool
 	// NeedStart makes it an error if the run's wall-clock start is not known.
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
@@ -98,6 +100,7 @@ type Plan struct {
 	Warnings []string
 	told     int  // of them
 	live     bool // they are told at once
+	in       *ingest.Input
 	cfg      *Config
 	logs     []*logs.State
 	grid     quanta.Grid
@@ -133,7 +136,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 			cfg.Hold = holdBare
 		}
 	}
-	p := &Plan{cfg: cfg, Account: pipeline.Account{Interval: chosen}}
+	p := &Plan{in: in, cfg: cfg, Account: pipeline.Account{Interval: chosen}}
 	defer func() {
 		p.tellWarnings()
 		if err != nil {
@@ -194,6 +197,23 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 		return nil, err
 	}
 	return p, nil
+}
+
+// Again reads the logs once more, on the same grid, for a sink that looks at the leaves alone: the run has no id, and
+// see Config.LeavesOnly. It warns of nothing.
+func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
+	config := *p.cfg
+	config.Nameless, config.LeavesOnly, config.Accuracy = true, true, 0
+	config.Settings = p.Run.Settings
+	config.Settings.SLA = nil
+	config.Progress, config.Allow, config.Warn = progress, nil, nil
+	again, err := Prepare(ctx, p.in, config)
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	_, err = again.Process(ctx, sink)
+	return err
 }
 
 // Close closes what is still open.

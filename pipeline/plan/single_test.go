@@ -53,20 +53,7 @@ func ofKind(t *testing.T, folder string, kind fiolog.Kind, s pipeline.Settings) 
 		}
 	}
 	s.Kind = kind
-	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{Kind: kind})
-	if err != nil || len(ins) != 1 {
-		t.Fatalf("%d runs, %v", len(ins), err)
-	}
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	c := new(pipelinetest.Collect)
-	if _, err := p.Process(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	return p, c
+	return planned(t, s, dir)
 }
 
 // TestSingleExact: percentiles per kind and second lie within a bucket's width of

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
@@ -17,11 +16,7 @@ import (
 // planned runs a folder through the pipeline and returns plan and rows.
 func planned(t *testing.T, s pipeline.Settings, dir string) (*Plan, *pipelinetest.Collect) {
 	t.Helper()
-	ins, err := ingest.Discover([]string{dir}, ingest.DiscoverOptions{})
-	if err != nil || len(ins) != 1 {
-		t.Fatalf("%d runs, %v", len(ins), err)
-	}
-	p, err := Prepare(t.Context(), ins[0], Config{Settings: s, Warn: func(w string) { t.Log(w) }})
+	p, err := prepare(t, Config{Settings: s, Warn: func(w string) { t.Log(w) }}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,6 +160,9 @@ func (m *Merger) DropHosts() {
 	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
 }
 
+// DropScopes leaves out all scopes but that of the whole run: who looks at leaves alone needs no other rows.
+func (m *Merger) DropScopes() { m.scopes = m.scopes[:1] }
+
 // EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and hands them to the sink.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
 	if m.active == nil {

@@ -63,6 +63,8 @@ type Options struct {
 	// AcrossHosts leaves out the rows of scopes that contain the host: what is left is
 	// what no part of a run can compute by itself.
 	AcrossHosts bool
+	// LeavesOnly leaves out all rows but those of the whole run.
+	LeavesOnly bool
 	// Workers is how many quanta are added up at a time; default: one per processor.
 	Workers int
 }
@@ -323,6 +325,9 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 		seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
 		p.merge.DropHosts()
+	}
+	if o.LeavesOnly {
+		p.merge.DropScopes()
 	}
 	p.leaf = p.merge.Index()
 	for _, part := range r.parts {

@@ -30,18 +30,15 @@ type Options struct {
 	Unit          string // of latencies in tables: ns, us or ms
 }
 
-// process hands a run to a sink.
-type process func(context.Context, pipeline.Sink) error
-
 // Run prints the diagnosis of one run. It reads the run again if somebody stands out.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	s := o.Logs.Config.Settings
 	o.Logs.Config.Settings.By, o.Logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
-	var run process
+	var full diagnose.Full
 	var err error
 	if place := command.Locate(o.Logs.Paths[0]); place == command.InLogs || place == command.Stored &&
 		len(o.Elasticsearch.Addresses) == 0 { // which says that there is no such file
-		run, err = o.logs(u)
+		err = o.logs(ctx, u, &full)
 	} else {
 		var c *client.Client
 		if place == command.Stored {
@@ -50,82 +47,69 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			}
 			defer c.Close() //nolint:errcheck // it was only read
 		}
-		run, err = o.stored(ctx, c, s)
+		err = o.stored(ctx, c, s, &full)
 	}
-	if err != nil {
-		return err
-	}
-	var watch diagnose.Watch
-	err = run(ctx, &watch)
 	u.ProgressDone()
 	if err != nil {
 		return err
 	}
-	stragglers := watch.Stragglers()
-	if len(stragglers) > 0 {
-		second := diagnose.NewSecond(stragglers)
-		err = run(ctx, second)
-		u.ProgressDone()
-		if err != nil {
-			return err
-		}
-		stragglers = second.Stragglers()
-	}
-	return o.print(u, watch.Diagnose(stragglers))
+	return o.print(u, full.Diagnosis)
 }
 
-// logs reads the logs of one run, as often as it is called; it warns once.
-func (o *Options) logs(u *ui.UI) (process, error) {
+// logs reads the logs of one run.
+func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error {
 	cfg := o.Logs.Pipeline(u)
 	runs, err := o.Logs.Discover(u, cfg.Settings.Kind, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(runs) > 1 {
-		return nil, errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
+		return errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
 			command.Roots(runs))
 	}
 	for _, l := range runs[0].Logs {
 		if !command.Rereadable(l.Path) {
-			return nil, errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a "+
+			return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a "+
 				"file", errs.Printable(l.Path))
 		}
 	}
-	return func(ctx context.Context, sink pipeline.Sink) error {
-		cfg.Progress = u.Progress(command.Size(runs), "reading")
-		plan, err := plan.Prepare(ctx, runs[0], cfg)
-		if err != nil {
-			return err
-		}
-		defer plan.Close()
-		cfg.Warn = nil
-		_, err = plan.Process(ctx, sink)
+	cfg.LeavesOnly = true
+	cfg.Progress = u.Progress(command.Size(runs), "reading")
+	p, err := plan.Prepare(ctx, runs[0], cfg)
+	if err != nil {
 		return err
-	}, nil
+	}
+	defer p.Close()
+	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+		u.ProgressDone()
+		return p.Again(ctx, sink, u.Progress(command.Size(runs), "reading"))
+	}
+	_, err = p.Process(ctx, full)
+	return err
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
-func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Settings) (process, error) {
-	name, id := o.Logs.Paths[0], o.Logs.Config.RunID
-	open := func(context.Context) (*replay.Replay, error) { return stored.OpenDir(name, id, s.Kind) }
-	if c != nil {
-		found, err := stored.FindRun(ctx, c, o.Elasticsearch.Prefix, name)
-		if err != nil {
-			return nil, err
+func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Settings, full *diagnose.Full) error {
+	name, prefix := o.Logs.Paths[0], o.Elasticsearch.Prefix
+	var run *replay.Replay
+	var err error
+	if c == nil {
+		run, err = stored.OpenDir(name, o.Logs.Config.RunID, s.Kind)
+	} else {
+		found, none := stored.FindRun(ctx, c, prefix, name)
+		if none != nil {
+			return none
 		}
-		open = func(ctx context.Context) (*replay.Replay, error) {
-			return stored.Open(ctx, c, o.Elasticsearch.Prefix, found.Run.ID, s.Kind)
-		}
+		run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind)
 	}
-	return func(ctx context.Context, sink pipeline.Sink) error {
-		run, err := open(ctx)
-		if err != nil {
-			return err
-		}
-		_, err = run.Process(ctx, replay.Options{Percentiles: diagnose.Percentiles,
-			Workers: o.Logs.Config.Workers}, sink)
+	if err != nil {
 		return err
-	}, nil
+	}
+	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers}, sink)
+		return err
+	}
+	return full.Again(ctx, full)
 }
 
 func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {

@@ -31,7 +31,6 @@ type Options struct {
 // Run writes the page of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	var sources []kindSource
-	var again func(context.Context, pipeline.Sink) error
 	var err error
 	if o.Place != command.InLogs {
 		var client *client.Client
@@ -42,13 +41,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			defer client.Close() //nolint:errcheck // it was only read
 		}
 		sources, err = o.storedKinds(ctx, client)
-		again = func(ctx context.Context, sink pipeline.Sink) error {
-			same, bad := o.storedKinds(ctx, client)
-			if bad == nil {
-				_, bad = same[0].process(ctx, sink)
-			}
-			return bad
-		}
 	} else {
 		var plans []*plan.Plan
 		cfg := o.Logs.Pipeline(u)
@@ -57,12 +49,13 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		defer command.ClosePlans(plans)
 		defer u.ProgressDone()
 		for _, p := range plans {
-			sources = append(sources, kindSource{p.Run, p.Process})
-		}
-		if len(plans) > 0 && !slices.ContainsFunc(plans[0].Run.Logs, func(l *pipeline.Log) bool {
-			return !command.Rereadable(l.Source.Path)
-		}) {
-			again = o.again(u)
+			s := kindSource{run: p.Run, process: p.Process}
+			if !slices.ContainsFunc(p.Run.Logs, func(l *pipeline.Log) bool {
+				return !command.Rereadable(l.Source.Path)
+			}) {
+				s.again = func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }
+			}
+			sources = append(sources, s)
 		}
 	}
 	if err != nil {
@@ -71,7 +64,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	file := command.NewPage(o.File, o.Logs.DryRun, len(sources))
 	defer file.Discard()
 	var sums []*pipeline.Summary
-	full := diagnose.Full{Again: again}
+	full := diagnose.Full{Again: sources[0].again}
 	file.Findings = func() []string { return full.Diagnosis.Sentences() }
 	for i, s := range sources {
 		sink := file.Kind(i)
@@ -99,28 +92,12 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
 }
 
-// again reads the logs of the first kind once more, without a word.
-func (o *Options) again(u *ui.UI) func(context.Context, pipeline.Sink) error {
-	return func(ctx context.Context, sink pipeline.Sink) error {
-		runs, err := o.Logs.DiscoverKinds(u)
-		if err != nil {
-			return err
-		}
-		cfg := o.Logs.Pipeline(u)
-		cfg.Warn = func(string) {}
-		plans, err := runs[0].Prepare(ctx, cfg)
-		defer command.ClosePlans(plans)
-		if err == nil {
-			_, err = plans[0].Process(ctx, sink)
-		}
-		return err
-	}
-}
-
 // kindSource is one kind of a run, from logs or stored.
 type kindSource struct {
 	run     *pipeline.Run
 	process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
+	// again hands on the leaves once more; nil: they can be read only once.
+	again func(context.Context, pipeline.Sink) error
 }
 
 // storedKinds are the kinds of latency of which a run is stored: in Elasticsearch, or with
@@ -168,6 +145,9 @@ func (o *Options) storedKinds(ctx context.Context, client *client.Client) (out [
 		}
 		out = append(out, kindSource{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 			return r.Process(ctx, options, sink)
+		}, func(ctx context.Context, sink pipeline.Sink) error {
+			_, err := r.Process(ctx, replay.Options{LeavesOnly: true, Workers: options.Workers}, sink)
+			return err
 		}})
 	}
 	return out, nil
