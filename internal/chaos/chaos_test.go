@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -122,6 +123,8 @@ var all = []chaos{
 		c.times = 1
 		c.check(t)
 	}},
+	{name: "disk of the server full, and room again within `--max-wait`", only: true, run: serverDiskFull(false)},
+	{name: "disk of the server full for longer than `--max-wait`", only: true, run: serverDiskFull(true)},
 	{name: "server killed (`kill -9`) and started again", run: func(t *testing.T, c *trial) {
 		c.px.inject(once(3, func() {
 			c.es.kill(t)
@@ -327,15 +330,93 @@ func (c *trial) flood(t *testing.T, on bool) {
 }
 
 func tinyQueue(t *testing.T, c *trial) {
-	es := newServer(t, c.which, port+1, "thread_pool.write.queue_size=1", "thread_pool.write.size=1")
+	c.elsewhere(t, "--set", "thread_pool.write.queue_size=1", "--set", "thread_pool.write.size=1")
+	c.ingest(t).wait(t, 0, "trying again", "429")
+	_, _, c.times = c.px.counts()
+	c.check(t)
+}
+
+// elsewhere goes on with a server of its own.
+func (c *trial) elsewhere(t *testing.T, more ...string) {
+	t.Helper()
+	es := newServer(t, c.which, port+1, more...)
 	r := *c.rig
 	r.es, r.px = es, newProxy(t, es)
 	r.trust(t)
 	c.rig = &r
 	c.setup(t)
-	c.ingest(t).wait(t, 0, "trying again", "429")
-	_, _, c.times = c.px.counts()
-	c.check(t)
+}
+
+// serverDiskFull is a server whose data lie on a file system of their own, which is filled to its last byte when the
+// third bulk request comes.
+func serverDiskFull(beyondMaxWait bool) func(*testing.T, *trial) {
+	return func(t *testing.T, c *trial) {
+		if os.Getuid() != 0 {
+			t.Skip("only root may mount a file system")
+		}
+		disk, err := os.MkdirTemp("", "fiolat-chaos-disk-")
+		if err == nil {
+			err = os.Chmod(disk, 0o755)
+		}
+		if err == nil {
+			err = syscall.Mount("none", disk, "tmpfs", 0, "size=64m,mode=755")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := errors.Join(syscall.Unmount(disk, syscall.MNT_DETACH), os.Remove(disk)); err != nil {
+				t.Error(err)
+			}
+		})
+		c.elsewhere(t, "--data", disk)
+		filler := filepath.Join(disk, "filler")
+		c.px.inject(once(3, func() {
+			f, err := os.Create(filler)
+			for block := make([]byte, 4096); err == nil; {
+				_, err = f.Write(block)
+			}
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Error(err)
+			}
+			f.Close()
+		}))
+		if beyondMaxWait {
+			p := c.ingest(t, "--max-wait", "2s")
+			p.wait(t, 1, "spooled")
+			c.room(t, filler)
+			if got := c.status(t); got == "complete" {
+				t.Errorf("the run says %q", got)
+			}
+			c.printed(t, p).wait(t, 0, "complete")
+		} else {
+			p := c.ingest(t)
+			p.until("trying again")
+			c.room(t, filler)
+			p.wait(t, 0, "trying again")
+		}
+		c.times = 1
+		c.check(t)
+	}
+}
+
+// room makes room on a server's disk, and has it try again what it gave up.
+func (c *trial) room(t *testing.T, filler string) {
+	t.Helper()
+	if err := os.Remove(filler); err != nil {
+		t.Error(err)
+	}
+	var err error
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+		var health struct{ Status string }
+		if err = c.es.try("POST", "/_cluster/reroute?retry_failed=true&metric=none", "", nil); err == nil {
+			err = c.es.try("GET", "/_cluster/health?wait_for_status=yellow&timeout=5s", "", &health)
+		}
+		if err == nil && health.Status != "red" {
+			return
+		}
+	}
+	t.Errorf("the server does not recover: %v", err)
 }
 
 // refused: a field that is too small for some documents, and is mended.

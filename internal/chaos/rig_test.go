@@ -38,16 +38,16 @@ type server struct {
 
 // newServer starts a server: VERSION, or VERSION+security for one with TLS, and with the
 // roles of docs/security.md, each with a user of its name.
-func newServer(t *testing.T, which string, port int, settings ...string) *server {
+//
+// more is for scripts/elasticsearch up.
+func newServer(t *testing.T, which string, port int, more ...string) *server {
 	t.Helper()
 	version, secured := strings.CutSuffix(which, "+security")
 	s := &server{
 		url:    fmt.Sprintf("http://127.0.0.1:%d", port),
 		client: http.DefaultClient,
 		args:   []string{"--version", version, "--port", strconv.Itoa(port)},
-	}
-	for _, v := range settings {
-		s.more = append(s.more, "--set", v)
+		more:   more,
 	}
 	if secured {
 		roles, err := exec.Command(root + "/scripts/roles").Output()
@@ -123,28 +123,33 @@ func (s *server) kill(t *testing.T) {
 // it may be called from any goroutine.
 func (s *server) ask(t *testing.T, method, path, body string, answer any) {
 	t.Helper()
+	if err := s.try(method, path, body, answer); err != nil {
+		t.Error(err)
+	}
+}
+
+// try is ask of a server that may not be well.
+func (s *server) try(method, path, body string, answer any) error {
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
-		t.Error(err)
-		return
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if s.password != "" {
 		password, err := os.ReadFile(s.password)
 		if err != nil {
-			t.Error(err)
+			return err
 		}
 		req.SetBasicAuth("elastic", strings.TrimSpace(string(password)))
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		t.Error(err)
-		return
+		return err
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if method == http.MethodDelete && res.StatusCode == http.StatusNotFound {
-		return
+		return nil
 	}
 	if err == nil && res.StatusCode/100 != 2 {
 		err = errors.New(res.Status)
@@ -153,8 +158,9 @@ func (s *server) ask(t *testing.T, method, path, body string, answer any) {
 		err = json.Unmarshal(b, answer)
 	}
 	if err != nil {
-		t.Errorf("%s %s: %v %s", method, path, err, b)
+		return fmt.Errorf("%s %s: %w %s", method, path, err, b)
 	}
+	return nil
 }
 
 // documents are all documents of a prefix with their contents, by index (without
