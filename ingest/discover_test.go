@@ -152,6 +152,9 @@ func TestDiscover(t *testing.T) {
 			"job=job.fio"},
 		"a file twice": {paths: "one/a_clat_hist.2.log one/../one/a_clat_hist.2.log",
 			want: "one: a_clat_hist.2.log json=fio.json job=job.fio"},
+		"a file and its folder":  {paths: "one/a_clat_hist.2.log one", want: one},
+		"a folder and its file":  {paths: "one one/../one/a_clat_hist.2.log", want: one},
+		"a file, also by a link": {paths: "one linked/a_clat_hist.2.log", want: one},
 		"files of two folders": {paths: "one/a_clat_hist.2.log two/sub/b_clat_hist.1.log",
 			want: "one: a_clat_hist.2.log ../two/sub/b_clat_hist.1.log json=fio.json job=job.fio"},
 		"a glob": {paths: "one/*hist.1*.log", want: "one: a_clat_hist.1.log a_clat_hist.10.log " +

@@ -168,6 +168,10 @@ func (s *jsonScan) want(c byte) error {
 
 // unexpected does not quote the byte: it may be one of a file that nobody is to see.
 func (s *jsonScan) unexpected() error {
+	if s.at < len(s.in) && s.in[s.at] == 0 {
+		return &syntaxError{s.line, "not JSON, but perhaps in UTF-16: a zero byte; convert it back, e.g. with " +
+			"`iconv -f UTF-16 -t UTF-8`"}
+	}
 	return &syntaxError{s.line, "not JSON: an unexpected character"}
 }
 
