@@ -26,7 +26,8 @@ func TestWarnedOnce(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"percentiles", "--format", "csv"}, {"ingest", "--start", "1700000000", "--output", filepath.Join(t.TempDir(), "out")},
+		{"percentiles", "--format", "csv"},
+		{"ingest", "--start", "1700000000", "--output", filepath.Join(t.TempDir(), "out")},
 	} {
 		code, _, stderr := fiolat(t, nil, append(args, "--skip-bad", "--yes", dir)...)
 		warnings := strings.Count(stderr, "warning: ")
