@@ -18,7 +18,7 @@ type rest struct {
 const (
 	// dust is how far from a whole number of I/Os the sum of shares of whole I/Os may lie.
 	dust = 1e-6
-	// choices are how many running sums, one I/O apart, a rounder weighs at an edge.
+	// choices are how many running sums, one I/O apart, a rounder compares at an edge.
 	choices = 4
 )
 

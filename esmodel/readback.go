@@ -224,7 +224,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		run.Logs = append(run.Logs, l)
 	}
 	run.Metas = []*fiojson.Document{readJobs(&doc)}
-	run.Told = &pipeline.Told{
+	run.MetaSummary = &pipeline.MetaSummary{
 		Versions:  doc.Fio.Version,
 		Workloads: doc.Fio.Workload,
 		Measures:  doc.Fio.Measure,

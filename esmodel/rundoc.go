@@ -54,23 +54,23 @@ func (t *stamp) UnmarshalJSON(b []byte) error {
 }
 
 type runDoc struct {
-	Timestamp stamp             `json:"@timestamp"`
-	Run       runField          `json:"run"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Host      *hostField        `json:"host,omitempty"`
-	Fio       fioField          `json:"fio"`
-	Interval  intervalField     `json:"interval"`
-	Logs      countField        `json:"logs"`
-	Latency   bucketsField      `json:"latency"`
-	Settings  map[string]any    `json:"settings"`
-	Parts     []pipeline.Part   `json:"parts,omitempty"`
-	Files     []fileField       `json:"files,omitempty"`
-	Jobs      []jobField        `json:"jobs,omitempty"`
-	Summary   map[string]any    `json:"summary,omitempty"`
-	Whole     map[string]*Whole `json:"whole,omitempty"`
-	SLA       *slaField         `json:"sla,omitempty"`
-	Account   *accountField     `json:"account,omitempty"`
-	Claim     *ClaimField       `json:"claim,omitempty"` // of whoever is at work on it
+	Timestamp  stamp                    `json:"@timestamp"`
+	Run        runField                 `json:"run"`
+	Labels     map[string]string        `json:"labels,omitempty"`
+	Host       *hostField               `json:"host,omitempty"`
+	Fio        fioField                 `json:"fio"`
+	Interval   intervalField            `json:"interval"`
+	Logs       countField               `json:"logs"`
+	Latency    bucketsField             `json:"latency"`
+	Settings   map[string]any           `json:"settings"`
+	Parts      []pipeline.Part          `json:"parts,omitempty"`
+	Files      []fileField              `json:"files,omitempty"`
+	Jobs       []jobField               `json:"jobs,omitempty"`
+	Summary    map[string]any           `json:"summary,omitempty"`
+	Histograms map[string]*RunHistogram `json:"whole,omitempty"`
+	SLA        *slaField                `json:"sla,omitempty"`
+	Account    *accountField            `json:"account,omitempty"`
+	Claim      *ClaimField              `json:"claim,omitempty"` // of whoever is at work on it
 }
 
 type runField struct {
@@ -164,9 +164,9 @@ type accountField struct {
 // or where it is made, so a second ingest of the same logs makes the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
-	told := run.Told
-	if told == nil {
-		told = &pipeline.Told{Versions: versions(run), Workloads: run.Workloads(), Measures: run.Measures(),
+	summary := run.MetaSummary
+	if summary == nil {
+		summary = &pipeline.MetaSummary{Versions: versions(run), Workloads: run.Workloads(), Measures: run.Measures(),
 			Options: options(run)}
 	}
 	doc := runDoc{
@@ -177,11 +177,11 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Labels: run.Labels,
 		Fio: fioField{
 			Kind:     e.kind,
-			Version:  told.Versions,
-			Workload: told.Workloads,
+			Version:  summary.Versions,
+			Workload: summary.Workloads,
 			Job:      jobNames(run),
-			Measure:  told.Measures,
-			Options:  told.Options,
+			Measure:  summary.Measures,
+			Options:  summary.Options,
 		},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
@@ -216,10 +216,10 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		rows := summaryRows(sum)
 		for direction, r := range rows {
 			if doc.Summary == nil {
-				doc.Summary, doc.Whole = map[string]any{}, map[string]*Whole{}
+				doc.Summary, doc.Histograms = map[string]any{}, map[string]*RunHistogram{}
 			}
 			doc.Summary[direction] = e.summaryOf(r)
-			doc.Whole[direction] = NewWhole(r, e.run.Geometry, e.Noise[direction])
+			doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
 		}
 		doc.SLA = outcomes(sum)
 	}

@@ -122,7 +122,7 @@ func TestWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, all, err := ReadWhole(doc)
+	g, all, err := ReadRunHistograms(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestWholeRun(t *testing.T) {
 	if !maps.Equal(read.Limits, want) {
 		t.Errorf("limits %v, want %v", read.Limits, want)
 	}
-	for name, bad := range map[string]*Whole{
+	for name, bad := range map[string]*RunHistogram{
 		"beyond the grid": {Index: []uint16{2047}, Count: []number{1}},
 		"descending":      {Index: []uint16{5, 4}, Count: []number{1, 1}},
 		"unequal":         {Index: []uint16{5}},
@@ -148,7 +148,7 @@ func TestWholeRun(t *testing.T) {
 		}
 	}
 	older := []byte(`{"latency":{"buckets":{"groups":29,"coarseness":0,"unit_ns":1}}}`)
-	if _, all, err = ReadWhole(older); err != nil || all != nil {
+	if _, all, err = ReadRunHistograms(older); err != nil || all != nil {
 		t.Errorf("of an older fiolat: %v, %v", all, err)
 	}
 }

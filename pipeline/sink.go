@@ -56,9 +56,9 @@ type Run struct {
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*fiojson.Document
-	// Told is what fio's JSON said of a run that was stored; Metas are then no more
+	// MetaSummary is what fio's JSON said of a run that was stored; Metas are then no more
 	// than its jobs. Else it is nil.
-	Told *Told
+	MetaSummary *MetaSummary
 	// Live says that it was followed while it went on.
 	Live bool
 	// Parts are those that the run was put together from; none where it is read
@@ -88,8 +88,8 @@ func (r *Run) Keep(name string, labels map[string]string) *Run {
 
 // Measures says what the latencies of the run include: a sentence for each I/O engine.
 func (r *Run) Measures() (out []string) {
-	if r.Told != nil {
-		return r.Told.Measures
+	if r.MetaSummary != nil {
+		return r.MetaSummary.Measures
 	}
 	for _, m := range r.Metas {
 		for _, sentence := range m.Explain() {
@@ -103,8 +103,8 @@ func (r *Run) Measures() (out []string) {
 
 // Workloads are the distinct loads of the run's jobs, each in a few words.
 func (r *Run) Workloads() []string {
-	if r.Told != nil {
-		return r.Told.Workloads
+	if r.MetaSummary != nil {
+		return r.MetaSummary.Workloads
 	}
 	seen := map[string]bool{}
 	for _, m := range r.Metas {
@@ -133,8 +133,8 @@ func (r *Run) Workloads() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Told is what fio's JSON documents say of a run in all, each value once.
-type Told struct {
+// MetaSummary is what fio's JSON documents say of a run in all, each value once.
+type MetaSummary struct {
 	Versions, Workloads, Measures []string
 	Options                       map[string][]string
 }
@@ -230,7 +230,7 @@ type Change struct {
 	Scope string
 	Dims  Dims
 	sla.Change
-	// Early is a breach concluded from the silence of a live stream, or its withdrawal. It is
+	// Early is a breach inferred from the silence of a live stream, or its withdrawal. It is
 	// for alerts alone: what is stored follows from the documents of the stream.
 	Early bool
 	// Alerted is a breach that was Early before.

@@ -18,7 +18,7 @@ import (
 )
 
 // Writer takes the documents of a run. A Sink drives it: Open, Claim, Make and Push in
-// any number, then Flush and Conclude if all documents were made, Release, and Close always.
+// any number, then Flush and Commit if all documents were made, Release, and Close always.
 type Writer interface {
 	// Open makes ready for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
@@ -40,10 +40,10 @@ type Writer interface {
 	// Flush waits until each document added so far has an outcome. A nil error does
 	// not say that all is well; Report does.
 	Flush(ctx context.Context) error
-	// Conclude makes the run's new generation the only one. It fails with an
+	// Commit makes the run's new generation the only one. It fails with an
 	// *IncompleteError or a *MismatchError, and then changes nothing, if a document
 	// of it is missing. It comes after Flush.
-	Conclude(ctx context.Context, run *pipeline.Run) error
+	Commit(ctx context.Context, run *pipeline.Run) error
 	// Spool keeps a document for "fiolat load" without trying to send it, outside of
 	// the account; no-op where there is no spool.
 	Spool(index, id string, doc []byte) error

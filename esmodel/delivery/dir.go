@@ -24,7 +24,7 @@ import (
 // files, which the next one in that directory removes. Its memory is 64 KiB a file, and
 // there are two files for each month that the run touches, and one more.
 type DirWriter struct {
-	passive
+	notSending
 	path, prefix string
 	root         *os.Root
 	tail         string
@@ -189,7 +189,7 @@ func (d *DirWriter) Report() Report {
 
 // CountWriter counts documents and bytes and stores nothing (--dry-run).
 type CountWriter struct {
-	passive
+	notSending
 	report Report
 	doc    []byte // scratch
 }
@@ -226,22 +226,22 @@ func (c *CountWriter) Open(context.Context, *pipeline.Run) error { return nil }
 // Close does nothing.
 func (c *CountWriter) Close(context.Context, bool) error { return nil }
 
-// passive is the part of a Writer that is about sending, for those that do not.
-type passive struct{}
+// notSending is the part of a Writer that is about sending, for those that do not.
+type notSending struct{}
 
 // Claim does nothing: there is nothing to see before the run is complete.
-func (passive) Claim(context.Context, *pipeline.Run, func([]byte) []byte) ([]byte, error) {
+func (notSending) Claim(context.Context, *pipeline.Run, func([]byte) []byte) ([]byte, error) {
 	return nil, nil
 }
 
 // Push does nothing.
-func (passive) Push(context.Context) error { return nil }
+func (notSending) Push(context.Context) error { return nil }
 
 // Flush does nothing.
-func (passive) Flush(context.Context) error { return nil }
+func (notSending) Flush(context.Context) error { return nil }
 
-// Conclude does nothing.
-func (passive) Conclude(context.Context, *pipeline.Run) error { return nil }
+// Commit does nothing.
+func (notSending) Commit(context.Context, *pipeline.Run) error { return nil }
 
 // Spool does nothing: nothing can fail to be sent.
-func (passive) Spool(string, string, []byte) error { return nil }
+func (notSending) Spool(string, string, []byte) error { return nil }

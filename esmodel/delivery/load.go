@@ -405,7 +405,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Conclude(ctx, l.c, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
+		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
 		l.w.noteDeleted(deleted)
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {
@@ -443,7 +443,7 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().Names()); err != nil {
 		return err
 	}
-	whole, err := indices.Whole(ctx, l.c, l.prefix, g, made)
+	whole, err := indices.Verify(ctx, l.c, l.prefix, g, made)
 	if err != nil && !errors.As(err, new(*indices.MismatchError)) {
 		return err
 	}

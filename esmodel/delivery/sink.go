@@ -186,7 +186,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	err := s.w.Flush(ctx)
 	if err == nil {
-		err = s.w.Conclude(ctx, s.run)
+		err = s.w.Commit(ctx, s.run)
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause // Close does what is left to do

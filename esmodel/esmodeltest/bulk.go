@@ -149,7 +149,7 @@ func (s *Server) check(source []byte) (map[string]any, error) {
 	}
 	if latency, ok := tree["latency"].(map[string]any); ok {
 		if h, ok := latency["histogram"]; ok {
-			if err := CheckHistogram(h, !s.o.Lenient); err != nil {
+			if err := checkHistogram(h); err != nil {
 				return nil, fmt.Errorf("failed to parse field [latency.histogram] of type [histogram]: %w", err)
 			}
 		}
@@ -214,12 +214,12 @@ func duplicates(source []byte) error {
 	}
 }
 
-// CheckHistogram enforces the rules of the histogram field type on a value decoded
+// checkHistogram enforces the rules of the histogram field type on a value decoded
 // with json.Number. Elasticsearch refuses: values that do not ascend, lists of
 // unequal length, negative counts, counts beyond 2^63-1, strings. It takes what
-// fiolat must not send, and strict refuses that, too: fractions, of which it cuts
+// fiolat must not send, which is refused here too: fractions, of which it cuts
 // off what is behind the point, equal values, and infinities.
-func CheckHistogram(v any, strict bool) error {
+func checkHistogram(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return fmt.Errorf("not an object")
@@ -244,10 +244,10 @@ func CheckHistogram(v any, strict bool) error {
 			return fmt.Errorf("value %d is not a number", i)
 		}
 		x, err := n.Float64()
-		if strict && err != nil {
+		if err != nil {
 			return fmt.Errorf("value %s is beyond all numbers", n)
 		}
-		if i > 0 && (x < before || strict && x == before) {
+		if i > 0 && x <= before {
 			return fmt.Errorf("values must be in increasing order, got [%v] but previous value was [%v]", x, before)
 		}
 		before = x
@@ -256,16 +256,13 @@ func CheckHistogram(v any, strict bool) error {
 			return fmt.Errorf("count %d is not a number", i)
 		}
 		if strings.ContainsAny(string(c), ".eE") {
-			if strict {
-				return fmt.Errorf("count %s is not written as a whole number", c)
-			}
-			continue
+			return fmt.Errorf("count %s is not written as a whole number", c)
 		}
 		k, err := c.Int64()
 		if err != nil {
 			return fmt.Errorf("count %s is out of the range of a long", c)
 		}
-		if k < 0 || strict && k == 0 {
+		if k <= 0 {
 			return fmt.Errorf("[counts] elements must be above 0 but got %d", k)
 		}
 	}

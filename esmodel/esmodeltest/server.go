@@ -34,8 +34,6 @@ import (
 type Options struct {
 	// Histogram: it knows the histogram field type. Lifecycle: it has ILM.
 	Histogram, Lifecycle bool
-	// Lenient switches off what Elasticsearch itself would not refuse.
-	Lenient bool
 }
 
 // Server is the stand-in. Its URL is that of a node.

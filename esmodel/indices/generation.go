@@ -77,10 +77,10 @@ func GenerationOf(run *pipeline.Run) Generation {
 var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe,
 	esmodel.KindEvent}
 
-// Conclude makes a generation the only one of its run: refresh, count, delete, until there
+// Commit makes a generation the only one of its run: refresh, count, delete, until there
 // is nothing to delete. touched are indices that have documents of it; hold says whether we
 // may delete.
-func Conclude(
+func Commit(
 	ctx context.Context, c *client.Client,
 	prefix string,
 	g Generation,
@@ -93,7 +93,7 @@ func Conclude(
 		return nil, err
 	}
 	for tries := 0; ; tries++ {
-		only, err := Whole(ctx, c, prefix, g, made)
+		only, err := Verify(ctx, c, prefix, g, made)
 		if err == nil && !only && tries == 3 {
 			err = esmodel.Fault(
 				g.Run,
@@ -114,9 +114,9 @@ func Conclude(
 	}
 }
 
-// Whole says whether a generation is the only one of its run; if it has not the documents
+// Verify says whether a generation is the only one of its run; if it has not the documents
 // that were made, the error is a *MismatchError.
-func Whole(
+func Verify(
 	ctx context.Context,
 	c *client.Client,
 	prefix string,

@@ -21,8 +21,8 @@ type Figures struct {
 	RunSummary
 	Start    time.Time
 	Geometry fiohist.Geometry
-	// Whole is by direction; nil in documents of an older fiolat, and where a run is not complete.
-	Whole map[string]*esmodel.Whole
+	// Histograms is by direction; nil in documents of an older fiolat, and where a run is not complete.
+	Histograms map[string]*esmodel.RunHistogram
 }
 
 // ListFigures are those of the runs in Elasticsearch that the filter lets through, of one kind of
@@ -80,7 +80,7 @@ func readFigures(source []byte) (f Figures, err error) {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)
 	}
 	if err == nil {
-		f.Geometry, f.Whole, err = esmodel.ReadWhole(source)
+		f.Geometry, f.Histograms, err = esmodel.ReadRunHistograms(source)
 	}
 	if err != nil {
 		err = fmt.Errorf("the document of run %q cannot be read: %w", f.Run.ID, err)

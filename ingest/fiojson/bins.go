@@ -98,7 +98,7 @@ func (s *binStore) keep(bins []Bin) (b Bins, size int) {
 	s.held += size
 	if s.held > maxBins && s.file == nil && !s.failed {
 		var err error
-		s.file, err = tempfile.Nameless()
+		s.file, err = tempfile.CreateUnlinked()
 		s.failed = err != nil
 	}
 	if s.held > maxBins && !s.failed && size > 0 {

@@ -13,8 +13,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// Conclude tells what became of the documents of a run, and returns err.
-func (o *Elasticsearch) Conclude(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
+// PrintOutcome tells what became of the documents of a run, and returns err.
+func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
 	report delivery.Report, err error) error {
 	for _, warning := range report.Warnings {
 		u.Warn(warning)

@@ -24,7 +24,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 	open func(ctx context.Context, runID string) (*replay.Replay, error), workers int) (history.Run, error) {
 	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels,
 		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
-	if f.Whole == nil || f.Run.Part != "" {
+	if f.Histograms == nil || f.Run.Part != "" {
 		back, err := open(ctx, f.Run.ID)
 		w := &WholeRun{}
 		if err == nil {
@@ -37,7 +37,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 		run.Directions = of.Directions
 		return run, err
 	}
-	for direction, w := range f.Whole {
+	for direction, w := range f.Histograms {
 		iops, _ := f.Summary[direction]["iops"].(float64)
 		d, err := newDirection(w, f.Geometry, iops)
 		if err != nil {
@@ -49,7 +49,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 }
 
 // newDirection makes the figures of a direction of what a document holds of it.
-func newDirection(w *esmodel.Whole, g fiohist.Geometry, iops float64) (*history.Direction, error) {
+func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*history.Direction, error) {
 	h, bounds, err := w.Hist(g)
 	d := &history.Direction{Geometry: g, Hist: h, Bounds: bounds, IOPS: iops, Limits: map[string][2]float64{}}
 	for name, l := range w.Limits {
@@ -96,7 +96,7 @@ func (w *WholeRun) History() (run history.Run, err error) {
 			continue
 		}
 		d := row.Dims.Direction
-		found := esmodel.NewWhole(row, w.run.Geometry, noise[d])
+		found := esmodel.NewRunHistogram(row, w.run.Geometry, noise[d])
 		if run.Directions[d], err = newDirection(found, w.run.Geometry, row.IOPS); err != nil {
 			return run, err
 		}

@@ -183,11 +183,11 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	}
 	times = cmp.Or(times, resamples)
 	a, b := measure(baseline, g, dirs, computed, 0, times), measure(other, g, dirs, computed, 1, times)
-	return conclude(a, b, rowNames(dirs, computed), shown, o), nil
+	return judge(a, b, rowNames(dirs, computed), shown, o), nil
 }
 
-// conclude says what the numbers of two groups mean.
-func conclude(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
+// judge says what the numbers of two groups mean.
+func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
 	r := &Result{Baseline: a.side, Other: b.side}
 	r.enough = min(na, nb) >= FewRuns || max(na, nb) >= BaselineRuns

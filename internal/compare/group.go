@@ -204,7 +204,7 @@ func (d deviates) alpha(rows []int, confidence float64) float64 {
 	return min(math.Erfc(z/math.Sqrt2), 1-confidence)
 }
 
-// deviateSamples settle the 99 % quantile to about 2 %.
+// deviateSamples give the 99 % quantile to about 2 %.
 const deviateSamples = 5000
 
 // independentDeviates are those of rows that may be correlated or not: what they make of alpha is

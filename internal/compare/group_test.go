@@ -69,7 +69,7 @@ func TestGroups(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(n), 31))
 				a := madeGroup(rng, tt.runs, tt.spread, tt.shared, tt.within, nil)
 				b := madeGroup(rng, tt.runs, tt.spread, tt.shared, tt.within, change)
-				r := conclude(a, b, rowsOf, family, Options{Margin: Margin})
+				r := judge(a, b, rowsOf, family, Options{Margin: Margin})
 				others, bad := true, false
 				for i, row := range r.all {
 					switch {
@@ -176,7 +176,7 @@ func TestRepeats(t *testing.T) {
 			different, fired, by := 0, 0, map[string]int{}
 			for k := range pairs {
 				order := tt.draw(rand.New(rand.NewPCG(uint64(k), 23)))
-				r := conclude(pick(order[:tt.size]), pick(order[tt.size:2*tt.size]), rowNames(dirs, wanted), wanted,
+				r := judge(pick(order[:tt.size]), pick(order[tt.size:2*tt.size]), rowNames(dirs, wanted), wanted,
 					Options{Margin: Margin, RunNoise: tt.noise})
 				var f found
 				f.add(r)

@@ -101,7 +101,7 @@ func (s *spread) correlation(a, b string) float64 {
 // place is a point as IOPS and latency.
 type place struct{ iops, ns float64 }
 
-// draws settle the limits to about a tenth of their width; seed makes them the same each time.
+// draws fix the limits to about a tenth of their width; seed makes them the same each time.
 const (
 	draws = 4000
 	seed  = 0xf10

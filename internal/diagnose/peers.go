@@ -17,8 +17,8 @@ var Dimensions = []string{"host", "job", "log"}
 const (
 	// maxBlocks is how many blocks of quanta are kept before pairs of them are added up.
 	maxBlocks = 1024
-	// maxCells is the same for blocks times hosts, jobs and logs, which take 20 bytes each.
-	maxCells = 1 << 21
+	// maxMembers is the same for blocks times hosts, jobs and logs, which take 20 bytes each.
+	maxMembers = 1 << 21
 )
 
 // Leaf is the histogram of one log, or of some logs with the same host and job, in one quantum and direction.
@@ -53,13 +53,13 @@ type group struct {
 
 // block is one or more quanta of a group.
 type block struct {
-	all   float32
-	above [3]float32 // of all, parallel to Percentiles
-	cells []cell     // parallel to group.values, or shorter
+	all     float32
+	above   [3]float32 // of all, parallel to Percentiles
+	members []member   // parallel to group.values, or shorter
 }
 
-// cell is one value in a block.
-type cell struct {
+// member is one value in a block.
+type member struct {
 	n     float32
 	above [3]float32
 	mid   float32 // natural logarithm of the median latency in ns
@@ -77,7 +77,7 @@ func (p *Peers) Add(offset int64, leaves []Leaf) {
 		return
 	}
 	p.quanta = n + 1
-	for p.quanta > maxBlocks*p.fold || p.cells() > maxCells {
+	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()
 	}
 	for _, direction := range directionsOf(leaves) {
@@ -96,7 +96,7 @@ func directionsOf(leaves []Leaf) (out []string) {
 	return out
 }
 
-func (p *Peers) cells() (n int) {
+func (p *Peers) size() (n int) {
 	for _, g := range p.groups {
 		n += len(g.blocks) * len(g.values)
 	}
@@ -133,13 +133,13 @@ func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
 			if hist == nil {
 				continue
 			}
-			for len(b.cells) <= value {
-				b.cells = append(b.cells, cell{})
+			for len(b.members) <= value {
+				b.members = append(b.members, member{})
 			}
 			c := count(hist, bucket)
 			middle := hist.Stats(p.geometry, Percentiles[:1], fiohist.Limits{}).Percentiles[0]
 			c.mid = float32(math.Log(max(middle, 1)))
-			b.cells[value] = b.cells[value].plus(c)
+			b.members[value] = b.members[value].plus(c)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func bucketOf(h *fiohist.Hist, n, p float64) int {
 }
 
 // count counts the I/Os of h, and those in whole buckets above each of bucket.
-func count(h *fiohist.Hist, bucket [3]int) (c cell) {
+func count(h *fiohist.Hist, bucket [3]int) (c member) {
 	var n float64
 	var above [3]float64
 	h.Each(func(i int, w float64) {
@@ -225,7 +225,7 @@ func count(h *fiohist.Hist, bucket [3]int) (c cell) {
 }
 
 // plus adds up two cells of the same value.
-func (c cell) plus(o cell) cell {
+func (c member) plus(o member) member {
 	if n := c.n + o.n; n > 0 {
 		c.mid = (c.mid*c.n + o.mid*o.n) / n
 		c.n = n
@@ -248,11 +248,11 @@ func (p *Peers) halve() {
 				for k := range sum.above {
 					sum.above[k] += o.above[k]
 				}
-				for v, c := range o.cells {
-					for len(sum.cells) <= v {
-						sum.cells = append(sum.cells, cell{})
+				for v, c := range o.members {
+					for len(sum.members) <= v {
+						sum.members = append(sum.members, member{})
 					}
-					sum.cells[v] = sum.cells[v].plus(c)
+					sum.members[v] = sum.members[v].plus(c)
 				}
 			}
 			g.blocks[i/2] = sum
@@ -268,8 +268,8 @@ func (g *group) tallies(value, percentile int) []tally {
 	out := make([]tally, len(g.blocks)+1)
 	for t, b := range g.blocks {
 		sum := out[t]
-		if value < len(b.cells) && b.all > 0 {
-			c := b.cells[value]
+		if value < len(b.members) && b.all > 0 {
+			c := b.members[value]
 			sum.above += float64(c.above[percentile])
 			sum.expected += float64(b.above[percentile]) * float64(c.n) / float64(b.all)
 		}

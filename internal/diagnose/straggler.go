@@ -88,7 +88,7 @@ func (p *Peers) repeats(g *group) bool {
 			return false
 		}
 		if o.direction == g.direction && len(o.values) == len(g.values) && slices.EqualFunc(o.blocks, g.blocks,
-			func(a, b block) bool { return slices.Equal(a.cells, b.cells) }) {
+			func(a, b block) bool { return slices.Equal(a.members, b.members) }) {
 			return true
 		}
 	}
@@ -235,7 +235,7 @@ func (g *group) drift(windows []window) *drift {
 	var mids []float64
 	for t, b := range g.blocks {
 		mids = mids[:0]
-		for _, c := range b.cells {
+		for _, c := range b.members {
 			if c.n >= fewest {
 				mids = append(mids, float64(c.mid))
 			}
@@ -243,8 +243,8 @@ func (g *group) drift(windows []window) *drift {
 		slices.Sort(mids)
 		for v := range k {
 			d.sums[v][t+1], d.counts[v][t+1] = d.sums[v][t], d.counts[v][t]
-			if v < len(b.cells) && b.cells[v].n >= fewest && len(mids) > 1 {
-				mid := float64(b.cells[v].mid)
+			if v < len(b.members) && b.members[v].n >= fewest && len(mids) > 1 {
+				mid := float64(b.members[v].mid)
 				d.sums[v][t+1] += mid - othersMedian(mids, mid)
 				d.counts[v][t+1]++
 			}

@@ -230,8 +230,8 @@ func (s *shift) mean(w window) float64 {
 // z is how many standard deviations w is off.
 func (s *shift) z(w window) float64 { return s.mean(w) / s.spreads.at(w).scale }
 
-// settled says that the blocks from t on are at the steady level.
-func (s *shift) settled(t, blocks int) bool {
+// steady says that the blocks from t on are at the steady level.
+func (s *shift) steady(t, blocks int) bool {
 	w := window{t, min(t+blocks, len(s.off))}
 	return math.Abs(s.mean(w)) <= max(inBand*s.spreads.at(w).scale, leastSpread)
 }
@@ -290,7 +290,7 @@ func (c *course) segments() []Segment {
 	// The level of the second half says when the first one reached it.
 	slow, mid, fewer := offs(n / 2)
 	warm := 0
-	for warm < n/2 && !(slow.settled(warm, 5) && mid.settled(warm, 5) && fewer.settled(warm, 5)) {
+	for warm < n/2 && !(slow.steady(warm, 5) && mid.steady(warm, 5) && fewer.steady(warm, 5)) {
 		warm++
 	}
 	begin := window{0, warm}
@@ -319,7 +319,7 @@ func (c *course) segments() []Segment {
 			until = bad[i+1].from
 		}
 		back := at
-		for back < until && !(slow.settled(back, 3) && mid.settled(back, 3) && fewer.settled(back, 3)) {
+		for back < until && !(slow.steady(back, 3) && mid.steady(back, 3) && fewer.steady(back, 3)) {
 			back++
 		}
 		add(Recovery, back)

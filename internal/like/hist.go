@@ -206,7 +206,7 @@ func (h *histParser) print(end float64, direction string, samples string, g *his
 		return h.stop("--decimals", "%d is no number of decimals", h.decimals)
 	}
 	average := h.stats(g)
-	fmt.Fprintf(h.out, "%s, ", whole(end))
+	fmt.Fprintf(h.out, "%s, ", integer(end))
 	if h.directions != "" {
 		fmt.Fprintf(h.out, "%s, ", direction)
 	}
@@ -216,7 +216,7 @@ func (h *histParser) print(end float64, direction string, samples string, g *his
 		if h.divisor > 1 {
 			return fixed(v, int(h.decimals))
 		}
-		return whole(v)
+		return integer(v)
 	}
 	fmt.Fprintf(h.out, "%s, ", extreme(g.lo))
 	for _, v := range append([]float64{average}, h.found...) {
@@ -402,7 +402,7 @@ func (h *histParser) printUnweighted(end float64, direction string, g *histogram
 		if !(sum > 0) {
 			return nil
 		}
-		samples = whole(sum)
+		samples = integer(sum)
 	}
 	full := func(n float64) bool { return n != 0 }
 	g.lo = h.values[slices.IndexFunc(g.counts, full)]

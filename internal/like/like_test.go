@@ -482,7 +482,7 @@ func TestRepr(t *testing.T) {
 			t.Errorf("repr(%g) = %s, want %s", v, got, want)
 		}
 	}
-	if got := whole(-1e20); got != "-100000000000000000000" {
+	if got := integer(-1e20); got != "-100000000000000000000" {
 		t.Errorf("whole(-1e20) = %s", got)
 	}
 	if got := ctime(-1, time.UTC); got != "Wed Dec 31 23:59:59 1969" {

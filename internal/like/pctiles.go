@@ -298,7 +298,7 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*threa
 		if math.IsInf(samples, 0) || math.IsNaN(samples) {
 			return c.stop(fmt.Sprintf("row %d", offset), "the counts add up to no finite number")
 		}
-		fmt.Fprintf(out, "%8d, %8s, ", offset, whole(samples))
+		fmt.Fprintf(out, "%8d, %8s, ", offset, integer(samples))
 		if samples == 0 {
 			out.WriteString(strings.Repeat(", ", len(c.wanted)) + "\n")
 			continue

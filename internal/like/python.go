@@ -80,8 +80,8 @@ func fixed(v float64, decimals int) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
-// whole is Python's '%d' of a float, which must be finite.
-func whole(v float64) string {
+// integer is Python's '%d' of a float, which must be finite.
+func integer(v float64) string {
 	if math.Abs(v) < 1<<62 {
 		return strconv.FormatInt(int64(v), 10)
 	}

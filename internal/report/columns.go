@@ -44,7 +44,7 @@ func (c *columns) keep(h *fiohist.Hist) bins {
 		return b
 	}
 	if c.file == nil {
-		c.file, c.err = tempfile.Nameless()
+		c.file, c.err = tempfile.CreateUnlinked()
 	}
 	c.buf = c.buf[:0]
 	for k, i := range c.at {

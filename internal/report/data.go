@@ -285,7 +285,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 		}
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}
-	total, st, perSecond := s.whole(sc)
+	total, st, perSecond := s.runTotals(sc)
 	d.Total = append(signed(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
 	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)

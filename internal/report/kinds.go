@@ -139,7 +139,7 @@ func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 	if sc == nil {
 		return w, false
 	}
-	_, w.Stats, _ = s.whole(sc)
+	_, w.Stats, _ = s.runTotals(sc)
 	w.mean, w.ios = w.Mean, w.Samples
 	var of pipeline.Latencies
 	for d := range fiolog.Direction(fiolog.Directions) {
@@ -200,7 +200,7 @@ func (p *page) sideBySide() *sideBySide {
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
 			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples,
-				whole(w.Samples)), w.meanCell()}
+				formatCount(w.Samples)), w.meanCell()}
 			for _, v := range append(signed(&w.Stats), w.Max) {
 				if w.Empty() {
 					row = append(row, cell{Text: "–"})
@@ -216,7 +216,7 @@ func (p *page) sideBySide() *sideBySide {
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
 				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
 				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"),
-				{Text: whole(slat.ios) + " · " + whole(clat.ios) + " · " + whole(lat.ios)}})
+				{Text: formatCount(slat.ios) + " · " + formatCount(clat.ios) + " · " + formatCount(lat.ios)}})
 		}
 	}
 	if exact {

@@ -252,17 +252,17 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	}
 	if a.Restored > 0 {
 		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from "+
-			"fio's JSON and lie between the last record and the job's end.", whole(a.Restored))
+			"fio's JSON and lie between the last record and the job's end.", formatCount(a.Restored))
 	} else if a.CountedKnown && a.Missing >= 0.5 {
-		say("%s I/Os that fio counted are in no log and not on this page.", whole(a.Missing))
+		say("%s I/Os that fio counted are in no log and not on this page.", formatCount(a.Missing))
 	}
 	if a.NotPlaced > 0 {
 		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are "+
-			"in no interval.", whole(a.NotPlaced))
+			"in no interval.", formatCount(a.NotPlaced))
 	}
 	if a.LastBucket > 0 {
 		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.",
-			whole(a.LastBucket))
+			formatCount(a.LastBucket))
 	}
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")
@@ -273,13 +273,13 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	return out
 }
 
-// whole prints a count that is a whole number but for rounding.
-func whole(f float64) string { return strconv.FormatFloat(math.Round(f*1e3)/1e3, 'f', -1, 64) }
+// formatCount prints a count that is a whole number but for rounding.
+func formatCount(f float64) string { return strconv.FormatFloat(math.Round(f*1e3)/1e3, 'f', -1, 64) }
 
 func account(a *pipeline.Account) []pair {
 	counted, missing := "not known", "not known"
 	if a.Counted > 0 {
-		counted, missing = strconv.FormatUint(a.Counted, 10), whole(a.Missing)
+		counted, missing = strconv.FormatUint(a.Counted, 10), formatCount(a.Missing)
 		if !a.CountedKnown {
 			counted += " (of some of the logs)"
 		}
@@ -290,13 +290,13 @@ func account(a *pipeline.Account) []pair {
 		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
 			a.RecordsRepaired, a.RecordsEqual)},
 		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
-		{"I/Os logged", whole(a.Logged)},
+		{"I/Os logged", formatCount(a.Logged)},
 		{"I/Os in fio's totals", counted},
 		{"I/Os missing from the logs", missing},
-		{"I/Os restored from fio's JSON", whole(a.Restored)},
-		{"I/Os of lost records, in no interval", whole(a.NotPlaced)},
-		{"I/Os on this page (logged + restored)", whole(a.Placed)},
-		{"I/Os in fio's last bucket", whole(a.LastBucket)},
+		{"I/Os restored from fio's JSON", formatCount(a.Restored)},
+		{"I/Os of lost records, in no interval", formatCount(a.NotPlaced)},
+		{"I/Os on this page (logged + restored)", formatCount(a.Placed)},
+		{"I/Os in fio's last bucket", formatCount(a.LastBucket)},
 	}
 }
 
@@ -336,7 +336,7 @@ func (s *Sink) summary(d *pageData) {
 	}
 	d.Summary.Head = append(d.Summary.Head, cell{Text: "max"})
 	for _, sc := range s.scopes {
-		_, st, perSecond := s.whole(sc)
+		_, st, perSecond := s.runTotals(sc)
 		var row []cell
 		for _, dim := range split {
 			v := map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log,
@@ -346,7 +346,7 @@ func (s *Sink) summary(d *pageData) {
 			}
 			row = append(row, cell{Text: v, Header: true})
 		}
-		row = append(row, number(st.Samples, whole(st.Samples)), number(perSecond,
+		row = append(row, number(st.Samples, formatCount(st.Samples)), number(perSecond,
 			strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), latency(v)))
@@ -355,9 +355,9 @@ func (s *Sink) summary(d *pageData) {
 	}
 }
 
-// whole is the whole run of a scope value: its I/Os, their statistics, and how many
+// runTotals are the totals of the whole run of a scope value: its I/Os, their statistics, and how many
 // there were per second.
-func (s *Sink) whole(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
+func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
 	of := s.members(sc)
 	total = new(fiohist.Hist)
 	for _, l := range of.leaves {

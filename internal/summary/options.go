@@ -60,7 +60,7 @@ func counts(option string) bool {
 }
 
 // values are those of each option, joined; told is what a stored run says of its jobs together.
-func (o *options) values(told *pipeline.Told) map[string]string {
+func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 	seen := map[string]map[string]bool{}
 	add := func(k, v string) {
 		if seen[k] == nil {
@@ -77,8 +77,8 @@ func (o *options) values(told *pipeline.Told) map[string]string {
 			add(k, v)
 		}
 	}
-	if told != nil {
-		for name, values := range told.Options {
+	if summary != nil {
+		for name, values := range summary.Options {
 			if k := cmp.Or(aliases[name], name); seen[k] == nil && counts(k) {
 				for _, v := range values {
 					add(k, normal(k, v))
@@ -88,7 +88,7 @@ func (o *options) values(told *pipeline.Told) map[string]string {
 	}
 	for k, v := range defaults {
 		missing := func(job map[string]string) bool { return job[k] == "" }
-		if seen[k] == nil && len(jobs) > 0 || told == nil && slices.ContainsFunc(jobs, missing) {
+		if seen[k] == nil && len(jobs) > 0 || summary == nil && slices.ContainsFunc(jobs, missing) {
 			add(k, v)
 		}
 	}

@@ -125,7 +125,7 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 			r.Seconds = known(float64(t.Covered) / 1e9)
 		}
 		r.latencies(&t.Stats, c.run.Percentiles)
-		r.jobs(c.run.Metas, c.run.Told)
+		r.jobs(c.run.Metas, c.run.MetaSummary)
 		rows = append(rows, r)
 	}
 	rows = tidy(rows)
@@ -364,7 +364,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 }
 
 // jobs fills in what the jobs say, and what follows from that.
-func (r *Row) jobs(metas []*fiojson.Document, told *pipeline.Told) {
+func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
 	if r.Percentiles == nil {
 		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
 	}
@@ -396,7 +396,7 @@ func (r *Row) jobs(metas []*fiojson.Document, told *pipeline.Told) {
 			jobs.add(m, e, ios > 0)
 		}
 	}
-	r.Options = jobs.values(told)
+	r.Options = jobs.values(summary)
 	switch {
 	case bytes > 0 && whole && r.Seconds != nil && *r.Seconds > 0:
 		r.BytesPerSecond = known(bytes / *r.Seconds)

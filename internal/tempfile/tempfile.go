@@ -132,9 +132,9 @@ func nameOf(temp string) (string, bool) {
 	return name[:at], true
 }
 
-// Nameless makes a file in the system's directory for temporary files, whose name is taken away at once: it goes with
-// the process, however that ends.
-func Nameless() (*os.File, error) {
+// CreateUnlinked makes a file in the system's directory for temporary files and removes its name at once: it is gone
+// when the process ends, however that ends.
+func CreateUnlinked() (*os.File, error) {
 	f, err := os.CreateTemp("", "fiolat-")
 	if err != nil {
 		return nil, err

@@ -312,7 +312,7 @@ func TestLiveStall(t *testing.T) {
 	}
 	settings := liveSettings()
 	settings.SLA = []string{"read p99 < 500ms"}
-	told, stored := map[bool][]string{}, map[bool][]string{}
+	changes, stored := map[bool][]string{}, map[bool][]string{}
 	for _, asIfLive := range []bool{false, true} {
 		c := new(pipelinetest.Collect)
 		l, err := New(Config{Settings: settings, Host: "h", Patience: 2}, c)
@@ -343,7 +343,7 @@ func TestLiveStall(t *testing.T) {
 		for _, ch := range c.Changes {
 			what := fmt.Sprint(ch.Breach, (c.Run.Start+ch.Start)/1e9%60)
 			if !ch.Alerted {
-				told[asIfLive] = append(told[asIfLive], what)
+				changes[asIfLive] = append(changes[asIfLive], what)
 			}
 			if !ch.Early {
 				stored[asIfLive] = append(stored[asIfLive], what)
@@ -360,8 +360,8 @@ func TestLiveStall(t *testing.T) {
 		}
 	}
 	want := map[bool][]string{false: {"true 49", "false 50"}, true: {"true 49", "false 50"}}
-	if !reflect.DeepEqual(told, want) || !reflect.DeepEqual(stored, want) {
-		t.Errorf("told (live: true) %v, stored %v, want %v", told, stored, want)
+	if !reflect.DeepEqual(changes, want) || !reflect.DeepEqual(stored, want) {
+		t.Errorf("told (live: true) %v, stored %v, want %v", changes, stored, want)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestLiveSilence(t *testing.T) {
 	}
 	settings := liveSettings()
 	settings.SLA = []string{"read p99 < 500ms", "read p50 < 1us", "all max < 2s for 2 intervals", "write p99 < 1s"}
-	read := func(silentBefore int, silences ...time.Duration) (c *pipelinetest.Collect, told []string) {
+	read := func(silentBefore int, silences ...time.Duration) (c *pipelinetest.Collect, changes []string) {
 		c = new(pipelinetest.Collect)
 		l, err := New(Config{Settings: settings, Host: "h", Patience: 2}, c)
 		if err != nil {
@@ -403,26 +403,26 @@ func TestLiveSilence(t *testing.T) {
 		c.Changes = nil
 		for _, ch := range all {
 			if ch.Rule.Text == "read p99 < 500ms" && !ch.Alerted {
-				told = append(told, fmt.Sprint(ch.Breach, ch.Early))
+				changes = append(changes, fmt.Sprint(ch.Breach, ch.Early))
 			}
 			if ch.Alerted = false; !ch.Early {
 				c.Changes = append(c.Changes, ch)
 			}
 		}
-		return c, told
+		return c, changes
 	}
-	alone, told := read(-1)
-	if len(alone.Changes) == 0 || len(told) > 0 {
-		t.Fatalf("the stream alone: %v; told %v", alone.Changes, told)
+	alone, changes := read(-1)
+	if len(alone.Changes) == 0 || len(changes) > 0 {
+		t.Fatalf("the stream alone: %v; told %v", alone.Changes, changes)
 	}
 	for before, want := range map[int][]string{
 		2: {"true true", "false true"},
 		3: {"true true", "false true"},
 		4: {"true true"}, // the stream ends before the silence would
 	} {
-		c, told := read(before, 3900*time.Millisecond, 4200*time.Millisecond)
-		if !slices.Equal(told, want) {
-			t.Errorf("silent before document %d: told %v, want %v", before+1, told, want)
+		c, changes := read(before, 3900*time.Millisecond, 4200*time.Millisecond)
+		if !slices.Equal(changes, want) {
+			t.Errorf("silent before document %d: told %v, want %v", before+1, changes, want)
 		}
 		if !reflect.DeepEqual(c.Rows, alone.Rows) || !reflect.DeepEqual(c.Sum.SLA, alone.Sum.SLA) {
 			t.Errorf("silent before document %d: rows or outcomes are not what the documents say", before+1)

@@ -76,7 +76,7 @@ func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 			}
 		}
 		l.idle = l.idle || d.Sum() == 0
-		if l.records <= weighed {
+		if l.records <= evidenceRecords {
 			l.chance += stays(&l.raw[1], c.Sum()/l.raw[1].Sum())
 		}
 		falls, rises := 0, 0
@@ -93,7 +93,7 @@ func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 		}
 		l.falls += int64(falls)
 	}
-	if l.records <= weighed {
+	if l.records <= evidenceRecords {
 		l.sums = append(l.sums, c.Sum())
 	}
 	l.raw[0], l.raw[1] = l.raw[1], l.raw[0]
@@ -101,8 +101,8 @@ func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 	return *d
 }
 
-// weighed is how many records of a direction are weighed as evidence.
-const weighed = 64
+// evidenceRecords is how many records of a direction are evidence of damage.
+const evidenceRecords = 64
 
 // stays is minus the logarithm of the chance that none of the buckets of c falls within two
 // records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
@@ -266,7 +266,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	var broken []key // as logged they hold more than fio counted, and they cannot be repaired
 	for _, k := range order {
 		meta := groups[k][0].Meta
-		before, after, junk, ok := weigh(groups[k], k.dir, k.entry)
+		before, after, junk, ok := compareTotals(groups[k], k.dir, k.entry)
 		fell := slices.ContainsFunc(groups[k], func(l *State) bool {
 			return l.scan == nil || l.scan.dirs[k.dir].lag.fell
 		})
@@ -326,11 +326,11 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	return nil
 }
 
-// weigh says whether the logs of an entry fit its totals in direction d as they
+// compareTotals says whether the logs of an entry fit its totals in direction d as they
 // are, and once repaired, but for buckets of a file's last record in which fio
 // counted nothing at all: garbage. ok is false, and after of no meaning, if one of the logs is proven healthy, by
 // buckets that fall, or none has a third record.
-func weigh(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
+func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
 	totals := &entry.Dirs[d].Kind[fiolog.Clat]
 	g := logs[0].g

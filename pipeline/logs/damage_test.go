@@ -249,8 +249,8 @@ func TestJudgeTogether(t *testing.T) {
 				}
 				logs = append(logs, l)
 			}
-			told := 0
-			judge(logs, "auto", func(string) { told++ })
+			warnings := 0
+			judge(logs, "auto", func(string) { warnings++ })
 			repaired := 0
 			for _, l := range logs {
 				if l.dirs[1].verdict.repair {
@@ -261,11 +261,11 @@ func TestJudgeTogether(t *testing.T) {
 			switch {
 			case repaired > 0:
 				got = "repaired"
-			case told > 0:
+			case warnings > 0:
 				got = "told"
 			}
-			if got != tt.want || repaired > 0 && (repaired != tt.logs || told > 0) {
-				t.Errorf("%d of %d logs repaired, told %d times; want %s", repaired, tt.logs, told, tt.want)
+			if got != tt.want || repaired > 0 && (repaired != tt.logs || warnings > 0) {
+				t.Errorf("%d of %d logs repaired, told %d times; want %s", repaired, tt.logs, warnings, tt.want)
 			}
 		})
 	}

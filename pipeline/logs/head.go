@@ -321,7 +321,7 @@ func (l *State) Begin() (first int64, ok bool) {
 			continue
 		}
 		w := d.win
-		w.settle(l.fallback())
+		w.fix(l.fallback())
 		d.starts.h = w.h
 		if l.cfg.Settings.RecordTime == "start" {
 			w.b = w.waits[0].time // in that reading a record starts at its stamp
@@ -339,7 +339,7 @@ func (l *State) Begin() (first int64, ok bool) {
 		d := &l.dirs[i]
 		if w := &d.win; w.decided(l.now) { // then no record has to wait again
 			w.waits = w.waits[:min(len(w.waits), headRecords)]
-			w.settle(0)
+			w.fix(0)
 		}
 		d.win.waits, d.lag, d.last = nil, lag2{}, 0
 	}

@@ -199,7 +199,7 @@ type State struct {
 	Reached int64 // end of the last I/O placed, ns on the run's clock
 
 	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
-	disowned bool // fio's JSON turned out to be another run's
+	rejected bool // fio's JSON turned out to be another run's
 
 	tally
 }
@@ -405,11 +405,11 @@ func (l *State) feed(r *fiolog.Record) error {
 	stamp := r.Time * msec
 	switch {
 	case l.single() != nil: // an I/O counts at its stamp, in the millisecond that begins there
-		err := l.emit(r.Dir, r.Line, func(e func(piece)) { e(piece{stamp, stamp + 1, c}) })
+		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{stamp, stamp + 1, c}) })
 		l.Reached = max(l.Reached, stamp+msec+l.shift)
 		return err
 	case l.cfg.Settings.RecordTime == "start":
-		if err := l.emit(r.Dir, r.Line, func(e func(piece)) { d.starts.place(stamp, c, e) }); err != nil {
+		if err := l.emit(r.Dir, r.Line, func(e func(portion)) { d.starts.place(stamp, c, e) }); err != nil {
 			return err
 		}
 	}
@@ -426,8 +426,8 @@ func (l *State) feed(r *fiolog.Record) error {
 		d.win.waits = append(d.win.waits, d.record)
 	}
 	for i := range l.dirs {
-		if l.hurry(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
-			if err := l.settle(fiolog.Direction(i)); err != nil {
+		if l.borrowSpacing(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
+			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -435,10 +435,10 @@ func (l *State) feed(r *fiolog.Record) error {
 	return nil
 }
 
-// hurry gives a direction that has a record now and then the windows of another
+// borrowSpacing gives a direction that seldom has a record the window length of another
 // one: fio has one log_hist_msec for all, and waiting for 32 records to tell would
 // hold up all quanta.
-func (l *State) hurry(d *direction) {
+func (l *State) borrowSpacing(d *direction) {
 	if len(d.win.waits) == 0 || d.win.h > 0 {
 		return
 	}
@@ -458,16 +458,16 @@ func (l *State) hurry(d *direction) {
 func (l *State) place(i fiolog.Direction, r *stamped) error {
 	w := &l.dirs[i].win
 	if l.cfg.Settings.RecordTime == "start" {
-		w.place(r, func(piece) {})
+		w.place(r, func(portion) {})
 		return nil
 	}
-	return l.emit(i, r.line, func(e func(piece)) { w.place(r, e) })
+	return l.emit(i, r.line, func(e func(portion)) { w.place(r, e) })
 }
 
-// settle fixes where the windows of a direction lie and places what waited.
-func (l *State) settle(i fiolog.Direction) error {
+// fixWindows fixes where the windows of a direction lie and places what waited.
+func (l *State) fixWindows(i fiolog.Direction) error {
 	d := &l.dirs[i]
-	d.win.settle(l.fallback())
+	d.win.fix(l.fallback())
 	waits := d.win.waits
 	d.win.waits = nil
 	for k := range waits {
@@ -491,10 +491,10 @@ func (l *State) fallback() int64 {
 	return 1000 * msec
 }
 
-// emit adds the pieces that place hands out to the quanta.
-func (l *State) emit(d fiolog.Direction, line int64, place func(func(piece))) error {
+// emit adds the portions that place makes to the quanta.
+func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
 	var failed error
-	place(func(p piece) {
+	place(func(p portion) {
 		p.start += l.shift
 		p.end += l.shift
 		l.Reached = max(l.Reached, p.end)
@@ -511,7 +511,7 @@ func (l *State) finish() error {
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		if len(d.win.waits) > 0 {
-			if err := l.settle(fiolog.Direction(i)); err != nil {
+			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
 				return err
 			}
 		}
@@ -595,7 +595,7 @@ func (l *State) mark(unseen bool) int64 {
 	return mark - l.align.Delay() + l.shift
 }
 
-// earliest is where the next piece of a direction that was seen can begin.
+// earliest is where the next portion of a direction that was seen can begin.
 func (l *State) earliest(d *direction) int64 {
 	switch {
 	case l.cfg.Settings.RecordTime == "start":

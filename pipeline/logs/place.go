@@ -21,8 +21,8 @@ const (
 // countsOf are those of a record: its own memory, for as long as that lasts.
 func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{Index: r.Index, Count: r.Count} }
 
-// piece is a number of I/Os that completed evenly in (start, end], in ns.
-type piece struct {
+// portion is a number of I/Os that completed evenly in (start, end], in ns.
+type portion struct {
 	start, end int64
 	counts     *fiohist.Sparse
 }
@@ -133,8 +133,8 @@ func (w *windows) decided(now int64) bool {
 	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= w.lowest()
 }
 
-// settle fixes b (and h, from the spacing or else fallback, if it is not known).
-func (w *windows) settle(fallback int64) {
+// fix fixes b (and h, from the spacing or else fallback, if it is not known).
+func (w *windows) fix(fallback int64) {
 	if w.h == 0 {
 		w.h = w.spacing()
 		w.exact = w.steady()
@@ -147,12 +147,12 @@ func (w *windows) settle(fallback int64) {
 }
 
 // place takes the direction's next record and hands what is certain of its I/Os and of
-// those of the record before to emit, in pieces whose counts are only valid during the call.
+// those of the record before to emit, in portions whose counts are only valid during the call.
 //
 // A window whose boundary is not after the stamp before it closes with its first I/O. A
 // record of more proves that records before it are lost, and that the windows are as many
 // further on as the record before it came late for.
-func (w *windows) place(r *stamped, emit func(piece)) {
+func (w *windows) place(r *stamped, emit func(portion)) {
 	stamp, number := w.prev, w.n
 	if w.late.line > 0 {
 		stamp, number = w.late.time, w.n+1
@@ -186,18 +186,18 @@ func (w *windows) hole(from, to int64) {
 }
 
 // finish places the record that waits for a next one.
-func (w *windows) finish(emit func(piece)) {
+func (w *windows) finish(emit func(portion)) {
 	if w.late.line > 0 {
 		w.put(&w.late, emit)
 		w.late.line = 0
 	}
 }
 
-// put splits a record into pieces by completion time.
+// put splits a record into portions by completion time.
 //
 // Where records before it are lost, as many of its windows as it comes late for
 // are taken to be theirs: what they held is lost, but this record keeps its place.
-func (w *windows) put(r *stamped, emit func(piece)) {
+func (w *windows) put(r *stamped, emit func(portion)) {
 	t, c := r.time, &r.counts
 	boundary := w.b + (w.n+1)*w.h
 	if r.skipped > 0 && w.h > 0 && t > boundary {
@@ -222,13 +222,13 @@ func (w *windows) put(r *stamped, emit func(piece)) {
 	}
 	switch late := t - boundary; {
 	case boundary <= prev || t <= prev: // catching up: the very next completion closed it
-		emit(piece{t - msec, t, c})
+		emit(portion{t - msec, t, c})
 	case float64(late) < float64(w.h)/100:
-		emit(piece{prev, t, c})
+		emit(portion{prev, t, c})
 	default: // nothing completed between the boundary and the stamp
 		w.closeLate(c, late)
-		emit(piece{prev, boundary, &w.rest})
-		emit(piece{t - msec, t, &w.last})
+		emit(portion{prev, boundary, &w.rest})
+		emit(portion{t - msec, t, &w.last})
 	}
 }
 
@@ -268,21 +268,21 @@ type starts struct {
 	counts  fiohist.Sparse
 }
 
-func (s *starts) place(t int64, c *fiohist.Sparse, emit func(piece)) {
+func (s *starts) place(t int64, c *fiohist.Sparse, emit func(portion)) {
 	if s.waiting && t == s.time {
 		s.counts = s.counts.Plus(c, 1)
 		return
 	}
 	if s.waiting {
-		emit(piece{s.time, t, &s.counts})
+		emit(portion{s.time, t, &s.counts})
 	}
 	s.waiting, s.time, s.counts = true, t, c.Clone()
 }
 
 // finish places the last record, which ends one window after its stamp.
-func (s *starts) finish(emit func(piece)) {
+func (s *starts) finish(emit func(portion)) {
 	if s.waiting {
-		emit(piece{s.time, s.time + max(s.h, msec), &s.counts})
+		emit(portion{s.time, s.time + max(s.h, msec), &s.counts})
 		s.waiting = false
 	}
 }

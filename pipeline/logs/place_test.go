@@ -62,7 +62,7 @@ func slowPlaced(records []rec, h, begin float64) (out []span) {
 // placeAll is what the pipeline does: records wait until the windows are decided.
 func placeAll(records []rec, h, begin int64) (out []span) {
 	w := windows{h: h * msec, begin: begin * msec, g: fiohist.Fio3}
-	emit := func(p piece) {
+	emit := func(p portion) {
 		s := span{float64(p.start) / 1e6, float64(p.end) / 1e6, map[int]float64{}}
 		for i, b := range p.counts.Index {
 			s.counts[int(b)] += p.counts.Count[i]
@@ -70,7 +70,7 @@ func placeAll(records []rec, h, begin int64) (out []span) {
 		out = append(out, s)
 	}
 	flush := func() {
-		w.settle(1000 * msec)
+		w.fix(1000 * msec)
 		for i := range w.waits {
 			w.place(&w.waits[i], emit)
 		}
@@ -117,15 +117,15 @@ func samePlaces(t *testing.T, got, want []span) {
 	}
 	got, want = drop(got), drop(want)
 	if len(got) != len(want) {
-		t.Fatalf("%d pieces, want %d", len(got), len(want))
+		t.Fatalf("%d portions, want %d", len(got), len(want))
 	}
 	for i := range got {
 		if got[i].start != want[i].start || got[i].end != want[i].end {
-			t.Fatalf("piece %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, want[i].start, want[i].end)
+			t.Fatalf("portion %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, want[i].start, want[i].end)
 		}
 		for b, c := range want[i].counts {
 			if math.Abs(got[i].counts[b]-c) > 1e-9*max(c, 1e-3) {
-				t.Fatalf("piece %d bucket %d: %v, want %v", i, b, got[i].counts[b], c)
+				t.Fatalf("portion %d bucket %d: %v, want %v", i, b, got[i].counts[b], c)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestWindows(t *testing.T) {
 	tests := []struct {
 		name    string
 		records []rec
-		want    [][2]float64 // where the pieces lie
+		want    [][2]float64 // where the portions lie
 	}{
 		{"steady", []rec{{1003, many}, {2003, many}}, [][2]float64{{3, 1003}, {1003, 2003}}},
 		{"the example of docs/alignment.md", []rec{{1003, many}, {2001, many}, {6400, slow}, {6400, one(5)}, {6400,
@@ -153,7 +153,7 @@ func TestWindows(t *testing.T) {
 		{"a stall shorter than a window", []rec{{1000, many}, {2400, many}, {3000, many}}, [][2]float64{{0, 1000},
 			{1000, 2000}, {2399, 2400}, {2400, 3000}}},
 		{"the start of the job bounds the first window", []rec{{900, many}}, [][2]float64{{0, 900}}},
-		{"no I/O, no piece", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}}},
+		{"no I/O, no portion", []rec{{1000, nil}, {2000, many}}, [][2]float64{{1000, 2000}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,11 +161,11 @@ func TestWindows(t *testing.T) {
 			got := placeAll(tt.records, 1000, 0)
 			samePlaces(t, got, slowPlaced(tt.records, 1000, 0))
 			if len(got) != len(tt.want) {
-				t.Fatalf("%d pieces, want %d: %v", len(got), len(tt.want), got)
+				t.Fatalf("%d portions, want %d: %v", len(got), len(tt.want), got)
 			}
 			for i, w := range tt.want {
 				if got[i].start != w[0] || got[i].end != w[1] {
-					t.Errorf("piece %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, w[0], w[1])
+					t.Errorf("portion %d: (%v, %v], want (%v, %v]", i, got[i].start, got[i].end, w[0], w[1])
 				}
 			}
 		})

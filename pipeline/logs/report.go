@@ -41,10 +41,10 @@ func (l *State) Report() Report {
 		dr := DirectionReport{Direction: fiolog.Direction(i).String(), Records: d.records, EqualStamps: d.equal,
 			IOs:   d.ios,
 			First: time.Duration(d.first * msec), Last: time.Duration(d.last * msec), Repaired: l.Repaired[i]}
-		if l.Entry != nil && !l.disowned {
+		if l.Entry != nil && !l.rejected {
 			dr.Counted, dr.CountedKnown, dr.Members = l.Entry.Dirs[i].Kind[l.cfg.Settings.Kind].N, true, l.Members
 		}
-		if t := d.owed; t != nil && t.members[0] == l && !l.disowned {
+		if t := d.owed; t != nil && t.members[0] == l && !l.rejected {
 			dr.Restored = t.counts.Sum()
 		}
 		if d.seen || dr.Counted > 0 {

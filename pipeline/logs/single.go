@@ -27,7 +27,7 @@ func missingSingles(logs []*State, warn func(format string, args ...any)) {
 		}
 		known := false
 		for d := range l.dirs {
-			if l.Entry == nil || l.disowned || l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N == 0 {
+			if l.Entry == nil || l.rejected || l.Entry.Dirs[d].Kind[l.cfg.Settings.Kind].N == 0 {
 				continue
 			}
 			known = true

@@ -29,10 +29,10 @@ type tail struct {
 	why     string         // what proves that
 }
 
-// weigh computes what is missing from what the logs hold; their sums must be final. A
+// subtract computes what is missing from what the logs hold; their sums must be final. A
 // bucket that holds more than fio counted says that logs and JSON do not belong
 // together.
-func (t *tail) weigh() (misfit string, _ error) {
+func (t *tail) subtract() (misfit string, _ error) {
 	bins, err := t.counted()
 	if err != nil {
 		return "", err
@@ -396,15 +396,15 @@ func (t *tail) restore() error {
 // Tails are those of all entries and directions of a run.
 type Tails []*tail
 
-// Settle resolves all tails of one JSON document, and says what is lost. If one does
+// Resolve resolves all tails of one JSON document, and says what is lost. If one does
 // not fit, nothing is restored and the document's limits are not believed either.
-func (all Tails) Settle(meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
+func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
 		if t.meta == meta && !t.done {
 			t.done = true
 			mine = append(mine, t)
-			m, err := t.weigh()
+			m, err := t.subtract()
 			if err != nil {
 				return 0, nil, nil, err
 			}
@@ -429,9 +429,9 @@ func (all Tails) Settle(meta *fiojson.Document) (restored float64, losses, misfi
 	return restored, losses, nil, nil
 }
 
-// Disown drops a JSON document that does not belong to its logs: its totals are not restored and its limits not
+// Reject drops a JSON document that does not belong to its logs: its totals are not restored and its limits not
 // believed.
-func (all Tails) Disown(meta *fiojson.Document, logs []*State) {
+func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	for _, t := range all {
 		if t.meta == meta {
 			t.done = true
@@ -439,7 +439,7 @@ func (all Tails) Disown(meta *fiojson.Document, logs []*State) {
 	}
 	for _, l := range logs {
 		if l.Meta == meta {
-			l.Outside, l.disowned = nil, true
+			l.Outside, l.rejected = nil, true
 			for d := range l.Held {
 				l.Held[d].Limits.Known, l.Held[d].None = false, false
 			}

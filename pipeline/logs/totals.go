@@ -70,7 +70,7 @@ func (l *State) addTo(a *pipeline.Account) {
 // count is what the log adds to the comparison with fio's totals.
 func (l *State) count() pipeline.LogCount {
 	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil}
-	if l.disowned {
+	if l.rejected {
 		c.Entry = nil
 	}
 	for d := range l.dirs {
@@ -84,7 +84,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 	for _, l := range logs {
 		for d := range l.dirs {
 			line, t := l.dirs[d].win.lost, l.dirs[d].owed
-			if line == 0 || l.Known[d] || t != nil && !l.disowned {
+			if line == 0 || l.Known[d] || t != nil && !l.rejected {
 				continue
 			}
 			warn("%s: line %d has %ss of a window that cannot have begun: records before it are lost; "+
@@ -98,7 +98,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 func withoutLogs(a *pipeline.Account, run *pipeline.Run, logs []*State, jobs []ingest.NoLog) error {
 	kind := run.Kind
 	for _, n := range jobs {
-		if slices.ContainsFunc(logs, func(l *State) bool { return l.Meta == n.Meta && l.disowned }) {
+		if slices.ContainsFunc(logs, func(l *State) bool { return l.Meta == n.Meta && l.rejected }) {
 			continue
 		}
 		if mixed := n.Entry.Mixed.Kind[kind].N; mixed > 0 {

@@ -36,17 +36,16 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config is everything that Prepare is told. The zero value of a field is its
+// Config is everything that Prepare is given. The zero value of a field is its
 // default.
 type Config struct {
 	Settings pipeline.Settings
 	RunID    string
-	// Nameless says that nobody will ask for the run's id and generation, nor for the
-	// logs' hashes, that are a fiftieth of reading 32 logs of 600 s: they stay empty.
-	Nameless bool
-	RunName  string
-	Part     string
-	Labels   map[string]string
+	// NoID leaves the run's id and generation and the logs' hashes empty, for commands that show none of them.
+	NoID    bool
+	RunName string
+	Part    string
+	Labels  map[string]string
 	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
 	// Chooser. The logs are then read twice.
 	Accuracy float64
@@ -98,7 +97,7 @@ type Plan struct {
 	Account pipeline.Account
 	// Warnings are all, one for each log or job; in the Account those of one cause are one.
 	Warnings []string
-	told     int  // of them
+	warned   int  // of them
 	live     bool // they are told at once
 	in       *ingest.Input
 	cfg      *Config
@@ -151,7 +150,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	for _, w := range warnings {
 		p.warn("%s", w)
 	}
-	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, MaxLine: cfg.MaxLine, NoHash: cfg.Nameless,
+	reading := &logs.Config{Settings: cfg.Settings, Stdin: cfg.Stdin, MaxLine: cfg.MaxLine, NoHash: cfg.NoID,
 		Progress: cfg.Progress, Files: &source.Files{Max: cfg.OpenFiles}, KeptHead: cfg.keptHead}
 	reading.Divide(len(found), cfg.Workers)
 	for _, l := range found {
@@ -435,7 +434,7 @@ func (p *Plan) identify() error {
 	s := p.cfg.Settings
 	s.Interval = time.Duration(run.Interval)
 	run.Settings = s
-	if p.cfg.Nameless {
+	if p.cfg.NoID {
 		return nil
 	}
 	hashes := make([]string, 0, len(p.logs))

@@ -107,7 +107,7 @@ func (r *rounds) look() (ended bool, err error) {
 			if r.merge.Done > r.grid.First {
 				return false, l.Outside
 			}
-			r.disown(l.Meta, []string{l.Outside.Error()})
+			r.reject(l.Meta, []string{l.Outside.Error()})
 		}
 	}
 	if ended {
@@ -125,7 +125,7 @@ func (r *rounds) look() (ended bool, err error) {
 
 // restore restores the tails of one JSON document.
 func (r *rounds) restore(m *fiojson.Document) error {
-	restored, losses, misfits, err := r.tails.Settle(m)
+	restored, losses, misfits, err := r.tails.Resolve(m)
 	if err != nil {
 		return err
 	}
@@ -138,15 +138,15 @@ func (r *rounds) restore(m *fiojson.Document) error {
 			return &errs.ParseError{File: m.Path, Msg: misfits[0], Hint: "pass --no-restore, or the JSON of this " +
 				"very run with --fio-json"}
 		}
-		r.disown(m, misfits)
+		r.reject(m, misfits)
 	}
 	return nil
 }
 
-// disown drops a JSON document that does not belong to its logs: its totals are
+// reject drops a JSON document that does not belong to its logs: its totals are
 // not restored and its limits not believed.
-func (r *rounds) disown(m *fiojson.Document, why []string) {
-	r.tails.Disown(m, r.logs)
+func (r *rounds) reject(m *fiojson.Document, why []string) {
+	r.tails.Reject(m, r.logs)
 	for _, w := range why {
 		r.warn("%s", w)
 	}

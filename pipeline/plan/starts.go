@@ -232,11 +232,11 @@ func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	}
 	runs = slices.DeleteFunc(runs, func(r *run) bool { return r.end == math.MinInt64 })
 	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
-	var told []string
+	var names []string
 	oneHost, gap, spread := false, false, false
 	for i, r := range runs {
 		at := time.Unix(0, r.start).UTC().Format(time.RFC3339)
-		told = append(told, fmt.Sprintf("%s at %s", errs.Printable(r.meta.Path), at))
+		names = append(names, fmt.Sprintf("%s at %s", errs.Printable(r.meta.Path), at))
 		if i == 0 {
 			continue
 		}
@@ -251,10 +251,10 @@ func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	if !spread {
 		return false
 	}
-	if few := 4; len(told) > few {
-		told = append(told[:few:few], "...")
+	if few := 4; len(names) > few {
+		names = append(names[:few:few], "...")
 	}
-	list := strings.Join(told, ", ")
+	list := strings.Join(names, ", ")
 	if !gap && !oneHost || !all {
 		if relative > 0 {
 			p.warn("fio's JSON tells %d starts: %s; nothing tells whether the clocks agree, so that all are taken"+

@@ -20,13 +20,13 @@ func (p *Plan) warn(format string, args ...any) {
 
 // tellWarnings tells of what nobody was told yet: one line for each cause.
 func (p *Plan) tellWarnings() {
-	for _, w := range byCause(p.Warnings[p.told:]) {
+	for _, w := range byCause(p.Warnings[p.warned:]) {
 		p.Account.Warnings = append(p.Account.Warnings, w)
 		if p.cfg.Warn != nil {
 			p.cfg.Warn(w)
 		}
 	}
-	p.told = len(p.Warnings)
+	p.warned = len(p.Warnings)
 }
 
 // particular matches what differs between warnings of one cause: quoted names, numbers, paths.

@@ -177,14 +177,14 @@ type Aligner struct {
 	g        fiohist.Geometry // the log's own
 	shift    int              // to the run's coarser grid
 	middle   []float64        // ns, of the log's own buckets
-	cells    *Open
+	open     *Open
 }
 
 // NewAligner makes the aligner of a log whose records are on the grid own, while the run's histograms are on common.
 // What
 // it shares out goes into open.
 func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Open) *Aligner {
-	a := &Aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, cells: open}
+	a := &Aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, open: open}
 	if inflight {
 		a.middle = make([]float64, own.Columns())
 		for i := range a.middle {
@@ -201,7 +201,7 @@ func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) e
 		return nil
 	}
 	switch last := a.grid.Last(end); {
-	case last-a.cells.First >= MaxSpan:
+	case last-a.open.First >= MaxSpan:
 		return ErrSpan
 	case last-a.grid.Index(start) >= maxRecord:
 		return errRecord
@@ -225,7 +225,7 @@ func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) e
 				continue
 			}
 		}
-		h, err := a.cells.hist(q, d)
+		h, err := a.open.hist(q, d)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Dire
 				upTo = inflightShare(a.grid.Start(q+1), start, end, latency)
 			}
 			if share := upTo - before; share > negligible {
-				h, err := a.cells.hist(q, d)
+				h, err := a.open.hist(q, d)
 				if err != nil {
 					return err
 				}

@@ -31,7 +31,7 @@ func TestInflightShare(t *testing.T) {
 	}
 }
 
-// FuzzAlign: no I/O is lost or made, whatever the piece and the grid.
+// FuzzAlign: no I/O is lost or made, whatever the portion and the grid.
 func FuzzAlign(f *testing.F) {
 	f.Add(int64(1), int64(1003e6), uint16(1800), uint32(1000), false)
 	f.Add(int64(-5e9), int64(7e9), uint16(3), uint32(10), true)

@@ -92,8 +92,8 @@ func (m *Merger) Begin(ctx context.Context) error {
 
 // Reuse gives the memory of a batch that was emitted back to its logs.
 func (b *Batch) Reuse() {
-	for l, cells := range b.Quanta {
-		l.Open.used = cells
+	for l, hists := range b.Quanta {
+		l.Open.used = hists
 	}
 }
 
@@ -126,7 +126,7 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 // Stored is a quantum of which the leaves come as they were stored.
 type Stored struct {
 	leaves []*fiohist.Hist // by leaf
-	cells  []Hists         // by log: which of them have I/O
+	byLog  []Hists         // by log: which of them have I/O
 }
 
 // Index says which leaf of the run is which.
@@ -151,7 +151,7 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 		q.leaves[i].AddHist(h)
 	}
 	for _, log := range members {
-		q.cells[log][m.leafSpecs[i].dir] = h
+		q.byLog[log][m.leafSpecs[i].dir] = h
 	}
 }
 
@@ -182,9 +182,9 @@ func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error 
 		} else {
 			q = m.NewStored()
 		}
-		cellOf := func(l *Member) *Hists { return &q.cells[l.index] }
-		out := m.rows(from+int64(i), mem, q.leaves, cellOf, m.active)
-		out.Leaves = m.leaves(q.leaves, cellOf)
+		histsOf := func(l *Member) *Hists { return &q.byLog[l.index] }
+		out := m.rows(from+int64(i), mem, q.leaves, histsOf, m.active)
+		out.Leaves = m.leaves(q.leaves, histsOf)
 		return out
 	})
 }

@@ -28,7 +28,7 @@ type Member struct {
 	Known     [fiolog.Directions]bool // fio's totals tell how many I/Os were lost in its holes
 }
 
-// slot is a leaf of the run: all logs with the same values of the --by dimensions,
+// leafSpec is a leaf of the run: all logs with the same values of the --by dimensions,
 // in one direction. Every I/O is in exactly one.
 type leafSpec struct {
 	dims pipeline.Dims
@@ -36,7 +36,7 @@ type leafSpec struct {
 	logs []*Member // sorted by host, then name
 }
 
-// seen says that the slot has had I/O so far.
+// seen says that the leaf has had I/O so far.
 func (s *leafSpec) seen() bool {
 	for _, l := range s.logs {
 		if l.Held[s.dir].Some {
@@ -46,7 +46,7 @@ func (s *leafSpec) seen() bool {
 	return false
 }
 
-// limits are the smallest and largest latency of the JSON entries that the slot
+// limits are the smallest and largest latency of the JSON entries that the leaf
 // covers; open says that a log without an entry may have had any.
 func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	for _, l := range s.logs {
@@ -94,7 +94,7 @@ var scopeOrder = []string{"host", "job", "log", "direction"}
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
 	m.setLogs(logs)
-	first := map[string]*scope{} // by slots
+	first := map[string]*scope{} // by leaves
 	var key []byte
 	for _, sc := range m.scopes {
 		key = key[:0]
@@ -262,7 +262,7 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
-// hand adds up n quanta side by side, into their scopes' totals as well, and hands them
+// addUp adds up n quanta side by side, into their scopes' totals as well, and passes them
 // to the sink in order. quantum is the i-th of them, added up in mem.
 func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
 	for len(m.sums) < n {
@@ -312,27 +312,27 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 	return nil
 }
 
-// quantum adds up quantum q from the logs' cells. The order of the additions is
-// that of the slots and of the logs in them: logs within a host, then hosts.
-func (m *Merger) quantum(q int64, mem *sums, cellOf func(*Member) *Hists, active []*scope) *merged {
+// quantum adds up quantum q from the logs' histograms. The order of the additions is
+// that of the leaves and of the logs in them: logs within a host, then hosts.
+func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
 		s := &m.leafSpecs[i]
 		sum := hostSum{mem: mem, mine: true} // no other leaf has a part of these logs
 		for _, l := range s.logs {
-			if c := cellOf(l); c != nil && c[s.dir] != nil {
+			if c := histsOf(l); c != nil && c[s.dir] != nil {
 				sum.add(l.Host, c[s.dir])
 			}
 		}
 		leaves[i] = sum.finish()
 	}
-	out := m.rows(q, mem, leaves, cellOf, active)
-	out.Leaves = m.leaves(leaves, cellOf)
+	out := m.rows(q, mem, leaves, histsOf, active)
+	out.Leaves = m.leaves(leaves, histsOf)
 	return out
 }
 
 // leaves are those of a quantum that have a histogram.
-func (m *Merger) leaves(hists []*fiohist.Hist, cellOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
+func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
 	for i, h := range hists {
 		if h == nil {
 			continue
@@ -340,7 +340,7 @@ func (m *Merger) leaves(hists []*fiohist.Hist, cellOf func(*Member) *Hists) (lea
 		s := &m.leafSpecs[i]
 		leaf := pipeline.Leaf{Dims: s.dims, Hist: h, Samples: h.Sum()}
 		for _, l := range s.logs {
-			if c := cellOf(l); c != nil && c[s.dir] != nil {
+			if c := histsOf(l); c != nil && c[s.dir] != nil {
 				leaf.Members = append(leaf.Members, l.index)
 			}
 		}
@@ -353,8 +353,8 @@ func (m *Merger) leaves(hists []*fiohist.Hist, cellOf func(*Member) *Hists) (lea
 	return leaves
 }
 
-// rows makes the rows of quantum q from the histograms of its leaves, by slot.
-func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*Member) *Hists,
+// rows makes the rows of quantum q from the histograms of its leaves, in their order.
+func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	for _, sc := range active {
@@ -374,7 +374,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, cellOf func(*M
 		out.hists = append(out.hists, h)
 		row := m.row(sc, h)
 		for _, l := range sc.logs {
-			if c := cellOf(l); c != nil && sc.has(c) {
+			if c := histsOf(l); c != nil && sc.has(c) {
 				row.Logs++
 			}
 		}
@@ -462,7 +462,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 	return s
 }
 
-// has says that a log's cell has I/O in the scope's direction.
+// has says that a log has I/O in the scope's direction.
 func (sc *scope) has(c *Hists) bool {
 	for d, h := range c {
 		if h != nil && (sc.dims.Direction == pipeline.All || sc.dims.Direction == fiolog.Direction(d).String()) {

@@ -175,7 +175,7 @@ func union(parts []*Stored) *pipeline.Run {
 	run.Part, run.Logs, run.Metas = "", nil, nil
 	run.Labels = maps.Clone(run.Labels)
 	run.Settings.Offsets = map[string]time.Duration{}
-	run.Told = &pipeline.Told{Options: map[string][]string{}}
+	run.MetaSummary = &pipeline.MetaSummary{Options: map[string][]string{}}
 	for _, p := range parts {
 		if p.Run.Start < run.Start {
 			run.Start, run.StartHow = p.Run.Start, p.Run.StartHow
@@ -190,19 +190,19 @@ func union(parts []*Stored) *pipeline.Run {
 		run.Settings.SkipBad = run.Settings.SkipBad || p.Run.Settings.SkipBad
 		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
 		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
-		if t := p.Run.Told; t != nil {
-			run.Told.Versions, run.Told.Workloads = both(run.Told.Versions, t.Versions), both(run.Told.Workloads,
+		if t := p.Run.MetaSummary; t != nil {
+			run.MetaSummary.Versions, run.MetaSummary.Workloads = both(run.MetaSummary.Versions, t.Versions), both(run.MetaSummary.Workloads,
 				t.Workloads)
-			run.Told.Measures = both(run.Told.Measures, t.Measures)
+			run.MetaSummary.Measures = both(run.MetaSummary.Measures, t.Measures)
 			for k, v := range t.Options {
-				run.Told.Options[k] = both(run.Told.Options[k], v)
+				run.MetaSummary.Options[k] = both(run.MetaSummary.Options[k], v)
 			}
 		}
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
 	}
 	run.FirstQuantum = math.MaxInt64
 	// The JSON of fio --client tells of all hosts, and every part may have it.
-	told := map[string]int{}
+	counted := map[string]int{}
 	for _, p := range parts {
 		shift := p.Run.Start - run.Start
 		run.FirstQuantum = min(run.FirstQuantum, p.Run.FirstQuantum+shift)
@@ -225,14 +225,14 @@ func union(parts []*Stored) *pipeline.Run {
 			once.Entries = nil
 			for _, e := range m.Entries {
 				key := fmt.Sprintf("%+v", e)
-				if here[key]++; e.Host == "" || here[key] > told[key] {
+				if here[key]++; e.Host == "" || here[key] > counted[key] {
 					once.Entries = append(once.Entries, e)
 				}
 			}
 			run.Metas = append(run.Metas, &once)
 		}
 		for key, n := range here {
-			told[key] = max(told[key], n)
+			counted[key] = max(counted[key], n)
 		}
 	}
 	run.Generation = pipeline.MergedGeneration(run.Parts)

@@ -150,7 +150,7 @@ func (b *account) adds() string {
 	case math.Abs(b.Logged+b.Missing-b.Excess-b.Counted) > 0.5:
 		return fmt.Sprintf("%.0f logged + %.0f missing - %.0f too many, but %.0f in fio's totals",
 			b.Logged, b.Missing, b.Excess, b.Counted)
-	case math.Abs(b.Missing-b.Restored-b.NotPlaced) > 0.5 && !sumTold.MatchString(strings.Join(b.Warnings, "\n")):
+	case math.Abs(b.Missing-b.Restored-b.NotPlaced) > 0.5 && !sumNamed.MatchString(strings.Join(b.Warnings, "\n")):
 		return fmt.Sprintf("%.0f missing, %.0f of them restored, %.0f not placed, and no warning of the others",
 			b.Missing, b.Restored, b.NotPlaced)
 	}

@@ -194,7 +194,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	for _, p := range []struct {
 		text  string
 		cause *regexp.Regexp
-	}{{sums, sumTold}, {times, timeTold}} {
+	}{{sums, sumNamed}, {times, timeNamed}} {
 		switch {
 		case p.text == "":
 			continue
@@ -213,9 +213,9 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 
 // Words that a warning about I/Os, or about time, has.
 var (
-	sumTold = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
+	sumNamed = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
 		`log_hist_msec|very run|servers|breaks off|clat_percentiles|disable|overwrit|no I/O`)
-	timeTold = regexp.MustCompile(`start|clock|time zero|one after the other|began after`)
+	timeNamed = regexp.MustCompile(`start|clock|time zero|one after the other|began after`)
 )
 
 func copyFile(from, to string) error {

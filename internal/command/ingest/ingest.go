@@ -147,6 +147,6 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 		err = file.Publish()
 	}
 	report := sink.Report()
-	err = o.Elasticsearch.Conclude(u, o.Logs.DryRun, plan.Run, summary, report, err)
+	err = o.Elasticsearch.PrintOutcome(u, o.Logs.DryRun, plan.Run, summary, report, err)
 	return summary, report.Files, err
 }

@@ -202,9 +202,9 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				if d.Members > 1 {
 					counted += fmt.Sprintf(" of %d logs", d.Members)
 				} else {
-					missing = command.Whole(float64(d.Counted) - d.IOs)
+					missing = command.FormatCount(float64(d.Counted) - d.IOs)
 				}
-				restored = command.Whole(d.Restored)
+				restored = command.FormatCount(d.Restored)
 			}
 			if d.Repaired {
 				notes = append(notes, "repaired: damaged by fio --client")
@@ -218,7 +218,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 			if r.Empty {
 				notes = append(notes, "empty")
 			}
-			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), command.Whole(d.IOs),
+			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), command.FormatCount(d.IOs),
 				counted, missing, restored, strings.Join(notes, ", "))))
 		}
 	}

@@ -89,7 +89,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if err != nil && o.Fio != nil && ctx.Err() == nil {
 		u.Say("warning", "%v; fio goes on alone", err)
 	}
-	err = errors.Join(s.conclude(work, err), src.close())
+	err = errors.Join(s.finish(work, err), src.close())
 	return errors.Join(err, command.ReportLost(u, s.alerts, command.AlertWait))
 }
 
@@ -321,8 +321,8 @@ func (s *session) silent(ctx context.Context) error {
 	return nil
 }
 
-// conclude ends all runs; why is why the stream was not read to its end.
-func (s *session) conclude(ctx context.Context, why error) error {
+// finish ends all runs; why is why the stream was not read to its end.
+func (s *session) finish(ctx context.Context, why error) error {
 	var errs []error
 	s.u.Unpaint()
 	for i, r := range s.runs {
@@ -333,7 +333,7 @@ func (s *session) conclude(ctx context.Context, why error) error {
 		err = r.sink.Close(ctx, err)
 		report := r.sink.Report()
 		if run := r.Run(); run != nil {
-			err = s.o.Elasticsearch.Conclude(s.u, false, run, r.end, report, err)
+			err = s.o.Elasticsearch.PrintOutcome(s.u, false, run, r.end, report, err)
 		}
 		for _, f := range report.Files {
 			s.u.Say("info", "  %s", f)

@@ -68,7 +68,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: &compare.Series{}})
 	summary, err := replay.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
-	if err = o.Elasticsearch.Conclude(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
+	if err = o.Elasticsearch.PrintOutcome(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
 		return err
 	}
 	return command.FailOnSLA(o.FailOnSLA, summary)

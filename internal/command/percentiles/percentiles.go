@@ -24,7 +24,7 @@ type Options struct {
 // Run prints the percentiles of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
-	cfg.Nameless = o.Format != "json"
+	cfg.NoID = o.Format != "json"
 	cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
 	plans, err := o.Logs.OneRun(ctx, u, cfg, "percentiles of one make sense")
 	defer command.ClosePlans(plans)

@@ -18,8 +18,8 @@ import (
 // with 95 % confidence.
 type Noise map[string]map[string]float64
 
-// Whole are all I/Os of one direction of a run, as its document has them.
-type Whole struct {
+// RunHistogram are all I/Os of one direction of a run, as its document has them.
+type RunHistogram struct {
 	// Index are the buckets that are not empty, ascending, and Count their weights.
 	Index []uint16 `json:"index"`
 	Count []number `json:"count"`
@@ -36,13 +36,13 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// NewWhole makes that of a row of the whole run, on the run's grid; noise is that of its direction. It
+// NewRunHistogram makes that of a row of the whole run, on the run's grid; noise is that of its direction. It
 // is nil for rows of a quantum.
-func NewWhole(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *Whole {
+func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *RunHistogram {
 	if r.Hist == nil {
 		return nil
 	}
-	w := &Whole{Index: []uint16{}, Count: []number{}}
+	w := &RunHistogram{Index: []uint16{}, Count: []number{}}
 	r.Hist.Each(func(i int, n float64) {
 		w.Index, w.Count = append(w.Index, uint16(i)), append(w.Count, number(n))
 	})
@@ -76,26 +76,26 @@ func NewWhole(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *Wh
 	return w
 }
 
-// ReadWhole reads the grid and all I/Os of a run, by direction, from its document; none from that of
+// ReadRunHistograms reads the grid and all I/Os of a run, by direction, from its document; none from that of
 // an older fiolat.
-func ReadWhole(source []byte) (fiohist.Geometry, map[string]*Whole, error) {
+func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogram, error) {
 	var doc struct {
-		Latency bucketsField
-		Whole   map[string]*Whole
+		Latency    bucketsField
+		Histograms map[string]*RunHistogram `json:"whole"`
 	}
 	if err := json.Unmarshal(source, &doc); err != nil {
 		return fiohist.Geometry{}, nil, err
 	}
 	grid := doc.Latency.Buckets
 	g := fiohist.Geometry{Groups: grid.Groups, Coarseness: grid.Coarseness, Unit: grid.UnitNS}
-	if known, err := fiohist.GeometryOf(g.Columns()); doc.Whole != nil && (err != nil || known != g) {
+	if known, err := fiohist.GeometryOf(g.Columns()); doc.Histograms != nil && (err != nil || known != g) {
 		return g, nil, fmt.Errorf("its grid cannot be: %+v", g)
 	}
-	return g, doc.Whole, nil
+	return g, doc.Histograms, nil
 }
 
 // Hist is the histogram on a grid, with fio's limits.
-func (w *Whole) Hist(g fiohist.Geometry) (*fiohist.Hist, fiohist.Limits, error) {
+func (w *RunHistogram) Hist(g fiohist.Geometry) (*fiohist.Hist, fiohist.Limits, error) {
 	var h fiohist.Hist
 	var limits fiohist.Limits
 	if len(w.Index) != len(w.Count) {

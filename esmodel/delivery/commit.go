@@ -9,8 +9,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// Conclude checks that all is there and removes the run's other generations.
-func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
+// Commit checks that all is there and removes the run's other generations.
+func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
 	r := w.Report()
 	if r.Total().Incomplete() {
 		w.mu.Lock()
@@ -28,7 +28,7 @@ func (w *BulkWriter) Conclude(ctx context.Context, run *pipeline.Run) error {
 			made[kind] += c.Made
 		}
 	}
-	deleted, err := indices.Conclude(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), made, r.Names(), w.hold)
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), made, r.Names(), w.hold)
 	w.noteDeleted(deleted)
 	// What is still to come is the document of the run. Whoever asks Elasticsearch next
 	// sees it; else that takes a second.
