@@ -46,16 +46,16 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
 	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing "+
 		"from the logs %s, not placed %s; in the last bucket %s",
-		FormatCount(a.Logged), FormatCount(a.Restored), FormatCount(a.Placed), s.Quanta, fio, missing, FormatCount(a.NotPlaced),
-		FormatCount(a.LastBucket))
+		FormatCount(a.Logged), FormatCount(a.Restored), FormatCount(a.Placed), s.Quanta, fio, missing,
+		FormatCount(a.NotPlaced), FormatCount(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
 		label := d.Direction + "s"
 		if d.Direction == pipeline.All {
 			label = "directions"
 		}
 		u.Say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
-			label, FormatCount(d.Logged), d.Counted, FormatCount(d.Missing), FormatCount(d.Excess), FormatCount(d.Restored),
-			FormatCount(d.NotPlaced))
+			label, FormatCount(d.Logged), d.Counted, FormatCount(d.Missing), FormatCount(d.Excess),
+			FormatCount(d.Restored), FormatCount(d.NotPlaced))
 	}
 	if i := a.Interval; i != nil {
 		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)

@@ -51,7 +51,8 @@ func TestForeignJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		logged[name] = c.Sum.Account.Logged
-		warnings := strings.Count(strings.Join(warned, "\n"), "fio.json: fio's JSON and the logs do not belong together")
+		warnings := strings.Count(strings.Join(warned, "\n"),
+			"fio.json: fio's JSON and the logs do not belong together")
 		if want := map[string]int{"another": 1}[name]; warnings != want || c.Sum.Account.LogsRepaired != 4 {
 			t.Errorf("%s: %d of 4 logs repaired, warned %q", name, c.Sum.Account.LogsRepaired, warned)
 		}

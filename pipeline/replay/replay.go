@@ -191,11 +191,11 @@ func union(parts []*Stored) *pipeline.Run {
 		run.Settings.LogHistMsec = max(run.Settings.LogHistMsec, p.Run.Settings.LogHistMsec)
 		maps.Copy(run.Settings.Offsets, p.Run.Settings.Offsets)
 		if t := p.Run.MetaSummary; t != nil {
-			run.MetaSummary.Versions, run.MetaSummary.Workloads = both(run.MetaSummary.Versions, t.Versions), both(run.MetaSummary.Workloads,
-				t.Workloads)
-			run.MetaSummary.Measures = both(run.MetaSummary.Measures, t.Measures)
+			all := run.MetaSummary
+			all.Versions, all.Workloads = both(all.Versions, t.Versions), both(all.Workloads, t.Workloads)
+			all.Measures = both(all.Measures, t.Measures)
 			for k, v := range t.Options {
-				run.MetaSummary.Options[k] = both(run.MetaSummary.Options[k], v)
+				all.Options[k] = both(all.Options[k], v)
 			}
 		}
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})

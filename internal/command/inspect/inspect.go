@@ -218,8 +218,8 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 			if r.Empty {
 				notes = append(notes, "empty")
 			}
-			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10), command.FormatCount(d.IOs),
-				counted, missing, restored, strings.Join(notes, ", "))))
+			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),
+				command.FormatCount(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
 		}
 	}
 	if err := w.Flush(); err != nil {
