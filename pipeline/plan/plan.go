@@ -202,7 +202,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 // see Config.LeavesOnly. It warns of nothing.
 func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
 	config := *p.cfg
-	config.Nameless, config.LeavesOnly, config.Accuracy = true, true, 0
+	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
 	config.Settings = p.Run.Settings
 	config.Settings.SLA = nil
 	config.Progress, config.Allow, config.Warn = progress, nil, nil
