@@ -34,8 +34,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if a change exceeds `RULE` and is statistically " +
 				"significant: [DIRECTION] METRIC CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. " +
 				"Single runs need --run-noise"},
-			&cli.StringFlag{Name: "baseline", Usage: "compare each RUN with the stored runs of its workload that " +
-				"have the label `label:KEY=VALUE`, began before it, and are behind their last change point: 5 or more"},
+			&cli.StringFlag{Name: "baseline", Usage: "compare each RUN with the stored runs that `label:KEY=VALUE` " +
+				"names: those of its workload that began before it, since their last change point, 5 or more"},
 			&cli.StringSliceFlag{Name: "run-noise", Usage: "standard deviation between repeated runs, for " +
 				"where there are too few to measure it: `[METRIC=]P%`, such as 4% or 'read p99=8%'; can be repeated. " +
 				"fiolat compare GROUP prints it; 0% counts only the noise within the runs"},

@@ -28,15 +28,8 @@ func historyCommand(u *ui.UI) *cli.Command {
 			"Elasticsearch, a directory of documents (ingest --output), or logs. Runs of the same workload, and of " +
 			"the same value of each --split, are a series, sorted by their start; runs with an unknown start keep " +
 			"the order given. docs/history.md explains how changes are found.",
-		Flags: append(append(flags, esFlags()...),
+		Flags: slices.Concat(flags, esFlags(), filterFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "percentiles", Hidden: true, Value: "50,90,95,99,99.9"}, // those with limits
-			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
-				"repeated"},
-			&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option " +
-				"`KEY=VALUE` occurs; can be repeated"},
-			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
-				"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
-			&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
 			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "the last `N` runs of each series"},
 			&cli.StringSliceFlag{Name: "split", Category: catFilter, Usage: "runs that differ in the label `KEY` are " +
 				"of different series; can be repeated"},
@@ -52,7 +45,7 @@ func historyCommand(u *ui.UI) *cli.Command {
 				"json (an object per metric and line)"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and on the page: ns, us " +
 				"or ms"},
-		),
+		}),
 		Action: action(u, readHistoryOptions, historycmd.Run),
 	}
 }
@@ -66,13 +59,7 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 	bad.Add(err)
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.Add(err)
-	o.Filter.Labels, err = pairs("--label", c.StringSlice("label"))
-	bad.Add(err)
-	o.Filter.Options, err = pairs("--option", c.StringSlice("option"))
-	bad.Add(err)
-	o.Filter.Since, err = moment("--since", c.String("since"))
-	bad.Add(err)
-	o.Filter.Until, err = moment("--until", c.String("until"))
+	o.Filter, err = readFilter(c)
 	bad.Add(err)
 	o.Split, o.Store, o.Page = c.StringSlice("split"), c.Bool("store"), c.String("output")
 	for _, name := range []string{"last", "fail-if-changed"} {

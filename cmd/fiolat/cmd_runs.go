@@ -2,10 +2,12 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	esstored "fiolat/esmodel/stored"
 	"fiolat/internal/command/runs"
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
@@ -24,14 +26,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 			"fiolat runs --option bs=4k --option rw=randread --format json\n\n" +
 			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
 			"kinds of latency the figures are those of the first kind in its line.",
-		Flags: append(esFlags(),
-			&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
-				"repeated"},
-			&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option " +
-				"`KEY=VALUE` occurs; can be repeated"},
-			&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
-				"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
-			&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
+		Flags: slices.Concat(esFlags(), filterFlags(), []cli.Flag{
 			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "only the `N` runs that started last"},
 			&cli.StringFlag{Name: "sort", Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: " +
 				"start, or [DIRECTION] and p99, iops, mean, ..."},
@@ -39,7 +34,7 @@ func runsCommand(u *ui.UI) *cli.Command {
 				"write, trim or sync"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},
-		),
+		}),
 		Action: action(u, readRunsOptions, runs.List),
 	}
 }
@@ -71,17 +66,37 @@ func readRunsOptions(c *cli.Context) (o runs.ListOptions, err error) {
 	}
 	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
 	bad.Add(err)
-	o.Filter.Labels, err = pairs("--label", c.StringSlice("label"))
-	bad.Add(err)
-	o.Filter.Options, err = pairs("--option", c.StringSlice("option"))
-	bad.Add(err)
-	o.Filter.Since, err = moment("--since", c.String("since"))
-	bad.Add(err)
-	o.Filter.Until, err = moment("--until", c.String("until"))
+	o.Filter, err = readFilter(c)
 	bad.Add(err)
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
 	return o, bad.Err()
+}
+
+// filterFlags choose among the runs in Elasticsearch.
+func filterFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "label", Category: catFilter, Usage: "runs with the label `KEY=VALUE`; can be " +
+			"repeated"},
+		&cli.StringSliceFlag{Name: "option", Category: catFilter, Usage: "runs in which fio's job option " +
+			"`KEY=VALUE` occurs; can be repeated"},
+		&cli.StringFlag{Name: "since", Category: catFilter, Usage: "runs that started at `TIME` or later: RFC " +
+			"3339, a day, or an age such as 90m, 12h, 7d, 4w"},
+		&cli.StringFlag{Name: "until", Category: catFilter, Usage: "runs that started before `TIME`"},
+	}
+}
+
+func readFilter(c *cli.Context) (f esstored.RunFilter, err error) {
+	var bad errs.Faults
+	f.Labels, err = pairs("--label", c.StringSlice("label"))
+	bad.Add(err)
+	f.Options, err = pairs("--option", c.StringSlice("option"))
+	bad.Add(err)
+	f.Since, err = moment("--since", c.String("since"))
+	bad.Add(err)
+	f.Until, err = moment("--until", c.String("until"))
+	bad.Add(err)
+	return f, bad.Err()
 }
 
 var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)

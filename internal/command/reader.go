@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"fiolat/esmodel/client"
@@ -18,8 +19,8 @@ import (
 // Reader reads the runs that arguments name: logs, fio's JSON without logs, directories of documents, and runs in
 // Elasticsearch. Close it when done.
 type Reader struct {
-	Logs          Logs // how runs are read that are logs; its Paths are not used
-	Elasticsearch Elasticsearch
+	Logs          *Logs // how runs are read that are logs; its Paths are not used
+	Elasticsearch *Elasticsearch
 	UI            *ui.UI
 
 	client *client.Client // nil until it is needed
@@ -28,8 +29,23 @@ type Reader struct {
 // Close closes the connection to Elasticsearch, if there is one.
 func (r *Reader) Close() {
 	if r.client != nil {
-		_ = r.client.Close() // it was only read from
+		_ = r.client.Close() // what was written has been acknowledged
 	}
+}
+
+// LabelPrefix begins an argument that names all runs with a label.
+const LabelPrefix = "label:"
+
+// Connect is the connection to Elasticsearch, in which the run is looked for that has that id or name.
+func (r *Reader) Connect(name string) (_ *client.Client, err error) {
+	if len(r.Elasticsearch.Addresses) == 0 {
+		return nil, errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
+			"in: pass --es URL", errs.Printable(name))
+	}
+	if r.client == nil {
+		r.client, err = r.Elasticsearch.Connect(r.UI)
+	}
+	return r.client, err
 }
 
 // Runs takes what Each finds.
@@ -38,10 +54,12 @@ type Runs struct {
 	Run func(name string) pipeline.Sink
 	// Totals takes a run of which there is only fio's JSON; nil: such are no runs.
 	Totals func(*ingest.Totals) error
+	// Split divides a folder in which runs follow each other.
+	Split bool
 }
 
 // Each reads the runs that all arguments name, in their order; files that are named one by one are taken together,
-// and first. With split a folder in which runs follow each other is divided.
+// and first.
 func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
 	var files []string
 	var others []string
@@ -61,8 +79,7 @@ func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
 		var err error
 		switch Locate(a) {
 		case InDirectory:
-			run, bad := stored.OpenDir(a, "", r.Logs.Config.Settings.Kind)
-			err = r.replay(ctx, a, run, bad, to)
+			err = r.directory(ctx, a, to)
 		case Stored:
 			err = r.stored(ctx, a, to)
 		default:
@@ -77,7 +94,7 @@ func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
 
 // local reads logs and fio's JSON.
 func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
-	logs := r.Logs
+	logs := *r.Logs
 	logs.Paths = paths
 	cfg := logs.Pipeline(r.UI)
 	runs, err := logs.Discover(r.UI, cfg.Settings.Kind, false)
@@ -101,7 +118,11 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	cfg.Progress = r.UI.Progress(Size(runs), "reading "+errs.Printable(strings.Join(paths, ", ")))
 	defer r.UI.ProgressDone()
 	for _, found := range runs {
-		for _, in := range found.Split() {
+		divided := []*ingest.Input{found}
+		if to.Split {
+			divided = found.Split()
+		}
+		for _, in := range divided {
 			if err := process(ctx, in, cfg, to.Run(in.Root)); err != nil {
 				return err
 			}
@@ -135,50 +156,81 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 	return err
 }
 
-// stored reads a run in Elasticsearch, or all of a label.
-func (r *Reader) stored(ctx context.Context, name string, to Runs) (err error) {
-	if len(r.Elasticsearch.Addresses) == 0 {
-		return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name in: "+
-			"pass --es URL", errs.Printable(name))
-	}
-	if r.client == nil {
-		if r.client, err = r.Elasticsearch.Connect(r.UI); err != nil {
-			return err
-		}
+// directory reads the runs of which there are documents in a directory.
+func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
+	kind := r.Logs.Config.Settings.Kind
+	found, err := stored.DirFigures(dir, kind)
+	if err != nil {
+		return err
 	}
 	var ids []string
-	if label, ok := strings.CutPrefix(name, "label:"); ok {
-		k, v, ok := strings.Cut(label, "=")
-		if !ok || k == "" {
-			return errs.Usagef("%q: want label:KEY=VALUE", name)
+	for i := range found {
+		if id := found[i].Run.ID; !slices.Contains(ids, id) { // else another part of it
+			ids = append(ids, id)
 		}
-		runs, err := stored.ListRuns(ctx, r.client, r.Elasticsearch.Prefix,
-			stored.RunFilter{Labels: map[string]string{k: v}})
-		if err != nil {
-			return err
-		}
-		for i := len(runs) - 1; i >= 0; i-- { // the earliest first
-			ids = append(ids, runs[i].Run.ID)
-		}
-		if len(ids) == 0 {
-			return &errs.ParseError{File: name, Msg: "no run has this label", Hint: "see fiolat runs"}
-		}
-	} else {
-		run, err := stored.FindRun(ctx, r.client, r.Elasticsearch.Prefix, name)
-		if err != nil {
-			return err
-		}
-		ids = []string{run.Run.ID}
+	}
+	if len(ids) == 0 {
+		ids = []string{""} // OpenDir says why
 	}
 	for _, id := range ids {
-		run, bad := stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
-		label := name
+		name := dir
 		if len(ids) > 1 {
-			label = id
+			name = id
 		}
-		if err := r.replay(ctx, label, run, bad, to); err != nil {
+		run, bad := stored.OpenDir(dir, id, kind)
+		if err = r.replay(ctx, name, run, bad, to); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stored reads a run in Elasticsearch, or all of a label.
+func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
+	es, err := r.Connect(argument)
+	if err != nil {
+		return err
+	}
+	ids, err := r.find(ctx, es, argument)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		name := argument
+		if len(ids) > 1 {
+			name = id
+		}
+		run, bad := stored.Open(ctx, es, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
+		if err := r.replay(ctx, name, run, bad, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find are the ids of the runs that an argument names: of a label the earliest first.
+func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (ids []string, err error) {
+	label, ok := strings.CutPrefix(argument, LabelPrefix)
+	if !ok {
+		run, err := stored.FindRun(ctx, es, r.Elasticsearch.Prefix, argument)
+		if err != nil {
+			return nil, err
+		}
+		return []string{run.Run.ID}, nil
+	}
+	k, v, ok := strings.Cut(label, "=")
+	if !ok || k == "" {
+		return nil, errs.Usagef("%q: want label:KEY=VALUE", argument)
+	}
+	runs, err := stored.ListRuns(ctx, es, r.Elasticsearch.Prefix, stored.RunFilter{Labels: map[string]string{k: v}})
+	if err != nil {
+		return nil, err
+	}
+	for i := len(runs) - 1; i >= 0; i-- {
+		ids = append(ids, runs[i].Run.ID)
+	}
+	if len(ids) == 0 {
+		err = &errs.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
+	}
+	return ids, err
 }

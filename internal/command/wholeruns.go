@@ -27,11 +27,12 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 	if !slices.Contains(settings.By, "direction") {
 		settings.By = append(settings.By, "direction")
 	}
-	r := Reader{Logs: logs, Elasticsearch: *es, UI: u}
+	r := Reader{Logs: &logs, Elasticsearch: es, UI: u}
 	defer r.Close()
 	var rows []summary.Row
 	without := 0
 	err := r.Each(ctx, logs.Paths, Runs{
+		Split: true,
 		Run: func(name string) pipeline.Sink {
 			return &summary.Collector{Name: name, By: settings.By, To: func(more []summary.Row) {
 				rows = append(rows, more...)

@@ -38,8 +38,8 @@ type Options struct {
 // Run prints how runs differ from the first; the error is ErrFailIf if a rule says so. Of a single
 // group of runs it prints what these differ by.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
-	r := reader{Options: &o, ui: u}
-	defer r.close()
+	r := reader{Options: &o, runs: command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u}}
+	defer r.runs.Close()
 	found := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	var baseline *compare.Group
 	if o.Baseline != "" {
@@ -91,7 +91,7 @@ func (r *reader) againstHistory(ctx context.Context, found *comparison) error {
 			return err
 		}
 	}
-	return found.print(r.Options, r.ui)
+	return found.print(r.Options, r.runs.UI)
 }
 
 // print prints what was found; the error is ErrFailIf if a rule says so.

@@ -51,8 +51,8 @@ type Options struct {
 
 // Run prints the change points of the runs' series; the error is ErrChanged if one is too recent.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
-	r := reader{Options: &o, ui: u}
-	defer r.close()
+	r := newReader(&o, u)
+	defer r.source.Close()
 	if err := r.read(ctx); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (o *Options) sentence(r *history.Result, c history.Change) string {
 }
 
 func (r *reader) store(ctx context.Context, all []history.Series, results []history.Result) error {
-	if err := r.connect(); err != nil {
+	if err := r.connect(""); err != nil {
 		return err
 	}
 	metrics := map[string][]string{}
@@ -167,24 +167,24 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 			}
 		}
 	}
-	made, deleted, err := stored.StoreChanges(ctx, r.client, r.Elasticsearch.Prefix, metrics, changes)
+	made, deleted, err := stored.StoreChanges(ctx, r.es, r.Elasticsearch.Prefix, metrics, changes)
 	if err != nil {
 		return err
 	}
-	r.ui.Say("info", "change points: %d stored, %d deleted that no longer hold", made, deleted)
+	r.source.UI.Say("info", "change points: %d stored, %d deleted that no longer hold", made, deleted)
 	return nil
 }
 
 // page writes the page, with what people noted on the runs.
 func (r *reader) page(ctx context.Context, all []history.Series, results []history.Result) error {
-	if r.client != nil {
+	if r.es != nil {
 		var ids []string
 		for id := range r.seen {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
 		for part := range slices.Chunk(ids, 1000) {
-			notes, err := stored.Notes(ctx, r.client, r.Elasticsearch.Prefix, part)
+			notes, err := stored.Notes(ctx, r.es, r.Elasticsearch.Prefix, part)
 			if err != nil {
 				return err
 			}

@@ -8,46 +8,44 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
-	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/history"
 	"fiolat/internal/ui"
-	"fiolat/pipeline/plan"
+	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
 
 // reader reads runs as figures: from the documents of runs, or from what they were made of.
 type reader struct {
 	*Options
-	ui     *ui.UI
-	client *client.Client // nil until it is needed
+	source command.Reader
+	es     *client.Client // nil until it is needed
 	runs   []history.Run
 	seen   map[string]string // names by id
 }
 
-func (r *reader) close() {
-	if r.client != nil {
-		_ = r.client.Close() // what was written has been acknowledged
-	}
+func newReader(o *Options, u *ui.UI) *reader {
+	logs := o.Logs
+	logs.Config.Settings.By = []string{"direction"}
+	return &reader{Options: o, seen: map[string]string{},
+		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u}}
 }
 
-func (r *reader) connect() (err error) {
-	if r.client == nil {
-		r.client, err = r.Elasticsearch.Connect(r.ui)
-	}
+// connect makes the client that an argument needs.
+func (r *reader) connect(argument string) (err error) {
+	r.es, err = r.source.Connect(argument)
 	return err
 }
 
 // read reads all runs that are asked for.
 func (r *reader) read(ctx context.Context) error {
-	r.seen = map[string]string{}
 	kind := r.Logs.Config.Settings.Kind
 	if len(r.Runs) == 0 {
-		if err := r.connect(); err != nil {
+		if err := r.connect(""); err != nil {
 			return err
 		}
-		found, err := stored.ListFigures(ctx, r.client, r.Elasticsearch.Prefix, r.Filter, kind)
+		found, err := stored.ListFigures(ctx, r.es, r.Elasticsearch.Prefix, r.Filter, kind)
 		if err != nil {
 			return err
 		}
@@ -78,59 +76,43 @@ func (r *reader) argument(ctx context.Context, name string) error {
 			return stored.OpenDir(name, id, kind)
 		})
 	case command.Stored:
-		if len(r.Elasticsearch.Addresses) == 0 {
-			return errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
-				"in: pass --es URL", errs.Printable(name))
-		}
-		if err := r.connect(); err != nil {
+		if err := r.connect(name); err != nil {
 			return err
 		}
-		run, err := stored.FindRun(ctx, r.client, r.Elasticsearch.Prefix, name)
+		run, err := stored.FindRun(ctx, r.es, r.Elasticsearch.Prefix, name)
 		if err != nil {
 			return err
 		}
-		found, err := stored.RunFigures(ctx, r.client, r.Elasticsearch.Prefix, run.Run.ID, kind)
+		found, err := stored.RunFigures(ctx, r.es, r.Elasticsearch.Prefix, run.Run.ID, kind)
 		if err != nil {
 			return err
 		}
 		return r.figures(ctx, found, r.stored)
 	}
-	logs := r.Logs
-	logs.Paths = []string{name}
-	found, err := logs.Discover(r.ui, kind, false)
-	if err != nil {
-		return err
-	}
-	cfg := logs.Pipeline(r.ui)
-	cfg.Settings.By = []string{"direction"}
-	cfg.Progress = r.ui.Progress(command.Size(found), "reading "+errs.Printable(name))
-	defer r.ui.ProgressDone()
-	for _, in := range found {
-		w := &command.WholeRun{}
-		if err = process(ctx, in, cfg, w); err != nil {
-			return err
-		}
-		run, bad := w.History()
-		run.Name = cmp.Or(run.Name, in.Root)
-		if err = r.add(run, bad); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.source.Each(ctx, []string{name}, command.Runs{Run: func(root string) pipeline.Sink {
+		return &logs{root: root, to: r}
+	}})
 }
 
-func process(ctx context.Context, in *ingest.Input, cfg plan.Config, w *command.WholeRun) error {
-	prepared, err := plan.Prepare(ctx, in, cfg)
-	if err != nil {
+// logs take a run that is read from logs.
+type logs struct {
+	command.WholeRun
+	root string // its name where it has none
+	to   *reader
+}
+
+// End takes the sums.
+func (l *logs) End(ctx context.Context, sum *pipeline.Summary) error {
+	if err := l.WholeRun.End(ctx, sum); err != nil {
 		return err
 	}
-	defer prepared.Close()
-	_, err = prepared.Process(ctx, w)
-	return err
+	run, err := l.History()
+	run.Name = cmp.Or(run.Name, l.root)
+	return l.to.add(run, err)
 }
 
 func (r *reader) stored(ctx context.Context, id string) (*replay.Replay, error) {
-	return stored.Open(ctx, r.client, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
+	return stored.Open(ctx, r.es, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
 }
 
 // figures takes runs as their documents have them. Those without a histogram of the whole run, of an
@@ -146,7 +128,7 @@ func (r *reader) figures(ctx context.Context, found []stored.Figures,
 		}
 		done[f.Run.ID] = true
 		if f.Run.Status != esmodel.StatusComplete {
-			r.ui.Warn(fmt.Sprintf("left out: run %s is %s", errs.Printable(f.Run.ID), f.Run.Status))
+			r.source.UI.Warn(fmt.Sprintf("left out: run %s is %s", errs.Printable(f.Run.ID), f.Run.Status))
 			continue
 		}
 		run, err := command.StoredHistory(ctx, f, open, r.Logs.Config.Workers)
