@@ -51,8 +51,8 @@ var Fields = []Field{
 	{"logs.count", "long", "", everywhere, "logs with I/O in the quantum; all logs in `run`"},
 	{"scope", "keyword", "", []Kind{KindHistogram, KindPercentiles, KindProbe, KindEvent},
 		"what the document covers: `leaf` (each I/O is in exactly one), else `run`, `direction`, `host`, " +
-			"`host+direction`, ...; of probes `probe`, one operation, `interval`, one kind of operation, `target`, all " +
-			"of a target"},
+			"`host+direction`, ...; of probes `probe`, one operation, `interval`, one kind of operation, `target`, " +
+			"all of a target"},
 	{"samples", "double", "I/Os", []Kind{KindHistogram, KindPercentiles, KindProbe},
 		"I/Os in the quantum; fractions come from I/Os shared out between quanta"},
 	{"_doc_count", "-", "I/Os", hists, "samples, rounded: makes counts of buckets in Elasticsearch count I/Os; at " +
@@ -272,10 +272,10 @@ func FieldTable() string {
 
 <!-- Made from esmodel/fields.go by "make docs"; do not edit. -->
 
-Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says otherwise, and
-the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is {"latency":{"p99":...}}. All
-latencies are nanoseconds. Fields of type "-" are kept in the document but not indexed. Dashboards pick one scope of the
-percentile documents; never average percentiles.
+Indices are named PREFIX-run, PREFIX-histogram-YYYY.MM and so on; PREFIX is ` + "`fio`" + ` unless --index-prefix says
+otherwise, and the month is that of @timestamp in UTC. Documents are nested objects: the field latency.p99 is
+{"latency":{"p99":...}}. All latencies are nanoseconds. Fields of type "-" are kept in the document but not
+indexed. Dashboards pick one scope of the percentile documents; never average percentiles.
 `)
 	for _, k := range Kinds {
 		fmt.Fprintf(&b, "\n## %s\n\n| field | type | unit | meaning |\n|---|---|---|---|\n", Pattern(DefaultPrefix, k))

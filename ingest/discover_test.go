@@ -273,7 +273,8 @@ func describedRelative(ins []*Input) string {
 // TestUnderOneJSON: logs in folders below fio's JSON are one run if its jobs wrote them.
 func TestUnderOneJSON(t *testing.T) {
 	const jobs = `{"fio version": "fio-3.33", "jobs": [
-		{"jobname": "a", "job options": {"write_hist_log": "logs/h"}}, {"jobname": "b", "job options": {"write_hist_log": "h"}}]}`
+		{"jobname": "a", "job options": {"write_hist_log": "logs/h"}}, ` +
+		`{"jobname": "b", "job options": {"write_hist_log": "h"}}]}`
 	for _, c := range []struct {
 		name, want string
 		files      []string
@@ -368,9 +369,16 @@ func TestDiscoverTrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `testdata/trees/cbt/00000000/osd_ra-00004096/op_size-00004096: output.0_clat_hist.1.log.node1@node1 output.1_clat_hist.1.log.node1@node1 output.0_clat_hist.1.log.node2@node2 output.1_clat_hist.1.log.node2@node2 json=json_output.0.node1 json=json_output.0.node2 json=json_output.1.node1 json=json_output.1.node2
-testdata/trees/pbench/1-4KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job
-testdata/trees/pbench/2-64KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job`
+	want := `testdata/trees/cbt/00000000/osd_ra-00004096/op_size-00004096: output.0_clat_hist.1.log.node1@node1 ` +
+		`output.1_clat_hist.1.log.node1@node1 output.0_clat_hist.1.log.node2@node2 ` +
+		`output.1_clat_hist.1.log.node2@node2 json=json_output.0.node1 json=json_output.0.node2 ` +
+		`json=json_output.1.node1 json=json_output.1.node2
+testdata/trees/pbench/1-4KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 ` +
+		`clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 ` +
+		`clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job
+testdata/trees/pbench/2-64KiB/sample1: clients/127.0.1.1/c_clat_hist.1.log@127.0.1.1 ` +
+		`clients/127.0.1.1/c_clat_hist.2.log@127.0.1.1 clients/127.0.1.2/c_clat_hist.1.log@127.0.1.2 ` +
+		`clients/127.0.1.2/c_clat_hist.2.log@127.0.1.2 json=fio-result.txt job=fio.job`
 	if got := describedRelative(ins); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

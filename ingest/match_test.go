@@ -103,7 +103,8 @@ a_clat_hist.3.log "" one one/3 0s fio's start
 a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
 a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
 a_clat_hist.6.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
-a_clat_hist.7.log "" five five/1 4.003s stage 3 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of jobs began after a stonewall; pass the job file"},
+a_clat_hist.7.log "" five five/1 4.003s stage 3 (stonewall guessed)`, warn: "cannot tell which of the 3 groups of " +
+			"jobs began after a stonewall; pass the job file"},
 		"groups, no JSON": {dir: "fio-3.33-groups", without: "fio.json", want: `
 a_clat_hist.1.log "" one - 0s fio's start
 a_clat_hist.2.log "" one - 0s fio's start
@@ -113,7 +114,8 @@ a_clat_hist.5.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
 a_clat_hist.6.log "" four - 2s stage 2 (stonewall in the job file) + startdelay
 a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`, warn: "ramp_time may take up to a second longer"},
 		"one log of a group": {dir: "fio-3.33-groups", only: "a_clat_hist.2.log", want: `
-a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, of which 1 have a log here: the others' I/Os are missing, and its totals are not used`},
+a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, ` +
+			`of which 1 have a log here: the others' I/Os are missing, and its totals are not used`},
 		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
@@ -239,7 +241,8 @@ a_clat_hist.1.log "" y y/1 0s fio's start
 b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
 		"ambiguous": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("2.json",
 			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"})), `
-a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON is this log's: 1.json, 2.json; pass it with --fio-json"},
+a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON is this log's: " +
+			"1.json, 2.json; pass it with --fio-json"},
 		"a copy": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("1.json.gz",
 			fiojson.Entry{JobName: "a"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start`, ""},
@@ -254,11 +257,13 @@ h2/a_clat_hist.1.log "" a - 0s taken to be fio's own start`, ""},
 		"another host's": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("out.h1",
 			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" x x/1 0s fio's start
-a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON is this log's"},
+a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON is " +
+			"this log's"},
 		"hosts with one JSON of none": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("fio.json",
 			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" a - 0s fio's start of all jobs
-a_clat_hist.1.log.h2 "h2" a - 0s fio's start of all jobs`, `fio.json: cannot tell which host's JSON this is: "h1", "h2"; pass each host's with --fio-json`},
+a_clat_hist.1.log.h2 "h2" a - 0s fio's start of all jobs`, `fio.json: cannot tell which host's JSON this is: "h1", ` +
+			`"h2"; pass each host's with --fio-json`},
 		"two runs, JSON of one": {input("a_clat_hist.1.log b_clat_hist.1.log", doc("fio.json",
 			fiojson.Entry{JobName: "x", Options: grouped})), `
 a_clat_hist.1.log "" x x/1 0s fio's start
@@ -273,7 +278,8 @@ a_clat_hist.1.log.n2 "n2" y y/1 0s fio's start`, ""},
 		"a host without a job": {input("a_clat_hist.1.log.n1 a_clat_hist.1.log.n2", doc("fio.json",
 			fiojson.Entry{JobName: "x", Host: "n1"}, fiojson.Entry{JobName: "x", Host: "n3"})), `
 a_clat_hist.1.log.n1 "n1" x x/1 0s fio's start
-a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON is this log's`},
+a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON is ` +
+			`this log's`},
 		"the host is the JSON's": {input("a_clat_hist.1.log", doc("fio.json", fiojson.Entry{JobName: "x", Host: "n1"})),
 			`
 a_clat_hist.1.log "n1" x x/1 0s fio's start`, ""},
@@ -290,7 +296,8 @@ b_clat_hist.2.log "" b x/2 0s fio's start`, ""},
 a_clat_hist.1.log "" a - 0s fio's start of all jobs
 a_clat_hist.2.log "" a - 0s fio's start of all jobs
 a_clat_hist.3.log "" a - 0s fio's start of all jobs
-a_clat_hist.4.log "" a - 0s fio's start of all jobs`, "a_clat_hist.1.log: cannot tell which jobs of fio.json these 4 logs belong to (2 entries, 4 threads); pass the job file"},
+a_clat_hist.4.log "" a - 0s fio's start of all jobs`, "a_clat_hist.1.log: cannot tell which jobs of fio.json these " +
+			"4 logs belong to (2 entries, 4 threads); pass the job file"},
 		"a section without logs": {input("a_clat_hist.1.log c_clat_hist.3.log", doc("fio.json",
 			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"}, fiojson.Entry{JobName: "c"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start

@@ -33,7 +33,8 @@ func alertRules(prefix, space string) []alertRule {
 		{"the probe finds trouble", "probe-trouble"},
 	} {
 		// of strings alone
-		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": map[string]any{"event.action": r.action}}})
+		term := map[string]any{"event.action": r.action}
+		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": term}})
 		sum := sha256.Sum256(fmt.Appendf(nil, "fiolat alert rule 1\x00%s\x00%s\x00%s", prefix, space, r.action))
 		sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // version 4
 		out = append(out, alertRule{

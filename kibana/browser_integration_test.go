@@ -799,7 +799,8 @@ func (p *page) sameParts(t *testing.T, run string, have ...string) {
 			begins = "no slat; lat − clat = "
 		}
 		if math.Abs(text.number("ns")-gap) > 1e-6*of["lat"] || !strings.HasPrefix(words, begins) ||
-			!strings.HasSuffix(words, strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
+			!strings.HasSuffix(words,
+				strings.Replace(fmt.Sprintf("%+.2f%% of lat", 100*gap/of["lat"]), "-", "−", 1)) {
 			t.Errorf("%s: gap %v, want %v", direction, text.Tooltip, gap)
 		}
 	}

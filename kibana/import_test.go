@@ -309,7 +309,8 @@ func TestImport(t *testing.T) {
 			o []map[string]any) {
 			reply(w, 200, map[string]any{"success": false, "successCount": len(o) - 1,
 				"successResults": []any{map[string]any{"id": "x"}}, "errors": []any{
-					map[string]any{"type": "dashboard", "id": "fio-live", "error": map[string]any{"type": "conflict"}}}})
+					map[string]any{"type": "dashboard", "id": "fio-live",
+						"error": map[string]any{"type": "conflict"}}}})
 		}, fault: []string{"imported nothing", "dashboard fio-live"}},
 		{name: "success, but of fewer", answer: func(w http.ResponseWriter, _ *http.Request, o []map[string]any) {
 			reply(w, 200, map[string]any{"success": true, "successCount": len(o) - 2})

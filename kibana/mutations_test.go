@@ -184,7 +184,8 @@ var mutations = []struct {
 	{"a panel of no reference", "panels", "fio-live", "attributes/panelsJSON/1/panelRefName", to("panel_1")},
 	{"a drilldown to nowhere", "panels", "fio-compare",
 		"attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/0/eventId", to("e1")},
-	{"a link to nowhere", "links", "fio-live", "attributes/panelsJSON/0/embeddableConfig/attributes/links/0/destinationRefName", to("link_l9_dashboard")},
+	{"a link to nowhere", "links", "fio-live", "attributes/panelsJSON/0/embeddableConfig/attributes/links/0/" +
+		"destinationRefName", to("link_l9_dashboard")},
 	{"a control of another name", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/id",
 		to("c9")},
 	{"a control with a data view by id", "controls", "fio-live",
@@ -235,7 +236,8 @@ var mutations = []struct {
 		"attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/1/action/config/useCurrentFilters",
 		to(true)},
 	{"a weighted average of percentiles in Vega", "no average of percentiles", "fio-kinds-parts",
-		"attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/direction/aggs/lat/aggs/mean/weighted_avg/value/field", to("latency.p99")},
+		"attributes/visState/params/spec/data/url/body/aggs/run/aggs/scope/aggs/direction/aggs/lat/aggs/mean/" +
+			"weighted_avg/value/field", to("latency.p99")},
 	{"an average of percentiles in Lens", "no average of percentiles", "fio-run-jobs",
 		"attributes/state/datasourceStates/formBased/layers/main/columns/p99/operationType", to("average")},
 	// What was wrong in earlier bundles, as a user of Kibana sees it.
@@ -278,7 +280,8 @@ var mutations = []struct {
 				"aggs": v}}
 		}},
 	{"3 digits over time", "memory", "fio-live-read",
-		"attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/aggs/p/percentiles/hdr/number_of_significant_value_digits", to(3)},
+		"attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/aggs/p/percentiles/hdr/" +
+			"number_of_significant_value_digits", to(3)},
 	{"more time buckets", "memory", "fio-live-read",
 		"attributes/visState/params/spec/data/url/body/aggs/of/aggs/t/date_histogram/interval/%autointerval%", to(100)},
 	{"figures of every run that there is", "memory", "fio-host-figures",

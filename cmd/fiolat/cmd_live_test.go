@@ -26,7 +26,9 @@ func status(start time.Time, reads ...int) []byte {
 	n := 0
 	for i, r := range reads {
 		n += r
-		fmt.Fprintf(&b, `{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","job_runtime":%d,"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,"min":1000,"max":100096,"bins":{"1004":%d,"100096":%d}}}}]}`+"\n",
+		fmt.Fprintf(&b, `{"fio version":"fio-3.33","timestamp_ms":%d,"jobs":[{"jobname":"a","job_runtime":%d,`+
+			`"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,"min":1000,"max":100096,"bins":{"1004":%d,`+
+			`"100096":%d}}}}]}`+"\n",
 			start.Add(time.Duration(i+1)*time.Second).UnixMilli(), 1000*(i+1), n, 1000*(i+1), n, n-n/10, n/10)
 	}
 	return b.Bytes()

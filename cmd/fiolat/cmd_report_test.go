@@ -17,7 +17,8 @@ func numbers(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile(`(?s)id="h-whole".*?</section>|id="head">.*?</script>|id="packed">.*?</script>`).FindAllString(string(b), -1)
+	m := regexp.MustCompile(`(?s)id="h-whole".*?</section>|id="head">.*?</script>|id="packed">.*?</script>`).
+		FindAllString(string(b), -1)
 	want := 2
 	if strings.Contains(string(b), `id="kinds"`) {
 		want = 3

@@ -239,7 +239,9 @@ func TestLiveInTime(t *testing.T) {
 			Aggregations struct{ Last struct{ Value *float64 } }
 		}
 		if !poll(t, es+"/"+prefix+"-histogram-*/_search?ignore_unavailable=true",
-			`{"size":0,"query":{"bool":{"filter":[{"term":{"fio.kind":"clat"}},{"range":{"@timestamp":{"gte":"now-15m"}}}]}},"aggs":{"last":{"max":{"field":"@timestamp"}}}}`, &found) {
+			`{"size":0,"query":{"bool":{"filter":[{"term":{"fio.kind":"clat"}},`+
+				`{"range":{"@timestamp":{"gte":"now-15m"}}}]}},`+
+				`"aggs":{"last":{"max":{"field":"@timestamp"}}}}`, &found) {
 			continue
 		}
 		if last := found.Aggregations.Last.Value; last != nil && *last > seen {

@@ -281,7 +281,8 @@ func TestSecretsNowhere(t *testing.T) {
 		{name: "documents refused", serve: through(func(r *http.Request, b []byte) []byte {
 			reason, _ := json.Marshal(echo(r))
 			return bytes.ReplaceAll(b, []byte(`"status":201`),
-				[]byte(`"status":400,"error":{"type":"x","reason":`+string(reason)+`,"caused_by":{"reason":`+string(reason)+`}}`))
+				[]byte(`"status":400,"error":{"type":"x","reason":`+string(reason)+`,`+
+					`"caused_by":{"reason":`+string(reason)+`}}`))
 		}), code: exitIncomplete, want: "***"},
 		{name: "reply of others", serve: through(func(r *http.Request, b []byte) []byte {
 			id, _ := json.Marshal(echo(r))

@@ -77,7 +77,8 @@ func TestHostileNames(t *testing.T) {
 	write(broken, hostile+"_clat_hist.1.log", []byte(hostile+"\n"))
 	write(broken, hostile+"_clat_hist.2.log", []byte("1, 0, 4096, "+hostile+"\n"))
 	write(broken, hostile+"_clat_hist.3.log.gz", gzipped(good)[:300])
-	write(broken, hostile+".json", []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "`+inJSON+`", "read": {"clat_ns": {"N": 18446744073709551615}}}`+hostile))
+	write(broken, hostile+".json", []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "`+inJSON+`", `+
+		`"read": {"clat_ns": {"N": 18446744073709551615}}}`+hostile))
 	bad := write(broken, hostile+".ndjson", []byte(hostile+"\n"))
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 	s.Inject(esmodeltest.Fault{Times: -1, Match: func(r *http.Request) bool {

@@ -34,8 +34,11 @@ func FuzzMeta(f *testing.F) {
 	}
 	f.Add([]byte(minimal))
 	f.Add([]byte("fio: {\"x\n" + minimal[:len(minimal)/2] + minimal + "{}"))
-	f.Add([]byte(`{"fio version": "fio-2.10", "jobs": [{"jobname": "\u00e9\"\\", "read": {"clat": {"max": 700, "bins": {"5": 3, "279": 1, "FIO_IO_U_PLAT_NR": 1216}}}}]}`))
-	f.Add([]byte(`{"fio version": "x", "global options": [{"hostname": "h", "port": 1, "bs": "4k"}, "a=b"], "client_stats": [{"jobname": "a", "hostname": "h", "trim": {"runtime": nan, "lat_ns": {"N": -1, "min": 18446744073709551615}}}, {"jobname": "All clients"}]}`))
+	f.Add([]byte(`{"fio version": "fio-2.10", "jobs": [{"jobname": "\u00e9\"\\", "read": {"clat": {"max": 700, ` +
+		`"bins": {"5": 3, "279": 1, "FIO_IO_U_PLAT_NR": 1216}}}}]}`))
+	f.Add([]byte(`{"fio version": "x", "global options": [{"hostname": "h", "port": 1, "bs": "4k"}, ` +
+		`"a=b"], "client_stats": [{"jobname": "a", "hostname": "h", "trim": {"runtime": nan, "lat_ns": {"N": -1, ` +
+		`"min": 18446744073709551615}}}, {"jobname": "All clients"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := Parse(bytes.NewReader(text), "x")
 		if err != nil {
@@ -171,7 +174,8 @@ func rendered(t *testing.T, m *Document) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, `{"jobname": %s, "hostname": %s, "port": %d, "groupid": %d, "error": %d, "job_start": %d, "job_runtime": %d, "elapsed": %d`,
+		fmt.Fprintf(&b, `{"jobname": %s, "hostname": %s, "port": %d, "groupid": %d, "error": %d, "job_start": %d, `+
+			`"job_runtime": %d, "elapsed": %d`,
 			quote(e.JobName), quote(e.Host), e.Port, e.GroupID, e.Error, e.StartMS, e.RuntimeMS, e.Elapsed)
 		if e.Options != nil {
 			b.WriteString(`, "job options": `)

@@ -94,8 +94,9 @@ func TestParseMetaReal(t *testing.T) {
 }
 
 const (
-	clat    = `"clat_ns": {"min": 100, "max": 900, "mean": 500.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
-	oneJob  = `{"jobname": "a", "groupid": 0, "job options": {"rw": "read"}, "read": {"runtime": 2000, "total_ios": 4, ` + clat + `}, "job_runtime": 6000}`
+	clat   = `"clat_ns": {"min": 100, "max": 900, "mean": 500.5, "stddev": 1, "N": 3, "bins": {"129": 1, "502": 2}}`
+	oneJob = `{"jobname": "a", "groupid": 0, "job options": {"rw": "read"}, ` +
+		`"read": {"runtime": 2000, "total_ios": 4, ` + clat + `}, "job_runtime": 6000}`
 	minimal = "{\n\"fio version\" : \"fio-3.36\",\n\"timestamp_ms\" : 1700000000123,\n\"global options\" : {\"bs\" : " +
 		"\"4k\"},\n\"jobs\" : [" + oneJob + "]\n}\n"
 )
@@ -151,8 +152,10 @@ func TestParseMetaText(t *testing.T) {
 // whose bins have the bucket's index and its middle in microseconds as key.
 func TestParseMetaOld(t *testing.T) {
 	doc := func(bins string) string {
-		return `{"fio version": "fio-2.10", "timestamp": 1450000000, "jobs": [{"jobname": "old", "read": {"runtime": 1000, "total_ios": 6,
-			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 100.25, "percentile": {"50.000000": 9}, "bins": {` + bins + `}}}}]}`
+		return `{"fio version": "fio-2.10", "timestamp": 1450000000, "jobs": [{"jobname": "old", ` +
+			`"read": {"runtime": 1000, "total_ios": 6,
+			"slat": {"min": 2, "max": 3, "mean": 2.5, "stddev": 0}, "clat": {"min": 5, "max": 700, "mean": 100.25, ` +
+			`"percentile": {"50.000000": 9}, "bins": {` + bins + `}}}}]}`
 	}
 	const constants = `, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216`
 	want := []Bin{{5500, 3}, {129000, 2}, {700000, 1}} // in bucket 5, 128 and 279: [696, 704) us
@@ -180,16 +183,21 @@ func TestParseMetaOld(t *testing.T) {
 }
 
 func TestParseMetaGlobals(t *testing.T) {
-	const list = `"client_stats": [{"jobname": "a", "hostname": "h1"}, {"jobname": "b", "hostname": "h2", "job options": {"bs": "1m"}}, {"jobname": "All clients", "hostname": "h2"}]`
+	const list = `"client_stats": [{"jobname": "a", "hostname": "h1"}, {"jobname": "b", "hostname": "h2", ` +
+		`"job options": {"bs": "1m"}}, {"jobname": "All clients", "hostname": "h2"}]`
 	for name, c := range map[string]struct {
 		globals    string
 		bs, rw     string // of the first host's job
 		second, rt string // of the second's
 	}{
-		"an object":             {`{"bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
-		"repeated by each host": {`{"bs": "4k", "rw": "read", "runtime": "5", "bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
-		"fio 3.39, by host":     {`[{"hostname": "h1", "port": 8765, "bs": "4k", "rw": "read", "hostname": "target"}, {"hostname": "h2", "port": 8765, "bs": "8k", "runtime": "5"}]`, "4k", "read", "1m", "5"},
-		"pairs":                 {`[{"name": "bs", "value": "4k"}, {"name": "rw", "value": "read"}, {"name": "runtime", "value": "5"}]`, "4k", "read", "1m", "5"},
+		"an object": {`{"bs": "4k", "rw": "read", "runtime": "5"}`, "4k", "read", "1m", "5"},
+		"repeated by each host": {`{"bs": "4k", "rw": "read", "runtime": "5", "bs": "4k", "rw": "read", ` +
+			`"runtime": "5"}`, "4k", "read", "1m", "5"},
+		"fio 3.39, by host": {`[{"hostname": "h1", "port": 8765, "bs": "4k", "rw": "read", ` +
+			`"hostname": "target"}, {"hostname": "h2", "port": 8765, "bs": "8k", ` +
+			`"runtime": "5"}]`, "4k", "read", "1m", "5"},
+		"pairs": {`[{"name": "bs", "value": "4k"}, {"name": "rw", "value": "read"}, ` +
+			`{"name": "runtime", "value": "5"}]`, "4k", "read", "1m", "5"},
 		"strings": {`["bs=4k", "rw = read", "runtime=5", "group_reporting", 7, null]`, "4k", "read", "1m",
 			"5"},
 		"numbers": {`{"bs": "4k", "rw": "read", "runtime": 5, "x": null, "y": {"z": [1]}}`, "4k", "read",
@@ -211,7 +219,8 @@ func TestParseMetaGlobals(t *testing.T) {
 			}
 		})
 	}
-	if m := parseMeta(t, `{"fio version": "x", "client_stats": [{"jobname": "All clients", "hostname": "h", "job options": {"bs": "4k"}}, {"jobname": "b"}]}`); len(m.Entries) != 2 {
+	if m := parseMeta(t, `{"fio version": "x", "client_stats": [{"jobname": "All clients", "hostname": "h", `+
+		`"job options": {"bs": "4k"}}, {"jobname": "b"}]}`); len(m.Entries) != 2 {
 		t.Error("a job that is named All clients was taken for the sum")
 	}
 	if m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "All clients"}]}`); len(m.Entries) != 1 {
@@ -271,7 +280,8 @@ func TestParseMetaMixed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", "job options": {`+c.options+`}, `+c.dirs+` "mixed": {"total_ios": 7, "runtime": 9}}]}`)
+			m := parseMeta(t, `{"fio version": "x", "jobs": [{"jobname": "a", `+
+				`"job options": {`+c.options+`}, `+c.dirs+` "mixed": {"total_ios": 7, "runtime": 9}}]}`)
 			if e := m.Entries[0]; e.Dirs[fiolog.Read].TotalIOs != c.read || e.Mixed.TotalIOs != c.mixed ||
 				e.LongestMS != 9 {
 				t.Errorf("%+v", e)
@@ -306,7 +316,9 @@ func TestParseMetaNumbers(t *testing.T) {
 		"a list of bins": {`"min": 1, "max": 9, "N": 6, "bins": [1, 2]`, Totals{N: 6, Min: 1, Max: 9}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := parseMeta(t, `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 1e99, "elapsed": -1, "job_start": nan, "job options": null, "write": {"runtime": -5, "clat_ns": {`+c.clat+`}}}]}`)
+			m := parseMeta(t, `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 1e99, `+
+				`"elapsed": -1, "job_start": nan, "job options": null, "write": {"runtime": -5, `+
+				`"clat_ns": {`+c.clat+`}}}]}`)
 			if got := m.Entries[0].Dirs[fiolog.Write].Kind[fiolog.Clat]; !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -712,7 +724,8 @@ func BenchmarkParseMeta(b *testing.B) {
 func TestParseMetaContradiction(t *testing.T) {
 	t.Parallel()
 	doc := func(n int) string {
-		return fmt.Sprintf(`{"fio version": "x", "jobs": [{"jobname": "a", "read": {"total_ios": 1000, "clat_ns": {"N": %d, "bins": {"5": 400, "7": 600}}}}]}`, n)
+		return fmt.Sprintf(`{"fio version": "x", "jobs": [{"jobname": "a", "read": {"total_ios": 1000, `+
+			`"clat_ns": {"N": %d, "bins": {"5": 400, "7": 600}}}}]}`, n)
 	}
 	for name, c := range map[string]struct {
 		text string

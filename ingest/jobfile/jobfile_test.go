@@ -40,9 +40,12 @@ func TestThreads(t *testing.T) {
 		"numjobs grouped": {"[global]\ngroup_reporting\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/0 b/0/0/0"},
 		"stonewall": {"[a]\n[b]\nstonewall\n[c]\nwait_for_previous=1\n[d]\nstonewall=0",
 			"a/0/0/0 b/1/1/1 c/2/2/2 d/2/2/3"},
-		"new_group":             {"[global]\ngroup_reporting=1\n[a]\nnew_group\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnew_group", "a/0/0/0 b/0/0/0 c/1/0/1 d/2/1/2"},
+		"new_group": {"[global]\ngroup_reporting=1\n[a]\nnew_group\nstonewall\n[b]\n[c]\nnew_group\n" +
+			"[d]\nstonewall\nnew_group", "a/0/0/0 b/0/0/0 c/1/0/1 d/2/1/2"},
 		"stonewall in [global]": {"[global]\nstonewall\n[a]\nnumjobs=2\n[b]", "a/0/0/0 a/0/0/1 b/1/1/2"},
-		"groups begun and left": {"[global]\ngroup_reporting\nstonewall\n[a]\nnumjobs=2\n[b]\nstonewall=0\n[c]\n[d]\nstonewall=0\nstats=0\n[e]\nstonewall=0\ngroup_reporting=0\n[f]\nstonewall=0\ngroup_reporting=1", "a/0/0/0 a/0/0/0 b/0/0/0 c/1/1/1 d/1/1/-1 e/1/1/2 f/1/1/2"},
+		"groups begun and left": {"[global]\ngroup_reporting\nstonewall\n[a]\nnumjobs=2\n[b]\nstonewall=0\n[c]\n" +
+			"[d]\nstonewall=0\nstats=0\n[e]\nstonewall=0\ngroup_reporting=0\n[f]\nstonewall=0\n" +
+			"group_reporting=1", "a/0/0/0 a/0/0/0 b/0/0/0 c/1/1/1 d/1/1/-1 e/1/1/2 f/1/1/2"},
 		"later [global]": {"[global]\nnumjobs=2\n[a]\n[global]\nnumjobs=1\nstonewall\n[b]",
 			"a/0/0/0 a/0/0/1 b/1/1/2"},
 		"a global of another name": {"[global_x]\nnumjobs=2\n[a]", "a/0/0/0 a/0/0/1"},
@@ -58,7 +61,8 @@ func TestThreads(t *testing.T) {
 func TestParseJobFile(t *testing.T) {
 	j := parseJobs(t, "; comment\r\n\n# another\n[global] ; here, too\n  bs = 4k # "+
 		"blanks\nreadwrite=randrw\nwrite_hist_log=all\ntimeout=5\n"+
-		"[a b]\ngroup_reporting\nwrite_hist_log\n[c]\nwrite_hist_log=dir/own\nbs=8k\nname=see\n[d]\nwrite_lat_log\nwrite_hist_log=${X}")
+		"[a b]\ngroup_reporting\nwrite_hist_log\n[c]\nwrite_hist_log=dir/own\nbs=8k\nname=see\n[d]\nwrite_lat_log\n"+
+		"write_hist_log=${X}")
 	type section struct {
 		Name string
 		Line int64

@@ -236,7 +236,8 @@ func TestLimitsCover(t *testing.T) {
 					for k, p := range wanted {
 						truth := float64(population[int(math.Ceil(p/100*float64(len(population))))-1])
 						q := p / 100
-						if none := float64(n)*q+1.96*math.Sqrt(float64(n)*q*(1-q)) > float64(n); none != (s.Upper[k] == NoLimit) {
+						none := float64(n)*q+1.96*math.Sqrt(float64(n)*q*(1-q)) > float64(n)
+						if none != (s.Upper[k] == NoLimit) {
 							t.Fatalf("p%g of %d I/Os has the upper limit %v", p, n, s.Upper[k])
 						}
 						if s.Lower[k] <= truth && (truth <= s.Upper[k] || s.Upper[k] == NoLimit) {

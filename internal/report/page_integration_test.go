@@ -118,7 +118,10 @@ func (b *tab) choose(values map[string]string) {
 	eval[any](b, `(async () => {
 		const form = document.querySelector('#controls');
 		for (const [name, v] of Object.entries(`+string(set)+`)) {
-			if (![...form[name].options].some(o => o.value === v)) { if (v === '' || v === 'all') continue; throw new Error('no ' + name + ' ' + v); }
+			if (![...form[name].options].some(o => o.value === v)) {
+				if (v === '' || v === 'all') continue;
+				throw new Error('no ' + name + ' ' + v);
+			}
 			form[name].value = v;
 			form[name].dispatchEvent(new Event('change', {bubbles: true}));
 		}
@@ -152,11 +155,13 @@ type mark struct {
 func (b *tab) drawn(chart string) drawn {
 	b.Helper()
 	return eval[drawn](b, `(() => {
-		const view = fiolat.views['`+chart+`'], axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()});
+		const view = fiolat.views['`+chart+`'], axis = s => ({domain: view.scale(s).domain().map(Number), `+
+		`range: view.scale(s).range()});
 		const lines = [];
 		(function walk(items) {
 			for (const i of items) {
-				if (i.marktype === 'line') lines.push(i.items.map(m => ({p: m.datum.p, t: m.datum.t ?? m.datum.x, v: m.datum.v, x: m.x, y: m.y, defined: m.defined !== false})));
+				if (i.marktype === 'line') lines.push(i.items.map(m => ({p: m.datum.p, t: m.datum.t ?? m.datum.x,
+					v: m.datum.v, x: m.x, y: m.y, defined: m.defined !== false})));
 				else if (i.items) walk(i.items);
 			}
 		})([view.scenegraph().root]);
@@ -303,10 +308,12 @@ func (b *tab) checkHeat(want []row) {
 		}
 		X, Y struct{ Domain, Range []float64 }
 	}](b, `(() => {
-		const view = fiolat.views.heat, axis = s => ({domain: view.scale(s).domain().map(Number), range: view.scale(s).range()}), cells = [];
+		const view = fiolat.views.heat, axis = s => ({domain: view.scale(s).domain().map(Number),
+			range: view.scale(s).range()}), cells = [];
 		(function walk(items) {
 			for (const i of items) {
-				if (i.marktype === 'rect' && i.items.length && i.items[0].datum.hi) cells.push(...i.items.map(m => ({...m.datum, x: m.x, y: m.y, width: m.width, height: m.height})));
+				if (i.marktype === 'rect' && i.items.length && i.items[0].datum.hi) cells.push(...i.items.map(m =>
+					({...m.datum, x: m.x, y: m.y, width: m.width, height: m.height})));
 				else if (i.items) walk(i.items);
 			}
 		})([view.scenegraph().root]);
@@ -384,7 +391,8 @@ func (b *tab) checkTable(want []row) {
 		d.open = true;
 		await new Promise(done => setTimeout(done, 50));
 		return {head: [...d.querySelectorAll('thead th')].map(c => c.textContent),
-			rows: [...d.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.querySelector('data') ? +c.querySelector('data').value : null))};
+			rows: [...d.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.querySelector('data') ?
+				+c.querySelector('data').value : null))};
 	})()`)
 	if len(got.Rows) != len(want) {
 		b.Fatalf("table of %d rows, want %d", len(got.Rows), len(want))
@@ -424,7 +432,8 @@ func ns(t testing.TB, text string) float64 {
 func (b *tab) checkHover(want []row, total row) {
 	b.Helper()
 	legend := func() map[string]string {
-		return eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('#legend label')].map(l => [l.children[2].textContent, l.querySelector('output').textContent]))`)
+		return eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll('#legend label')]`+
+			`.map(l => [l.children[2].textContent, l.querySelector('output').textContent]))`)
 	}
 	check := func(where string, r row) {
 		for name, text := range legend() {
@@ -441,7 +450,9 @@ func (b *tab) checkHover(want []row, total row) {
 			continue
 		}
 		at := eval[[2]float64](b, fmt.Sprintf(`(() => {
-			const view = fiolat.views.percentiles, box = document.querySelector('#percentiles svg').getBoundingClientRect(), [left, top] = view.origin(), pad = view.padding();
+			const view = fiolat.views.percentiles,
+				box = document.querySelector('#percentiles svg').getBoundingClientRect(),
+				[left, top] = view.origin(), pad = view.padding();
 			return [box.left + left + (pad.left ?? pad) + view.scale('x')(%v), box.top + top + (pad.top ?? pad) + 100];
 		})()`, r.OffsetMS+want[1].OffsetMS/2-want[0].OffsetMS/2))
 		b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1]),
@@ -466,7 +477,9 @@ func (b *tab) checkKeyboard() {
 	reached := map[string]bool{}
 	for range 200 {
 		b.Do(chromedp.KeyEvent(kb.Tab))
-		e := eval[string](b, `(() => { const e = document.activeElement; return e.id || e.name || e.dataset.zoom || e.dataset.series || e.parentElement.dataset.table || e.tagName; })()`)
+		e := eval[string](b, `(() => { const e = document.activeElement; `+
+			`return e.id || e.name || e.dataset.zoom || e.dataset.series || e.parentElement.dataset.table || `+
+			`e.tagName; })()`)
 		if e == "BODY" {
 			break
 		}
@@ -482,7 +495,9 @@ func (b *tab) checkKeyboard() {
 	b.Do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight),
 		chromedp.KeyEvent(kb.ArrowRight))
 	slider := eval[struct{ Value, Text, Said string }](b,
-		`(() => { const s = document.querySelector('#time'); return {value: s.value, text: s.getAttribute('aria-valuetext'), said: document.querySelector('#at-time').textContent}; })()`)
+		`(() => { const s = document.querySelector('#time'); `+
+			`return {value: s.value, text: s.getAttribute('aria-valuetext'), `+
+			`said: document.querySelector('#at-time').textContent}; })()`)
 	if slider.Value != "2" || !strings.HasPrefix(slider.Text, slider.Said) || !strings.Contains(slider.Text, "p50 ") {
 		b.Errorf("after two steps to the right the slider says %+v", slider)
 	}
@@ -532,7 +547,8 @@ func TestKindsInChromium(t *testing.T) {
 		if len(axes) != 1 {
 			t.Errorf("%s: the kinds have different axes: %v", direction, axes)
 		}
-		eval[any](b, `(() => { const s = document.querySelector('#time'); s.value = 3; s.dispatchEvent(new Event('input')); return 1; })()`)
+		eval[any](b, `(() => { const s = document.querySelector('#time'); s.value = 3; `+
+			`s.dispatchEvent(new Event('input')); return 1; })()`)
 		for _, k := range kinds {
 			b.checkSaid(k, "0:03 to 0:04", rows[k][at][3])
 		}
@@ -651,7 +667,8 @@ func TestHostileNamesInChromium(t *testing.T) {
 	b.Do(chromedp.Sleep(50 * time.Millisecond))
 	for _, name := range hostile {
 		b.choose(map[string]string{"compare": "", "host": name})
-		if text := eval[string](b, "document.querySelector('#covers').textContent"); !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
+		text := eval[string](b, "document.querySelector('#covers').textContent")
+		if !strings.Contains(strings.ToLower(text), strings.ToLower(name)) {
 			t.Errorf("%q is chosen, and the page says %q", name, text)
 		}
 		if n := len(b.drawn("percentiles").Points); n == 0 {
@@ -719,7 +736,8 @@ func TestSLAInChromium(t *testing.T) {
 			const marks = [], view = fiolat.views.percentiles;
 			(function walk(items) {
 				for (const i of items) {
-					if (i.marktype === 'line') for (const m of i.items) if (m.datum.limit && m.strokeDash && m.strokeDash[0] === 6) marks.push({y: m.y, limit: m.datum.limit});
+					if (i.marktype === 'line') for (const m of i.items) if (m.datum.limit && m.strokeDash &&
+						m.strokeDash[0] === 6) marks.push({y: m.y, limit: m.datum.limit});
 					if (i.items) walk(i.items);
 				}
 			})([view.scenegraph().root]);
@@ -777,7 +795,9 @@ func TestViews(t *testing.T) {
 	b.choose(map[string]string{"compare": ""})
 	// Zoom by dragging over the heat map: all charts over time follow.
 	eval[any](b, `(document.querySelector('#heat').scrollIntoView({block: 'center'}), 1)`)
-	at := eval[[3]float64](b, `(() => { const v = fiolat.views.heat, box = document.querySelector('#heat canvas').getBoundingClientRect(), x = v.scale('x'), left = box.left + v.origin()[0] + 3; return [left + x(2000), left + x(6000), box.top + 100]; })()`)
+	at := eval[[3]float64](b, `(() => { const v = fiolat.views.heat, `+
+		`box = document.querySelector('#heat canvas').getBoundingClientRect(), x = v.scale('x'), `+
+		`left = box.left + v.origin()[0] + 3; return [left + x(2000), left + x(6000), box.top + 100]; })()`)
 	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[2]),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, at[0], at[2], chromedp.ButtonLeft),
 		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[1], at[2], chromedp.ButtonLeft),

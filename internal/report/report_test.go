@@ -131,7 +131,8 @@ func TestColumns(t *testing.T) {
 					if got.N[k] != want.Samples {
 						t.Fatalf("%+v, column %d: %v I/Os, want %v", sc, k, got.N[k], want.Samples)
 					}
-					if perSecond := want.Samples / float64(last-k*tt.wantQ); math.Abs(got.Rate[k]-perSecond) > 1e-4*perSecond {
+					perSecond := want.Samples / float64(last-k*tt.wantQ)
+					if math.Abs(got.Rate[k]-perSecond) > 1e-4*perSecond {
 						t.Fatalf("%+v, column %d: %v I/Os per second, want %v", sc, k, got.Rate[k], perSecond)
 					}
 					same := func(what string, got, want float64) {

@@ -18,7 +18,8 @@ import (
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	dir := cmp.Or(os.Getenv("FIOLAT_SCREENSHOTS"), t.TempDir())
-	point := `(document.querySelector('#time').value = 6, document.querySelector('#time').dispatchEvent(new Event('input')), 1)`
+	point := `(document.querySelector('#time').value = 6, ` +
+		`document.querySelector('#time').dispatchEvent(new Event('input')), 1)`
 	for _, shot := range []struct {
 		name, folder, scheme string
 		width, height        int64

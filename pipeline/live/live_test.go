@@ -232,7 +232,8 @@ func TestLiveChanges(t *testing.T) {
 		return m
 	}
 	job := func(name string, runtime, n int64) string {
-		return fmt.Sprintf(`{"jobname":%q,"job_runtime":%d,"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,"min":1000,"max":1000,"bins":{"1000":%d}}}}`, name, runtime*1000, n, runtime*1000, n, n)
+		return fmt.Sprintf(`{"jobname":%q,"job_runtime":%d,"read":{"total_ios":%d,"runtime":%d,"clat_ns":{"N":%d,`+
+			`"min":1000,"max":1000,"bins":{"1000":%d}}}}`, name, runtime*1000, n, runtime*1000, n, n)
 	}
 	s := liveSettings()
 	s.By = nil

@@ -70,8 +70,8 @@ func TestEmptyLogs(t *testing.T) {
 			"its bins hold 95 I/Os, but its N is 7", 5},
 		{"directions mixed", map[string]string{"x_clat_hist.1.log": record,
 			"fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`,
-				`"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log cannot " +
-			"be given to one", 5},
+				`"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log " +
+			"cannot be given to one", 5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -56,20 +56,26 @@ const null = "ioengine=null\nsize=1g\nbs=4k\ntime_based=1\n"
 func TestFioRestore(t *testing.T) {
 	jobs := map[string]string{
 		"group_reporting": "[global]\n" + null +
-			"rw=randrw\nrate_iops=700\nruntime=3\nlog_hist_msec=400\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n",
+			"rw=randrw\nrate_iops=700\nruntime=3\nlog_hist_msec=400\nwrite_hist_log=x\ngroup_reporting\n[one]\n" +
+			"numjobs=2\n[two]\nrw=randread\n",
 		"groups": "[global]\n" + null +
-			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\nwrite_hist_log=x\ngroup_reporting\n[one]\nnumjobs=2\n[two]\nrw=randread\n[three]\nstonewall\nnumjobs=2\n[four]\nnew_group\n",
+			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\nwrite_hist_log=x\ngroup_reporting\n[one]\n" +
+			"numjobs=2\n[two]\nrw=randread\n[three]\nstonewall\nnumjobs=2\n[four]\nnew_group\n",
 		"ramp_time": "[x]\n" + null +
 			"rw=randrw\nrate_iops=700\nruntime=3\nramp_time=1\nlog_hist_msec=500\nwrite_hist_log=x\n",
 		"stonewall": "[global]\n" + null +
-			"rw=randwrite\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstonewall\nruntime=1\n",
+			"rw=randwrite\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstonewall\n" +
+			"runtime=1\n",
 		"startdelay": "[global]\n" + null +
-			"rw=randrw\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstartdelay=1\nruntime=2\n",
+			"rw=randrw\nrate_iops=900\nlog_hist_msec=250\nwrite_hist_log=x\n[a]\nruntime=2\n[b]\nstartdelay=1\n" +
+			"runtime=2\n",
 		"shorter than a window": "[x]\n" + null +
 			"rw=randrw\nrate_iops=900\nruntime=1\nlog_hist_msec=5000\nwrite_hist_log=x\n",
-		"one direction shorter than a window": "[x]\nioengine=null\nsize=1g\nbs=4k\nrw=randrw\nrate_iops=900,1\nruntime=2\ntime_based=1\nlog_hist_msec=900\nwrite_hist_log=x\n",
+		"one direction shorter than a window": "[x]\nioengine=null\nsize=1g\nbs=4k\nrw=randrw\nrate_iops=900,1\n" +
+			"runtime=2\ntime_based=1\nlog_hist_msec=900\nwrite_hist_log=x\n",
 		"per section names": "[global]\n" + null +
-			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\n[one]\nwrite_hist_log=one\n[two]\nwrite_hist_log=two\nnumjobs=2\n",
+			"rw=randrw\nrate_iops=700\nruntime=2\nlog_hist_msec=300\n[one]\nwrite_hist_log=one\n[two]\n" +
+			"write_hist_log=two\nnumjobs=2\n",
 	}
 	for name, job := range jobs {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +180,9 @@ func TestFioStarts(t *testing.T) {
 	t.Run("stages", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			dir := fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\nwrite_hist_log=a\n[b]\nstonewall\nruntime=6\nwrite_hist_log=b\n[c]\nstonewall\nruntime=3\nwrite_hist_log=c\n", nil)
+			dir := fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n[a]\nruntime=4\n"+
+				"write_hist_log=a\n[b]\nstonewall\nruntime=6\nwrite_hist_log=b\n[c]\nstonewall\nruntime=3\n"+
+				"write_hist_log=c\n", nil)
 			for range 2 { // with the job file and without
 				_, c := planned(t, fine, dir)
 				near("a", firstIO(t, c, "a_"), 0)
@@ -187,7 +195,8 @@ func TestFioStarts(t *testing.T) {
 	t.Run("ramp_time", func(t *testing.T) {
 		t.Parallel()
 		within(t, func(near func(string, int64, int64)) {
-			_, c := planned(t, fine, fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\nruntime=3\n[a]\nwrite_hist_log=a\n[b]\nramp_time=2\nwrite_hist_log=b\n", nil))
+			_, c := planned(t, fine, fio(t, "[global]\n"+null+"rw=randread\nrate_iops=500\nlog_hist_msec=500\n"+
+				"runtime=3\n[a]\nwrite_hist_log=a\n[b]\nramp_time=2\nwrite_hist_log=b\n", nil))
 			near("a", firstIO(t, c, "a_"), 0)
 			near("b", firstIO(t, c, "b_"), 2000)
 		})
@@ -455,7 +464,8 @@ func TestFioAccuracy(t *testing.T) {
 // fio-histo-log-pctiles stops: none is lost or misplaced.
 func TestFioRates(t *testing.T) {
 	t.Parallel()
-	dir := fio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\nlog_hist_msec=300\nruntime=9\nwrite_hist_log=x\nwrite_lat_log=x\n", nil)
+	dir := fio(t, "[x]\nioengine=libaio\niodepth=4\nsize=32m\nbs=4k\ntime_based=1\nrw=randrw\nrate_iops=900,400\n"+
+		"log_hist_msec=300\nruntime=9\nwrite_hist_log=x\nwrite_lat_log=x\n", nil)
 	ios := readExact(t, filepath.Join(dir, "x_clat.*.log"))
 	s := pipelinetest.Settings()
 	s.Interval = 3 * time.Second

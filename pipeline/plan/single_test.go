@@ -136,7 +136,9 @@ func TestSingleIsHistogram(t *testing.T) {
 // TestSingleOdd: single I/Os that are not what they seem, or none.
 func TestSingleOdd(t *testing.T) {
 	t.Parallel()
-	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,"job options":{"ioengine":"psync"%s},"read":{"total_ios":3,"runtime":1000,"slat_ns":{"N":0},"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
+	const json = `{"fio version":"fio-3.33","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,` +
+		`"job options":{"ioengine":"psync"%s},"read":{"total_ios":3,"runtime":1000,"slat_ns":{"N":0},` +
+		`"lat_ns":{"N":3,"min":5,"max":9},"clat_ns":{"N":3,"min":5,"max":9}}}]}`
 	for _, tc := range []struct {
 		name, log, options string
 		kind               fiolog.Kind
@@ -190,7 +192,9 @@ func TestSingleOdd(t *testing.T) {
 // counted are named, and those that fio --client must have cut also without a count.
 func TestSingleMissing(t *testing.T) {
 	t.Parallel()
-	const json = `{"fio version":"fio-3.42","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,"read":{"total_ios":3,"runtime":1000,"clat_ns":{"N":3,"min":5,"max":9}},"write":{"total_ios":1,"runtime":1000,"clat_ns":{"N":1,"min":5,"max":9}}}]}`
+	const json = `{"fio version":"fio-3.42","timestamp_ms":1790000000000,"jobs":[{"jobname":"x","job_runtime":1000,` +
+		`"read":{"total_ios":3,"runtime":1000,"clat_ns":{"N":3,"min":5,"max":9}},"write":{"total_ios":1,` +
+		`"runtime":1000,"clat_ns":{"N":1,"min":5,"max":9}}}]}`
 	const cut = "fio --client cuts off the end"
 	for _, tc := range []struct {
 		name, file, log, json, want string
