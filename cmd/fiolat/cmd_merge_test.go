@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 )
@@ -271,6 +272,35 @@ func peek(r *http.Request) []byte {
 	b, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(b))
 	return b
+}
+
+// A part that another fiolat has claimed is not merged, complete or not.
+func TestMergeClaimed(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	run := partedRuns(t)["renamed"]
+	for name, dir := range run.parts {
+		must(t, "ingest", "--start", "2026-10-31T23:59:50Z", "--run-id", "R", "--part", name, "--es", s.URL, dir)
+	}
+	for _, d := range s.Docs("fio-run") {
+		if d.Fields["run.part"] == "left" {
+			doc := esmodel.WithClaim(d.Source, &esmodel.ClaimField{
+				Owner: esmodel.Owner{ID: "theirs", Host: "far.example", PID: 4711},
+			})
+			body := fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n%s\n", d.Index, d.ID, doc)
+			res, err := http.Post(s.URL+"/_bulk?refresh=true", "application/x-ndjson", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+	}
+	refused(t, exitInput, []string{`part "left"`, "claimed by fiolat on host far.example, process 4711"}, "merge",
+		"--es", s.URL, "R")
+	if n := len(stored(t, s.URL, "fio-run", "R")); n != 2 {
+		t.Errorf("%d documents in fio-run, want those of the two parts", n)
+	}
+	refused(t, exitOK, []string{`left out: part "left"`}, "merge", "--skip-incomplete", "--es", s.URL, "R")
 }
 
 // A part that is not complete is left out only if that was asked for, and is named.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,6 +183,48 @@ func TestDeleteClaims(t *testing.T) {
 			t.Errorf("%v, %d documents are left", err, len(s.Docs("*")))
 		}
 	})
+}
+
+// TestClaimsAreTakenInOrder: who needs the claims of several runs or parts takes them in the order of their ids, so that
+// no two wait for each other.
+func TestClaimsAreTakenInOrder(t *testing.T) {
+	for name, act := range map[string]func(c *client.Client, dir string) error{
+		"delete": func(c *client.Client, _ string) error {
+			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r", false)
+			return err
+		},
+		"load": func(c *client.Client, dir string) error {
+			_, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := standIn(t)
+			dir := t.TempDir()
+			const parts = 12
+			for n := range parts {
+				if _, err := dirRun(t, dir, "r", fmt.Sprint("part", n), "g1", 2, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			s.Inject(esmodeltest.Fault{Times: -1, Item: func(index, id string) (int, string, string) {
+				if index == "fio-run" && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+				return 0, "", ""
+			}})
+			if err := act(c, dir); err != nil {
+				t.Fatal(err)
+			}
+			if len(ids) != parts || !slices.IsSorted(ids) {
+				t.Errorf("claimed in this order: %q", ids)
+			}
+		})
+	}
 }
 
 // Without a document of the run its other documents are claimed all the same.

@@ -370,8 +370,9 @@ func serverDiskFull(beyondMaxWait bool) func(*testing.T, *trial) {
 			}
 		})
 		c.elsewhere(t, "--data", disk)
-		filler := filepath.Join(disk, "filler")
+		filler, full := filepath.Join(disk, "filler"), make(chan struct{})
 		c.px.inject(once(3, func() {
+			defer close(full)
 			f, err := os.Create(filler)
 			for block := make([]byte, 4096); err == nil; {
 				_, err = f.Write(block)
@@ -391,7 +392,11 @@ func serverDiskFull(beyondMaxWait bool) func(*testing.T, *trial) {
 			c.printed(t, p).wait(t, 0, "complete")
 		} else {
 			p := c.ingest(t)
-			p.until("trying again")
+			select {
+			case <-full:
+			case <-p.ended:
+			}
+			p.until("o space left on device")
 			c.room(t, filler)
 			p.wait(t, 0, "trying again")
 		}
