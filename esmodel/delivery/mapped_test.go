@@ -185,8 +185,8 @@ func TestDeleteClaims(t *testing.T) {
 	})
 }
 
-// TestClaimsAreTakenInOrder: who needs the claims of several runs or parts takes them in the order of their ids, so that
-// no two wait for each other.
+// TestClaimsAreTakenInOrder: who needs the claims of several runs or parts takes them in the order of their ids, so
+// that no two wait for each other.
 func TestClaimsAreTakenInOrder(t *testing.T) {
 	for name, act := range map[string]func(c *client.Client, dir string) error{
 		"delete": func(c *client.Client, _ string) error {
