@@ -102,22 +102,30 @@ const tick = 20 * time.Millisecond
 // grace is how long an interrupted fio may take to print its last document.
 const grace = 4 * time.Second
 
+// item is what the reader of a source found: a status document, or why one is lost.
+type item struct {
+	document *fiojson.Document
+	lost     error
+}
+
 // follow reads the source to its end. The error says why that is not the run's.
 func (s *session) follow(ctx, work context.Context, src *liveSource) error {
-	metas := make(chan *fiojson.Document, 4)
+	found := make(chan item, 4)
 	quit := make(chan struct{})
 	defer close(quit)
-	var read error // of the reader; good once metas is closed
+	give := func(i item) error {
+		select {
+		case found <- i:
+			return nil
+		case <-quit: // whatever comes now is of no interest, and must not be said after the command's end
+			return errs.ErrInterrupted
+		}
+	}
+	var read error // of the reader; good once found is closed
 	go func() {
-		defer close(metas)
-		_, read = fiojson.Each(src, src.name, func(m *fiojson.Document) error {
-			select {
-			case metas <- m:
-				return nil
-			case <-quit:
-				return errs.ErrInterrupted
-			}
-		}, func(err error) { s.u.Say("warning", "a status document is lost: %v", err) })
+		defer close(found)
+		_, read = fiojson.Each(src, src.name, func(m *fiojson.Document) error { return give(item{document: m}) },
+			func(err error) { _ = give(item{lost: err}) })
 	}()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -125,7 +133,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 	var late <-chan time.Time
 	for {
 		select {
-		case m, more := <-metas:
+		case i, more := <-found:
 			if !more {
 				if err := s.begin(work); err != nil {
 					return err
@@ -142,10 +150,14 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 				}
 				return nil
 			}
-			if err := s.take(work, m); err != nil {
+			if i.lost != nil {
+				s.u.Say("warning", "a status document is lost: %v", i.lost)
+				continue
+			}
+			if err := s.take(work, i.document); err != nil {
 				return err
 			}
-			if len(metas) == 0 {
+			if len(found) == 0 {
 				for _, r := range s.runs {
 					if err := r.sink.Push(work); err != nil {
 						return err
@@ -153,7 +165,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 				}
 			}
 		case <-ticker.C:
-			if src.live && len(metas) == 0 {
+			if src.live && len(found) == 0 {
 				if err := s.silent(work); err != nil {
 					return err
 				}
