@@ -83,6 +83,9 @@ func (o *Options) generation() string {
 func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) (*probe.Dir, error) {
 	said, made := time.Now(), false
 	cfg.Progress = func(what string, done, total int64) {
+		if ctx.Err() != nil { // the command may be over, without waiting for this
+			return
+		}
 		if !made {
 			u.Say("info", "%s: making files in .fiolat-probe.%s", errs.Printable(path), cfg.Name)
 		}
@@ -93,7 +96,7 @@ func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) 
 		}
 	}
 	d, err := probe.OpenDir(ctx, path, cfg)
-	if err == nil && made {
+	if err == nil && made && ctx.Err() == nil {
 		l := d.Layout()
 		u.Say("info", "%s: ready: a large file of %d MiB, %d small files of %d bytes", errs.Printable(path),
 			l.Data>>20, l.Pool, l.File)
