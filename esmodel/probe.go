@@ -114,7 +114,7 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 	return index, id, b
 }
 
-// Report hands on the documents of an interval: of the target, and of each
+// Report passes on the documents of an interval: of the target, and of each
 // operation that something is known of.
 func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc []byte)) error {
 	at := r.End.Add(-r.Length)

@@ -95,7 +95,7 @@ a_clat_hist.5.log "" three three/3 3s stage 2 (stonewall in the job file) + ramp
 a_clat_hist.6.log "" four three/3 2s stage 2 (stonewall in the job file) + startdelay
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		// The group's options are those of its last section, and stonewall and new_group
-		// cannot be told apart here: 2 + 3 s and 3 + 2 s make the same sum.
+		// cannot be distinguished here: 2 + 3 s and 3 + 2 s make the same sum.
 		"groups": {dir: "fio-3.33-groups", without: "job.fio", want: `
 a_clat_hist.1.log "" one one/3 0s fio's start
 a_clat_hist.2.log "" one one/3 0s fio's start

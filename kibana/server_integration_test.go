@@ -34,7 +34,7 @@ type stored struct {
 	events  []manualEvent
 	subject string // the run that charts of one run are compared with
 	madeUp  string // folder of made-up logs
-	hits    int    // how many documents a bucket can hand back, 100 unless the index allows more
+	hits    int    // how many documents a bucket can return, 100 unless the index allows more
 }
 
 // manualEvent is an event that the test stored itself.

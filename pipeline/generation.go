@@ -45,7 +45,7 @@ func (g *generation) add(name string) *generation {
 	return g
 }
 
-// end hands the line to the hash.
+// end passes the line to the hash.
 func (g *generation) end() {
 	if len(g.line) > 0 {
 		g.line = append(g.line, '\n')

@@ -9,7 +9,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Log is one log of a run with what its head told.
+// Log is one log of a run with what its head says.
 type Log struct {
 	*ingest.Log
 	// Hash is the hex SHA-256 of the file's size and first 64 KiB as stored.

@@ -15,7 +15,7 @@ import (
 
 // Sink takes what the pipeline makes of one run. The pipeline calls it from one
 // goroutine: Begin once, Quantum in ascending order of time, End once if all went
-// well. What Quantum is handed belongs to the pipeline again when it returns.
+// well. What Quantum is given belongs to the pipeline again when it returns.
 type Sink interface {
 	Begin(ctx context.Context, run *Run) error
 	Quantum(ctx context.Context, q *Quantum) error

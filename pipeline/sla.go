@@ -121,7 +121,7 @@ func (w *Watch) watch(host string) {
 	}
 }
 
-// Quantum judges it. One that only makes up for rows of late scopes is handed on as
+// Quantum judges it. One that only makes up for rows of late scopes is passed on as
 // it is.
 func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	if q.Offset <= w.done {

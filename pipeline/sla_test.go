@@ -11,7 +11,7 @@ import (
 	"fiolat/internal/sla"
 )
 
-// watched collects what a Watch hands on.
+// watched collects what a Watch passes on.
 type watchedRun struct {
 	verdicts []string // scope direction: status
 	changes  []string
@@ -33,7 +33,7 @@ func (w *watchedRun) Quantum(_ context.Context, q *Quantum) error {
 }
 func (w *watchedRun) End(_ context.Context, s *Summary) error { w.sum = s; return nil }
 
-// seconds hands a Watch made-up seconds: the latency in ms of 1,000 reads of host a
+// seconds gives a Watch made-up seconds: the latency in ms of 1,000 reads of host a
 // and 1,000 of host b, 0 for none.
 func seconds(t *testing.T, part string, rules []string, latencies ...[2]int64) *watchedRun {
 	t.Helper()

@@ -72,7 +72,7 @@ func historyJSON(t *testing.T, args ...string) (out map[string]changed, text str
 	return out, stdout
 }
 
-// The nightly job: each run is ingested as it comes, and the one after the ninth is told.
+// The nightly job: each run is ingested as it comes, and the one after the ninth is reported.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := esmodeltest.New(t, esmodeltest.Options{})

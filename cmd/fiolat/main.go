@@ -140,7 +140,7 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 	return app
 }
 
-// noCommand is the error for a command that there is not, with the one that was meant if that can be told.
+// noCommand is the error for a command that there is not, with the one that was meant if that is known.
 func noCommand(app *cli.App, name string) error {
 	hint := "see fiolat --help"
 	best := 3 // more letters than that are not a slip

@@ -301,7 +301,7 @@ func TestOutputAndLoad(t *testing.T) {
 	}
 }
 
-// TestFormats: the same log, however it is stored or handed over, is the same rows.
+// TestFormats: the same log, however it is stored or given, is the same rows.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	good := goodLog(t)

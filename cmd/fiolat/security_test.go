@@ -98,7 +98,7 @@ func levels(t testing.TB, stderr string) (errs, warnings []string) {
 // process (its environment, signals, the system's certificates) needs one.
 //
 // peakFile names a file in which it leaves what it says of its memory: what the
-// parent is told of that is at least what it had itself when it made the child.
+// parent sees of that is at least what it had itself when it made the child.
 const (
 	asProgram = "FIOLAT_TEST_AS_PROGRAM"
 	peakFile  = "FIOLAT_TEST_PEAK_FILE"

@@ -108,7 +108,7 @@ type BulkConfig struct {
 // bounded however long the server is away, and one slow request never holds up the
 // others. Batches are delivered by InFlight goroutines that end with Close. They
 // do not share the caller's context: a caller that is interrupted still wants what
-// it handed over to be sent or spooled, and Close says how long that may take.
+// it passed on to be sent or spooled, and Close says how long that may take.
 type BulkWriter struct {
 	c   *client.Client
 	cfg BulkConfig
@@ -356,7 +356,7 @@ func (w *BulkWriter) Push(ctx context.Context) error {
 	return w.dispatch(ctx)
 }
 
-// dispatch hands the batch being filled to a sender; the caller holds adding.
+// dispatch passes the batch being filled to a sender; the caller holds adding.
 func (w *BulkWriter) dispatch(ctx context.Context) error {
 	if w.cur == nil || len(w.cur.items) == 0 {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// inProcess hands requests to a server without a network, so that a test can have a
+// inProcess passes requests to a server without a network, so that a test can have a
 // clock of its own.
 type inProcess struct{ http.Handler }
 
@@ -142,7 +142,7 @@ func wantClaimed(t *testing.T, err error, lost bool, words ...string) {
 }
 
 // While an ingest lives, however slow its input, nobody else gets its run, and who
-// tries is told whose it is as soon as that one shows life.
+// tries learns whose it is as soon as that one shows life.
 func TestClaimIsRenewed(t *testing.T) {
 	for name, act := range map[string]func(*Sink, []*pipeline.Quantum, *testing.T){
 		"renewed": func(*Sink, []*pipeline.Quantum, *testing.T) {},

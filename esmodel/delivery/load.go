@@ -287,7 +287,7 @@ func (l *loader) giveBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// file reads a file and hands on its documents, those of runs apart.
+// file reads a file and passes on its documents, those of runs apart.
 func (l *loader) file(name string, each func(index, id string, doc []byte) error) error {
 	f, err := os.Open(name)
 	if err != nil {

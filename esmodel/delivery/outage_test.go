@@ -258,7 +258,7 @@ func TestMemoryIsBoundedWhileTheServerStandsStill(t *testing.T) {
 }
 
 // Whatever refuses whole requests for good, a proxy's path or its limit, leaves an account,
-// a run that says partial as soon as it can be told, and files that finish the run when
+// a run that says partial as soon as that is known, and files that finish the run when
 // the cause is mended.
 func TestRequestsRefused(t *testing.T) {
 	big := func(n int64) func(*http.Request) bool {

@@ -11,7 +11,7 @@ import (
 // Counts says what became of documents: after Close,
 // Made = Indexed + Written + Refused + Spooled + Lost.
 type Counts struct {
-	// Made are the documents handed to the writer.
+	// Made are the documents passed to the writer.
 	Made int64 `json:"made"`
 	// Indexed are those that Elasticsearch acknowledged one by one.
 	Indexed int64 `json:"indexed"`
@@ -96,7 +96,7 @@ func (r Report) Names() []string { return slices.Sorted(maps.Keys(r.Indices)) }
 
 const maxRefusals = 20
 
-// refuse notes a refusal. Reasons are told apart by index, status and type: the
+// refuse notes a refusal. Reasons are distinguished by index, status and type: the
 // reason itself often holds the document's id.
 func (r *Report) refuse(f Refusal) {
 	for i := range r.Refusals {

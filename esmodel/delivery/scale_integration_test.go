@@ -53,7 +53,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// leafHists keeps the histograms that it is handed.
+// leafHists keeps the histograms that it is given.
 type leafHists struct{ all []*fiohist.Hist }
 
 func (*leafHists) Begin(context.Context, *pipeline.Run) error   { return nil }

@@ -32,7 +32,7 @@ type SinkOptions struct {
 	}
 }
 
-// Sink makes documents of a run and hands them to a writer. It is a pipeline.Sink;
+// Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink;
 // when the pipeline is through, in whatever way, Close must be called:
 //
 //	summary, err := plan.Process(ctx, sink)

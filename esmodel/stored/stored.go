@@ -124,7 +124,7 @@ func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*repla
 // Elasticsearch unpacks documents, in one thread for each search. See docs/benchmarks.md.
 const readers = 4
 
-// scanLeaves hands out the leaves that a search finds in the order of its sort, which is by
+// scanLeaves yields the leaves that a search finds in the order of its sort, which is by
 // time. There are several searches of it, each of a slice of the documents, which is a
 // stretch of an index; so what has the same time comes in the same order as from one.
 func scanLeaves(
@@ -171,7 +171,7 @@ func scanLeaves(
 	return err
 }
 
-// inOrder hands out leaves that come in several streams, each in order of time.
+// inOrder yields leaves that come in several streams, each in order of time.
 func inOrder(ctx context.Context, pages []chan []replay.Leaf, each func(replay.Leaf) error) error {
 	heads := make([][]replay.Leaf, len(pages))
 	for {
@@ -361,7 +361,7 @@ func globEscape(dir string) string {
 }
 
 // mergeFiles reads the files of all parts at the same time, each part's one after
-// the other, and hands out their leaves in order of time.
+// the other, and yields their leaves in order of time.
 func mergeFiles(
 	ctx context.Context,
 	b *esmodel.Book,

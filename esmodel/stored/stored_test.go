@@ -19,7 +19,7 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// recorder keeps what a pipeline.Sink is handed.
+// recorder keeps what a pipeline.Sink is given.
 type recorder struct {
 	pipeline.Sink // takes it as well, unless nil
 	run           *pipeline.Run
@@ -138,7 +138,7 @@ func sameQuanta(t *testing.T, got, want *recorder) {
 	}
 }
 
-// A run read back is handed to a sink to the last bit as its logs were, and stored
+// A run read back is passed to a sink to the last bit as its logs were, and stored
 // again its document is the same bytes.
 func TestStoredDirIsTheRun(t *testing.T) {
 	t.Parallel()

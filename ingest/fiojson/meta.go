@@ -201,8 +201,8 @@ func (m *Document) contradiction(e *Entry, t *Totals, of string) {
 }
 
 // Each reads a stream of documents as fio prints them with --status-interval, and
-// hands each on as soon as its closing brace is there. fio --client makes one document
-// of all that its servers have reported, which is handed on as several. One that is cut or damaged is
+// passes each on as soon as its closing brace is there. fio --client makes one document
+// of all that its servers have reported, which is passed on as several. One that is cut or damaged is
 // passed over; lost, if it is not nil, is called with it. cut says that the last one was.
 // An error of each ends the reading and is returned as it is; without any document
 // the error says why.

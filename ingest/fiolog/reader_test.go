@@ -631,7 +631,7 @@ func TestScanLine_Room(t *testing.T) {
 	}
 }
 
-// inChunks is data that a Stream hands out in chunks of size bytes.
+// inChunks is data that a Stream yields in chunks of size bytes.
 func inChunks(t testing.TB, data []byte, size int) map[string]*source.Stream {
 	t.Helper()
 	streams := map[string]*source.Stream{}

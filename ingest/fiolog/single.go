@@ -32,7 +32,7 @@ type singles struct {
 		touched []uint16 // those that are not 0
 		ns      uint64   // all latencies
 	}
-	next    Direction // while the stamp's records are handed out; else Directions
+	next    Direction // while the stamp's records are returned; else Directions
 	waiting bool      // there is an I/O of the next stamp
 	first   singleIO  // it
 }
@@ -58,7 +58,7 @@ func (s *singles) add(io singleIO, g fiohist.Geometry) {
 	}
 }
 
-// take hands out the stamp's records one by one; false when there is no more.
+// take yields the stamp's records one by one; false when there is no more.
 func (s *singles) take(rec *Record) bool {
 	for ; s.next < Directions; s.next++ {
 		d := &s.dirs[s.next]

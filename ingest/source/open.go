@@ -72,7 +72,7 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 	return Decompress(f, path, f)
 }
 
-// Decompress reads r, decompressed if it is gzip, zstd or xz; that is told by its
+// Decompress reads r, decompressed if it is gzip, zstd or xz; that is recognized by its
 // first bytes, whatever its name. Several members or frames one after the other
 // are one stream. name is for errors; closer, if not nil, is closed with the result.
 //

@@ -24,7 +24,7 @@ type blow struct {
 	do   func()        // first of all
 	cut  bool          // half of the request goes on to the server, then both connections are reset
 	lose bool          // the server's reply is waited for; then the client's connection is reset
-	wait time.Duration // before the reply is handed on, or lost
+	wait time.Duration // before the reply is passed on, or lost
 }
 
 // proxy stands before an Elasticsearch and does damage. It looks at bulk requests

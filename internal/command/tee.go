@@ -6,10 +6,10 @@ import (
 	"fiolat/pipeline"
 )
 
-// Tee hands a run to several sinks.
+// Tee passes a run to several sinks.
 type Tee []pipeline.Sink
 
-// Begin hands on what a run is.
+// Begin passes on what a run is.
 func (t Tee) Begin(ctx context.Context, run *pipeline.Run) error {
 	for _, s := range t {
 		if err := s.Begin(ctx, run); err != nil {
@@ -19,7 +19,7 @@ func (t Tee) Begin(ctx context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum hands on a quantum.
+// Quantum passes on a quantum.
 func (t Tee) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	for _, s := range t {
 		if err := s.Quantum(ctx, q); err != nil {
@@ -29,7 +29,7 @@ func (t Tee) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End hands on the summary.
+// End passes on the summary.
 func (t Tee) End(ctx context.Context, sum *pipeline.Summary) error {
 	for _, s := range t {
 		if err := s.End(ctx, sum); err != nil {

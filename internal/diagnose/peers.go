@@ -11,7 +11,7 @@ import (
 // I/Os at 99 or 99.9.
 var Percentiles = []float64{50, 99, 99.9}
 
-// Dimensions are what I/Os are told apart by.
+// Dimensions are what I/Os are distinguished by.
 var Dimensions = []string{"host", "job", "log"}
 
 const (

@@ -13,7 +13,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// By is the split that a run must have for all of Dimensions to be told apart.
+// By is the split that a run must have for all of Dimensions to be distinguished.
 var By = []string{"direction", "host", "job", "log"}
 
 // Watch looks at a run as it passes. It is a pipeline.Sink; its leaves must be split by what is to be compared.
@@ -57,7 +57,7 @@ func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 // Full is a Watch that has the run once more if somebody stands out.
 type Full struct {
 	Watch
-	// Again hands the same run to a sink; nil: it cannot be had twice, and stragglers come without Pooled and Without.
+	// Again passes the same run to a sink; nil: it cannot be had twice, and stragglers come without Pooled and Without.
 	Again func(context.Context, pipeline.Sink) error
 	// Diagnosis is there after End.
 	Diagnosis *Diagnosis

@@ -14,7 +14,7 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// pass hands the logs of paths to a sink; keep says which of them.
+// pass gives the logs of paths to a sink; keep says which of them.
 func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool, by []string,
 	sink pipeline.Sink) *pipeline.Summary {
 	t.Helper()

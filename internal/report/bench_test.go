@@ -17,7 +17,7 @@ import (
 )
 
 // made is a run of made-up quanta, by host and direction: what the pipeline would
-// hand on, without the pipeline.
+// pass on, without the pipeline.
 type made struct {
 	run    *pipeline.Run
 	quanta int
@@ -88,7 +88,7 @@ func (m *made) page(tb testing.TB, o report.Options, each func(n int)) []byte {
 	return b.Bytes()
 }
 
-// into hands the run to a sink.
+// into passes the run to a sink.
 func (m *made) into(tb testing.TB, s pipeline.Sink, a pipeline.Account, each func(n int)) {
 	tb.Helper()
 	ctx, rows := context.Background(), m.rows()

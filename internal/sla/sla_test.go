@@ -248,7 +248,7 @@ func TestWatch(t *testing.T) {
 		name, rule string
 		patience   int
 		verdicts   string // o, b, u, and s for a stall
-		want       string // index of the quantum in which each change was told, and where it began
+		want       string // index of the quantum in which each change was reported, and where it began
 		status     Status
 	}{
 		{"one noisy interval", "p99 < 1ms", 2, "oobooo", "", OK},

@@ -59,7 +59,7 @@ func counts(option string) bool {
 		!slices.ContainsFunc(ignoredPrefixes, func(p string) bool { return strings.HasPrefix(option, p) })
 }
 
-// values are those of each option, joined; told is what a stored run says of its jobs together.
+// values are those of each option, joined; summary is what a stored run says of its jobs together.
 func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 	seen := map[string]map[string]bool{}
 	add := func(k, v string) {

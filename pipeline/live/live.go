@@ -20,7 +20,7 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config is what New is told. The zero value of a field is its default.
+// Config is what New is given. The zero value of a field is its default.
 type Config struct {
 	// Settings: the Interval must be given; Grid is always epoch, so that hosts which
 	// know nothing of each other share one grid.
@@ -96,7 +96,7 @@ type entry struct {
 	counts  [fiolog.Directions][]uint64
 }
 
-// New makes a Live that hands everything to the sink.
+// New makes a Live that passes everything to the sink.
 func New(cfg Config, sink pipeline.Sink) (*Live, error) {
 	if cfg.Settings.Interval <= 0 {
 		return nil, fmt.Errorf("live: the interval must be given")
@@ -474,7 +474,7 @@ func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 	return n
 }
 
-// emit hands on the quanta that all entries have passed. An entry that has not been
+// emit passes on the quanta that all entries have passed. An entry that has not been
 // heard of for ten steps holds nobody up any more.
 func (l *Live) emit(ctx context.Context) error {
 	mark := l.heard
@@ -490,7 +490,7 @@ func (l *Live) emit(ctx context.Context) error {
 	return l.merge.Emit(ctx, l.merge.Cut(to))
 }
 
-// End hands on the rest, and ends the run.
+// End passes on the rest, and ends the run.
 func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	if l.run == nil {
 		return nil, &errs.ParseError{File: "input", Msg: "no status document of fio in it",
@@ -543,7 +543,7 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 const minLive = 3600
 
 // allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
-// been handed on is part of the run's length.
+// been passed on is part of the run's length.
 func (l *Live) allow(at int64) error {
 	longest := int64(0)
 	for _, le := range l.entries {

@@ -33,7 +33,7 @@ func liveSettings() pipeline.Settings {
 	return s
 }
 
-// follow hands the documents of a status stream to a Live.
+// follow passes the documents of a status stream to a Live.
 func follow(t *testing.T, cfg Config, text []byte) (*Live, *pipelinetest.Collect) {
 	t.Helper()
 	c := new(pipelinetest.Collect)
@@ -157,7 +157,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveLeavesAtOnce: a quantum is handed on with the first document past its end,
+// TestLiveLeavesAtOnce: a quantum is passed on with the first document past its end,
 // also an empty one, and reading the stream again makes the same rows.
 func TestLiveLeavesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -287,7 +287,7 @@ func TestLiveChanges(t *testing.T) {
 
 // TestLiveStall: a stream of a real fio on a device that stood still for 3 s, from
 // 08:16:47.6 on: fio printed nothing for 3.3 s. The second that lies wholly within is
-// empty, as it was, and the rule is broken once, whether it was told before the document
+// empty, as it was, and the rule is broken once, whether it was reported before the document
 // came that shows it or not.
 func TestLiveStall(t *testing.T) {
 	t.Parallel()

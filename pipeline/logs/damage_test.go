@@ -189,7 +189,7 @@ func FuzzHealthy(f *testing.F) {
 }
 
 // TestJudgeTogether: without JSON the logs of fio --client are judged together: all are
-// repaired, or all may be damaged, and the user is told.
+// repaired, or all may be damaged, and the user is warned.
 func TestJudgeTogether(t *testing.T) {
 	t.Parallel()
 	coarse := func(records []fiohist.Sparse) []fiohist.Sparse { // log_hist_coarseness=6

@@ -138,7 +138,7 @@ func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 // counted counts the bytes read from r, as stored.
 type counted struct {
 	r      io.Reader
-	n      int64 // of which nobody was told
+	n      int64 // not reported yet
 	report func(int64)
 }
 
@@ -149,7 +149,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell has report, if not nil, told of what was read and will be.
+// tell calls report, if not nil, with what was read and will be.
 func (c *counted) tell(report func(int64)) {
 	if c.report = report; report != nil {
 		report(c.n)
@@ -166,7 +166,7 @@ type Config struct {
 	MaxLine int
 	// NoHash says that nobody will ask for the logs' hashes.
 	NoHash bool
-	// Progress is told the bytes read, from several goroutines; of what is read twice, once.
+	// Progress is called with the bytes read, from several goroutines; of what is read twice, once.
 	Progress func(bytes int64)
 	block    int // read at a time from a pipe; from a file no less than minBlock
 	Files    *source.Files
@@ -327,7 +327,7 @@ func (l *State) Advance(target int64, quota int) error {
 }
 
 // rests says that the log can be left alone for a while without holding a block
-// of memory. A pipe keeps its own, which is small: how much it hands out at a time
+// of memory. A pipe keeps its own, which is small: how much it yields at a time
 // depends on who writes, and the rounds must not.
 func (l *State) rests() bool {
 	if l.head.records > 0 && !l.Wait || l.Pipe || l.in == nil {

@@ -146,7 +146,7 @@ func (w *windows) fix(fallback int64) {
 	w.prev, w.sure, w.known = w.b, w.b, true
 }
 
-// place takes the direction's next record and hands what is certain of its I/Os and of
+// place takes the direction's next record and passes what is certain of its I/Os and of
 // those of the record before to emit, in portions whose counts are only valid during the call.
 //
 // A window whose boundary is not after the stamp before it closes with its first I/O. A

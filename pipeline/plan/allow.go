@@ -7,7 +7,7 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// allow asks before the quanta up to `to` are handed on.
+// allow asks before the quanta up to `to` are passed on.
 func (r *rounds) allow(to int64) error {
 	if r.cfg.Allow == nil {
 		return nil

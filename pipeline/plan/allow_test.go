@@ -12,7 +12,7 @@ import (
 )
 
 // TestAllow: a run that is spread over more than ten times its own length is asked for, before
-// anything of it is handed on.
+// anything of it is passed on.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")

@@ -139,7 +139,7 @@ func gzipped(t testing.TB, data []byte) []byte {
 // TestPackedWorkers: logs packed in one piece or in several give what the plain ones
 // do, with any number of workers, whether they decompress a log of their own, decompress
 // for others, go on after its head, or begin it anew since that was too much to keep.
-// Each byte is told once.
+// Each byte is reported once.
 func TestPackedWorkers(t *testing.T) {
 	t.Parallel()
 	frames := func(size int) func([]byte) []byte {

@@ -2,7 +2,7 @@
 //
 // All logs advance together in rounds: a pool of workers reads each log up to a
 // common time and adds its records to that log's own open quanta; then one
-// goroutine adds the quanta that every log has passed up and hands them to the Sink, while the
+// goroutine adds the quanta that every log has passed up and passes them to the Sink, while the
 // workers are already at the next round. Memory is the logs open and the quanta in
 // flight, and the bytes that come out do not depend on the number of workers.
 //
@@ -57,7 +57,7 @@ type Config struct {
 	Workers int
 	// Hold is how many bytes of finished quanta may wait in memory before the first of
 	// them leave. The default is 16 MiB with fio's JSON, for what contradicts it can be
-	// told until then as a warning, and is an error after; 2 MiB without; 64 MiB if logs
+	// reported until then as a warning, and is an error after; 2 MiB without; 64 MiB if logs
 	// need large decompressors (ingest.Input.LargeWindows). -1: none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
@@ -66,13 +66,13 @@ type Config struct {
 	MaxLine int
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
-	// Progress is told the bytes read, from several goroutines; of what is read twice,
+	// Progress is called with the bytes read, from several goroutines; of what is read twice,
 	// once.
 	Progress func(bytes int64)
 	// Allow, if not nil, is asked once, before the first of them, whether the run shall have so many
 	// quanta, more than ten times as many as its own length gives (usual). Its error ends all.
 	Allow func(quanta, usual int64) error
-	// Warn is told what the user should know; one goroutine at a time.
+	// Warn is called with what the user should know; one goroutine at a time.
 	Warn func(msg string)
 
 	keptHead int // buckets of the head of a log that may be kept, if that is cheap
@@ -98,7 +98,7 @@ type Plan struct {
 	// Warnings are all, one for each log or job; in the Account those of one cause are one.
 	Warnings []string
 	warned   int  // of them
-	live     bool // they are told at once
+	live     bool // they are reported at once
 	in       *ingest.Input
 	cfg      *Config
 	logs     []*logs.State
@@ -137,7 +137,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	p := &Plan{in: in, cfg: cfg, Account: pipeline.Account{Interval: chosen}}
 	defer func() {
-		p.tellWarnings()
+		p.reportWarnings()
 		if err != nil {
 			p.Close()
 		}

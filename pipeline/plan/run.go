@@ -17,19 +17,19 @@ const histBytes = 6 << 10
 // manyLogs is from how many logs on what waits for other logs is packed, however much may be held.
 const manyLogs = 128
 
-// Process reads the logs to their ends and hands everything to the sink. On an
+// Process reads the logs to their ends and passes everything to the sink. On an
 // error the sink has been given nothing, or some quanta but no End; if it was End
 // that failed, the summary comes with its error.
 //
 // Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as
-// many helpers add up what the round before has finished. Between the rounds nobody runs, and all is handed over. So
+// many helpers add up what the round before has finished. Between the rounds nobody runs, and all is passed on. So
 // no lock is needed, and nothing depends on who was faster.
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&p.cfg.Settings, sink)
 	if err != nil {
 		return nil, err
 	}
-	defer p.tellWarnings()
+	defer p.reportWarnings()
 	members := make([]*quanta.Member, len(p.logs))
 	for i, l := range p.logs {
 		members[i] = &l.Member
@@ -204,7 +204,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if err := a.Balance(); err != nil {
 		return nil, err
 	}
-	r.tellWarnings()
+	r.reportWarnings()
 	s.Account = *a
 	return s, r.sink.End(ctx, s)
 }

@@ -9,17 +9,17 @@ import (
 	"fiolat/internal/errs"
 )
 
-// warn takes note of something that the user should know. It is told with the others of its
-// cause, by tellWarnings; while a run is followed live at once.
+// warn takes note of something that the user should know. It is reported with the others of its
+// cause, by reportWarnings; while a run is followed live at once.
 func (p *Plan) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 	if p.live {
-		p.tellWarnings()
+		p.reportWarnings()
 	}
 }
 
-// tellWarnings tells of what nobody was told yet: one line for each cause.
-func (p *Plan) tellWarnings() {
+// reportWarnings reports what was not reported yet: one line for each cause.
+func (p *Plan) reportWarnings() {
 	for _, w := range byCause(p.Warnings[p.warned:]) {
 		p.Account.Warnings = append(p.Account.Warnings, w)
 		if p.cfg.Warn != nil {

@@ -1,5 +1,5 @@
 // Package quanta adds up: it shares the I/Os of each log out over the quanta of a common time grid, adds the quanta of
-// all logs up in a fixed order (logs within a host, then hosts, each sorted) by leaf and by scope, and hands them to a
+// all logs up in a fixed order (logs within a host, then hosts, each sorted) by leaf and by scope, and passes them to a
 // Sink. It also finds the shortest interval at which a percentile is known well enough.
 package quanta
 

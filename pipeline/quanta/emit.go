@@ -47,7 +47,7 @@ func (m *Merger) Cut(to int64) Batch {
 	return b
 }
 
-// Emit adds up the quanta of the batch, several at a time, and hands them to the
+// Emit adds up the quanta of the batch, several at a time, and passes them to the
 // sink in order.
 func (m *Merger) Emit(ctx context.Context, b Batch) error {
 	if b.Quanta == nil {
@@ -163,7 +163,8 @@ func (m *Merger) DropHosts() {
 // DropScopes leaves out all scopes but that of the whole run: who looks at leaves alone needs no other rows.
 func (m *Merger) DropScopes() { m.scopes = m.scopes[:1] }
 
-// EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and hands them to the sink.
+// EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and passes them to the
+// sink.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
 	if m.active == nil {
 		m.limit()

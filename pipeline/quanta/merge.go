@@ -70,7 +70,7 @@ type scope struct {
 	at     int    // its place among those that are added up
 }
 
-// Merger adds up the quanta of all logs by leaf and by scope, and hands them to a sink.
+// Merger adds up the quanta of all logs by leaf and by scope, and passes them to a sink.
 type Merger struct {
 	Run       *pipeline.Run
 	Grid      *Grid
@@ -83,7 +83,7 @@ type Merger struct {
 	sums      []sums   // of the quanta that are added up side by side
 	Begun     bool
 	Done      int64 // quanta before this one have been taken from the logs
-	count     int   // quanta handed to the sink
+	count     int   // quanta passed to the sink
 }
 
 // scopeOrder is the order of the dimensions in a scope's name and of the scopes in
@@ -544,7 +544,7 @@ func (sc *scope) covered(start, end int64) int64 {
 }
 
 // hostSum adds histograms up, those of a host first and then the hosts, in the
-// order in which they come. A single one is handed through as it is.
+// order in which they come. A single one is passed through as it is.
 type hostSum struct {
 	mem          *sums
 	host         string

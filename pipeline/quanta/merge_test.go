@@ -6,7 +6,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// TestCovers: a rate is told only of a millisecond or more.
+// TestCovers: a rate is known only of a millisecond or more.
 func TestCovers(t *testing.T) {
 	t.Parallel()
 	for ns, want := range map[int64]float64{1: 0, msec - 1: 0, msec: 1000, 1000 * msec: 1} {

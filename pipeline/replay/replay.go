@@ -1,4 +1,4 @@
-// Package replay hands a stored run, or the parts of one, to a Sink as if its logs were read again.
+// Package replay passes a stored run, or the parts of one, to a Sink as if its logs were read again.
 package replay
 
 import (
@@ -40,11 +40,11 @@ type Leaf struct {
 	Members []int
 }
 
-// Leaves hands out all leaves of a run, those of all its parts together in
+// Leaves yields all leaves of a run, those of all its parts together in
 // ascending order of Start. An error of each ends it and is returned as it is.
 type Leaves func(ctx context.Context, each func(Leaf) error) error
 
-// Replay is a stored run, ready to be handed to a Sink as if its logs were read
+// Replay is a stored run, ready to be passed to a Sink as if its logs were read
 // again.
 type Replay struct {
 	// Run is what the parts make up together.
@@ -269,7 +269,7 @@ func (r *Replay) sortLogs() {
 	r.Run = &run
 }
 
-// Process hands the run to the sink, in the same calls as if its logs were read
+// Process passes the run to the sink, in the same calls as if its logs were read
 // again. It holds the leaves of as many quanta as there are workers. On an error
 // the sink has been given nothing, or some quanta but no End.
 func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
@@ -385,7 +385,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 	return nil
 }
 
-// flush adds up the quanta before q, several at a time, and hands them to the sink.
+// flush adds up the quanta before q, several at a time, and passes them to the sink.
 func (p *player) flush(ctx context.Context, q int64) error {
 	for p.merge.Done < q {
 		n := int(min(int64(p.o.Workers), q-p.merge.Done))

@@ -58,7 +58,7 @@ func (a *answer) kind() string {
 
 // books asks inspect and ingest about the folder that percentiles answered, and says what of theirs does not add up.
 func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, error) {
-	// Each takes as long as percentiles: of the fixtures, two of the four ways to hand a folder over will do.
+	// Each takes as long as percentiles: of the fixtures, two of the four ways to pass a folder will do.
 	most := a.truth.Random || a.shape != nil || a.Given == "json+job" || a.Given == "none"
 	if len(a.truth.Logs) == 0 || !most {
 		return "", nil

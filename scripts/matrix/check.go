@@ -45,7 +45,7 @@ type answer struct {
 	options []string
 }
 
-// given are the ways to hand a folder to fiolat.
+// given are the ways to pass a folder to fiolat.
 var given = []string{"json+job", "json", "job", "none"}
 
 func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answer, error) {
@@ -90,7 +90,7 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	return slices.DeleteFunc(answers, func(a *answer) bool { return a.Verdict == "" }), failed
 }
 
-// ask hands a folder to fiolat and sorts what it says.
+// ask passes a folder to fiolat and sorts what it says.
 func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	scratch, err := os.MkdirTemp("", "fiolat-matrix-")
 	if err != nil {

@@ -216,7 +216,7 @@ func (s *session) snapshot(ctx context.Context, m *fiojson.Document) error {
 	return nil
 }
 
-// begin decides the interval, and hands on what was held for that.
+// begin decides the interval, and passes on what was held for that.
 func (s *session) begin(ctx context.Context) error {
 	if len(s.runs) > 0 || len(s.held) == 0 {
 		return nil

@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 type kindSource struct {
 	run     *pipeline.Run
 	process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
-	// again hands on the leaves once more; nil: they can be read only once.
+	// again passes on the leaves once more; nil: they can be read only once.
 	again func(context.Context, pipeline.Sink) error
 }
 
