@@ -228,7 +228,6 @@ func (e *Encoder) head(
 	scope string,
 	d pipeline.Dims,
 	logs int,
-	samples float64,
 ) []byte {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
@@ -262,8 +261,11 @@ func (e *Encoder) head(
 	dst = append(dst, d.Direction...)
 	dst = append(dst, `"},"logs":{"count":`...)
 	dst = strconv.AppendInt(dst, int64(logs), 10)
-	dst = append(dst, `},"samples":`...)
-	return appendFloat(dst, samples)
+	return append(dst, '}')
+}
+
+func appendSamples(dst []byte, samples float64) []byte {
+	return appendFloat(append(dst, `,"samples":`...), samples)
 }
 
 // Histogram appends the document of a leaf. The quanta of a leaf must come in order of time
@@ -283,7 +285,7 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	if err != nil {
 		return dst, err
 	}
-	dst = e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs, sum)
+	dst = appendSamples(e.head(dst, q, LeafScope, leaf.Dims, leaf.Logs), sum)
 	dst = e.docCount(dst, whole)
 	dst = append(dst, `,"latency":{`...)
 	dst = e.histogram(dst, leaf.Limits, leaf.Members)
@@ -392,7 +394,7 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if empty {
 		samples = 0
 	}
-	dst = e.head(dst, q, row.Scope, row.Dims, row.Logs, samples)
+	dst = appendSamples(e.head(dst, q, row.Scope, row.Dims, row.Logs), samples)
 	if row.IOPSKnown {
 		dst = append(dst, `,"iops":`...)
 		dst = appendFloat(dst, row.IOPS)
@@ -402,6 +404,9 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	if len(row.SLA) > 0 {
 		dst = e.appendSLA(dst, row.SLA)
 	}
+	if row.Tail != nil {
+		dst = appendTail(dst, row.Tail)
+	}
 	if empty {
 		return append(dst, '}'), nil
 	}
@@ -409,6 +414,28 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	dst = append(dst, `,"latency":{`...)
 	dst = e.stats(dst, s)
 	return append(dst, '}', '}'), nil
+}
+
+// Tail appends the document of a row that says no more than its Tail, which is not nil: the rest is in documents of a
+// part.
+func (e *Encoder) Tail(dst []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
+	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.Tail), '}')
+}
+
+// appendTail appends who makes the tail; names are those of pipeline.TailPercentile.
+func appendTail(dst []byte, t *fiohist.Part) []byte {
+	dst = appendFloat(append(dst, `,"tail":{"expected":`...), t.Expected)
+	if t.Share >= 0 {
+		dst = appendFloat(append(dst, `,"lift":`...), t.Share/t.Expected)
+	}
+	dst = append(dst, `,"p99":{`...)
+	if t.Share >= 0 {
+		dst = append(appendFloat(append(dst, `"share":`...), t.Share), ',')
+	}
+	if t.Without >= 0 {
+		dst = append(appendFloat(append(dst, `"without":`...), t.Without), ',')
+	}
+	return append(trim(dst), '}', '}')
 }
 
 // appendAtLeast appends which percentiles may be longer than they are said to be.

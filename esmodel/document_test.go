@@ -125,6 +125,17 @@ func slowPercentiles(run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) 
 		m["iops"] = row.IOPS
 		m["concurrency"] = row.IOPS * s.Mean / 1e9
 	}
+	if t := row.Tail; t != nil {
+		p99, tail := map[string]any{}, map[string]any{"expected": t.Expected}
+		if t.Share >= 0 {
+			tail["lift"], p99["share"] = t.Share/t.Expected, t.Share
+		}
+		if t.Without >= 0 {
+			p99["without"] = t.Without
+		}
+		tail["p99"] = p99
+		m["tail"] = tail
+	}
 	m["samples"] = s.Samples
 	if s.Empty() {
 		m["samples"] = 0
@@ -400,6 +411,13 @@ func TestPercentileDocumentEdges(t *testing.T) {
 			pipeline.Row{Scope: "run", Stats: fiohist.Stats{Samples: 1e-12}},
 			`"samples":0}`,
 			[]string{"latency"},
+		},
+		{
+			"tail of a few I/Os alone",
+			pipeline.Row{Scope: "host", Dims: pipeline.Dims{Host: "h"}, Tail: &fiohist.Part{Share: -1, Expected: 1,
+				Without: -1}},
+			`"tail":{"expected":1,"p99":{}}}`,
+			[]string{"lift", "without"},
 		},
 		{
 			"job and log",

@@ -82,6 +82,13 @@ var Fields = []Field{
 	{"iops", "double", "1/s", onPct, "completions per second of the part of the quantum that the logs cover"},
 	{"concurrency", "double", "", onPct, "mean number of I/Os in flight: the sum of the latencies of those that " +
 		"complete in the quantum over the time that the logs cover; see docs/diagnose.md"},
+	{"tail.expected", "double", "", onPct, "of a host, job or log among others, and at most a direction: its part of " +
+		"all I/Os, 0 to 1. In a part of a run there is no `tail`; `fiolat merge` writes that of hosts in documents " +
+		"with nothing else"},
+	{"tail.lift", "double", "", onPct, "`tail.p99.share` by `tail.expected`: 1 is neither better nor worse than the " +
+		"others; see docs/diagnose.md"},
+	{"tail.p99.share", "double", "", onPct, "its part of the I/Os above p99 of all, 0 to 1; missing if there are none"},
+	{"tail.p99.without", "double", "ns", onPct, "p99 of all I/Os but its own; missing if there are no others"},
 	{"at_least", "keyword", "", []Kind{KindPercentiles, KindProbe}, "percentiles that lie in fio's last bucket, and " +
 		"may be longer than said"},
 	{"run.status", "keyword", "", onRun, "`running`; `complete`: exactly the documents of this generation are there; " +

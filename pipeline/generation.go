@@ -14,7 +14,7 @@ import (
 )
 
 // formatVersion is raised when documents of the same input change.
-const formatVersion = 5
+const formatVersion = 6
 
 // generation builds a run.generation: 128 bits, in hexadecimal, of the SHA-256 of a text. The text is
 //

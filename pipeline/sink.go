@@ -203,11 +203,17 @@ type Row struct {
 	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
+	// Tail is what a host, job or log does to TailPercentile of all of them; nil in other scopes, where there is only
+	// one, without I/O, in rows of Summary.Total, and in a part of a run.
+	Tail *fiohist.Part
 	// Hist are the I/Os of a row of Summary.Total, and Limits fio's smallest and largest latency of
 	// them; nil and unknown in rows of a quantum.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }
+
+// TailPercentile is the percentile of which Row.Tail says who makes it.
+const TailPercentile = 99
 
 // Concurrency is the mean number of I/Os in flight, where IOPSKnown: by Little's law (Operations Research 9 (1961),
 // 383-387) the sum of the latencies of those that complete in the quantum over the time that the logs cover.

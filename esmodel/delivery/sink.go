@@ -22,7 +22,7 @@ type SinkOptions struct {
 	// PushEvery sends what is held at the end of a quantum if the last time is that
 	// long ago, for runs that are watched while they go on; 0 sends full requests only.
 	PushEvery time.Duration
-	// RowsOnly makes no documents of leaves: they are there.
+	// RowsOnly makes no documents of leaves, and of hosts none but of Row.Tail: the rest is there, from the parts.
 	RowsOnly bool
 	// Noise is a new sink that sees the run as well and says at its end how exactly its numbers are
 	// known; nil leaves the limits out of the document of the run.
@@ -139,7 +139,14 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		if s.run.Part != "" && row.Dims.Host == "" {
 			continue // scopes across hosts are for whoever has all parts
 		}
+		tailOnly := s.o.RowsOnly && row.Dims.Host != ""
+		if tailOnly && row.Tail == nil {
+			continue
+		}
 		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
+			if tailOnly {
+				return s.enc.Tail(dst, q, row), nil
+			}
 			return s.enc.Percentiles(dst, q, row)
 		})
 		if err != nil {

@@ -210,6 +210,7 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 						Logs:      1,
 						IOPS:      h.Sum(),
 						IOPSKnown: true,
+						Tail:      tails[i%len(tails)],
 					},
 				)
 			}
@@ -225,6 +226,13 @@ func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 		out = append(out, q)
 	}
 	return out
+}
+
+var tails = []*fiohist.Part{
+	{Share: 0.75, Expected: 0.5, Without: 1234.5},
+	{Share: -1, Expected: 0.5, Without: 1234.5},
+	{Share: 0.75, Expected: 1, Without: -1},
+	nil,
 }
 
 // Summary is what a pipeline would say of these quanta.

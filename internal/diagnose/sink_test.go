@@ -6,6 +6,8 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"fiolat/ingest"
@@ -36,7 +38,7 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 		runs[0].Logs = some
 	}
 	plan, err := plan.Prepare(context.Background(), runs[0], plan.Config{Workers: workers,
-		Settings: pipeline.Settings{By: by, Percentiles: Percentiles, Coarseness: -1, Repair: "auto"}})
+		Settings: pipeline.Settings{Grid: "epoch", By: by, Percentiles: Percentiles, Coarseness: -1, Repair: "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +50,77 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 	return sum
 }
 
-type discard struct{}
+// rows keeps those of each quantum, by its time.
+type rows struct {
+	run *pipeline.Run
+	at  map[int64][]pipeline.Row
+}
 
-func (discard) Begin(context.Context, *pipeline.Run) error       { return nil }
-func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
-func (discard) End(context.Context, *pipeline.Summary) error     { return nil }
+func (r *rows) Begin(_ context.Context, run *pipeline.Run) error {
+	r.run, r.at = run, map[int64][]pipeline.Row{}
+	return nil
+}
+
+func (r *rows) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	at := r.run.Start + q.Offset
+	r.at[at] = append(r.at[at], slices.Clone(q.Rows)...)
+	return nil
+}
+
+func (*rows) End(context.Context, *pipeline.Summary) error { return nil }
+
+// TestTail compares what documents say of each quantum of each host, job and log, with the runs that have all logs but
+// theirs.
+func TestTail(t *testing.T) {
+	folders, _ := filepath.Glob("../../testdata/fio/*")
+	compared := 0
+	for _, folder := range folders {
+		var all rows
+		pass(t, []string{folder}, 2, nil, By, &all)
+		others := map[string]*rows{}
+		for at, some := range all.at {
+			for i := range some {
+				r := &some[i]
+				dimension, _ := strings.CutSuffix(r.Scope, "+direction")
+				d := slices.Index(Dimensions, dimension)
+				if d < 0 || r.Tail == nil {
+					continue
+				}
+				value := [3]string{r.Dims.Host, r.Dims.Job, r.Dims.Log}[d]
+				key := dimension + " " + value
+				rest := others[key]
+				if rest == nil {
+					rest = new(rows)
+					pass(t, []string{folder}, 2, func(l *ingest.Log) bool {
+						return [3]string{l.Host, l.Job, l.LogName}[d] != value
+					}, []string{"direction"}, rest)
+					others[key] = rest
+				}
+				want := p99(rest.at[at], r.Dims.Direction)
+				name := fmt.Sprintf("%s at %d: %s %s, %s", filepath.Base(folder), at, dimension, value, r.Dims.Direction)
+				if compared++; want == nil && r.Tail.Without != -1 {
+					t.Errorf("%s: without is %v, and there are no others", name, r.Tail.Without)
+				} else if want != nil {
+					same(t, name, &r.Tail.Without, want)
+				}
+			}
+		}
+	}
+	if compared < 500 {
+		t.Errorf("compared only %d", compared)
+	}
+}
+
+// p99 is that of a direction, or of all, in the rows of a quantum; nil without I/O.
+func p99(of []pipeline.Row, direction string) *float64 {
+	for i := range of {
+		if r := &of[i]; (r.Scope == "run" || r.Scope == "direction") && r.Dims.Direction == direction &&
+			!r.Stats.Empty() {
+			return &r.Stats.Percentiles[slices.Index(Percentiles, pipeline.TailPercentile)]
+		}
+	}
+	return nil
+}
 
 // TestWithout compares Pooled and Without with the percentiles of runs that have all logs, and all but those of the
 // value.
@@ -91,7 +159,7 @@ func TestWithout(t *testing.T) {
 			rest := map[string]*pipeline.Summary{}
 			for value := range values {
 				rest[value] = pass(t, []string{folder}, 2, func(l *ingest.Log) bool { return of(l) != value },
-					[]string{"direction"}, discard{})
+					[]string{"direction"}, new(rows))
 			}
 			for _, s := range second.Stragglers() {
 				name := fmt.Sprintf("%s: %s %s, %s p%g", filepath.Base(folder), s.Dimension, s.Value, s.Direction,

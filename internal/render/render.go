@@ -141,6 +141,20 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 	} else {
 		b = append(b, "null"...)
 	}
+	if t := row.Tail; t != nil {
+		orNull := func(name string, v float64, known bool) {
+			if b = append(b, name...); known {
+				b = number(b, v)
+			} else {
+				b = append(b, "null"...)
+			}
+		}
+		orNull(`,"tail":{"expected":`, t.Expected, true)
+		orNull(`,"lift":`, t.Share/t.Expected, t.Share >= 0)
+		orNull(`,"p99":{"share":`, t.Share, t.Share >= 0)
+		orNull(`,"without":`, t.Without, t.Without >= 0)
+		b = append(b, '}', '}')
+	}
 	value(`,"min":`, s.Min)
 	value(`,"max":`, s.Max)
 	value(`,"mean":`, s.Mean)

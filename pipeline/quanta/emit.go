@@ -155,9 +155,9 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 	}
 }
 
-// DropHosts leaves out the scopes that contain the host.
+// DropHosts leaves out the scopes that contain the host, but for those whose Row.Tail compares them with others.
 func (m *Merger) DropHosts() {
-	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool { return sc.dims.Host != "" })
+	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool { return sc.dims.Host != "" && sc.peers == nil })
 }
 
 // DropScopes leaves out all scopes but that of the whole run: who looks at leaves alone needs no other rows.

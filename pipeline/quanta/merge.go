@@ -62,12 +62,21 @@ type scope struct {
 	dims   pipeline.Dims
 	leaves []int     // ascending: by host first
 	logs   []*Member // distinct
-	limits fiohist.Limits
+	bounds
 	rows   int64 // the quanta before this one have had their row
 	total  *fiohist.Hist
 	loose  bool   // total has I/Os of a job without logs: nothing tells when it ran
 	same   *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
 	at     int    // its place among those that are added up
+	peers  *peers // those that it is one of; or nil
+	others bounds // of the I/Os of all in peers that are not its own
+}
+
+// peers are all hosts, jobs or logs of a direction, or of all directions.
+type peers struct {
+	all     *scope // the scope that covers them
+	of      []*scope
+	unknown []int // leaves that belong to none of them
 }
 
 // Merger adds up the quanta of all logs by leaf and by scope, and passes them to a sink.
@@ -79,6 +88,7 @@ type Merger struct {
 	logs      []*Member
 	leafSpecs []leafSpec
 	scopes    []*scope
+	peers     []*peers
 	active    []*scope // of a stored run: those with I/O
 	sums      []sums   // of the quanta that are added up side by side
 	Begun     bool
@@ -144,6 +154,83 @@ func (m *Merger) setLogs(logs []*Member) {
 	for mask := range 1 << len(scopeOrder) {
 		m.addScopes(mask, by)
 	}
+	m.findPeers()
+}
+
+// findPeers finds who is to be compared with whom: nobody in a part of a run, which does not have all of them.
+func (m *Merger) findPeers() {
+	m.peers = nil
+	if m.Run.Part != "" {
+		return
+	}
+	all := map[string]*scope{}
+	known := map[pipeline.Dims]*peers{} // by the name of the scope, as Log, and direction
+	for _, sc := range m.scopes {
+		switch dimension, _ := strings.CutSuffix(sc.name, "+direction"); dimension {
+		case "run", "direction":
+			all[sc.dims.Direction] = sc
+		case "host", "job", "log":
+			if sc.dims.Host+sc.dims.Job+sc.dims.Log == "" {
+				continue
+			}
+			key := pipeline.Dims{Log: dimension, Direction: sc.dims.Direction}
+			p := known[key]
+			if p == nil {
+				p = &peers{all: all[sc.dims.Direction]}
+				known[key], m.peers = p, append(m.peers, p)
+			}
+			p.of = append(p.of, sc)
+		}
+	}
+	for _, p := range m.peers {
+		theirs := map[int]bool{}
+		for _, sc := range p.of {
+			for _, i := range sc.leaves {
+				theirs[i] = true
+			}
+		}
+		for _, i := range p.all.leaves {
+			if !theirs[i] {
+				p.unknown = append(p.unknown, i)
+			}
+		}
+		if len(p.of) > 1 || len(p.unknown) > 0 {
+			for _, sc := range p.of {
+				sc.peers = p
+			}
+		}
+	}
+}
+
+// limit finds the limits of the I/Os of all but each.
+func (p *peers) limit(specs []leafSpec) {
+	var before, after bounds
+	for _, i := range p.unknown {
+		limits, open := specs[i].limits()
+		before = before.widen(bounds{limits, open})
+	}
+	for _, sc := range p.of {
+		sc.others, before = before, before.widen(sc.bounds)
+	}
+	for _, sc := range slices.Backward(p.of) {
+		sc.others, after = sc.others.widen(after), after.widen(sc.bounds)
+	}
+}
+
+// bounds are limits; open says that there are I/Os of which they are not known.
+type bounds struct {
+	fiohist.Limits
+	open bool
+}
+
+func (b bounds) widen(o bounds) bounds { return bounds{b.Widen(o.Limits), b.open || o.open} }
+
+// known are the limits if they hold for all I/Os.
+func (b bounds) known() fiohist.Limits {
+	if b.open {
+		return fiohist.Limits{}
+	}
+	return b.Limits
 }
 
 // Join replaces the logs by more of them; what was added up of those before stays. Each scope is added up by itself
@@ -226,15 +313,14 @@ func (m *Merger) addScopes(mask int, by []string) {
 // limit finds each scope's smallest and largest latency.
 func (m *Merger) limit() {
 	for _, sc := range m.scopes {
-		sc.limits = fiohist.Limits{}
-		open := false
+		sc.bounds = bounds{}
 		for _, i := range sc.leaves {
-			limits, any := m.leafSpecs[i].limits()
-			sc.limits, open = sc.limits.Widen(limits), open || any
+			limits, open := m.leafSpecs[i].limits()
+			sc.bounds = sc.widen(bounds{limits, open})
 		}
-		if open {
-			sc.limits = fiohist.Limits{}
-		}
+	}
+	for _, p := range m.peers {
+		p.limit(m.leafSpecs)
 	}
 }
 
@@ -357,11 +443,14 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
+	tails := map[*scope]*fiohist.Tail{}
 	for _, sc := range active {
 		if sc.same != nil {
 			row := out.Rows[sc.same.at]
 			row.Scope, row.Dims = sc.name, sc.dims
-			out.hists, out.Rows = append(out.hists, out.hists[sc.same.at]), append(out.Rows, row)
+			out.hists = append(out.hists, out.hists[sc.same.at])
+			row.Tail = m.tail(tails, sc, out.hists)
+			out.Rows = append(out.Rows, row)
 			continue
 		}
 		sum := hostSum{mem: mem}
@@ -373,6 +462,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		h := sum.finish()
 		out.hists = append(out.hists, h)
 		row := m.row(sc, h)
+		row.Tail = m.tail(tails, sc, out.hists)
 		for _, l := range sc.logs {
 			if c := histsOf(l); c != nil && sc.has(c) {
 				row.Logs++
@@ -382,6 +472,24 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		out.Rows = append(out.Rows, row)
 	}
 	return out
+}
+
+// tail compares a scope with its peers. hists are those of the scopes up to it: all that cover others come first.
+func (m *Merger) tail(tails map[*scope]*fiohist.Tail, sc *scope, hists []*fiohist.Hist) *fiohist.Part {
+	own := hists[sc.at]
+	if sc.peers == nil || own == nil {
+		return nil
+	}
+	all := sc.peers.all
+	tail, ok := tails[all]
+	if !ok {
+		tail = hists[all.at].Tail(m.Run.Geometry, pipeline.TailPercentile)
+		tails[all] = tail
+	}
+	if tail == nil {
+		return nil
+	}
+	return tail.Part(own, sc.others.known())
 }
 
 // Placed is the number of I/Os in all quanta so far.
@@ -453,7 +561,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 			continue
 		}
 		row := m.row(sc, sc.total)
-		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.limits
+		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.known()
 		if sc.cover(&row, m.Grid.Start(m.Grid.First), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
 		}
@@ -476,7 +584,7 @@ func (m *Merger) row(sc *scope, h *fiohist.Hist) pipeline.Row {
 	if h == nil {
 		h = new(fiohist.Hist)
 	}
-	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.Run.Geometry, m.Run.Percentiles, sc.limits)}
+	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.Run.Geometry, m.Run.Percentiles, sc.known())}
 }
 
 // cover says for how much of its time, in ns, a row's logs were running and have their

@@ -60,7 +60,7 @@ type Replay struct {
 type Options struct {
 	// Percentiles are those wanted; nil are those of the run.
 	Percentiles []float64
-	// AcrossHosts leaves out the rows of scopes that contain the host: what is left is
+	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail: what is left has
 	// what no part of a run can compute by itself.
 	AcrossHosts bool
 	// LeavesOnly leaves out all rows but those of the whole run.
