@@ -97,7 +97,7 @@ func TestTail(t *testing.T) {
 					others[key] = rest
 				}
 				want := p99(rest.at[at], r.Dims.Direction)
-				name := fmt.Sprintf("%s at %d: %s %s, %s", filepath.Base(folder), at, dimension, value, r.Dims.Direction)
+				name := fmt.Sprintf("%s at %d: %s, %s", filepath.Base(folder), at, key, r.Dims.Direction)
 				if compared++; want == nil && r.Tail.Without != -1 {
 					t.Errorf("%s: without is %v, and there are no others", name, r.Tail.Without)
 				} else if want != nil {

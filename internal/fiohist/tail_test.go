@@ -74,8 +74,8 @@ func TestTail(t *testing.T) {
 				share = above(part) / above(&all)
 			}
 			if !near(got.Share, share) || !near(got.Expected, part.Sum()/all.Sum()) || !near(got.Without, without) {
-				t.Fatalf("%d: part %d of %d, p%g of %v: %+v; want share %v, expected %v, without %v", n, i, len(parts), p,
-					g, *got, share, part.Sum()/all.Sum(), without)
+				t.Fatalf("%d: part %d of %d, p%g of %v: %+v; want share %v, expected %v, without %v", n, i, len(parts),
+					p, g, *got, share, part.Sum()/all.Sum(), without)
 			}
 		}
 	}
