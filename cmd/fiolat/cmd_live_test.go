@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,8 +162,9 @@ func TestLiveAuto(t *testing.T) {
 // that was not reached is named.
 func TestLiveAlerts(t *testing.T) {
 	t.Parallel()
-	var alerts []map[string]any
-	answer := http.StatusOK
+	received := make(chan map[string]any, 100)
+	var answer atomic.Int32
+	answer.Store(http.StatusOK)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var event map[string]any
 		body := new(bytes.Buffer)
@@ -171,8 +173,8 @@ func TestLiveAlerts(t *testing.T) {
 			json.Unmarshal(body.Bytes(), &event) != nil || event["id"] != r.Header.Get(alert.IDHeader) {
 			t.Errorf("%v %s", r.Header, body)
 		}
-		alerts = append(alerts, event)
-		w.WriteHeader(answer)
+		received <- event
+		w.WriteHeader(int(answer.Load()))
 	}))
 	defer hook.Close()
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -181,18 +183,21 @@ func TestLiveAlerts(t *testing.T) {
 	}
 	// broken from the 6th second on, kept from the 10th
 	reads := []int{500, 500, 500, 10, 500, 10, 10, 500, 10, 500, 500}
-	live := func(start time.Time) (int, string) {
-		alerts = nil
+	live := func(start time.Time) (int, string, []map[string]any) {
 		code, _, stderr := fiolat(t, status(start, reads...), "live", "--output", t.TempDir(), "--run-id", "R", "--sla",
 			"iops >= 100", "--alert-webhook", hook.URL+"/token", "--alert-secret-file", secret, "--interval", "1s")
 		if strings.Contains(stderr, "token") {
 			t.Errorf("the URL is in the message:\n%s", stderr)
 		}
-		return code, stderr
+		var alerts []map[string]any
+		for len(received) > 0 {
+			alerts = append(alerts, <-received)
+		}
+		return code, stderr, alerts
 	}
 	now := time.Now().Truncate(time.Second)
 	start := now.Add(-15 * time.Second)
-	code, stderr := live(start)
+	code, stderr, alerts := live(start)
 	if code != exitOK || len(alerts) != 2 || alerts[0]["event"].(map[string]any)["action"] != "sla-breach" ||
 		alerts[1]["event"].(map[string]any)["action"] != "sla-recovery" {
 		t.Fatalf("exit %d, %v\n%s", code, alerts, stderr)
@@ -203,13 +208,13 @@ func TestLiveAlerts(t *testing.T) {
 			t.Errorf("event %d is at %v; the run began at %v", i, at, start)
 		}
 	}
-	if code, stderr = live(now.Add(-time.Hour)); code != exitOK || len(alerts) != 0 || !strings.Contains(stderr,
+	if code, stderr, alerts = live(now.Add(-time.Hour)); code != exitOK || len(alerts) != 0 || !strings.Contains(stderr,
 		"are not alerted") {
 		t.Errorf("exit %d, %d alerts of an hour ago\n%s", code, len(alerts), stderr)
 	}
-	answer = http.StatusGone
+	answer.Store(http.StatusGone)
 	gone := ": SLA broken: all iops >= 100; it is 10 I/Os per second: 410 Gone"
-	code, stderr = live(start)
+	code, stderr, _ = live(start)
 	if code != exitIncomplete || !strings.Contains(stderr, gone) || !strings.Contains(stderr, "0 delivered, 2 not") {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
