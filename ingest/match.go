@@ -57,6 +57,8 @@ type Start struct {
 	How string
 	// Unknown: nothing says when the job started beside others of its fio; Offset is a guess.
 	Unknown bool
+	// Late says in words how much after Offset the job may have started; "": Offset is exact.
+	Late string
 }
 
 // Option is the value of a job option of the log's: from the job file, else from

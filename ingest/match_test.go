@@ -410,7 +410,7 @@ func TestStages(t *testing.T) {
 			"7.007s 8.008s 9.009s]", "stage 10 (stonewall, by the time elapsed)", ""},
 		"later than known": {
 			[]fiojson.Entry{run(0, 2000, 9, nil), run(1, 4000, 9, jobfile.Options{"stonewall": "1"})},
-			"[0s 2s]", "stage 2 (stonewall in the JSON)", "may have started up to 3s later",
+			"[0s 2s]", "stage 2 (stonewall in the JSON)", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -690,4 +690,38 @@ func write(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestLate: how much later than shown a job behind a stonewall may have started.
+func TestLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		elapsed     int64 // s
+		first, last int64 // ms
+		want        string
+	}{
+		"whole seconds":   {7, 2000, 4000, "up to 1s"},
+		"nearly exact":    {6, 2000, 3900, ""},
+		"time is missing": {9, 2000, 4000, "up to 3s"},
+		"no time elapsed": {0, 2000, 4000, "some tenths of a second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries := []fiojson.Entry{
+				{JobName: "a", RuntimeMS: c.first, LongestMS: c.first, Elapsed: c.elapsed},
+				{JobName: "b", GroupID: 1, RuntimeMS: c.last, LongestMS: c.last, Elapsed: c.elapsed,
+					Options: jobfile.Options{"stonewall": "1"}},
+			}
+			logs, _, err := Match(input("a_clat_hist.1.log a_clat_hist.2.log", doc("fio.json", entries...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first, last := logs[0].Start.Late, logs[1].Start.Late; first != "" || last != c.want {
+				t.Errorf("first %q, last %q, want %q", first, last, c.want)
+			}
+		})
+	}
+	for _, jobs := range [][]job{{{guess: true, run: 1}, {stage: 1}}, {{name: "a"}, {waits: "a"}}} {
+		if got := (&set{}).late(jobs, 0); got != "much" {
+			t.Errorf("behind a job of unknown length: %q", got)
+		}
+	}
 }

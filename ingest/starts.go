@@ -32,6 +32,9 @@ type job struct {
 	wall  bool // a stonewall before it is visible
 }
 
+// lasted says whether the job's length is known.
+func (j job) lasted() bool { return j.run > 0 && !j.guess }
+
 // absoluteMS is the job_start from which on it counts from 1970 (1973); with
 // job_start_clock_id it can be on another clock.
 const absoluteMS = 1e11
@@ -64,10 +67,7 @@ func (m *matcher) starts(s *set) {
 		m.ends[s.meta] = max(m.ends[s.meta], latest)
 	}
 	for _, j := range jobs {
-		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool {
-			return o.name == j.waits && o.run > 0 &&
-				!o.guess
-		}) {
+		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool { return o.name == j.waits && o.lasted() }) {
 			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be "+
 				"that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
 		}
@@ -75,7 +75,7 @@ func (m *matcher) starts(s *set) {
 	if s.job == nil {
 		m.unlike(s)
 	}
-	m.late(s, jobs, latest)
+	late := s.late(jobs, latest)
 	for _, l := range s.logs {
 		i, known := of[l]
 		switch {
@@ -83,6 +83,7 @@ func (m *matcher) starts(s *set) {
 			j := jobs[i]
 			l.Start = Start{Offset: at[i], How: j.how}
 			if j.stage > 0 || j.waits != "" {
+				l.Start.Late = late
 				l.Start.How = fmt.Sprintf("stage %d (%s)", j.stage+1, how)
 				if j.waits != "" {
 					l.Start.How = "wait_for"
@@ -114,13 +115,8 @@ func (m *matcher) starts(s *set) {
 // seconds all took.
 func (m *matcher) unlike(s *set) {
 	for i, e := range s.entries {
-		threads := 0
-		for _, of := range s.of {
-			if of == i {
-				threads++
-			}
-		}
-		if v, _ := s.meta.Option(e, "numjobs"); threads < 2 || v == strconv.Itoa(threads) {
+		threads, several := s.stands(i)
+		if !several {
 			continue
 		}
 		apart := ""
@@ -144,24 +140,34 @@ func (m *matcher) unlike(s *set) {
 	}
 }
 
-// late warns of stages that must have started later than the lengths of those before them
-// say, where no job_start tells.
-func (m *matcher) late(s *set, jobs []job, latest time.Duration) {
-	stages, elapsed := 0, int64(0)
-	for _, j := range jobs {
-		stages = max(stages, j.stage)
-	}
-	for _, e := range s.entries {
-		if elapsed = max(elapsed, e.Elapsed); e.StartMS >= absoluteMS {
-			return
+// late says how much later than the lengths of the jobs before them jobs behind a stonewall or a wait_for may have
+// started: fio looks for jobs that ended ten times a second, takes a while to start the next, and tells all the time
+// that it took in whole seconds, rounded up.
+func (s *set) late(jobs []job, latest time.Duration) string {
+	elapsed := s.elapsed()
+	if elapsed == 0 {
+		for _, j := range jobs {
+			if !j.lasted() && slices.ContainsFunc(jobs, func(o job) bool {
+				return o.stage > j.stage || o.waits != "" && o.waits == j.name
+			}) {
+				return "much"
+			}
 		}
+		return "some tenths of a second"
 	}
-	rest := time.Duration(min(elapsed, int64(maxLead/time.Second)))*time.Second - latest
-	if stages > 0 && rest > longestStart+time.Duration(stages)*300*time.Millisecond {
-		m.warn("%s: fio took %d s, and its stages together %v: those behind a stonewall may have started up to %v"+
-			" later than they are shown; fio from 3.36 on logs each job's start",
-			errs.Printable(s.meta.Path), elapsed, latest.Round(time.Millisecond), rest.Round(time.Second))
+	rest := elapsed - latest
+	if rest <= 200*time.Millisecond { // exact enough
+		return ""
 	}
+	return "up to " + rest.Round(10*time.Millisecond).String()
+}
+
+// elapsed is all the time that fio took, in whole seconds; 0: unknown.
+func (s *set) elapsed() (all time.Duration) {
+	for _, e := range s.entries {
+		all = max(all, time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second)
+	}
+	return all
 }
 
 // longestStart is how much more than its longest job a fio takes whose jobs start together: it counts whole seconds.
@@ -215,8 +221,7 @@ func (m *matcher) sectionJobs(s *set) []job {
 		where := fmt.Sprintf("%s:%d", s.job.Path, section.Line)
 		j := job{group: section.Group, stage: section.Stage, name: section.Name, waits: section.Options["wait_for"]}
 		j.delay, j.ramp, j.how = m.lead(where, func(name string) (string, bool) {
-			v,
-				ok := section.Options[name]
+			v, ok := section.Options[name]
 			return v, ok
 		})
 		limit, err := jobfile.ParseDuration(section.Options["runtime"])
@@ -293,17 +298,22 @@ func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 	return at, latest
 }
 
+// stands says for how many threads an entry stands, and whether they may be of several sections.
+func (s *set) stands(entry int) (n int, several bool) {
+	for _, of := range s.of {
+		if of == entry {
+			n++
+		}
+	}
+	v, _ := s.meta.Option(s.entries[entry], "numjobs")
+	return n, n > 1 && v != strconv.Itoa(n)
+}
+
 // hidden says that an entry may stand for several sections, of which fio's JSON shows
 // the options of the last only: there may be delays and ramps that nobody knows of.
 func (s *set) hidden() bool {
-	for i, e := range s.entries {
-		threads := 0
-		for _, of := range s.of {
-			if of == i {
-				threads++
-			}
-		}
-		if v, _ := s.meta.Option(e, "numjobs"); threads > 1 && v != strconv.Itoa(threads) {
+	for i := range s.entries {
+		if _, several := s.stands(i); several {
 			return true
 		}
 	}
@@ -357,11 +367,8 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	if set(all); open == 0 {
 		return "stonewall in the JSON"
 	}
-	var elapsed int64
-	for _, e := range s.entries {
-		elapsed = max(elapsed, e.Elapsed)
-	}
-	if elapsed == 0 || elapsed > int64(maxLead/time.Second) {
+	elapsed := s.elapsed()
+	if elapsed == 0 || elapsed >= maxLead {
 		m.warn("%s: %d groups of jobs: taken to have run one after the other (stonewall); if it was new_group, pass "+
 			"the job file", errs.Printable(s.meta.Path), len(groups))
 		return "stonewall taken for granted"
@@ -376,7 +383,7 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 			}
 		}
 		_, total := schedule(jobs)
-		rest := time.Duration(elapsed)*time.Second - total
+		rest := elapsed - total
 		early := -100 * time.Millisecond
 		if starts > 0 && !hidden {
 			early = -1 // stages do not overlap, and each takes a while to start

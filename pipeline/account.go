@@ -91,11 +91,8 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Job, j.Host, j.Direction = e.JobName, e.Host, fiolog.Direction(d).String()
 			j.Restored, j.NotPlaced = tail(e, fiolog.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
-			if j.Counted == 0 && (j.Logged == 0 || e.Dirs[d].TotalIOs > 0 || e.Mixed.TotalIOs > 0) {
-				if j.Logged > 0 && counts[e] && e.Mixed.TotalIOs == 0 {
-					warn("job %q: the logs hold %.0f %ss, of which fio measured none: logs and fio's JSON do not "+
-						"belong together", errs.Printable(j.Job), j.Logged, j.Direction)
-				}
+			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0
+			if j.Counted == 0 && j.Logged == 0 || unmeasured && !counts[e] || j.Counted == 0 && e.Mixed.TotalIOs > 0 {
 				continue // nothing to compare with
 			}
 			j.Missing = float64(j.Counted) - j.Logged
@@ -107,7 +104,11 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			}
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
-			if j.Missing < 0 && len(single) == 0 {
+			switch {
+			case unmeasured:
+				warn("job %q: the logs hold %.0f %ss, of which fio measured none: logs and fio's JSON do not "+
+					"belong together", errs.Printable(j.Job), j.Logged, j.Direction)
+			case j.Missing < 0 && len(single) == 0:
 				warn("job %q: the logs hold %.0f %ss, fio counted %d: logs and "+
 					"fio's JSON do not belong together",
 					errs.Printable(j.Job), j.Logged, j.Direction, j.Counted)

@@ -33,6 +33,9 @@ func TestUnmeasured(t *testing.T) {
 			if len(warnings) != tc.warned {
 				t.Errorf("warnings %q", warnings)
 			}
+			if want := 5 * float64(tc.warned); a.Excess != want {
+				t.Errorf("%v I/Os too many, want %v", a.Excess, want)
+			}
 		})
 	}
 }

@@ -148,8 +148,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 // tellsTime says that the log or its entry has absolute times.
 func tellsTime(l *logs.State) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
 
-// warnUnknown warns of jobs of one host, and of hosts, of which nothing tells whether they
-// started together; clock are the logs that another clock places.
+// warnUnknown warns of each log of which nothing tells whether it started together with the others of its host, or with
+// those of other hosts, or not exactly how long after them; clock are the logs that another clock places.
 func (p *Plan) warnUnknown(clock map[int]int64) {
 	type thread struct {
 		prefix string
@@ -162,27 +162,39 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		}
 		threads[l.Host][thread{l.Source.Name.Prefix, l.Source.Name.Job}] = true
 	}
-	first, n := "", 0
 	var hosts []string // without a time
+	var open []*logs.State
+	unknown := false
 	for i, l := range p.logs {
-		_, placed := clock[i]
-		if l.Meta == nil && !tellsTime(l) && !placed && !slices.Contains(hosts, l.Host) {
-			hosts = append(hosts, l.Host)
+		if _, placed := clock[i]; placed || tellsTime(l) {
+			continue
 		}
-		if l.Log.Log.Start.Unknown && !tellsTime(l) && !placed && len(threads[l.Host]) > 1 {
-			if n++; n == 1 {
-				first = l.Source.Path
+		start, path := l.Log.Log.Start, errs.Printable(l.Source.Path)
+		switch {
+		case start.Unknown && len(threads[l.Host]) > 1:
+			unknown = true
+			p.warn("%s: nothing tells when the job of this log started: it is taken to have started together with the"+
+				" others; if they did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job file",
+				path)
+		case start.Late != "" && slices.ContainsFunc(p.logs, func(o *logs.State) bool {
+			return o.Log.Log.Start.Offset != start.Offset
+		}):
+			p.warn("%s: its job may have started %s later than it is shown (%s): only the JSON of fio 3.36 and newer"+
+				" tells when each job started", path, start.Late, start.How)
+		}
+		if l.Meta == nil {
+			open = append(open, l)
+			if !slices.Contains(hosts, l.Host) {
+				hosts = append(hosts, l.Host)
 			}
 		}
 	}
-	switch {
-	case n == 0 && len(hosts) > 1 && len(p.cfg.Settings.Offsets) == 0:
-		p.warn("nothing tells when the %d hosts started (%s): they are taken to have started together;"+
-			" pass fio's JSON, or shift hosts with --offset", len(hosts), errs.Printable(errs.Some(hosts)))
-	case n > 0:
-		p.warn("%s: nothing tells when the jobs of this log and of %d others started: they are taken to have"+
-			" started together; if they did not (stonewall, startdelay, ramp_time, wait_for),"+
-			" pass fio's JSON or the job file", errs.Printable(first), n-1)
+	if unknown || len(hosts) < 2 || len(p.cfg.Settings.Offsets) > 0 {
+		return
+	}
+	for _, l := range open {
+		p.warn("%s: nothing tells when its host started: the %d hosts are taken to have started together; pass fio's"+
+			" JSON, or shift hosts with --offset", errs.Printable(l.Source.Path), len(hosts))
 	}
 }
 

@@ -267,7 +267,8 @@ func server(ctx context.Context, fio, address, home string) (port int, stop func
 	if err := l.Close(); err != nil {
 		return 0, nil, err
 	}
-	cmd := exec.CommandContext(ctx, fio, fmt.Sprintf("--server=ip:%s,%d", address, port))
+	where := fmt.Sprintf("--server=ip:%s,%d", address, port)
+	cmd := exec.CommandContext(ctx, fio, where)
 	cmd.Dir = home
 	group(cmd)
 	if err := cmd.Start(); err != nil {
@@ -276,6 +277,9 @@ func server(ctx context.Context, fio, address, home string) (port int, stop func
 	stop = func() {
 		_ = cmd.Cancel()
 		_ = cmd.Wait()
+		for _, pid := range running(where) { // its jobs have process groups of their own
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 	// A connection would be taken for a client: ask the kernel instead.
 	want := fmt.Sprintf(":%04X 00000000:0000 0A", port)

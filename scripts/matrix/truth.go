@@ -270,8 +270,11 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 	}
 	if f.c.Kind == single {
 		t.Averages = f.c.has("log_avg_msec")
-		if t.Lines, err = countLines(dir, t.Logs); err != nil {
+		var back string
+		if t.Lines, back, err = countLines(dir, t.Logs); err != nil {
 			t.Note = strings.ReplaceAll(err.Error(), dir+"/", "")
+		} else if back != "" && f.c.has("latency_target") && !f.c.has("per_job_logs") {
+			t.Note = back // fio reset the clock in mid-way
 		}
 		t.Singles = map[string]map[string]int64{"clat": {}, "slat": {}, "lat": {}}
 		for _, e := range t.Entries {
@@ -353,18 +356,20 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 	return t, nil
 }
 
-// countLines counts the lines of logs of single I/Os; log_window_value=both has the direction one column further on.
-func countLines(dir string, logs []string) (map[string]map[string]int64, error) {
-	lines := map[string]map[string]int64{}
+// countLines counts the lines of logs of single I/Os, and says where time runs backwards; log_window_value=both has the
+// direction one column further on.
+func countLines(dir string, logs []string) (lines map[string]map[string]int64, back string, err error) {
+	lines = map[string]map[string]int64{}
 	for _, name := range logs {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		kind := singleName.FindStringSubmatch(name)[1]
 		if lines[kind] == nil {
 			lines[kind] = map[string]int64{}
 		}
+		var before [3]int64
 		for text := range strings.Lines(string(raw)) {
 			fields := strings.Split(text, ",")
 			d := -1
@@ -374,12 +379,20 @@ func countLines(dir string, logs []string) (map[string]map[string]int64, error) 
 				}
 			}
 			if err != nil || d < 0 || d > 2 {
-				return nil, fmt.Errorf("%s: no line of a log: %.20q", filepath.Join(dir, name), text)
+				return nil, "", fmt.Errorf("%s: no line of a log: %.20q", filepath.Join(dir, name), text)
 			}
 			lines[kind][directions[d]]++
+			stamp, err := strconv.ParseInt(strings.TrimSpace(fields[0]), 10, 64)
+			if err != nil {
+				return nil, "", fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+			}
+			if stamp < before[d] {
+				back = name + ": time runs backwards"
+			}
+			before[d] = stamp
 		}
 	}
-	return lines, nil
+	return lines, back, nil
 }
 
 // started is when each host's jobs started, after the ramp, in ms since 1970: as fio says, else as the jobs noted it.
