@@ -174,8 +174,8 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		case start.Unknown && len(threads[l.Host]) > 1:
 			unknown = true
 			p.warn("%s: nothing tells when the job of this log started: it is taken to have started together with the"+
-				" others; if they did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job file",
-				path)
+				" others; if they did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job"+
+				" file", path)
 		case start.Late != "" && slices.ContainsFunc(p.logs, func(o *logs.State) bool {
 			return o.Log.Log.Start.Offset != start.Offset
 		}):
