@@ -104,7 +104,7 @@ screenshots: ## draw the report page and Kibana's panels in Chromium over real r
 .PHONY: chaos
 chaos: ## break CHAOS_SERVERS (four), and fiolat, in every way of docs/reliability.md (CHAOS_RUN: some), and write its tables (hours)
 	FIOLAT_CHAOS_PAGE=$(CURDIR)/docs/reliability.md FIOLAT_CHAOS_SERVERS='$(CHAOS_SERVERS)' \
-		go test -count=1 -timeout 8h -v -tags integration -run 'TestChaos/.*/$(CHAOS_RUN)' ./internal/chaos
+		go test -count=1 -timeout 8h -v -tags integration -run 'TestChaos/.*/($(CHAOS_RUN))' ./internal/chaos
 
 .PHONY: matrix
 matrix: build ## run fio with MATRIX_RUNS (60) combinations of options drawn at random, and check fiolat's answers; prints its seed

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -94,11 +95,19 @@ var all = []chaos{
 		name: "flood stage: all indices blocked, for less than `--max-wait`",
 		only: true,
 		run: func(t *testing.T, c *trial) {
-			blocked := make(chan struct{})
-			c.px.inject(once(4, func() {
-				c.flood(t, true)
-				close(blocked)
-			}))
+			// What comes while the blocks are not there yet waits for them.
+			blocked, block := make(chan struct{}), sync.OnceFunc(func() { c.flood(t, true) })
+			c.px.inject(func(n int) blow {
+				if n < 4 {
+					return blow{}
+				}
+				return blow{do: func() {
+					block()
+					if n == 4 {
+						close(blocked)
+					}
+				}}
+			})
 			p := c.ingest(t)
 			select {
 			case <-blocked:
