@@ -130,7 +130,7 @@ func (e *Encoder) count(h *fiohist.Hist, leaf *rest) (sum float64, whole int64, 
 		sum += w
 	}
 	if !(sum >= 0 && sum < math.MaxInt64/2) {
-		return sum, 0, fmt.Errorf("%w: %v", ErrNotFinite, sum)
+		return sum, 0, fmt.Errorf("%w: %v", errNotFinite, sum)
 	}
 	if leaf == nil {
 		leaf = new(rest)

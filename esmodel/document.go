@@ -28,9 +28,9 @@ const (
 	octaves = 40 // fio's largest grid ends at 2^37 ns
 )
 
-// ErrNotFinite is a histogram whose weights do not add up to a number. JSON could
+// errNotFinite is a histogram whose weights do not add up to a number. JSON could
 // not hold it and no percentile of it exists; it is a bug upstream, never sent.
-var ErrNotFinite = errors.New("weights of a histogram do not add up to a number")
+var errNotFinite = errors.New("weights of a histogram do not add up to a number")
 
 // Encoder makes the documents of one run. What all of them have in common and what
 // depends on the grid alone is prepared once; an Encoder is not for several
@@ -387,7 +387,7 @@ func trim(dst []byte) []byte { return bytes.TrimSuffix(dst, []byte{','}) }
 func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
 	s := &row.Stats
 	if !(s.Samples >= -1 && s.Samples < math.MaxInt64/2) {
-		return dst, fmt.Errorf("%w: %v", ErrNotFinite, s.Samples)
+		return dst, fmt.Errorf("%w: %v", errNotFinite, s.Samples)
 	}
 	empty := s.Empty()
 	samples := s.Samples
@@ -488,15 +488,4 @@ func appendLimit(dst []byte, v float64) []byte {
 		return append(dst, "null"...)
 	}
 	return appendFloat(dst, v)
-}
-
-// AppendHistogram appends the document of one leaf. For many of a run use an
-// Encoder, which prepares once what is the same in all.
-func AppendHistogram(dst []byte, run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
-	return NewEncoder(DefaultPrefix, run).Histogram(dst, q, leaf)
-}
-
-// AppendPercentiles appends the document of one row; see AppendHistogram.
-func AppendPercentiles(dst []byte, run *pipeline.Run, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
-	return NewEncoder(DefaultPrefix, run).Percentiles(dst, q, row)
 }

@@ -212,11 +212,11 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], rests[d]))
-			alone, _ := AppendHistogram(nil, run, q, &q.Leaves[i])
+			alone, _ := NewEncoder(DefaultPrefix, run).Histogram(nil, q, &q.Leaves[i])
 			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], map[int]float64{}))
 		}
 		for i := range q.Rows {
-			doc, err := AppendPercentiles(nil, run, q, &q.Rows[i])
+			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, q, &q.Rows[i])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +237,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		}
 		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "trim"}, Hist: h, Samples: h.Sum()}
 		q := new(pipeline.Quantum)
-		doc, err := AppendHistogram(nil, run, q, leaf)
+		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, q, leaf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestWholeCountsKeepWithinHalfAnIO(t *testing.T) {
 	for range 300 {
 		h := esmodeltest.Hist(r, 1+r.IntN(300))
 		leaf := &pipeline.Leaf{Dims: pipeline.Dims{Direction: "read"}, Hist: h, Samples: h.Sum()}
-		doc, err := AppendHistogram(nil, run, new(pipeline.Quantum), leaf)
+		doc, err := NewEncoder(DefaultPrefix, run).Histogram(nil, new(pipeline.Quantum), leaf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,10 +356,10 @@ func TestHistogramDocumentEdges(t *testing.T) {
 			nil,
 		},
 		{"very small", hist(1e-9), `"count":[1e-09]`, "_doc_count", 0, nil},
-		{"infinite", hist(math.Inf(1)), "", "", 0, ErrNotFinite},
-		{"no number", hist(math.NaN()), "", "", 0, ErrNotFinite},
-		{"negative", hist(-1), "", "", 0, ErrNotFinite},
-		{"too many for a long", hist(math.MaxInt64), "", "", 0, ErrNotFinite},
+		{"infinite", hist(math.Inf(1)), "", "", 0, errNotFinite},
+		{"no number", hist(math.NaN()), "", "", 0, errNotFinite},
+		{"negative", hist(-1), "", "", 0, errNotFinite},
+		{"too many for a long", hist(math.MaxInt64), "", "", 0, errNotFinite},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -428,7 +428,7 @@ func TestPercentileDocumentEdges(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			doc, err := AppendPercentiles(nil, run, new(pipeline.Quantum), &tt.row)
+			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Quantum), &tt.row)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -444,7 +444,8 @@ func TestPercentileDocumentEdges(t *testing.T) {
 		})
 	}
 	row := pipeline.Row{Stats: fiohist.Stats{Samples: math.NaN()}}
-	if _, err := AppendPercentiles(nil, run, new(pipeline.Quantum), &row); !errors.Is(err, ErrNotFinite) {
+	_, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, new(pipeline.Quantum), &row)
+	if !errors.Is(err, errNotFinite) {
 		t.Errorf("NaN: %v", err)
 	}
 	if got := PercentileName(99.99); got != "p99_99" {

@@ -121,10 +121,10 @@ const stdin = "-"
 
 var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
 
-// ParseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os,
+// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os,
 // PREFIX_{slat,clat,lat}.N.log, each with a host's name (fio --client), without N
 // (per_job_logs=0), and compressed.
-func ParseName(base string) (Name, bool) {
+func parseName(base string) (Name, bool) {
 	m := logName.FindStringSubmatch(uncompressed(base))
 	if m == nil || m[4] == "fz" { // log_store_compressed
 		return Name{}, false
@@ -365,7 +365,7 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	d.seen[real] = true
 	s := &Source{Path: path, Base: filepath.Base(path), Size: info.Size(), ModTime: info.ModTime()}
 	named := false
-	if s.Name, named = ParseName(s.Base); !named && otherLog.MatchString(s.Base) {
+	if s.Name, named = parseName(s.Base); !named && otherLog.MatchString(s.Base) {
 		d.given.Ignored = append(d.given.Ignored, ignored(path))
 		return nil
 	} else if !named && info.Mode().IsRegular() {
@@ -460,7 +460,7 @@ func (d *discovery) search(root, dir string) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		name, ok := ParseName(e.Name())
+		name, ok := parseName(e.Name())
 		if e.IsDir() {
 			d.search(root, path)
 			continue
@@ -635,7 +635,7 @@ func (in *Input) areAll(m *fiojson.Document) bool {
 // the document's jobs may have written.
 func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.DirEntry, dir string) bool {
 	wrote := func(e os.DirEntry) bool {
-		name, ok := ParseName(e.Name())
+		name, ok := parseName(e.Name())
 		return ok && hasPrefix(m, name)
 	}
 	for _, e := range entries {
@@ -659,7 +659,7 @@ func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if _, log := ParseName(e.Name()); log || otherLog.MatchString(e.Name()) {
+		if _, log := parseName(e.Name()); log || otherLog.MatchString(e.Name()) {
 			continue
 		}
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -761,7 +761,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 		}
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
-			if name, ok := ParseName(e.Name()); ok {
+			if name, ok := parseName(e.Name()); ok {
 				if !slices.Contains(used, path) {
 					in.siblings = append(in.siblings, &Source{Path: path, Base: e.Name(), Name: name, Host: name.Host})
 				}

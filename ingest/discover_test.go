@@ -31,7 +31,7 @@ func TestHostsNotUTF8(t *testing.T) {
 		"a_clat_hist.1.log.hé":           "hé",
 		"a_clat_hist.1.log.h\uFFFD":      "h\uFFFD",
 	} {
-		if n, ok := ParseName(base); !ok || n.Host != want {
+		if n, ok := parseName(base); !ok || n.Host != want {
 			t.Errorf("%q is of host %q, want %q", base, n.Host, want)
 		}
 	}
@@ -56,14 +56,14 @@ func TestParseName(t *testing.T) {
 		"a_clat_hist_clat_hist.1.log":         {Prefix: "a_clat_hist", Hist: true, Job: 1},
 		"a_clat_hist.1.log.b_clat_hist.2.log": {Prefix: "a_clat_hist.1.log.b", Hist: true, Job: 2},
 	} {
-		if got, ok := ParseName(base); !ok || got != want {
+		if got, ok := parseName(base); !ok || got != want {
 			t.Errorf("%q: %+v, %v", base, got, ok)
 		}
 	}
 	for _, base := range []string{"", "a.log", "a_bw.1.log", "a_iops.1.log", "a_clat_hist.0.log", "a_clat_hist.x.log",
 		"a_clat_hist.1.txt", "a_clat_hist.1.log.fz", "clat_hist.1.log", "a_clat_hist.99999999999999999999.log",
 		"fio.json"} {
-		if got, ok := ParseName(base); ok {
+		if got, ok := parseName(base); ok {
 			t.Errorf("%q: %+v", base, got)
 		}
 	}

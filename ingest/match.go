@@ -724,16 +724,10 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 	return true
 }
 
-// Partitions are the ways in which so many threads can be spread over the entries
+// partitions are the ways in which so many threads can be spread over the entries
 // of one host, most plausible first: the number of threads, and so of logs, that
 // each entry stands for. With group_reporting an entry stands for all threads of
-// its group, and the JSON does not say how many.
-func Partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) [][]int {
-	list, _ := partitions(m, entries, threads)
-	return list
-}
-
-// partitions is Partitions, and whether the first is certain.
+// its group, and the JSON does not say how many. certain says that the first is.
 //
 // What tells: job_runtime is the sum over the entry's threads, while each
 // direction's runtime is the longest, so their ratio is the number of threads if

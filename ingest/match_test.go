@@ -213,7 +213,7 @@ func doc(path string, entries ...fiojson.Entry) *fiojson.Document {
 func input(logs string, metas ...*fiojson.Document) *Input {
 	in := &Input{Metas: metas}
 	for _, path := range strings.Fields(logs) {
-		name, _ := ParseName(filepath.Base(path))
+		name, _ := parseName(filepath.Base(path))
 		in.Logs = append(in.Logs, &Source{Path: path, Base: filepath.Base(path), Name: name, Host: name.Host})
 	}
 	return in
@@ -363,7 +363,7 @@ func TestPartitions(t *testing.T) {
 			if got != c.want || certain != c.certain {
 				t.Errorf("%s, certain %v", got, certain)
 			}
-			if !reflect.DeepEqual(Partitions(&fiojson.Document{}, entries, c.threads), list) {
+			if got, _ := partitions(&fiojson.Document{}, entries, c.threads); !reflect.DeepEqual(got, list) {
 				t.Error("Partitions says something else")
 			}
 		})

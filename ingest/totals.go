@@ -64,7 +64,7 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 // totals is the document of a file that is fio's JSON and was not seen before, else nil.
 func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	name := filepath.Base(path)
-	if _, log := ParseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
+	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
 		return nil
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -102,7 +102,7 @@ func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 			metas = append(metas, m)
 		}
 	}
-	together := AtTheSameTime(distinct(metas))
+	together := atTheSameTime(distinct(metas))
 	for _, metas := range together {
 		root := dir
 		if len(together) > 1 {
@@ -154,9 +154,9 @@ func span(m *fiojson.Document) (from, to int64, ok bool) {
 	return from, to, from > 0
 }
 
-// AtTheSameTime sorts documents into those of processes that ran at the same time, the earliest first: their times
+// atTheSameTime sorts documents into those of processes that ran at the same time, the earliest first: their times
 // overlap by more than half of the shorter one. Where nothing says when one ran it is by itself.
-func AtTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
+func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 	type group struct {
 		metas    []*fiojson.Document
 		from, to int64
@@ -187,7 +187,7 @@ func AtTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 // Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into these
 // runs. It is the input alone where that is not so.
 func (in *Input) Split() []*Input {
-	together := AtTheSameTime(distinct(in.Metas))
+	together := atTheSameTime(distinct(in.Metas))
 	if len(together) < 2 || in.metasGiven {
 		return []*Input{in}
 	}

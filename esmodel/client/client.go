@@ -382,7 +382,7 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	}
 	// The client's check of the product has no error value of its own.
 	if strings.Contains(err.Error(), "not Elasticsearch") {
-		return fmt.Errorf("%s: %w", op, ErrNotElasticsearch)
+		return fmt.Errorf("%s: %w", op, errNotElasticsearch)
 	}
 	return &TemporaryError{Err: c.Hide(err)}
 }

@@ -122,7 +122,7 @@ func TestOtherServersAreNotElasticsearch(t *testing.T) {
 	defer srv.Close()
 	c := testClient(t, Config{Addresses: []string{srv.URL}})
 	if err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil); !errors.Is(err,
-		ErrNotElasticsearch) {
+		errNotElasticsearch) {
 		t.Errorf("%v", err)
 	}
 }

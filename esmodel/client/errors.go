@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrNotElasticsearch says that whatever answers at the address does not name
+	// errNotElasticsearch says that whatever answers at the address does not name
 	// itself Elasticsearch.
-	ErrNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
+	errNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
 
 	errLongReply = errors.New("the reply is longer")
 )

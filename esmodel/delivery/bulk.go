@@ -63,7 +63,7 @@ func made(doc []byte) Appender {
 
 // Defaults of BulkConfig.
 const (
-	DefaultInFlight  = 8
+	defaultInFlight  = 8
 	defaultGzipLevel = 1
 	overhang         = 64 << 10 // room in a batch for the document that turns out to be too much
 )
@@ -154,7 +154,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		cfg.FlushBytes = DefaultFlushBytes
 	}
 	if cfg.InFlight == 0 {
-		cfg.InFlight = DefaultInFlight
+		cfg.InFlight = defaultInFlight
 	}
 	if cfg.GzipLevel == 0 && !c.Local {
 		cfg.GzipLevel = defaultGzipLevel
@@ -282,7 +282,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	}
 	defer w.unlock()
 	if w.closed {
-		return ErrClosed
+		return errClosed
 	}
 	if err := w.open(ctx); err != nil {
 		return err
@@ -447,7 +447,7 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	_ = w.dispatch(context.Background())
 	close(w.queue)
 	w.wg.Wait()
-	w.cancel(ErrClosed)
+	w.cancel(errClosed)
 	for _, k := range w.claimed() {
 		k.End()
 	}

@@ -9,8 +9,8 @@ import (
 	"fiolat/internal/errs"
 )
 
-// ErrClosed is returned for documents that come after Close.
-var ErrClosed = errors.New("the writer is closed")
+// errClosed is returned for documents that come after Close.
+var errClosed = errors.New("the writer is closed")
 
 var errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
 

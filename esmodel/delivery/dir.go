@@ -77,7 +77,7 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		return err
 	}
 	if d.done || d.root == nil {
-		return ErrClosed
+		return errClosed
 	}
 	o := d.files[index]
 	if o == nil {

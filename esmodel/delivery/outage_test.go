@@ -146,7 +146,7 @@ func TestServerAwayWithoutSpool(t *testing.T) {
 	}
 	w.Close(t.Context(), false)
 	wantCounts(t, w.Report(), Counts{Made: 1, Lost: 1})
-	if err := w.Add(t.Context(), "x", nil, nil); !errors.Is(err, ErrClosed) {
+	if err := w.Add(t.Context(), "x", nil, nil); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

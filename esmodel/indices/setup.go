@@ -18,8 +18,8 @@ import (
 	"fiolat/esmodel/client"
 )
 
-// ErrNoTemplates says that the index templates are missing and may not be made.
-var ErrNoTemplates = errors.New("the index templates are missing")
+// errNoTemplates says that the index templates are missing and may not be made.
+var errNoTemplates = errors.New("the index templates are missing")
 
 // noHistogram is what a cluster without the histogram field type lacks.
 const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be " +
@@ -461,7 +461,7 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 	r, err := Setup(ctx, c, SetupOptions{Prefix: prefix})
 	if errors.As(err, &no) && no.Status == http.StatusForbidden {
 		if missing > 0 {
-			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, err)
+			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", errNoTemplates, err)
 		}
 		return append(
 			r.Warnings,
@@ -501,5 +501,5 @@ func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, becaus
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", ErrNoTemplates, because)
+	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", errNoTemplates, because)
 }

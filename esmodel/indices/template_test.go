@@ -181,7 +181,7 @@ func TestEnsureTemplates(t *testing.T) {
 			for range 2 {
 				_, err := EnsureTemplates(t.Context(), c, "fio")
 				var forbidden *client.ForbiddenError
-				if !errors.Is(err, ErrNoTemplates) || !errors.As(err, &forbidden) ||
+				if !errors.Is(err, errNoTemplates) || !errors.As(err, &forbidden) ||
 					forbidden.Privilege != "manage_index_templates" ||
 					!strings.Contains(err.Error(), "fiolat setup") {
 					t.Errorf("%v", err)

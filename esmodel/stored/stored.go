@@ -212,7 +212,7 @@ func leavesOf(b *esmodel.Book, page []client.Hit) (leaves []replay.Leaf, err err
 // leafHolders are those of a run's documents that have leaves: the run's own, or
 // those of all its parts. All must be complete.
 func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun, error) {
-	parts := Parts(runs)
+	parts := partsOf(runs)
 	if len(parts) == 0 {
 		parts = runs
 	}
@@ -240,8 +240,8 @@ func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun,
 	return parts, nil
 }
 
-// Parts are those of a run's documents that are of its parts.
-func Parts(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
+// partsOf are those of a run's documents that are of its parts.
+func partsOf(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
 	for _, r := range runs {
 		if r.Run.Part != "" {
 			parts = append(parts, r)

@@ -16,8 +16,8 @@ import (
 const (
 	// pollEvery is how often a Follower looks for more.
 	pollEvery = 20 * time.Millisecond
-	// DefaultIdle is how long it waits where nobody can tell whether a writer is left.
-	DefaultIdle = time.Minute
+	// defaultIdle is how long it waits where nobody can tell whether a writer is left.
+	defaultIdle = time.Minute
 )
 
 // Follower reads a file that grows, and waits at its end for more; also for the file to
@@ -160,7 +160,7 @@ func (f *Follower) warn(what string) {
 }
 
 // idle is how long nothing may come.
-func (f *Follower) idle() time.Duration { return cmp.Or(f.Idle, DefaultIdle) }
+func (f *Follower) idle() time.Duration { return cmp.Or(f.Idle, defaultIdle) }
 
 // open waits for the file.
 func (f *Follower) open() error {

@@ -33,8 +33,8 @@ const (
 	fewest = 10
 	// fewestBlocks bounds how long blocks can be: from fewer nothing can be drawn.
 	fewestBlocks = 5
-	// FewRuns a side are enough to measure the noise between runs.
-	FewRuns = 3
+	// fewRuns a side are enough to measure the noise between runs.
+	fewRuns = 3
 	// BaselineRuns on one side are enough for that whatever the other has.
 	BaselineRuns = 5
 )
@@ -123,8 +123,8 @@ func (r *Result) find(direction, metric string) int {
 	})
 }
 
-// MetricName is the name of a percentile in results and rules: p99.9.
-func MetricName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
+// metricName is the name of a percentile in results and rules: p99.9.
+func metricName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
 // Group is one side of a comparison: one run, or several of the same.
 type Group struct {
@@ -168,7 +168,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := Percentiles(o.Percentiles, o.Rules)
+	shown := percentilesOf(o.Percentiles, o.Rules)
 	computed := slices.Clone(shown)
 	for _, p := range family {
 		if !slices.Contains(computed, p) {
@@ -176,7 +176,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 		}
 	}
 	slices.Sort(computed) // so that their order does not depend on what is shown
-	dirs := directions(baseline, other)
+	dirs := directionsOf(baseline, other)
 	times := o.times
 	if times == 0 && len(baseline.Runs)+len(other.Runs) > 2 {
 		times = groupResamples
@@ -190,7 +190,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
 	r := &Result{Baseline: a.side, Other: b.side}
-	r.enough = min(na, nb) >= FewRuns || max(na, nb) >= BaselineRuns
+	r.enough = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
 		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive}
 		row.Baseline, row.Other = a.mean(i), b.mean(i)
@@ -208,7 +208,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 			continue
 		}
 		for _, p := range shown {
-			r.Rows = append(r.Rows, r.all[r.find(row.Direction, MetricName(p))])
+			r.Rows = append(r.Rows, r.all[r.find(row.Direction, metricName(p))])
 		}
 		r.Rows = append(r.Rows, row, r.all[r.find(row.Direction, "iops")])
 	}
@@ -230,9 +230,9 @@ func common(groups ...*Group) (g fiohist.Geometry, err error) {
 	return g, nil
 }
 
-// directions are the indices in Directions of what the runs have: that of all first if they are several.
-func directions(groups ...*Group) (dirs []int) {
-	for d := range Directions[1:] {
+// directionsOf are the indices in directions of what the runs have: that of all first if they are several.
+func directionsOf(groups ...*Group) (dirs []int) {
+	for d := range directions[1:] {
 		if slices.ContainsFunc(groups, func(g *Group) bool {
 			return slices.ContainsFunc(g.Runs, func(s *Series) bool { return s.has(d + 1) })
 		}) {
@@ -249,9 +249,9 @@ func directions(groups ...*Group) (dirs []int) {
 func rowNames(dirs []int, percentiles []float64) (names [][2]string) {
 	for _, d := range dirs {
 		for _, p := range percentiles {
-			names = append(names, [2]string{Directions[d], MetricName(p)})
+			names = append(names, [2]string{directions[d], metricName(p)})
 		}
-		names = append(names, [2]string{Directions[d], "mean"}, [2]string{Directions[d], "iops"})
+		names = append(names, [2]string{directions[d], "mean"}, [2]string{directions[d], "iops"})
 	}
 	return names
 }
@@ -322,7 +322,7 @@ func (r *Result) advice(e estimate, alpha, margin float64) string {
 	}
 	na, nb := r.Baseline.Runs, r.Other.Runs
 	spread := e.se / math.Sqrt(1/float64(na)+1/float64(nb))
-	from := max(FewRuns, min(na, nb)+1)
+	from := max(fewRuns, min(na, nb)+1)
 	n := from + sort.Search(mostAdvised+1-from, func(more int) bool {
 		n := from + more
 		return student.Quantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
@@ -360,7 +360,7 @@ func (r *Result) remarks(a, b *measured, o Options) {
 			"--run-noise"
 	case len(o.RunNoise) == 0 && !r.enough:
 		r.Caveat = fmt.Sprintf("%s: it takes %d runs a side, better %d, to know what runs of the same differ by",
-			counts(na, nb), FewRuns, BaselineRuns)
+			counts(na, nb), fewRuns, BaselineRuns)
 	case len(unseen) > 0 && !zeroNoise(o.RunNoise):
 		r.Caveat = "one run a side: --run-noise does not say what another run of the same would differ by in " +
 			strings.Join(unseen, ", ")

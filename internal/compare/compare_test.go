@@ -170,7 +170,7 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	s := steady{seed: 1, quanta: 30, rate: 500, latency: 1, drift: 0.3}.series(t, "a")
 	r := one(t, s, s, 0)
-	for d, name := range Directions {
+	for d, name := range directions {
 		var h fiohist.Hist
 		for _, q := range s.at {
 			q.hists[d].addTo(&h, 0)
@@ -184,7 +184,7 @@ func TestValues(t *testing.T) {
 		st := h.Stats(fio3, wanted, fiohist.Limits{})
 		want := map[string]float64{"mean": st.Mean, "iops": st.Samples / 30}
 		for k, p := range wanted {
-			want[MetricName(p)] = st.Percentiles[k]
+			want[metricName(p)] = st.Percentiles[k]
 		}
 		for metric, v := range want {
 			row := r.Find(name, metric)
@@ -368,7 +368,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%q is %+v, want an error", text, r)
 		}
 	}
-	if got := Percentiles([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got,
+	if got := percentilesOf([]float64{50, 99}, []Rule{{Percentile: 99.9}, {}, {Percentile: 50}}); !slices.Equal(got,
 		[]float64{50, 99, 99.9}) {
 		t.Errorf("percentiles %v", got)
 	}
@@ -390,7 +390,7 @@ func TestSeries(t *testing.T) {
 		for i := range leaves {
 			var h fiohist.Hist
 			h.Add(100+i, float64(n+1))
-			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: Directions[1+i%3]}, Hist: &h})
+			q.Leaves = append(q.Leaves, pipeline.Leaf{Dims: pipeline.Dims{Direction: directions[1+i%3]}, Hist: &h})
 			row.Stats.Samples += h.Sum()
 		}
 		row.IOPS = row.Stats.Samples / 0.5 // logs cover half of it

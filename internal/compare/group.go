@@ -307,7 +307,7 @@ func Spread(g *Group, percentiles []float64) (Side, []Noise, error) {
 	if err != nil {
 		return Side{}, nil, err
 	}
-	dirs := directions(g)
+	dirs := directionsOf(g)
 	m := measure(g, geometry, dirs, percentiles, 0, 0)
 	var out []Noise
 	for i, name := range rowNames(dirs, percentiles) {

@@ -41,7 +41,7 @@ func ParseRule(text string) (Rule, error) {
 		if r.Percentile, err = strconv.ParseFloat(m[3], 64); err != nil || !(r.Percentile > 0 && r.Percentile < 100) {
 			return Rule{}, fmt.Errorf("%q: want a percentile above 0 and below 100", text)
 		}
-		r.Metric = MetricName(r.Percentile)
+		r.Metric = metricName(r.Percentile)
 	}
 	if m[4][0] == '-' && r.Limit == 0 {
 		r.Limit = math.Copysign(0, -1)
@@ -68,7 +68,7 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 	var family []int
 	rows := make([][]int, len(rules))
 	for n, rule := range rules {
-		about := Directions[1:]
+		about := directions[1:]
 		if rule.Direction != "" {
 			about = []string{rule.Direction}
 		}
@@ -124,11 +124,11 @@ func (e *UnknownNoise) Error() string {
 	return fmt.Sprintf("--fail-if %q: it is not known what %s %s of runs of the same differs by: give %d runs a side, "+
 		"or %d as the baseline of one, or pass --run-noise '%s=P%%' (fiolat compare DIR with several runs in it "+
 		"prints it)",
-		e.Rule.Text, e.Row.Direction, e.Row.Metric, FewRuns, BaselineRuns, e.Row.Metric)
+		e.Rule.Text, e.Row.Direction, e.Row.Metric, fewRuns, BaselineRuns, e.Row.Metric)
 }
 
-// Percentiles are those wanted with those that rules ask for, without duplicates.
-func Percentiles(wanted []float64, rules []Rule) []float64 {
+// percentilesOf are those wanted with those that rules ask for, without duplicates.
+func percentilesOf(wanted []float64, rules []Rule) []float64 {
 	out := slices.Clone(wanted)
 	for _, r := range rules {
 		if r.Percentile > 0 && !slices.Contains(out, r.Percentile) {

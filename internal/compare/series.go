@@ -18,8 +18,8 @@ import (
 // ten minutes.
 const maxQuanta = 512
 
-// Directions are those compared: the sum of all, and each.
-var Directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
+// directions are those compared: the sum of all, and each.
+var directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
 // Series is what Compare must know of a run: the histogram of every quantum by
 // direction. It is a pipeline.Sink; any split of leaves will do.
@@ -114,7 +114,7 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	for _, l := range q.Leaves {
 		s.sums[0].AddHist(l.Hist)
-		s.sums[slices.Index(Directions, l.Dims.Direction)].AddHist(l.Hist)
+		s.sums[slices.Index(directions, l.Dims.Direction)].AddHist(l.Hist)
 	}
 	for i := range to.hists {
 		to.hists[i] = s.room.of(&s.sums[i])
@@ -159,7 +159,7 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 			wanted = append(wanted, p)
 		}
 	}
-	dirs := directions(group)
+	dirs := directionsOf(group)
 	if len(dirs) == 0 {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 		}
 	}
 	if len(dirs) == 1 && len(out) == 1 { // the sum of one is that one
-		out[Directions[0]] = out[Directions[dirs[0]]]
+		out[directions[0]] = out[directions[dirs[0]]]
 	}
 	return out
 }

@@ -311,11 +311,8 @@ func DirectionOf(rule *metric.Rule) string {
 	return pipeline.All
 }
 
-// Label is what a point is called: its options, sorted.
-func (p *Point) Label() string { return Label(p.Options) }
-
-// Label are options in one line.
-func Label(options map[string]string) string {
+// label is options in one line, sorted.
+func label(options map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		words = append(words, name+"="+cmp.Or(options[name], "-"))

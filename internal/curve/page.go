@@ -20,27 +20,27 @@ type Axis string
 
 // The axes.
 const (
-	IOPS        Axis = "iops"
-	MiB         Axis = "mib"
-	Concurrency Axis = "concurrency"
+	axisIOPS        Axis = "iops"
+	axisMiB         Axis = "mib"
+	axisConcurrency Axis = "concurrency"
 )
 
 // Axes are all of them, the default first.
-var Axes = []Axis{IOPS, MiB, Concurrency}
+var Axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
 
 // title is what is written at the axis.
 func (a Axis) title() string {
-	return map[Axis]string{IOPS: "IOPS", MiB: "MiB/s", Concurrency: "I/Os in flight (mean)"}[a]
+	return map[Axis]string{axisIOPS: "IOPS", axisMiB: "MiB/s", axisConcurrency: "I/Os in flight (mean)"}[a]
 }
 
 // of is a point's place on the axis; 0 if it is not known.
 func (a Axis) of(p *Point) float64 {
 	switch {
-	case a == MiB && p.BytesPerSecond != nil:
+	case a == axisMiB && p.BytesPerSecond != nil:
 		return *p.BytesPerSecond / (1 << 20)
-	case a == Concurrency && p.Concurrency != nil:
+	case a == axisConcurrency && p.Concurrency != nil:
 		return *p.Concurrency
-	case a == IOPS:
+	case a == axisIOPS:
 		return p.IOPS
 	}
 	return 0
@@ -50,7 +50,7 @@ func (a Axis) of(p *Point) float64 {
 func (c *Curve) Sentence(at *At) string {
 	text := at.Rule
 	if len(at.Options) > 0 {
-		text = Label(at.Options) + ": " + text
+		text = label(at.Options) + ": " + text
 	}
 	if at.IOPS == nil {
 		text += ": no point keeps it"
@@ -83,7 +83,7 @@ func (c *Curve) loadOf(point int) string {
 	for _, name := range c.Load {
 		options[name] = c.Points[point].Options[name]
 	}
-	return Label(options)
+	return label(options)
 }
 
 func rounded(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
@@ -167,7 +167,7 @@ const (
 
 func (p *Page) chart(s *Series) chart {
 	c := p.Curve
-	ch := chart{Title: Label(s.Options), XTitle: p.Axis.title(), Width: width, Height: height, Left: left, Top: top,
+	ch := chart{Title: label(s.Options), XTitle: p.Axis.title(), Width: width, Height: height, Left: left, Top: top,
 		Right: width - right, Low: height - base, MidX: (left + width - right) / 2, XLabel: height - 10,
 		TickLabel: height - base + 20}
 	if s.At != nil {

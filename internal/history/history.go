@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// Certain is the probability of a change by chance alone below which it is one. With it, 1 or 2 of
+	// certain is the probability of a change by chance alone below which it is one. With it, 1 or 2 of
 	// 100 histories of 50 runs without a change have a false one.
-	Certain = 0.0005
-	// CertainShape is the same of whole histograms.
-	CertainShape = 0.0001
-	// Confidence is that of the limits of a change.
-	Confidence = 0.95
+	certain = 0.0005
+	// certainShape is the same of whole histograms.
+	certainShape = 0.0001
+	// confidence is that of the limits of a change.
+	confidence = 0.95
 	// leastSpread is the smallest standard deviation between runs, as a share, that is believed: numbers
 	// of a run that is held at a rate are the same to many digits.
 	leastSpread = 0.001
@@ -98,9 +98,6 @@ func ParseMetric(text string) (Metric, error) {
 }
 
 func (m Metric) String() string { return strings.TrimSpace(m.Direction + " " + m.Name) }
-
-// Latency says that the metric is in ns.
-func (m Metric) Latency() bool { return m.Percentile > 0 || m.Name == "mean" }
 
 // Series are runs of the same, in order.
 type Series struct {
@@ -249,7 +246,7 @@ func analyse(s *Series, m Metric) Result {
 		c := Change{Run: r.Runs[known[at]].ID, Index: known[at]}
 		st := l.step(a, at, b)
 		c.P = st.p()
-		half := student.Quantile(1-Confidence, st.freedom) * st.se
+		half := student.Quantile(1-confidence, st.freedom) * st.se
 		c.Change, c.Low, c.High = math.Expm1(st.change), math.Expm1(st.change-half), math.Expm1(st.change+half)
 		c.Before, c.After = level(r.Runs, known[a:at], m), level(r.Runs, known[at:b], m)
 		r.Changes = append(r.Changes, c)
@@ -354,6 +351,6 @@ func (l *logs) distance(i, j int) float64 { return math.Abs(l.x[i] - l.x[j]) }
 
 func (l *logs) step(a, m, b int) step { return newStep(l.x[a:m], l.x[m:b], l.spread) }
 
-func (l *logs) certain() float64 { return Certain }
+func (l *logs) certain() float64 { return certain }
 
 func (l *logs) fill([]Point, []int, []int) {}

@@ -107,7 +107,7 @@ func (s *shapes) step(a, m, b int) step {
 	return st
 }
 
-func (s *shapes) certain() float64 { return CertainShape }
+func (s *shapes) certain() float64 { return certainShape }
 
 // fill makes the value of each run its distance from the mean of the first level, without itself.
 func (s *shapes) fill(points []Point, known, found []int) {

@@ -27,8 +27,8 @@ var Directions = []string{"all", "read", "write", "trim", "sync"}
 // rates are the names of figures that are no latencies.
 var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
 
-// Form says how a Metric is written.
-const Form = "[read|write|trim|all|sync] METRIC, where METRIC is p99 or another percentile, min, mean, max, iops, " +
+// form says how a Metric is written.
+const form = "[read|write|trim|all|sync] METRIC, where METRIC is p99 or another percentile, min, mean, max, iops, " +
 	"mib (MiB/s), concurrency, samples or seconds"
 
 // Parse reads "[DIRECTION] METRIC", such as "read p99" or "iops"; the direction is all if none is given.
@@ -39,7 +39,7 @@ func Parse(text string) (Metric, error) {
 		m.Direction, words = words[0], words[1:]
 	}
 	if len(words) != 1 {
-		return m, fmt.Errorf("%q: want %s", text, Form)
+		return m, fmt.Errorf("%q: want %s", text, form)
 	}
 	m.Name = words[0]
 	if slices.Contains(rates, m.Name) || slices.Contains([]string{"min", "mean", "max"}, m.Name) {
@@ -48,7 +48,7 @@ func Parse(text string) (Metric, error) {
 	number, ok := strings.CutPrefix(m.Name, "p")
 	p, err := strconv.ParseFloat(strings.ReplaceAll(number, "_", "."), 64)
 	if !ok || err != nil || !(p > 0 && p < 100) {
-		return m, fmt.Errorf("%q: want %s", text, Form)
+		return m, fmt.Errorf("%q: want %s", text, form)
 	}
 	m.Percentile, m.Name = p, "p"+strconv.FormatFloat(p, 'f', -1, 64)
 	return m, nil

@@ -24,9 +24,9 @@ type Layout struct {
 // Defaults of Layout. Data defaults to twice the memory, at most a quarter of the free
 // space.
 const (
-	DefaultBlock = 1 << 20
-	DefaultFile  = 3901
-	DefaultPool  = 3000
+	defaultBlock = 1 << 20
+	defaultFile  = 3901
+	defaultPool  = 3000
 )
 
 // DirConfig configures OpenDir.

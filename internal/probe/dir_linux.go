@@ -206,7 +206,7 @@ func (d *Dir) takeLock(create bool) error {
 func (d *Dir) prepare() error {
 	l := &d.layout
 	if l.Block == 0 {
-		l.Block = DefaultBlock
+		l.Block = defaultBlock
 	}
 	if l.Data > 0 && l.Data < l.Block {
 		return usagef("choose a smaller --block or a larger --size",
@@ -218,10 +218,10 @@ func (d *Dir) prepare() error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		if l.File == 0 {
-			l.File = DefaultFile
+			l.File = defaultFile
 		}
 		if l.Pool == 0 {
-			l.Pool = DefaultPool
+			l.Pool = defaultPool
 		}
 		if err = d.sizeData(); err != nil {
 			return err

@@ -122,8 +122,8 @@ type Config struct {
 	OnChange func(t *Target, text string)
 }
 
-// Grace is how long Run waits at its end for running operations.
-const Grace = 2 * time.Second
+// endWait is how long Run waits at its end for running operations.
+const endWait = 2 * time.Second
 
 // Target is a file system that is probed.
 type Target struct {
@@ -206,7 +206,7 @@ func Run(ctx context.Context, cfg Config, targets []*Target) error {
 		case <-ctx.Done():
 			select {
 			case <-all:
-			case <-time.After(Grace + Grace/4): // a target hangs in Open
+			case <-time.After(endWait + endWait/4): // a target hangs in Open
 				return nil
 			}
 		}

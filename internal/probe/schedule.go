@@ -114,7 +114,7 @@ func (t *Target) schedule(ctx context.Context, files Files, start time.Time) {
 				return
 			}
 		case <-done:
-			done, grace = nil, time.After(Grace)
+			done, grace = nil, time.After(endWait)
 			timer.Stop()
 			if !busy {
 				end()

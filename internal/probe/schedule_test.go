@@ -225,7 +225,7 @@ func TestRunDoesNotWaitForAHang(t *testing.T) {
 		if err := Run(ctx, r.config(), []*Target{target("a", f), opening}); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(start); took > 30*time.Second+2*Grace {
+		if took := time.Since(start); took > 30*time.Second+2*endWait {
 			t.Errorf("Run took %v", took)
 		}
 		if s := r.reports["opening"]; len(s) < 3 || s[2].State != StatePreparing {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxColumns is how many points a line has at most: what a wide screen can show.
-	MaxColumns = 600
+	// maxColumns is how many points a line has at most: what a wide screen can show.
+	maxColumns = 600
 	// maxCells bounds the histograms and statistics that are held: columns times
 	// what the run is split into. The heap is 100 MB then, if each histogram fills 300
 	// buckets.
@@ -27,11 +27,11 @@ const (
 	fewColumns = 16
 	// maxChanges is how many breaches and recoveries are listed.
 	maxChanges = 200
-	// MaxBytes is how large a page may be, but for what its tables take that have a row for each host.
-	MaxBytes = 10_000_000
-	// MaxHeld is how many bytes of finished columns are held in memory; the others are in a
+	// maxBytes is how large a page may be, but for what its tables take that have a row for each host.
+	maxBytes = 10_000_000
+	// maxHeld is how many bytes of finished columns are held in memory; the others are in a
 	// temporary file.
-	MaxHeld = 64 << 20
+	maxHeld = 64 << 20
 )
 
 // Options say what a page shows that the run does not.
@@ -105,13 +105,13 @@ func New(w io.Writer, o Options) *Sink { return NewKinds(w, 1, o)[0] }
 // other. The last End writes the page, on which they lie side by side.
 func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	if o.MaxColumns == 0 {
-		o.MaxColumns = MaxColumns
+		o.MaxColumns = maxColumns
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = MaxBytes
+		o.MaxBytes = maxBytes
 	}
 	if o.MaxHeld == 0 {
-		o.MaxHeld = MaxHeld
+		o.MaxHeld = maxHeld
 	}
 	p := &page{w: w, o: o}
 	for range n {

@@ -15,12 +15,12 @@ import (
 // Mask replaces secrets. The zero value replaces nothing.
 type Mask struct{ forms []*regexp.Regexp }
 
-// Shown replaces a secret.
-const Shown = "***"
+// shown replaces a secret.
+const shown = "***"
 
-// New returns a Mask of secrets, ignoring empty ones. Overlapping secrets are replaced in
+// newSecret returns a Mask of secrets, ignoring empty ones. Overlapping secrets are replaced in
 // the given order.
-func New(secrets ...string) *Mask {
+func newSecret(secrets ...string) *Mask {
 	m := new(Mask)
 	for _, s := range secrets {
 		if s != "" {
@@ -43,13 +43,13 @@ func Credentials(username, password, apiKey, serviceToken string) *Mask {
 		_, part, _ := strings.Cut(string(key), ":")
 		secrets = append(secrets, part)
 	}
-	return New(secrets...)
+	return newSecret(secrets...)
 }
 
 // Hide returns s with the secrets replaced.
 func (m *Mask) Hide(s string) string {
 	for _, form := range m.forms {
-		s = form.ReplaceAllLiteralString(s, Shown)
+		s = form.ReplaceAllLiteralString(s, shown)
 	}
 	return s
 }

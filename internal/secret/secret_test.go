@@ -52,12 +52,12 @@ func TestHide(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			m := New("", "other", tc.secret)
+			m := newSecret("", "other", tc.secret)
 			got := m.Hide("before " + tc.form + " after")
 			if tc.name == "user information" {
 				got = strings.Replace(got, "u:", "", 1)
 			}
-			if got != "before "+Shown+" after" {
+			if got != "before "+shown+" after" {
 				t.Errorf("%q of %q is %q", tc.form, tc.secret, got)
 			}
 		})
@@ -70,7 +70,7 @@ func TestCredentials(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString([]byte("id:keypart"))
 	m := Credentials("ursula", "pa ss", key, "token")
 	for _, s := range []string{basic, url.QueryEscape(basic), "pa%20ss", key, "keypart", "%74oken"} {
-		if got := m.Hide("<" + s + ">"); got != "<"+Shown+">" {
+		if got := m.Hide("<" + s + ">"); got != "<"+shown+">" {
 			t.Errorf("%q is %q", s, got)
 		}
 	}
@@ -85,12 +85,12 @@ func FuzzHide(f *testing.F) {
 	f.Add(hard, "%25", "%")
 	f.Add("aa", "a", "a")
 	f.Fuzz(func(t *testing.T, secret, before, after string) {
-		if secret == "" || len(secret) > 500 || strings.Contains(Shown, secret) {
+		if secret == "" || len(secret) > 500 || strings.Contains(shown, secret) {
 			return
 		}
-		m := New(secret)
+		m := newSecret(secret)
 		for _, form := range []string{secret, url.QueryEscape(secret), percent(secret, "%02x")} {
-			if got := m.Hide(before + form + after); !strings.Contains(got, Shown) {
+			if got := m.Hide(before + form + after); !strings.Contains(got, shown) {
 				t.Errorf("%q in %q is %q", secret, before+form+after, got)
 			}
 		}

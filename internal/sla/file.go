@@ -48,7 +48,7 @@ func ParseFile(r io.Reader, name string) ([]Rule, error) {
 		if n.Kind != yaml.ScalarNode {
 			return nil, bad(n, "want a string, like `- read p99 < 5ms`")
 		}
-		rule, err := Parse(n.Value)
+		rule, err := parseRule(n.Value)
 		if err != nil {
 			return nil, bad(n, "%v", err)
 		}

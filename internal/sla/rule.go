@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// DefaultOver is the default of Rule.Over.
-const DefaultOver = 5 * time.Minute
+// defaultOver is the default of Rule.Over.
+const defaultOver = 5 * time.Minute
 
 // Rule is one SLA rule.
 type Rule struct {
@@ -52,13 +52,13 @@ var (
 	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
 )
 
-// Parse parses a rule, ignoring case and extra spaces. Durations are written as in Go
+// parseRule parses a rule, ignoring case and extra spaces. Durations are written as in Go
 // and fio (500us, 5ms, 1.5s, 2m); rates are numbers.
-func Parse(text string) (Rule, error) {
+func parseRule(text string) (Rule, error) {
 	bad := func(format string, args ...any) (Rule, error) {
 		return Rule{}, &SyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
-	r := Rule{Direction: "all", Over: DefaultOver}
+	r := Rule{Direction: "all", Over: defaultOver}
 	f := strings.Fields(operator.ReplaceAllString(strings.ToLower(text), " $1 "))
 	if len(f) > 0 && slices.Contains(directions, f[0]) {
 		r.Direction, f = f[0], f[1:]
@@ -138,7 +138,7 @@ func ParseAll(texts []string) ([]Rule, error) {
 	var rules []Rule
 	var errs []error
 	for _, text := range texts {
-		r, err := Parse(text)
+		r, err := parseRule(text)
 		rules, errs = append(rules, r), append(errs, err)
 	}
 	return rules, errors.Join(errs...)
@@ -158,7 +158,7 @@ func (r *Rule) spell() string {
 		value = Duration(r.Threshold)
 	}
 	text := fmt.Sprintf("%s %s %s %s", r.Direction, r.Name(), op, value)
-	if r.Over != DefaultOver && r.Metric != "iops" {
+	if r.Over != defaultOver && r.Metric != "iops" {
 		text += " over " + Duration(float64(r.Over))
 	}
 	if r.For > 0 {

@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			t.Parallel()
-			r, err := Parse(tc.text)
+			r, err := parseRule(tc.text)
 			got := r.Text
 			if err != nil {
 				got = err.Error()
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 				t.Fatalf("%s, want %s", got, tc.want)
 			}
 			if err == nil {
-				again, err := Parse(r.Text)
+				again, err := parseRule(r.Text)
 				if err != nil || again != r {
 					t.Errorf("spelled %q, which reads as %+v, %v", r.Text, again, err)
 				}
@@ -64,11 +64,11 @@ func FuzzParse(f *testing.F) {
 	f.Add("write p99.9 < 20ms for 3 intervals")
 	f.Add("iops>=1e4")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Parse(text)
+		r, err := parseRule(text)
 		if err != nil {
 			return
 		}
-		if again, err := Parse(r.Text); err != nil || again != r {
+		if again, err := parseRule(r.Text); err != nil || again != r {
 			t.Fatalf("%q is spelled %q, which reads as %+v, %v", text, r.Text, again, err)
 		}
 		if !(r.Threshold > 0) || r.Over <= 0 {
@@ -110,7 +110,7 @@ func TestParseFile(t *testing.T) {
 
 func rule(t testing.TB, text string) *Rule {
 	t.Helper()
-	r, err := Parse(text)
+	r, err := parseRule(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// DefaultOptions are the job options that each row has, if fio's JSON has the job.
-var DefaultOptions = []string{"ioengine", "rw", "bs", "iodepth", "numjobs"}
+// defaultOptions are the job options that each row has, if fio's JSON has the job.
+var defaultOptions = []string{"ioengine", "rw", "bs", "iodepth", "numjobs"}
 
 // defaults are fio's, for options that a job does not set.
 var defaults = map[string]string{"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
@@ -183,7 +183,7 @@ func Differing(rows []Row) (names []string) {
 			first, seen = values, true
 		}
 	}
-	for _, k := range DefaultOptions {
+	for _, k := range defaultOptions {
 		if differ[k] {
 			names = append(names, k)
 			delete(differ, k)
@@ -196,7 +196,7 @@ func Differing(rows []Row) (names []string) {
 func Shorten(rows []Row, names []string) {
 	for i := range rows {
 		maps.DeleteFunc(rows[i].Options, func(k, _ string) bool {
-			return !slices.Contains(DefaultOptions, k) && !slices.Contains(names, k)
+			return !slices.Contains(defaultOptions, k) && !slices.Contains(names, k)
 		})
 	}
 }

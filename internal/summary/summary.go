@@ -23,8 +23,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// Sync is the direction of the rows of fsync, fdatasync and sync_file_range.
-const Sync = "sync"
+// syncKind is the direction of the rows of fsync, fdatasync and sync_file_range.
+const syncKind = "sync"
 
 // Row is what a whole run was in one direction. Latencies are in ns; nil is not known.
 type Row struct {
@@ -293,7 +293,7 @@ func tidy(rows []Row) []Row {
 	rows = slices.DeleteFunc(rows, func(r Row) bool {
 		return r.Samples == 0 || r.Direction == pipeline.All && directions[r.Group()] == 1
 	})
-	order := []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String(), Sync}
+	order := []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String(), syncKind}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		ga, gb := a.Host+"\x00"+a.Job+"\x00"+a.Log, b.Host+"\x00"+b.Job+"\x00"+b.Log
 		if ga != gb {
@@ -327,7 +327,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []
 		if s.n == 0 {
 			continue
 		}
-		out = s.row(out, g, Sync, metas, percentiles)
+		out = s.row(out, g, syncKind, metas, percentiles)
 		for i := range rows {
 			if rows[i].Group() == g {
 				rows[i].LongestSync = known(float64(s.limits.Max))
@@ -390,7 +390,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
 			if r.Direction == pipeline.All {
 				bytes += float64(e.Mixed.Bytes)
 			}
-			if r.Direction == Sync {
+			if r.Direction == syncKind {
 				ios = e.Sync.N
 			}
 			jobs.add(m, e, ios > 0)
@@ -400,7 +400,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
 	switch {
 	case bytes > 0 && whole && r.Seconds != nil && *r.Seconds > 0:
 		r.BytesPerSecond = known(bytes / *r.Seconds)
-	case r.IOPS != nil && r.Direction != Sync:
+	case r.IOPS != nil && r.Direction != syncKind:
 		if size, ok := blockSize(r.Options["bs"], r.Direction); ok {
 			r.BytesPerSecond = known(*r.IOPS * size)
 		}
@@ -451,7 +451,7 @@ func Find(rows []Row, g Group, direction string) *Row {
 		if r.Direction == direction {
 			return r
 		}
-		if r.Direction != Sync {
+		if r.Direction != syncKind {
 			only = r
 			n++
 		}

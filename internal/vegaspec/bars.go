@@ -15,11 +15,11 @@ type Hosts struct {
 // Spec is the chart's specification.
 func (c Hosts) Spec() Spec {
 	return Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Hosts by latency",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency",
-			Latency("datum.v"))),
+			latency("datum.v"))),
 		Params: clicked(c.Click, "rect"),
 		Layer: append([]Spec{{
 			Mark: M{"type": "bar", "cursor": cursor(c.Click)},
@@ -28,7 +28,7 @@ func (c Hosts) Spec() Spec {
 					"order": "descending"}, "axis": M{"title": nil}},
 				"yOffset": M{"field": "direction", "type": "nominal"},
 				"x": M{"field": "v", "type": "quantitative", "axis": M{"title": c.What, "labelOverlap": true,
-					"labelFlush": false, "labelExpr": Latency("datum.value")}},
+					"labelFlush": false, "labelExpr": latency("datum.value")}},
 				"color": M{"field": "direction", "type": "nominal", "scale": M{"range": palette},
 					"legend": M{"title": nil}},
 				"tooltip": []M{tip("host", "nominal", "host"), tip("direction", "nominal", "direction"), tip("latency",
@@ -52,11 +52,11 @@ type Figures struct {
 // Spec is the chart's specification.
 func (c Figures) Spec() Spec {
 	return Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Latency percentiles in words",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...), filter("isValid(datum.v)"), calculate("latency",
-			Latency("datum.v"))),
+			latency("datum.v"))),
 		Layer: append([]Spec{{
 			Mark: M{"type": "text", "fontSize": 18, "color": anyTheme},
 			Encoding: M{

@@ -5,10 +5,10 @@ import "fmt"
 // Drag says what a drag over a chart over time does.
 type Drag int
 
-// NoDrag: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
+// noDrag: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
 // all of it again after a double click.
 const (
-	NoDrag Drag = iota
+	noDrag Drag = iota
 	SetTime
 	Zoom
 )
@@ -21,7 +21,7 @@ const farEnough = 5
 // Vega-Lite has no event for the end of a drag. It copies what else a parameter holds, here "on", into
 // Vega's signal (vega/vega-lite src/compile/parameter.ts).
 func (d Drag) on(s Spec) Spec {
-	if d == NoDrag {
+	if d == noDrag {
 		return s
 	}
 	far := fmt.Sprintf("drag && abs(drag[1] - drag[0]) >= %d", farEnough)

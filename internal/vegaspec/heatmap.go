@@ -33,12 +33,12 @@ func (h HeatMap) Spec() Spec {
 		heights = nil
 	}
 	s := Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Heat map: I/Os by time and latency, octaves of nanoseconds",
 		Layer: []Spec{{
 			Data: h.Data.Source,
 			Transform: slices.Concat(h.Data.Transform, []M{filter("datum.n > 0")}, heights, []M{
-				calculate("latency", Latency("datum.lo")+" + ' to ' + "+Latency("datum.hi")),
+				calculate("latency", latency("datum.lo")+" + ' to ' + "+latency("datum.hi")),
 				calculate("time", h.Axis.words("datum.t")),
 			}),
 			Mark: M{"type": "rect", "clip": true},

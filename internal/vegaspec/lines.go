@@ -14,9 +14,9 @@ type Rate struct {
 // Spec is the chart's specification.
 func (r Rate) Spec() Spec {
 	return Spec{
-		Schema: Schema, Description: "I/Os per second over time",
+		Schema: schema, Description: "I/Os per second over time",
 		Data: r.Data.Source, Transform: r.Data.Transform, Mark: line("step-after"),
-		Encoding: M{"x": r.Axis.channel("t", NoDrag), "color": series(), "strokeDash": series(),
+		Encoding: M{"x": r.Axis.channel("t", noDrag), "color": series(), "strokeDash": series(),
 			"y": M{"field": "v", "type": "quantitative", "scale": M{"zero": true, "nice": 3}, "axis": M{"title": nil,
 				"format": "~s", "tickCount": 3}}},
 	}
@@ -36,7 +36,7 @@ type Spectrum struct {
 // Spec is the chart's specification.
 func (s Spectrum) Spec() Spec {
 	return Spec{
-		Schema: Schema, Description: "Latency over percentiles",
+		Schema: schema, Description: "Latency over percentiles",
 		Data: s.Data.Source, Transform: s.Data.Transform, Mark: line("linear"),
 		Encoding: M{
 			"x": M{"field": "x", "type": "quantitative", "scale": M{"type": "log", "nice": false},

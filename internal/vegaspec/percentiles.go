@@ -38,7 +38,7 @@ type Percentiles struct {
 // Spec is the chart's specification.
 func (c Percentiles) Spec() Spec {
 	x := c.Axis.channel("t", c.Drag)
-	axis, words := latencyAxis("latency"), Latency("datum.v")
+	axis, words := latencyAxis("latency"), latency("datum.v")
 	if c.Ratio {
 		axis = M{"title": "times", "labelOverlap": true, "values": steps(1e-3, 1e6), "format": "~r"}
 		words = "format(datum.v, '.3~r') + ' ×'"
@@ -47,8 +47,8 @@ func (c Percentiles) Spec() Spec {
 		return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 			"axis": axis}
 	}
-	sure := calculate("confidence", "(isValid(datum.lower) ? "+Latency("datum.lower")+" : '?') + ' to ' + "+
-		"(isValid(datum.upper) ? "+Latency("datum.upper")+" : 'unknown')")
+	sure := calculate("confidence", "(isValid(datum.lower) ? "+latency("datum.lower")+" : '?') + ' to ' + "+
+		"(isValid(datum.upper) ? "+latency("datum.upper")+" : 'unknown')")
 	sureTip := tip("confidence", "nominal", "95 % confidence")
 	if c.Merged {
 		sure = calculate("confidence", "format(datum.n, ',') + (isNumber(toNumber(substring(datum.p, 1))) && datum.n "+
@@ -66,7 +66,7 @@ func (c Percentiles) Spec() Spec {
 	color := M{"field": "p", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": colors},
 		"legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
 		Layer: []Spec{
 			{ // the band, where both of its ends are known
@@ -92,7 +92,7 @@ func (c Percentiles) Spec() Spec {
 			},
 			{ // the SLA
 				Transform: []M{filter("isValid(datum.limit)"), calculate("within",
-					"'SLA: '+datum.p+' within '+"+Latency("datum.limit"))},
+					"'SLA: '+datum.p+' within '+"+latency("datum.limit"))},
 				Mark: M{"type": "line", "strokeDash": []int{6, 4}, "strokeWidth": 1.5, "clip": true},
 				Encoding: M{"x": x, "y": y("limit"), "color": color, "tooltip": []M{tip("within", "nominal",
 					"limit")}},
@@ -156,7 +156,7 @@ func (c Overlay) Spec() Spec {
 		"axis": latencyAxis("latency")}
 	color := M{"field": "run", "type": "nominal", "legend": M{"title": nil, "symbolOpacity": 1}}
 	s := Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "One latency percentile of several runs over the time since the start of each",
 		Data:        c.Data.Source,
 		Params: []M{{"name": "percentile", "value": c.First, "bind": M{"input": "select", "options": c.Names,
@@ -166,7 +166,7 @@ func (c Overlay) Spec() Spec {
 		Layer: []Spec{
 			{Mark: M{"type": "line", "strokeWidth": 1.5, "clip": true}, Encoding: M{"x": x, "y": y, "color": color}},
 			{
-				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+Latency("datum.v")),
+				Transform: []M{filter("isValid(datum.v)"), calculate("latency", "percentile+' '+"+latency("datum.v")),
 					calculate("time", SinceStart.words("datum.t"))},
 				Mark: M{"type": "point", "filled": true, "size": 20, "opacity": 1, "clip": true,
 					"cursor": cursor(c.Click)},
@@ -202,7 +202,7 @@ type Change struct {
 // Spec is the chart's specification.
 func (c Change) Spec() Spec {
 	s := Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Change of runs against a baseline",
 		Data:        c.Data.Source,
 		Transform: append(append([]M(nil), c.Data.Transform...),

@@ -11,8 +11,8 @@ import (
 //go:embed js
 var JS embed.FS
 
-// Schema names the version of Vega-Lite that the specifications are written for.
-const Schema = "https://vega.github.io/schema/vega-lite/v5.json"
+// schema names the version of Vega-Lite that the specifications are written for.
+const schema = "https://vega.github.io/schema/vega-lite/v5.json"
 
 // M is a part of a specification; encoding/json writes its keys in order.
 type M = map[string]any
@@ -84,7 +84,7 @@ func (a Axis) channel(field string, d Drag) M {
 	if a == SinceStart {
 		c = M{"field": field, "type": "quantitative", "scale": M{"nice": false, "zero": false},
 			"axis": M{"title": "time since start", "labelOverlap": true, "labelFlush": false, "tickCount": 10,
-				"labelExpr": Elapsed("datum.value")}}
+				"labelExpr": elapsed("datum.value")}}
 	}
 	if d == Zoom {
 		scale, _ := c["scale"].(M)
@@ -102,18 +102,18 @@ func (a Axis) words(expr string) string {
 	if a == WallClock {
 		return "timeFormat(" + expr + ", '%Y-%m-%d %H:%M:%S')"
 	}
-	return Elapsed(expr)
+	return elapsed(expr)
 }
 
-// Elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss[.sss].
-func Elapsed(expr string) string {
+// elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss[.sss].
+func elapsed(expr string) string {
 	return fmt.Sprintf("(%[1]s >= 864e5 ? floor(%[1]s / 864e5) + 'd ' : '') + utcFormat(%[1]s, '%%H:%%M:%%S') + "+
 		"substring(format(%[1]s %% 1e3 / 1e3, '.3~f'), 1)", expr)
 }
 
-// Latency is the expression of nanoseconds in the unit that suits them, to three
+// latency is the expression of nanoseconds in the unit that suits them, to three
 // digits: 850 ns, 12.3 µs, 4.56 ms, 1.7 s.
-func Latency(expr string) string {
+func latency(expr string) string {
 	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
@@ -122,7 +122,7 @@ func Latency(expr string) string {
 // latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as
 // far as there is room.
 func latencyAxis(title string) M {
-	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": Latency("datum.value")}
+	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": latency("datum.value")}
 }
 
 // steps are 1, 2 and 5 of each decade in [from, to).
