@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fiolat/esmodel/esmodeltest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into testdata/script")
@@ -30,7 +32,8 @@ func programAndLogs(t *testing.T) (self, logs string) {
 
 // TestScripts runs whole commands as a shell does and compares what they print, their exit
 // codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync and sweep,
-// and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code.
+// and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code, `nights DIR`
+// writes ten made-up runs, and `elasticsearch` starts a server for the commands behind it.
 func TestScripts(t *testing.T) {
 	self, logs := programAndLogs(t)
 	testscript.Run(t, testscript.Params{
@@ -57,6 +60,14 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"nights": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(os.Mkdir(ts.MkAbs(args[0]), 0o700))
+				_, err := writeNights(ts.MkAbs(args[0]))
+				ts.Check(err)
+			},
+			"elasticsearch": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Setenv("ELASTICSEARCH_URL", esmodeltest.New(t, esmodeltest.Options{}).URL)
+			},
 			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) < 2 {
 					ts.Fatalf("usage: exits CODE PROGRAM ARGUMENT...")
