@@ -239,6 +239,9 @@ func testBrowser(t *testing.T, s *stored) {
 		},
 		"compare-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameOverlay(t, "write") },
 		"compare-change": func(t *testing.T, draw func(string)) { draw(""); p.sameChange(t) },
+		"history-read":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "read") },
+		"history-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "write") },
+		"history-iops":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "") },
 	}
 	try := func(t *testing.T, version string, o *kibanatest.Object) {
 		id := strings.TrimPrefix(o.ID, s.prefix+"-")
@@ -456,6 +459,12 @@ type point struct {
 // samePoints finds each number where it is, and no other mark.
 func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 	t.Helper()
+	p.samePointsIn(t, "ns", name, word, want)
+}
+
+// samePointsIn is the same of numbers in a unit, by which tooltips call them.
+func (p *page) samePointsIn(t *testing.T, unit, name, word string, want []point) {
+	t.Helper()
 	var times, values []float64
 	for _, w := range want {
 		times, values = append(times, w.t), append(values, w.v)
@@ -469,7 +478,7 @@ func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 	for _, w := range want {
 		i := slices.IndexFunc(points, func(k mark) bool {
 			return math.Abs(k.X-x[w.t]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip[word] == w.what &&
-				math.Abs(k.number("ns")-w.v) <= 1e-6*w.v
+				math.Abs(k.number(unit)-w.v) <= 1e-6*w.v
 		})
 		if i < 0 {
 			t.Fatalf("no point at %+v: %v", w, points)
@@ -479,7 +488,7 @@ func (p *page) samePoints(t *testing.T, name, word string, want []point) {
 			hovered = &points[i]
 		}
 	}
-	if shown := p.hover(t, hovered.Left+hovered.X, hovered.Top+hovered.Y); shown["ns"] != hovered.Tooltip["ns"] {
+	if shown := p.hover(t, hovered.Left+hovered.X, hovered.Top+hovered.Y); shown[unit] != hovered.Tooltip[unit] {
 		t.Errorf("hovering shows %v, want %v", shown, hovered.Tooltip)
 	}
 }
@@ -866,4 +875,81 @@ func (p *page) sameChange(t *testing.T) {
 			t.Errorf("no bar of %v", k)
 		}
 	}
+}
+
+// sameHistory finds the percentiles of a direction of each whole run, or the IOPS of all directions, at the run's
+// start, and each change point.
+func (p *page) sameHistory(t *testing.T, direction string) {
+	t.Helper()
+	var want []point
+	for _, name := range realRuns {
+		at := float64(p.s.runs[name][0].Timestamp.UnixMilli())
+		if direction == "" {
+			for d, v := range p.s.iops(t, name) {
+				want = append(want, point{at, v, d})
+			}
+			continue
+		}
+		for _, r := range p.s.whole(t, name, "clat") {
+			for _, percentile := range historyPercentiles {
+				if r.Direction == direction {
+					want = append(want, point{at, *r.Percentiles[percentile[1:]], percentile})
+				}
+			}
+		}
+	}
+	unit := map[bool]string{true: "per second", false: "ns"}[direction == ""]
+	p.samePointsIn(t, unit, "layer_2_marks", "metric", want)
+
+	var levels []point // of metrics that are drawn
+	rules := 0
+	for _, c := range levelChanges {
+		d, metric, _ := strings.Cut(c.metric, " ")
+		switch {
+		case direction == "" && metric == "iops", slices.Contains(historyPercentiles, metric) && d == direction:
+			levels = append(levels, point{float64(p.s.runs[c.run][0].Timestamp.UnixMilli()), c.after,
+				c.run + " " + c.metric})
+		case d == direction && metric != "iops":
+			rules++
+		}
+	}
+	marks := p.marks(t, "layer_3_marks")
+	if len(marks) != len(levels) || len(levels) == 0 {
+		t.Errorf("%d change points, want %d: %v", len(marks), len(levels), marks)
+	}
+	for _, l := range levels {
+		x, y := p.places(t, "x", []float64{l.t})[l.t], p.places(t, "y", []float64{l.v})[l.v]
+		if !slices.ContainsFunc(marks, func(k mark) bool {
+			return math.Abs(k.X-x) < pixel && math.Abs(k.Y-y) < pixel && k.Tooltip["change"] == l.what
+		}) {
+			t.Errorf("no mark of %+v: %v", l, marks)
+		}
+	}
+	if marks = p.marks(t, "layer_0_marks"); len(marks) != rules {
+		t.Errorf("%d changes of other metrics, want %d: %v", len(marks), rules, marks)
+	}
+}
+
+// iops are those of a run by direction, as `fiolat summary` says.
+func (s *stored) iops(t *testing.T, run string) map[string]float64 {
+	t.Helper()
+	args := []string{"summary", "--format", "ndjson", run}
+	if madeUp[run] > 0 {
+		args = []string{"summary", "--format", "ndjson", "--no-repair", filepath.Join(s.madeUp, run)}
+	}
+	out, _ := s.command(t, args...)
+	found := map[string]float64{}
+	for line := range strings.Lines(string(out)) {
+		var row struct {
+			Direction string
+			IOPS      *float64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if slices.Contains([]string{"read", "write", "trim"}, row.Direction) && row.IOPS != nil {
+			found[row.Direction] = *row.IOPS
+		}
+	}
+	return found
 }

@@ -70,10 +70,11 @@ func Bundle(prefix string) []Object {
 	compare := &dashboard{id: id("compare"), label: "Runs compared", title: prefix + ": runs compared", from: "now-10y"}
 	overlaid := &dashboard{id: id("overlaid"), label: "Runs overlaid", title: prefix +
 		": runs over the time since their start", from: "now-10y"}
+	histories := &dashboard{id: id("history"), label: "History", title: prefix + ": history of runs", from: "now-10y"}
 	slowdown := &dashboard{id: id("slowdown"), label: "Slowdown", title: prefix + ": user-perceived slowdown",
 		from: "now-1h", refresh: 30000}
 	happened := &dashboard{id: id("happened"), label: "Events", title: prefix + ": events and notes", from: "now-30d"}
-	boards := []*dashboard{live, oneRun, host, ofKinds, compare, overlaid, slowdown, happened}
+	boards := []*dashboard{live, oneRun, host, ofKinds, compare, overlaid, histories, slowdown, happened}
 
 	aHost := []destination{{"Open this host in " + host.label, host}}
 	aRun := []destination{{"Open this run in " + oneRun.label, oneRun}, {"Open this run in " + ofKinds.label, ofKinds}}
@@ -245,7 +246,7 @@ func Bundle(prefix string) []Object {
 			"Writes by host and kind: the worst interval")), nil},
 	}
 
-	history := layer{"main", runs, []column{
+	comparedRows := layer{"main", runs, []column{
 		terms("name", "run.name", "name", 500, "started").orNone(),
 		terms("run", "run.id", "run", 500, "started"),
 		date("started", "max", "run.start", "started"),
@@ -269,7 +270,7 @@ func Bundle(prefix string) []Object {
 		label(runs), choose(runs, "run.id", "Run"), kind(runs)}
 	compare.rows = []row{
 		{15, add(lens(id("compare-runs"), "Runs, the latest first", "Percentiles are of the whole run, exact.",
-			"lnsDatatable", notParts, history, table(history, "started"))), aRun},
+			"lnsDatatable", notParts, comparedRows, table(comparedRows, "started"))), aRun},
 		{16, add(vega(id("compare-change"), "Change against the earliest of the chosen runs",
 			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
 				"says `fiolat compare`. "+
@@ -287,6 +288,23 @@ func Bundle(prefix string) []Object {
 			overlay(percentiles.pattern, "read"))), aRun},
 		{20, add(vega(id("compare-write"), "Writes of several runs over the time since their start", over,
 			overlay(percentiles.pattern, "write"))), aRun},
+	}
+
+	const ofRuns = "Of the whole run, exact, at its start: the 1,000 latest of the chosen runs that are complete. A " +
+		"line joins runs of the same workload. A triangle is the new level from that run on, a dashed line a change " +
+		"of another metric, both as `fiolat history --store` found them. Click a run to open it." + zoom
+	histories.description = "From which run on is a series of runs slower or faster? Choose a workload and a label; " +
+		"change points are there after `fiolat history --store`."
+	histories.controls = []control{choose(runs, "fio.workload", "Workload"), label(runs), choose(runs, "run.name",
+		"Run name"), choose(runs, "fio.version", "fio version"), kind(runs)}
+	ofHistory := func(direction, title string) Object {
+		return vega(id("history-"+direction), title, ofRuns, history(runs.pattern, events.pattern, direction))
+	}
+	histories.rows = []row{
+		{18, add(ofHistory("read", "Reads: percentiles of each run"), ofHistory("write",
+			"Writes: percentiles of each run")), aRun},
+		{16, add(vega(id("history-iops"), "I/Os per second of each run", ofRuns, historyRates(runs.pattern,
+			events.pattern))), aRun},
 	}
 
 	worstByOperation := layer{"main", probes, []column{

@@ -671,7 +671,7 @@ func (b *parsed) kindsIn(o *saved) (each []bool) {
 			return strings.HasPrefix(f, "latency.") ||
 				strings.HasPrefix(f, "summary.")
 		}) {
-			add(kind, slices.Contains(fields, "fio.kind"))
+			add(kind, slices.Contains(fieldsOf(obj(u, "body")["aggs"]), "fio.kind"))
 		}
 	}
 	return each
@@ -868,7 +868,7 @@ func fieldsOf(body any) (out []string) {
 				for _, e := range list(v, k) {
 					out = append(out, keys(e.(map[string]any))...)
 				}
-			case "_source":
+			case "_source", "docvalue_fields":
 				for _, e := range list(v, k) {
 					out = append(out, e.(string))
 				}
@@ -937,7 +937,7 @@ func TestBundleIsValid(t *testing.T) {
 	for _, o := range b.objects {
 		count[o.typ]++
 	}
-	if count[typeDataView] != 6 || count[typeDashboard] != 8 || count[typeTag] != 1 || count[typeLens] < 10 ||
+	if count[typeDataView] != 6 || count[typeDashboard] != 9 || count[typeTag] != 1 || count[typeLens] < 10 ||
 		count[typeVisualization] < 15 {
 		t.Errorf("%v", count)
 	}

@@ -102,6 +102,7 @@ func testDragAndClick(t *testing.T, s *stored) {
 				func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
 			"compare-read": {"layer_1_marks", "percentiles",
 				func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"history-read":   {"layer_2_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"compare-change": {"layer_0_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 		} {
 			t.Run("Vega "+version+" "+id+" is clicked", func(t *testing.T) {
@@ -214,7 +215,7 @@ func testWalk(t *testing.T, s *stored) {
 			}
 		}
 	}
-	if len(seen) < 8+4 {
+	if len(seen) < 9+4 {
 		t.Errorf("%d places were visited", len(seen))
 	}
 }

@@ -185,7 +185,7 @@ var mutations = []struct {
 	{"a drilldown to nowhere", "panels", "fio-compare",
 		"attributes/panelsJSON/1/embeddableConfig/enhancements/dynamicActions/events/0/eventId", to("e1")},
 	{"a link to nowhere", "links", "fio-live", "attributes/panelsJSON/0/embeddableConfig/attributes/links/0/" +
-		"destinationRefName", to("link_l9_dashboard")},
+		"destinationRefName", to("link_l99_dashboard")},
 	{"a control of another name", "controls", "fio-live", "attributes/controlGroupInput/panelsJSON/c1/explicitInput/id",
 		to("c9")},
 	{"a control with a data view by id", "controls", "fio-live",

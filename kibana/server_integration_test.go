@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"fiolat/esmodel"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 	"fiolat/kibana/kibanatest"
@@ -284,6 +285,17 @@ func (p seen) host() string {
 
 const expected = 200e3 // ns
 
+// levelChange is a change point, as `fiolat history --store` stores it.
+type levelChange struct {
+	run, metric   string
+	before, after float64
+}
+
+var levelChanges = []levelChange{
+	{"randrw", "read p99", 300e3, 400e3}, {"randrw", "read histogram", 0, 0.2}, {"randrw", "write p50", 20e3, 10e3},
+	{"gaps", "read iops", 90, 80}, {"gaps", "read mean", 70, 80},
+}
+
 func (s *stored) storeManually(t *testing.T) {
 	t.Helper()
 	var bulk bytes.Buffer
@@ -309,6 +321,14 @@ func (s *stored) storeManually(t *testing.T) {
 		offset := 100*n + 50 // beside the points, which the mouse hovers over
 		event("run-many", "straggler", fmt.Sprintf("host%02d is slow", n),
 			s.runs["many"][0].Timestamp.Add(time.Duration(offset)*time.Millisecond), offset)
+	}
+	for _, c := range levelChanges {
+		run := s.runs[c.run]
+		index, id, doc := esmodel.ChangeEvent(s.prefix, esmodel.ChangedRun{ID: "run-" + c.run, Name: c.run, Kind: "clat",
+			Direction: strings.Fields(c.metric)[0], Start: run[0].Timestamp}, esmodel.ChangePoint{Series: "nightly",
+			Metric: c.metric, Before: c.before, After: c.after}, c.run+" "+c.metric)
+		put(index, id, json.RawMessage(doc))
+		s.events = append(s.events, manualEvent{"run-" + c.run, c.run + " " + c.metric, run[0].Timestamp, 0})
 	}
 	for i, p := range probed {
 		at := start.Add(time.Duration(p.at) * time.Second)

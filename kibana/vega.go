@@ -644,3 +644,92 @@ func change(runs string) vegaspec.Spec {
 		}),
 	}}.Spec()
 }
+
+// historyRuns is how many runs a chart of the history shows at most: the latest of the chosen.
+const historyRuns = 1000
+
+// historyPercentiles are those that charts of the history draw: those in which `fiolat history` looks for changes.
+var historyPercentiles = []string{"p50", "p99", "p99.9"}
+
+// history shows percentiles of a direction of the chosen runs over their start, and the change points that
+// `fiolat history --store` has stored.
+func history(runs, events, direction string) vegaspec.Spec {
+	of := map[string]string{}
+	for _, p := range historyPercentiles {
+		of[p] = "summary." + direction + "." + field(p)
+	}
+	return historyOf(runs, events, historyPercentiles, of, m{"bool": m{
+		"filter": m{"term": m{"fio.direction": direction}}, "must_not": m{"term": m{"change.metric": direction + " iops"}}}},
+		fmt.Sprintf("substring(datum.metric, %d)", len(direction)+1), false)
+}
+
+// historyRates is the same of I/Os per second.
+func historyRates(runs, events string) vegaspec.Spec {
+	names, of, metrics := []string{"read", "write", "trim"}, map[string]string{}, []string{}
+	for _, d := range names {
+		of[d] = "summary." + d + ".iops"
+		metrics = append(metrics, d+" iops")
+	}
+	return historyOf(runs, events, names, of, m{"terms": m{"change.metric": metrics}},
+		"split(datum.metric, ' ')[0]", true)
+}
+
+// historyOf draws the fields of runs by these names. Of the change points it asks for those that match; name is
+// the expression of which number it was, by its metric.
+func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
+	rate bool) vegaspec.Spec {
+	asked := []string{"run.id", "run.name", "run.start", "fio.workload", "fio.kind"}
+	rows := ""
+	for _, n := range names {
+		asked = append(asked, fields[n])
+		rows += fmt.Sprintf("{name: '%s', v: (datum.f['%s'] || [null])[0]},", n, fields[n])
+	}
+	seriesOf := func(workload, kind string) string {
+		return fmt.Sprintf("(join(%s || [], '; ') || 'workload unknown') + (%[2]s == 'clat' ? '' : ', kind=' + %[2]s)",
+			workload, kind)
+	}
+	first := func(field string) string { return fmt.Sprintf("(datum.f['%s'] || [''])[0]", field) }
+	hit := "datum.hit._source"
+	return vegaspec.History{
+		Names: names, Rate: rate, Drag: vegaspec.Zoom,
+		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
+		Data: vegaspec.Data{
+			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
+				"_source": false, "docvalue_fields": asked, "post_filter": m{"bool": m{
+					"filter":   []m{{"term": m{"run.status": "complete"}}},
+					"must_not": []m{{"exists": m{"field": "run.part"}}}}}})),
+			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+				calculate("f", "datum.hit.fields"),
+				calculate("t", "toNumber(toDate("+first("run.start")+"))"),
+				calculate("id", first("run.id")),
+				calculate("run", "trim("+first("run.name")+" + ' ' + substring(datum.id, 0, 8))"),
+				calculate("series", seriesOf("datum.f['fio.workload']", first("fio.kind"))),
+			}, qRows(rows), []m{calculate("name", "datum.q.name"), calculate("v", "datum.q.v")}),
+			Found: reach("hits.hits[0]") + " != null",
+		},
+		Changes: vegaspec.Data{
+			Source: search("changes", events, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
+				"query": m{"bool": m{"filter": []m{{"term": m{"event.action": "change-point"}}, match}}},
+				"_source": []string{timeField, "run.id", "run.name", "fio.kind", "change.series",
+					"change.metric", "change.before", "change.after", "message"}}),
+			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+				// The reply with the runs is one row, which each change is to have beside it.
+				calculate("same", "false"),
+				{"lookup": "same", "from": m{"data": m{"name": "answer"}, "key": "timed_out",
+					"fields": []string{"hits"}}, "as": []string{"runs"}},
+				calculate("id", hit+".run.id"),
+				calculate("kind", hit+".fio.kind"),
+				calculate("of", "datum.runs.hits[indexof(pluck(datum.runs.hits, \"fields['run.id'][0]\"), datum.id)]"),
+				{"filter": "datum.of && datum.of.fields['fio.kind'][0] == datum.kind"},
+				calculate("t", "toNumber(toDate("+hit+"['@timestamp']))"),
+				calculate("run", "trim(("+hit+".run.name || '') + ' ' + substring(datum.id, 0, 8))"),
+				calculate("series", hit+".change.series"),
+				calculate("metric", hit+".change.metric"),
+				calculate("name", name),
+				calculate("v", hit+".change.after"),
+				calculate("way", hit+".change.after < "+hit+".change.before ? 'down' : 'up'"),
+				calculate("text", hit+".message"),
+			}),
+		},
+	}.Spec()
+}

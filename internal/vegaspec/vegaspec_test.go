@@ -51,6 +51,9 @@ func TestSpecsAreStable(t *testing.T) {
 		"overlay": func() Spec { return Overlay{Data: data, Names: []string{"p50"}, First: "p50"}.Spec() },
 		"parts":   func() Spec { return Parts{Data: data}.Spec() },
 		"change":  func() Spec { return Change{Data: data}.Spec() },
+		"history": func() Spec {
+			return History{Data: data, Names: []string{"p50"}, Changes: Data{Source: M{"name": "changes"}}}.Spec()
+		},
 	} {
 		a, err := json.Marshal(build())
 		if err != nil {

@@ -1,0 +1,97 @@
+package vegaspec
+
+import (
+	"slices"
+	"strings"
+)
+
+// History shows numbers of runs over the time at which these began, and where their level changed.
+type History struct {
+	// Data has a row for each run and number, with the fields
+	//
+	//	t       ms since 1970 at which the run began
+	//	series  what the runs that a line joins have in common
+	//	run     its name
+	//	id      its id
+	//	name    of the number, one of Names
+	//	v       ns, or 1/s with Rate; null where the run has none
+	Data  Data
+	Names []string // in the order of the legend
+	Rate  bool     // v is I/Os per second
+	// Changes has a row for each change point, with the fields t, series, run, id, and
+	//
+	//	name  of the number whose level changed; one that is not in Names is marked by a rule across the chart
+	//	v     the new level
+	//	way   up or down
+	//	text  in words
+	Changes Data
+	Click   string // see Overlay
+	Drag    Drag
+}
+
+// Spec is the chart's specification.
+func (c History) Spec() Spec {
+	x := WallClock.channel("t", c.Drag)
+	scale, _ := x["scale"].(M)
+	if scale == nil {
+		scale = M{}
+		x["scale"] = scale
+	}
+	scale["padding"] = edge // the latest run lies on it
+	axis, words, unit := latencyAxis("latency"), Latency("datum.v"), "ns"
+	if c.Rate {
+		axis = M{"title": "I/Os per second", "labelOverlap": true, "values": steps(1e-3, 1e9), "format": "~s"}
+		words, unit = "format(datum.v, '.4~s') + '/s'", "per second"
+	}
+	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
+		"axis": axis}
+	color := M{"field": "name", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},
+		"legend": M{"title": nil, "symbolOpacity": 1}}
+	values := []M{filter("datum.v > 0"), calculate("value", words), calculate("time", WallClock.words("datum.t"))}
+	of := []M{tip("run", "nominal", "run"), tip("time", "nominal", "began"), tip("series", "nominal", "series")}
+	names := "['" + strings.Join(c.Names, "', '") + "']"
+	changes := func(drawn string) []M {
+		return slices.Concat(c.Changes.Transform, []M{filter("indexof(" + names + ", datum.name) " + drawn),
+			calculate("time", WallClock.words("datum.t"))})
+	}
+	change := append([]M{tip("text", "nominal", "change")}, of...)
+	s := Spec{
+		Schema:      Schema,
+		Description: "Numbers of runs over the start of these, and change points",
+		Data:        c.Data.Source,
+		Transform:   c.Data.Transform,
+		Params:      clicked(c.Click, "symbol"),
+		Layer: []Spec{
+			{ // below the points, which are to be hovered over
+				Data:      c.Changes.Source,
+				Transform: changes("< 0"),
+				Mark: M{"type": "rule", "clip": true, "strokeDash": []int{4, 3}, "strokeWidth": 2,
+					"color": "#D36086"},
+				Encoding: M{"x": x, "tooltip": change},
+			},
+			{
+				Transform: values[:1],
+				Mark:      M{"type": "line", "strokeWidth": 1, "opacity": 0.6, "clip": true},
+				Encoding:  M{"x": x, "y": y, "color": color, "detail": M{"field": "series", "type": "nominal"}},
+			},
+			{
+				Transform: values,
+				Mark: M{"type": "point", "filled": true, "size": 30, "opacity": 1, "clip": true,
+					"cursor": cursor(c.Click)},
+				Encoding: M{"x": x, "y": y, "color": color, "tooltip": append([]M{tip("name", "nominal", "metric"),
+					tip("value", "nominal", "value"), tip("v", "quantitative", unit)}, of...)},
+			},
+			{ // the new level
+				Data:      M{"name": c.Changes.Source.(M)["name"]},
+				Transform: changes(">= 0"),
+				Mark: M{"type": "point", "filled": true, "size": 140, "opacity": 1, "clip": true, "stroke": "#D36086",
+					"strokeWidth": 1.5, "cursor": cursor(c.Click)},
+				Encoding: M{"x": x, "y": y, "color": color, "shape": M{"field": "way", "type": "nominal",
+					"scale":  M{"domain": []string{"up", "down"}, "range": []string{"triangle-up", "triangle-down"}},
+					"legend": nil}, "tooltip": change},
+			},
+		},
+	}
+	s.Layer = append(append(s.Layer, room(y)), c.Data.noData()...)
+	return c.Drag.on(s)
+}
