@@ -659,7 +659,8 @@ func history(runs, events, direction string) vegaspec.Spec {
 		of[p] = "summary." + direction + "." + field(p)
 	}
 	return historyOf(runs, events, historyPercentiles, of, m{"bool": m{
-		"filter": m{"term": m{"fio.direction": direction}}, "must_not": m{"term": m{"change.metric": direction + " iops"}}}},
+		"filter":   m{"term": m{"fio.direction": direction}},
+		"must_not": m{"term": m{"change.metric": direction + " iops"}}}},
 		fmt.Sprintf("substring(datum.metric, %d)", len(direction)+1), false)
 }
 

@@ -212,9 +212,9 @@ func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (ids []string, err error) {
 	label, ok := strings.CutPrefix(argument, LabelPrefix)
 	if !ok {
-		run, err := stored.FindRun(ctx, es, r.Elasticsearch.Prefix, argument)
-		if err != nil {
-			return nil, err
+		run, bad := stored.FindRun(ctx, es, r.Elasticsearch.Prefix, argument)
+		if bad != nil {
+			return nil, bad
 		}
 		return []string{run.Run.ID}, nil
 	}
