@@ -324,9 +324,11 @@ func (s *stored) storeManually(t *testing.T) {
 	}
 	for _, c := range levelChanges {
 		run := s.runs[c.run]
-		index, id, doc := esmodel.ChangeEvent(s.prefix, esmodel.ChangedRun{ID: "run-" + c.run, Name: c.run,
-			Kind: "clat", Direction: strings.Fields(c.metric)[0], Start: run[0].Timestamp}, esmodel.ChangePoint{Series: "nightly",
-			Metric: c.metric, Before: c.before, After: c.after}, c.run+" "+c.metric)
+		index, id, doc := esmodel.ChangeEvent(s.prefix,
+			esmodel.ChangedRun{ID: "run-" + c.run, Name: c.run, Kind: "clat",
+				Direction: strings.Fields(c.metric)[0], Start: run[0].Timestamp},
+			esmodel.ChangePoint{Series: "nightly", Metric: c.metric, Before: c.before, After: c.after},
+			c.run+" "+c.metric)
 		put(index, id, json.RawMessage(doc))
 		s.events = append(s.events, manualEvent{"run-" + c.run, c.run + " " + c.metric, run[0].Timestamp, 0})
 	}
