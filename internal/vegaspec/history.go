@@ -38,7 +38,7 @@ func (c History) Spec() Spec {
 		x["scale"] = scale
 	}
 	scale["padding"] = edge // the latest run lies on it
-	axis, words, unit := latencyAxis("latency"), Latency("datum.v"), "ns"
+	axis, words, unit := latencyAxis("latency"), latency("datum.v"), "ns"
 	if c.Rate {
 		axis = M{"title": "I/Os per second", "labelOverlap": true, "values": steps(1e-3, 1e9), "format": "~s"}
 		words, unit = "format(datum.v, '.4~s') + '/s'", "per second"
@@ -56,7 +56,7 @@ func (c History) Spec() Spec {
 	}
 	change := append([]M{tip("text", "nominal", "change")}, of...)
 	s := Spec{
-		Schema:      Schema,
+		Schema:      schema,
 		Description: "Numbers of runs over the start of these, and change points",
 		Data:        c.Data.Source,
 		Transform:   c.Data.Transform,
