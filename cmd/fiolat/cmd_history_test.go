@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fiolat/esmodel/esmodeltest"
+	esstored "fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/testlog"
 )
@@ -220,4 +221,34 @@ func TestHistory_Usage(t *testing.T) {
 	}
 	dir := nights(t)[0]
 	refused(t, exitUsage, []string{"the same run"}, "history", dir, dir)
+}
+
+// The document of a run that was followed live holds the whole run as fio's last status document counts it.
+func TestHistoryOfLive(t *testing.T) {
+	t.Parallel()
+	docs := filepath.Join(t.TempDir(), "docs")
+	must(t, "live", "--interval", "1s", "--output", docs, filepath.Join(real, "live", "fio-status.json"))
+	figures, err := esstored.DirFigures(docs, fiolog.Clat)
+	if err != nil || len(figures) != 1 {
+		t.Fatalf("%d runs, %v", len(figures), err)
+	}
+	for direction, want := range map[string]float64{"read": 36001, "write": 36000, "all": 72001} { // clat_ns.N
+		w := figures[0].Histograms[direction]
+		if w == nil {
+			t.Fatalf("no histogram of %s", direction)
+		}
+		h, _, bad := w.Hist(figures[0].Geometry)
+		if bad != nil || h.Sum() != want {
+			t.Errorf("%s: %v I/Os, want %v; %v", direction, h, want, bad)
+		}
+		for _, name := range []string{"p50", "p99", "p99_9", "mean", "iops"} {
+			if l, ok := w.Limits[name]; !ok || !(0 < l.Low && l.Low < l.High) {
+				t.Errorf("%s: limits of %s are %+v", direction, name, l)
+			}
+		}
+	}
+	metrics, _ := historyJSON(t, docs)
+	if p := metrics["read p99"].Runs[0]; !(*p.Low < *p.Value && *p.Value < *p.High) {
+		t.Errorf("read p99: %v to %v around %v", *p.Low, *p.High, *p.Value)
+	}
 }
