@@ -61,15 +61,15 @@ type Encoder struct {
 	// of the histogram counted last, by bucket that is not empty
 	index  []uint16
 	exact  []float64
-	whole  rounder
+	whole  fiohist.Rounder
 	weight floats
 
-	rests map[pipeline.Dims]*rest // by leaf
+	rests map[pipeline.Dims]*fiohist.Remainder // by leaf
 }
 
 // NewEncoder prepares for the documents of a run in indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
-	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[pipeline.Dims]*rest{}}
+	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[pipeline.Dims]*fiohist.Remainder{}}
 	b := append([]byte(nil), `"run":`...)
 	b = appendRunID(b, run)
 	b = append(b, '}')
@@ -273,12 +273,12 @@ func appendSamples(dst []byte, samples float64) []byte {
 //
 // latency.histogram holds whole counts, because Elasticsearch cuts fractions off without a
 // word; buckets that get none are left out. Over all documents of a leaf each bucket's count
-// is its exact sum rounded down or up; see rounder. latency.buckets keeps the weights, to
+// is its exact sum rounded down or up; see fiohist.Rounder. latency.buckets keeps the weights, to
 // the last bit.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
 	before := e.rests[leaf.Dims]
 	if before == nil {
-		before = new(rest)
+		before = new(fiohist.Remainder)
 		e.rests[leaf.Dims] = before
 	}
 	sum, whole, err := e.count(leaf.Hist, before)
@@ -308,13 +308,13 @@ func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 // histogram appends the fields of latency that are of the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
-	for k, i := range e.whole.index {
-		if e.whole.counts[k] > 0 {
+	for k, i := range e.whole.Index {
+		if e.whole.Counts[k] > 0 {
 			dst = e.middle[i].append(dst)
 		}
 	}
 	dst = append(trim(dst), `],"counts":[`...)
-	for _, n := range e.whole.counts {
+	for _, n := range e.whole.Counts {
 		switch {
 		case n == 0:
 		case n < int64(len(e.number)):
@@ -488,4 +488,24 @@ func appendLimit(dst []byte, v float64) []byte {
 		return append(dst, "null"...)
 	}
 	return appendFloat(dst, v)
+}
+
+// count prepares what histogram appends, and returns the I/Os in h, exact and rounded. The
+// remainder of the leaf is carried on; without one h is rounded for itself.
+func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder) (sum float64, whole int64, err error) {
+	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
+	for _, w := range e.exact {
+		sum += w
+	}
+	if !(sum >= 0 && sum < math.MaxInt64/2) {
+		return sum, 0, fmt.Errorf("%w: %v", errNotFinite, sum)
+	}
+	if leaf == nil {
+		leaf = new(fiohist.Remainder)
+	}
+	e.whole.Round(e.index, e.exact, leaf)
+	for _, n := range e.whole.Counts {
+		whole += n
+	}
+	return sum, whole, nil
 }

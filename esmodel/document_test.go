@@ -19,15 +19,20 @@ import (
 	"fiolat/pipeline"
 )
 
-// slowHistogram is the document of a leaf by way of maps and encoding/json; rests are what
-// the documents of the leaf before it left over.
-func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf, rests map[int]float64) map[string]any {
+// slowHistogram is the document of a leaf by way of maps and encoding/json; left is what
+// rounding the documents of the leaf before it left over.
+func slowHistogram(run *pipeline.Run, q *pipeline.Quantum, leaf *pipeline.Leaf,
+	left *fiohist.Remainder) map[string]any {
 	m := slowHead(run, q, "leaf", leaf.Dims, leaf.Logs)
 	var index []int
 	var exact, values, counts []float64
 	octave := map[string]float64{}
 	sum, total := 0.0, int64(0)
-	for i, whole := range slowWhole(rests, leaf.Hist, run.Geometry.Columns()) {
+	var rounded fiohist.Rounder
+	weighted, weights := leaf.Hist.Sparse(nil, nil)
+	rounded.Round(weighted, weights, left)
+	for k, bucket := range rounded.Index {
+		i, whole := int(bucket), rounded.Counts[k]
 		mid := run.Geometry.Middle(i)
 		if whole > 0 {
 			values, counts = append(values, mid), append(counts, float64(whole))
@@ -200,20 +205,20 @@ func TestEncodersEqualTheirSlowTwins(t *testing.T) {
 	run := esmodeltest.Run()
 	run.Part = "p"
 	e := NewEncoder("fio", run)
-	rests := map[pipeline.Dims]map[int]float64{}
+	left := map[pipeline.Dims]*fiohist.Remainder{}
 	for _, q := range esmodeltest.Quanta(run, 40) {
 		for i := range q.Leaves {
 			d := q.Leaves[i].Dims
-			if rests[d] == nil {
-				rests[d] = map[int]float64{}
+			if left[d] == nil {
+				left[d] = new(fiohist.Remainder)
 			}
 			doc, err := e.Histogram(nil, q, &q.Leaves[i])
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], rests[d]))
+			sameDoc(t, doc, slowHistogram(run, q, &q.Leaves[i], left[d]))
 			alone, _ := NewEncoder(DefaultPrefix, run).Histogram(nil, q, &q.Leaves[i])
-			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], map[int]float64{}))
+			sameDoc(t, alone, slowHistogram(run, q, &q.Leaves[i], new(fiohist.Remainder)))
 		}
 		for i := range q.Rows {
 			doc, err := NewEncoder(DefaultPrefix, run).Percentiles(nil, q, &q.Rows[i])
@@ -241,7 +246,7 @@ func TestOctavesOfAllBuckets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameDoc(t, doc, slowHistogram(run, q, leaf, map[int]float64{}))
+		sameDoc(t, doc, slowHistogram(run, q, leaf, new(fiohist.Remainder)))
 	}
 }
 
