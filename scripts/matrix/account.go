@@ -28,6 +28,7 @@ type account struct {
 	Warnings  []string `json:"warnings"`
 	Jobs      []struct {
 		Job       string  `json:"job"`
+		Host      string  `json:"host"`
 		Direction string  `json:"direction"`
 		Logged    float64 `json:"ios_logged"`
 		Counted   float64 `json:"ios_in_fio_totals"`
@@ -169,7 +170,14 @@ func (a *answer) jobs(b account) string {
 		return ""
 	}
 	want, got := map[string]int64{}, map[string]float64{}
+	hosts := map[string]bool{} // with a log: of the others it is said that they have none
+	for _, j := range b.Jobs {
+		hosts[j.Host] = true
+	}
 	for _, e := range a.truth.Entries {
+		if !hosts[e.Host] {
+			continue
+		}
 		for d, n := range e.N {
 			if d == "mixed" {
 				d = "all"

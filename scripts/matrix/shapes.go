@@ -116,6 +116,11 @@ var shapes = []shape{
 		make: func(dir string, t *truth, from string) error {
 			other := filepath.Join(filepath.Dir(from),
 				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
+			if t.Random {
+				if other = sibling(from, t); other == "" {
+					return errNotHere
+				}
+			}
 			return join(dir, other)
 		}},
 }
@@ -131,6 +136,9 @@ func join(dir, other string) error {
 		return err
 	}
 	logs, err := filepath.Glob(filepath.Join(other, "h_*"))
+	if len(logs) == 0 {
+		return errNotHere
+	}
 	for _, log := range logs {
 		name := "g" + strings.TrimPrefix(filepath.Base(log), "h")
 		err = errors.Join(err, copyFile(log, filepath.Join(dir, name)))
