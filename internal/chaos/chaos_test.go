@@ -113,7 +113,7 @@ var all = []chaos{
 			case <-blocked:
 			case <-p.ended:
 			}
-			p.until("flood-stage")
+			p.until(0, "flood-stage")
 			c.flood(t, false)
 			p.wait(t, 0, "trying again", "flood-stage")
 			c.times = 1
@@ -405,7 +405,7 @@ func serverDiskFull(beyondMaxWait bool) func(*testing.T, *trial) {
 			case <-full:
 			case <-p.ended:
 			}
-			p.until("o space left on device")
+			p.until(len(p.said()), "trying again") // the server need not say why
 			c.room(t, filler)
 			p.wait(t, 0, "trying again")
 		}

@@ -304,9 +304,9 @@ func (p *program) wait(t *testing.T, code int, words ...string) {
 	}
 }
 
-// until waits until a program has said a word, or has ended.
-func (p *program) until(word string) {
-	for !strings.Contains(p.said(), word) {
+// until waits until a program has said a word, not counting its first bytes, or has ended.
+func (p *program) until(first int, word string) {
+	for !strings.Contains(p.said()[first:], word) {
 		select {
 		case <-p.ended:
 			return
