@@ -57,6 +57,8 @@ type Encoder struct {
 	Clamped int64
 	// Noise, if it is known, is that of the whole run, for the run's document.
 	Noise Noise
+	// Diagnosis is that of the whole run, for the run's document; nil: there is none.
+	Diagnosis any
 
 	// of the histogram counted last, by bucket that is not empty
 	index  []uint16

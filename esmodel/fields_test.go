@@ -194,6 +194,13 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[esmodel.Kind]map[string]bool{}
+	enc := esmodel.NewEncoder("fio", run) // the sink gives a part no diagnosis
+	enc.Diagnosis = map[string]any{"findings": []string{"nothing"}}
+	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, quanta), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs = append(docs, esmodeltest.Doc{Index: "fio-run", Source: doc})
 	for _, d := range append(docs, s.Docs("*")...) {
 		kind, ok := esmodel.KindOf("fio", d.Index)
 		if !ok {

@@ -69,6 +69,7 @@ type runDoc struct {
 	Summary    map[string]any           `json:"summary,omitempty"`
 	Histograms map[string]*RunHistogram `json:"whole,omitempty"`
 	SLA        *slaField                `json:"sla,omitempty"`
+	Diagnosis  any                      `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
 	Claim      *ClaimField              `json:"claim,omitempty"` // of whoever is at work on it
 }
@@ -222,6 +223,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
 		}
 		doc.SLA = outcomes(sum)
+		doc.Diagnosis = e.Diagnosis
 	}
 	if docs != nil {
 		doc.Account = &accountField{Documents: *docs}

@@ -30,6 +30,12 @@ type SinkOptions struct {
 		pipeline.Sink
 		Noise(percentiles []float64) map[string]map[string]float64
 	}
+	// Diagnosis is a new sink that sees the run as well and says at its end what the document of the run has as
+	// its diagnosis; nil leaves that out. A part of a run has none.
+	Diagnosis interface {
+		pipeline.Sink
+		Document() any
+	}
 }
 
 // Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink;
@@ -80,6 +86,14 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 			return err
 		}
 	}
+	if run.Part != "" {
+		s.o.Diagnosis = nil
+	}
+	if s.o.Diagnosis != nil {
+		if err := s.o.Diagnosis.Begin(ctx, run); err != nil {
+			return err
+		}
+	}
 	s.run, s.enc, s.pushed = run, esmodel.NewEncoder(s.prefix, run), time.Now()
 	if err := s.w.Open(ctx, run); err != nil {
 		return err
@@ -117,6 +131,11 @@ func (s *Sink) runAt() (index, id string) {
 func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if s.o.Noise != nil {
 		if err := s.o.Noise.Quantum(ctx, q); err != nil {
+			return err
+		}
+	}
+	if s.o.Diagnosis != nil {
+		if err := s.o.Diagnosis.Quantum(ctx, q); err != nil {
 			return err
 		}
 	}
@@ -190,6 +209,12 @@ func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
 func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	if s.o.Noise != nil {
 		s.enc.Noise = s.o.Noise.Noise(s.run.Percentiles)
+	}
+	if s.o.Diagnosis != nil {
+		if err := s.o.Diagnosis.End(ctx, sum); err != nil {
+			return err
+		}
+		s.enc.Diagnosis = s.o.Diagnosis.Document()
 	}
 	err := s.w.Flush(ctx)
 	if err == nil {

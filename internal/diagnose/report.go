@@ -41,6 +41,34 @@ type Finding struct {
 	Text       string  `json:"text"`
 }
 
+// maxListed is how many findings, stragglers and segments the document of a run has at most, of each.
+const maxListed = 100
+
+// Stored is a Diagnosis as the document of a run has it: without what that says itself, and of a bounded size.
+type Stored struct {
+	Findings   []Finding   `json:"findings"`
+	Stragglers []Straggler `json:"stragglers"`
+	Segments   []Segment   `json:"segments"`
+	Load       *Load       `json:"concurrency"`
+	// Omitted is how many more there are in the three lists together.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// Stored is that of d: the worst findings and stragglers, and the earliest segments.
+func (d *Diagnosis) Stored() *Stored {
+	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Segments: d.Segments, Load: d.Load}
+	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
+	s.Stragglers, s.Omitted = limited(s.Stragglers, s.Omitted)
+	s.Segments, s.Omitted = limited(s.Segments, s.Omitted)
+	return s
+}
+
+// limited is the start of a list, and omitted with what was left out.
+func limited[T any](list []T, omitted int) ([]T, int) {
+	n := min(len(list), maxListed)
+	return list[:n], omitted + len(list) - n
+}
+
 // Diagnose puts together what was seen, with the stragglers that Second has completed.
 func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,

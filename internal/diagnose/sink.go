@@ -80,6 +80,9 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
+// Document is the Diagnosis as the document of the run has it; after End.
+func (f *Full) Document() any { return f.Diagnosis.Stored() }
+
 func leavesOf(to []Leaf, q *pipeline.Quantum) []Leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]

@@ -137,9 +137,14 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	} else if w, err = o.Elasticsearch.Writer(es, false); err != nil {
 		return nil, nil, err
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: &compare.Series{}})
+	diagnosis := command.Diagnosis(u, command.Again(plan))
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: &compare.Series{},
+		Diagnosis: diagnosis})
 	sinks := command.Tee{sink}
 	if file != nil {
+		if nth == 0 && plan.Run.Part == "" {
+			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
+		}
 		sinks = append(sinks, file.Kind(nth))
 	}
 	summary, err = plan.Process(ctx, sinks)

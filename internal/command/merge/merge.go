@@ -15,6 +15,7 @@ import (
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
+	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
 
@@ -38,11 +39,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	run, err := stored.FindRun(ctx, client, prefix, o.Run)
+	found, err := stored.FindRun(ctx, client, prefix, o.Run)
 	if err != nil {
 		return err
 	}
-	o.Run = run.Run.ID
+	o.Run = found.Run.ID
 	runs, err := stored.Runs(ctx, client, prefix, o.Run, o.Kind)
 	if err != nil {
 		return err
@@ -54,21 +55,26 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	for _, w := range warnings {
 		u.Warn(w)
 	}
-	replay, err := stored.Replay(client, prefix, parts)
+	run, err := stored.Replay(client, prefix, parts)
 	if err != nil {
 		return err
 	}
-	replay.Warnings = warnings
+	run.Warnings = warnings
 	var w delivery.Writer = delivery.NewCountWriter()
 	if !o.DryRun {
 		if w, err = o.Elasticsearch.Writer(client, false); err != nil {
 			return err
 		}
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: &compare.Series{}})
-	summary, err := replay.Process(ctx, o.Replay, sink)
+	again := func(ctx context.Context, sink pipeline.Sink) error {
+		_, failed := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Replay.Workers}, sink)
+		return failed
+	}
+	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: &compare.Series{},
+		Diagnosis: command.Diagnosis(u, again)})
+	summary, err := run.Process(ctx, o.Replay, sink)
 	err = sink.Close(ctx, err)
-	if err = o.Elasticsearch.PrintOutcome(u, o.DryRun, replay.Run, summary, sink.Report(), err); err != nil {
+	if err = o.Elasticsearch.PrintOutcome(u, o.DryRun, run.Run, summary, sink.Report(), err); err != nil {
 		return err
 	}
 	return command.FailOnSLA(o.FailOnSLA, summary)

@@ -49,13 +49,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		defer command.ClosePlans(plans)
 		defer u.ProgressDone()
 		for _, p := range plans {
-			s := kindSource{run: p.Run, process: p.Process}
-			if !slices.ContainsFunc(p.Run.Logs, func(l *pipeline.Log) bool {
-				return !command.Rereadable(l.Source.Path)
-			}) {
-				s.again = func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }
-			}
-			sources = append(sources, s)
+			sources = append(sources, kindSource{p.Run, p.Process, command.Again(p)})
 		}
 	}
 	if err != nil {

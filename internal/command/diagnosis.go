@@ -1,0 +1,36 @@
+package command
+
+import (
+	"context"
+	"slices"
+
+	"fiolat/internal/diagnose"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+	"fiolat/pipeline/plan"
+)
+
+// Again passes the leaves of a run to a sink once more; it is nil if a log is a pipe.
+func Again(p *plan.Plan) func(context.Context, pipeline.Sink) error {
+	if slices.ContainsFunc(p.Run.Logs, func(l *pipeline.Log) bool { return !Rereadable(l.Source.Path) }) {
+		return nil
+	}
+	return func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }
+}
+
+// Diagnosis is a new diagnosis for the document of a run. again passes its leaves to a sink once more, or is nil. If
+// that fails, the diagnosis does without, and a warning says so: the run itself was read.
+func Diagnosis(u *ui.UI, again func(context.Context, pipeline.Sink) error) *diagnose.Full {
+	full := new(diagnose.Full)
+	if again != nil {
+		full.Again = func(ctx context.Context, sink pipeline.Sink) error {
+			err := again(ctx, sink)
+			if err != nil && ctx.Err() == nil {
+				u.Warn("the diagnosis lacks the percentiles with and without its stragglers: " + err.Error())
+				return nil
+			}
+			return err
+		}
+	}
+	return full
+}
