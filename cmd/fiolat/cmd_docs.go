@@ -55,7 +55,7 @@ func flagTable(app *cli.App) string {
 	const head = "| flag | meaning | default | environment |\n|---|---|---|---|\n"
 	uses := map[string]int{} // rows, by how many commands have them
 	for _, c := range app.Commands {
-		for _, f := range c.Flags {
+		for _, f := range c.VisibleFlags() {
 			uses[flagRow(f)]++
 		}
 	}
@@ -73,7 +73,7 @@ func flagTable(app *cli.App) string {
 			}
 		}
 		own, others := "", []string(nil)
-		for _, f := range c.Flags {
+		for _, f := range c.VisibleFlags() {
 			row := flagRow(f)
 			if uses[row] < 3 {
 				own += row
@@ -107,7 +107,7 @@ func filled(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// flagRow is a row of a table of flags; "" for a flag without a description.
+// flagRow is a row of a table of flags; "" for one that does not describe itself.
 func flagRow(f cli.Flag) string {
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {

@@ -44,7 +44,7 @@ func commandPage(c *cli.Command) []byte {
 		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(text))
 	}
 	b.WriteString(".SH OPTIONS\n")
-	for _, f := range c.Flags {
+	for _, f := range c.VisibleFlags() {
 		d, ok := f.(cli.DocGenerationFlag)
 		if !ok {
 			continue
