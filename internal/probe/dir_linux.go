@@ -580,6 +580,10 @@ func (d *Dir) Close() error {
 }
 
 func (d *Dir) close() {
+	if d.lock >= 0 {
+		// A process being started from this one holds the file, too, until its program runs.
+		_ = unix.Flock(d.lock, unix.LOCK_UN) // if it has no locks, it has nothing to give back
+	}
 	for _, fd := range []*int{&d.pool, &d.dir, &d.lock} {
 		if *fd >= 0 {
 			unix.Close(*fd) //nolint:errcheck // read only

@@ -108,6 +108,32 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestDirUnlocked: a closed directory can be probed again, also while a process that is just being started still has
+// the file of the lock.
+func TestDirUnlocked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := OpenDir(t.Context(), dir, testConfig(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherited, err := unix.Dup(d.lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(inherited) //nolint:errcheck // it was only held
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenDir(t.Context(), dir, testConfig(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestHardLink: a hard link planted in place of the large file is not written to, before
 // the probe begins nor while it runs.
 func TestHardLink(t *testing.T) {
