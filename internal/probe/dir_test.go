@@ -121,7 +121,7 @@ func TestDirUnlocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(inherited) //nolint:errcheck // it was only held
+	defer unix.Close(inherited) // it was only held
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

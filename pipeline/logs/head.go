@@ -299,6 +299,10 @@ func (l *State) option(name string) (int64, string) {
 	return 0, ""
 }
 
+// IntervalAssumed is the IntervalHow of a log whose windows nothing tells: each of its directions has one record, with
+// an absolute stamp.
+const IntervalAssumed = "assumed"
+
 // Begin ends the reading of the head: it says where the windows of the log's
 // directions begin, as far as the head tells, and makes the log ready to be fed
 // from its first record. first is the first completion on the log's clock; ok is
@@ -315,6 +319,7 @@ func (l *State) Begin() (first int64, ok bool) {
 			w.begin = farPast
 		}
 	}
+	unknown := l.IntervalHow == "" && l.window() == 0
 	for i := range l.dirs {
 		d := &l.dirs[i]
 		if len(d.win.waits) == 0 {
@@ -332,7 +337,10 @@ func (l *State) Begin() (first int64, ok bool) {
 		l.Interval = max(l.Interval, time.Duration(w.h))
 		ok = true
 	}
-	if l.IntervalHow == "" {
+	switch {
+	case unknown && l.Interval > 0: // of one record a direction
+		l.IntervalHow = IntervalAssumed
+	case l.IntervalHow == "":
 		l.IntervalHow = "median spacing"
 	}
 	for i := range l.dirs {

@@ -5,6 +5,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -481,6 +482,11 @@ func (l *State) fixWindows(i fiolog.Direction) error {
 // fallback is the length of a window in ns where a single record leaves it open:
 // another direction's, else fio's usual second.
 func (l *State) fallback() int64 {
+	return cmp.Or(l.window(), 1000*msec)
+}
+
+// window is the length of the windows in ns as far as any direction tells it; 0: none does.
+func (l *State) window() int64 {
 	for i := range l.dirs {
 		if w := &l.dirs[i].win; w.h > 0 {
 			return w.h
@@ -488,7 +494,7 @@ func (l *State) fallback() int64 {
 			return s
 		}
 	}
-	return 1000 * msec
+	return 0
 }
 
 // emit adds the portions that place makes to the quanta.

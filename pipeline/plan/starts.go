@@ -35,6 +35,11 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		job := l.Log.Log.Start
 		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
 		used[l.Host] = true
+		if ok && l.IntervalHow == logs.IntervalAssumed {
+			p.warn("%s: log_hist_msec is unknown, and one record does not tell it: it is taken for %v, and the log to "+
+				"start that long before the record; pass --log-hist-msec, fio's JSON or the job file",
+				errs.Printable(l.Source.Path), l.Interval)
+		}
 		if ok && l.OtherClock(first) {
 			clock[i] = first
 			job.How = "first I/O, by a clock that does not count from 1970"

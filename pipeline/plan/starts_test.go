@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fiolat/ingest"
+	"fiolat/ingest/fiolog"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
 )
@@ -321,6 +322,43 @@ func TestUnknownStarts(t *testing.T) {
 			}
 			if w := strings.Join(warned, "\n"); strings.Contains(w, "taken to have started together") != c.want {
 				t.Errorf("warned %q", w)
+			}
+		})
+	}
+}
+
+// TestIntervalAssumed: a log of one record with an absolute stamp does not tell how long its window was, and so not
+// when it started; that is said, unless an option tells it.
+func TestIntervalAssumed(t *testing.T) {
+	t.Parallel()
+	record := func(stamp int64) []byte {
+		return fiolog.AppendRecord(nil, &fiolog.Record{Time: stamp, Index: []uint16{10}, Count: []float64{7}}, 29)
+	}
+	const now = 1795225577000
+	for name, tt := range map[string]struct {
+		log    []byte
+		option string
+		want   bool
+	}{
+		"one record":              {record(now), "", true},
+		"one record, option":      {record(now), "log_hist_msec=250\n", false},
+		"two records":             {slices.Concat(record(now), record(now+250)), "", false},
+		"one record of the job's": {record(250), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t, tt.log)
+			job := "[x]\nwrite_hist_log\n" + tt.option
+			if err := os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p, _ := planned(t, pipelinetest.Settings(), dir)
+			warned := slices.ContainsFunc(p.Warnings, func(w string) bool {
+				return strings.Contains(w, "x_clat_hist.1.log: log_hist_msec is unknown") &&
+					strings.Contains(w, "taken for 1s")
+			})
+			if warned != tt.want {
+				t.Errorf("warnings: %q", p.Warnings)
 			}
 		})
 	}
