@@ -303,6 +303,40 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 	return (d.sums[v][w.to] - d.sums[v][w.from] - worst) / (n - 1)
 }
 
+// repeated is an upper limit of the probability that a value has quanta as slow as those of w by chance, if each of them
+// were one of its peers' quanta of any time: where single quanta often are that slow, a few in a row say little. It is
+// the least, over k, of the probability that k of them are as slow as its k slowest, times their number.
+func (d *drift) repeated(v int, w window) float64 {
+	var own, peers []float64
+	for u := range d.sums {
+		for t := range len(d.sums[u]) - 1 {
+			one := d.sums[u][t+1] - d.sums[u][t]
+			switch {
+			case d.counts[u][t+1] == d.counts[u][t]:
+			case u != v:
+				peers = append(peers, one)
+			case w.from <= t && t < w.to:
+				own = append(own, one)
+			}
+		}
+	}
+	slices.Sort(own)
+	slices.Sort(peers)
+	n, least := len(own), math.Inf(1)
+	choose := func(k int) float64 { // logarithm of n over k
+		all, _ := math.Lgamma(float64(n + 1))
+		some, _ := math.Lgamma(float64(k + 1))
+		rest, _ := math.Lgamma(float64(n - k + 1))
+		return all - some - rest
+	}
+	for k := 1; k <= n; k++ {
+		below, _ := slices.BinarySearch(peers, own[n-k])
+		share := float64(len(peers)-below+1) / float64(len(peers)+1)
+		least = min(least, choose(k)+float64(k)*math.Log(share))
+	}
+	return float64(n) * math.Exp(least)
+}
+
 // gain is how much better a level of its own in w fits the logarithms than none: the fall of the sum of squares. It is
 // 0 if that level is below the peers'.
 func (d *drift) gain(v int, w window) float64 {
@@ -345,7 +379,7 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 		}
 		lift := all.lift()
 		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w),
-			p:     min(upperTail(z)*float64(len(windows)), 1),
+			p:     min(max(upperTail(z), d.repeated(v, w))*float64(len(windows)), 1),
 			share: all.above / all.allAbove, expected: all.expected / all.allAbove, lift: [3]float64{lift, lift, lift},
 			excess: all.above - all.expected})
 	}

@@ -275,6 +275,47 @@ func TestNobodyMakesTheTail(t *testing.T) {
 	}
 }
 
+// TestNobodyOfUnlikeSeconds: every host draws each of its seconds by itself, from writes of which one second in a few is
+// more than twice as slow as the others. Several of them in a row are chance.
+func TestNobodyOfUnlikeSeconds(t *testing.T) {
+	var seconds device
+	for n := 1; n <= 3; n++ {
+		name := fmt.Sprintf("../../testdata/fio/randrw/randrw_clat_hist.%d.log", n)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs, g := records(t, data, name, fiolog.Write)
+		seconds.geometry = g
+		for _, rec := range recs {
+			h := new(fiohist.Hist)
+			h.AddAll(rec.Index, rec.Count, 0, 1)
+			seconds.seconds = append(seconds.seconds, h)
+		}
+	}
+	n, wrong := draws(t, 5), 0
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(uint64(seed), 3))
+		p := NewPeers(seconds.geometry, 0, second)
+		for i := range 300 {
+			var leaves []Leaf
+			for h, hist := range seconds.resample(rng, 32, 1) {
+				name := fmt.Sprintf("host%02d", h)
+				leaves = append(leaves, Leaf{Direction: "write", By: [3]string{name, "job", name + ".log"}, Hist: hist})
+			}
+			p.Add(int64(i)*second, leaves)
+		}
+		if s := p.Stragglers(); len(s) > 0 {
+			wrong++
+			t.Logf("run %d: %d named: %+v", seed, len(s), s[0])
+		}
+	}
+	t.Logf("%d runs: somebody named in %d", n, wrong)
+	if wrong*100 > 5*n {
+		t.Errorf("somebody named in %d of %d healthy runs", wrong, n)
+	}
+}
+
 func TestNoJobOfTwentyMakesTheTail(t *testing.T) {
 	jobs := readPeers(t)
 	for _, c := range []struct {
