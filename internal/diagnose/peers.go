@@ -118,6 +118,12 @@ func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
 	for i := range bucket {
 		bucket[i] = bucketOf(&pooled, stats.Samples, Percentiles[i])
 	}
+	single := map[*fiohist.Hist]member{} // of leaves: a host, a job and a log may be the same one
+	for i := range leaves {
+		if leaves[i].Direction == direction {
+			single[leaves[i].Hist] = p.member(leaves[i].Hist, bucket)
+		}
+	}
 	whole := count(&pooled, bucket)
 	for d := range Dimensions {
 		g := p.group(direction, d)
@@ -136,12 +142,21 @@ func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
 			for len(b.members) <= value {
 				b.members = append(b.members, member{})
 			}
-			c := count(hist, bucket)
-			middle := hist.Stats(p.geometry, Percentiles[:1], fiohist.Limits{}).Percentiles[0]
-			c.mid = float32(math.Log(max(middle, 1)))
+			c, ok := single[hist]
+			if !ok {
+				c = p.member(hist, bucket)
+			}
 			b.members[value] = b.members[value].plus(c)
 		}
 	}
+}
+
+// member is what is kept of a histogram.
+func (p *Peers) member(hist *fiohist.Hist, bucket [3]int) member {
+	c := count(hist, bucket)
+	middle := hist.Stats(p.geometry, Percentiles[:1], fiohist.Limits{}).Percentiles[0]
+	c.mid = float32(math.Log(max(middle, 1)))
+	return c
 }
 
 func (p *Peers) group(direction string, dimension int) *group {

@@ -378,8 +378,11 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 			continue
 		}
 		lift := all.lift()
-		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w),
-			p:     min(max(upperTail(z), d.repeated(v, w))*float64(len(windows)), 1),
+		p := min(upperTail(z)*float64(len(windows)), 1)
+		if p <= falseDiscoveries { // else it is none anyway
+			p = min(max(p, d.repeated(v, w)*float64(len(windows))), 1)
+		}
+		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w), p: p,
 			share: all.above / all.allAbove, expected: all.expected / all.allAbove, lift: [3]float64{lift, lift, lift},
 			excess: all.above - all.expected})
 	}
