@@ -303,9 +303,9 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 	return (d.sums[v][w.to] - d.sums[v][w.from] - worst) / (n - 1)
 }
 
-// repeated is an upper limit of the probability that a value has quanta as slow as those of w by chance, if each of them
-// were one of its peers' quanta of any time: where single quanta often are that slow, a few in a row say little. It is
-// the least, over k, of the probability that k of them are as slow as its k slowest, times their number.
+// repeated is an upper limit of the probability that a value has quanta as slow as those of w by chance, if each were
+// one of its peers' quanta of any time: where single quanta often are that slow, a few in a row say little. It is the
+// least, over k, of the probability that k of them are as slow as its k slowest, times their number.
 func (d *drift) repeated(v int, w window) float64 {
 	var own, peers []float64
 	for u := range d.sums {

@@ -275,8 +275,8 @@ func TestNobodyMakesTheTail(t *testing.T) {
 	}
 }
 
-// TestNobodyOfUnlikeSeconds: every host draws each of its seconds by itself, from writes of which one second in a few is
-// more than twice as slow as the others. Several of them in a row are chance.
+// TestNobodyOfUnlikeSeconds: every host draws each of its seconds by itself, from writes of which one second in a few
+// is more than twice as slow as the others. Several of them in a row are chance.
 func TestNobodyOfUnlikeSeconds(t *testing.T) {
 	var seconds device
 	for n := 1; n <= 3; n++ {
