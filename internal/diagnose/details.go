@@ -104,30 +104,21 @@ func (d *Details) Stragglers() []Straggler {
 		if others := w.others.Stats(d.geometry, at, w.rest.known()); !others.Empty() {
 			s.Without = &others.Percentiles[0]
 		}
-		bucket := bucketOf(&w.pooled, pooled.Samples, s.Percentile)
-		own, ownAbove := above(&w.own, bucket)
-		all, allAbove := above(&w.pooled, bucket)
+		var all, mine fiohist.Ranks
+		all.Read(&w.pooled, d.geometry)
+		mine.Read(&w.own, d.geometry)
+		bucket, _ := all.Percentile(s.Percentile)
+		own, ownAbove, allAbove := mine.Samples(), mine.Above(bucket), all.Above(bucket)
 		if allAbove <= 0 || own <= 0 {
 			continue
 		}
-		s.Share, s.Expected = ownAbove/allAbove, own/all
+		s.Share, s.Expected = ownAbove/allAbove, own/all.Samples()
 		lift := s.Share / s.Expected
 		s.LiftLow, s.LiftHigh = s.LiftLow*lift/s.Lift, s.LiftHigh*lift/s.Lift
 		s.Lift = lift
 	}
 	worstFirst(d.of)
 	return d.of
-}
-
-// above is the sum of h, and that of its buckets above one.
-func above(h *fiohist.Hist, bucket int) (n, beyond float64) {
-	h.Each(func(i int, w float64) {
-		n += w
-		if i > bucket {
-			beyond += w
-		}
-	})
-	return n, beyond
 }
 
 // worstFirst sorts by how much a straggler makes the percentile of all worse, or by its lift where that is not known.

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -39,6 +40,7 @@ type Peers struct {
 	quanta   int
 	groups   []*group
 	scratch  []*fiohist.Hist
+	ranks    fiohist.Ranks
 }
 
 // group is all values of one dimension in one direction.
@@ -71,7 +73,9 @@ func NewPeers(geometry fiohist.Geometry, first, interval int64) *Peers {
 }
 
 // Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
-func (p *Peers) Add(offset int64, leaves []Leaf) {
+func (p *Peers) Add(offset int64, leaves []Leaf) { p.add(offset, leaves, new(pools).of(leaves)) }
+
+func (p *Peers) add(offset int64, leaves []Leaf, pooled []pool) {
 	n := int((offset - p.first) / p.interval)
 	if n < p.quanta {
 		return
@@ -80,20 +84,37 @@ func (p *Peers) Add(offset int64, leaves []Leaf) {
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()
 	}
-	for _, direction := range directionsOf(leaves) {
-		p.addDirection(n/p.fold, direction, leaves)
+	for i := range pooled {
+		p.addDirection(n/p.fold, &pooled[i], leaves)
 	}
 }
 
-// directionsOf are the distinct directions of leaves, sorted.
-func directionsOf(leaves []Leaf) (out []string) {
+// pool is what all leaves of a direction have together.
+type pool struct {
+	direction string
+	hist      *fiohist.Hist
+}
+
+// pools are those of a quantum; the next one takes their memory.
+type pools []pool
+
+// of are those of leaves, sorted by direction.
+func (p *pools) of(leaves []Leaf) []pool {
+	n := 0
 	for i := range leaves {
-		if !slices.Contains(out, leaves[i].Direction) {
-			out = append(out, leaves[i].Direction)
+		at := slices.IndexFunc((*p)[:n], func(o pool) bool { return o.direction == leaves[i].Direction })
+		if at < 0 {
+			if at = n; at == len(*p) {
+				*p = append(*p, pool{hist: new(fiohist.Hist)})
+			}
+			n++
+			(*p)[at].direction = leaves[i].Direction
+			(*p)[at].hist.Reset()
 		}
+		(*p)[at].hist.AddHist(leaves[i].Hist)
 	}
-	slices.Sort(out)
-	return out
+	slices.SortFunc((*p)[:n], func(a, b pool) int { return cmp.Compare(a.direction, b.direction) })
+	return (*p)[:n]
 }
 
 func (p *Peers) size() (n int) {
@@ -103,28 +124,22 @@ func (p *Peers) size() (n int) {
 	return n
 }
 
-func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
-	var pooled fiohist.Hist
-	for i := range leaves {
-		if leaves[i].Direction == direction {
-			pooled.AddHist(leaves[i].Hist)
-		}
-	}
-	stats := pooled.Stats(p.geometry, Percentiles, fiohist.Limits{})
-	if stats.Empty() {
+func (p *Peers) addDirection(at int, pooled *pool, leaves []Leaf) {
+	if p.ranks.Read(pooled.hist, p.geometry); p.ranks.Empty() {
 		return
 	}
+	direction := pooled.direction
 	var bucket [3]int
 	for i := range bucket {
-		bucket[i] = bucketOf(&pooled, stats.Samples, Percentiles[i])
+		bucket[i], _ = p.ranks.Percentile(Percentiles[i])
 	}
+	whole := p.member(pooled.hist, bucket)
 	single := map[*fiohist.Hist]member{} // of leaves: a host, a job and a log may be the same one
 	for i := range leaves {
 		if leaves[i].Direction == direction {
 			single[leaves[i].Hist] = p.member(leaves[i].Hist, bucket)
 		}
 	}
-	whole := count(&pooled, bucket)
 	for d := range Dimensions {
 		g := p.group(direction, d)
 		for len(g.blocks) <= at {
@@ -139,8 +154,8 @@ func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
 			if hist == nil {
 				continue
 			}
-			for len(b.members) <= value {
-				b.members = append(b.members, member{})
+			if len(b.members) <= value {
+				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
 			}
 			c, ok := single[hist]
 			if !ok {
@@ -151,10 +166,17 @@ func (p *Peers) addDirection(at int, direction string, leaves []Leaf) {
 	}
 }
 
-// member is what is kept of a histogram.
-func (p *Peers) member(hist *fiohist.Hist, bucket [3]int) member {
-	c := count(hist, bucket)
-	middle := hist.Stats(p.geometry, Percentiles[:1], fiohist.Limits{}).Percentiles[0]
+// member is what is kept of a histogram: its I/Os, and those in whole buckets above each of bucket.
+func (p *Peers) member(hist *fiohist.Hist, bucket [3]int) (c member) {
+	r := &p.ranks
+	if r.Read(hist, p.geometry); r.Empty() {
+		return c
+	}
+	c.n = float32(r.Samples())
+	for k, b := range bucket {
+		c.above[k] = float32(r.Above(b))
+	}
+	_, middle := r.Percentile(Percentiles[0])
 	c.mid = float32(math.Log(max(middle, 1)))
 	return c
 }
@@ -205,38 +227,6 @@ func (p *Peers) sums(g *group, leaves []Leaf) []*fiohist.Hist {
 		out[v].AddHist(l.Hist)
 	}
 	return out
-}
-
-// bucketOf is the bucket of percentile p of n I/Os: the first at which the running sum reaches n p / 100, to within
-// 1e-9 n.
-func bucketOf(h *fiohist.Hist, n, p float64) int {
-	want, sum, at := n*p/100-1e-9*n, 0.0, -1
-	h.Each(func(i int, w float64) {
-		if sum < want {
-			at = i
-		}
-		sum += w
-	})
-	return at
-}
-
-// count counts the I/Os of h, and those in whole buckets above each of bucket.
-func count(h *fiohist.Hist, bucket [3]int) (c member) {
-	var n float64
-	var above [3]float64
-	h.Each(func(i int, w float64) {
-		n += w
-		for k, b := range bucket {
-			if i > b {
-				above[k] += w
-			}
-		}
-	})
-	c.n = float32(n)
-	for k := range above {
-		c.above[k] = float32(above[k])
-	}
-	return c
 }
 
 // plus adds up two cells of the same value.

@@ -26,6 +26,7 @@ type Watch struct {
 	// latency is the sum of all latencies in ns.
 	latency float64
 	buffer  []Leaf
+	pools   pools
 }
 
 // Begin takes the run.
@@ -39,10 +40,13 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 // Quantum takes a quantum.
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
-	w.peers.Add(q.Offset, w.buffer)
-	w.timeline.Add(q.Offset, w.buffer)
-	for i := range w.buffer {
-		w.buffer[i].Hist.Each(func(b int, n float64) { w.latency += n * w.run.Geometry.Middle(b) })
+	pooled := w.pools.of(w.buffer)
+	w.peers.add(q.Offset, w.buffer, pooled)
+	w.timeline.add(q.Offset, pooled)
+	for i := range q.Rows {
+		if s := &q.Rows[i].Stats; q.Rows[i].Scope == "run" {
+			w.latency += s.Mean * s.Samples
+		}
 	}
 	w.quanta = max(w.quanta, int((q.Offset-w.run.FirstQuantum)/w.run.Interval)+1)
 	return nil

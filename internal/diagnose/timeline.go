@@ -23,8 +23,8 @@ const (
 	leastSlow, leastFewer = 1.35, 1 / 1.3
 	// stalled is the part of the I/Os per second that is left in a stall.
 	stalled = 0.1
-	// most is the factor from which on a quantum does not count for more.
-	most = 4
+	// mostSlow and mostFewer are the factors from which on a quantum does not count for more.
+	mostSlow, mostFewer = 4, 2 / stalled
 	// leastWarmUp is the least change since the beginning that makes a warm-up.
 	leastWarmUp = 1.15
 	// surely is by how many standard deviations it must be off.
@@ -74,7 +74,9 @@ func NewTimeline(geometry fiohist.Geometry, first, interval int64) *Timeline {
 }
 
 // Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
-func (tl *Timeline) Add(offset int64, leaves []Leaf) {
+func (tl *Timeline) Add(offset int64, leaves []Leaf) { tl.add(offset, new(pools).of(leaves)) }
+
+func (tl *Timeline) add(offset int64, pooled []pool) {
 	n := int((offset - tl.first) / tl.interval)
 	if n < tl.quanta {
 		return
@@ -84,20 +86,19 @@ func (tl *Timeline) Add(offset int64, leaves []Leaf) {
 		tl.halve()
 	}
 	at := n / tl.fold
-	for _, direction := range directionsOf(leaves) {
-		blocks := tl.by[direction]
+	for i := range pooled {
+		p := &pooled[i]
+		blocks := tl.by[p.direction]
 		for len(blocks) <= at {
 			blocks = append(blocks, nil)
 		}
-		var sum fiohist.Hist
-		sum.AddHist(blocks[at])
-		for i := range leaves {
-			if leaves[i].Direction == direction {
-				sum.AddHist(leaves[i].Hist)
-			}
+		if before := blocks[at]; before != nil {
+			before.AddHist(p.hist)
+			blocks[at] = before.Pack()
+		} else {
+			blocks[at] = p.hist.Pack()
 		}
-		blocks[at] = sum.Pack()
-		tl.by[direction] = blocks
+		tl.by[p.direction] = blocks
 	}
 }
 
@@ -204,7 +205,8 @@ type shift struct {
 	spreads spreads
 }
 
-func newShift(off []float64, windows []window) *shift {
+// newShift makes one in which no block counts for more than the factor most.
+func newShift(off []float64, most float64, windows []window) *shift {
 	n := len(off)
 	s := &shift{off: off, sums: make([]float64, n+1), counts: make([]float64, n+1)}
 	for t, v := range off {
@@ -258,7 +260,7 @@ func incidents(series []*shift, least []float64, windows []window) (out []window
 				if s.mean(one) < math.Log(least[k]) || slices.Contains(taken[one.from:one.to], true) {
 					continue
 				}
-				if score := normalOfT(s.z(one), s.spreads.at(one).freedom); score > z {
+				if score := s.spreads.z(s.mean(one), one.to-one.from); score > z {
 					w, z = one, score
 				}
 			}
@@ -284,8 +286,8 @@ func (c *course) segments() []Segment {
 	n := len(c.hists)
 	windows := scan(n, 1)
 	offs := func(from int) (slow, mid, fewer *shift) {
-		return newShift(minus(c.p99, from), windows), newShift(minus(c.p50, from), windows),
-			newShift(c.missing(from), windows)
+		return newShift(minus(c.p99, from), mostSlow, windows), newShift(minus(c.p50, from), mostSlow, windows),
+			newShift(c.missing(from), mostFewer, windows)
 	}
 	// The level of the second half says when the first one reached it.
 	slow, mid, fewer := offs(n / 2)
@@ -349,7 +351,7 @@ func (c *course) missing(from int) (out []float64) {
 	for _, x := range c.iops {
 		v := math.NaN()
 		if level > 0 {
-			v = math.Log(level / max(x, level/(2*most)))
+			v = math.Log(level / max(x, level/mostFewer))
 		}
 		if math.IsNaN(x) {
 			v = x
@@ -393,12 +395,17 @@ func (c *course) describe(parts []part) (out []Segment) {
 			seconds += c.sum(&steady, p.window)
 		}
 	}
-	level := steady.Stats(c.geometry, []float64{50, 99, 99.9}, fiohist.Limits{})
+	var ranks fiohist.Ranks
+	ranks.Read(&steady, c.geometry)
+	level := ranks.Stats([]float64{50, 99, 99.9}, fiohist.Limits{})
 	iops := 0.0
 	if seconds > 0 {
 		iops = level.Samples / seconds
 	}
-	beyond := bucketOf(&steady, level.Samples, 99.9)
+	beyond := -1
+	if !level.Empty() {
+		beyond, _ = ranks.Percentile(99.9)
+	}
 	length := c.interval * int64(c.fold)
 	end := c.first + int64(c.quanta)*c.interval
 	for _, p := range parts {
@@ -417,7 +424,8 @@ func (c *course) describe(parts []part) (out []Segment) {
 				least = min(least, c.iops[t])
 			}
 		}
-		if st := sum.Stats(c.geometry, []float64{50, 99}, fiohist.Limits{}); !st.Empty() {
+		ranks.Read(&sum, c.geometry)
+		if st := ranks.Stats([]float64{50, 99}, fiohist.Limits{}); !st.Empty() {
 			s.P50, s.P99 = &st.Percentiles[0], &st.Percentiles[1]
 		}
 		if !math.IsInf(worst, -1) {
@@ -425,7 +433,7 @@ func (c *course) describe(parts []part) (out []Segment) {
 			s.WorstP99 = &worst
 		}
 		if !level.Empty() {
-			_, s.Beyond = above(&sum, beyond)
+			s.Beyond = ranks.Above(beyond)
 		}
 		if p.kind == Incident && !math.IsInf(least, 1) {
 			s.LostIOPS = max(iops-least, 0)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -40,10 +41,8 @@ type packed struct {
 // Pack returns a compact copy, 10 bytes per non-empty bucket until something is added
 // to it.
 func (h *Hist) Pack() *Hist {
-	filled := 0
-	h.Each(func(int, float64) { filled++ })
 	p := new(packed)
-	p.index, p.n = h.Sparse(make([]uint16, 0, filled), make([]float64, 0, filled))
+	p.index, p.n = h.Sparse(nil, nil)
 	return &Hist{packed: p}
 }
 
@@ -201,20 +200,27 @@ func (h *Hist) Each(f func(i int, w float64)) {
 	}
 }
 
-// Sparse appends the non-zero buckets to index, ascending, and their counts to n.
+// Sparse appends the non-zero buckets to index, ascending, and their counts to n, which is as long.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 	if h.packed != nil {
 		return append(index, h.index...), append(n, h.n...)
 	}
+	most := 0
+	for _, set := range h.set {
+		most += bits.OnesCount64(set)
+	}
+	k := len(index)
+	index, n = slices.Grow(index, most)[:k+most], slices.Grow(n, most)[:k+most]
 	for pg, set := range h.set {
 		for p := h.pages[pg]; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if w := p[i&(pageSize-1)]; w != 0 {
-				index, n = append(index, uint16(pg<<pageBits|i)), append(n, w)
+				index[k], n[k] = uint16(pg<<pageBits|i), w
+				k++
 			}
 		}
 	}
-	return index, n
+	return index[:k], n[:k]
 }
 
 // String lists the non-zero buckets and their counts.
@@ -313,23 +319,28 @@ func (s *Stats) Empty() bool { return !(s.Samples > tiny) }
 //
 // For an Empty histogram all values are 0 and there are no confidence limits.
 func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
+	r := scratch.Get().(*Ranks)
+	defer scratch.Put(r)
+	r.Read(h, g)
+	return r.Stats(wanted, limits)
+}
+
+// Stats are those of the histogram that was read; see Hist.Stats.
+func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 	k := len(wanted)
 	values := make([]float64, 3*k)
 	s := Stats{Percentiles: values[:k:k], Lower: values[k : 2*k : 2*k], Upper: values[2*k:]}
 	for i := range wanted {
 		s.Lower[i], s.Upper[i] = NoLimit, NoLimit
 	}
-	r := scratch.Get().(*ranks)
-	defer scratch.Put(r)
-	middles := g.middles()
-	mean := r.load(h, middles)
-	s.Samples = r.n
-	n := r.n
+	g, n := r.geometry, r.n
+	s.Samples = n
 	if s.Empty() {
 		return s
 	}
 	first, last := int(r.bucket[0]), int(r.bucket[len(r.bucket)-1])
-	s.Mean = mean / n
+	middles := g.middles()
+	s.Mean = r.latency / n
 	if first == last { // exact, without rounding
 		s.Mean = middles[first]
 	}
@@ -353,55 +364,93 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 		case p >= 100:
 			v = top
 		default:
-			in, v = r.percentile(g, p)
+			in, v = r.Percentile(p)
 		}
 		if in == g.Last() {
 			s.AtLeast = append(s.AtLeast, k)
 		}
 		s.Percentiles[k] = limits.clamp(v)
-		s.Lower[k], s.Upper[k] = r.limits(g, min(max(p, 0), 100)/100)
+		s.Lower[k], s.Upper[k] = r.limits(min(max(p, 0), 100) / 100)
 	}
 	return s
 }
 
-// ranks finds the buckets of ranks in a histogram.
-type ranks struct {
-	n      float64
-	bucket []uint16 // the non-empty ones
-	count  []float64
-	upTo   []float64 // running sum up to and including each
+// Ranks is a histogram as it was read, of which several things are wanted. The zero value is empty; its memory is used
+// again by the next Read.
+type Ranks struct {
+	geometry Geometry
+	n        float64
+	latency  float64  // sum
+	bucket   []uint16 // the non-empty ones
+	count    []float64
+	upTo     []float64 // running sum up to and including each
 }
 
-// scratch is memory that Stats reuses.
-var scratch = sync.Pool{New: func() any { return new(ranks) }}
+// scratch is memory that Hist.Stats reuses.
+var scratch = sync.Pool{New: func() any { return new(Ranks) }}
 
-// load prepares r for a histogram and returns the sum of its latencies.
-func (r *ranks) load(h *Hist, middles []float64) (latency float64) {
-	r.bucket, r.count = h.Sparse(r.bucket[:0], r.count[:0])
-	r.upTo = r.upTo[:0]
-	n := 0.0
-	for k, w := range r.count {
-		n += w
-		r.upTo = append(r.upTo, n)
-		latency += w * middles[r.bucket[k]]
+// Read reads h; nil is empty.
+func (r *Ranks) Read(h *Hist, g Geometry) {
+	r.geometry, r.n, r.latency = g, 0, 0
+	r.bucket, r.count = r.bucket[:0], r.count[:0]
+	if h != nil {
+		r.bucket, r.count = h.Sparse(r.bucket, r.count)
 	}
-	r.n = n
-	return latency
+	r.upTo = slices.Grow(r.upTo[:0], len(r.count))[:len(r.count)]
+	middles := g.middles()
+	for k, w := range r.count {
+		r.n += w
+		r.upTo[k] = r.n
+		r.latency += w * middles[r.bucket[k]]
+	}
+}
+
+// Samples is the number of I/Os.
+func (r *Ranks) Samples() float64 { return r.n }
+
+// Empty reports whether there are no I/Os beyond rounding errors.
+func (r *Ranks) Empty() bool { return !(r.n > tiny) }
+
+// Above is the number of I/Os in buckets above one.
+func (r *Ranks) Above(bucket int) float64 {
+	if k := r.reach(bucket); k < len(r.bucket) {
+		return r.n - r.through(k)
+	}
+	return 0
+}
+
+// reach is how many of the non-empty buckets are not above bucket.
+func (r *Ranks) reach(bucket int) int {
+	from, to := 0, len(r.bucket)
+	for from < to {
+		if k := int(uint(from+to) / 2); int(r.bucket[k]) <= bucket {
+			from = k + 1
+		} else {
+			to = k
+		}
+	}
+	return from
+}
+
+// through is the running sum of the first k non-empty buckets.
+func (r *Ranks) through(k int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return r.upTo[k-1]
 }
 
 // find returns the first bucket at which the running sum reaches want (within tiny), the
 // I/Os in it, and the running sum before it.
-func (r *ranks) find(want float64) (bucket int, count, before float64) {
+func (r *Ranks) find(want float64) (bucket int, count, before float64) {
 	want -= tiny * r.n
 	k := min(sort.SearchFloat64s(r.upTo, want), len(r.upTo)-1)
-	if k > 0 {
-		before = r.upTo[k-1]
-	}
-	return int(r.bucket[k]), r.count[k], before
+	return int(r.bucket[k]), r.count[k], r.through(k)
 }
 
-// percentile returns the bucket of p, 0 < p < 100, and the value inside it.
-func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
+// Percentile is the bucket of percentile p, 0 < p < 100, and the latency inside it in ns. Ranks must not be Empty.
+func (r *Ranks) Percentile(p float64) (bucket int, value float64) {
+	g := r.geometry
 	want := r.n * p / 100
 	b, count, before := r.find(want)
 	lo, hi := float64(g.Lower(b)), float64(g.Upper(b))
@@ -412,7 +461,8 @@ func (r *ranks) percentile(g Geometry, p float64) (bucket int, value float64) {
 }
 
 // limits returns the confidence limits of the quantile q.
-func (r *ranks) limits(g Geometry, q float64) (lower, upper float64) {
+func (r *Ranks) limits(q float64) (lower, upper float64) {
+	g := r.geometry
 	lower, upper = NoLimit, NoLimit
 	mid, spread := r.n*q, z95*math.Sqrt(r.n*q*(1-q))
 	if rank := math.Floor(mid - spread + tiny*r.n); rank >= 1 {

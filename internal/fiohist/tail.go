@@ -2,19 +2,17 @@ package fiohist
 
 // Tail are the I/Os above a percentile, by which parts of a histogram are compared with the rest of it.
 type Tail struct {
-	geometry Geometry
-	p        float64
-	all      ranks
-	from     int     // the lowest bucket that lies above the percentile's
-	beyond   float64 // I/Os in that and in higher ones
+	p      float64
+	all    Ranks
+	from   int     // the lowest bucket that lies above the percentile's
+	beyond float64 // I/Os in that and in higher ones
 }
 
 // Tail returns what lies above percentile p of h, 0 < p < 100: the buckets beyond the one that holds it. It is nil if h
 // is Empty.
 func (h *Hist) Tail(g Geometry, p float64) *Tail {
-	t := &Tail{geometry: g, p: p}
-	t.all.load(h, g.middles())
-	if !(t.all.n > tiny) {
+	t := &Tail{p: p}
+	if t.all.Read(h, g); t.all.Empty() {
 		return nil
 	}
 	bucket, _, _ := t.all.find(t.all.n * p / 100)
@@ -37,55 +35,44 @@ type Part struct {
 
 // Part compares part, which was added up in the histogram, with the rest of it. limits are those of the rest. It is nil
 // if part is Empty.
-func (t *Tail) Part(part *Hist, limits Limits) *Part {
-	r := scratch.Get().(*ranks)
-	defer scratch.Put(r)
-	r.load(part, t.geometry.middles())
-	if !(r.n > tiny) {
+func (t *Tail) Part(part *Ranks, limits Limits) *Part {
+	if part.Empty() {
 		return nil
 	}
-	out := &Part{Share: -1, Expected: min(r.n/t.all.n, 1), Without: -1}
+	out := &Part{Share: -1, Expected: min(part.n/t.all.n, 1), Without: -1}
 	if t.beyond > 0 {
 		above := 0.0
-		for k := len(r.bucket) - 1; k >= 0 && int(r.bucket[k]) >= t.from; k-- {
-			above += r.count[k]
+		for k := len(part.bucket) - 1; k >= 0 && int(part.bucket[k]) >= t.from; k-- {
+			above += part.count[k]
 		}
 		out.Share = min(above/t.beyond, 1)
 	}
-	if rest := t.all.n - r.n; rest > tiny*max(t.all.n, 1) {
-		out.Without = limits.clamp(t.without(r, rest))
+	if rest := t.all.n - part.n; rest > tiny*max(t.all.n, 1) {
+		out.Without = limits.clamp(t.without(part, rest))
 	}
 	return out
 }
 
-// without is the percentile of the rest, of n I/Os, as percentile finds it, but from the highest bucket down: what is
-// above a high percentile lies in few buckets.
-func (t *Tail) without(part *ranks, n float64) float64 {
-	want := n * t.p / 100
-	upTo, j := n, len(part.bucket)-1
-	bucket, count := -1, 0.0
-	for k := len(t.all.bucket) - 1; k >= 0; k-- {
-		w := t.all.count[k]
-		for j >= 0 && part.bucket[j] > t.all.bucket[k] {
-			j--
+// without is the percentile of the rest, of n I/Os, as Percentile finds it.
+func (t *Tail) without(part *Ranks, n float64) float64 {
+	all, g, want := &t.all, t.all.geometry, n*t.p/100
+	// The running sum of the rest up to and including a bucket of all.
+	upTo := func(k int) float64 { return all.upTo[k] - part.through(part.reach(int(all.bucket[k]))) }
+	from, to := 0, len(all.bucket)-1
+	for from < to {
+		if k := int(uint(from+to) / 2); upTo(k) < want-tiny*n {
+			from = k + 1
+		} else {
+			to = k
 		}
-		if j >= 0 && part.bucket[j] == t.all.bucket[k] {
-			if w -= part.count[j]; w <= dust*t.all.count[k] {
-				continue
-			}
-		}
-		if bucket >= 0 && upTo < want-tiny*n {
-			break // the one above is the first that reaches it
-		}
-		bucket, count = int(t.all.bucket[k]), w
-		upTo -= w
 	}
-	lo, hi := float64(t.geometry.Lower(bucket)), float64(t.geometry.Upper(bucket))
-	if bucket == t.geometry.Last() {
+	bucket, count := int(all.bucket[from]), all.count[from]
+	if in := part.reach(bucket); in > 0 && int(part.bucket[in-1]) == bucket {
+		count -= part.count[in-1]
+	}
+	lo, hi := float64(g.Lower(bucket)), float64(g.Upper(bucket))
+	if bucket == g.Last() {
 		return lo
 	}
-	return lo + min(max((want-upTo)/count, 0), 1)*(hi-lo)
+	return lo + min(max((want-(upTo(from)-count))/count, 0), 1)*(hi-lo)
 }
-
-// dust is the relative size of what rounding leaves of a sum of which all was subtracted.
-const dust = 1e-12

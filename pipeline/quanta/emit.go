@@ -111,7 +111,7 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 		quantum := pipeline.Quantum{Offset: m.Grid.Start(q)}
 		for _, sc := range b.late {
 			if sc.rows <= q {
-				row := m.row(sc, nil)
+				row := m.row(sc, new(fiohist.Ranks))
 				sc.cover(&row, m.Grid.Start(q), m.Grid.Start(q+1))
 				quantum.Rows = append(quantum.Rows, row)
 			}

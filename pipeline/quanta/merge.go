@@ -333,8 +333,9 @@ type merged struct {
 // sums are the histograms that a quantum is added up in. The next quantum that takes them
 // finds their memory where the processor still has it.
 type sums struct {
-	all  []*fiohist.Hist
-	used int
+	all   []*fiohist.Hist
+	used  int
+	ranks fiohist.Ranks
 }
 
 // next is an empty histogram.
@@ -444,12 +445,16 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 	active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	tails := map[*scope]*fiohist.Tail{}
+	ranks := &mem.ranks
 	for _, sc := range active {
 		if sc.same != nil {
 			row := out.Rows[sc.same.at]
 			row.Scope, row.Dims = sc.name, sc.dims
 			out.hists = append(out.hists, out.hists[sc.same.at])
-			row.Tail = m.tail(tails, sc, out.hists)
+			if row.Tail = nil; sc.peers != nil {
+				ranks.Read(out.hists[sc.at], m.Run.Geometry)
+				row.Tail = m.tail(tails, sc, out.hists, ranks)
+			}
 			out.Rows = append(out.Rows, row)
 			continue
 		}
@@ -461,8 +466,9 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		}
 		h := sum.finish()
 		out.hists = append(out.hists, h)
-		row := m.row(sc, h)
-		row.Tail = m.tail(tails, sc, out.hists)
+		ranks.Read(h, m.Run.Geometry)
+		row := m.row(sc, ranks)
+		row.Tail = m.tail(tails, sc, out.hists, ranks)
 		for _, l := range sc.logs {
 			if c := histsOf(l); c != nil && sc.has(c) {
 				row.Logs++
@@ -474,10 +480,11 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 	return out
 }
 
-// tail compares a scope with its peers. hists are those of the scopes up to it: all that cover others come first.
-func (m *Merger) tail(tails map[*scope]*fiohist.Tail, sc *scope, hists []*fiohist.Hist) *fiohist.Part {
-	own := hists[sc.at]
-	if sc.peers == nil || own == nil {
+// tail compares a scope, whose histogram is own, with its peers. hists are those of the scopes up to it: all that cover
+// others come first.
+func (m *Merger) tail(tails map[*scope]*fiohist.Tail, sc *scope, hists []*fiohist.Hist,
+	own *fiohist.Ranks) *fiohist.Part {
+	if sc.peers == nil || own.Empty() {
 		return nil
 	}
 	all := sc.peers.all
@@ -556,11 +563,13 @@ func (m *Merger) Summary() *pipeline.Summary {
 			}
 		}
 	}
+	var ranks fiohist.Ranks
 	for _, sc := range m.scopes {
 		if sc.total.Empty() {
 			continue
 		}
-		row := m.row(sc, sc.total)
+		ranks.Read(sc.total, m.Run.Geometry)
+		row := m.row(sc, &ranks)
 		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.known()
 		if sc.cover(&row, m.Grid.Start(m.Grid.First), until); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
@@ -580,11 +589,8 @@ func (sc *scope) has(c *Hists) bool {
 	return false
 }
 
-func (m *Merger) row(sc *scope, h *fiohist.Hist) pipeline.Row {
-	if h == nil {
-		h = new(fiohist.Hist)
-	}
-	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: h.Stats(m.Run.Geometry, m.Run.Percentiles, sc.known())}
+func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
+	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known())}
 }
 
 // cover says for how much of its time, in ns, a row's logs were running and have their
