@@ -221,6 +221,7 @@ type drift struct {
 	sums    [][]float64 // by value, then block
 	counts  [][]float64 // blocks in sums
 	spreads spreads
+	sorted  []float64 // the logarithms of all blocks, once they are wanted
 }
 
 // fewest I/Os have a median that is worth comparing.
@@ -254,17 +255,8 @@ func (g *group) drift(windows []window) *drift {
 	return d
 }
 
-// z is how surely a mean of logarithms in a window of some length is above the peers': its distance in standard
-// deviations, each turned into that of a normal distribution. Means over longer times do not lie further apart, so the
-// spread over a shorter time, which was seen more often, is an upper limit of theirs.
-func (d *drift) z(mean float64, length int) (z float64) {
-	for l := 1; l <= length; l++ {
-		if s := d.spreads[l]; l == 1 || s != d.spreads[l-1] {
-			z = max(z, normalOfT(mean/s.scale, s.freedom))
-		}
-	}
-	return z
-}
+// z is how surely a mean of logarithms in a window of some length is above the peers'.
+func (d *drift) z(mean float64, length int) float64 { return d.spreads.z(mean, length) }
 
 // othersMedian is the median of sorted without one element of the value v.
 func othersMedian(sorted []float64, v float64) float64 {
@@ -307,21 +299,31 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 // one of its peers' quanta of any time: where single quanta often are that slow, a few in a row say little. It is the
 // least, over k, of the probability that k of them are as slow as its k slowest, times their number.
 func (d *drift) repeated(v int, w window) float64 {
-	var own, peers []float64
-	for u := range d.sums {
-		for t := range len(d.sums[u]) - 1 {
-			one := d.sums[u][t+1] - d.sums[u][t]
-			switch {
-			case d.counts[u][t+1] == d.counts[u][t]:
-			case u != v:
-				peers = append(peers, one)
-			case w.from <= t && t < w.to:
-				own = append(own, one)
+	one := func(u, t int) (ratio float64, known bool) {
+		return d.sums[u][t+1] - d.sums[u][t], d.counts[u][t+1] > d.counts[u][t]
+	}
+	if d.sorted == nil {
+		for u := range d.sums {
+			for t := range len(d.sums[u]) - 1 {
+				if ratio, known := one(u, t); known {
+					d.sorted = append(d.sorted, ratio)
+				}
+			}
+		}
+		slices.Sort(d.sorted)
+	}
+	var own, whole []float64 // its quanta in w, and all of them
+	for t := range len(d.sums[v]) - 1 {
+		if ratio, known := one(v, t); known {
+			whole = append(whole, ratio)
+			if w.from <= t && t < w.to {
+				own = append(own, ratio)
 			}
 		}
 	}
 	slices.Sort(own)
-	slices.Sort(peers)
+	slices.Sort(whole)
+	peers := len(d.sorted) - len(whole)
 	n, least := len(own), math.Inf(1)
 	choose := func(k int) float64 { // logarithm of n over k
 		all, _ := math.Lgamma(float64(n + 1))
@@ -330,8 +332,9 @@ func (d *drift) repeated(v int, w window) float64 {
 		return all - some - rest
 	}
 	for k := 1; k <= n; k++ {
-		below, _ := slices.BinarySearch(peers, own[n-k])
-		share := float64(len(peers)-below+1) / float64(len(peers)+1)
+		below, _ := slices.BinarySearch(d.sorted, own[n-k])
+		mine, _ := slices.BinarySearch(whole, own[n-k])
+		share := float64(peers-(below-mine)+1) / float64(peers+1)
 		least = min(least, choose(k)+float64(k)*math.Log(share))
 	}
 	return float64(n) * math.Exp(least)
@@ -432,6 +435,18 @@ func spreadsOf(windows []window, values int, least float64, measure func(value i
 		last = length
 	}
 	return out
+}
+
+// z is how many standard deviations a mean over length blocks is off, turned into those of a normal distribution. Means
+// over longer times do not lie further apart, so the spread over a shorter time, which was seen more often, is an upper
+// limit of theirs.
+func (s spreads) z(mean float64, length int) (z float64) {
+	for l := 1; l <= length; l++ {
+		if l == 1 || s[l] != s[l-1] {
+			z = max(z, normalOfT(mean/s[l].scale, s[l].freedom))
+		}
+	}
+	return z
 }
 
 // at is the spread of windows as long as w.

@@ -67,6 +67,30 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
+// TestStallOfShortRun: the I/Os per second are those that fio saw on a bindfs on a busy machine, which stood still from
+// 9.1 to 14.4 s.
+func TestStallOfShortRun(t *testing.T) {
+	dev := together(readPeers(t))
+	tl := NewTimeline(dev.geometry, 0, second)
+	for i, n := range []float64{117, 114, 178, 83, 110, 117, 98, 124, 154, 10, 0, 0, 0, 0, 77, 141, 173, 209, 147, 102,
+		96, 86, 98, 114, 64, 84, 115, 97} {
+		out := new(fiohist.Hist)
+		whole := dev.seconds[i].Sum()
+		dev.seconds[i].Each(func(b int, w float64) { out.Add(b, w*n/whole) })
+		tl.Add(int64(i)*second, []Leaf{{Direction: "read", Hist: out}})
+	}
+	var found []Segment
+	for _, s := range tl.Segments(nil) {
+		if s.Kind != Steady {
+			found = append(found, s)
+		}
+	}
+	if len(found) != 1 || found[0].Kind != Incident || math.Abs(float64(found[0].FromMS)-9100) > 1000 ||
+		math.Abs(float64(found[0].ToMS)-14400) > 1000 {
+		t.Errorf("%+v", found)
+	}
+}
+
 func TestNoIncidents(t *testing.T) {
 	dev := together(readPeers(t))
 	rng := rand.New(rand.NewPCG(1, 4))
