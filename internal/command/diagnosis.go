@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"slices"
 
 	"fiolat/internal/diagnose"
 	"fiolat/internal/ui"
@@ -12,7 +11,7 @@ import (
 
 // Again passes the leaves of a run to a sink once more; it is nil if a log is a pipe.
 func Again(p *plan.Plan) func(context.Context, pipeline.Sink) error {
-	if slices.ContainsFunc(p.Run.Logs, func(l *pipeline.Log) bool { return !Rereadable(l.Source.Path) }) {
+	if ReadOnce(p.Sources()) != "" {
 		return nil
 	}
 	return func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }

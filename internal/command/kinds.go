@@ -30,6 +30,16 @@ type KindRun struct {
 	of     []fiolog.Kind   // parallel to Inputs
 }
 
+// ReadOnce is the path of the first log that cannot be read again; "" if all can.
+func (r *KindRun) ReadOnce() string {
+	for _, in := range r.Inputs {
+		if path := ReadOnce(in.Logs); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
 // DiscoverKinds finds the runs below the paths, each with its logs of all the kinds.
 func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	k := o.Kinds

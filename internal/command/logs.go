@@ -70,10 +70,14 @@ func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, 
 	return runs, err
 }
 
-// Rereadable tells whether a log can be read more than once: a pipe cannot.
-func Rereadable(path string) bool {
-	info, err := os.Stat(path)
-	return path != "-" && (err != nil || info.Mode().IsRegular())
+// ReadOnce is the path of the first log that cannot be read again, such as a pipe; "" if all can.
+func ReadOnce(logs []*ingest.Source) string {
+	for _, l := range logs {
+		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
+			return l.Path
+		}
+	}
+	return ""
 }
 
 // Size is the number of bytes of the logs as stored, for the progress bar.

@@ -107,6 +107,9 @@ type Plan struct {
 	noLog    []ingest.NoLog
 }
 
+// Sources are the logs that the run was planned from.
+func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
+
 // Prepare reads the heads of the run's logs and decides all that must be known
 // before the first quantum. Input that cannot be read is an error that names every
 // such log, or with SkipBad a warning. Close the Plan when done.

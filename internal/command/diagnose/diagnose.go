@@ -67,11 +67,9 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 		return errs.Usagef("these are %d runs, and a diagnosis is of one: name one of %s", len(runs),
 			command.Roots(runs))
 	}
-	for _, l := range runs[0].Logs {
-		if !command.Rereadable(l.Path) {
-			return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a "+
-				"file", errs.Printable(l.Path))
-		}
+	if path := command.ReadOnce(runs[0].Logs); path != "" {
+		return errs.Usagef("a diagnosis may read the logs twice, and %s can be read only once: save it to a file",
+			errs.Printable(path))
 	}
 	cfg.LeavesOnly = true
 	cfg.Progress = u.Progress(command.Size(runs), "reading")

@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 		err := ingestRun(ctx, &o, u, es, run, cfg, len(runs) == 1)
 		var found *indices.MismatchError
-		if errors.As(err, &found) && found.Found < found.Made && rereadable(run) && ctx.Err() == nil {
+		if errors.As(err, &found) && found.Found < found.Made && run.ReadOnce() == "" && ctx.Err() == nil {
 			u.Say("warning", "run %q has %d %s documents where %d were made: something else replaced them, and it is "+
 				"ingested once more", found.Run, found.Found, found.Kind, found.Made)
 			err = ingestRun(ctx, &o, u, es, run, cfg, len(runs) == 1)
@@ -71,18 +71,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// rereadable says whether all logs of a run can be read again.
-func rereadable(run *command.KindRun) bool {
-	for _, in := range run.Inputs {
-		for _, l := range in.Logs {
-			if !command.Rereadable(l.Path) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // ingestRun takes one run from its logs to its last document, kind by kind, and where
