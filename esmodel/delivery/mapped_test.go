@@ -63,6 +63,12 @@ func TestMappingIsChecked(t *testing.T) {
 				esmodeltest.Quanta(esmodeltest.Run(), 3))
 			return err
 		},
+		"ingest, index of a month not there": func(t *testing.T, c *client.Client) error {
+			otherTemplate(t, c, "fio-percentiles-2026.08") // in place of the one for all months
+			_, err := ingestRun(t.Context(), c, BulkConfig{}, esmodeltest.Run(),
+				esmodeltest.Quanta(esmodeltest.Run(), 3))
+			return err
+		},
 		"delete": func(t *testing.T, c *client.Client) error {
 			put(t, c, "fio-percentiles-2020.01")
 			_, err := stored.DeleteRun(t.Context(), c, esmodel.DefaultPrefix, "r/1", false)
