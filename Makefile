@@ -11,6 +11,7 @@ FUZZTIME     ?= 10s# for each fuzz target
 BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
 BENCH_PARTS  ?=# parts of bench, all if empty: go run ./scripts/bench -h lists them
+BENCH_ROWS   ?=# of these parts, races with a row that matches this regular expression
 BENCH_ROUNDS ?= 5# of bench
 MATRIX_RUNS  ?= 60
 MATRIX_SEED  ?= 0# of matrix: 0 draws one
@@ -58,7 +59,7 @@ lint: ## golangci-lint over the code, shellcheck over the scripts
 
 .PHONY: bench
 bench: build ## fiolat against fio's programs, cat, decompressors and plain senders, into docs/benchmarks.md; BENCH_PARTS=index,memory only prints these
-	go run ./scripts/bench -parts '$(BENCH_PARTS)' -rounds '$(BENCH_ROUNDS)'
+	go run ./scripts/bench -parts '$(BENCH_PARTS)' -rows '$(BENCH_ROWS)' -rounds '$(BENCH_ROUNDS)'
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks matching BENCH (all), BENCHCOUNT (10) runs, into bench/COMMIT.txt

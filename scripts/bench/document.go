@@ -75,10 +75,19 @@ func (d *document) add(p part, results []result) {
 		case r.bytes > 0:
 			rate = fmt.Sprintf("%.2f GB/s", float64(r.bytes)/r.wall.Seconds()/1e9)
 		}
-		d.rows = append(d.rows, fmt.Sprintf("| %s | %d | %s | %s to %s | %s | %s | %.0f | %s | %s | %s |",
-			r.name, len(r.samples), short(r.wall), short(least), short(most), short(r.cpu), rate, r.memory,
+		d.rows = append(d.rows, fmt.Sprintf("| %s | %d | %s | %s to %s | %s | %s | %s | %s | %s | %s |",
+			r.name, len(r.samples), short(r.wall), short(least), short(most), short(r.cpu), rate, r.peak(),
 			times(r.ratio), wanted, met))
 	}
+}
+
+// peak is the median of the peaks of memory, and the highest where it differs.
+func (r *result) peak() string {
+	usual, highest := fmt.Sprintf("%.0f", r.memory), fmt.Sprintf("%.0f", r.highest)
+	if highest != usual {
+		usual += " (up to " + highest + ")"
+	}
+	return usual
 }
 
 // short is a duration in seconds with three digits.

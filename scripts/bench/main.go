@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ type bench struct {
 	self, fiolat string // programs
 	dir          string // for everything that is made; goes in the end
 	rounds       int
+	rows         *regexp.Regexp // races without a contender of such a name do not run
 	set          func() (logSet, error)
 }
 
@@ -72,6 +74,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("parts", "", "measure only these parts, a list of "+strings.Join(names,
 		",")+", and print the table without writing it")
+	rows := flags.String("rows", "", "of these parts, measure only races with a row that matches this `REGEXP`")
 	out := flags.String("o", "docs/benchmarks.md", "the file whose table is to be replaced")
 	b := &bench{}
 	flags.IntVar(&b.rounds, "rounds", 5, "how often each program runs")
@@ -91,6 +94,12 @@ func run(args []string) error {
 		}
 	}
 	var err error
+	if b.rows, err = regexp.Compile(*rows); err != nil {
+		return err
+	}
+	if *rows != "" && *only == "" {
+		return errors.New("-rows is for some -parts, whose table is only printed")
+	}
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}

@@ -42,10 +42,19 @@ func timesAs(least float64) want {
 	}
 }
 
-// memoryOf wants a peak of at most so many MB.
+// memoryOf wants no peak above so many MB.
 func memoryOf(most float64) want {
 	return func(r result, _ []result) (string, bool) {
-		return fmt.Sprintf("at most %g MB", most), r.memory <= most
+		return fmt.Sprintf("at most %g MB", most), r.highest <= most
+	}
+}
+
+// flatMemoryOf is memoryOf, and wants the median of the peaks to be at most 1.1 times that of the first contender.
+// It compares medians because the peak of a single run depends on when the garbage collector got a processor.
+func flatMemoryOf(most float64) want {
+	return func(r result, of []result) (string, bool) {
+		return fmt.Sprintf("at most %g MB, and 1.1 times the memory of the one before", most),
+			r.highest <= most && r.memory <= 1.1*of[0].memory
 	}
 }
 
@@ -61,7 +70,8 @@ type result struct {
 	samples []sample
 	wall    time.Duration // median
 	cpu     time.Duration // median, user and system
-	memory  float64       // highest
+	memory  float64       // median of the peaks, in MB of 2^20 bytes
+	highest float64       // of the peaks
 	ratio   float64       // of wall time to the first contender's: median of those of the rounds
 	wanted  string
 	met     bool
@@ -70,8 +80,11 @@ type result struct {
 
 // race runs the contenders in turn, round after round, so that whatever else the
 // machine does falls on all of them; in every other round in opposite order. It
-// compares runs of one round only.
+// compares runs of one round only. If no contender's row is wanted, nothing runs.
 func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, error) {
+	if !slices.ContainsFunc(contenders, func(c contender) bool { return b.rows.MatchString(c.name) }) {
+		return nil, nil
+	}
 	results := make([]result, len(contenders))
 	for i := range contenders {
 		results[i].contender = &contenders[i]
@@ -97,17 +110,17 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 	}
 	for i := range results {
 		r := &results[i]
-		var wall, cpu, ratio []float64
+		var wall, cpu, memory, ratio []float64
 		for n, s := range r.samples {
-			wall, cpu = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds())
-			r.memory = max(r.memory, s.memory)
+			wall, cpu, memory = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds()), append(memory, s.memory)
+			r.highest = max(r.highest, s.memory)
 			first := results[0].samples // of the same round, counted from the last
 			if n += len(first) - len(r.samples); n >= 0 {
 				ratio = append(ratio, s.wall.Seconds()/first[n].wall.Seconds())
 			}
 		}
 		r.wall, r.cpu = seconds(median(wall)), seconds(median(cpu))
-		r.ratio = median(ratio)
+		r.memory, r.ratio = median(memory), median(ratio)
 		if r.want != nil {
 			r.wanted, r.met = r.want(*r, results[:i+1])
 		}
