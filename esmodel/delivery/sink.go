@@ -19,9 +19,6 @@ import (
 type SinkOptions struct {
 	// Prefix is that of the indices and must be the writer's; "" is DefaultPrefix.
 	Prefix string
-	// PushEvery sends what is held at the end of a quantum if the last time is that
-	// long ago, for runs that are watched while they go on; 0 sends full requests only.
-	PushEvery time.Duration
 	// RowsOnly makes no documents of leaves, and of hosts none but of Row.Tail: the rest is there, from the parts.
 	RowsOnly bool
 	// Noise is a new sink that sees the run as well and says at its end how exactly its numbers are
@@ -51,10 +48,8 @@ type Sink struct {
 	o      SinkOptions
 	w      Writer
 	prefix string
-	every  time.Duration
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
-	pushed time.Time
 	begun  bool // the document of the run may be there
 	ended  bool // End is through
 	status esmodel.Status
@@ -69,7 +64,7 @@ func NewSink(w Writer, o SinkOptions) *Sink {
 	if o.Prefix == "" {
 		o.Prefix = esmodel.DefaultPrefix
 	}
-	return &Sink{o: o, w: w, prefix: o.Prefix, every: o.PushEvery}
+	return &Sink{o: o, w: w, prefix: o.Prefix}
 }
 
 // Begin prepares the writer and stores the document of the run as running.
@@ -94,7 +89,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 			return err
 		}
 	}
-	s.run, s.enc, s.pushed = run, esmodel.NewEncoder(s.prefix, run), time.Now()
+	s.run, s.enc = run, esmodel.NewEncoder(s.prefix, run)
 	if err := s.w.Open(ctx, run); err != nil {
 		return err
 	}
@@ -189,17 +184,10 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			return err
 		}
 	}
-	if s.every > 0 {
-		if now := time.Now(); now.Sub(s.pushed) >= s.every {
-			s.pushed = now
-			return s.w.Push(ctx)
-		}
-	}
 	return nil
 }
 
-// Push sends what is held on its way, without waiting for it: for whoever knows better
-// than PushEvery when nothing more will come for a while.
+// Push sends what is held on its way, without waiting for it: for who knows that nothing more will come for a while.
 func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
 
 // End waits for all documents, removes those of other generations, and stores the

@@ -236,16 +236,17 @@ func TestBeginRefuses(t *testing.T) {
 	}
 }
 
-func TestPushEveryQuantum(t *testing.T) {
+func TestPushQuantum(t *testing.T) {
 	s, c := standIn(t)
 	run := esmodeltest.Run()
 	w, err := NewBulkWriter(c, BulkConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := NewSink(w, SinkOptions{PushEvery: time.Nanosecond})
+	sink := NewSink(w, SinkOptions{})
 	q := esmodeltest.Quanta(run, 2)[0]
-	if err := errors.Join(sink.Begin(t.Context(), run), sink.Quantum(t.Context(), q)); err != nil {
+	err = errors.Join(sink.Begin(t.Context(), run), sink.Quantum(t.Context(), q), sink.Push(t.Context()))
+	if err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); len(s.Docs("fio-histogram-*")) != 4; {
