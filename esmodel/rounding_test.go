@@ -20,6 +20,7 @@ type tally struct{ exact, whole [][]float64 }
 
 // tallies is a sink that makes histogram documents.
 type tallies struct {
+	pipeline.Discard
 	run *pipeline.Run
 	enc *Encoder
 	of  map[pipeline.Dims]*tally
@@ -57,8 +58,6 @@ func (s *tallies) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	return nil
 }
-
-func (s *tallies) End(context.Context, *pipeline.Summary) error { return nil }
 
 // off is how far the whole counts are off below any edge: of all documents together, and
 // of up to ten in a row.

@@ -20,6 +20,7 @@ import (
 
 // wholeRuns is a sink that adds up the histogram documents of a run by direction, as HDR does.
 type wholeRuns struct {
+	pipeline.Discard
 	digits int
 	enc    *esmodel.Encoder
 	hdr    map[string]*kibanatest.HDR

@@ -13,14 +13,38 @@ import (
 	"fiolat/internal/sla"
 )
 
-// Sink takes what the pipeline makes of one run. The pipeline calls it from one
-// goroutine: Begin once, Quantum in ascending order of time, End once if all went
-// well. What Quantum is given belongs to the pipeline again when it returns.
+// Sink takes what the pipeline makes of one run. The pipeline calls it from one goroutine: Begin once, then Quantum,
+// Late and Early, then End once if all went well. What it is given belongs to the pipeline again when it returns.
 type Sink interface {
 	Begin(ctx context.Context, run *Run) error
+	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one follows on the one before,
+	// also where no log ran.
 	Quantum(ctx context.Context, q *Quantum) error
+	// Late takes rows of a quantum that was passed before: those of scope values that have I/O only now. They are
+	// without I/O, and there are neither leaves nor changes. Each row comes once, before the first quantum with I/O.
+	Late(ctx context.Context, q *Quantum) error
+	// Early takes changes, all of them Early, that are known before the quantum is. It has neither leaves nor rows.
+	Early(ctx context.Context, q *Quantum) error
 	End(ctx context.Context, s *Summary) error
 }
+
+// Discard is a Sink that ignores everything. Other sinks embed it for the calls that they ignore.
+type Discard struct{}
+
+// Begin ignores the run.
+func (Discard) Begin(context.Context, *Run) error { return nil }
+
+// Quantum ignores the quantum.
+func (Discard) Quantum(context.Context, *Quantum) error { return nil }
+
+// Late ignores the rows.
+func (Discard) Late(context.Context, *Quantum) error { return nil }
+
+// Early ignores the changes.
+func (Discard) Early(context.Context, *Quantum) error { return nil }
+
+// End ignores the summary.
+func (Discard) End(context.Context, *Summary) error { return nil }
 
 // All is the direction of rows that add up reads, writes and trims.
 const All = "all"

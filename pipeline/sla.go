@@ -121,12 +121,14 @@ func (w *Watch) watch(host string) {
 	}
 }
 
-// Quantum judges it. One that only makes up for rows of late scopes is passed on as
-// it is.
+// Late passes the rows on: nothing says more of their quantum than was known when it was judged.
+func (w *Watch) Late(ctx context.Context, q *Quantum) error { return w.next.Late(ctx, q) }
+
+// Early passes the changes on.
+func (w *Watch) Early(ctx context.Context, q *Quantum) error { return w.next.Early(ctx, q) }
+
+// Quantum judges it.
 func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
-	if q.Offset <= w.done {
-		return w.next.Quantum(ctx, q)
-	}
 	w.done = q.Offset
 	for i := range q.Leaves {
 		w.add(&q.Leaves[i])
@@ -238,7 +240,7 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 			}
 		}
 		if len(q.Changes) > 0 {
-			if err := w.next.Quantum(ctx, &q); err != nil {
+			if err := w.next.Early(ctx, &q); err != nil {
 				return err
 			}
 		}

@@ -13,12 +13,12 @@ import (
 
 // watched collects what a Watch passes on.
 type watchedRun struct {
+	Discard
 	verdicts []string // scope direction: status
 	changes  []string
 	sum      *Summary
 }
 
-func (w *watchedRun) Begin(context.Context, *Run) error { return nil }
 func (w *watchedRun) Quantum(_ context.Context, q *Quantum) error {
 	for _, r := range q.Rows {
 		for _, v := range r.SLA {

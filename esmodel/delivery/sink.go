@@ -21,16 +21,13 @@ type SinkOptions struct {
 	Prefix string
 	// RowsOnly makes no documents of leaves, and of hosts none but of Row.Tail: the rest is there, from the parts.
 	RowsOnly bool
-	// Noise is a new sink that sees the run as well and says at its end how exactly its numbers are
-	// known; nil leaves the limits out of the document of the run.
+	// Noise is a sink that the run passes before this one, and says at its end how exactly the run's numbers are known;
+	// nil leaves the limits out of the document of the run.
 	Noise interface {
-		pipeline.Sink
 		Noise(percentiles []float64) map[string]map[string]float64
 	}
-	// Diagnosis is a new sink that sees the run as well and says at its end what the document of the run has as
-	// its diagnosis; nil leaves that out. A part of a run has none.
+	// Diagnosis is such a sink, and says what the document of the run has as its diagnosis; nil leaves that out.
 	Diagnosis interface {
-		pipeline.Sink
 		Document() any
 	}
 }
@@ -45,6 +42,7 @@ type SinkOptions struct {
 // It says "complete" only after each other document has been acknowledged, as many
 // of them have been found as were made, and those of other generations are gone.
 type Sink struct {
+	pipeline.Discard
 	o      SinkOptions
 	w      Writer
 	prefix string
@@ -75,19 +73,6 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if !run.StartKnown {
 		return &errs.UsageError{Msg: "when the run started is not known, and each document needs its time",
 			Hint: "pass --start TIME, or --start mtime to guess it from the files"}
-	}
-	if s.o.Noise != nil {
-		if err := s.o.Noise.Begin(ctx, run); err != nil {
-			return err
-		}
-	}
-	if run.Part != "" {
-		s.o.Diagnosis = nil
-	}
-	if s.o.Diagnosis != nil {
-		if err := s.o.Diagnosis.Begin(ctx, run); err != nil {
-			return err
-		}
 	}
 	s.run, s.enc = run, esmodel.NewEncoder(s.prefix, run)
 	if err := s.w.Open(ctx, run); err != nil {
@@ -124,16 +109,6 @@ func (s *Sink) runAt() (index, id string) {
 // Quantum adds the documents of a quantum: a histogram of each leaf with any
 // weight, percentiles of each row.
 func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	if s.o.Noise != nil {
-		if err := s.o.Noise.Quantum(ctx, q); err != nil {
-			return err
-		}
-	}
-	if s.o.Diagnosis != nil {
-		if err := s.o.Diagnosis.Quantum(ctx, q); err != nil {
-			return err
-		}
-	}
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
 		leaf := &q.Leaves[i]
@@ -147,25 +122,8 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			return err
 		}
 	}
-	index = s.enc.Index(esmodel.KindPercentiles, q)
-	for i := range q.Rows {
-		row := &q.Rows[i]
-		if s.run.Part != "" && row.Dims.Host == "" {
-			continue // scopes across hosts are for whoever has all parts
-		}
-		tailOnly := s.o.RowsOnly && row.Dims.Host != ""
-		if tailOnly && row.Tail == nil {
-			continue
-		}
-		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
-			if tailOnly {
-				return s.enc.Tail(dst, q, row), nil
-			}
-			return s.enc.Percentiles(dst, q, row)
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.Late(ctx, q); err != nil {
+		return err
 	}
 	for i := range q.Changes {
 		if q.Changes[i].Early {
@@ -187,6 +145,31 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
+// Late adds the documents of rows.
+func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
+	index := s.enc.Index(esmodel.KindPercentiles, q)
+	for i := range q.Rows {
+		row := &q.Rows[i]
+		if s.run.Part != "" && row.Dims.Host == "" {
+			continue // scopes across hosts are for whoever has all parts
+		}
+		tailOnly := s.o.RowsOnly && row.Dims.Host != ""
+		if tailOnly && row.Tail == nil {
+			continue
+		}
+		err := s.w.Make(ctx, index, s.enc.ID(row.Scope, row.Dims, q), func(dst []byte) ([]byte, error) {
+			if tailOnly {
+				return s.enc.Tail(dst, q, row), nil
+			}
+			return s.enc.Percentiles(dst, q, row)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Push sends what is held on its way, without waiting for it: for who knows that nothing more will come for a while.
 func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
 
@@ -199,9 +182,6 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		s.enc.Noise = s.o.Noise.Noise(s.run.Percentiles)
 	}
 	if s.o.Diagnosis != nil {
-		if err := s.o.Diagnosis.End(ctx, sum); err != nil {
-			return err
-		}
 		s.enc.Diagnosis = s.o.Diagnosis.Document()
 	}
 	err := s.w.Flush(ctx)

@@ -21,7 +21,7 @@ import (
 
 // recorder keeps what a pipeline.Sink is given.
 type recorder struct {
-	pipeline.Sink // takes it as well, unless nil
+	pipeline.Sink // takes it as well
 	run           *pipeline.Run
 	quanta        []string
 	sum           string
@@ -29,10 +29,7 @@ type recorder struct {
 
 func (r *recorder) Begin(ctx context.Context, run *pipeline.Run) error {
 	r.run = run
-	if r.Sink != nil {
-		return r.Sink.Begin(ctx, run)
-	}
-	return nil
+	return r.Sink.Begin(ctx, run)
 }
 
 func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
@@ -51,18 +48,12 @@ func (r *recorder) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		fmt.Fprintf(&b, "row %+v\n", row)
 	}
 	r.quanta = append(r.quanta, b.String())
-	if r.Sink != nil {
-		return r.Sink.Quantum(ctx, q)
-	}
-	return nil
+	return r.Sink.Quantum(ctx, q)
 }
 
 func (r *recorder) End(ctx context.Context, s *pipeline.Summary) error {
 	r.sum = fmt.Sprintf("%+v", *s)
-	if r.Sink != nil {
-		return r.Sink.End(ctx, s)
-	}
-	return nil
+	return r.Sink.End(ctx, s)
 }
 
 const realLogs = "../../testdata/fio"
@@ -114,7 +105,7 @@ func dirWriter(t *testing.T, dir string) delivery.Writer {
 
 func recorded(t *testing.T, open *replay.Replay, o replay.Options) *recorder {
 	t.Helper()
-	r := new(recorder)
+	r := &recorder{Sink: pipeline.Discard{}}
 	if _, err := open.Process(t.Context(), o, r); err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +416,7 @@ func TestStoredRefuses(t *testing.T) {
 			}
 			stored, err := OpenDir(dir, "R", fiolog.Clat)
 			if err == nil {
-				_, err = stored.Process(t.Context(), replay.Options{}, new(recorder))
+				_, err = stored.Process(t.Context(), replay.Options{}, &recorder{Sink: pipeline.Discard{}})
 			}
 			if tt.want == nil {
 				if err != nil {

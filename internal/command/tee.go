@@ -11,28 +11,32 @@ type Tee []pipeline.Sink
 
 // Begin passes on what a run is.
 func (t Tee) Begin(ctx context.Context, run *pipeline.Run) error {
-	for _, s := range t {
-		if err := s.Begin(ctx, run); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.each(func(s pipeline.Sink) error { return s.Begin(ctx, run) })
 }
 
 // Quantum passes on a quantum.
 func (t Tee) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	for _, s := range t {
-		if err := s.Quantum(ctx, q); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.each(func(s pipeline.Sink) error { return s.Quantum(ctx, q) })
+}
+
+// Late passes on late rows.
+func (t Tee) Late(ctx context.Context, q *pipeline.Quantum) error {
+	return t.each(func(s pipeline.Sink) error { return s.Late(ctx, q) })
+}
+
+// Early passes on early changes.
+func (t Tee) Early(ctx context.Context, q *pipeline.Quantum) error {
+	return t.each(func(s pipeline.Sink) error { return s.Early(ctx, q) })
 }
 
 // End passes on the summary.
 func (t Tee) End(ctx context.Context, sum *pipeline.Summary) error {
+	return t.each(func(s pipeline.Sink) error { return s.End(ctx, sum) })
+}
+
+func (t Tee) each(f func(pipeline.Sink) error) error {
 	for _, s := range t {
-		if err := s.End(ctx, sum); err != nil {
+		if err := f(s); err != nil {
 			return err
 		}
 	}

@@ -60,6 +60,7 @@ func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*h
 
 // WholeRun is a pipeline.Sink that keeps the sums of a run, and how exactly they are known.
 type WholeRun struct {
+	pipeline.Discard
 	run   *pipeline.Run
 	noise compare.Series
 	sum   *pipeline.Summary

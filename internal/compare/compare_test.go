@@ -410,9 +410,13 @@ func TestSeries(t *testing.T) {
 			feed(n, 0)
 		case n%100 != 50:
 			feed(n, 1+int(n%5))
+		default: // nothing ran
+			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum + n*run.Interval}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if n%100 == 0 && n > 0 { // a row of a host for a quantum that has been
-			if err := s.Quantum(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum,
+			if err := s.Late(t.Context(), &pipeline.Quantum{Offset: run.FirstQuantum,
 				Rows: []pipeline.Row{{Scope: "run", IOPSKnown: true}}}); err != nil {
 				t.Fatal(err)
 			}

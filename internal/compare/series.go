@@ -24,6 +24,7 @@ var directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.Strin
 // Series is what Compare must know of a run: the histogram of every quantum by
 // direction. It is a pipeline.Sink; any split of leaves will do.
 type Series struct {
+	pipeline.Discard
 	// Name is what the run is called in results.
 	Name string
 	// ID is the run's, Workload what its jobs did, as far as that is known.
@@ -34,7 +35,6 @@ type Series struct {
 	start      int64
 	startKnown bool
 	interval   int64
-	first      int64
 	fold       int64 // quanta of the run in one of at
 	seen       int64 // quanta of the run so far
 	at         []quantum
@@ -84,7 +84,7 @@ func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start >
 
 // Begin takes the run.
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
-	s.geometry, s.interval, s.first, s.fold = run.Geometry, run.Interval, run.FirstQuantum, 1
+	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
 	s.start, s.startKnown = run.Start, run.StartKnown
 	if s.Name == "" {
@@ -95,19 +95,14 @@ func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 
 // Quantum takes a quantum.
 func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
-	n := (q.Offset - s.first) / s.interval
-	if n < s.seen { // rows of a scope that showed up late, without I/O
-		return nil
-	}
-	for ; s.seen <= n; s.seen++ {
-		if int(s.seen/s.fold) == len(s.at) {
-			if len(s.at) == maxQuanta {
-				s.halve()
-			}
-			s.at = append(s.at, quantum{})
+	if int(s.seen/s.fold) == len(s.at) {
+		if len(s.at) == maxQuanta {
+			s.halve()
 		}
+		s.at = append(s.at, quantum{})
 	}
-	to := &s.at[n/s.fold]
+	to := &s.at[s.seen/s.fold]
+	s.seen++
 	for i := range s.sums {
 		s.sums[i].Reset()
 		to.hists[i].addTo(&s.sums[i], 0)
@@ -180,6 +175,3 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 	}
 	return out
 }
-
-// End takes the end.
-func (s *Series) End(context.Context, *pipeline.Summary) error { return nil }

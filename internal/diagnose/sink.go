@@ -18,6 +18,7 @@ var By = []string{"direction", "host", "job", "log"}
 
 // Watch looks at a run as it passes. It is a pipeline.Sink; its leaves must be split by what is to be compared.
 type Watch struct {
+	pipeline.Discard
 	run      *pipeline.Run
 	peers    *Peers
 	timeline *Timeline
@@ -48,7 +49,7 @@ func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 			w.latency += s.Mean * s.Samples
 		}
 	}
-	w.quanta = max(w.quanta, int((q.Offset-w.run.FirstQuantum)/w.run.Interval)+1)
+	w.quanta++
 	return nil
 }
 
@@ -101,6 +102,7 @@ func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
 
 // Second is for the same run once more: it completes the stragglers. It is a pipeline.Sink.
 type Second struct {
+	pipeline.Discard
 	details *Details
 	of      []Straggler
 	buffer  []Leaf

@@ -52,6 +52,7 @@ func pass(t *testing.T, paths []string, workers int, keep func(*ingest.Log) bool
 
 // rows keeps those of each quantum, by its time.
 type rows struct {
+	pipeline.Discard
 	run *pipeline.Run
 	at  map[int64][]pipeline.Row
 }
@@ -67,7 +68,7 @@ func (r *rows) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-func (*rows) End(context.Context, *pipeline.Summary) error { return nil }
+func (r *rows) Late(ctx context.Context, q *pipeline.Quantum) error { return r.Quantum(ctx, q) }
 
 // TestTail compares what documents say of each quantum of each host, job and log, with the runs that have all logs but
 // theirs.

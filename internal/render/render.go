@@ -22,6 +22,7 @@ import (
 
 // Renderer is a pipeline.Sink that prints rows.
 type Renderer struct {
+	pipeline.Discard
 	run    *pipeline.Run
 	out    *bufio.Writer
 	limits bool // confidence limits as columns of table and csv
@@ -75,6 +76,9 @@ func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	return nil
 }
+
+// Late prints the rows.
+func (r *Renderer) Late(ctx context.Context, q *pipeline.Quantum) error { return r.Quantum(ctx, q) }
 
 // Flush writes what is held back.
 func (r *Renderer) Flush() error { return r.out.Flush() }

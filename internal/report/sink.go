@@ -46,6 +46,7 @@ type Options struct {
 
 // Sink takes one run, or one kind of latency of it, for a page.
 type Sink struct {
+	pipeline.Discard
 	*page
 	run     *pipeline.Run
 	sum     *pipeline.Summary // nil until End
@@ -160,14 +161,12 @@ func (s *Sink) reduce(d pipeline.Dims) dims {
 	return out
 }
 
-// Quantum adds one quantum. Quanta that come late, with rows of a scope that had no
-// I/O so far, have no leaves.
-func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
-	n := (q.Offset - s.run.FirstQuantum) / s.run.Interval
-	s.quanta = max(s.quanta, n+1)
-	for int(n/s.step) > s.col {
+// Quantum adds one quantum.
+func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if int(s.quanta/s.step) > s.col {
 		s.finish()
 	}
+	s.quanta++
 	for i := range q.Leaves {
 		s.add(&q.Leaves[i])
 	}
@@ -176,6 +175,12 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 			s.changes = append(s.changes, change{c, q.Offset})
 		}
 	}
+	return s.Late(ctx, q)
+}
+
+// Late adds the rows of a quantum.
+func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
+	n := (q.Offset - s.run.FirstQuantum) / s.run.Interval
 	for i := range q.Rows {
 		r := &q.Rows[i]
 		d := s.reduce(r.Dims)

@@ -75,6 +75,7 @@ func PercentileKey(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64
 
 // Collector is a pipeline.Sink that makes the rows of a run.
 type Collector struct {
+	pipeline.Discard
 	// Name is what the run is called if it has no name.
 	Name string
 	// By are the dimensions of the rows; the direction is always one.
@@ -98,9 +99,6 @@ func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 	}
 	return nil
 }
-
-// Quantum takes a quantum, of which no row needs anything.
-func (c *Collector) Quantum(context.Context, *pipeline.Quantum) error { return nil }
 
 // End makes the rows.
 func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {

@@ -31,6 +31,12 @@ func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
+// Late keeps the rows.
+func (c *Collect) Late(ctx context.Context, q *pipeline.Quantum) error { return c.Quantum(ctx, q) }
+
+// Early keeps the changes.
+func (c *Collect) Early(ctx context.Context, q *pipeline.Quantum) error { return c.Quantum(ctx, q) }
+
 // End keeps the summary.
 func (c *Collect) End(_ context.Context, s *pipeline.Summary) error { c.Sum = s; return nil }
 

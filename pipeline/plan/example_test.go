@@ -11,10 +11,7 @@ import (
 )
 
 // printer is a Sink that prints the percentiles of the whole run.
-type printer struct{}
-
-func (printer) Begin(context.Context, *pipeline.Run) error   { return nil }
-func (printer) End(context.Context, *pipeline.Summary) error { return nil }
+type printer struct{ pipeline.Discard }
 
 func (printer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for _, row := range q.Rows {

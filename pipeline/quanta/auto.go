@@ -41,6 +41,7 @@ type Chooser struct {
 	Shortest    time.Duration
 	ByDirection bool
 
+	pipeline.Discard
 	run    *pipeline.Run
 	origin int64 // added to offsets: what the grid counts from
 	from   int64 // where the run begins

@@ -116,7 +116,7 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 				quantum.Rows = append(quantum.Rows, row)
 			}
 		}
-		if err := m.sink.Quantum(ctx, &quantum); err != nil {
+		if err := m.sink.Late(ctx, &quantum); err != nil {
 			return err
 		}
 	}

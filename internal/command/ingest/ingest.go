@@ -125,14 +125,18 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	} else if w, err = o.Elasticsearch.Writer(es, false); err != nil {
 		return nil, nil, err
 	}
-	diagnosis := command.Diagnosis(u, command.Again(plan))
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: &compare.Series{},
-		Diagnosis: diagnosis})
-	sinks := command.Tee{sink}
-	if file != nil {
-		if nth == 0 && plan.Run.Part == "" {
+	noise := new(compare.Series)
+	options := delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: noise}
+	sinks := command.Tee{noise}
+	if plan.Run.Part == "" {
+		diagnosis := command.Diagnosis(u, command.Again(plan))
+		if file != nil && nth == 0 {
 			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
 		}
+		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
+	}
+	sink := delivery.NewSink(w, options)
+	if sinks = append(sinks, sink); file != nil {
 		sinks = append(sinks, file.Kind(nth))
 	}
 	summary, err = plan.Process(ctx, sinks)

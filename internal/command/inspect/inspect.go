@@ -22,15 +22,6 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Discard is a sink for who only wants the account.
-type discard struct{}
-
-func (discard) Begin(context.Context, *pipeline.Run) error { return nil }
-
-func (discard) Quantum(context.Context, *pipeline.Quantum) error { return nil }
-
-func (discard) End(context.Context, *pipeline.Summary) error { return nil }
-
 // Options are what fiolat inspect is asked for.
 type Options struct {
 	Logs   command.Logs // of one kind
@@ -61,7 +52,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		if err != nil {
 			return err
 		}
-		summary, err := plan.Process(ctx, discard{})
+		summary, err := plan.Process(ctx, pipeline.Discard{})
 		plan.Close()
 		if err != nil {
 			return err

@@ -296,8 +296,9 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: &compare.Series{}})}
-	var sinks command.Tee
+	noise := new(compare.Series)
+	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: noise})}
+	sinks := command.Tee{noise}
 	if first {
 		if s.alerts != nil {
 			sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
@@ -376,9 +377,12 @@ func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return f.Flush()
 }
 
+func (f *flushed) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
+
 // alertSink raises breaches and recoveries. Those that are over since long, for a
 // stream is read again, are history and not sent.
 type alertSink struct {
+	pipeline.Discard
 	u      *ui.UI
 	prefix string
 	to     *alert.Dispatcher
@@ -413,4 +417,4 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-func (a *alertSink) End(context.Context, *pipeline.Summary) error { return nil }
+func (a *alertSink) Early(ctx context.Context, q *pipeline.Quantum) error { return a.Quantum(ctx, q) }

@@ -99,6 +99,10 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
+func (v *liveView) Late(ctx context.Context, q *pipeline.Quantum) error { return v.Quantum(ctx, q) }
+
+func (v *liveView) Early(ctx context.Context, q *pipeline.Quantum) error { return v.Quantum(ctx, q) }
+
 func (v *liveView) End(context.Context, *pipeline.Summary) error {
 	v.u.Unpaint()
 	return nil

@@ -70,9 +70,10 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		_, failed := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Replay.Workers}, sink)
 		return failed
 	}
-	sink := delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: &compare.Series{},
-		Diagnosis: command.Diagnosis(u, again)})
-	summary, err := run.Process(ctx, o.Replay, sink)
+	noise, diagnosis := new(compare.Series), command.Diagnosis(u, again)
+	sink := delivery.NewSink(w,
+		delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: noise, Diagnosis: diagnosis})
+	summary, err := run.Process(ctx, o.Replay, command.Tee{noise, diagnosis, sink})
 	err = sink.Close(ctx, err)
 	if err = o.Elasticsearch.PrintOutcome(u, o.DryRun, run.Run, summary, sink.Report(), err); err != nil {
 		return err
