@@ -17,24 +17,31 @@ import (
 	"fiolat/pipeline"
 )
 
-// Writer takes the documents of a run. A Sink drives it: Open, Claim, Make and Push in
-// any number, then Flush and Commit if all documents were made, Release, and Close always.
+// Writer takes the documents of a run. A Sink drives it: Open, Make any number of times, Release if all documents were
+// made, and Close always.
 type Writer interface {
 	// Open makes ready for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
-	// Claim makes the run this process's own and stores body of the document found,
-	// which it returns: nothing is sent or
-	// deleted before that, nor when the claim is lost. It fails with a *ClaimError if the
-	// run is another's, and with an *UnavailableError if that cannot be found out; then it
-	// is tried again before anything is sent.
-	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
-	// Release stores the last document of the run, in place of the claimed one, and ends
-	// the claim. In the account or not: counted.
-	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
 	// Make takes over the document that doc appends to what it is given; if that is an
 	// error there is none, and Make returns it. It blocks while the writer holds as much
 	// as it may.
 	Make(ctx context.Context, index string, id []byte, doc Appender) error
+	// Release stores the last document of the run, in place of the claimed one, and ends
+	// the claim. In the account or not: counted.
+	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
+	// Close ends the writer. What has no outcome when ctx ends is spooled. With
+	// complete, what was left behind by earlier attempts at the run goes.
+	Close(ctx context.Context, complete bool) error
+	Report() Report
+}
+
+// remote is what a Writer that sends has as well: its documents are seen, or may be lost, before the run is complete.
+type remote interface {
+	// Claim makes the run this process's own and stores body of the document found,
+	// which it returns: nothing is sent or deleted before that, nor when the claim is lost. It fails with a *ClaimError
+	// if the run is another's, and with an *UnavailableError if that cannot be found out; then it
+	// is tried again before anything is sent.
+	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
 	// Push sets off what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. A nil error does
@@ -47,10 +54,6 @@ type Writer interface {
 	// Spool keeps a document for "fiolat load" without trying to send it, outside of
 	// the account; no-op where there is no spool.
 	Spool(index, id string, doc []byte) error
-	// Close ends the writer. What has no outcome when ctx ends is spooled. With
-	// complete, what was left behind by earlier attempts at the run goes.
-	Close(ctx context.Context, complete bool) error
-	Report() Report
 }
 
 // Appender appends a document where it is to lie, so that nobody has to copy it there.

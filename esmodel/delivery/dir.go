@@ -24,7 +24,6 @@ import (
 // files, which the next one in that directory removes. Its memory is 64 KiB a file, and
 // there are two files for each month that the run touches, and one more.
 type DirWriter struct {
-	notSending
 	path, prefix string
 	root         *os.Root
 	tail         string
@@ -189,7 +188,6 @@ func (d *DirWriter) Report() Report {
 
 // CountWriter counts documents and bytes and stores nothing (--dry-run).
 type CountWriter struct {
-	notSending
 	report Report
 	doc    []byte // scratch
 }
@@ -225,23 +223,3 @@ func (c *CountWriter) Open(context.Context, *pipeline.Run) error { return nil }
 
 // Close does nothing.
 func (c *CountWriter) Close(context.Context, bool) error { return nil }
-
-// notSending is the part of a Writer that is about sending, for those that do not.
-type notSending struct{}
-
-// Claim does nothing: there is nothing to see before the run is complete.
-func (notSending) Claim(context.Context, *pipeline.Run, func([]byte) []byte) ([]byte, error) {
-	return nil, nil
-}
-
-// Push does nothing.
-func (notSending) Push(context.Context) error { return nil }
-
-// Flush does nothing.
-func (notSending) Flush(context.Context) error { return nil }
-
-// Commit does nothing.
-func (notSending) Commit(context.Context, *pipeline.Run) error { return nil }
-
-// Spool does nothing: nothing can fail to be sent.
-func (notSending) Spool(string, string, []byte) error { return nil }

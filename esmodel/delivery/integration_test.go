@@ -330,7 +330,7 @@ func TestIntegrationRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bad := &badWriter{Writer: w}
+		bad := &badWriter{BulkWriter: w}
 		s := NewSink(bad, SinkOptions{Prefix: prefix})
 		err = s.Close(t.Context(), drive(t.Context(), s, run, quanta))
 		var incomplete *IncompleteError
@@ -372,7 +372,7 @@ func TestIntegrationRefused(t *testing.T) {
 
 // badWriter spoils the tenth document.
 type badWriter struct {
-	Writer
+	*BulkWriter
 	n  int
 	id string
 }
@@ -386,7 +386,7 @@ func (b *badWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 		}
 		doc = made([]byte(strings.Replace(string(text), `"samples":`, `"samples":"not a number","was":`, 1)))
 	}
-	return b.Writer.Make(ctx, index, id, doc)
+	return b.BulkWriter.Make(ctx, index, id, doc)
 }
 
 // The same documents by way of a directory.

@@ -45,6 +45,7 @@ type Sink struct {
 	pipeline.Discard
 	o      SinkOptions
 	w      Writer
+	remote remote // w, if it sends
 	prefix string
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
@@ -62,7 +63,9 @@ func NewSink(w Writer, o SinkOptions) *Sink {
 	if o.Prefix == "" {
 		o.Prefix = esmodel.DefaultPrefix
 	}
-	return &Sink{o: o, w: w, prefix: o.Prefix}
+	s := &Sink{o: o, w: w, prefix: o.Prefix}
+	s.remote, _ = w.(remote)
+	return s
 }
 
 // Begin prepares the writer and stores the document of the run as running.
@@ -82,10 +85,13 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.w.Claim(ctx, run, func(found []byte) []byte { return esmodel.Keep(doc, found, run.Named) })
-	if name, labels, e := esmodel.NameAndLabels(found); e == nil {
-		*run = *run.Keep(name, labels)
-		s.enc = esmodel.NewEncoder(s.prefix, run)
+	if s.remote != nil {
+		var found []byte
+		found, err = s.remote.Claim(ctx, run, func(found []byte) []byte { return esmodel.Keep(doc, found, run.Named) })
+		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
+			*run = *run.Keep(name, labels)
+			s.enc = esmodel.NewEncoder(s.prefix, run)
+		}
 	}
 	var away *client.UnavailableError
 	if errors.As(err, &away) {
@@ -171,7 +177,12 @@ func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
 }
 
 // Push sends what is held on its way, without waiting for it: for who knows that nothing more will come for a while.
-func (s *Sink) Push(ctx context.Context) error { return s.w.Push(ctx) }
+func (s *Sink) Push(ctx context.Context) error {
+	if s.remote == nil {
+		return nil
+	}
+	return s.remote.Push(ctx)
+}
 
 // End waits for all documents, removes those of other generations, and stores the
 // document of the run as complete. If anything is missing the run is partial, other
@@ -184,9 +195,11 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	if s.o.Diagnosis != nil {
 		s.enc.Diagnosis = s.o.Diagnosis.Document()
 	}
-	err := s.w.Flush(ctx)
-	if err == nil {
-		err = s.w.Commit(ctx, s.run)
+	var err error
+	if s.remote != nil {
+		if err = s.remote.Flush(ctx); err == nil {
+			err = s.remote.Commit(ctx, s.run)
+		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause // Close does what is left to do
@@ -210,7 +223,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 			// Whoever loads what is set aside finishes the run with this; it must be
 			// the last that the spool says of the run.
 			index, id := s.runAt()
-			err = errors.Join(err, s.w.Spool(index, id, whole))
+			err = errors.Join(err, s.remote.Spool(index, id, whole))
 		}
 	}
 	s.err = err
@@ -286,7 +299,9 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 	ctx, cancel := client.EndLater(ctx, client.DrainTime)
 	defer cancel()
 	if s.begun && !s.ended {
-		_ = s.w.Flush(sending) // what matters is err
+		if s.remote != nil {
+			_ = s.remote.Flush(sending) // what matters is err
+		}
 		s.partial(ctx)
 	}
 	complete := s.ended && s.err == nil
