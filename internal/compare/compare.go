@@ -387,7 +387,7 @@ func (r *Result) remarks(a, b *measured, o Options) {
 
 // has says that the series has I/O of a direction.
 func (s *Series) has(d int) bool {
-	return slices.ContainsFunc(s.at, func(q quantum) bool { return len(q.hists[d].index) > 0 })
+	return slices.ContainsFunc(s.at, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
 }
 
 // sample is a series made ready to be resampled: the buckets of each direction that
@@ -403,10 +403,10 @@ type sample struct {
 
 // compact is one direction of a sample, or the sum of all.
 type compact struct {
-	lower, upper, middle []float64 // ns, by number of the bucket
-	last                 int       // the number of fio's last bucket; -1 if it does not occur
-	quanta               []sparse  // by number
-	inAll                []uint16  // the numbers that the buckets have in the sum of all
+	lower, upper, middle []float64        // ns, by number of the bucket
+	last                 int              // the number of fio's last bucket; -1 if it does not occur
+	quanta               []fiohist.Sparse // by number
+	inAll                []uint16         // the numbers that the buckets have in the sum of all
 }
 
 func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64) *sample {
@@ -414,11 +414,11 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	shift := g.Coarseness - s.geometry.Coarseness
 	var all []uint16 // the numbers of the first direction, by bucket
 	for _, d := range dirs {
-		c := compact{last: -1, quanta: make([]sparse, len(s.at))}
+		c := compact{last: -1, quanta: make([]fiohist.Sparse, len(s.at))}
 		var total fiohist.Hist
 		for i := range s.at {
 			var h fiohist.Hist
-			s.at[i].hists[d].addTo(&h, shift)
+			h.AddAll(s.at[i].hists[d].Index, s.at[i].hists[d].Count, shift, 1)
 			c.quanta[i] = sparseOf(&h)
 			total.AddHist(&h)
 		}
@@ -438,8 +438,8 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 			all = number
 		}
 		for _, q := range c.quanta {
-			for k, i := range q.index {
-				q.index[k] = number[i]
+			for k, i := range q.Index {
+				q.Index[k] = number[i]
 			}
 		}
 		out.dirs = append(out.dirs, c)
@@ -459,7 +459,7 @@ func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 func (s *sample) few() string {
 	n := 0
 	for _, q := range s.of.at {
-		if len(q.hists[0].index) > 0 {
+		if len(q.hists[0].Index) > 0 {
 			n++
 		}
 	}
@@ -498,8 +498,8 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 		clear(to)
 		for q := range weights {
 			h, w := &c.quanta[q], &weights[q]
-			for i, n := range h.count {
-				l := &to[h.index[i]] // without a loop, which would take half as long again
+			for i, n := range h.Count {
+				l := &to[h.Index[i]] // without a loop, which would take half as long again
 				l[0] += n * w[0]
 				l[1] += n * w[1]
 				l[2] += n * w[2]
@@ -569,7 +569,7 @@ func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, va
 func (s *sample) memory() int {
 	longest := 1.0
 	z := make([]float64, len(s.of.at))
-	see := func(f func(q *quantum, h *sparse) float64, c *compact) {
+	see := func(f func(q *quantum, h *fiohist.Sparse) float64, c *compact) {
 		for q := range z {
 			z[q] = f(&s.of.at[q], &c.quanta[q])
 		}
@@ -583,10 +583,10 @@ func (s *sample) memory() int {
 		}
 		k := len(s.percentiles)
 		mean, iops := values[k], values[k+1]
-		see(func(q *quantum, h *sparse) float64 { return h.sum() - iops*q.covered }, c)
-		see(func(_ *quantum, h *sparse) (off float64) {
-			for i, b := range h.index {
-				off += h.count[i] * (c.middle[b] - mean)
+		see(func(q *quantum, h *fiohist.Sparse) float64 { return h.Sum() - iops*q.covered }, c)
+		see(func(_ *quantum, h *fiohist.Sparse) (off float64) {
+			for i, b := range h.Index {
+				off += h.Count[i] * (c.middle[b] - mean)
 			}
 			return off
 		}, c)
@@ -595,10 +595,10 @@ func (s *sample) memory() int {
 				continue
 			}
 			v := values[k]
-			see(func(_ *quantum, h *sparse) (off float64) {
-				for i, b := range h.index {
+			see(func(_ *quantum, h *fiohist.Sparse) (off float64) {
+				for i, b := range h.Index {
 					above := min(max((c.upper[b]-v)/(c.upper[b]-c.lower[b]), 0), 1)
-					off += h.count[i] * (above - (1 - p/100))
+					off += h.Count[i] * (above - (1 - p/100))
 				}
 				return off
 			}, c)

@@ -173,7 +173,7 @@ func TestValues(t *testing.T) {
 	for d, name := range directions {
 		var h fiohist.Hist
 		for _, q := range s.at {
-			q.hists[d].addTo(&h, 0)
+			h.AddAll(q.hists[d].Index, q.hists[d].Count, 0, 1)
 		}
 		if h.Empty() {
 			if r.Find(name, "p50") != nil {
@@ -285,8 +285,8 @@ func TestRealRuns(t *testing.T) {
 		for i := range b.at { // a tenth slower, shared out over the buckets that it falls into
 			for d := range b.at[i].hists {
 				var h fiohist.Hist
-				for k, bucket := range b.at[i].hists[d].index {
-					w := b.at[i].hists[d].count[k]
+				for k, bucket := range b.at[i].hists[d].Index {
+					w := b.at[i].hists[d].Count[k]
 					from, to := 1.1*float64(fio3.Lower(int(bucket))), 1.1*float64(fio3.Upper(int(bucket)))
 					for at := fio3.Index(int64(from)); float64(fio3.Lower(at)) < to; at++ {
 						h.Add(at, w*(min(to, float64(fio3.Upper(at)))-max(from, float64(fio3.Lower(at))))/(to-from))
@@ -424,10 +424,10 @@ func TestSeries(t *testing.T) {
 	}
 	got, gotCovered := 0.0, 0.0
 	for _, q := range s.at {
-		got += q.hists[0].sum()
+		got += q.hists[0].Sum()
 		gotCovered += q.covered
-		if each := q.hists[1].sum() + q.hists[2].sum() + q.hists[3].sum(); each != q.hists[0].sum() {
-			t.Fatalf("%v in the directions, %v in all", each, q.hists[0].sum())
+		if each := q.hists[1].Sum() + q.hists[2].Sum() + q.hists[3].Sum(); each != q.hists[0].Sum() {
+			t.Fatalf("%v in the directions, %v in all", each, q.hists[0].Sum())
 		}
 	}
 	if got != ios || math.Abs(gotCovered-covered) > 1e-6 || s.fold != 8 || len(s.at) != 375 {

@@ -40,41 +40,20 @@ type Series struct {
 	at         []quantum
 
 	sums [4]fiohist.Hist // of a quantum, and room for its sparse form: memory that is used again
-	room sparse
+	room fiohist.Sparse
 }
 
 // quantum is one step of a series.
 type quantum struct {
-	hists   [4]sparse // parallel to Directions
-	covered float64   // seconds that the logs cover
+	hists   [4]fiohist.Sparse // parallel to Directions
+	covered float64           // seconds that the logs cover
 }
 
-// sparse is a histogram as it is read again and again: buckets and their counts.
-type sparse struct {
-	index []uint16
-	count []float64
-}
-
-func sparseOf(h *fiohist.Hist) sparse {
-	var room sparse
-	return room.of(h)
-}
-
-// of is the same; s is room for as much as it may need, which is used again.
-func (s *sparse) of(h *fiohist.Hist) sparse {
-	s.index, s.count = h.Sparse(s.index[:0], s.count[:0])
-	return sparse{slices.Clone(s.index), slices.Clone(s.count)}
-}
-
-func (s sparse) addTo(h *fiohist.Hist, shift int) {
-	h.AddAll(s.index, s.count, shift, 1)
-}
-
-func (s sparse) sum() (n float64) {
-	for _, c := range s.count {
-		n += c
-	}
-	return n
+// sparseOf is h without the room that a histogram has.
+func sparseOf(h *fiohist.Hist) fiohist.Sparse {
+	var room fiohist.Sparse
+	room.Set(h)
+	return room.Clone()
 }
 
 var _ pipeline.Sink = (*Series)(nil)
@@ -105,14 +84,15 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.seen++
 	for i := range s.sums {
 		s.sums[i].Reset()
-		to.hists[i].addTo(&s.sums[i], 0)
+		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 	}
 	for _, l := range q.Leaves {
 		s.sums[0].AddHist(l.Hist)
 		s.sums[slices.Index(directions, l.Dims.Direction)].AddHist(l.Hist)
 	}
 	for i := range to.hists {
-		to.hists[i] = s.room.of(&s.sums[i])
+		s.room.Set(&s.sums[i])
+		to.hists[i] = s.room.Clone()
 	}
 	for _, r := range q.Rows {
 		if r.Scope == "run" && r.IOPSKnown {
@@ -133,8 +113,8 @@ func (s *Series) halve() {
 		sum := quantum{covered: a.covered + b.covered}
 		for d := range sum.hists {
 			var h fiohist.Hist
-			a.hists[d].addTo(&h, 0)
-			b.hists[d].addTo(&h, 0)
+			h.AddAll(a.hists[d].Index, a.hists[d].Count, 0, 1)
+			h.AddAll(b.hists[d].Index, b.hists[d].Count, 0, 1)
 			sum.hists[d] = sparseOf(&h)
 		}
 		s.at[i] = sum

@@ -208,10 +208,10 @@ func crossing(places []place, rule *metric.Rule) (iops, low, high float64) {
 	}
 	inside := func(v float64) float64 { return max(a.iops, min(v, b.iops)) }
 	through := func(p, q place) float64 {
-		return p.iops + (q.iops-p.iops)*(rule.Value-p.ns)/(q.ns-p.ns)
+		return p.iops + (q.iops-p.iops)*(rule.Threshold-p.ns)/(q.ns-p.ns)
 	}
 	straight := inside(through(a, b))
-	curved := inside(a.iops + (b.iops-a.iops)*math.Log(rule.Value/a.ns)/math.Log(b.ns/a.ns))
+	curved := inside(a.iops + (b.iops-a.iops)*math.Log(rule.Threshold/a.ns)/math.Log(b.ns/a.ns))
 	most := b.iops
 	if last > first {
 		if p := places[last-1]; p.ns < a.ns && p.iops < a.iops {

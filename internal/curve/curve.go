@@ -136,7 +136,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		if rule == nil {
 			continue
 		}
-		c.bound = rule.Value
+		c.bound = rule.Threshold
 		at := c.at(&c.Series[i], rule, spread)
 		if c.Series[i].At = at; len(c.Series) > 1 {
 			at.Options = c.Series[i].Options

@@ -12,6 +12,9 @@ type Sparse struct {
 // Reset empties it, and keeps its memory.
 func (c *Sparse) Reset() { c.Index, c.Count = c.Index[:0], c.Count[:0] }
 
+// Set makes it equal to h, and uses its memory again.
+func (c *Sparse) Set(h *Hist) { c.Index, c.Count = h.Sparse(c.Index[:0], c.Count[:0]) }
+
 // Sum is the number of I/Os.
 func (c *Sparse) Sum() float64 {
 	sum := 0.0

@@ -62,12 +62,28 @@ func (m Metric) String() string { return m.Direction + " " + m.Name }
 // Rule is a bound of a figure.
 type Rule struct {
 	Metric
+	Bound
 	// Text is the canonical spelling.
 	Text string
+}
+
+// Bound is what a value is compared with.
+type Bound struct {
 	// Above is true for > and >=, OrEqual for <= and >=.
 	Above, OrEqual bool
-	// Value is in ns for latencies.
-	Value float64
+	// Threshold is in ns for latencies.
+	Threshold float64
+}
+
+// Met reports whether a value is within the bound.
+func (b *Bound) Met(v float64) bool {
+	switch {
+	case v == b.Threshold:
+		return b.OrEqual
+	case b.Above:
+		return v > b.Threshold
+	}
+	return v < b.Threshold
 }
 
 var operator = regexp.MustCompile(`^(.*?)\s*(<=|>=|<|>)\s*(.*)$`)
@@ -90,21 +106,12 @@ func ParseRule(text string) (r Rule, err error) {
 		if bad != nil || d <= 0 {
 			return r, fmt.Errorf("%q: %q: want a duration with its unit, like 500us, 5ms or 1s", text, parts[3])
 		}
-		r.Value, spelled = float64(d), strings.ReplaceAll(d.String(), "µs", "us")
-	} else if r.Value, err = strconv.ParseFloat(value, 64); err != nil || !(r.Value >= 0 && r.Value <= 1e15) {
+		r.Threshold, spelled = float64(d), strings.ReplaceAll(d.String(), "µs", "us")
+	} else if v, bad := strconv.ParseFloat(value, 64); bad == nil && v >= 0 && v <= 1e15 {
+		r.Threshold = v
+	} else {
 		return r, fmt.Errorf("%q: %q: want a number", text, parts[3])
 	}
 	r.Text = r.Metric.String() + " " + parts[2] + " " + spelled
 	return r, nil
-}
-
-// Met reports whether a value is within the bound.
-func (r *Rule) Met(v float64) bool {
-	switch {
-	case v == r.Value:
-		return r.OrEqual
-	case r.Above:
-		return v > r.Value
-	}
-	return v < r.Value
 }

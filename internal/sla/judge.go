@@ -50,16 +50,15 @@ type Quantum struct {
 type Judge struct {
 	rules   []*Rule
 	g       fiohist.Geometry
-	past    []sparse // oldest first, including the current quantum
-	last    int64    // end of the last quantum with a completion, or the start of the first
+	past    []past // oldest first, including the current quantum
+	last    int64  // end of the last quantum with a completion, or the start of the first
 	started bool
 	rate    float64 // completions per ns: a mean of which the last quantum with I/O is one half
 }
 
-// sparse holds the non-empty buckets of a quantum.
-type sparse struct {
-	index  []uint16
-	count  []float64
+// past is a quantum that was judged.
+type past struct {
+	fiohist.Sparse
 	length int64
 }
 
@@ -85,7 +84,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 		case r.Metric == "iops":
 			if q.Running {
 				v.Known, v.Value, v.Status = true, q.IOPS, Broken
-				if r.met(q.IOPS) {
+				if r.Met(q.IOPS) {
 					v.Status = OK
 				}
 			}
@@ -94,7 +93,7 @@ func (j *Judge) Judge(q *Quantum) []Verdict {
 			j.widen(r, q.Limits, &v)
 		case q.Running && !r.Above:
 			v.Value, v.Known, v.Stalled = float64(end-j.last), true, true
-			if !r.met(v.Value) && j.rate*v.Value >= stallProof {
+			if !r.Met(v.Value) && j.rate*v.Value >= stallProof {
 				v.Status = Broken
 			}
 		}
@@ -121,9 +120,9 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 	for _, r := range j.rules {
 		v := Verdict{Rule: r, Status: Unknown, Value: float64(silence), Known: true, Stalled: true,
 			Window: length, Share: -1}
-		if r.Metric != "iops" && !r.Above && !r.met(v.Value) && j.rate*v.Value >= stallProof {
+		if r.Metric != "iops" && !r.Above && !r.Met(v.Value) && j.rate*v.Value >= stallProof {
 			v.Status = Broken
-			for r.met(float64(v.Window)) {
+			for r.Met(float64(v.Window)) {
 				v.Window += length
 			}
 		}
@@ -134,10 +133,8 @@ func (j *Judge) Silent(silence, length int64) []Verdict {
 
 // remember adds the quantum to the past and drops what no window reaches.
 func (j *Judge) remember(q *Quantum) {
-	s := sparse{length: q.Length}
-	q.Hist.Each(func(i int, w float64) {
-		s.index, s.count = append(s.index, uint16(i)), append(s.count, w)
-	})
+	s := past{length: q.Length}
+	s.Set(q.Hist)
 	j.past = append(j.past, s)
 	over, held := int64(0), int64(0)
 	for _, r := range j.rules {
@@ -166,7 +163,7 @@ func (j *Judge) widen(r *Rule, limits fiohist.Limits, v *Verdict) {
 	for taken, want := 0, 1; ; want = min(2*want, most) {
 		for ; taken < want; taken++ {
 			s := &j.past[len(j.past)-1-taken]
-			sum.AddAll(s.index, s.count, 0, 1)
+			sum.AddAll(s.Index, s.Count, 0, 1)
 			length += s.length
 		}
 		status, value := j.evaluate(r, &sum, limits)
@@ -212,9 +209,9 @@ func (j *Judge) evaluate(r *Rule, h *fiohist.Hist, limits fiohist.Limits) (Statu
 		best, worst = upper, lower
 	}
 	switch {
-	case known(worst) && r.met(worst):
+	case known(worst) && r.Met(worst):
 		return OK, value
-	case known(best) && !r.met(best):
+	case known(best) && !r.Met(best):
 		return Broken, value
 	}
 	return Unknown, value

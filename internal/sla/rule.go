@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fiolat/internal/metric"
 )
 
 // defaultOver is the default of Rule.Over.
@@ -23,12 +25,8 @@ type Rule struct {
 	Metric string
 	// Percentile belongs to the metric p; 0 < Percentile < 100.
 	Percentile float64
-	// Above is true for > and >=.
-	Above bool
-	// OrEqual is true for <= and >=.
-	OrEqual bool
-	// Threshold is in ns, or for iops completions per second.
-	Threshold float64
+	// Bound is in ns, or for iops in completions per second.
+	metric.Bound
 	// Over is the longest window for a verdict.
 	Over time.Duration
 	// For is the number of consecutive broken intervals that make a breach; 0 if not given.
@@ -173,17 +171,6 @@ func (r *Rule) Name() string {
 		return "p" + strconv.FormatFloat(r.Percentile, 'g', -1, 64)
 	}
 	return r.Metric
-}
-
-// met reports whether a value meets the rule.
-func (r *Rule) met(v float64) bool {
-	switch {
-	case v == r.Threshold:
-		return r.OrEqual
-	case r.Above:
-		return v > r.Threshold
-	}
-	return v < r.Threshold
 }
 
 // Duration formats ns in the shortest spelling: 5ms, 1.5s, 5m.
