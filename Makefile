@@ -21,8 +21,9 @@ ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one 
 CHAOS_SERVERS ?= 8.19.0 9.2.0 8.19.0+security 9.2.0+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
-# Tests of one goroutine's arithmetic, which the race detector makes ten times as long; race runs them without it.
-ONE_GOROUTINE := ^Test(Matrix|MaxCells|EachCheckFindsWhatItIsFor|Lines|ADayOfTenTargets|RealRuns|BombOfEmptyLines|GzipBomb|LostRecords|RareDirection|AutoIntervalScopes|FewQuantaHeld|WholeCountsOfLogs|EncodersEqualTheirSlowTwins|OctavesOfAllBuckets|RounderEqualsItsSlowTwin|ParseMetaMemory|ParseMetaManyBins|ParseMetaHolds|ParseJobFileInclude|Reader_LongLineMemory|Open_Bombs|HowExactHDRIs|VerdictsAreTrue|MemoryTable)$$
+# What the race detector makes long and cannot judge, which race runs without it: tests of one goroutine's arithmetic, and
+# whole commands whose goroutines other tests start in the same ways.
+NOT_RACED := ^Test(Pages|SecretsInCrash|CompareGroups|CompareWithHistory|Matrix|MaxCells|EachCheckFindsWhatItIsFor|Lines|ADayOfTenTargets|RealRuns|BombOfEmptyLines|GzipBomb|LostRecords|RareDirection|AutoIntervalScopes|FewQuantaHeld|WholeCountsOfLogs|EncodersEqualTheirSlowTwins|OctavesOfAllBuckets|RounderEqualsItsSlowTwin|ParseMetaMemory|ParseMetaManyBins|ParseMetaHolds|ParseJobFileInclude|Reader_LongLineMemory|Open_Bombs|HowExactHDRIs|VerdictsAreTrue|MemoryTable)$$|^TestScripts$$/^(bad_input|compare|completion|curve|diagnose|explain|help|history|ingest_dry_run|inspect|percentiles_(dimensions|formats|like)|report|runs|setup|sla|summary|usage)
 
 .PHONY: help
 help: ## list the targets
@@ -40,7 +41,7 @@ test: ## unit tests: no network, no fio, no Elasticsearch
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
 	@# What the race detector found is printed last, where a log that was cut short still has it.
 	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
-	GORACE="log_path=$$reports/race" go test -race -skip '$(ONE_GOROUTINE)' ./... || { \
+	GORACE="log_path=$$reports/race" go test -race -skip '$(NOT_RACED)' ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
 	go test ./...
 	GODEBUG=cpu.avx2=off go test -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
@@ -127,10 +128,10 @@ otava: ## ask Apache Otava for the change points of made-up histories, and write
 		go test -count=1 -v -tags otava -run TestOtava ./internal/history
 
 .PHONY: nightly
-nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all of chaos, the statistics of compare and diagnose, live on Elasticsearch 9
+nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all tests with the race detector, all of chaos, the statistics of diagnose, live on Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
-	go test -count=1 ./internal/compare
+	$(MAKE) --no-print-directory race NOT_RACED='^$$'
 	$(MAKE) --no-print-directory dist-check
 	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 -timeout 2h ./internal/diagnose
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
