@@ -9,6 +9,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -35,7 +36,7 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	missing := "unknown"
 	if a.Counted > 0 {
 		fio = strconv.FormatUint(a.Counted, 10)
-		missing = FormatCount(a.Missing)
+		missing = units.Count(a.Missing)
 		if !a.CountedKnown {
 			fio += " (of some of the logs)"
 		}
@@ -46,16 +47,16 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
 	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing "+
 		"from the logs %s, not placed %s; in the last bucket %s",
-		FormatCount(a.Logged), FormatCount(a.Restored), FormatCount(a.Placed), s.Quanta, fio, missing,
-		FormatCount(a.NotPlaced), FormatCount(a.LastBucket))
+		units.Count(a.Logged), units.Count(a.Restored), units.Count(a.Placed), s.Quanta, fio, missing,
+		units.Count(a.NotPlaced), units.Count(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
 		label := d.Direction + "s"
 		if d.Direction == pipeline.All {
 			label = "directions"
 		}
 		u.Say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
-			label, FormatCount(d.Logged), d.Counted, FormatCount(d.Missing), FormatCount(d.Excess),
-			FormatCount(d.Restored), FormatCount(d.NotPlaced))
+			label, units.Count(d.Logged), d.Counted, units.Count(d.Missing), units.Count(d.Excess),
+			units.Count(d.Restored), units.Count(d.NotPlaced))
 	}
 	if i := a.Interval; i != nil {
 		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
@@ -87,6 +88,3 @@ func outcome(o *pipeline.Outcome) string {
 	}
 	return s
 }
-
-// FormatCount prints a count that is a whole number but for rounding.
-func FormatCount(f float64) string { return strconv.FormatFloat(math.Round(f*1e6)/1e6, 'f', -1, 64) }

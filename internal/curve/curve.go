@@ -18,6 +18,7 @@ import (
 	"fiolat/internal/metric"
 	"fiolat/internal/student"
 	"fiolat/internal/summary"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -253,7 +254,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 	}
 	names := []string{"iops", "mean"}
 	for _, q := range percentiles {
-		key := summary.PercentileKey(q)
+		key := units.Percentile(q)
 		if v, ok := p.value("p" + key); ok {
 			p.Percentiles[key] = v
 			names = append(names, "p"+key)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fiolat/internal/summary"
+	"fiolat/internal/units"
 )
 
 // Axis is what the page's horizontal axis shows.
@@ -188,7 +188,7 @@ func (p *Page) chart(s *Series) chart {
 		q := &c.Points[i]
 		mostX = max(mostX, p.Axis.of(q))
 		for _, pc := range p.Percentiles {
-			see(q.Percentiles[summary.PercentileKey(pc)])
+			see(q.Percentiles[units.Percentile(pc)])
 		}
 	}
 	if !(mostY > 0) || mostX == 0 {
@@ -215,7 +215,7 @@ func (p *Page) chart(s *Series) chart {
 		ch.Rule = &tick{y(bound), s.At.Rule}
 	}
 	for k, pc := range p.Percentiles {
-		key := summary.PercentileKey(pc)
+		key := units.Percentile(pc)
 		l := line{Name: "p" + key, Class: "s" + strconv.Itoa(k%6)}
 		var path []string
 		for _, i := range s.Points {
@@ -247,7 +247,7 @@ func (p *Page) table(ch *chart, s *Series) {
 	c := p.Curve
 	ch.Head = append(slices.Clone(c.Load), "runs", "I/Os", "IOPS", "MiB/s", "in flight", "mean")
 	for _, pc := range p.Percentiles {
-		ch.Head = append(ch.Head, "p"+summary.PercentileKey(pc))
+		ch.Head = append(ch.Head, "p"+units.Percentile(pc))
 	}
 	for _, i := range s.Points {
 		q := &c.Points[i]
@@ -272,8 +272,8 @@ func (p *Page) table(ch *chart, s *Series) {
 		row = append(row, strconv.Itoa(q.Runs), rounded(q.Samples), iops, bytes, flight, mean)
 		for _, pc := range p.Percentiles {
 			text := "-"
-			if v, ok := q.Percentiles[summary.PercentileKey(pc)]; ok {
-				if text = latency(v); slices.Contains(q.AtLeast, summary.PercentileKey(pc)) {
+			if v, ok := q.Percentiles[units.Percentile(pc)]; ok {
+				if text = latency(v); slices.Contains(q.AtLeast, units.Percentile(pc)) {
 					text = "at least " + text
 				}
 			}
@@ -308,14 +308,4 @@ func short(v float64) string {
 }
 
 // latency is a time in ns, with three digits.
-func latency(ns float64) string {
-	for _, unit := range []struct {
-		ns   float64
-		name string
-	}{{1e9, " s"}, {1e6, " ms"}, {1e3, " µs"}} {
-		if ns >= unit.ns {
-			return strconv.FormatFloat(ns/unit.ns, 'g', 3, 64) + unit.name
-		}
-	}
-	return strconv.FormatFloat(ns, 'f', 0, 64) + " ns"
-}
+func latency(ns float64) string { return strings.Replace(units.Latency(ns, 3), " us", " µs", 1) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"fiolat/internal/units"
 )
 
 // number is a count or a rate with three digits.
@@ -15,17 +17,7 @@ func number(v float64) string {
 }
 
 // latency is a latency in ns in the unit that suits it.
-func latency(ns float64) string {
-	switch {
-	case ns >= 1e9:
-		return number(ns/1e9) + " s"
-	case ns >= 1e6:
-		return number(ns/1e6) + " ms"
-	case ns >= 1e3:
-		return number(ns/1e3) + " us"
-	}
-	return number(ns) + " ns"
-}
+func latency(ns float64) string { return units.Latency(ns, 3) }
 
 // Clock is a time in ms from the run's start, such as 0:40 or 1:02:03.5.
 func Clock(ms int64) string {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fiolat/internal/units"
 )
 
 //go:embed page.html
@@ -20,9 +22,6 @@ var pageHTML string
 var pageCSS string
 
 var pageTemplate = template.Must(template.New("history").Parse(pageHTML))
-
-// divisors are the units of latencies on the page and in tables, in ns.
-var divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6}
 
 // FormatValue is a value of a metric with its unit; unit is that of latencies: ns, us or ms.
 func FormatValue(m Metric, v float64, unit string) string {
@@ -39,7 +38,7 @@ func FormatValue(m Metric, v float64, unit string) string {
 	case m.Name == Histogram:
 		return fmt.Sprintf("%.2f %%", 100*v)
 	}
-	return number(v/divisors[unit]) + " " + unit
+	return number(v/units.Divisors[unit]) + " " + unit
 }
 
 // The size of a chart, in the units of its view box.

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/units"
 )
 
 // Column is a column of a table for people, or of CSV.
@@ -46,7 +47,7 @@ func (c *Column) unit(wanted string) string {
 	}
 	slices.Sort(known)
 	for _, name := range []string{"s", "ms", "us"} {
-		if len(known) > 0 && known[len(known)/2] >= Divisors[name] {
+		if len(known) > 0 && known[len(known)/2] >= units.Divisors[name] {
 			return name
 		}
 	}
@@ -136,7 +137,7 @@ func (c *Column) text(row int, unit, format string) string {
 	}
 	v := cell.Number
 	if c.Latency {
-		v /= Divisors[unit]
+		v /= units.Divisors[unit]
 	}
 	text := ""
 	if cell.AtLeast {

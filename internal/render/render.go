@@ -17,6 +17,7 @@ import (
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -35,14 +36,11 @@ type Renderer struct {
 	buf   []byte
 }
 
-// Divisors turn ns into the units of tables.
-var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
-
 // New makes a Renderer for one of the formats table, csv, json and ndjson, with latencies in ns, us or ms.
 func New(format, unit string, limits bool, out *bufio.Writer) *Renderer {
 	r := &Renderer{out: out, limits: limits, Of: 1, begin: func() error { return nil },
 		end: func(*pipeline.Summary) error { return nil }}
-	divisor := Divisors[unit]
+	divisor := units.Divisors[unit]
 	switch format {
 	case "ndjson":
 		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -96,9 +94,6 @@ func (r *Renderer) timestamp(offset int64) string {
 
 // number is f as briefly as it can be read back exactly.
 func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
-
-// PercentileName is how p is written, such as 99.9.
-func PercentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // appendJSON appends the row as the NDJSON of the contract: ns, and null where
 // there is nothing to say.
@@ -168,7 +163,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		value(`"`+PercentileName(p)+`":`, s.Percentiles[i])
+		value(`"`+units.Percentile(p)+`":`, s.Percentiles[i])
 	}
 	b = append(b, `},"ci":{`...)
 	limit := func(v float64) {
@@ -182,7 +177,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `"`+PercentileName(p)+`":{"lower":`...)
+		b = append(b, `"`+units.Percentile(p)+`":{"lower":`...)
 		limit(s.Lower[i])
 		b = append(b, `,"upper":`...)
 		limit(s.Upper[i])
@@ -196,7 +191,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 				b = append(b, ',')
 			}
 			b = append(b, '"')
-			b = append(b, PercentileName(r.run.Percentiles[k])...)
+			b = append(b, units.Percentile(r.run.Percentiles[k])...)
 			b = append(b, '"')
 		}
 		b = append(b, ']')
@@ -293,7 +288,7 @@ func (r *Renderer) json() {
 func (r *Renderer) names(unit string) []string {
 	names := []string{"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
 	for _, p := range r.run.Percentiles {
-		p := "p" + PercentileName(p)
+		p := "p" + units.Percentile(p)
 		names = append(names, p+"_"+unit)
 		if r.limits {
 			names = append(names, p+"_lower_"+unit, p+"_upper_"+unit)

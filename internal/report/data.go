@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/units"
 )
 
 // head is what the page knows of the run as plain JSON.
@@ -84,7 +85,7 @@ type latencies []float64
 
 // MarshalJSON writes them.
 func (l latencies) MarshalJSON() ([]byte, error) {
-	return numbers(l, func(v float64) float64 { return math.Round(roundTo(v, 5)) }), nil
+	return numbers(l, func(v float64) float64 { return math.Round(units.Round(v, 5)) }), nil
 }
 
 // rates are per second, with five digits.
@@ -92,7 +93,7 @@ type rates []float64
 
 // MarshalJSON writes them.
 func (r rates) MarshalJSON() ([]byte, error) {
-	return numbers(r, func(v float64) float64 { return roundTo(v, 5) }), nil
+	return numbers(r, func(v float64) float64 { return units.Round(v, 5) }), nil
 }
 
 // counts are I/Os: whole, or with two places where they are few.
@@ -106,15 +107,6 @@ func (c counts) MarshalJSON() ([]byte, error) {
 		}
 		return math.Round(v)
 	}), nil
-}
-
-// roundTo keeps n significant digits.
-func roundTo(v float64, n int) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(n-1))
-	if v == 0 || unit >= 1 {
-		return math.Round(v/max(unit, 1)) * max(unit, 1)
-	}
-	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is whole, unit is not exact
 }
 
 func numbers(values []float64, round func(float64) float64) []byte {
@@ -154,7 +146,7 @@ func (s *Sink) head() head {
 		h.Start = &start
 	}
 	for _, p := range s.run.Percentiles {
-		h.Percentiles = append(h.Percentiles, percentileName(p))
+		h.Percentiles = append(h.Percentiles, units.Percentile(p))
 	}
 	for _, r := range s.rules {
 		if r.Metric != "iops" && !r.Above {
@@ -178,8 +170,6 @@ func (s *Sink) head() head {
 	}
 	return h
 }
-
-func percentileName(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // pack computes the numbers and compresses them.
 func (p *page) pack() ([]byte, error) {

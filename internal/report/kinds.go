@@ -14,6 +14,7 @@ import (
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -184,7 +185,7 @@ func (p *page) sideBySide() *sideBySide {
 	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: "kind", Header: true}}, text("I/Os",
 		"mean")...)
 	for _, q := range p.main().run.Percentiles {
-		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + percentileName(q)})
+		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + units.Percentile(q)})
 	}
 	out.Whole.Head = append(out.Whole.Head, cell{Text: "max"})
 	out.Sums.Head = append([]cell{{Text: "direction", Header: true}}, text("mean slat", "mean clat", "slat + clat",
@@ -200,7 +201,7 @@ func (p *page) sideBySide() *sideBySide {
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
 			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples,
-				formatCount(w.Samples)), w.meanCell()}
+				units.Count(w.Samples)), w.meanCell()}
 			for _, v := range append(signed(&w.Stats), w.Max) {
 				if w.Empty() {
 					row = append(row, cell{Text: "–"})
@@ -216,7 +217,7 @@ func (p *page) sideBySide() *sideBySide {
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
 				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),
 				number(gap, decimal(gap/1e3, 3)+" µs"), number(gap/lat.mean, decimal(100*gap/lat.mean, 2)+" %"),
-				{Text: formatCount(slat.ios) + " · " + formatCount(clat.ios) + " · " + formatCount(lat.ios)}})
+				{Text: units.Count(slat.ios) + " · " + units.Count(clat.ios) + " · " + units.Count(lat.ios)}})
 		}
 	}
 	if exact {

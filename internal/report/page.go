@@ -16,6 +16,7 @@ import (
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
+	"fiolat/internal/units"
 	"fiolat/internal/vegaspec"
 	"fiolat/pipeline"
 )
@@ -252,17 +253,17 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	}
 	if a.Restored > 0 {
 		say("%s I/Os are not in the logs, for fio never writes a job's last, partial window. They were restored from "+
-			"fio's JSON and lie between the last record and the job's end.", formatCount(a.Restored))
+			"fio's JSON and lie between the last record and the job's end.", units.Count(a.Restored))
 	} else if a.CountedKnown && a.Missing >= 0.5 {
-		say("%s I/Os that fio counted are in no log and not on this page.", formatCount(a.Missing))
+		say("%s I/Os that fio counted are in no log and not on this page.", units.Count(a.Missing))
 	}
 	if a.NotPlaced > 0 {
 		say("%s I/Os that fio counted were in records that the logs lost. When they completed is not known: they are "+
-			"in no interval.", formatCount(a.NotPlaced))
+			"in no interval.", units.Count(a.NotPlaced))
 	}
 	if a.LastBucket > 0 {
 		say("%s I/Os are in fio's last bucket, which has no upper edge: latencies marked ≥ are at least that long.",
-			formatCount(a.LastBucket))
+			units.Count(a.LastBucket))
 	}
 	if !s.run.StartKnown {
 		say("When the run started is not known: times count from its start.")
@@ -273,13 +274,10 @@ func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	return out
 }
 
-// formatCount prints a count that is a whole number but for rounding.
-func formatCount(f float64) string { return strconv.FormatFloat(math.Round(f*1e3)/1e3, 'f', -1, 64) }
-
 func account(a *pipeline.Account) []pair {
 	counted, missing := "not known", "not known"
 	if a.Counted > 0 {
-		counted, missing = strconv.FormatUint(a.Counted, 10), formatCount(a.Missing)
+		counted, missing = strconv.FormatUint(a.Counted, 10), units.Count(a.Missing)
 		if !a.CountedKnown {
 			counted += " (of some of the logs)"
 		}
@@ -290,13 +288,13 @@ func account(a *pipeline.Account) []pair {
 		{"Records", fmt.Sprintf("%d read, of them %d repaired and %d with equal timestamps", a.Records,
 			a.RecordsRepaired, a.RecordsEqual)},
 		{"Lines skipped", strconv.FormatInt(a.LinesSkipped, 10)},
-		{"I/Os logged", formatCount(a.Logged)},
+		{"I/Os logged", units.Count(a.Logged)},
 		{"I/Os in fio's totals", counted},
 		{"I/Os missing from the logs", missing},
-		{"I/Os restored from fio's JSON", formatCount(a.Restored)},
-		{"I/Os of lost records, in no interval", formatCount(a.NotPlaced)},
-		{"I/Os on this page (logged + restored)", formatCount(a.Placed)},
-		{"I/Os in fio's last bucket", formatCount(a.LastBucket)},
+		{"I/Os restored from fio's JSON", units.Count(a.Restored)},
+		{"I/Os of lost records, in no interval", units.Count(a.NotPlaced)},
+		{"I/Os on this page (logged + restored)", units.Count(a.Placed)},
+		{"I/Os in fio's last bucket", units.Count(a.LastBucket)},
 	}
 }
 
@@ -306,15 +304,7 @@ func latency(ns float64) string {
 	if ns < 0 {
 		ns, prefix = -ns, "≥ "
 	}
-	for _, u := range []struct {
-		ns   float64
-		name string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-		if ns >= u.ns {
-			return prefix + strconv.FormatFloat(roundTo(ns/u.ns, 4), 'f', -1, 64) + " " + u.name
-		}
-	}
-	return prefix + strconv.FormatFloat(roundTo(ns, 4), 'f', -1, 64) + " ns"
+	return prefix + strings.Replace(units.Latency(ns, 4), " us", " µs", 1)
 }
 
 // summary is the table of the whole run: a row for each scope value.
@@ -346,8 +336,8 @@ func (s *Sink) summary(d *pageData) {
 			}
 			row = append(row, cell{Text: v, Header: true})
 		}
-		row = append(row, number(st.Samples, formatCount(st.Samples)), number(perSecond,
-			strconv.FormatFloat(roundTo(perSecond, 5), 'f', -1, 64)))
+		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,
+			strconv.FormatFloat(units.Round(perSecond, 5), 'f', -1, 64)))
 		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), latency(v)))
 		}
@@ -384,7 +374,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 			host = pipeline.All
 		}
 		if o.Share >= 0 {
-			share = strconv.FormatFloat(roundTo(100*o.Share, 6), 'f', -1, 64) + " %"
+			share = strconv.FormatFloat(units.Round(100*o.Share, 6), 'f', -1, 64) + " %"
 		}
 		if o.Worst.Known {
 			worst, when = measured(&o.Worst), time.Duration(o.WorstAt).String()
@@ -418,7 +408,7 @@ func measured(v *sla.Verdict) string {
 	case !v.Known:
 		return "–"
 	case v.Rule.Metric == "iops":
-		return strconv.FormatFloat(roundTo(v.Value, 4), 'f', -1, 64) + " I/Os per second"
+		return strconv.FormatFloat(units.Round(v.Value, 4), 'f', -1, 64) + " I/Os per second"
 	case v.Stalled:
 		return "≥ " + latency(v.Value) + ", for nothing completed"
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"fiolat/ingest"
@@ -20,6 +19,7 @@ import (
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -69,9 +69,6 @@ type Group struct{ Run, Name, Host, Job, Log string }
 
 // Group is the row's.
 func (r *Row) Group() Group { return Group{r.Run, r.Name, r.Host, r.Job, r.Log} }
-
-// PercentileKey is how a percentile is named in Row.Percentiles, such as 99.9.
-func PercentileKey(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
 
 // Collector is a pipeline.Sink that makes the rows of a run.
 type Collector struct {
@@ -345,7 +342,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	}
 	r.Min, r.Max, r.Mean = known(s.Min), known(s.Max), known(s.Mean)
 	for i, p := range percentiles {
-		key := PercentileKey(p)
+		key := units.Percentile(p)
 		r.Percentiles[key] = s.Percentiles[i]
 		var l Limits
 		if s.Lower[i] != fiohist.NoLimit {
@@ -357,7 +354,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 		r.Limits[key] = l
 	}
 	for _, i := range s.AtLeast {
-		r.AtLeast = append(r.AtLeast, PercentileKey(percentiles[i]))
+		r.AtLeast = append(r.AtLeast, units.Percentile(percentiles[i]))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 )
 
 // ErrFailIf is a --fail-if that fired.
@@ -254,7 +255,7 @@ func (p *printer) value(metric string, v *float64) string {
 	if metric == "iops" {
 		return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
 	}
-	x := *v / render.Divisors[p.unit]
+	x := *v / units.Divisors[p.unit]
 	return strconv.FormatFloat(x, 'f', render.Decimals(x), 64) + " " + p.unit
 }
 

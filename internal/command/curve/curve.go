@@ -17,9 +17,9 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
 	"fiolat/internal/render"
-	"fiolat/internal/summary"
 	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 )
 
 // Options are what fiolat curve is asked for.
@@ -138,7 +138,7 @@ func table(out *bufio.Writer, o Options, c *curve.Curve, percentiles []float64) 
 	add("in_flight", false, false, func(p *curve.Point) render.Cell { return number(p.Concurrency, 1) })
 	add("mean", true, false, func(p *curve.Point) render.Cell { return number(p.Mean, 1) })
 	for _, q := range percentiles {
-		key := summary.PercentileKey(q)
+		key := units.Percentile(q)
 		add("p"+key, true, false, func(p *curve.Point) render.Cell {
 			v, ok := p.Percentiles[key]
 			if !ok {

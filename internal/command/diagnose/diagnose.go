@@ -17,6 +17,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 	"fiolat/pipeline/replay"
@@ -131,7 +132,7 @@ func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
 		for i := range d.Stragglers {
 			s := &d.Stragglers[i]
 			fmt.Fprintf(w, "%s %s\t%s\tp%s\t%.1f %%\t%.1f %%\t%.2f\t%s\t%s\t%s\t%s\t%d\n", s.Dimension,
-				errs.Printable(s.Value), s.Direction, render.PercentileName(s.Percentile), s.Share*100, s.Expected*100,
+				errs.Printable(s.Value), s.Direction, units.Percentile(s.Percentile), s.Share*100, s.Expected*100,
 				s.Lift, o.latency(s.Pooled), o.latency(s.Without), diagnose.Clock(s.SinceMS), diagnose.Clock(s.UntilMS),
 				s.Quanta)
 		}
@@ -157,6 +158,6 @@ func (o *Options) latency(ns *float64) string {
 	if ns == nil {
 		return "-"
 	}
-	v := *ns / render.Divisors[o.Unit]
+	v := *ns / units.Divisors[o.Unit]
 	return strconv.FormatFloat(v, 'f', render.Decimals(v), 64) + " " + o.Unit
 }

@@ -18,6 +18,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 	"fiolat/pipeline/plan"
 )
@@ -193,9 +194,9 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				if d.Members > 1 {
 					counted += fmt.Sprintf(" of %d logs", d.Members)
 				} else {
-					missing = command.FormatCount(float64(d.Counted) - d.IOs)
+					missing = units.Count(float64(d.Counted) - d.IOs)
 				}
-				restored = command.FormatCount(d.Restored)
+				restored = units.Count(d.Restored)
 			}
 			if d.Repaired {
 				notes = append(notes, "repaired: damaged by fio --client")
@@ -210,7 +211,7 @@ func inspectTable(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summa
 				notes = append(notes, "empty")
 			}
 			fmt.Fprintln(w, line(append(lead[:8:8], d.Direction, strconv.FormatInt(d.Records, 10),
-				command.FormatCount(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
+				units.Count(d.IOs), counted, missing, restored, strings.Join(notes, ", "))))
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 
 	"fiolat/internal/errs"
-	"fiolat/internal/render"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -88,7 +88,7 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		v.u.Say("info", "%s  %s%s", v.at(q.Offset), strings.Join(parts, " | "), state)
 		return nil
 	}
-	name := "p" + render.PercentileName(v.run.Percentiles[v.spark])
+	name := "p" + units.Percentile(v.run.Percentiles[v.spark])
 	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), errs.Printable(v.run.ID), name,
 		sparkWidth, time.Duration(v.run.Interval))
 	lines = slices.Concat([]string{head}, lines, v.changes)
@@ -125,7 +125,7 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 		if slices.Contains(s.AtLeast, i) {
 			sign = " >="
 		}
-		text += " p" + render.PercentileName(v.run.Percentiles[i]) + sign + brief(p)
+		text += " p" + units.Percentile(v.run.Percentiles[i]) + sign + strings.Replace(units.Latency(p, 3), " ", "", 1)
 	}
 	return text
 }
@@ -157,19 +157,6 @@ func (v *liveView) state(q *pipeline.Quantum) string {
 		return "  SLA ok"
 	}
 	return fmt.Sprintf("  SLA %s (%s)", worst, strings.Join(bad, "; "))
-}
-
-// brief is a latency in three digits.
-func brief(ns float64) string {
-	for _, unit := range []struct {
-		ns   float64
-		name string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
-		if ns >= unit.ns {
-			return strconv.FormatFloat(ns/unit.ns, 'g', 3, 64) + unit.name
-		}
-	}
-	return strconv.FormatFloat(ns, 'f', 0, 64) + "ns"
 }
 
 // sparkline draws values in eight heights, from the lowest of them to the highest on a

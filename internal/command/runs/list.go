@@ -17,6 +17,7 @@ import (
 	"fiolat/internal/metric"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 	"fiolat/pipeline"
 )
 
@@ -139,7 +140,7 @@ const (
 
 // table is a line for each run, the head first.
 func table(rows []run, short map[string]string, o *ListOptions) (lines []string) {
-	divisor := render.Divisors[o.Unit]
+	divisor := units.Divisors[o.Unit]
 	of := ""
 	if o.Direction != pipeline.All {
 		of = o.Direction + "_"

@@ -14,6 +14,7 @@ import (
 	"fiolat/internal/render"
 	"fiolat/internal/summary"
 	"fiolat/internal/ui"
+	"fiolat/internal/units"
 )
 
 // Options are what fiolat summary is asked for.
@@ -186,7 +187,7 @@ func columns(rows []summary.Row, percentiles []float64, differ []string) (out []
 	})
 	number("mean", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Mean) })
 	for _, p := range percentiles {
-		key := summary.PercentileKey(p)
+		key := units.Percentile(p)
 		number("p"+key, true, true, func(r *summary.Row) render.Cell {
 			v, ok := r.Percentiles[key]
 			if !ok {

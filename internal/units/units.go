@@ -1,0 +1,36 @@
+// Package units writes numbers for people.
+package units
+
+import (
+	"math"
+	"strconv"
+)
+
+// Divisors turn ns into the units of latencies.
+var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+// Latency is a latency in ns, to so many significant digits, in the largest unit of which it is 1 or more: 12.3 us.
+func Latency(ns float64, digits int) string {
+	unit := "ns"
+	for _, larger := range []string{"us", "ms", "s"} {
+		if ns >= Divisors[larger] {
+			unit = larger
+		}
+	}
+	return strconv.FormatFloat(Round(ns/Divisors[unit], digits), 'f', -1, 64) + " " + unit
+}
+
+// Round rounds v to so many significant digits.
+func Round(v float64, digits int) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(digits-1))
+	if v == 0 || unit >= 1 {
+		return math.Round(v/max(unit, 1)) * max(unit, 1)
+	}
+	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is whole, unit is not exact
+}
+
+// Count is a count that is a whole number but for rounding.
+func Count(n float64) string { return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64) }
+
+// Percentile is how a percentile is named, such as 99.9.
+func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
