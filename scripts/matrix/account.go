@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -59,9 +60,8 @@ func (a *answer) kind() string {
 
 // books asks inspect and ingest about the folder that percentiles answered, and says what of theirs does not add up.
 func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, error) {
-	// Each takes as long as percentiles: of the fixtures, two of the four ways to pass a folder will do.
-	most := a.truth.Random || a.shape != nil || a.Given == "json+job" || a.Given == "none"
-	if len(a.truth.Logs) == 0 || !most {
+	whole := a.truth.Random || a.Given == a.booked()
+	if len(a.truth.Logs) == 0 || !whole && a.Verdict == right && a.Given != "none" {
 		return "", nil
 	}
 	out, stderr, code, err := command(ctx, fiolat, "inspect", "--format", "json", "--kind", a.kind(), scratch)
@@ -105,10 +105,24 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	if text := a.jobs(books); text != "" {
 		return "inspect: " + text, nil
 	}
-	if couldNot {
+	if couldNot || !whole {
 		return "", nil
 	}
 	return a.ingest(ctx, fiolat, scratch, books)
+}
+
+// booked is the way to pass a fixture in which ingest is asked as well, which takes as long as all else: one of them
+// will do, without JSON for every fourth folder.
+func (a *answer) booked() string {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, a.Folder)
+	switch {
+	case a.shape != nil:
+		return "json"
+	case a.truth.NoJSON, h.Sum32()%4 == 0:
+		return "none"
+	}
+	return "json+job"
 }
 
 // uses checks that each log is used, used with a warning, or not used, and says why.
@@ -273,9 +287,10 @@ func documents(pattern string, f func([]byte) error) error {
 	return nil
 }
 
-// command runs fiolat.
+// command runs fiolat. Many run at a time, each for a moment: without garbage collection they take a third less.
 func command(ctx context.Context, fiolat string, args ...string) (out []byte, stderr string, code int, err error) {
-	cmd := exec.CommandContext(ctx, fiolat, slices.Clone(args)...)
+	cmd := exec.CommandContext(ctx, fiolat, args...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=256MiB")
 	var data, diagnostics bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &data, &diagnostics
 	err = cmd.Run()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -140,36 +139,32 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	if a.truth.Kind == single {
 		args = append(args, "--kind", "all")
 	}
-	cmd := exec.CommandContext(ctx, fiolat, append(args, scratch)...)
-	var data, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &data, &stderr
-	err := cmd.Run()
-	for line := range strings.Lines(stderr.String()) {
+	data, stderr, code, err := command(ctx, fiolat, append(args, scratch)...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(stderr) {
 		line = strings.ReplaceAll(strings.TrimSpace(line), scratch+"/", "")
 		line = strings.ReplaceAll(line, scratch, "RUN")
 		line = strings.ReplaceAll(line, filepath.Base(scratch), "RUN")
-		if strings.Contains(line, "warning:") || err != nil && strings.HasPrefix(line, "fiolat:") {
+		if strings.Contains(line, "warning:") || code != 0 && strings.HasPrefix(line, "fiolat:") {
 			a.Said = append(a.Said, line)
 		}
 	}
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
+	if code != 0 {
 		switch {
-		case exit.ExitCode() != 3 && exit.ExitCode() != 2:
-			a.Verdict, a.Reason = wrong, fmt.Sprintf("exit %d", exit.ExitCode())
+		case code != 3 && code != 2:
+			a.Verdict, a.Reason = wrong, fmt.Sprintf("exit %d", code)
 		case len(a.Said) == 0:
-			a.Verdict, a.Reason = wrong, "refused without a reason: "+stderr.String()
+			a.Verdict, a.Reason = wrong, "refused without a reason: "+stderr
 		case (a.shape == nil || a.shape.readable) && a.truth.readable(strings.Contains(a.Given, "json")):
 			a.Verdict = overcareful
 		default:
 			a.Verdict = refused
 		}
 		return nil
-	case err != nil:
-		return err
 	}
-	rows, err := readRows(&data)
+	rows, err := readRows(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.Folder, err)
 	}
@@ -268,10 +263,10 @@ func (t *truth) readable(withJSON bool) bool {
 	}
 	n, _ := t.totals()
 	any := false
+	if n["mixed"] > 0 && n["read"]+n["write"]+n["trim"] == 0 {
+		return true
+	}
 	for _, d := range directions {
-		if n["mixed"] > 0 {
-			return true
-		}
 		any = any || t.Logged[d] > 0
 		if t.Logged[d] > n[d] || n[d]-t.Logged[d] > t.Fullest[d]*3/2+3 {
 			return false

@@ -217,6 +217,27 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestReadable: logs of unified_rw_reporting=both are readable if they hold what fio counted by direction.
+func TestReadable(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		counts map[string]int64
+		logged int64
+		want   bool
+	}{
+		{"mixed", map[string]int64{"mixed": 200}, 90, true},
+		{"both", map[string]int64{"mixed": 200, "read": 100, "write": 100}, 90, true},
+		{"both, and a log is another's", map[string]int64{"mixed": 400, "read": 200, "write": 200}, 90, false},
+	} {
+		tr := &truth{Kind: hist, Mode: ports, Entries: []entry{{N: c.counts}},
+			Logged:  map[string]int64{"read": c.logged, "write": c.logged},
+			Fullest: map[string]int64{"read": 20, "write": 20}}
+		if got := tr.readable(true); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
 // TestBooks shows that an account that does not add up is found.
 func TestBooks(t *testing.T) {
 	for _, c := range []struct {
