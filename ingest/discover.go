@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -565,15 +566,19 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 	for dir, list := range below {
 		names := map[[2]string]bool{}
 		whole := true
+		var logs []*Source
 		for _, run := range list {
+			logs = append(logs, run.Logs...)
 			for _, l := range run.Logs {
 				name := [2]string{l.Host, uncompressed(l.Base)}
-				wrote := slices.ContainsFunc(metas[dir], func(m *fiojson.Document) bool { return hasPrefix(m, l.Name) })
-				whole = whole && wrote && !names[name]
+				whole = whole && !names[name]
 				names[name] = true
 			}
 		}
-		if !whole {
+		if !whole || !wroteAll(metas[dir], logs) {
+			for _, run := range list {
+				run.notUsed(metas[dir])
+			}
 			continue
 		}
 		list[0].Root = dir
@@ -583,6 +588,53 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 		}
 	}
 	return runs
+}
+
+// wroteAll tells whether the jobs of the documents wrote all of the logs.
+func wroteAll(metas []*fiojson.Document, logs []*Source) bool {
+	return !slices.ContainsFunc(logs, func(l *Source) bool {
+		return !slices.ContainsFunc(metas, func(m *fiojson.Document) bool {
+			return hasPrefix(m, l.Name) || threadsAre(m, logs)
+		})
+	})
+}
+
+// threadsAre tells whether logs of several names are those of a document's groups, each with the thread of its number:
+// fio's JSON of a group has the options of its last job only, but job_runtime, the sum over its threads, says how many
+// these are.
+func threadsAre(m *fiojson.Document, logs []*Source) bool {
+	threads := map[string][]int{}
+	named := false
+	for _, l := range logs {
+		named = named || hasPrefix(m, l.Name)
+		threads[l.Host] = append(threads[l.Host], l.Name.Job)
+	}
+	for host, numbers := range threads {
+		n := 0
+		for _, e := range m.Entries {
+			if e.LongestMS > 0 && (host == "" || e.Host == "" || sameHost(e.Host, host)) {
+				n += int(math.Round(float64(e.RuntimeMS) / float64(e.LongestMS)))
+			}
+		}
+		slices.Sort(numbers)
+		named = named && len(numbers) == n && numbers[0] == 1 && numbers[n-1] == n && len(slices.Compact(numbers)) == n
+	}
+	return named
+}
+
+// notUsed warns of fio's JSON above a run's logs whose jobs may have written some of them.
+func (in *Input) notUsed(metas []*fiojson.Document) {
+	var names []string
+	for _, m := range metas {
+		if slices.ContainsFunc(in.Logs, func(l *Source) bool { return hasPrefix(m, l.Name) }) {
+			names = append(names, errs.Printable(m.Path))
+		}
+	}
+	if len(names) > 0 {
+		in.Warnings = append(in.Warnings, errs.Some(names)+": not used, though it lies above logs that its jobs may "+
+			"have written, for it may not be of all of them, or of others as well; each log's last window is missing; "+
+			"if it is theirs, pass it with --fio-json")
+	}
 }
 
 // above finds fio's JSON in the folder above the one that was given, for a run without
@@ -603,7 +655,9 @@ func (d *discovery) above(in *Input) {
 			fit = append(fit, m)
 		}
 	}
-	if len(fit) == 1 {
+	if len(fit) != 1 {
+		in.notUsed(d.metasIn(up))
+	} else {
 		in.Metas = fit
 		in.Warnings = append(in.Warnings,
 			errs.Printable(fit[0].Path)+": used, though it lies above the path given: its jobs wrote these logs")
@@ -618,11 +672,12 @@ const maxAbove = 256
 func (in *Input) areAll(m *fiojson.Document) bool {
 	first := in.Logs[0].Name
 	threads := map[string]bool{}
-	for _, l := range slices.Concat(in.Logs, in.siblings) {
-		if !l.Name.like(first) {
-			continue
-		}
-		if !hasPrefix(m, l.Name) || l.Host != "" && !hasHost(m, l.Host) {
+	logs := slices.DeleteFunc(slices.Concat(in.Logs, in.siblings), func(l *Source) bool { return !l.Name.like(first) })
+	if !wroteAll([]*fiojson.Document{m}, logs) {
+		return false
+	}
+	for _, l := range logs {
+		if l.Host != "" && !hasHost(m, l.Host) {
 			return false
 		}
 		threads[fmt.Sprint(l.Host, "\x00", l.Name.Job)] = true

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -360,7 +361,62 @@ func TestJSONAbove(t *testing.T) {
 			if used := len(ins[0].Metas) == 1; used != c.used || warned != c.used {
 				t.Errorf("used: %v, warned %q", used, ins[0].Warnings)
 			}
+			passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used, though it lies above")
+			if want := !c.used && c.name != "another job's" && c.name != "two levels up"; passed != want {
+				t.Errorf("warned of JSON that is not used: %v, want %v: %q", passed, want, ins[0].Warnings)
+			}
 		})
+	}
+}
+
+// TestJSONAboveGroups: fio's JSON of a group has the log name of its last job alone, and how long its threads ran.
+func TestJSONAboveGroups(t *testing.T) {
+	t.Parallel()
+	six := []string{"p_clat_hist.1.log", "p_clat_hist.2.log", "p_clat_hist.3.log", "q_clat_hist.4.log",
+		"q_clat_hist.5.log", "q_clat_hist.6.log"}
+	for _, c := range []struct {
+		name    string
+		runtime int // of six threads: 12 s
+		host    string
+		files   []string
+		used    bool
+	}{
+		{"its threads", 12002, "", six, true},
+		{"its threads over --client", 12002, "127.0.0.1", six, true},
+		{"fewer logs than threads", 16002, "", six, false},
+		{"more logs than threads", 10002, "", six, false},
+		{"a number twice", 12002, "", append(slices.Clone(six[1:]), "p_clat_hist.4.log"), false},
+		{"a number beyond", 12002, "", append(slices.Clone(six[1:]), "p_clat_hist.7.log"), false},
+		{"none of its names", 6001, "", six[:3], false},
+		{"another host's", 12002, "127.0.0.2", six, false},
+	} {
+		for _, path := range []string{"", "logs"} {
+			t.Run(c.name+" in "+cmp.Or(path, "the folder"), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				key, suffix := "jobs", ""
+				if c.host != "" {
+					key, suffix = "client_stats", "."+c.host
+				}
+				write(t, dir, "fio.json", fmt.Sprintf(`{"fio version": "fio-3.33", %q: [{"jobname": "a", "hostname": %q,
+					"job options": {"write_hist_log": "q"}, "read": {"runtime": 2003, "total_ios": 9},
+					"job_runtime": %d}]}`, key, strings.Replace(c.host, "127.0.0.2", "127.0.0.1", 1), c.runtime))
+				for i, name := range c.files {
+					write(t, dir, filepath.Join("logs", name+suffix), fmt.Sprintf("1%02d, 0, 4096, 0, 1, 0\n", i))
+				}
+				ins, err := Discover([]string{filepath.Join(dir, path)}, DiscoverOptions{})
+				if err != nil || len(ins) != 1 {
+					t.Fatalf("%d runs, %v", len(ins), err)
+				}
+				if used := len(ins[0].Metas) == 1; used != c.used {
+					t.Errorf("used: %v, warned %q", used, ins[0].Warnings)
+				}
+				passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used, though it lies above")
+				if want := !c.used && c.name != "none of its names"; passed != want {
+					t.Errorf("warned of JSON that is not used: %v, want %v: %q", passed, want, ins[0].Warnings)
+				}
+			})
+		}
 	}
 }
 
