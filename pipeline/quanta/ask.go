@@ -4,10 +4,13 @@ package quanta
 // wrong clock or offset makes millions of quanta, each with documents.
 const ManyTimes = 10
 
+// fewQuanta are made unasked, however short the run: servers of fio --client can start seconds apart.
+const fewQuanta = 100
+
 // Ask asks whether so many quanta shall be made, where a run of this length has usual ones; once.
 func Ask(allow *func(quanta, usual int64) error, quanta, usual int64) error {
 	f := *allow
-	if f == nil || quanta <= ManyTimes*usual {
+	if f == nil || quanta <= max(ManyTimes*usual, fewQuanta) {
 		return nil
 	}
 	*allow = nil
