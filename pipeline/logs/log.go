@@ -201,6 +201,7 @@ type State struct {
 
 	extra    int  // columns that log_offset and log_issue_time added to a log of single I/Os
 	rejected bool // fio's JSON turned out to be another run's
+	slowest  slowest
 
 	tally
 }
@@ -387,6 +388,9 @@ func (l *State) feed(r *fiolog.Record) error {
 			l.Outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
 				"give the JSON of this very run with --fio-json")
 		}
+	}
+	if l.single() == nil {
+		l.slowest.see(r, c, l.g, max(d.opening, d.later))
 	}
 	d.ios += sum
 	if d.records <= 2 {

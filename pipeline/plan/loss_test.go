@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,6 +261,70 @@ func TestLostFew(t *testing.T) {
 			if lost != (tt.want != "") || a.Logged+a.Restored+a.NotPlaced != float64(a.Counted) {
 				t.Errorf("%v logged + %v restored + %v not placed, fio counted %d",
 					a.Logged, a.Restored, a.NotPlaced, a.Counted)
+			}
+		})
+	}
+}
+
+// TestGarbage: without fio's JSON nothing tells the garbage in the end of a log of fio --client from slow I/Os, but
+// that these would have begun before the job, or were in flight by the thousand in no record but the last.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	const coarse = "testdata/garbled-coarse" // of 16 buckets a column
+	fine := filepath.Join(real, "garbled")
+	later := func(log string) string {
+		return regexp.MustCompile(`(?m)^\d+`).ReplaceAllStringFunc(log, func(stamp string) string {
+			ms, err := strconv.Atoi(stamp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strconv.Itoa(ms + 20000)
+		})
+	}
+	for _, tt := range []struct {
+		name, folder, log string
+		edit              func(string) string
+		want              string // part of the warning; "": none
+	}{
+		{"fine", fine, "x_clat_hist.1.log.127.0.0.2", nil, ":24: may be damaged"},
+		{"the other log", fine, "x_clat_hist.2.log.127.0.0.2", nil, ""},
+		{"coarse", coarse, "h_clat_hist.9.log.127.0.0.1", nil, "65873 reads took 15.03s or more, though"},
+		{"the other coarse log", coarse, "h_clat_hist.8.log.127.0.0.1", nil, ""},
+		{"later", coarse, "h_clat_hist.9.log.127.0.0.1", later,
+			"none in any record before it, of which the fullest has 355 reads"},
+		{"as many as iodepth", coarse, "h_clat_hist.9.log.127.0.0.1", func(log string) string {
+			return later(strings.Replace(log, "65873", "128", 1))
+		}, ""},
+		{"not the last record", coarse, "h_clat_hist.9.log.127.0.0.1", func(log string) string {
+			lines := strings.SplitAfter(log, "\n")
+			return lines[0] + lines[1] + lines[3] + lines[2]
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join(tt.folder, tt.log))
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := string(text)
+			if tt.edit != nil {
+				if log = tt.edit(log); log == string(text) {
+					t.Fatal("nothing was edited")
+				}
+			}
+			dir := t.TempDir()
+			if err = os.WriteFile(filepath.Join(dir, tt.log), []byte(log), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			warnings, _ := warned(t, dir)
+			said := ""
+			for _, w := range warnings {
+				if strings.Contains(w, "garbage") {
+					said += w
+				}
+			}
+			if !strings.Contains(said, tt.want) || tt.want == "" && said != "" {
+				t.Errorf("got %q, want %q", said, tt.want)
 			}
 		})
 	}

@@ -200,6 +200,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	a.Placed = r.merge.Placed()
 	r.merge.Lose(a.Lost)
 	logs.WarnHoles(r.logs, r.warn)
+	logs.WarnGarbage(r.logs, r.warn)
 	s := r.merge.Summary()
 	if err := a.Balance(); err != nil {
 		return nil, err

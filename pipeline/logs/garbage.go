@@ -1,0 +1,80 @@
+package logs
+
+import (
+	"fmt"
+	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+)
+
+// slowest is what a log's latest record has in the last group of buckets, of 8.6 s and more. Garbage that fio --client
+// leaves in the end of a log's last record lies there.
+type slowest struct {
+	line    int64 // of the record; 0: it has none
+	dir     fiolog.Direction
+	ios     float64
+	least   int64   // lower edge in ns of the first of these buckets that is not empty
+	stamp   int64   // of the record, in ns on the log's clock
+	fullest float64 // I/Os of the fullest record of the direction before it
+	before  bool    // an earlier record of the log has some, too
+}
+
+// see takes the counts of the next record. fullest is the largest of the direction's records before it.
+func (s *slowest) see(r *fiolog.Record, c *fiohist.Sparse, g fiohist.Geometry, fullest float64) {
+	s.before = s.before || s.line > 0
+	s.line = 0
+	from := (g.Groups - 1) * fiohist.PerGroup >> g.Coarseness
+	i := len(c.Index)
+	for i > 0 && int(c.Index[i-1]) >= from {
+		i--
+	}
+	if i == len(c.Index) {
+		return
+	}
+	s.line, s.dir, s.ios, s.fullest = r.Line, r.Dir, 0, fullest
+	s.least, s.stamp = g.Lower(int(c.Index[i])), r.Time*msec
+	for _, n := range c.Count[i:] {
+		s.ios += n
+	}
+}
+
+// manyTimes is how many times more I/Os than any record before it a log's last one can have of 8.6 s and more: they
+// were all in flight at once.
+const manyTimes = 50
+
+// why says why the I/Os may be garbage; "": nothing says so.
+func (s *slowest) why(absolute bool) string {
+	switch took := time.Duration(s.least).Round(10 * time.Millisecond); {
+	case !absolute && s.least > s.stamp:
+		return fmt.Sprintf("%.0f %ss took %v or more, though the record ended %v after the job's start", s.ios, s.dir,
+			took, time.Duration(s.stamp))
+	case !s.before && s.fullest > 0 && s.ios > manyTimes*s.fullest:
+		return fmt.Sprintf("%.0f %ss took %v or more, none in any record before it, of which the fullest has %.0f %ss",
+			s.ios, s.dir, took, s.fullest, s.dir)
+	}
+	return ""
+}
+
+// WarnGarbage names the logs of fio --client whose last record may end in garbage, where no totals tell.
+func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
+	here := map[*fiojson.Entry]int{}
+	for _, l := range logs {
+		here[l.Entry]++
+	}
+	for _, l := range logs {
+		s := &l.slowest
+		counted := l.Entry != nil && !l.rejected && l.Entry.Dirs[s.dir].Kind[fiolog.Clat].N > 0 &&
+			here[l.Entry] >= l.Members
+		if s.line == 0 || counted || l.Source.Name.Host == "" {
+			continue
+		}
+		if why := s.why(l.Absolute); why != "" {
+			warn("%s:%d: may be damaged, and the numbers too high: fio --client can leave garbage in a log's last "+
+				"record, and in this one %s; pass fio's JSON with --fio-json, which tells",
+				errs.Printable(l.Source.Path), s.line, why)
+		}
+	}
+}
