@@ -198,7 +198,7 @@ var all = []chaos{
 	}},
 	{name: "server never there, and the disk of the spool full", run: diskFull},
 	{name: "fiolat killed (`kill -9`) at a random moment", run: func(t *testing.T, c *trial) {
-		for range either(c.rig, 20, 2) {
+		for range either(c.rig, 20, 1) {
 			c.px.inject(nil)
 			p := c.ingest(t)
 			time.Sleep(time.Duration(c.rand.Int64N(int64(c.took))))
@@ -212,7 +212,7 @@ var all = []chaos{
 	}},
 	{name: "fiolat killed (`kill -9`) while it spools, half of the time the last document cut", run: killedSpooling},
 	{name: "SIGINT or SIGTERM at a random moment while it sends", run: func(t *testing.T, c *trial) {
-		for i := range either(c.rig, 6, 2) {
+		for i := range either(c.rig, 6, 1) {
 			sends := make(chan bool)
 			c.px.inject(once(2+c.rand.IntN(3), func() { // of five: the run cannot have ended
 				close(sends)
@@ -666,7 +666,7 @@ func (r *rig) on(t *testing.T, which, page string) {
 		})
 	}
 	for i, k := range wrecks {
-		if !r.full && i%7 > 0 {
+		if !r.full && i%13 > 0 {
 			continue
 		}
 		run(1000, "reply: "+k.name, &replies, brokenReplies(i, k), func(c *trial) string {
