@@ -150,6 +150,15 @@ func (c *Column) text(row int, unit, format string) string {
 	return text + strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
+// Percentile is a cell of one of percentiles, which may not be among them; atLeast names those that are lower bounds.
+func Percentile(percentiles map[string]float64, key string, atLeast []string) Cell {
+	v, ok := percentiles[key]
+	if !ok {
+		v = math.NaN()
+	}
+	return Cell{Number: v, AtLeast: slices.Contains(atLeast, key)}
+}
+
 // Known is a cell of a number that may be unknown.
 func Known(v *float64) Cell {
 	if v == nil {

@@ -2,9 +2,7 @@ package plan
 
 import (
 	"context"
-	"math"
 	"os"
-	"slices"
 	"time"
 
 	"fiolat/ingest"
@@ -15,19 +13,12 @@ import (
 
 // chooseInterval reads the logs once to choose the interval.
 func chooseInterval(ctx context.Context, in *ingest.Input, config Config) (*pipeline.Choice, error) {
-	c := &quanta.Chooser{Accuracy: config.Accuracy, ByDirection: slices.Contains(config.Settings.By, "direction"),
-		Percentile: math.Inf(-1)}
-	for _, p := range config.Settings.Percentiles {
-		if p > c.Percentile && p > 0 && p < 100 {
-			c.Percentile = p
-		}
-	}
-	if math.IsInf(c.Percentile, -1) {
-		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
-			"between them")
+	c, err := quanta.NewChooser(&config.Settings, config.Accuracy)
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range in.Logs {
-		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
+		if info, bad := os.Stat(l.Path); l.Path == "-" || bad == nil && !info.Mode().IsRegular() {
 			return nil, errs.Usagef("--interval auto reads the logs twice, and %s can be read only once: save it to a "+
 				"file, or name an interval", errs.Printable(l.Path))
 		}

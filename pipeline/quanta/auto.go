@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -47,6 +48,21 @@ type Chooser struct {
 	from   int64 // where the run begins
 	end    int64 // end of the last quantum
 	steps  []step
+}
+
+// NewChooser makes a Chooser for the highest of the percentiles that has confidence limits.
+func NewChooser(s *pipeline.Settings, accuracy float64) (*Chooser, error) {
+	c := &Chooser{Accuracy: accuracy, ByDirection: slices.Contains(s.By, "direction")}
+	for _, p := range s.Percentiles {
+		if p > c.Percentile && p < 100 {
+			c.Percentile = p
+		}
+	}
+	if c.Percentile == 0 {
+		return nil, errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile " +
+			"between them")
+	}
+	return c, nil
 }
 
 // step is one interval of the ladder.

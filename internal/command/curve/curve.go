@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -140,11 +139,7 @@ func table(out *bufio.Writer, o Options, c *curve.Curve, percentiles []float64) 
 	for _, q := range percentiles {
 		key := units.Percentile(q)
 		add("p"+key, true, false, func(p *curve.Point) render.Cell {
-			v, ok := p.Percentiles[key]
-			if !ok {
-				v = math.NaN()
-			}
-			return render.Cell{Number: v, AtLeast: slices.Contains(p.AtLeast, key)}
+			return render.Percentile(p.Percentiles, key, p.AtLeast)
 		})
 		if limits {
 			add("+-", false, true, func(p *curve.Point) render.Cell {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"fiolat/esmodel"
@@ -250,16 +248,9 @@ func (s *session) begin(ctx context.Context) error {
 // choose chooses the interval from what was held.
 func (s *session) choose(ctx context.Context) error {
 	cfg := s.cfg
-	chooser := &quanta.Chooser{Accuracy: s.auto, ByDirection: slices.Contains(cfg.Settings.By, "direction"),
-		Percentile: math.Inf(-1)}
-	for _, p := range cfg.Settings.Percentiles {
-		if p > chooser.Percentile && p > 0 && p < 100 {
-			chooser.Percentile = p
-		}
-	}
-	if math.IsInf(chooser.Percentile, -1) {
-		return errs.Usagef("--interval auto: p0 and p100 have no confidence limits; ask for a percentile between " +
-			"them")
+	chooser, err := quanta.NewChooser(&cfg.Settings, s.auto)
+	if err != nil {
+		return err
 	}
 	if len(s.held) > 1 {
 		chooser.Shortest = time.Duration(stampMS(s.held[1])-stampMS(s.held[0])) * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
@@ -23,15 +24,11 @@ type AnnotateOptions struct {
 
 // Annotate notes on a run what happened.
 func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
-	client, err := o.Elasticsearch.Connect(u)
+	client, run, err := find(ctx, &o.Elasticsearch, o.Run, u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	run, err := stored.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
-	if err != nil {
-		return err
-	}
 	start, err := time.Parse(time.RFC3339Nano, run.Run.Start)
 	if err != nil {
 		return err
@@ -58,4 +55,18 @@ func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 	u.Say("info", "%s at %s, %v after the start of run %s", was, when.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
 		when.Sub(start), errs.Printable(run.Run.ID))
 	return nil
+}
+
+// find connects, and finds the run that is meant.
+func find(ctx context.Context, o *command.Elasticsearch, name string, u *ui.UI) (*client.Client, *stored.RunSummary,
+	error) {
+	c, err := o.Connect(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := stored.FindRun(ctx, c, o.Prefix, name)
+	if err != nil {
+		_ = c.Close() // what failed is err
+	}
+	return c, run, err
 }

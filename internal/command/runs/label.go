@@ -19,15 +19,11 @@ type LabelOptions struct {
 
 // Label changes the labels of a run.
 func Label(ctx context.Context, o LabelOptions, u *ui.UI) error {
-	client, err := o.Elasticsearch.Connect(u)
+	client, run, err := find(ctx, &o.Elasticsearch, o.Run, u)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	run, err := stored.FindRun(ctx, client, o.Elasticsearch.Prefix, o.Run)
-	if err != nil {
-		return err
-	}
 	changed, err := stored.Label(ctx, client, o.Elasticsearch.Prefix, run.Run.ID, o.Labels, o.Elasticsearch.TakeOver)
 	if err != nil {
 		return err

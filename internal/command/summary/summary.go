@@ -189,11 +189,7 @@ func columns(rows []summary.Row, percentiles []float64, differ []string) (out []
 	for _, p := range percentiles {
 		key := units.Percentile(p)
 		number("p"+key, true, true, func(r *summary.Row) render.Cell {
-			v, ok := r.Percentiles[key]
-			if !ok {
-				v = math.NaN()
-			}
-			return render.Cell{Number: v, AtLeast: slices.Contains(r.AtLeast, key)}
+			return render.Percentile(r.Percentiles, key, r.AtLeast)
 		})
 	}
 	number("max", true, true, func(r *summary.Row) render.Cell { return render.Known(r.Max) })
