@@ -57,7 +57,7 @@ type Config struct {
 	Fingerprint string
 	// Insecure accepts any certificate. Whoever calls should warn about it.
 	Insecure bool
-	// Timeout is for one request; 0 is DefaultTimeout.
+	// Timeout is for one request; 0 is defaultTimeout.
 	Timeout time.Duration
 	// MaxWait is for how long a thing that fails for reasons that may pass is tried
 	// again; 0 is DefaultMaxWait, negative is not at all.
@@ -131,7 +131,7 @@ func New(cfg Config) (*Client, error) {
 		c.first = 200 * time.Millisecond
 	}
 	if c.timeout <= 0 {
-		c.timeout = DefaultTimeout
+		c.timeout = defaultTimeout
 	}
 	if c.MaxWait == 0 {
 		c.MaxWait = DefaultMaxWait

@@ -4,6 +4,6 @@ package client
 
 import "time"
 
-// DefaultTimeout is how long one request may take. Elasticsearch itself waits
+// defaultTimeout is how long one request may take. Elasticsearch itself waits
 // a minute for a shard before it says 503.
-const DefaultTimeout = 90 * time.Second
+const defaultTimeout = 90 * time.Second

@@ -4,5 +4,5 @@ package client
 
 import "time"
 
-// DefaultTimeout is that of what internal/chaos builds.
-const DefaultTimeout = 20 * time.Second
+// defaultTimeout is that of what internal/chaos builds.
+const defaultTimeout = 20 * time.Second

@@ -154,7 +154,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 		return nil, err
 	}
 	if cfg.FlushBytes == 0 {
-		cfg.FlushBytes = DefaultFlushBytes
+		cfg.FlushBytes = defaultFlushBytes
 	}
 	if cfg.InFlight == 0 {
 		cfg.InFlight = defaultInFlight

@@ -267,8 +267,8 @@ func TestRefusedIsCountedNamedAndKept(t *testing.T) {
 	if st, _ := os.Stat(r.RefusedFile); st.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", st.Mode())
 	}
-	if sink.Status() != esmodel.StatusPartial {
-		t.Errorf("status %s", sink.Status())
+	if sink.status != esmodel.StatusPartial {
+		t.Errorf("status %s", sink.status)
 	}
 	// Running again finishes the job, and takes away what was kept.
 	want := undisturbed(t, 10)

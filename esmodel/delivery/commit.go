@@ -28,7 +28,7 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
 			made[kind] += c.Made
 		}
 	}
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), made, r.Names(), w.hold)
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), made, r.names(), w.hold)
 	w.noteDeleted(deleted)
 	// What is still to come is the document of the run. Whoever asks Elasticsearch next
 	// sees it; else that takes a second.

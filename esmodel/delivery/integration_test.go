@@ -167,8 +167,8 @@ func TestIntegrationIngest(t *testing.T) {
 		leaves, rows := 29*4, 30*5
 		wantCounts(t, r, Counts{Made: int64(leaves + rows + 1), Indexed: int64(leaves + rows + 1)})
 		before := storedDocs(t, c, prefix)
-		if len(before) != leaves+rows+1 || sink.Status() != esmodel.StatusComplete {
-			t.Errorf("%d documents stored, want %d; status %s", len(before), leaves+rows+1, sink.Status())
+		if len(before) != leaves+rows+1 || sink.status != esmodel.StatusComplete {
+			t.Errorf("%d documents stored, want %d; status %s", len(before), leaves+rows+1, sink.status)
 		}
 		e := esmodel.NewEncoder(prefix, run)
 		for _, q := range quanta {
@@ -340,8 +340,8 @@ func TestIntegrationRefused(t *testing.T) {
 		r := s.Report()
 		if r.Total().Refused != 1 || len(r.Refusals) != 1 || r.Refusals[0].Status != 400 ||
 			r.Refusals[0].ID != bad.id ||
-			s.Status() != esmodel.StatusPartial {
-			t.Errorf("%+v, status %s", r, s.Status())
+			s.status != esmodel.StatusPartial {
+			t.Errorf("%+v, status %s", r, s.status)
 		}
 		t.Log(err)
 		kept := mustRead(t, r.RefusedFile)

@@ -377,7 +377,7 @@ func (l *loader) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().Names())
+	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names())
 }
 
 // run stores the document of a run, after making it true.
@@ -405,7 +405,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().Names(), l.w.hold)
+		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), l.w.hold)
 		l.w.noteDeleted(deleted)
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {
@@ -440,7 +440,7 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 		return k.Give(ctx, k.Found)
 	}
 	g, made := doc.Counted()
-	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().Names()); err != nil {
+	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()); err != nil {
 		return err
 	}
 	whole, err := indices.Verify(ctx, l.c, l.prefix, g, made)

@@ -196,8 +196,8 @@ func TestInterruptDrains(t *testing.T) {
 			if r.Made == 0 || r.Made != r.Indexed+r.Spooled || dead != (r.Spooled > 0) {
 				t.Errorf("%+v", r)
 			}
-			if !dead && sink.Status() != esmodel.StatusPartial {
-				t.Errorf("status %s", sink.Status())
+			if !dead && sink.status != esmodel.StatusPartial {
+				t.Errorf("status %s", sink.status)
 			}
 			c.Close()
 			s.Close()

@@ -91,8 +91,8 @@ func (r Report) Total() Counts {
 	return t
 }
 
-// Names are the indices, sorted.
-func (r Report) Names() []string { return slices.Sorted(maps.Keys(r.Indices)) }
+// names are the indices, sorted.
+func (r Report) names() []string { return slices.Sorted(maps.Keys(r.Indices)) }
 
 const maxRefusals = 20
 

@@ -49,9 +49,9 @@ type Sink struct {
 	prefix string
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
-	begun  bool // the document of the run may be there
-	ended  bool // End is through
-	status esmodel.Status
+	begun  bool           // the document of the run may be there
+	ended  bool           // End is through
+	status esmodel.Status // what the document of the run says; "" if it was not stored
 	report Report
 	err    error // of End
 }
@@ -336,6 +336,3 @@ func (s *Sink) Report() Report {
 	}
 	return s.w.Report()
 }
-
-// Status is what the document of the run says; "" if it was not stored.
-func (s *Sink) Status() esmodel.Status { return s.status }

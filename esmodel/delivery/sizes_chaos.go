@@ -6,7 +6,7 @@ import "time"
 
 // What internal/chaos builds: small requests, so that few documents make many of them.
 const (
-	DefaultFlushBytes = 128 << 10
+	defaultFlushBytes = 128 << 10
 
 	probeEvery = 3 * time.Second
 )

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
@@ -136,15 +135,6 @@ func (m *Document) Milliseconds(e *Entry, name string) int64 {
 		return 0
 	}
 	return n
-}
-
-// Duration is a time option (startdelay, ramp_time, runtime), 0 if it is not there.
-func (m *Document) Duration(e *Entry, name string) (time.Duration, error) {
-	v, ok := m.Option(e, name)
-	if !ok {
-		return 0, nil
-	}
-	return jobfile.ParseDuration(v)
 }
 
 // CountedMS is the time of an entry's counts, in ms since 1970. In a document of fio

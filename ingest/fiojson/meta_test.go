@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
@@ -690,15 +689,6 @@ func TestMetaOptions(t *testing.T) {
 	}
 	if n := m.Milliseconds(e, "bad"); n != 0 {
 		t.Error(n)
-	}
-	if d, err := m.Duration(e, "startdelay"); d != 500*time.Millisecond || err != nil {
-		t.Error(d, err)
-	}
-	if _, err := m.Duration(e, "ramp_time"); err == nil {
-		t.Error("a range was taken for a time")
-	}
-	if d, err := m.Duration(e, "none"); d != 0 || err != nil {
-		t.Error(d, err)
 	}
 	var none *Document
 	if _, ok := none.Option(nil, "bs"); ok {

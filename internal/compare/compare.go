@@ -107,15 +107,8 @@ type Result struct {
 	enough   bool // runs to measure the noise between them
 }
 
-// Find is the row of a direction and metric. In a run of a single direction that
-// is also the sum of all.
-func (r *Result) Find(direction, metric string) *Row {
-	if i := r.find(direction, metric); i >= 0 {
-		return &r.all[i]
-	}
-	return nil
-}
-
+// find is the number of the row of a direction and metric, or -1. In a run of a single direction that is also the sum
+// of all.
 func (r *Result) find(direction, metric string) int {
 	return slices.IndexFunc(r.all, func(row Row) bool {
 		return row.Metric == metric &&

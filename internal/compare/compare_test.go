@@ -443,3 +443,12 @@ func BenchmarkCompare(b *testing.B) {
 		one(b, x, y, 0)
 	}
 }
+
+// Find is the row of a direction and metric. In a run of a single direction that
+// is also the sum of all.
+func (r *Result) Find(direction, metric string) *Row {
+	if i := r.find(direction, metric); i >= 0 {
+		return &r.all[i]
+	}
+	return nil
+}

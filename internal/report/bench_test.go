@@ -84,7 +84,7 @@ func (m *made) rows() (out []pipeline.Row) {
 func (m *made) page(tb testing.TB, o report.Options, each func(n int)) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	m.into(tb, report.New(&b, o), pipeline.Account{}, each)
+	m.into(tb, report.NewKinds(&b, 1, o)[0], pipeline.Account{}, each)
 	return b.Bytes()
 }
 
@@ -115,7 +115,7 @@ func TestPackedTwice(t *testing.T) {
 	const hosts, quanta, ios = 300, 64, 3
 	m := newMade(quanta, hosts, ios)
 	var b bytes.Buffer
-	s := report.New(&b, report.Options{MaxBytes: 400_000})
+	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 400_000})[0]
 	m.into(t, s, pipeline.Account{}, nil)
 	c := read(t, b.Bytes())
 	if s.Packs() != 2 || c.Head.Columns != 1 {

@@ -204,7 +204,7 @@ func TestHeld(t *testing.T) {
 		}
 	}
 	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
-	s, ctx := report.New(io.Discard, report.Options{MaxHeld: 1}), context.Background()
+	s, ctx := report.NewKinds(io.Discard, 1, report.Options{MaxHeld: 1})[0], context.Background()
 	err := s.Begin(ctx, m.run)
 	for n := 0; n < 3 && err == nil; n++ {
 		err = s.Quantum(ctx, &pipeline.Quantum{Offset: int64(n) * m.run.Interval, Leaves: m.leaves(n), Rows: m.rows()})
@@ -242,7 +242,7 @@ func TestMaxBytes(t *testing.T) {
 		t.Errorf("%d columns, want one", c.Head.Columns)
 	}
 	var b bytes.Buffer
-	s := report.New(&b, report.Options{MaxBytes: 100})
+	s := report.NewKinds(&b, 1, report.Options{MaxBytes: 100})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
 	s.Quantum(ctx, &pipeline.Quantum{Leaves: m.leaves(0), Rows: m.rows()})
@@ -258,7 +258,7 @@ func TestGaps(t *testing.T) {
 	t.Parallel()
 	m := newMade(8, 1, 100)
 	var b bytes.Buffer
-	s := report.New(&b, report.Options{MaxColumns: 4})
+	s := report.NewKinds(&b, 1, report.Options{MaxColumns: 4})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
 	for n := range 8 {
@@ -293,7 +293,7 @@ func TestAtLeast(t *testing.T) {
 	hist.Add(10, 50)
 	hist.Add(m.run.Geometry.Last(), 50)
 	var b bytes.Buffer
-	s := report.New(&b, report.Options{})
+	s := report.NewKinds(&b, 1, report.Options{})[0]
 	ctx := context.Background()
 	s.Begin(ctx, m.run)
 	s.Quantum(ctx, &pipeline.Quantum{Leaves: []pipeline.Leaf{{Dims: pipeline.Dims{Direction: "read"}, Hist: hist,

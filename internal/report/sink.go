@@ -99,9 +99,6 @@ func (d dims) at(split [4]bool) dims {
 	return d
 }
 
-// New makes a Sink that writes the page to w when the run has come to its end.
-func New(w io.Writer, o Options) *Sink { return NewKinds(w, 1, o)[0] }
-
 // NewKinds makes n Sinks, each for one kind of latency of the same run, one after the
 // other. The last End writes the page, on which they lie side by side.
 func NewKinds(w io.Writer, n int, o Options) []*Sink {

@@ -123,8 +123,8 @@ func (l *Live) warn(format string, args ...any) {
 	}
 }
 
-// Step is the usual distance between two documents; 0 before the second one.
-func (l *Live) Step() time.Duration {
+// step is the usual distance between two documents; 0 before the second one.
+func (l *Live) step() time.Duration {
 	sorted := slices.Sorted(slices.Values(l.steps))
 	if len(sorted) == 0 {
 		return 0
@@ -141,7 +141,7 @@ const overdue = 7
 // and rules that this breaks are broken, once, without waiting for the document that
 // will say so. The quanta are left to that document.
 func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
-	step := l.Step()
+	step := l.step()
 	if step == 0 || 4*since < overdue*step {
 		return false, nil
 	}
@@ -273,7 +273,7 @@ func (l *Live) begin(m *fiojson.Document) {
 func (l *Live) keepTime(at int64) (gap bool) {
 	if l.heard > 0 && at > l.heard {
 		step := at - l.heard
-		if gap = len(l.steps) > 0 && 2*step > 3*int64(l.Step()); gap {
+		if gap = len(l.steps) > 0 && 2*step > 3*int64(l.step()); gap {
 			l.Missed++
 		} else {
 			l.steps = append(l.steps, step)
@@ -324,7 +324,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		log.Held[d].None = t.N == 0
 	}
 	if moved := at - e.LongestMS*msec - le.start; fell > 0 && le.start > 0 {
-		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.Step())+1e9
+		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.step())+1e9
 	}
 	if (fell > 0 || wrong) && !back {
 		// A new fio would have begun anew in all: this is a document with a wrong number.
@@ -348,7 +348,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		from = max(from, at-e.LongestMS*msec)
 	}
 	var s stall
-	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.Step()) {
+	if asked := le.at + (e.LongestMS-le.runtime)*msec; gap && !back && 2*(at-asked) > int64(l.step()) {
 		s = le.stalled(&now, asked, at-asked)
 	}
 	// What comes too late for its quanta goes into the first that is still open.
@@ -479,7 +479,7 @@ func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 func (l *Live) emit(ctx context.Context) error {
 	mark := l.heard
 	for _, le := range l.entries {
-		if l.heard-le.at < 10*max(int64(l.Step()), l.grid.Interval) {
+		if l.heard-le.at < 10*max(int64(l.step()), l.grid.Interval) {
 			mark = min(mark, le.at)
 		}
 	}
