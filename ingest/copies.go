@@ -1,10 +1,7 @@
 package ingest
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +10,7 @@ import (
 	"strings"
 
 	"fiolat/ingest/fiojson"
+	"fiolat/ingest/source"
 	"fiolat/internal/errs"
 )
 
@@ -89,7 +87,7 @@ func (d *discovery) once(runs []*Input) {
 				}
 				apart := o.in == in && byChance(in, l, o.l) || o.in != in && o.in.accounts(o.l.Name) &&
 					in.accounts(l.Name)
-				if i >= maxCompared || !d.sameContent(l.Path, o.l.Path, apart) {
+				if i >= maxCompared || !source.SameBytes(l.Path, o.l.Path, apart) {
 					continue
 				}
 				if apart {
@@ -150,68 +148,3 @@ func byLink(logs []*Source) []*Source {
 
 // maxCompared is with how many logs of its size a log is compared.
 const maxCompared = 16
-
-// compared is how much of the start and of the end of two logs is compared where
-// nothing but a warning depends on it.
-const compared = 64 << 10
-
-// sameContent compares files of one size; with ends only their first and last bytes.
-func (d *discovery) sameContent(a, b string, ends bool) bool {
-	x, err := os.Open(a)
-	if err != nil {
-		return false
-	}
-	defer x.Close()
-	y, err := os.Open(b)
-	if err != nil {
-		return false
-	}
-	defer y.Close()
-	if !sameBytes(io.LimitReader(x, compared), io.LimitReader(y, compared)) {
-		return false
-	}
-	if ends {
-		for _, f := range []*os.File{x, y} {
-			if info, err := f.Stat(); err != nil {
-				return false
-			} else if info.Size() > 2*compared {
-				if _, err = f.Seek(-compared, io.SeekEnd); err != nil {
-					return false
-				}
-			}
-		}
-	}
-	return sameBytes(x, y)
-}
-
-// unpackedSame compares what two logs hold, decompressed.
-func (d *discovery) unpackedSame(a, b string) bool {
-	x, err := d.open(a)
-	if err != nil {
-		return false
-	}
-	defer x.Close()
-	y, err := d.open(b)
-	if err != nil {
-		return false
-	}
-	defer y.Close()
-	return sameBytes(x, y)
-}
-
-// sameBytes compares two streams; what cannot be read is not the same.
-func sameBytes(x, y io.Reader) bool {
-	a, b := make([]byte, compared), make([]byte, compared)
-	for {
-		n, errX := io.ReadFull(x, a)
-		m, errY := io.ReadFull(y, b)
-		if n != m || !bytes.Equal(a[:n], b[:m]) {
-			return false
-		}
-		if errX != nil || errY != nil {
-			return ended(errX) && ended(errY)
-		}
-	}
-}
-
-func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -754,7 +754,7 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 	var kept []*Source
 	for _, l := range in.Logs {
 		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
-		if first, ok := plain[p]; ok && !d.unpackedSame(l.Path, first) {
+		if first, ok := plain[p]; ok && !source.SameContent(l.Path, first, d.opt.Stdin) {
 			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used, for by its name it is %s, compressed, but "+
 				"it holds something else; give one of them a name of its own", errs.Printable(l.Path),
 				errs.Printable(first)))
