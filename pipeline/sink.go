@@ -255,6 +255,12 @@ type Quantum struct {
 	Changes []Change
 }
 
+// Idle reports whether no log ran in the quantum, or none has had I/O yet.
+func (q *Quantum) Idle() bool {
+	ran := func(r Row) bool { return r.Scope == "run" && r.Covered > 0 }
+	return len(q.Leaves) == 0 && !slices.ContainsFunc(q.Rows, ran)
+}
+
 // Change is a breach of a rule, or a recovery, in a scope.
 type Change struct {
 	Scope string

@@ -52,7 +52,8 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
+// Early says what changes before there are numbers.
+func (v *liveView) Early(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Changes {
 		if q.Changes[i].Alerted {
 			continue
@@ -62,24 +63,47 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		v.changes = append(v.changes, v.at(q.Changes[i].Start)+" "+text)
 		v.changes = v.changes[max(len(v.changes)-changesKept, 0):]
 	}
-	if len(q.Rows) == 0 || len(q.Leaves) == 0 && slices.ContainsFunc(q.Rows,
-		func(r pipeline.Row) bool { return r.Scope == "run" && r.Covered == 0 }) {
-		return nil
+	return nil
+}
+
+// Late draws directions that have I/O only now as empty until here; the lines of that time have been printed.
+func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
+	for i := range q.Rows {
+		if row := &q.Rows[i]; v.shown(row) && row.Covered > 0 {
+			v.draw(row)
+		}
+	}
+	return nil
+}
+
+// shown says whether a row is one of those on the screen: each direction, or all together where there is no split.
+func (v *liveView) shown(row *pipeline.Row) bool {
+	return row.Scope == "direction" || row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
+}
+
+// draw adds a row to its sparkline.
+func (v *liveView) draw(row *pipeline.Row) {
+	value := math.NaN()
+	if !row.Stats.Empty() {
+		value = row.Stats.Percentiles[v.spark]
+	}
+	d := row.Dims.Direction
+	v.past[d] = append(v.past[d], value)
+	v.past[d] = v.past[d][max(len(v.past[d])-sparkWidth, 0):]
+}
+
+func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if err := v.Early(ctx, q); err != nil || q.Idle() {
+		return err
 	}
 	var parts, lines []string
 	for i := range q.Rows {
 		row := &q.Rows[i]
-		whole := row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
-		if row.Scope != "direction" && !whole {
+		if !v.shown(row) {
 			continue
 		}
+		v.draw(row)
 		d := row.Dims.Direction
-		value := math.NaN()
-		if !row.Stats.Empty() {
-			value = row.Stats.Percentiles[v.spark]
-		}
-		v.past[d] = append(v.past[d], value)
-		v.past[d] = v.past[d][max(len(v.past[d])-sparkWidth, 0):]
 		parts = append(parts, d+" "+v.numbers(row))
 		lines = append(lines, fmt.Sprintf("%-5s %s", d, v.numbers(row)), "      "+sparkline(v.past[d]))
 	}
@@ -98,10 +122,6 @@ func (v *liveView) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	v.u.Paint(lines)
 	return nil
 }
-
-func (v *liveView) Late(ctx context.Context, q *pipeline.Quantum) error { return v.Quantum(ctx, q) }
-
-func (v *liveView) Early(ctx context.Context, q *pipeline.Quantum) error { return v.Quantum(ctx, q) }
 
 func (v *liveView) End(context.Context, *pipeline.Summary) error {
 	v.u.Unpaint()
