@@ -77,9 +77,6 @@ func (p *Peers) Add(offset int64, leaves []Leaf) { p.add(offset, leaves, new(poo
 
 func (p *Peers) add(offset int64, leaves []Leaf, pooled []pool) {
 	n := int((offset - p.first) / p.interval)
-	if n < p.quanta {
-		return
-	}
 	p.quanta = n + 1
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()

@@ -78,9 +78,6 @@ func (tl *Timeline) Add(offset int64, leaves []Leaf) { tl.add(offset, new(pools)
 
 func (tl *Timeline) add(offset int64, pooled []pool) {
 	n := int((offset - tl.first) / tl.interval)
-	if n < tl.quanta {
-		return
-	}
 	tl.quanta = n + 1
 	for tl.quanta > 2*maxBlocks*tl.fold {
 		tl.halve()
