@@ -83,9 +83,9 @@ func newServer(t *testing.T, which string, port int, more ...string) *server {
 }
 
 func (s *server) script(command string, more ...string) (string, error) {
-	out, err := exec.Command(
-		root+"/scripts/elasticsearch",
-		append(append([]string{command}, s.args...), more...)...).CombinedOutput()
+	cmd := exec.Command(root+"/scripts/elasticsearch", append(append([]string{command}, s.args...), more...)...)
+	cmd.Env = append([]string{"FIOLAT_ES_TIMEOUT=3600"}, os.Environ()...) // it takes its time on a busy machine
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
