@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -86,6 +87,9 @@ func TestHangup(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if ignored := ignores(cmd.Process.Pid, syscall.SIGHUP); ignored != (tc.code == exitOK) {
+				t.Errorf("whether it ignores the signal: %v", ignored)
+			}
 			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
@@ -100,6 +104,15 @@ func TestHangup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ignores says whether a process ignores a signal, as the kernel sees it.
+func ignores(pid int, s syscall.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, set, _ := strings.Cut(string(status), "SigIgn:\t")
+	set, _, _ = strings.Cut(set, "\n")
+	mask, _ := strconv.ParseUint(set, 16, 64)
+	return mask>>(s-1)&1 == 1
 }
 
 // Too few file descriptors are an error that names the limit and what to do, however few there are, and never a trace

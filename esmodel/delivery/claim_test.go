@@ -187,6 +187,25 @@ func TestClaimIsRenewed(t *testing.T) {
 	}
 }
 
+// Of two that find no document of the run, one has it: the other's claim would be written over it.
+func TestClaimTwoAtOnce(t *testing.T) {
+	timeless(t, func(t *testing.T, s *esmodeltest.Server, c *client.Client) {
+		var first *Sink
+		s.Inject(esmodeltest.Fault{Match: func(r *http.Request) bool {
+			return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/fio-run/_doc/")
+		}, Reply: func(reply []byte) []byte {
+			var err error
+			if first, err = begin(t, c, BulkConfig{}); err != nil {
+				t.Error(err)
+			}
+			return reply // that there is none
+		}})
+		second, err := begin(t, c, BulkConfig{})
+		wantClaimed(t, second.Close(t.Context(), err), false, `run "r/1"`)
+		finishes(t, s, first)
+	})
+}
+
 // Whoever comes from elsewhere and does not renew for a minute by our clock is dead; its
 // run is taken over then and not before. A server that is away meanwhile shows nothing.
 func TestClaimOfTheDead(t *testing.T) {
