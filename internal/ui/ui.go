@@ -174,6 +174,19 @@ func (u *UI) line(v map[string]any) {
 	u.Stderr.Write(append(PrintableJSON(b), '\n')) //nolint:errcheck // there is nowhere left to report it
 }
 
+// PrintJSON writes v as JSON and a newline, by indent if that is not "", so that a terminal shows what is there.
+func PrintJSON(out io.Writer, v any, indent string) error {
+	b, err := json.Marshal(v)
+	if indent != "" {
+		b, err = json.MarshalIndent(v, "", indent)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(PrintableJSON(b), '\n'))
+	return err
+}
+
 // PrintableJSON escapes in JSON what encoding/json leaves as it is and a terminal
 // does not: DEL, the control characters above it, those that turn text around.
 func PrintableJSON(b []byte) []byte {

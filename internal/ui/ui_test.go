@@ -2,6 +2,8 @@ package ui
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 )
@@ -14,5 +16,27 @@ func TestConfirm(t *testing.T) {
 		if got := Confirm(strings.NewReader(answer), &out, "sure? "); got != want || out.String() != "sure? " {
 			t.Errorf("%q is %v, want %v (asked %q)", answer, got, want, out.String())
 		}
+	}
+}
+
+// TestPrintJSON: what a terminal would obey or hide is escaped, and reads back as it was.
+func TestPrintJSON(t *testing.T) {
+	t.Parallel()
+	name := "a\x7fb\u009bc\u202ed<é"
+	for indent, want := range map[string]string{
+		"":  `{"name":"a\u007fb\u009bc\u202ed\u003cé"}` + "\n",
+		" ": "{\n" + ` "name": "a\u007fb\u009bc\u202ed\u003cé"` + "\n}\n",
+	} {
+		var out bytes.Buffer
+		if err := PrintJSON(&out, map[string]string{"name": name}, indent); err != nil || out.String() != want {
+			t.Errorf("indent %q: %q, %v; want %q", indent, out.String(), err, want)
+		}
+		var back map[string]string
+		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["name"] != name {
+			t.Errorf("indent %q: reads back as %q, %v", indent, back["name"], err)
+		}
+	}
+	if err := PrintJSON(io.Discard, func() {}, ""); err == nil {
+		t.Error("a function was written")
 	}
 }

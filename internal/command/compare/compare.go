@@ -4,7 +4,6 @@ package compare
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,9 +98,7 @@ func (r *reader) againstHistory(ctx context.Context, found *comparison) error {
 func (c *comparison) print(o *Options, u *ui.UI) (err error) {
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", " ")
-		err = enc.Encode(c)
+		err = ui.PrintJSON(out, c, " ")
 	} else {
 		p := printer{out, o.Format == "markdown", o.Unit}
 		p.all(c)

@@ -4,10 +4,8 @@ package curve
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -68,7 +66,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	}
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
-		err = writeJSON(out, c)
+		err = ui.PrintJSON(out, c, " ")
 	} else {
 		err = table(out, o, c, percentiles)
 		for _, note := range c.Notes {
@@ -90,15 +88,6 @@ func writePage(path string, page *curve.Page) error {
 	if err != nil {
 		_ = f.Discard() // err says why
 	}
-	return err
-}
-
-func writeJSON(out io.Writer, c *curve.Curve) error {
-	b, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(ui.PrintableJSON(b), '\n'))
 	return err
 }
 

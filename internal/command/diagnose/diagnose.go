@@ -4,7 +4,6 @@ package diagnose
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -112,15 +111,10 @@ func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Setti
 }
 
 func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
-	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", " ")
-		if err := enc.Encode(d); err != nil {
-			return err
-		}
-		return out.Flush()
+		return ui.PrintJSON(u.Stdout, d, " ")
 	}
+	out := bufio.NewWriter(u.Stdout)
 	for _, f := range d.Findings {
 		fmt.Fprintln(out, errs.Printable(f.Text))
 	}

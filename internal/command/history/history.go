@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -219,9 +218,8 @@ func (o *Options) print(u *ui.UI, all []history.Series, results []history.Result
 	out := bufio.NewWriter(u.Stdout)
 	switch o.Format {
 	case "json":
-		enc := json.NewEncoder(out)
 		for i := range results {
-			if err = enc.Encode(&results[i]); err != nil {
+			if err = ui.PrintJSON(out, &results[i], ""); err != nil {
 				return err
 			}
 		}

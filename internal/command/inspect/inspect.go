@@ -3,7 +3,6 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -132,14 +131,9 @@ func inspectJSON(u *ui.UI, in *ingest.Input, plan *plan.Plan, s *pipeline.Summar
 		measured = append(measured, m.Explain()...)
 		totals = append(totals, kindsOf(m)...)
 	}
-	b, err := json.MarshalIndent(map[string]any{"measured": measured, "totals": totals, "root": in.Root,
+	return ui.PrintJSON(u.Stdout, map[string]any{"measured": measured, "totals": totals, "root": in.Root,
 		"run": plan.Run.ID, "start": startText(plan.Run), "start_how": plan.Run.StartHow, "logs": logs,
-		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = u.Stdout.Write(append(ui.PrintableJSON(b), '\n'))
-	return err
+		"use": logUses(in, plan.Run.Logs, plan.Warnings), "not_used": in.Ignored, "account": s.Account}, "  ")
 }
 
 // printNone prints why no log of a run can be used.
@@ -149,12 +143,7 @@ func printNone(u *ui.UI, format string, in *ingest.Input, warnings []string) err
 		printUses(u.Stdout, uses)
 		return nil
 	}
-	b, err := json.MarshalIndent(map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored}, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = u.Stdout.Write(append(ui.PrintableJSON(b), '\n'))
-	return err
+	return ui.PrintJSON(u.Stdout, map[string]any{"root": in.Root, "use": uses, "not_used": in.Ignored}, "  ")
 }
 
 func startText(run *pipeline.Run) any {

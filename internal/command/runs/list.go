@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +58,7 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		for _, r := range rows {
 			out = append(out, r...)
 		}
-		enc := json.NewEncoder(u.Stdout)
-		enc.SetIndent("", " ")
-		return enc.Encode(out)
+		return ui.PrintJSON(u.Stdout, out, " ")
 	}
 	short, err := stored.ShortIDs(ctx, client, o.Elasticsearch.Prefix, o.Filter, found)
 	if err != nil {
