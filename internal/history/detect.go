@@ -8,6 +8,9 @@ const (
 	// weak is how much less certain a split may be than a change that stays: neighbours that are
 	// found later may make it certain.
 	weak = 10
+	// recent is how many runs at the end are tested as a series of no more runs would be. What lies before has more
+	// chances of a change by chance the longer the series is, and needs to be as much more certain.
+	recent = 50
 )
 
 // series is what changes are looked for in: runs in order, how far each is from each other, and the
@@ -36,7 +39,7 @@ func (s *series) changes(alpha float64) (found []int) {
 		least, worst := -1, alpha
 		for i := range found {
 			a, b := s.neighbours(found, i)
-			if p := s.test(a, found[i], b); p > worst {
+			if p := s.test(a, found[i], b) * s.chances(found[i]); p > worst {
 				least, worst = i, p
 			}
 		}
@@ -46,6 +49,14 @@ func (s *series) changes(alpha float64) (found []int) {
 		found = slices.Delete(found, least, least+1)
 	}
 	return found
+}
+
+// chances are by how much a change at run m is likelier to be found by chance than one in a short series.
+func (s *series) chances(m int) float64 {
+	if m >= s.runs-recent {
+		return 1
+	}
+	return float64(s.runs) / recent
 }
 
 // neighbours are where the level before a change begins, and where the level after it ends.
@@ -70,7 +81,7 @@ func (s *series) split(sums *sums, a, b int, alpha float64, found *[]int) {
 			}
 		}
 	}
-	if at < 0 || s.test(a, at, until) > alpha {
+	if at < 0 || s.test(a, at, until)*s.chances(at) > alpha {
 		return
 	}
 	*found = append(*found, at)

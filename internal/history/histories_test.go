@@ -142,3 +142,38 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
+
+// A long series has hardly more false changes than a short one, and a change in its last runs is found as it would be
+// in a short one.
+func TestLongSeries(t *testing.T) {
+	t.Parallel()
+	const series = 40
+	find := ours(t)
+	for _, tt := range []struct{ runs, most, least int }{{50, 1, 33}, {365, 3, 33}} {
+		wrong, found := 0, 0
+		for n := range series {
+			rng := rand.New(rand.NewPCG(uint64(n), 777))
+			values := make([]float64, tt.runs)
+			for i := range values {
+				values[i] = 100 * math.Exp(0.05*rng.NormFloat64())
+			}
+			if len(find(n, values)) > 0 {
+				wrong++
+			}
+			for i := tt.runs - 5; i < tt.runs; i++ {
+				values[i] *= 1.15
+			}
+			for _, at := range find(n, values) {
+				if at >= tt.runs-7 {
+					found++
+					break
+				}
+			}
+		}
+		t.Logf("%d runs: a false change in %d, one five runs before the end found in %d of %d", tt.runs, wrong, found, series)
+		if wrong > tt.most || found < tt.least {
+			t.Errorf("%d runs: a false change in %d, want at most %d; found in %d, want at least %d", tt.runs, wrong,
+				tt.most, found, tt.least)
+		}
+	}
+}
