@@ -243,3 +243,31 @@ func TestManage(t *testing.T) {
 	}
 	on(exitInput, "delete", "--yes", "nightly")
 }
+
+// Groups of stored runs by their label are the groups of the same runs' logs, in the same table, and again when the
+// server is asked again.
+func TestCompareLabels(t *testing.T) {
+	es, prefix := withPrefix(t, "compare-labels")
+	groups := []string{"before=", "after="}
+	for n := range 6 {
+		dir := madeRun(t, uint64(n+1), time.Duration(100+20*(n%2))*time.Microsecond)
+		build := fmt.Sprintf("19.%d", n%2+1)
+		must(t, "ingest", "--es", es, "--index-prefix", prefix, "--interval", "1s", "--label", "build="+build,
+			"--run-id", fmt.Sprintf("r%d", n), "--start", fmt.Sprintf("2026-01-31T%02d:00:00Z", n), dir)
+		groups[n%2] += strings.Repeat(",", min(n/2, 1)) + dir
+	}
+	for _, format := range []string{"table", "json"} {
+		args := []string{"compare", "--interval", "1s", "--format", format, "--fail-if", "read p50 +10%"}
+		code, logs, stderr := fiolat(t, nil, append(args, groups...)...)
+		if code != exitCompare {
+			t.Fatalf("exit %d\n%s", code, stderr)
+		}
+		for range 2 {
+			code, stored, stderr := fiolat(t, nil, append(args, "--es", es, "--index-prefix", prefix,
+				"before=label:build=19.1", "after=label:build=19.2")...)
+			if code != exitCompare || stored != logs {
+				t.Errorf("exit %d\n%s\nfrom labels\n%s\nfrom logs\n%s", code, stderr, stored, logs)
+			}
+		}
+	}
+}
