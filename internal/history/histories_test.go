@@ -170,7 +170,8 @@ func TestLongSeries(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d runs: a false change in %d, one five runs before the end found in %d of %d", tt.runs, wrong, found, series)
+		t.Logf("%d runs: a false change in %d of %d, one five runs before the end found in %d", tt.runs, wrong, series,
+			found)
 		if wrong > tt.most || found < tt.least {
 			t.Errorf("%d runs: a false change in %d, want at most %d; found in %d, want at least %d", tt.runs, wrong,
 				tt.most, found, tt.least)
