@@ -398,44 +398,57 @@ type sample struct {
 type compact struct {
 	lower, upper, middle []float64        // ns, by number of the bucket
 	last                 int              // the number of fio's last bucket; -1 if it does not occur
-	quanta               []fiohist.Sparse // by number
+	quanta               []fiohist.Sparse // by number; nil for the sum of all
 	inAll                []uint16         // the numbers that the buckets have in the sum of all
 }
 
-func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64) *sample {
-	out := &sample{of: s, percentiles: percentiles}
-	shift := g.Coarseness - s.geometry.Coarseness
-	var all []uint16 // the numbers of the first direction, by bucket
-	for _, d := range dirs {
-		c := compact{last: -1, quanta: make([]fiohist.Sparse, len(s.at))}
-		var total fiohist.Hist
-		for i := range s.at {
-			var h fiohist.Hist
-			h.AddAll(s.at[i].hists[d].Index, s.at[i].hists[d].Count, shift, 1)
-			c.quanta[i] = sparseOf(&h)
-			total.AddHist(&h)
+// number numbers the buckets of g that occur, and tells the number of each. all are those in the sum of all.
+func (c *compact) number(g fiohist.Geometry, occur []bool, all []uint16) []uint16 {
+	number := make([]uint16, len(occur))
+	c.last = -1
+	for i := range occur {
+		if !occur[i] {
+			continue
 		}
-		number := make([]uint16, g.Columns())
-		total.Each(func(i int, _ float64) {
-			number[i] = uint16(len(c.lower))
-			if i == g.Last() {
-				c.last = len(c.lower)
+		number[i] = uint16(len(c.lower))
+		if i == g.Last() {
+			c.last = len(c.lower)
+		}
+		c.lower, c.upper = append(c.lower, float64(g.Lower(i))), append(c.upper, float64(g.Upper(i)))
+		c.middle = append(c.middle, g.Middle(i))
+		if all != nil {
+			c.inAll = append(c.inAll, all[i])
+		}
+	}
+	for _, q := range c.quanta {
+		for k, i := range q.Index {
+			q.Index[k] = number[i]
+		}
+	}
+	return number
+}
+
+func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64) *sample {
+	out := &sample{of: s, percentiles: percentiles, dirs: make([]compact, len(dirs))}
+	occur := make([][]bool, len(dirs))
+	for d := range occur {
+		occur[d] = make([]bool, g.Columns())
+	}
+	for d := out.single(); d < len(dirs); d++ {
+		for i := range s.at {
+			h := coarser(&s.at[i].hists[dirs[d]], g.Coarseness-s.geometry.Coarseness)
+			for _, bucket := range h.Index {
+				occur[0][bucket], occur[d][bucket] = true, true
 			}
-			c.lower, c.upper, c.middle = append(c.lower, float64(g.Lower(i))), append(c.upper, float64(g.Upper(i))),
-				append(c.middle, g.Middle(i))
-			if all != nil {
-				c.inAll = append(c.inAll, all[i])
-			}
-		})
-		if all == nil {
+			out.dirs[d].quanta = append(out.dirs[d].quanta, h)
+		}
+	}
+	var all []uint16 // the numbers of the first, by bucket
+	for d := range out.dirs {
+		number := out.dirs[d].number(g, occur[d], all)
+		if d == 0 {
 			all = number
 		}
-		for _, q := range c.quanta {
-			for k, i := range q.Index {
-				q.Index[k] = number[i]
-			}
-		}
-		out.dirs = append(out.dirs, c)
 	}
 	out.value = make([]float64, len(dirs)*out.metrics())
 	out.atLeast = make([]bool, len(out.value))
@@ -445,6 +458,9 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	return out
 }
 
+// single is the first of dirs that is one direction: where there are several, the first is the sum of the others.
+func (s *sample) single() int { return min(len(s.dirs)-1, 1) }
+
 // metrics is the number of values of a direction.
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
@@ -452,7 +468,7 @@ func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 func (s *sample) few() string {
 	n := 0
 	for _, q := range s.of.at {
-		if len(q.hists[0].Index) > 0 {
+		if !q.empty() {
 			n++
 		}
 	}
@@ -485,7 +501,7 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 		}
 	}
 	clear(counts[0])
-	from := min(len(s.dirs)-1, 1) // where there are several, the first is the sum of the others
+	from := s.single()
 	for d := from; d < len(s.dirs); d++ {
 		c, to := &s.dirs[d], counts[d]
 		clear(to)
@@ -562,39 +578,46 @@ func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, va
 func (s *sample) memory() int {
 	longest := 1.0
 	z := make([]float64, len(s.of.at))
-	see := func(f func(q *quantum, h *fiohist.Sparse) float64, c *compact) {
-		for q := range z {
-			z[q] = f(&s.of.at[q], &c.quanta[q])
-		}
-		longest = max(longest, blockLength(z))
-	}
 	for d := range s.dirs {
-		c := &s.dirs[d]
+		parts := s.dirs[d : d+1]
+		if d < s.single() {
+			parts = s.dirs[s.single():]
+		}
+		// see takes what a quantum adds in each second, and for each I/O of bucket b.
+		see := func(second float64, each func(c *compact, b int) float64) {
+			for q := range z {
+				z[q] = second * s.of.at[q].covered
+			}
+			for i := range parts {
+				c := &parts[i]
+				add := make([]float64, len(c.lower))
+				for b := range add {
+					add[b] = each(c, b)
+				}
+				for q := range z {
+					for k, b := range c.quanta[q].Index {
+						z[q] += c.quanta[q].Count[k] * add[b]
+					}
+				}
+			}
+			longest = max(longest, blockLength(z))
+		}
 		values := s.value[d*s.metrics() : (d+1)*s.metrics()]
-		if len(c.lower) == 0 {
+		if len(s.dirs[d].lower) == 0 {
 			continue
 		}
 		k := len(s.percentiles)
 		mean, iops := values[k], values[k+1]
-		see(func(q *quantum, h *fiohist.Sparse) float64 { return h.Sum() - iops*q.covered }, c)
-		see(func(_ *quantum, h *fiohist.Sparse) (off float64) {
-			for i, b := range h.Index {
-				off += h.Count[i] * (c.middle[b] - mean)
-			}
-			return off
-		}, c)
+		see(-iops, func(*compact, int) float64 { return 1 })
+		see(0, func(c *compact, b int) float64 { return c.middle[b] - mean })
 		for k, p := range s.percentiles {
 			if !slices.Contains(family, p) {
 				continue
 			}
 			v := values[k]
-			see(func(_ *quantum, h *fiohist.Sparse) (off float64) {
-				for i, b := range h.Index {
-					above := min(max((c.upper[b]-v)/(c.upper[b]-c.lower[b]), 0), 1)
-					off += h.Count[i] * (above - (1 - p/100))
-				}
-				return off
-			}, c)
+			see(0, func(c *compact, b int) float64 {
+				return min(max((c.upper[b]-v)/(c.upper[b]-c.lower[b]), 0), 1) - (1 - p/100)
+			})
 		}
 	}
 	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.of.at)/fewestBlocks))))

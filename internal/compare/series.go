@@ -45,8 +45,29 @@ type Series struct {
 
 // quantum is one step of a series.
 type quantum struct {
-	hists   [4]fiohist.Sparse // parallel to Directions
-	covered float64           // seconds that the logs cover
+	// hists are parallel to directions; the first, of the sum of the others, stays empty.
+	hists   [4]fiohist.Sparse
+	covered float64 // seconds that the logs cover
+}
+
+// empty says that it has no I/O.
+func (q *quantum) empty() bool {
+	return !slices.ContainsFunc(q.hists[:], func(h fiohist.Sparse) bool { return len(h.Index) > 0 })
+}
+
+// coarser is h with 2^shift neighbouring buckets added up, in memory of its own.
+func coarser(h *fiohist.Sparse, shift int) (out fiohist.Sparse) {
+	if shift == 0 {
+		return h.Clone()
+	}
+	for k, i := range h.Index {
+		if last := len(out.Index) - 1; last >= 0 && out.Index[last] == i>>shift {
+			out.Count[last] += h.Count[k]
+		} else {
+			out.Add(i>>shift, h.Count[k])
+		}
+	}
+	return out
 }
 
 // sparseOf is h without the room that a histogram has.
@@ -82,15 +103,14 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	}
 	to := &s.at[s.seen/s.fold]
 	s.seen++
-	for i := range s.sums {
+	for i := 1; i < len(s.sums); i++ {
 		s.sums[i].Reset()
 		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 	}
 	for _, l := range q.Leaves {
-		s.sums[0].AddHist(l.Hist)
 		s.sums[slices.Index(directions, l.Dims.Direction)].AddHist(l.Hist)
 	}
-	for i := range to.hists {
+	for i := 1; i < len(s.sums); i++ {
 		s.room.Set(&s.sums[i])
 		to.hists[i] = s.room.Clone()
 	}
