@@ -246,7 +246,8 @@ func (d *discovery) none(path string, other []*Source) error {
 				Msg: "no fio histogram logs (NAME_clat_hist.N.log) below it that can be read", Hint: d.warnings[0]}}
 		}
 		return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: "no fio histogram logs " +
-			"(NAME_clat_hist.N.log) below it", Hint: "did the job set write_hist_log?"}}
+			"(NAME_clat_hist.N.log) below it", Hint: "add write_hist_log=NAME and log_hist_msec=1000 to the job, run " +
+			"fio again, and pass the folder with its logs"}}
 	}
 	kind := other[0].Name.Kind
 	return &errs.NoLogsError{ParseError: errs.ParseError{File: path, Msg: fmt.Sprintf("no %v logs, but of %v",
@@ -941,6 +942,20 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 		return jobFile, nil
 	}
 	return otherFile, nil
+}
+
+// Other is what a file is that was given for fio's output and is none: "job file" or "log"; "": it may be output.
+func Other(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	switch kind, err := new(discovery).sniff(path); {
+	case err == nil && kind == jobFile:
+		return "job file"
+	case err == nil && kind == logFile:
+		return "log"
+	}
+	return ""
 }
 
 // histLine is how a histogram log begins, or one of single I/Os.

@@ -204,7 +204,8 @@ func TestDiscover(t *testing.T) {
 		"a bad glob": {paths: "no[",
 			err: `no[: not a pattern: syntax error in pattern; write \[ for a bracket that is part of a name`},
 		"no logs": {paths: "one empty", err: "empty: no fio histogram logs (NAME_clat_hist.N.log) " +
-			"below it; did the job set write_hist_log?"},
+			"below it; add write_hist_log=NAME and log_hist_msec=1000 to the job, run fio again, and pass the folder " +
+			"with its logs"},
 		"logs of another kind": {paths: "one", opt: DiscoverOptions{Kind: fiolog.Slat},
 			err: "one: no slat logs, but of clat; pass --kind clat"},
 		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, but of " +

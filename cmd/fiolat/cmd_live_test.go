@@ -246,7 +246,7 @@ func TestLiveUsage(t *testing.T) {
 		{"a format", "--format xml -", exitUsage, "ndjson"},
 		{"accuracy", "--accuracy 5% -", exitUsage, "--interval auto"},
 		{"a part of nothing", "--part a -", exitUsage, "--run-id"},
-		{"not live", real + "/gaps/gaps_clat_hist.1.log", exitInput, "no JSON of fio"},
+		{"not live", real + "/gaps/gaps_clat_hist.1.log", exitInput, "a log, and not what fio prints"},
 		{"a kind that is not there", "--kind slat --output " + t.TempDir() + " " + stream, exitOK,
 			"slat_percentiles=1"},
 		{"an SLA", "--output " + t.TempDir() + " --fail-on-sla --sla iops>=1000000 " + stream, exitSLA, "SLA broken"},

@@ -96,7 +96,7 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 
 // newApp is the command line. It calls do with what the command named there does, or notFound with its name.
 func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *cli.App {
-	usage := func(_ *cli.Context, err error, _ bool) error { return usageError(err) }
+	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
 	app := &cli.App{
 		Name:    "fiolat",
 		Usage:   "fio's latency histograms, aligned, added up, and asked for percentiles over time",
@@ -138,6 +138,29 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		}
 	}
 	return app
+}
+
+// meant adds to the error about a flag that there is not the one that was meant, if that is known.
+func meant(cmd *cli.Command, err error) error {
+	if err == nil || cmd == nil {
+		return err
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	meant, best := "", 3
+	for _, f := range cmd.Flags {
+		for _, n := range f.Names() {
+			if d := distance(name, n); d < min(best, len(n)) {
+				best, meant = d, n
+			}
+		}
+	}
+	if meant == "" {
+		return fmt.Errorf("no such flag: --%s; see fiolat %s --help", name, cmd.Name)
+	}
+	return fmt.Errorf("no such flag: --%s; did you mean --%s?", name, meant)
 }
 
 // noCommand is the error for a command that there is not, with the one that was meant if that is known.

@@ -144,8 +144,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	}
 	if p.cfg.NeedStart && !run.StartKnown {
 		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
-			"--start " +
-			"TIME, or --start mtime to guess it from the logs' modification time")
+			"--start TIME, or --start mtime to guess it from the logs' modification time; with " +
+			"--output-format=json+ --output=fio.json beside the logs fio says it, and what its logs lack")
 	}
 	return nil
 }

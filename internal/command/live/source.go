@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"fiolat/ingest"
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/command"
@@ -62,6 +63,14 @@ func (s *session) source(ctx context.Context) (*liveSource, error) {
 		none.Reader, none.name, none.fio = s.u.Stdin, "standard input", true
 		none.live = file && !regular(in)
 		return none, nil
+	}
+	switch ingest.Other(name) {
+	case "job file":
+		return nil, &errs.ParseError{File: name, Msg: "a job file, and not what fio prints",
+			Hint: "let fiolat start fio with it: fiolat live -- fio " + errs.Printable(name)}
+	case "log":
+		return nil, &errs.ParseError{File: name, Msg: "a log, and not what fio prints",
+			Hint: "read it with fiolat percentiles or fiolat ingest"}
 	}
 	if s.o.Follow {
 		f := source.Follow(ctx, name, s.o.Idle)
