@@ -17,6 +17,8 @@ const (
 	ActionNote     = "note"
 	// of a run from which on a series is faster or slower
 	ActionChangePoint = "change-point"
+	// of a host, job or log that begins to stand out among its peers, or ceases to
+	ActionStraggler = "straggler"
 	// of a target of a probe
 	ActionTrouble      = "probe-trouble"
 	ActionTroubleEnded = "probe-recovery"
@@ -36,6 +38,7 @@ type eventDoc struct {
 	SLA       *eventSLA         `json:"sla,omitempty"`
 	Probe     *eventProbe       `json:"probe,omitempty"`
 	Change    *ChangePoint      `json:"change,omitempty"`
+	Straggler *eventStraggler   `json:"straggler,omitempty"`
 	Message   string            `json:"message"`
 }
 
@@ -71,6 +74,18 @@ type eventSLA struct {
 	Share     *number    `json:"share,omitempty"`
 }
 
+type eventStraggler struct {
+	Dimension  string  `json:"dimension"`
+	Value      string  `json:"value"`
+	Status     string  `json:"status"` // began or ended
+	Percentile number  `json:"percentile"`
+	Share      number  `json:"share"`
+	Expected   number  `json:"expected"`
+	Lift       number  `json:"lift"`
+	Factor     *number `json:"factor,omitempty"`
+	P          number  `json:"p"`
+}
+
 type eventProbe struct {
 	Target string      `json:"target"`
 	State  probe.State `json:"state"`
@@ -80,27 +95,11 @@ type eventProbe struct {
 // first quantum that broke the rule, or kept it again, and ends with the quantum q in
 // which that became certain. Those of a live run are of no generation.
 func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
-	start := stamp(e.run.Start + c.Start)
-	family, generation := "fiolat event 1", e.run.Generation
-	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
-		family, generation = "fiolat live event 1", ""
-	}
-	end, length := stamp(e.start(q)+e.run.Interval), number(float64(e.run.Interval)/1e6)
-	d := eventDoc{
-		Timestamp: start, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part, labelPairs(e.run.Labels)},
-		Labels:   e.run.Labels,
-		Fio:      &eventFio{e.kind, c.Dims.Direction},
-		Interval: eventInterval{&length, number(float64(c.Start) / 1e6)},
-		Scope:    c.Scope,
-		Event:    eventField{ActionRecovery, start, &end},
-		SLA:      &eventSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)},
-		Message:  c.String(),
-	}
+	d, family := e.event(ActionRecovery, c.Scope, c.Dims, c.Start, e.start(q)+e.run.Interval-e.run.Start)
+	d.SLA = &eventSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)}
+	d.Message = c.String()
 	if c.Breach {
 		d.Event.Action = ActionBreach
-	}
-	if c.Dims.Host != "" {
-		d.Host = &hostField{[]string{c.Dims.Host}}
 	}
 	if c.Last.Known {
 		v := number(c.Last.Value)
@@ -114,7 +113,7 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
 	return hashIDAt(
-		start,
+		d.Timestamp,
 		family,
 		e.run.ID,
 		e.run.Part,
@@ -124,6 +123,49 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 		c.Dims.Direction,
 		c.Dims.Host,
 	), doc, nil
+}
+
+// event is a document of an event of the run, and the family of its id. start and end are in ns from the run's start;
+// an end of 0 is none.
+func (e *Encoder) event(action, scope string, dims pipeline.Dims, start, end int64) (d eventDoc, family string) {
+	family, generation := "fiolat event 1", e.run.Generation
+	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
+		family, generation = "fiolat live event 1", ""
+	}
+	at, until, length := stamp(e.run.Start+start), stamp(e.run.Start+end), number(float64(e.run.Interval)/1e6)
+	d = eventDoc{
+		Timestamp: at, Run: eventRun{e.run.ID, e.run.Name, generation, e.run.Part, labelPairs(e.run.Labels)},
+		Labels:   e.run.Labels,
+		Fio:      &eventFio{e.kind, dims.Direction},
+		Interval: eventInterval{&length, number(float64(start) / 1e6)},
+		Scope:    scope,
+		Event:    eventField{Action: action, Start: at},
+	}
+	if end != 0 {
+		d.Event.End = &until
+	}
+	if dims.Host != "" {
+		d.Host = &hostField{[]string{dims.Host}}
+	}
+	return d, family
+}
+
+// Straggler makes the document of a straggler's begin or end, and its id. Like Event's, it starts with the first
+// quantum of it, and those of a live run are of no generation.
+func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
+	d, family := e.event(ActionStraggler, s.Scope, s.Dims, s.Start, s.End)
+	d.Message = s.Text
+	d.Straggler = &eventStraggler{Dimension: s.Dimension, Value: s.Value, Status: "began",
+		Percentile: number(s.Percentile), Share: number(s.Share), Expected: number(s.Expected), Lift: number(s.Lift),
+		P: number(s.P)}
+	if s.Ended {
+		d.Straggler.Status = "ended"
+	}
+	if f := number(s.Factor); f > 0 {
+		d.Straggler.Factor = &f
+	}
+	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, e.kind, ActionStraggler, s.Dimension, s.Value,
+		s.Dims.Direction, fmt.Sprint(s.Percentile), d.Straggler.Status), MustJSON(d)
 }
 
 // NoteEvent makes the document of a note on a run, and its id: at is the note's time in ns

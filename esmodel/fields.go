@@ -206,7 +206,8 @@ var Fields = []Field{
 	{"latency.expected", "double", "ns", onProbe, "expected time: median of all observed before, of a sliding " +
 		"window, or of a baseline"},
 	{"event.action", "keyword", "", onEvent, "what it is: `sla-breach`, `sla-recovery`; of a target of probes " +
-		"`probe-trouble`, `probe-recovery`; a `note`; of the first run of a new level `change-point`"},
+		"`probe-trouble`, `probe-recovery`; a `note`; of the first run of a new level `change-point`; " +
+		"of a host, job or log that begins or ceases to stand out among its peers `straggler`"},
 	{"event.start", "date", "", onEvent, "start of what lasts"},
 	{"event.end", "date", "", onEvent, "end of what lasts"},
 	{"message", "text", "", onEvent, "in words; `message.keyword` for exact matches"},
@@ -220,6 +221,16 @@ var Fields = []Field{
 	{"change.low", "double", "", onEvent, "change point: lower limit of that, 95 %"},
 	{"change.high", "double", "", onEvent, "change point: upper limit of that, 95 %"},
 	{"change.p", "double", "", onEvent, "change point: the probability of such a change by chance alone"},
+	{"straggler.dimension", "keyword", "", onEvent, "straggler: `host`, `job` or `log`"},
+	{"straggler.value", "keyword", "", onEvent, "straggler: its name"},
+	{"straggler.status", "keyword", "", onEvent, "straggler: `began` or `ended`"},
+	{"straggler.percentile", "double", "", onEvent, "straggler: the percentile of all of its peers together, above " +
+		"which it was counted"},
+	{"straggler.share", "double", "", onEvent, "straggler: its part of the I/Os above that, 0 to 1"},
+	{"straggler.expected", "double", "", onEvent, "straggler: its part of all I/Os, 0 to 1"},
+	{"straggler.lift", "double", "", onEvent, "straggler: `share` / `expected`"},
+	{"straggler.factor", "double", "", onEvent, "straggler: its median latency over its peers'"},
+	{"straggler.p", "double", "", onEvent, "straggler: the probability of so much by chance alone"},
 	{"sla.rule", "keyword", "", onEvent, "the rule, as given to `--sla`"},
 	{"sla.status", "keyword", "", onEvent, "the verdict that led to it: `broken`, or `ok`"},
 	{"sla.value", "double", "ns or 1/s", onEvent, "what was measured then"},

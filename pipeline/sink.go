@@ -253,6 +253,8 @@ type Quantum struct {
 	Rows   []Row
 	// Changes are the breaches of rules that became certain here, and the recoveries.
 	Changes []Change
+	// Stragglers are those who stand out since lately, or no longer; of runs that are followed.
+	Stragglers []Straggler
 }
 
 // Idle reports whether no log ran in the quantum, or none has had I/O yet.
@@ -271,6 +273,8 @@ type Change struct {
 	Early bool
 	// Alerted is a breach that was Early before.
 	Alerted bool
+	// Who says in words who makes the tail of a breach; "" if nobody stands out in the quantum.
+	Who string
 }
 
 // Outcome is what the whole run says of a rule.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"fiolat/internal/fiohist"
@@ -30,7 +31,7 @@ func (c *Change) String() string {
 		value = "at least " + value + ", for nothing completes"
 	}
 	if c.Breach {
-		return fmt.Sprintf("SLA broken%s: %s; it is %s", where, c.Rule.Text, value)
+		return fmt.Sprintf("SLA broken%s: %s; it is %s%s", where, c.Rule.Text, value, c.Who)
 	}
 	if c.Early {
 		return fmt.Sprintf("SLA not broken after all%s: %s; it is %s", where, c.Rule.Text, value)
@@ -162,7 +163,11 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		for i, v := range verdicts {
 			end := q.Offset + w.run.Interval
 			if c, changed := s.watches[i].See(v, q.Offset, end); changed {
-				q.Changes = append(q.Changes, Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.early[i] > 0})
+				change := Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.early[i] > 0}
+				if c.Breach && c.Rule.Metric != "iops" {
+					change.Who = who(q, d)
+				}
+				q.Changes = append(q.Changes, change)
 				s.early[i] = 0
 			} else if s.early[i] > 0 && q.Offset >= s.early[i] && v.Status == sla.OK {
 				// The silence was no breach.
@@ -175,6 +180,27 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		s.now = fiohist.Hist{}
 	}
 	return w.next.Quantum(ctx, q)
+}
+
+// leastWho is the least factor by which TailPercentile would be lower without those who are said to make the tail.
+const leastWho = 1.3
+
+// who says which host, job or log makes the tail of a quantum, if any does.
+func who(q *Quantum, d Dims) string {
+	most, text := leastWho, ""
+	for i := range q.Rows {
+		r := &q.Rows[i]
+		if r.Tail == nil || r.Dims.Direction != d.Direction || r.Tail.Without <= 0 || r.Tail.All < most*r.Tail.Without {
+			continue
+		}
+		name := cmp.Or(r.Dims.Host, r.Dims.Job, r.Dims.Log)
+		dimension, _, _ := strings.Cut(r.Scope, "+")
+		most = r.Tail.All / r.Tail.Without
+		text = fmt.Sprintf("; %s %s has %.0f %% of the I/Os above p%d and %.0f %% of all, and without it p%d is %v",
+			dimension, name, max(r.Tail.Share, 0)*100, TailPercentile, r.Tail.Expected*100, TailPercentile,
+			sla.Duration(math.Round(r.Tail.Without/1e3)*1e3))
+	}
+	return text
 }
 
 // add adds a leaf to the scopes that it is in.

@@ -111,3 +111,31 @@ func TestWatch(t *testing.T) {
 		t.Errorf("part: %s", got)
 	}
 }
+
+// TestWhoMakesTheTail: the breach of all hosts together names the one without which p99 would be a good deal lower.
+func TestWhoMakesTheTail(t *testing.T) {
+	t.Parallel()
+	read := Dims{Direction: "read"}
+	row := func(scope string, dims Dims, share, all, without float64) Row {
+		dims.Direction = "read"
+		return Row{Scope: scope, Dims: dims,
+			Tail: &fiohist.Part{Share: share, Expected: 0.05, All: all, Without: without}}
+	}
+	for name, tc := range map[string]struct {
+		rows []Row
+		want string
+	}{
+		"the worst": {[]Row{{Scope: "direction", Dims: read}, row("host+direction", Dims{Host: "a"}, 0.3, 12e6, 9e6),
+			row("host+direction", Dims{Host: "b"}, 0.606, 12e6, 3.1e6),
+			row("job+direction", Dims{Job: "j"}, 0.5, 12e6, 8e6)},
+			"; host b has 61 % of the I/Os above p99 and 5 % of all, and without it p99 is 3.1ms"},
+		"nobody":   {[]Row{row("host+direction", Dims{Host: "a"}, 0.1, 12e6, 10e6)}, ""},
+		"no other": {[]Row{row("host+direction", Dims{Host: "a"}, 1, 12e6, -1)}, ""},
+		"a job": {[]Row{row("job+direction", Dims{Job: "j"}, 0.9, 12e6, 8e6)},
+			"; job j has 90 % of the I/Os above p99 and 5 % of all, and without it p99 is 8ms"},
+	} {
+		if got := who(&Quantum{Rows: tc.rows}, read); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

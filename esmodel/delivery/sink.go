@@ -29,6 +29,7 @@ type SinkOptions struct {
 	// Diagnosis is such a sink, and says what the document of the run has as its diagnosis; nil leaves that out.
 	Diagnosis interface {
 		Document() any
+		Events() []pipeline.Straggler
 	}
 }
 
@@ -148,6 +149,18 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 			return err
 		}
 	}
+	return s.stragglers(ctx, q.Stragglers)
+}
+
+// stragglers makes their events.
+func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
+	for i := range of {
+		id, doc := s.enc.Straggler(&of[i])
+		index := esmodel.Index(s.prefix, esmodel.KindEvent, s.run.Start+of[i].Start)
+		if err := s.w.Make(ctx, index, []byte(id), made(doc)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -194,6 +207,9 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	if s.o.Diagnosis != nil {
 		s.enc.Diagnosis = s.o.Diagnosis.Document()
+		if err := s.stragglers(ctx, s.o.Diagnosis.Events()); err != nil {
+			return err
+		}
 	}
 	var err error
 	if s.remote != nil {

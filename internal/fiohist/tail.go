@@ -3,6 +3,7 @@ package fiohist
 // Tail are the I/Os above a percentile, by which parts of a histogram are compared with the rest of it.
 type Tail struct {
 	p      float64
+	value  float64 // the percentile in ns
 	all    Ranks
 	from   int     // the lowest bucket that lies above the percentile's
 	beyond float64 // I/Os in that and in higher ones
@@ -15,8 +16,8 @@ func (h *Hist) Tail(g Geometry, p float64) *Tail {
 	if t.all.Read(h, g); t.all.Empty() {
 		return nil
 	}
-	bucket, _, _ := t.all.find(t.all.n * p / 100)
-	t.from = bucket + 1
+	t.from, t.value = t.all.Percentile(p)
+	t.from++
 	for k := len(t.all.bucket) - 1; k >= 0 && int(t.all.bucket[k]) >= t.from; k-- {
 		t.beyond += t.all.count[k]
 	}
@@ -29,8 +30,8 @@ type Part struct {
 	Share float64
 	// Expected is its part of all I/Os, 0 to 1.
 	Expected float64
-	// Without is the percentile of all other I/Os in ns; -1 if there are none.
-	Without float64
+	// All is the percentile of all I/Os in ns, Without that of all others; -1 if there are none.
+	All, Without float64
 }
 
 // Part compares part, which was added up in the histogram, with the rest of it. limits are those of the rest. It is nil
@@ -39,7 +40,7 @@ func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 	if part.Empty() {
 		return nil
 	}
-	out := &Part{Share: -1, Expected: min(part.n/t.all.n, 1), Without: -1}
+	out := &Part{Share: -1, Expected: min(part.n/t.all.n, 1), All: t.value, Without: -1}
 	if t.beyond > 0 {
 		above := 0.0
 		for k := len(part.bucket) - 1; k >= 0 && int(part.bucket[k]) >= t.from; k-- {

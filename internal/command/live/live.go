@@ -16,6 +16,7 @@ import (
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
@@ -301,7 +302,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if s.o.Rows {
 		sinks = append(sinks, &flushed{Renderer: render.New("ndjson", "ns", false, bufio.NewWriter(s.u.Stdout))})
 	}
-	r.Live, err = live.New(cfg, append(sinks, r.sink))
+	r.Live, err = live.New(cfg, diagnose.NewLive(append(sinks, r.sink)))
 	return r, err
 }
 
@@ -370,7 +371,7 @@ func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 
 func (f *flushed) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
 
-// alertSink raises breaches and recoveries. Those that are over since long, for a
+// alertSink raises breaches, recoveries and stragglers. Those that are over since long, for a
 // stream is read again, are history and not sent.
 type alertSink struct {
 	pipeline.Discard
@@ -390,13 +391,7 @@ func (a *alertSink) Begin(_ context.Context, run *pipeline.Run) error {
 func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	age := time.Since(time.Unix(0, a.run.Start+q.Offset+a.run.Interval))
 	for i := range q.Changes {
-		if q.Changes[i].Alerted {
-			continue
-		}
-		if age > max(time.Minute, 10*time.Duration(a.run.Interval)) {
-			if a.past++; a.past == 1 {
-				a.u.Say("info", "breaches and recoveries that are over for a minute and more are not alerted")
-			}
+		if q.Changes[i].Alerted || a.history(age) {
 			continue
 		}
 		id, doc, err := a.enc.Event(q, &q.Changes[i])
@@ -405,7 +400,24 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 		a.to.Raise(command.AlertOf(id, q.Changes[i].String(), doc))
 	}
+	for i := range q.Stragglers {
+		if s := &q.Stragglers[i]; !a.history(age) {
+			id, doc := a.enc.Straggler(s)
+			a.to.Raise(command.AlertOf(id, s.Text, doc))
+		}
+	}
 	return nil
+}
+
+// history says whether events of so long ago are not sent any more.
+func (a *alertSink) history(age time.Duration) bool {
+	if age <= max(time.Minute, 10*time.Duration(a.run.Interval)) {
+		return false
+	}
+	if a.past++; a.past == 1 {
+		a.u.Say("info", "breaches and recoveries that are over for a minute and more are not alerted")
+	}
+	return true
 }
 
 func (a *alertSink) Early(ctx context.Context, q *pipeline.Quantum) error { return a.Quantum(ctx, q) }

@@ -93,8 +93,18 @@ func (v *liveView) draw(row *pipeline.Row) {
 }
 
 func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
-	if err := v.Early(ctx, q); err != nil || q.Idle() {
+	if err := v.Early(ctx, q); err != nil {
 		return err
+	}
+	for i := range q.Stragglers {
+		s := &q.Stragglers[i]
+		text := errs.Printable(s.Text)
+		v.u.Say("warning", "%s", text)
+		v.changes = append(v.changes, v.at(s.Start)+" "+text)
+		v.changes = v.changes[max(len(v.changes)-changesKept, 0):]
+	}
+	if q.Idle() {
+		return nil
 	}
 	var parts, lines []string
 	for i := range q.Rows {

@@ -1,0 +1,269 @@
+//go:build integration && linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fiolat/internal/diagnose"
+)
+
+// faultRuns is how many runs get a fault: ten where real times are judged.
+func faultRuns() int {
+	if os.Getenv("FIOLAT_TEST_TIMES") != "" {
+		return 10
+	}
+	return 1
+}
+
+// disks are some disks with a latency of 8 ms, of which any may become slow.
+type disks struct {
+	dir string
+	n   int
+}
+
+func newDisks(t *testing.T, n int) *disks {
+	t.Helper()
+	d := &disks{t.TempDir(), n}
+	for i := range n {
+		d.limit(t, i, "100M")
+		server := start(t, d.dir, "nbdkit", "-f", "-U", fmt.Sprintf("disk%d", i), "--filter=rate", "--filter=delay",
+			"memory", "64M", "delay-read=8ms", "rate=100M", fmt.Sprintf("rate-file=%s/rate%d", d.dir, i),
+			"burstiness=0.2")
+		t.Cleanup(func() { server.kill9(t) })
+		waitFor(t, "nbdkit starts", func() bool {
+			_, err := os.Stat(fmt.Sprintf("%s/disk%d", d.dir, i))
+			return err == nil
+		})
+	}
+	return d
+}
+
+// limit sets the bandwidth of a disk in bits per second: 100M is no limit, with 5M I/Os take three times as long.
+func (d *disks) limit(t *testing.T, i int, rate string) {
+	t.Helper()
+	name := fmt.Sprintf("%s/rate%d", d.dir, i)
+	err := os.WriteFile(name+".new", []byte(rate), 0o600)
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// jobs are the arguments of a fio with a job for each disk.
+func (d *disks) jobs(seconds int, each ...string) []string {
+	args := []string{"--ioengine=nbd", "--rw=randread", "--bs=4k", "--iodepth=4", "--time_based",
+		fmt.Sprintf("--runtime=%d", seconds), "--log_hist_msec=1000", "--log_unix_epoch=1"}
+	global := slices.Clone(args)
+	args = nil
+	for i := range d.n {
+		name := fmt.Sprintf("disk%d", i)
+		args = append(append(append(args, "--name="+name), global...), "--uri=nbd+unix:///?socket="+d.dir+"/"+name,
+			"--write_hist_log="+name)
+		args = append(args, each...)
+	}
+	return args
+}
+
+// diagnosed is what fiolat says of a run, and its start in ms since 1970.
+func diagnosed(t *testing.T, args ...string) (d diagnose.Diagnosis, start int64) {
+	t.Helper()
+	code, out, stderr := fiolat(t, nil, append([]string{"percentiles", "--format", "ndjson"}, args...)...)
+	var row struct {
+		Timestamp time.Time
+		OffsetMS  int64 `json:"offset_ms"`
+	}
+	first, _, _ := strings.Cut(out, "\n")
+	if err := json.Unmarshal([]byte(first), &row); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
+	}
+	code, out, stderr = fiolat(t, nil, append([]string{"diagnose", "--format", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
+	}
+	return d, row.Timestamp.UnixMilli() - row.OffsetMS
+}
+
+// within says that a time in ms of the run is at most one quantum from a moment.
+func within(ms, start int64, at time.Time) bool {
+	off := start + ms - at.UnixMilli()
+	return off >= -1000 && off <= 1000
+}
+
+// TestSlowDisk: of six disks one becomes slow while fio runs, and fast again.
+func TestSlowDisk(t *testing.T) {
+	right, runs := 0, faultRuns()
+	for n := range runs {
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		d, bad := newDisks(t, 6), rng.IntN(6)
+		fio := start(t, d.dir, "fio", append([]string{"--output-format=json+", "--output=fio.json"}, d.jobs(28)...)...)
+		time.Sleep(time.Duration((8 + 4*rng.Float64()) * float64(time.Second)))
+		d.limit(t, bad, "5M")
+		from := time.Now()
+		time.Sleep(time.Duration((6 + 6*rng.Float64()) * float64(time.Second)))
+		d.limit(t, bad, "100M")
+		to := time.Now()
+		fio.ends(t, 0)
+		got, began := diagnosed(t, d.dir)
+		named, others := false, false
+		for _, s := range got.Stragglers {
+			if s.Value != fmt.Sprintf("disk%d", bad) && s.Value != fmt.Sprintf("disk%d_clat_hist.%d.log", bad, bad+1) {
+				others = true
+			} else if within(s.SinceMS, began, from) && within(s.UntilMS, began, to) {
+				named = true
+			}
+		}
+		if named && !others {
+			right++
+		} else {
+			t.Logf("run %d: disk%d from %d to %d ms; %q", n, bad, from.UnixMilli()-began, to.UnixMilli()-began,
+				got.Sentences())
+		}
+	}
+	t.Logf("the slow disk alone is named, with onset and end within a quantum, in %d of %d runs", right, runs)
+	if right < runs && runs > 1 {
+		t.Errorf("%d of %d", right, runs)
+	}
+}
+
+// TestStoppedBindfs: a file system stands still for 1 to 10 s.
+func TestStoppedBindfs(t *testing.T) {
+	right, runs := 0, faultRuns()
+	for n := range runs {
+		rng := rand.New(rand.NewPCG(uint64(n), 2))
+		server, mounted := bindfs(t)
+		dir := t.TempDir()
+		fio := start(t, dir, "fio", "--output-format=json+", "--output=fio.json", "--name=x", "--directory="+mounted,
+			"--ioengine=psync", "--rw=randwrite", "--bs=4k", "--size=16m", "--rate_iops=500", "--time_based",
+			"--runtime=28", "--log_hist_msec=1000", "--log_unix_epoch=1", "--write_hist_log=x")
+		time.Sleep(time.Duration((8 + 4*rng.Float64()) * float64(time.Second)))
+		if err := server.Signal(unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		from := time.Now()
+		time.Sleep(time.Duration((1 + 9*rng.Float64()) * float64(time.Second)))
+		to := time.Now()
+		if err := server.Signal(unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		fio.ends(t, 0)
+		got, began := diagnosed(t, dir)
+		found := slices.DeleteFunc(got.Segments, func(s diagnose.Segment) bool { return s.Kind != diagnose.Incident })
+		if len(found) == 1 && within(found[0].FromMS, began, from) && within(found[0].ToMS, began, to) {
+			right++
+		} else {
+			t.Logf("run %d: from %d to %d ms; %q", n, from.UnixMilli()-began, to.UnixMilli()-began, got.Sentences())
+		}
+	}
+	t.Logf("the stall alone is an incident, with onset and end within a quantum, in %d of %d runs", right, runs)
+	if right < runs && runs > 1 {
+		t.Errorf("%d of %d", right, runs)
+	}
+}
+
+// TestLiveStraggler: of six disks one becomes slow while fiolat live follows fio. The alert of the broken rule names
+// it, and so do an alert and an event of their own. What is stored of the logs afterwards has the same diagnosis as
+// the logs. On a busy machine a disk that nobody slowed may be slow too.
+func TestLiveStraggler(t *testing.T) {
+	es := server(t)
+	prefix := livePrefix(t, es, "straggler")
+	hook := &pager{}
+	web := httptest.NewServer(hook)
+	defer web.Close()
+	d := newDisks(t, 6)
+	const bad = "disk2"
+	if err := os.WriteFile(d.dir+"/secret", []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recordFio(t, d.dir)
+	p := start(t, d.dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
+		"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99 < 18ms for 2 intervals",
+		"--alert-webhook", web.URL, "--alert-secret-file", "secret", "--", "./fio"}, d.jobs(30)...)...)
+	waitFor(t, "fio reports for 13 s", func() bool { return len(statusTimes(t, d.dir+"/fio.json")) >= 13 })
+	d.limit(t, 2, "5M")
+	slow := time.Now()
+	p.ends(t, exitOK)
+
+	var rule, own string
+	for _, e := range hook.events {
+		message, event := fmt.Sprint(e["message"]), e["event"].(map[string]any)
+		at, err := time.Parse(time.RFC3339Nano, fmt.Sprint(event["end"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%.1f s after the fault: %s", at.Sub(slow).Seconds(), message)
+		switch {
+		case at.Before(slow):
+		case event["action"] == "sla-breach" && rule == "":
+			rule = message
+		case event["action"] == "straggler" && strings.Contains(message, bad) && own == "":
+			own = message
+		}
+	}
+	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
+	if own == "" || timed && !strings.Contains(rule, "job "+bad+" has ") {
+		t.Errorf("the rule's alert is %q, the straggler's %q\n%s", rule, own, p.said.String())
+	}
+	stored := 0
+	for _, e := range documents(t, es, prefix+"-event-*") {
+		if strings.Contains(string(e), `"action":"straggler"`) && strings.Contains(string(e), `"value":"`+bad+`"`) {
+			stored++
+		}
+	}
+	if stored == 0 {
+		t.Error("no event of the straggler is stored")
+	}
+
+	logs := filepath.Join(d.dir, "logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := filepath.Glob(d.dir + "/*_clat_hist.*.log")
+	for _, name := range found {
+		if err := os.Rename(name, filepath.Join(logs, filepath.Base(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, stderr := fiolat(t, nil, "ingest", "--es", es, "--index-prefix", prefix, "--run-id", "L", "--by",
+		"direction,job", logs)
+	if code != exitOK {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	of, _ := diagnosed(t, logs)
+	code, out, stderr := fiolat(t, nil, "diagnose", "--format", "json", "--es", es, "--index-prefix", prefix, "L")
+	var again diagnose.Diagnosis
+	if err := json.Unmarshal([]byte(out), &again); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
+	}
+	names := func(d *diagnose.Diagnosis) (out []string) {
+		for _, s := range d.Stragglers {
+			out = append(out, fmt.Sprint(s.Dimension, " ", s.Value, " ", s.Percentile, " ", s.SinceMS, " ", s.UntilMS))
+		}
+		return out
+	}
+	if a, b := names(&of), names(&again); len(b) == 0 || !slices.Equal(a, b) {
+		t.Errorf("of the logs %q, of what is stored %q", a, b)
+	}
+	begins := 0
+	for _, e := range documents(t, es, prefix+"-event-*") {
+		if strings.Contains(string(e), `"id":"L"`) && strings.Contains(string(e), `"status":"began"`) {
+			begins++
+		}
+	}
+	if begins == 0 {
+		t.Error("the ingest of the logs stored no event of the straggler")
+	}
+}

@@ -1,0 +1,64 @@
+package esmodel_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/pipeline"
+)
+
+// TestStraggler: the begin and the end of a straggler are two documents, of a live run ones of no generation.
+func TestStraggler(t *testing.T) {
+	t.Parallel()
+	s := pipeline.Straggler{Dimension: "host", Value: "h7", Scope: "host+direction",
+		Dims: pipeline.Dims{Host: "h7", Direction: "read"}, Start: 31e9, End: 34e9, Percentile: 99.9, Share: 0.6,
+		Expected: 0.05, Lift: 12, Factor: 1.5, P: 1e-6, Text: "host h7"}
+	for _, live := range []bool{false, true} {
+		run := &pipeline.Run{ID: "r", Generation: "g", Start: 1767225600e9, Interval: 1e9, Live: live}
+		enc := esmodel.NewEncoder("fio", run)
+		ids := map[string]bool{}
+		for _, ended := range []bool{false, true} {
+			s.Ended = ended
+			id, doc := enc.Straggler(&s)
+			ids[id] = true
+			for _, name := range esmodeltest.FieldNames(doc) {
+				if _, ok := esmodel.FieldOf(esmodel.KindEvent, name); !ok {
+					t.Errorf("%s is not in the table of fields", name)
+				}
+			}
+			var got struct {
+				Timestamp string `json:"@timestamp"`
+				Run       struct{ Generation string }
+				Host      struct{ Name []string }
+				Event     struct{ Action, Start, End string }
+				Straggler struct {
+					Dimension, Value, Status           string
+					Percentile, Share, Lift, Factor, P float64
+				}
+			}
+			if err := json.Unmarshal(doc, &got); err != nil {
+				t.Fatal(err)
+			}
+			status := map[bool]string{false: "began", true: "ended"}[ended]
+			generation := map[bool]string{false: "g"}[live]
+			if got.Timestamp != "2026-01-01T00:00:31.000Z" || got.Event.Start != got.Timestamp ||
+				got.Event.End != "2026-01-01T00:00:34.000Z" || got.Event.Action != "straggler" ||
+				got.Run.Generation != generation || strings.Join(got.Host.Name, " ") != "h7" ||
+				got.Straggler.Status != status || got.Straggler.Percentile != 99.9 || got.Straggler.Lift != 12 ||
+				got.Straggler.Factor != 1.5 || got.Straggler.Dimension+got.Straggler.Value != "hosth7" {
+				t.Errorf("%s", doc)
+			}
+		}
+		if len(ids) != 2 {
+			t.Error("begin and end have the same id")
+		}
+	}
+	s.End, s.Factor = 0, 0
+	if _, doc := esmodel.NewEncoder("fio", &pipeline.Run{ID: "r"}).Straggler(&s); strings.Contains(string(doc),
+		`"end"`) || strings.Contains(string(doc), "factor") {
+		t.Errorf("%s", doc)
+	}
+}
