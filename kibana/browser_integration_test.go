@@ -878,7 +878,7 @@ func (p *page) sameChange(t *testing.T) {
 }
 
 // sameHistory finds the percentiles of a direction of each whole run, or the IOPS of all directions, at the run's
-// start, and each change point.
+// start, with their limits, and each change point.
 func (p *page) sameHistory(t *testing.T, direction string) {
 	t.Helper()
 	var want []point
@@ -899,21 +899,46 @@ func (p *page) sameHistory(t *testing.T, direction string) {
 		}
 	}
 	unit := map[bool]string{true: "per second", false: "ns"}[direction == ""]
-	p.samePointsIn(t, unit, "layer_2_marks", "metric", want)
+	p.samePointsIn(t, unit, "layer_3_marks", "metric", want)
+
+	drawn := func(name string) bool {
+		d, metric, _ := strings.Cut(name, " ")
+		return direction == "" && metric == "iops" || slices.Contains(historyPercentiles, metric) && d == direction
+	}
+	bars, limited := p.marks(t, "layer_2_marks"), 0
+	for _, name := range realRuns {
+		at := float64(p.s.runs[name][0].Timestamp.UnixMilli())
+		for metric, l := range p.s.limits(t, name) {
+			if !drawn(metric) {
+				continue
+			}
+			limited++
+			x, y := p.places(t, "x", []float64{at})[at], p.places(t, "y", l[:])
+			if !slices.ContainsFunc(bars, func(k mark) bool {
+				return math.Abs(k.X-x) < pixel && math.Abs(max(k.Y, k.Y2)-y[l[0]]) < pixel &&
+					math.Abs(min(k.Y, k.Y2)-y[l[1]]) < pixel
+			}) {
+				t.Errorf("no limits of %s %s, %v: %v", name, metric, l, bars)
+			}
+		}
+	}
+	if len(bars) != limited || limited == 0 {
+		t.Errorf("limits of %d numbers, want %d", len(bars), limited)
+	}
 
 	var levels []point // of metrics that are drawn
 	rules := 0
 	for _, c := range levelChanges {
 		d, metric, _ := strings.Cut(c.metric, " ")
 		switch {
-		case direction == "" && metric == "iops", slices.Contains(historyPercentiles, metric) && d == direction:
+		case drawn(c.metric):
 			levels = append(levels, point{float64(p.s.runs[c.run][0].Timestamp.UnixMilli()), c.after,
 				c.run + " " + c.metric})
 		case d == direction && metric != "iops":
 			rules++
 		}
 	}
-	marks := p.marks(t, "layer_3_marks")
+	marks := p.marks(t, "layer_4_marks")
 	if len(marks) != len(levels) || len(levels) == 0 {
 		t.Errorf("%d change points, want %d: %v", len(marks), len(levels), marks)
 	}
@@ -928,6 +953,26 @@ func (p *page) sameHistory(t *testing.T, direction string) {
 	if marks = p.marks(t, "layer_0_marks"); len(marks) != rules {
 		t.Errorf("%d changes of other metrics, want %d: %v", len(marks), rules, marks)
 	}
+}
+
+// limits are those of a run's numbers by direction and metric, as `fiolat history` says.
+func (s *stored) limits(t *testing.T, run string) map[string][2]float64 {
+	t.Helper()
+	out, _ := s.command(t, "history", "--index-prefix", s.prefix, "--format", "json", "run-"+run)
+	found := map[string][2]float64{}
+	for line := range strings.Lines(string(out)) {
+		var r struct {
+			Metric string
+			Runs   []struct{ Low, High *float64 }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		if len(r.Runs) == 1 && r.Runs[0].Low != nil {
+			found[r.Metric] = [2]float64{*r.Runs[0].Low, *r.Runs[0].High}
+		}
+	}
+	return found
 }
 
 // iops are those of a run by direction, as `fiolat summary` says.

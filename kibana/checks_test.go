@@ -870,7 +870,9 @@ func fieldsOf(body any) (out []string) {
 				}
 			case "_source", "docvalue_fields":
 				for _, e := range list(v, k) {
-					out = append(out, e.(string))
+					if name := e.(string); k != "_source" || !strings.HasPrefix(name, "whole.") { // which is not mapped
+						out = append(out, name)
+					}
 				}
 			default:
 				out = append(out, fieldsOf(v[k])...)

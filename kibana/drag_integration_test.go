@@ -102,7 +102,9 @@ func testDragAndClick(t *testing.T, s *stored) {
 				func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
 			"compare-read": {"layer_1_marks", "percentiles",
 				func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
-			"history-read":   {"layer_2_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"history-read":   {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"history-write":  {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"history-iops":   {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"compare-change": {"layer_0_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 		} {
 			t.Run("Vega "+version+" "+id+" is clicked", func(t *testing.T) {

@@ -656,7 +656,7 @@ var historyPercentiles = []string{"p50", "p99", "p99.9"}
 func history(runs, events, direction string) vegaspec.Spec {
 	of := map[string]string{}
 	for _, p := range historyPercentiles {
-		of[p] = "summary." + direction + "." + field(p)
+		of[p] = direction + "." + field(p)
 	}
 	return historyOf(runs, events, historyPercentiles, of, m{"bool": m{
 		"filter":   m{"term": m{"fio.direction": direction}},
@@ -668,22 +668,25 @@ func history(runs, events, direction string) vegaspec.Spec {
 func historyRates(runs, events string) vegaspec.Spec {
 	names, of, metrics := []string{"read", "write", "trim"}, map[string]string{}, []string{}
 	for _, d := range names {
-		of[d] = "summary." + d + ".iops"
+		of[d] = d + ".iops"
 		metrics = append(metrics, d+" iops")
 	}
 	return historyOf(runs, events, names, of, m{"terms": m{"change.metric": metrics}},
 		"split(datum.metric, ' ')[0]", true)
 }
 
-// historyOf draws the fields of runs by these names. Of the change points it asks for those that match; name is
-// the expression of which number it was, by its metric.
+// historyOf draws numbers of runs by these names: fields are those of summary. Of the change points it asks for those
+// that match; name is the expression of which number it was, by its metric.
 func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
 	rate bool) vegaspec.Spec {
 	asked := []string{"run.id", "run.name", "run.start", "fio.workload", "fio.kind"}
-	rows := ""
+	rows, limits := "", []string{}
 	for _, n := range names {
-		asked = append(asked, fields[n])
-		rows += fmt.Sprintf("{name: '%s', v: (datum.f['%s'] || [null])[0]},", n, fields[n])
+		direction, number, _ := strings.Cut(fields[n], ".")
+		asked = append(asked, "summary."+fields[n])
+		limits = append(limits, "whole."+direction+".limits."+number)
+		rows += fmt.Sprintf("{name: '%s', v: (datum.f['summary.%s'] || [null])[0], l: %s},", n, fields[n],
+			reach("hit._source."+limits[len(limits)-1]))
 	}
 	seriesOf := func(workload, kind string) string {
 		return fmt.Sprintf("(join(%s || [], '; ') || 'workload unknown') + (%[2]s == 'clat' ? '' : ', kind=' + %[2]s)",
@@ -696,7 +699,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"_source": false, "docvalue_fields": asked, "post_filter": m{"bool": m{
+				"_source": limits, "docvalue_fields": asked, "post_filter": m{"bool": m{
 					"filter":   []m{{"term": m{"run.status": "complete"}}},
 					"must_not": []m{{"exists": m{"field": "run.part"}}}}}})),
 			Transform: slices.Concat(each("hits.hits", "hit"), []m{
@@ -705,7 +708,8 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 				calculate("id", first("run.id")),
 				calculate("run", "trim("+first("run.name")+" + ' ' + substring(datum.id, 0, 8))"),
 				calculate("series", seriesOf("datum.f['fio.workload']", first("fio.kind"))),
-			}, qRows(rows), []m{calculate("name", "datum.q.name"), calculate("v", "datum.q.v")}),
+			}, qRows(rows), []m{calculate("name", "datum.q.name"), calculate("v", "datum.q.v"),
+				calculate("low", reach("q.l.low")), calculate("high", reach("q.l.high"))}),
 			Found: reach("hits.hits[0]") + " != null",
 		},
 		Changes: vegaspec.Data{

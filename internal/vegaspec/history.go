@@ -1,6 +1,7 @@
 package vegaspec
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,8 @@ type History struct {
 	//	id      its id
 	//	name    of the number, one of Names
 	//	v       ns, or 1/s with Rate; null where the run has none
+	//	low     its confidence limits; null where they are unknown
+	//	high
 	Data  Data
 	Names []string // in the order of the legend
 	Rate  bool     // v is I/Os per second
@@ -45,6 +48,8 @@ func (c History) Spec() Spec {
 	}
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
 		"axis": axis}
+	low := maps.Clone(y)
+	low["field"] = "low"
 	color := M{"field": "name", "type": "nominal", "sort": c.Names, "scale": M{"domain": c.Names, "range": palette},
 		"legend": M{"title": nil, "symbolOpacity": 1}}
 	values := []M{filter("datum.v > 0"), calculate("value", words), calculate("time", WallClock.words("datum.t"))}
@@ -73,6 +78,11 @@ func (c History) Spec() Spec {
 				Transform: values[:1],
 				Mark:      M{"type": "line", "strokeWidth": 1, "opacity": 0.6, "clip": true},
 				Encoding:  M{"x": x, "y": y, "color": color, "detail": M{"field": "series", "type": "nominal"}},
+			},
+			{ // below the points, too
+				Transform: []M{filter("datum.low > 0 && datum.high > 0")},
+				Mark:      M{"type": "rule", "strokeWidth": 1, "opacity": 0.6, "clip": true},
+				Encoding:  M{"x": x, "y": low, "y2": M{"field": "high"}, "color": color},
 			},
 			{
 				Transform: values,
