@@ -112,17 +112,8 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)
 	}
-	return hashIDAt(
-		d.Timestamp,
-		family,
-		e.run.ID,
-		e.run.Part,
-		e.kind,
-		d.Event.Action,
-		c.Rule.Text,
-		c.Dims.Direction,
-		c.Dims.Host,
-	), doc, nil
+	return hashIDAt(d.Timestamp, family, e.run.ID, e.run.Part, e.kind, d.Event.Action, c.Rule.Text, c.Dims.Direction,
+		c.Dims.Host), doc, nil
 }
 
 // event is a document of an event of the run, and the family of its id. start and end are in ns from the run's start;
