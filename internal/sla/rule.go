@@ -48,6 +48,7 @@ var (
 	directions = []string{"all", "read", "write", "trim"}
 	operator   = regexp.MustCompile(`\s*(<=|>=|<|>)\s*`)
 	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
+	spacedUnit = regexp.MustCompile(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
 )
 
 // parseRule parses a rule, ignoring case and extra spaces. Durations are written as in Go
@@ -57,7 +58,7 @@ func parseRule(text string) (Rule, error) {
 		return Rule{}, &SyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
 	r := Rule{Direction: "all", Over: defaultOver}
-	f := strings.Fields(operator.ReplaceAllString(strings.ToLower(text), " $1 "))
+	f := strings.Fields(operator.ReplaceAllString(spacedUnit.ReplaceAllString(strings.ToLower(text), "$1$2"), " $1 "))
 	if len(f) > 0 && slices.Contains(directions, f[0]) {
 		r.Direction, f = f[0], f[1:]
 	}

@@ -24,6 +24,8 @@ func TestParse(t *testing.T) {
 		{"  READ   P99_9<=1500us for 1 over 90s ", "read p99.9 <= 1.5ms over 1m30s for 1 intervals"},
 		{"trim mean < 2ms", "trim mean < 2ms"},
 		{"max < 1m", "all max < 1m"},
+		{"p99 < 5 ms over 10 m for 3 intervals", "all p99 < 5ms over 10m for 3 intervals"},
+		{"iops >= 10 s", `"10s": want a number of I/Os`},
 		{"p50 > 10us", "all p50 > 10us"},
 		{"", `the rule is incomplete`},
 		{"read p99", `the rule is incomplete`},
