@@ -39,23 +39,16 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	port := os.Getenv(esPort)
-	if port == "" {
-		port = "9290"
-	}
-	// Whatever has happened to the context, the server goes.
-	stop := func() {
-		_, _ = output(context.WithoutCancel(ctx), "scripts/elasticsearch", "down", "--port", port)
+	p = &posting{b: b}
+	stop, err := p.up(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
 			stop()
 		}
 	}()
-	p = &posting{b: b, url: "http://127.0.0.1:" + port}
-	if _, err = output(ctx, "scripts/elasticsearch", "up", "--port", port); err != nil {
-		return nil, nil, err
-	}
 	p.run = append([]string{"--run-id", "bench", "--start", "2026-03-01T12:00:00Z", "--by", "direction,log",
 		"--interval", "1s", "--log-format", "json"}, set.plain...)
 	dir := filepath.Join(b.dir, "documents")
@@ -76,6 +69,24 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 	fmt.Fprintf(os.Stderr, "%d documents, %d MB\n", p.docs, p.bytes>>20)
 	_, err = output(ctx, b.fiolat, "setup", "--es", p.url)
 	return p, stop, err
+}
+
+// up starts a server; down must be called.
+func (p *posting) up(ctx context.Context) (down func(), err error) {
+	port := os.Getenv(esPort)
+	if port == "" {
+		port = "9290"
+	}
+	// Whatever has happened to the context, the server goes.
+	down = func() {
+		_, _ = output(context.WithoutCancel(ctx), "scripts/elasticsearch", "down", "--port", port)
+	}
+	p.url = "http://127.0.0.1:" + port
+	if _, err = output(ctx, "scripts/elasticsearch", "up", "--port", port); err != nil {
+		down()
+		return nil, err
+	}
+	return down, nil
 }
 
 // sends is a contender that fills an empty server with the documents.
