@@ -171,6 +171,39 @@ func TestCallGivesUp(t *testing.T) {
 	}
 }
 
+// A shard that recovers after its server was killed answers with 404, a search within an error of another type.
+func TestRecoveringShards(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		again      bool
+	}{
+		{"get", `{"error":{"type":"illegal_index_shard_state_exception","reason":"RECOVERING"}}`, true},
+		{"search", `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed",` +
+			`"root_cause":[{"type":"illegal_index_shard_state_exception","reason":"RECOVERING"}]}}`, true},
+		{"another failure", `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed",` +
+			`"root_cause":[{"type":"query_shard_exception","reason":"no such field"}]}}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls atomic.Int32
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Elastic-Product", "Elasticsearch")
+				if calls.Add(1) == 1 {
+					w.WriteHeader(http.StatusNotFound)
+					fmt.Fprint(w, tt.body)
+					return
+				}
+				fmt.Fprint(w, `{}`)
+			}))
+			defer srv.Close()
+			c := testClient(t, Config{Addresses: []string{srv.URL}, MaxWait: time.Minute})
+			err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil)
+			if again := calls.Load() > 1; again != tt.again || again != (err == nil) {
+				t.Errorf("asked again: %v, want %v: %v", again, tt.again, err)
+			}
+		})
+	}
+}
+
 // authority makes certificates.
 type authority struct {
 	cert *x509.Certificate

@@ -39,6 +39,20 @@ type cause struct {
 	Type     string `json:"type"`
 	Reason   string `json:"reason"`
 	CausedBy *cause `json:"caused_by"`
+	Roots    []struct {
+		Type string `json:"type"`
+	} `json:"root_cause"` // one for each kind of shard failure
+}
+
+// starting says that a shard is just being made, or recovers. It comes as 404, from a search within another type.
+func (c *cause) starting() bool {
+	const typ = "illegal_index_shard_state_exception"
+	for _, r := range c.Roots {
+		if r.Type == typ {
+			return true
+		}
+	}
+	return c.Type == typ
 }
 
 // text is the reason with those behind it, which often hold the real one.
@@ -84,8 +98,7 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	}
 	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, why.Type) ||
-		why.Type == "illegal_index_shard_state_exception": // it is just being made
+	case transient(status) || blocked(status, why.Type) || why.starting():
 		return &TemporaryError{
 			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			After: retryAfter(header.Get("Retry-After"), time.Now()),
