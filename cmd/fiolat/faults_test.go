@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -70,24 +71,7 @@ func TestHangup(t *testing.T) {
 	}{{"by itself", "", exitInterrupted}, {"under nohup", "trap '' HUP; ", exitOK}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			cmd, _, stderr := program(t, nil, "percentiles", "-")
-			self := cmd.Path
-			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", tc.trap + `exec "$0" percentiles -`, self}
-			in, stdin, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd.Stdin = in
-			if err = cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			in.Close()
-			stdin.Write(goodLog(t)[:100])
-			for n := 1; n > 0; time.Sleep(time.Millisecond) { // when it reads, it has been ready for signals for long
-				if n, err = unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ); err != nil {
-					t.Fatal(err)
-				}
-			}
+			cmd, stdin, stderr := reading(t, tc.trap)
 			if ignored := ignores(cmd.Process.Pid, syscall.SIGHUP); ignored != (tc.code == exitOK) {
 				t.Errorf("whether it ignores the signal: %v", ignored)
 			}
@@ -105,6 +89,61 @@ func TestHangup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A second SIGINT kills a command, also where it was ignored at the start, as in the background of a script.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	interrupt := make(chan os.Signal, 1) // as in TestHangup
+	signal.Notify(interrupt, syscall.SIGINT)
+	t.Cleanup(func() { signal.Stop(interrupt) })
+	for name, trap := range map[string]string{"by itself": "", "in the background": "trap '' INT; "} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, stdin, stderr := reading(t, trap) // for seconds after the first signal
+			ended := make(chan struct{})
+			go func() {
+				cmd.Wait()
+				close(ended)
+			}()
+			for again := true; again; { // two that come at once may be one
+				cmd.Process.Signal(syscall.SIGINT)
+				select {
+				case <-ended:
+					again = false
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			if code := cmd.ProcessState.ExitCode(); code != -1 {
+				t.Errorf("%v, want the end by a signal\n%s", cmd.ProcessState, stderr)
+			}
+			stdin.Close()
+		})
+	}
+}
+
+// reading is a program that reads a log from a pipe, which holds the log's begin only; trap is a shell's, before it.
+func reading(t *testing.T, trap string) (cmd *exec.Cmd, stdin *os.File, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd, _, stderr = program(t, nil, "percentiles", "-")
+	self := cmd.Path
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", trap + `exec "$0" percentiles -`, self}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdin = in
+	if err = cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	stdin.Write(goodLog(t)[:100])
+	for n := 1; n > 0; time.Sleep(time.Millisecond) { // when it reads, it has been ready for signals for long
+		if n, err = unix.IoctlGetInt(int(stdin.Fd()), unix.TIOCINQ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cmd, stdin, stderr
 }
 
 // ignores says whether a process ignores a signal, as the kernel sees it.

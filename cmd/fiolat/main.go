@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -39,16 +40,24 @@ func main() {
 const graceful = 6 * time.Second
 
 // signalContext ends at the first of these signals, so that what is under way can
-// be brought to a clean end; the second one kills as usual.
+// be brought to a clean end; the second one kills as usual, also where SIGINT was
+// ignored at the start, as a shell has it for what runs in the background.
 func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
+	ignored := signal.Ignored(os.Interrupt)
 	signal.Notify(c, command.Signals()...)
 	go func() {
 		if _, ok := <-c; ok {
 			signal.Stop(c)
 			cancel(errs.ErrInterrupted)
 			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
+			if ignored { // again now
+				again := make(chan os.Signal, 1)
+				signal.Notify(again, os.Interrupt)
+				<-again
+				_ = syscall.Kill(syscall.Getpid(), syscall.SIGTERM)
+			}
 		}
 	}()
 	return ctx, func() { signal.Stop(c); close(c) }
