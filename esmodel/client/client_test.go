@@ -171,17 +171,21 @@ func TestCallGivesUp(t *testing.T) {
 	}
 }
 
-// A shard that recovers after its server was killed answers with 404, a search within an error of another type.
-func TestRecoveringShards(t *testing.T) {
+// What shards meet after their server was killed comes as 404, from a search within an error of another type.
+func TestShardFailures(t *testing.T) {
+	search := func(root string) string {
+		return `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed",` +
+			`"root_cause":[{"type":"` + root + `","reason":"why"}]}}`
+	}
 	for _, tt := range []struct {
 		name, body string
-		again      bool
+		calls      int32
+		lost       bool
 	}{
-		{"get", `{"error":{"type":"illegal_index_shard_state_exception","reason":"RECOVERING"}}`, true},
-		{"search", `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed",` +
-			`"root_cause":[{"type":"illegal_index_shard_state_exception","reason":"RECOVERING"}]}}`, true},
-		{"another failure", `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed",` +
-			`"root_cause":[{"type":"query_shard_exception","reason":"no such field"}]}}`, false},
+		{"get", `{"error":{"type":"illegal_index_shard_state_exception","reason":"RECOVERING"}}`, 2, false},
+		{"search of a shard that recovers", search("illegal_index_shard_state_exception"), 2, false},
+		{"search that was open before", search("search_context_missing_exception"), 1, true},
+		{"another failure", search("query_shard_exception"), 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -197,8 +201,10 @@ func TestRecoveringShards(t *testing.T) {
 			defer srv.Close()
 			c := testClient(t, Config{Addresses: []string{srv.URL}, MaxWait: time.Minute})
 			err := c.Call(t.Context(), Request{Op: "test", Method: "GET", Path: "/x"}, nil)
-			if again := calls.Load() > 1; again != tt.again || again != (err == nil) {
-				t.Errorf("asked again: %v, want %v: %v", again, tt.again, err)
+			var no *RefusedError
+			if refused := errors.As(err, &no); calls.Load() != tt.calls || refused != (tt.calls == 1) ||
+				refused && no.lost != tt.lost {
+				t.Errorf("asked %d times, want %d: %v", calls.Load(), tt.calls, err)
 			}
 		})
 	}

@@ -80,6 +80,7 @@ type RefusedError struct {
 	Type, Reason string
 
 	request bool // the request as a whole, not a document in it
+	lost    bool // the search that it goes on with
 	Absent  bool // Elasticsearch says that the document, or its index, is not there
 }
 

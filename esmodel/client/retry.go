@@ -44,9 +44,8 @@ type cause struct {
 	} `json:"root_cause"` // one for each kind of shard failure
 }
 
-// starting says that a shard is just being made, or recovers. It comes as 404, from a search within another type.
-func (c *cause) starting() bool {
-	const typ = "illegal_index_shard_state_exception"
+// is says whether the error is of a type, or one that a shard met in a search is.
+func (c *cause) is(typ string) bool {
 	for _, r := range c.Roots {
 		if r.Type == typ {
 			return true
@@ -98,7 +97,8 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	}
 	c.clean(&why)
 	switch {
-	case transient(status) || blocked(status, why.Type) || why.starting():
+	case transient(status) || blocked(status, why.Type) ||
+		why.is("illegal_index_shard_state_exception"): // as 404: it is just being made, or recovers
 		return &TemporaryError{
 			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			After: retryAfter(header.Get("Retry-After"), time.Now()),
@@ -110,6 +110,9 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	case status < 400:
 		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
 			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
+	case why.is("search_context_missing_exception"):
+		why.Reason = "a search that was open is no longer known, as after a restart of the server: run again"
+		return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.Reason, request: true, lost: true}
 	}
 	absent := status == http.StatusNotFound &&
 		(reply.Found != nil && !*reply.Found || why.Type == "index_not_found_exception")

@@ -78,13 +78,15 @@ func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) erro
 	return n, err
 }
 
-// ScanRequest is what a scan is about; fields of the search's body come on top.
+// ScanRequest is what a scan is about; fields of the search's body come on top. Where the server loses the search, by
+// a restart, it is begun anew if nothing was found so far, or if what was found may come again.
 type ScanRequest struct {
 	Op, Indices string
 	Query       any
 	Sort        []any
 	Size        int
 	Fields      map[string]any
+	MayRepeat   bool
 }
 
 // PIT is a point in time of indices: a search that stays open.
@@ -124,12 +126,28 @@ func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 
 // Scan calls f with the documents that a query finds in indices, a page at a time.
 func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) error {
-	p, err := c.OpenScan(ctx, r)
-	if err != nil {
-		return err
+	patience := c.Pace(r.Op, c.MaxWait)
+	for {
+		found := false
+		p, err := c.OpenScan(ctx, r)
+		if err == nil {
+			err = c.Pages(ctx, r, &p, func(page []Hit) error {
+				found = true
+				return f(page)
+			})
+			c.CloseScan(ctx, r, p)
+		}
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !refused.lost || found && !r.MayRepeat {
+			return err
+		}
+		if found {
+			patience.Progress()
+		}
+		if err = patience.Wait(ctx, &TemporaryError{Err: err}); err != nil {
+			return err
+		}
 	}
-	defer func() { c.CloseScan(ctx, r, p) }()
-	return c.Pages(ctx, r, &p, f)
 }
 
 // Pages is a scan of an open search.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +48,12 @@ func search(t *testing.T, c *client.Client, r client.SearchRequest) []client.Hit
 		t.Fatalf("%d hits, %d said, %v", len(hits), n, err)
 	}
 	return hits
+}
+
+// nthSearch matches the n-th search from now on.
+func nthSearch(n int) func(*http.Request) bool {
+	var searches atomic.Int32
+	return func(r *http.Request) bool { return isSearch(r) && searches.Add(1) == int32(n) }
 }
 
 func isSearch(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "_search") }
@@ -99,8 +106,25 @@ func TestSearch(t *testing.T) {
 		{
 			name:  "refused",
 			size:  3,
-			fault: esmodeltest.Fault{Status: 404, Type: "search_context_missing_exception", Reason: "gone"},
-			want:  "search_context_missing_exception",
+			fault: esmodeltest.Fault{Status: 404, Type: "some_exception", Reason: "gone"},
+			want:  "some_exception: gone",
+		},
+		{
+			name:  "no longer known to the server, before anything was found",
+			size:  3,
+			fault: esmodeltest.Fault{Times: 2, Status: 404, Type: "search_context_missing_exception"},
+		},
+		{
+			name:  "never known to the server",
+			size:  3,
+			fault: esmodeltest.Fault{Times: -1, Status: 404, Type: "search_context_missing_exception"},
+			want:  "no longer known",
+		},
+		{
+			name:  "no longer known to the server after the first page",
+			size:  3,
+			fault: esmodeltest.Fault{Match: nthSearch(2), Status: 404, Type: "search_context_missing_exception"},
+			want:  "no longer known, as after a restart of the server: run again",
 		},
 		{
 			name:  "no hits at all",
@@ -125,7 +149,9 @@ func TestSearch(t *testing.T) {
 			c := testClient(t, client.Config{Addresses: []string{s.URL}, MaxWait: 100 * time.Millisecond})
 			defer s.Heal()
 			if tt.fault.Reply != nil || tt.fault.Status != 0 {
-				tt.fault.Match = isSearch
+				if tt.fault.Match == nil {
+					tt.fault.Match = isSearch
+				}
 				s.Inject(tt.fault)
 			}
 			var hits []client.Hit

@@ -303,6 +303,31 @@ func TestFaultsWhileDeleting(t *testing.T) {
 	}
 }
 
+// A server that is restarted in the middle of a deletion has lost the search for what is to be deleted.
+func TestSearchLostWhileDeleting(t *testing.T) {
+	s, c := standIn(t)
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, BulkConfig{}, run, esmodeltest.Quanta(run, 450)); err != nil {
+		t.Fatal(err)
+	}
+	there := len(s.Docs("*"))
+	s.Inject(esmodeltest.Fault{Match: nthSearch(2), Status: 404, Type: "search_context_missing_exception"},
+		esmodeltest.Fault{Match: nthSearch(5), Status: 404, Type: "search_context_missing_exception"})
+	deleted := map[string]int64{}
+	g := indices.Generation{Run: run.ID, Kind: "clat", Generation: "other"}
+	if err := indices.Retire(t.Context(), c, "fio", g, free, deleted); err != nil {
+		t.Fatal(err)
+	}
+	total := int64(0)
+	for _, n := range deleted {
+		total += n
+	}
+	if left := len(s.Docs("*")); left != 1 || total != int64(there-1) || len(s.Requests("_pit")) != 6 {
+		t.Errorf("%d of %d documents left, %d deleted, %d requests about points in time", left, there, total,
+			len(s.Requests("_pit")))
+	}
+}
+
 // A user without the privilege "maintenance" refreshes by the way of bulk requests.
 func TestRefreshWithoutPrivilege(t *testing.T) {
 	s, c := standIn(t)

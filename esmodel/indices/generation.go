@@ -301,7 +301,8 @@ func DeleteFound(
 ) error {
 	return c.Scan(ctx, client.ScanRequest{
 		Op: op, Indices: indices, Query: query,
-		Fields: map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
+		Fields:    map[string]any{"_source": []string{"run", "fio.kind"}, "seq_no_primary_term": true},
+		MayRepeat: true,
 	}, func(page []client.Hit) (err error) {
 		page = slices.DeleteFunc(page, func(h client.Hit) bool {
 			m, e := esmodel.MeaningOf(h.Source)

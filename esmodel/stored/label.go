@@ -89,7 +89,8 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 		again := false
 		err = c.Scan(ctx, client.ScanRequest{
 			Op: op, Indices: esmodel.Pattern(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
-			Fields: map[string]any{"seq_no_primary_term": true},
+			Fields:    map[string]any{"seq_no_primary_term": true},
+			MayRepeat: true, // what is labelled is left alone
 		}, func(page []client.Hit) error {
 			stored, missed, bad := labelPage(ctx, c, op, page, l, hold)
 			n += stored
