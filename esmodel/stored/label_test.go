@@ -126,6 +126,29 @@ func TestLabel(t *testing.T) {
 	}
 }
 
+// Labelling that an error ends gives the claim back, and leaves the run as it was.
+func TestLabelRefused(t *testing.T) {
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	c := testClient(t, client.Config{Addresses: []string{s.URL}})
+	run := esmodeltest.Run()
+	if _, err := ingestRun(t.Context(), c, delivery.BulkConfig{}, run, esmodeltest.Quanta(run, 2)); err != nil {
+		t.Fatal(err)
+	}
+	before := string(s.Docs("fio-run")[0].Source)
+	isPIT := func(r *http.Request) bool { // of the search for events, after that for the documents of the run
+		return strings.HasPrefix(r.URL.Path, "/fio-event") && strings.HasSuffix(r.URL.Path, "_pit")
+	}
+	s.Inject(esmodeltest.Fault{Match: isPIT, Status: http.StatusBadRequest, Type: "some_exception"})
+	var refused *client.RefusedError
+	one := Labels{Set: map[string]string{"a": "1"}}
+	if _, err := Label(t.Context(), c, "fio", run.ID, one, false); !errors.As(err, &refused) {
+		t.Errorf("%v, want that it is refused", err)
+	}
+	if after := string(s.Docs("fio-run")[0].Source); after != before {
+		t.Errorf("the document of the run is\n%s, was\n%s", after, before)
+	}
+}
+
 // A run that another process is at work on is not labelled, and its claim stays.
 func TestLabelClaimed(t *testing.T) {
 	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
