@@ -167,6 +167,7 @@ func (b *bundle) fillLive(d *dashboard) {
 			xy("line", "main", "time", "direction", "iops"))), nil},
 		{15, b.add(vega(b.id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts "+
 			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
+		b.liveTails(),
 		{15, b.add(vega(b.id("live-hosts"), "Hosts by the worst p99 of an interval (clat of all runs in the time "+
 			"range, whatever is chosen above)",
 			"The 20 worst, by exact percentile documents. Click a host to open it.", liveHosts(b.percentiles.pattern))),
@@ -205,6 +206,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 		"was lost. Choose a run above; otherwise all panels show the one that began last."
 	d.controls = []control{b.singleRun(), kind(b.runs)}
 	d.rows = []row{
+		b.runFindings(),
 		{6, b.add(lens(b.id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
 			table(summary, "started"))), nil},
 		{16, b.add(
@@ -214,6 +216,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
 		{15, b.add(vega(b.id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all "+
 			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
+		b.runTails(),
 		{14, b.add(vega(b.id("run-hosts"), "Hosts by the worst p99 of an interval",
 			"The 20 worst, exact (documents of scope host+direction). Click a host to open it.",
 			runHosts(b.percentiles.pattern))), b.aHost()},

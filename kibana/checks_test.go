@@ -669,7 +669,7 @@ func (b *parsed) kindsIn(o *saved) (each []bool) {
 		fields := fieldsOf(u["body"])
 		if slices.ContainsFunc(fields, func(f string) bool {
 			return strings.HasPrefix(f, "latency.") ||
-				strings.HasPrefix(f, "summary.")
+				strings.HasPrefix(f, "summary.") || strings.HasPrefix(f, "tail.")
 		}) {
 			add(kind, slices.Contains(fieldsOf(obj(u, "body")["aggs"]), "fio.kind"))
 		}
@@ -870,8 +870,9 @@ func fieldsOf(body any) (out []string) {
 				}
 			case "_source", "docvalue_fields":
 				for _, e := range list(v, k) {
-					if name := e.(string); k != "_source" || !strings.HasPrefix(name, "whole.") { // which is not mapped
-						out = append(out, name)
+					name := e.(string)
+					if top, _, _ := strings.Cut(name, "."); k != "_source" || top != "whole" && top != "diagnosis" {
+						out = append(out, name) // those two are not mapped
 					}
 				}
 			default:

@@ -100,6 +100,12 @@ func testDragAndClick(t *testing.T, s *stored) {
 			}},
 			"live-hosts": {"layer_0_marks", "percentiles",
 				func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
+			"run-tail-read": {"layer_0_marks", "percentiles", func(k mark) any {
+				return m{"bool": m{"filter": []any{m{"term": m{"run.id": "run-cluster"}},
+					m{"term": m{"host.name": k.Tooltip["host"]}}}}}
+			}},
+			"live-tail-read": {"layer_0_marks", "percentiles",
+				func(k mark) any { return m{"term": m{"host.name": k.Tooltip["host"]}} }},
 			"compare-read": {"layer_1_marks", "percentiles",
 				func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"history-read":   {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},

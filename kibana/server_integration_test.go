@@ -54,6 +54,10 @@ type quantum struct {
 	Samples                float64
 	Min, Max, Mean         *float64
 	Percentiles            map[string]*float64
+	Tail                   *struct {
+		Lift *float64
+		P99  struct{ Without *float64 }
+	}
 }
 
 func (r quantum) host() string { return deref(r.Host) }

@@ -338,16 +338,22 @@ func sinceStart(aggs m) m {
 
 // chooseStep makes rows of the intervals of the step that suits the run that the
 // object at path is about: the field b is the bucket, t and t2 its start and end.
-func chooseStep(path string) []m {
+func chooseStep(path string) []m { return append(stepOf(path), stepRows(path)...) }
+
+// stepOf chooses the step for the run that the object at path is about.
+func stepOf(path string) []m {
 	var even, any strings.Builder
 	for _, s := range steps {
 		fits := fmt.Sprintf("%[1]s.end.value < %[2]d && %[3]d >= %[1]s.ms.value", path, s*1000*maxSteps, s*1000)
 		fmt.Fprintf(&even, "%s && %d %% %s.ms.value == 0 ? %d : ", fits, s*1000, path, s)
 		fmt.Fprintf(&any, "%s ? %d : ", fits, s)
 	}
-	last := fmt.Sprint(steps[len(steps)-1])
+	return []m{calculate("step", even.String()+any.String()+fmt.Sprint(steps[len(steps)-1]))}
+}
+
+// stepRows makes rows of the intervals of the chosen step.
+func stepRows(path string) []m {
 	return []m{
-		calculate("step", even.String()+any.String()+last),
 		calculate("buckets", fmt.Sprintf("%[1]s.end ? %[1]s['s' + datum.step].h.buckets : []", path)),
 		flatten("buckets", "b"),
 		calculate("t", "datum.b.key"),

@@ -81,7 +81,7 @@ type spread struct {
 // that about their median in each block, so that it holds what always sets them apart; of few, that between successive
 // blocks. It is a quantile of absolute values, and so not moved by the three largest of ten.
 func spreadOf(blocks [][]float64) spread {
-	var off []float64
+	var off, peers []float64
 	if len(blocks) < manyPeers {
 		for _, z := range blocks {
 			for b := 1; b < len(z); b++ {
@@ -90,7 +90,7 @@ func spreadOf(blocks [][]float64) spread {
 		}
 	} else {
 		for b := range blocks[0] {
-			var peers []float64
+			peers = peers[:0]
 			for _, z := range blocks {
 				if !math.IsNaN(z[b]) {
 					peers = append(peers, z[b])
@@ -106,21 +106,51 @@ func spreadOf(blocks [][]float64) spread {
 	if len(off) == 0 {
 		return spread{math.Inf(1), 1}
 	}
-	slices.Sort(off)
 	// The quantile of the absolute value of a standard normal variable, and how well it tells the deviation beside
 	// the mean of the squares.
 	const at, normal, efficiency = 0.7, 1.0364333894937898, 0.55
-	return spread{off[int(at*float64(len(off)))] / normal, max(efficiency*float64(len(off)), 1)}
+	return spread{nth(off, int(at*float64(len(off)))) / normal, max(efficiency*float64(len(off)), 1)}
 }
 
-// median sorts v. It is NaN of nothing.
+// median changes the order of v. It is NaN of nothing.
 func median(v []float64) float64 {
-	slices.Sort(v)
 	n := len(v)
 	if n == 0 {
 		return math.NaN()
 	}
-	return (v[(n-1)/2] + v[n/2]) / 2
+	low := nth(v, (n-1)/2)
+	if n%2 == 1 {
+		return low
+	}
+	return (low + slices.Min(v[n/2:])) / 2
+}
+
+// nth is the element of v that has k others before it if v is sorted, without NaN. It changes the order of v: no
+// element before k is larger, and none behind it smaller (Hoare, Communications of the ACM 4 (1961), 321).
+func nth(v []float64, k int) float64 {
+	for from, to := 0, len(v)-1; from < to; {
+		pivot, i, j := v[k], from, to
+		for i <= j {
+			for v[i] < pivot {
+				i++
+			}
+			for v[j] > pivot {
+				j--
+			}
+			if i <= j {
+				v[i], v[j] = v[j], v[i]
+				i++
+				j--
+			}
+		}
+		if j < k {
+			from = i
+		}
+		if k < i {
+			to = j
+		}
+	}
+	return v[k]
 }
 
 // window is a stretch of quanta, or of blocks of them.

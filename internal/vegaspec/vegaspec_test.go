@@ -48,9 +48,11 @@ func TestSpecsAreStable(t *testing.T) {
 		"percentiles": func() Spec {
 			return Percentiles{Data: data, Names: []string{"p50"}, Axis: SinceStart, Events: &data}.Spec()
 		},
-		"overlay": func() Spec { return Overlay{Data: data, Names: []string{"p50"}, First: "p50"}.Spec() },
-		"parts":   func() Spec { return Parts{Data: data}.Spec() },
-		"change":  func() Spec { return Change{Data: data}.Spec() },
+		"overlay":  func() Spec { return Overlay{Data: data, Names: []string{"p50"}, First: "p50"}.Spec() },
+		"parts":    func() Spec { return Parts{Data: data}.Spec() },
+		"tail":     func() Spec { return TailMap{Data: data, Axis: WallClock, Drag: SetTime}.Spec() },
+		"findings": func() Spec { return Findings{Data: data}.Spec() },
+		"change":   func() Spec { return Change{Data: data}.Spec() },
 		"history": func() Spec {
 			return History{Data: data, Names: []string{"p50"}, Changes: Data{Source: M{"name": "changes"}}}.Spec()
 		},

@@ -1,0 +1,134 @@
+package vegaspec
+
+import (
+	"fmt"
+	"slices"
+)
+
+// TailMap shows which host had more than its share of the slow I/Os when: hosts over time, the one with the highest
+// lift first.
+type TailMap struct {
+	// Data has a row for each host and time, with the fields
+	//
+	//	host      its name
+	//	whole     its lift over all of the time shown, by which hosts are sorted
+	//	t, t2     start and end of the time, ms
+	//	v         its lift in that time: its share of the I/Os above p99 of all, over its share of all I/Os
+	//	expected  its share of all I/Os, 0 to 1
+	//	without   the highest p99 without it of an interval in that time, ns; or null
+	//	n         I/Os
+	Data  Data
+	Axis  Axis
+	Drag  Drag
+	Click string // see Overlay
+}
+
+// Colours of a lift below its share, at it, and 1.3, 2, 4 and 8 times its share or more, on white and on black.
+var (
+	liftSteps  = []float64{0.77, 1.3, 2, 4, 8}
+	liftColors = []string{"#5B9BD5", "#8B95A5", "#E5C44D", "#EE9339", "#DB4E2D", "#A0185A"}
+)
+
+// Spec is the chart's specification.
+func (c TailMap) Spec() Spec {
+	s := Spec{
+		Schema:      schema,
+		Description: "Hosts over time: share of the I/Os above p99, over the share of all I/Os",
+		Params:      clicked(c.Click, "rect"),
+		Layer: []Spec{{
+			Data: c.Data.Source,
+			Transform: slices.Concat(c.Data.Transform, []M{
+				filter("isValid(datum.v) && datum.n > 0"),
+				calculate("time", c.Axis.words("datum.t")),
+				calculate("other", "isValid(datum.without) ? "+latency("datum.without")+" : 'not known'"),
+			}),
+			Mark: M{"type": "rect", "clip": true, "cursor": cursor(c.Click)},
+			Encoding: M{
+				"x":  c.Axis.channel("t", c.Drag),
+				"x2": M{"field": "t2"},
+				"y": M{"field": "host", "type": "nominal", "sort": M{"field": "whole", "op": "max",
+					"order": "descending"}, "axis": M{"title": nil, "labelOverlap": true}},
+				"color": M{"field": "v", "type": "quantitative", "scale": M{"type": "threshold", "domain": liftSteps,
+					"range": liftColors}, "legend": M{"title": "times its share"}},
+				"tooltip": []M{tip("host", "nominal", "host"), shaped("v", "times its share", ".3~r"),
+					shaped("expected", "share of all I/Os", ".3~p"), tip("n", "quantitative", "I/Os"),
+					tip("other", "nominal", "p99 without it"), tip("time", "nominal", "from")},
+			},
+		}},
+	}
+	s.Layer = append(s.Layer, c.Data.noData()...)
+	return c.Drag.on(s)
+}
+
+// shaped is a number in a tooltip, of a format.
+func shaped(field, title, format string) M {
+	out := tip(field, "quantitative", title)
+	out["format"] = format
+	return out
+}
+
+// Findings prints sentences below each other, as many as there is room for.
+type Findings struct {
+	// Data has a row for each sentence, with the fields
+	//
+	//	rank        0 for the first
+	//	about       straggler, incident, warm-up, steady, concurrency or nothing
+	//	text        the sentence
+	//	confidence  0 to 1, or null
+	//	omitted     how many sentences there are that have no row
+	Data Data
+}
+
+// lineHeight of the sentences, and the width of a letter, in pixels.
+const (
+	lineHeight  = 16
+	letterWidth = "6.4"
+)
+
+// Spec is the chart's specification. Lines are broken between words, as Vega does not do that.
+func (c Findings) Spec() Spec {
+	wrapped := "replace(datum.text, regexp('(.{1,' + max(floor((width - 24) / " + letterWidth +
+		"), 30) + '})( +|$)', 'g'), '$1\\n')"
+	pixels := func(field string) M { return M{"field": field, "type": "quantitative", "scale": nil} }
+	return Spec{
+		Schema:      schema,
+		Description: "Findings in words, the worst first",
+		Data:        c.Data.Source,
+		Transform: slices.Concat(c.Data.Transform, []M{
+			calculate("words", "trim("+wrapped+")"),
+			calculate("lines", "length(split(datum.words, '\\n')) + 0.5"),
+			{"window": []M{{"op": "sum", "field": "lines", "as": "below"}}, "frame": []any{nil, 0},
+				"sort": []M{{"field": "rank"}}},
+			calculate("from", "(datum.below - datum.lines) * "+fmt.Sprint(lineHeight)),
+			calculate("to", "(datum.below - 0.5) * "+fmt.Sprint(lineHeight)),
+			calculate("hidden", "datum.to > height - 16 ? 1 : 0"),
+			{"joinaggregate": []M{{"op": "sum", "field": "hidden", "as": "more"}}},
+			calculate("certain", "isValid(datum.confidence) ? format(datum.confidence, '.6~%') : ''"),
+		}),
+		Layer: append([]Spec{
+			{
+				Transform: []M{filter("!datum.hidden")},
+				Mark:      M{"type": "rect", "x": 2, "width": 4},
+				Encoding: M{"y": pixels("from"), "y2": M{"field": "to"},
+					"color": M{"field": "about", "type": "nominal", "legend": nil, "scale": M{
+						"domain": []string{"straggler", "incident", "warm-up", "steady", "concurrency", "nothing"},
+						"range":  []string{"#DB4E2D", "#EE9339", "#E5C44D", "#8B95A5", "#8B95A5", "#2E8B6B"}}}},
+			},
+			{
+				Transform: []M{filter("!datum.hidden")},
+				Mark: M{"type": "text", "align": "left", "baseline": "top", "fontSize": 12, "lineHeight": lineHeight,
+					"lineBreak": "\n", "color": anyTheme},
+				Encoding: M{"x": M{"value": 14}, "y": pixels("from"), "text": M{"field": "words", "type": "nominal"},
+					"tooltip": []M{tip("text", "nominal", "finding"), tip("about", "nominal", "about"),
+						tip("certain", "nominal", "confidence")}},
+			},
+			{
+				Transform: []M{filter("datum.rank == 0 && datum.more + datum.omitted > 0")},
+				Mark: M{"type": "text", "align": "left", "baseline": "bottom", "fontSize": 12, "fontStyle": "italic",
+					"color": anyTheme, "tooltip": nil},
+				Encoding: M{"x": M{"value": 14}, "y": M{"value": M{"expr": "height"}},
+					"text": M{"value": M{"expr": "datum.more + datum.omitted + ' more: see fiolat diagnose'"}}},
+			},
+		}, c.Data.noData()...),
+	}
+}

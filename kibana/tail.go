@@ -1,0 +1,137 @@
+package kibana
+
+import (
+	"slices"
+
+	"fiolat/internal/vegaspec"
+)
+
+const ofTail = "The 20 hosts with the highest lift, of runs of two hosts or more (documents of scope " +
+	"host+direction). 1 is a host's share; from 1.3 on it has more of the I/Os above p99 of all hosts than " +
+	"that. Cells of several intervals hold their I/Os together."
+
+// liveTails are the maps of the tail of the live dashboard. A drilldown would follow the time range too, so a click
+// filters that dashboard.
+func (b *bundle) liveTails() row {
+	return b.tails("live-tail", " Click a host to filter by it. There while no job is chosen."+drag, liveTail, nil)
+}
+
+// runTails are those of a run.
+func (b *bundle) runTails() row {
+	return b.tails("run-tail", " Click a host to open it."+zoom, runTail, b.aHost())
+}
+
+func (b *bundle) tails(name, how string, spec func(percentiles, direction string) vegaspec.Spec,
+	open []destination) row {
+	r := row{height: 14, open: open}
+	for _, d := range []string{"read", "write"} {
+		r.charts = append(r.charts, b.add(vega(b.id(name+"-"+d), "Who makes the tail of "+d+
+			"s: share of the I/Os above p99 over share of all", ofTail+how, spec(b.percentiles.pattern, d)))...)
+	}
+	return r
+}
+
+// runFindings are what is to be said of a run.
+func (b *bundle) runFindings() row {
+	return row{9, b.add(vega(b.id("run-findings"), "Findings, the worst first",
+		"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil}
+}
+
+// tailHosts is how many hosts a map of the tail shows: those with the highest lift.
+const tailHosts = 20
+
+// liftByHost asks for the hosts with the highest lift, and for aggs of each. Lifts are averaged by I/Os: that is the
+// lift of all these I/Os together, as a host's share of the I/Os times its lift is its share of those above p99.
+func liftByHost(aggs m) m {
+	return m{"host": m{
+		"terms": m{"field": "host.name", "size": tailHosts, "collect_mode": "breadth_first",
+			"order": m{"lift": "desc"}},
+		"aggs": with(aggs, "lift", liftOf),
+	}}
+}
+
+// liftOf is the lift of the I/Os of several documents.
+var liftOf = m{"weighted_avg": m{"value": m{"field": "tail.lift"}, "weight": m{"field": "samples"}}}
+
+// tailAggs are what a cell of the map shows.
+func tailAggs() m {
+	return m{"lift": liftOf, "n": m{"sum": m{"field": "samples"}},
+		"expected": m{"avg": m{"field": "tail.expected"}}, "without": m{"max": m{"field": "tail.p99.without"}}}
+}
+
+// tailRows are the fields of a cell, of the host h and the bucket b.
+var tailRows = []m{
+	calculate("host", "datum.h.key"),
+	calculate("whole", "datum.h.lift.value"),
+	calculate("v", "datum.b.lift && datum.b.lift.value"),
+	calculate("expected", "datum.b.expected && datum.b.expected.value"),
+	calculate("without", "datum.b.without && datum.b.without.value"),
+	calculate("n", "datum.b.n && datum.b.n.value"),
+}
+
+// ofHosts are the documents of a direction by host that say who makes the tail.
+func ofHosts(direction string) m {
+	return m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}}, {"term": m{"fio.direction": direction}},
+		{"exists": m{"field": "tail.lift"}}}}}
+}
+
+// liveTail is over the dashboard's time range.
+func liveTail(percentiles, direction string) vegaspec.Spec {
+	path := "aggregations.of.host.buckets"
+	return vegaspec.TailMap{
+		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
+		Click: addFilter(percentiles, "{term: {'host.name': datum.host}}", "datum.host"),
+		Data: vegaspec.Data{
+			Source: inRange(chosen(search("answer", percentiles, m{"size": 0, "aggs": m{"of": m{
+				"filter": ofHosts(direction), "aggs": liftByHost(m{"t": overTimeRange(tailAggs())}),
+			}}}))),
+			Transform: slices.Concat(each(path, "h"), []m{calculate("buckets", "datum.h.t.buckets"),
+				flatten("buckets", "b"), calculate("t", "datum.b.key")}, tailRows, []m{
+				{"window": []m{{"op": "lag", "field": "t", "as": "before"}}, "sort": []m{{"field": "t"}}},
+				calculate("between", "isValid(datum.before) ? datum.t - datum.before : 0"),
+				calculate("quantum", "datum.b.ms && datum.b.ms.value || 0"),
+				{"joinaggregate": []m{{"op": "max", "field": "between", "as": "step"}}},
+				calculate("t2", "datum.t + max(datum.step, datum.quantum)"),
+			}),
+			Found: reach(path+"[0]") + " != null",
+		},
+	}.Spec()
+}
+
+// runTail is of the run, over the time since its start.
+func runTail(percentiles, direction string) vegaspec.Spec {
+	of, all := liftByHost(sinceStart(tailAggs())), sinceStart(nil)
+	of["end"], of["ms"] = all["end"], all["ms"]
+	return vegaspec.TailMap{
+		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
+		Click: addFilter(percentiles, "{bool: {filter: [{term: {'run.id': datum.r.key}}, {term: {'host.name': "+
+			"datum.host}}]}}", "datum.host + ' in ' + datum.r.key"),
+		Data: vegaspec.Data{
+			Source: oneRun("answer", percentiles, m{"scope": m{"filter": ofHosts(direction), "aggs": of}}),
+			Transform: slices.Concat(each("aggregations.run.buckets", "r"), stepOf("datum.r.scope"), []m{
+				calculate("hosts", "datum.r.scope.host.buckets"), flatten("hosts", "h")}, stepRows("datum.h"),
+				tailRows),
+			Found: reach(runPath+".scope.host.buckets[0]") + " != null",
+		},
+	}.Spec()
+}
+
+// findingsOf are those of the diagnosis of the run that began last. Its document has them, but they are not mapped.
+func findingsOf(runs string) vegaspec.Spec {
+	return vegaspec.Findings{Data: vegaspec.Data{
+		Source: chosen(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
+			"_source": []string{"diagnosis.findings", "diagnosis.omitted"},
+			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
+				{"term": m{"fio.kind": "probe"}}}}}})),
+		Transform: slices.Concat([]m{
+			calculate("omitted", reach("hits.hits[0]._source.diagnosis.omitted")+" || 0")},
+			each("hits.hits[0]._source.diagnosis.findings", "f"), []m{
+				{"window": []m{{"op": "row_number", "as": "place"}}},
+				calculate("rank", "datum.place - 1"),
+				calculate("about", "datum.f.about"),
+				calculate("text", "datum.f.text"),
+				calculate("confidence", "datum.f.confidence"),
+			}),
+		Found: reach("hits.hits[0]._source.diagnosis.findings[0]") + " != null",
+	}}.Spec()
+}
