@@ -117,7 +117,7 @@ func TestDiscover(t *testing.T) {
 		"clients/acme/run1/x_clat_hist.1.log": hist, "clients/acme/run2/x_clat_hist.1.log": hist,
 		"brackets/[1]/x_clat_hist.1.log": hist,
 		"renamed/hist.txt":               hist, "renamed/cluster_clat_hist.1.log.h1": hist,
-		"empty/readme": "",
+		"empty/readme": "", "holder/readme": "",
 	}
 	dir := t.TempDir()
 	for i, name := range slices.Sorted(maps.Keys(files)) {
@@ -131,7 +131,8 @@ func TestDiscover(t *testing.T) {
 	if err := os.Symlink("..", filepath.Join(dir, "two", "loop")); err != nil {
 		t.Skip(err)
 	}
-	for link, to := range map[string]string{"two/aaa": "sub", "pb/s1/dangling": "nowhere", "linked": "one"} {
+	for link, to := range map[string]string{"two/aaa": "sub", "pb/s1/dangling": "nowhere", "linked": "one",
+		"holder/there": "../one"} {
 		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(link))); err != nil {
 			t.Fatal(err)
 		}
@@ -146,9 +147,10 @@ func TestDiscover(t *testing.T) {
 		err   string
 		warn  string
 	}{
-		"a folder":                {paths: "one", want: one},
-		"a folder through a link": {paths: "linked", want: strings.Replace(one, "one:", "linked:", 1)},
-		"a folder twice":          {paths: "one one/", want: one},
+		"a folder":                  {paths: "one", want: one},
+		"a folder through a link":   {paths: "linked", want: strings.Replace(one, "one:", "linked:", 1)},
+		"a link to a folder, found": {paths: "holder", want: strings.Replace(one, "one:", "holder/there:", 1)},
+		"a folder twice":            {paths: "one one/", want: one},
 		"a file": {paths: "one/a_clat_hist.2.log", want: "one: a_clat_hist.2.log json=fio.json " +
 			"job=job.fio"},
 		"a file twice": {paths: "one/a_clat_hist.2.log one/../one/a_clat_hist.2.log",
