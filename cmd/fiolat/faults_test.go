@@ -479,6 +479,7 @@ func TestReportKilled(t *testing.T) {
 
 var (
 	inAccount = regexp.MustCompile(`documents +(\d+) (?:made|read from \d+ files), (.*? indexed, .*? refused.*?)[;(]`)
+	inReasons = regexp.MustCompile(`refused +(\d+): `)
 	inError   = regexp.MustCompile(`not everything arrived: of (\d+) documents (\d+) are (indexed[^:\n]*)`)
 	noneOf    = regexp.MustCompile(`, 0 [a-z ]+`)
 )
@@ -534,6 +535,14 @@ func TestAccountAndError(t *testing.T) {
 			got := failure[1] + " " + failure[2] + " " + failure[3]
 			if want := account[1] + " " + noneOf.ReplaceAllString(strings.TrimSpace(account[2]), ""); got != want {
 				t.Errorf("the account has %q, the error %q\n%s", want, got, stderr)
+			}
+			refused := 0
+			for _, m := range inReasons.FindAllStringSubmatch(stderr, -1) {
+				n, _ := strconv.Atoi(m[1])
+				refused += n
+			}
+			if tt.says == "refused" && !strings.Contains(failure[3], fmt.Sprintf(" %d refused", refused)) {
+				t.Errorf("the error has %q, its reasons %d\n%s", failure[3], refused, stderr)
 			}
 		})
 	}
