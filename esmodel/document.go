@@ -224,13 +224,7 @@ func hashID(key []byte) string {
 }
 
 // head appends what documents of quanta have in common.
-func (e *Encoder) head(
-	dst []byte,
-	q *pipeline.Quantum,
-	scope string,
-	d pipeline.Dims,
-	logs int,
-) []byte {
+func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) []byte {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
 		e.front = append(e.front[:0], `{"@timestamp":`...)

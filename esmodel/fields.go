@@ -41,10 +41,10 @@ var Fields = []Field{
 	{"labels.*", "keyword", "", everywhere, "`--label K=V`, and of runs and events `fiolat label`"},
 	{"host.name", "keyword", "", everywhere, "host of the load; missing where it is not known or not split by; all " +
 		"hosts in `run`"},
-	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`; `probe`"},
+	{"fio.kind", "keyword", "", everywhere, "which of fio's latencies: `clat`, `slat`, `lat`, `sync`; `probe`"},
 	{"fio.job", "keyword", "", everywhere, "name of the job, if split by; all jobs in `run`"},
 	{"fio.log", "keyword", "", quanta, "label of the log, if split by"},
-	{"fio.direction", "keyword", "", append([]Kind{KindEvent}, quanta...), "`read`, `write`, `trim`, or `all`"},
+	{"fio.direction", "keyword", "", append([]Kind{KindEvent}, quanta...), "`read`, `write`, `trim`, or `all`; `sync`"},
 	{"interval.ms", "double", "ms", everywhere, "length of a quantum"},
 	{"interval.offset_ms", "double", "ms", everywhere, "start of the quantum, counted from the run's start; of the " +
 		"first one in `run`"},
@@ -128,8 +128,13 @@ var Fields = []Field{
 	{"jobs.runtime_ms", "long", "ms", onRun, "jobs: job_runtime, the sum of a group's"},
 	{"jobs.error", "long", "", onRun, "jobs: fio's error number"},
 	{"jobs.options.*", "-", "", onRun, "jobs: options of the job alone"},
+	{"jobs.sync.*", "-", "ns", onRun, "jobs: fsync, fdatasync and sync_file_range: `samples`, `min`, `max`, `mean`, " +
+		"and of json+ the histogram (`values`, `counts`); `runtime_ms` of the job"},
+	{"jobs.priorities.*", "-", "ns", onRun, "jobs: the same by `direction`, priority (`class`, `level`, `hint`) and " +
+		"`kind` of latency, where fio tells priorities apart"},
 	{"summary.*", "double", "ns", onRun, "by direction, of the whole run: `summary.read.p99`, `.samples`, `.iops`, " +
-		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword)"},
+		"`.min`, `.max`, `.mean`, `.stddev`, `.at_least` (keyword); `summary.sync` are fsync, fdatasync and " +
+		"sync_file_range by fio's JSON, in no sum with the others"},
 	{"whole.*", "-", "", onRun, "by direction, all I/Os of the run: the buckets that are not empty (`index`) and " +
 		"their exact weights (`count`) on the grid `latency.buckets`; fio's smallest and largest latency (`min`, " +
 		"`max`); and of each percentile, `mean` and `iops` the 95 % limits by the noise within the run " +

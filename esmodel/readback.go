@@ -159,11 +159,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		if doc.Claim != nil {
 			out.Claim = &doc.Claim.Owner
 		}
-		for k := range fiolog.Kind(fiolog.Kinds) {
-			if k.String() == doc.Fio.Kind {
-				run.Kind = k
-			}
-		}
+		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
 		return out, nil
 	}
 	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status}
@@ -204,12 +200,8 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		case f.EndMS != nil:
 			l.End = nanos(*f.EndMS)
 		case out.Status == StatusComplete:
-			return nil, Fault(
-				run.ID,
-				run.Part,
-				"ingest it again",
-				"an older fiolat has stored it, without what it takes to read it back",
-			)
+			return nil, Fault(run.ID, run.Part, "ingest it again",
+				"an older fiolat has stored it, without what it takes to read it back")
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fiolog.Direction(i).String()]
@@ -223,7 +215,11 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		}
 		run.Logs = append(run.Logs, l)
 	}
-	run.Metas = []*fiojson.Document{readJobs(&doc)}
+	jobs, err := readJobs(&doc)
+	if err != nil {
+		return nil, Fault(run.ID, run.Part, "ingest it again", "its jobs cannot be read: %v", err)
+	}
+	run.Metas = []*fiojson.Document{jobs}
 	run.MetaSummary = &pipeline.MetaSummary{
 		Versions:  doc.Fio.Version,
 		Workloads: doc.Fio.Workload,
@@ -266,14 +262,11 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 		Offsets:     map[string]time.Duration{},
 		SLA:         doc.SLA,
 	}
-	for k := range fiolog.Kind(fiolog.Kinds) {
-		if k.String() == doc.Kind {
-			run.Kind, run.Settings.Kind = k, k
-		}
-	}
-	if run.Kind.String() != doc.Kind {
+	kind, ok := fiolog.ParseKind(doc.Kind)
+	if !ok {
 		return fmt.Errorf("kind %q", doc.Kind)
 	}
+	run.Kind, run.Settings.Kind = kind, kind
 	for _, f := range strings.Split(doc.Percentiles, ",") {
 		p, err := strconv.ParseFloat(f, 64)
 		if err != nil {
@@ -293,7 +286,7 @@ func readSettings(run *pipeline.Run, m map[string]any) error {
 }
 
 // readJobs reads back what jobs wrote.
-func readJobs(doc *runDoc) *fiojson.Document {
+func readJobs(doc *runDoc) (*fiojson.Document, error) {
 	m := new(fiojson.Document)
 	for _, j := range doc.Jobs {
 		e := fiojson.Entry{JobName: j.Name, Host: j.Host, GroupID: j.Group, RuntimeMS: j.RuntimeMS, Error: j.Error,
@@ -301,9 +294,12 @@ func readJobs(doc *runDoc) *fiojson.Document {
 		if j.Start != nil {
 			e.StartMS = int64(*j.Start) / 1e6
 		}
+		if err := e.Restore(&j.Apart); err != nil {
+			return nil, err
+		}
 		m.Entries = append(m.Entries, e)
 	}
-	return m
+	return m, nil
 }
 
 // Book finds the part that a leaf belongs to.
@@ -353,11 +349,8 @@ func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
 	}
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
 	if !ok {
-		return out, fmt.Errorf(
-			"it is of part %q, generation %q, which the run does not have",
-			doc.Run.Part,
-			doc.Run.Generation,
-		)
+		return out, fmt.Errorf("it is of part %q, generation %q, which the run does not have", doc.Run.Part,
+			doc.Run.Generation)
 	}
 	run := b.Parts[part].Run
 	k := &doc.Latency.Buckets

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/ingest/jobfile"
 	"fiolat/internal/fiohist"
@@ -153,6 +154,7 @@ type jobField struct {
 	RuntimeMS int64             `json:"runtime_ms"`
 	Error     int               `json:"error"`
 	Options   map[string]string `json:"options,omitempty"`
+	fiojson.Apart
 }
 
 type accountField struct {
@@ -176,14 +178,8 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 			Status: status, Start: stamp(run.Start), StartHow: run.StartHow,
 			Labels: labelPairs(run.Labels)},
 		Labels: run.Labels,
-		Fio: fioField{
-			Kind:     e.kind,
-			Version:  summary.Versions,
-			Workload: summary.Workloads,
-			Job:      jobNames(run),
-			Measure:  summary.Measures,
-			Options:  summary.Options,
-		},
+		Fio: fioField{Kind: e.kind, Version: summary.Versions, Workload: summary.Workloads, Job: jobNames(run),
+			Measure: summary.Measures, Options: summary.Options},
 		Interval: intervalField{number(float64(run.Interval) / 1e6), number(float64(run.FirstQuantum) / 1e6)},
 		Logs:     countField{len(run.Logs)},
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
@@ -197,7 +193,10 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	if sum == nil && docs == nil {
 		files = nil
 	} else {
-		doc.Jobs = jobs(run)
+		var err error
+		if doc.Jobs, err = jobs(run); err != nil {
+			return dst, err
+		}
 	}
 	for _, l := range files {
 		f := fileField{
@@ -215,12 +214,21 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		end := stamp(run.Start + sum.End)
 		doc.Run.End, doc.Run.Quanta = &end, &sum.Quanta
 		rows := summaryRows(sum)
+		syncs, err := run.Syncs()
+		if err != nil {
+			return dst, err
+		}
+		if syncs != nil && rows[syncs.Dims.Direction] == nil { // the run is not of syncs itself
+			rows[syncs.Dims.Direction] = syncs
+		}
 		for direction, r := range rows {
 			if doc.Summary == nil {
 				doc.Summary, doc.Histograms = map[string]any{}, map[string]*RunHistogram{}
 			}
 			doc.Summary[direction] = e.summaryOf(r)
-			doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
+			if r != syncs { // which jobs has
+				doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
+			}
 		}
 		doc.SLA = outcomes(sum)
 		doc.Diagnosis = e.Diagnosis
@@ -294,7 +302,10 @@ func (e *Encoder) summaryOf(r *pipeline.Row) map[string]any {
 		m["samples"] = 0
 		return m
 	}
-	m["min"], m["max"], m["mean"], m["stddev"] = number(s.Min), number(s.Max), number(s.Mean), number(s.StdDev)
+	m["min"], m["max"], m["mean"] = number(s.Min), number(s.Max), number(s.Mean)
+	if s.StdDev >= 0 {
+		m["stddev"] = number(s.StdDev)
+	}
 	for i, v := range s.Percentiles {
 		m[e.names[i]] = number(v)
 	}
@@ -373,25 +384,22 @@ func options(run *pipeline.Run) map[string][]string {
 // such a field separates names from values with.
 func optionKey(k string) string { return strings.ReplaceAll(k, "\x00", "\uFFFD") }
 
-func jobs(run *pipeline.Run) (out []jobField) {
+func jobs(run *pipeline.Run) (out []jobField, err error) {
 	for _, m := range run.Metas {
 		for _, en := range m.Entries {
-			j := jobField{
-				Name:      en.JobName,
-				Host:      en.Host,
-				Group:     en.GroupID,
-				RuntimeMS: en.RuntimeMS,
-				Error:     en.Error,
-				Options:   en.Options,
-			}
+			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
+				Options: en.Options}
 			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
 				at := stamp(en.StartMS * 1e6)
 				j.Start = &at
 			}
+			if j.Apart, err = en.Apart(); err != nil {
+				return nil, err
+			}
 			out = append(out, j)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // settings are the choices that make the generation, as flags spell them.

@@ -62,6 +62,10 @@ func TestRunDocument(t *testing.T) {
 		{"12.5", []string{"account", "ios_logged"}},
 		{"3", []string{"account", "documents", "made"}},
 		{"29", []string{"latency", "buckets", "groups"}},
+		{"3", []string{"summary", "sync", "samples"}},
+		{"900", []string{"summary", "sync", "max"}},
+		{"400", []string{"summary", "sync", "mean"}},
+		{"<nil>", []string{"whole", "sync"}},
 	} {
 		if got := fmt.Sprint(get(tt.path...)); got != tt.want {
 			t.Errorf("%v is %q, want %q", tt.path, got, tt.want)

@@ -588,9 +588,9 @@ func (m *matcher) incomplete(s *set) {
 			if without[e] == nil {
 				c := *e
 				for d := range c.Dirs {
-					c.Dirs[d].Kind = [fiolog.Kinds]fiojson.Totals{}
+					c.Dirs[d].Kind = fiojson.ByKind{}
 				}
-				c.Mixed.Kind = [fiolog.Kinds]fiojson.Totals{}
+				c.Mixed.Kind = fiojson.ByKind{}
 				without[e] = &c
 			}
 			l.Entry = without[e]

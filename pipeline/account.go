@@ -61,10 +61,10 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			continue
 		}
 		a.Counted += l.Entry.Mixed.Kind[run.Kind].N
-		for d := range l.Entry.Dirs {
+		for d, name := range run.Directions() {
 			t := &l.Entry.Dirs[d].Kind[run.Kind]
 			a.Counted += t.N
-			if name := fiolog.Direction(d).String(); t.N > 0 {
+			if t.N > 0 {
 				fio[name] = fio[name].Plus(Latencies{float64(t.N), math.Round(float64(t.N) * t.Mean)})
 			}
 		}
@@ -86,9 +86,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			a.Excess += max(-j.Missing, 0)
 			a.Jobs = append(a.Jobs, j)
 		}
-		for d := range e.Dirs {
+		for d, name := range run.Directions() {
 			j := jobs[e][d]
-			j.Job, j.Host, j.Direction = e.JobName, e.Host, fiolog.Direction(d).String()
+			j.Job, j.Host, j.Direction = e.JobName, e.Host, name
 			j.Restored, j.NotPlaced = tail(e, fiolog.Direction(d))
 			j.Counted = e.Dirs[d].Kind[run.Kind].N
 			unmeasured := j.Counted == 0 && e.Dirs[d].TotalIOs > 0

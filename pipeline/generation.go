@@ -174,6 +174,9 @@ func (g *generation) meta(m *fiojson.Document) error {
 		if err := g.totals("mixed", &e.Mixed); err != nil {
 			return err
 		}
+		if err := g.latencies("sync", fiolog.Sync.String(), &e.Sync); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -184,18 +187,31 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
 	}
 	for k := range t.Kind {
-		kind := &t.Kind[k]
-		if kind.N == 0 && kind.Min == 0 && kind.Max == 0 && kind.Mean == 0 && kind.Bins.Len() == 0 {
-			continue
+		if err := g.latencies(direction, fiolog.Kind(k).String(), &t.Kind[k]); err != nil {
+			return err
 		}
-		g.add("job.latency").string(direction, fiolog.Kind(k).String()).count(kind.N).number(kind.Min,
-			kind.Max).float(kind.Mean)
-		for b, err := range kind.Bins.All() {
-			if err != nil {
-				return err
-			}
-			g.add("job.bin").number(b.NS).count(b.Count)
+	}
+	for i := range t.Prios {
+		p := &t.Prios[i]
+		g.add("job.priority").number(int64(p.Class), int64(p.Level), int64(p.Hint))
+		if err := g.latencies(direction, p.Kind.String(), &p.Totals); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// latencies are those of one kind; without any there is no line.
+func (g *generation) latencies(direction, kind string, t *fiojson.Totals) error {
+	if t.N == 0 && t.Min == 0 && t.Max == 0 && t.Mean == 0 && t.Bins.Len() == 0 {
+		return nil
+	}
+	g.add("job.latency").string(direction, kind).count(t.N).number(t.Min, t.Max).float(t.Mean)
+	for b, err := range t.Bins.All() {
+		if err != nil {
+			return err
+		}
+		g.add("job.bin").number(b.NS).count(b.Count)
 	}
 	return nil
 }

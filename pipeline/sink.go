@@ -110,6 +110,42 @@ func (r *Run) Keep(name string, labels map[string]string) *Run {
 	return &out
 }
 
+// Directions are the names of the directions of the run's I/Os, by their index. Syncs have one of their own.
+func (r *Run) Directions() []string {
+	if r.Kind == fiolog.Sync {
+		return []string{fiolog.Sync.String()}
+	}
+	return directions
+}
+
+var directions = []string{fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
+
+// Whole is the direction of rows that are not split by it: All, or that of syncs, which are in no sum with others.
+func (r *Run) Whole() string {
+	if r.Kind == fiolog.Sync {
+		return fiolog.Sync.String()
+	}
+	return All
+}
+
+// Syncs are the syncs of the whole run by fio's JSON, as a row; nil if there were none. Without json+ there are no
+// percentiles.
+func (r *Run) Syncs() (*Row, error) {
+	var sum fiojson.Sum
+	for _, m := range r.Metas {
+		for i := range m.Entries {
+			if err := sum.Add(&m.Entries[i].Sync); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if sum.N == 0 {
+		return nil, nil
+	}
+	row := &Row{Scope: "run", Dims: Dims{Direction: fiolog.Sync.String()}, Stats: sum.Stats(r.Percentiles)}
+	return row, nil
+}
+
 // Measures says what the latencies of the run include: a sentence for each I/O engine.
 func (r *Run) Measures() (out []string) {
 	if r.MetaSummary != nil {
@@ -388,11 +424,7 @@ type DirectionAccount struct {
 // ByDirection adds up accounts of jobs by direction, in the order of the directions; All
 // comes last.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
-	var directions []string
-	for d := range fiolog.Direction(fiolog.Directions) {
-		directions = append(directions, d.String())
-	}
-	for _, d := range append(directions, All) {
+	for _, d := range []string{"read", "write", "trim", "sync", All} {
 		sum := DirectionAccount{Direction: d}
 		any := false
 		for i := range jobs {

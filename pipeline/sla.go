@@ -98,14 +98,15 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 // watch adds the scopes of a host, or of all together.
 func (w *Watch) watch(host string) {
 	w.hosts[host] = true
-	for _, d := range []string{All, "read", "write", "trim"} {
+	for _, d := range append([]string{All}, w.run.Directions()...) {
 		s := &watched{scope: "direction"}
+		whole := d == w.run.Whole()
 		switch {
-		case host != "" && d == All:
+		case host != "" && whole:
 			s.scope = "host"
 		case host != "":
 			s.scope = "host+direction"
-		case d == All:
+		case whole:
 			s.scope = "run"
 		}
 		for i := range w.rules {

@@ -28,6 +28,8 @@ func liveCommand(u *ui.UI) *cli.Command {
 			"fiolat live --follow --run-id R --part $(hostname) --es http://es:9200 fio.json\n\n" +
 			"Reads what fio prints with --status-interval=S --output-format=json+, or starts fio itself, and indexes " +
 			"each interval as soon as it is complete. " +
+			"Syncs (fsync, fdatasync, sync_file_range) are a kind of latency of their own, sync, as soon as a job " +
+			"has any. " +
 			"Its exit code is fio's, if that is not 0.",
 		Flags: append(append(append(flags, esFlags()...), alertFlags("breaches and recoveries")...),
 			&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 1s, " +

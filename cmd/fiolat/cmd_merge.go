@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"fiolat/ingest/fiolog"
 	"fiolat/internal/command/merge"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -28,7 +29,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are running or " +
 				"incomplete, and name each (default: merge nothing then)"},
 			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat",
-				Usage: "`KIND` of latency that the parts were ingested with: clat, slat or lat"},
+				Usage: "`KIND` of latency that the parts were ingested with: clat, slat, lat, or sync (of live)"},
 			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "percentiles: a `LIST` of numbers from 0 " +
 				"to 100 (default: those of the parts)"},
 			&cli.IntFlag{Name: "workers", Category: catInput, Usage: "number of quanta to add up at a time (default: " +
@@ -62,8 +63,10 @@ func readMergeOptions(c *cli.Context) (o merge.Options, err error) {
 			bad.Add(errs.Usagef("--%s %d: want 1 or more", flag, c.Int(flag)))
 		}
 	}
-	o.Kind, err = latency(c.String("kind"))
-	bad.Add(err)
+	if o.Kind = fiolog.Sync; c.String("kind") != o.Kind.String() {
+		o.Kind, err = latency(c.String("kind"))
+		bad.Add(err)
+	}
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
 	return o, bad.Err()

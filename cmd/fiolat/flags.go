@@ -189,6 +189,12 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	}
 	s.SLA, err = slaRules(c)
 	bad.Add(err)
+	for _, rule := range s.SLA {
+		if strings.HasPrefix(rule, "sync ") {
+			bad.Add(errs.Usagef("--sla %q: fio logs no syncs: follow the run with fiolat live, or judge the whole run "+
+				"by fio's JSON: fiolat summary --where 'sync p99 < 10ms'", rule))
+		}
+	}
 	s.Repair = "auto"
 	switch {
 	case c.Bool("repair") && c.Bool("no-repair"):

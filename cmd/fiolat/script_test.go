@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(self, in("bin/fiolat")), os.Symlink(logs, in("fio")),
 				os.Symlink(filepath.Join(logs, "../../internal/diagnose/testdata/disks"), in("disks")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
+				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),
 				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
 					in("runs/today")),

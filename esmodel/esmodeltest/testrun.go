@@ -125,6 +125,10 @@ func Run() *pipeline.Run {
 		Entries: []fiojson.Entry{{JobName: "job \"1\"", Host: "alpha", StartMS: 1788220798123, RuntimeMS: 4000,
 			Options: jobfile.Options{"rw": "randread", "exec\x00pre": "<b>\x1b[2J", "long": strings.Repeat("x",
 				9000)}}}}
+	syncs := fiojson.Totals{N: 3, Min: 100, Max: 900, Mean: 400,
+		Bins: fiojson.NewBins([]fiojson.Bin{{NS: 101, Count: 2}, {NS: 899, Count: 1}})}
+	meta.Entries[0].Sync = syncs
+	meta.Entries[0].Dirs[0].Prios = []fiojson.Prio{{Class: 2, Level: 3, Totals: syncs}, {Totals: syncs}}
 	log := func(host, job string) *pipeline.Log {
 		return &pipeline.Log{
 			Log: &ingest.Log{

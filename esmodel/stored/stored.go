@@ -87,7 +87,7 @@ func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []f
 	if err != nil {
 		return nil, err
 	}
-	for k := range fiolog.Kind(fiolog.Kinds) {
+	for k := range fiolog.Sync + 1 {
 		if slices.ContainsFunc(runs, func(r *esmodel.StoredRun) bool { return r.Run.Kind == k }) {
 			out = append(out, k)
 		}
@@ -293,7 +293,7 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 // directory, in the order of the kinds; "" is any run.
 func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 	heads, err := dirHeads(dir, runID)
-	for k := range fiolog.Kind(fiolog.Kinds) {
+	for k := range fiolog.Sync + 1 {
 		if slices.ContainsFunc(heads, func(h dirHead) bool {
 			return h.Fio.Kind == k.String() && strings.HasSuffix(h.index, "-"+string(esmodel.KindRun))
 		}) {

@@ -73,6 +73,9 @@ type Entry struct {
 	Sync Totals
 }
 
+// ByKind are totals by kind of latency. Those of fiolog.Sync are there in Document.OfSyncs only.
+type ByKind [fiolog.Kinds + 1]Totals
+
 // DirTotals is what fio counted in one direction over the whole job.
 type DirTotals struct {
 	// TotalIOs are the I/Os issued; it can differ from the completions counted.
@@ -80,7 +83,7 @@ type DirTotals struct {
 	RuntimeMS int64
 	// Bytes is io_bytes: the amount of data of the I/Os.
 	Bytes uint64
-	Kind  [fiolog.Kinds]Totals
+	Kind  ByKind
 	// Prios split the I/Os by priority, where there are two or more.
 	Prios []Prio
 }

@@ -37,17 +37,19 @@ func ParseDirection(name string) (Direction, bool) {
 // Kind is which of fio's latencies a log or a set of bins holds.
 type Kind uint8
 
-// Completion, submission and total latency.
+// Completion, submission and total latency, of which there may be logs; and that of fsync, fdatasync and
+// sync_file_range, which is in fio's JSON alone.
 const (
 	Clat Kind = iota
 	Slat
 	Lat
-	Kinds = 3
+	Sync
+	Kinds = 3 // that are logged
 )
 
-var kindNames = [Kinds]string{"clat", "slat", "lat"}
+var kindNames = [Kinds + 1]string{"clat", "slat", "lat", "sync"}
 
-// String is the kind's name in fio: clat, slat or lat.
+// String is the kind's name in fio: clat, slat, lat or sync.
 func (k Kind) String() string { return kindNames[k] }
 
 // ParseKind is the kind of that name.

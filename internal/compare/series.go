@@ -108,7 +108,9 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 	}
 	for _, l := range q.Leaves {
-		s.sums[slices.Index(directions, l.Dims.Direction)].AddHist(l.Hist)
+		if d := slices.Index(directions, l.Dims.Direction); d > 0 { // syncs are not compared
+			s.sums[d].AddHist(l.Hist)
+		}
 	}
 	for i := 1; i < len(s.sums); i++ {
 		s.room.Set(&s.sums[i])

@@ -19,7 +19,7 @@ const defaultOver = 5 * time.Minute
 type Rule struct {
 	// Text is the canonical spelling. It identifies the rule in output and documents.
 	Text string
-	// Direction is read, write, trim, or all.
+	// Direction is read, write, trim, or all; or sync, which is not among all.
 	Direction string
 	// Metric is p (a percentile), mean, max or iops.
 	Metric string
@@ -39,13 +39,13 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all] METRIC < VALUE [over DURATION] [for N intervals], "+
-		"like %q, %q or %q",
+	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all|sync] METRIC < VALUE [over DURATION] "+
+		"[for N intervals], like %q, %q or %q",
 		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
 }
 
 var (
-	directions = []string{"all", "read", "write", "trim"}
+	directions = []string{"all", "read", "write", "trim", "sync"}
 	operator   = regexp.MustCompile(`\s*(<=|>=|<|>)\s*`)
 	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
 	spacedUnit = regexp.MustCompile(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms

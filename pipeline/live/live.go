@@ -31,6 +31,8 @@ type Config struct {
 	Labels   map[string]string
 	// Host is the name of the host where fio does not say one (--client does).
 	Host string
+	// Of is the run whose jobs are followed already, if the kind is fiolog.Sync: id and start are the same.
+	Of *pipeline.Run
 	// Patience is how many quanta in a row make a breach of a rule that does not say.
 	Patience int
 	// Choice is why the interval is what it is, for the account.
@@ -165,6 +167,9 @@ func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
 		return &errs.ParseError{File: m.Path, Msg: "a document without a time",
 			Hint: "pass the output of fio --status-interval=1 --output-format=json+"}
 	}
+	if l.cfg.Settings.Kind == fiolog.Sync {
+		m = m.OfSyncs()
+	}
 	nth := map[key]int{}
 	entries, known := make([]*entry, len(m.Entries)), len(l.entries)
 	heard := int64(0)
@@ -262,6 +267,9 @@ func (l *Live) begin(m *fiojson.Document) {
 	if run.ID == "" {
 		run.ID = pipeline.Digest([]any{"live", m.Version, m.Global, start, l.cfg.Host})
 	}
+	if of := l.cfg.Of; of != nil {
+		run.ID, run.Name, run.Start, run.StartHow = of.ID, of.Name, of.Start, of.StartHow
+	}
 	run.Generation = pipeline.LiveGeneration(run)
 	l.run, l.grid = run, quanta.NewGrid(run)
 	l.grid.First = l.grid.Index(start - run.Start)
@@ -290,15 +298,15 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	at := m.CountedMS(e) * msec
 	var now [fiolog.Directions][]uint64
 	back, fell, had, wrong := e.LongestMS < le.runtime, 0, 0, false
-	for d := range now {
+	for d, name := range run.Directions() {
 		t := &e.Dirs[d].Kind[run.Kind]
 		if t.N > 0 && t.Bins.Len() == 0 {
 			hint := "run fio with --output-format=json+"
-			if run.Kind != fiolog.Clat {
+			if run.Kind == fiolog.Slat || run.Kind == fiolog.Lat {
 				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
 			}
 			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of "+
-				"them", e.JobName, t.N, run.Kind, fiolog.Direction(d)), Hint: hint}
+				"them", e.JobName, t.N, run.Kind, name), Hint: hint}
 		}
 		var err error
 		if now[d], err = t.Counts(fiohist.Fio3); err != nil {

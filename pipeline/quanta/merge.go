@@ -127,8 +127,8 @@ func (m *Merger) setLogs(logs []*Member) {
 	known := map[pipeline.Dims]int{}
 	for i, l := range logs {
 		l.index = i
-		for d := range fiolog.Direction(fiolog.Directions) {
-			dims := pipeline.Dims{Direction: d.String()}
+		for d, name := range m.Run.Directions() {
+			dims := pipeline.Dims{Direction: name}
 			if slices.Contains(by, "host") {
 				dims.Host = l.Host
 			}
@@ -142,7 +142,7 @@ func (m *Merger) setLogs(logs []*Member) {
 			if !ok {
 				i = len(m.leafSpecs)
 				known[dims] = i
-				m.leafSpecs = append(m.leafSpecs, leafSpec{dims: dims, dir: d})
+				m.leafSpecs = append(m.leafSpecs, leafSpec{dims: dims, dir: fiolog.Direction(d)})
 			}
 			m.leafSpecs[i].logs = append(m.leafSpecs[i].logs, l)
 		}
@@ -254,7 +254,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	var names []string
 	for i, name := range scopeOrder {
 		if mask&(1<<(len(scopeOrder)-1-i)) != 0 {
-			if !slices.Contains(by, name) {
+			if !slices.Contains(by, name) || name == "direction" && m.Run.Kind == fiolog.Sync {
 				return
 			}
 			names = append(names, name)
@@ -272,7 +272,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	}
 	known := map[pair]bool{}
 	for i, s := range m.leafSpecs {
-		dims := pipeline.Dims{Direction: pipeline.All}
+		dims := pipeline.Dims{Direction: m.Run.Whole()}
 		named := true
 		for _, n := range names {
 			switch n {
@@ -582,11 +582,17 @@ func (m *Merger) Summary() *pipeline.Summary {
 // has says that a log has I/O in the scope's direction.
 func (sc *scope) has(c *Hists) bool {
 	for d, h := range c {
-		if h != nil && (sc.dims.Direction == pipeline.All || sc.dims.Direction == fiolog.Direction(d).String()) {
+		if h != nil && sc.covers(fiolog.Direction(d)) {
 			return true
 		}
 	}
 	return false
+}
+
+// covers says whether the scope holds I/Os of a direction. Syncs have only one.
+func (sc *scope) covers(d fiolog.Direction) bool {
+	return sc.dims.Direction == pipeline.All || sc.dims.Direction == d.String() ||
+		sc.dims.Direction == fiolog.Sync.String()
 }
 
 func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
@@ -614,8 +620,7 @@ func (sc *scope) lost(start, end int64) int64 {
 	for _, l := range sc.logs {
 		for d := range l.Held {
 			holes := l.Held[d].Holes
-			if len(holes) == 0 || sc.dims.Direction != pipeline.All &&
-				sc.dims.Direction != fiolog.Direction(d).String() {
+			if len(holes) == 0 || !sc.covers(fiolog.Direction(d)) {
 				continue
 			}
 			for _, h := range holes {

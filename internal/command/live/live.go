@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"fiolat/esmodel"
@@ -52,10 +54,12 @@ type session struct {
 	client *client.Client
 	alerts *alert.Dispatcher
 
-	held  []*fiojson.Document // before the interval is known
-	runs  []*liveRun          // by kind; none before that
-	since time.Time           // when the latest document came
-	said  bool                // that the next one is overdue
+	held   []*fiojson.Document // before the interval is known
+	runs   []*liveRun          // by kind; none before that
+	before *fiojson.Document   // the latest one, as long as no job has synced
+	view   *liveView
+	since  time.Time // when the latest document came
+	said   bool      // that the next one is overdue
 }
 
 // liveRun is one kind of latency.
@@ -206,13 +210,32 @@ func stampMS(m *fiojson.Document) int64 {
 	return at
 }
 
+// snapshot passes on a document to all kinds. Syncs are one from the first document on that has any, and the one
+// before, since which these have completed.
 func (s *session) snapshot(ctx context.Context, m *fiojson.Document) error {
 	for _, r := range s.runs {
 		if err := r.Snapshot(ctx, m); err != nil {
 			return err
 		}
 	}
-	return nil
+	if slices.Contains(s.kinds, fiolog.Sync) {
+		return nil
+	}
+	before := s.before
+	if s.before = m; !m.HasSyncs() {
+		return nil
+	}
+	r, err := s.run(fiolog.Sync, false)
+	if err != nil {
+		return err
+	}
+	s.before, s.runs, s.kinds = nil, append(s.runs, r), append(slices.Clip(s.kinds), fiolog.Sync)
+	if before != nil {
+		if err = r.Snapshot(ctx, before); err != nil {
+			return err
+		}
+	}
+	return r.Snapshot(ctx, m)
 }
 
 // begin decides the interval, and passes on what was held for that.
@@ -288,21 +311,42 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	noise := new(compare.Series)
-	r := &liveRun{sink: delivery.NewSink(w, delivery.SinkOptions{Prefix: prefix, Noise: noise})}
-	sinks := command.Tee{noise}
-	if first {
-		if s.alerts != nil {
-			sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
-		}
-		sinks = append(sinks, newLiveView(s.u, s.o.Quiet))
-	} else {
-		cfg.Settings.SLA, cfg.Warn, cfg.Allow = nil, nil, nil // once is enough
+	options := delivery.SinkOptions{Prefix: prefix}
+	var sinks command.Tee
+	if kind != fiolog.Sync {
+		noise := new(compare.Series)
+		options.Noise, sinks = noise, command.Tee{noise}
+	}
+	r := &liveRun{sink: delivery.NewSink(w, options)}
+	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fiolog.Sync.String()+" ") }
+	rules := slices.Clone(cfg.Settings.SLA)
+	switch {
+	case first:
+		cfg.Settings.SLA = slices.DeleteFunc(rules, ofSyncs)
+		s.view = newLiveView(s.u, s.o.Quiet)
+		sinks = append(sinks, s.view)
+	case kind == fiolog.Sync:
+		cfg.Of = s.runs[0].Run()
+		cfg.Settings.SLA = slices.DeleteFunc(rules, func(rule string) bool { return !ofSyncs(rule) })
+		sinks = append(sinks, &syncView{view: s.view})
+	default:
+		cfg.Settings.SLA = nil
+	}
+	if !first {
+		cfg.Warn, cfg.Allow = nil, nil // once is enough
+	}
+	if s.alerts != nil && (first || kind == fiolog.Sync) {
+		sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
 	}
 	if s.o.Rows {
 		sinks = append(sinks, &flushed{Renderer: render.New("ndjson", "ns", false, bufio.NewWriter(s.u.Stdout))})
 	}
-	r.Live, err = live.New(cfg, diagnose.NewLive(append(sinks, r.sink)))
+	sinks = append(sinks, r.sink)
+	var sink pipeline.Sink = sinks
+	if kind != fiolog.Sync {
+		sink = diagnose.NewLive(sinks)
+	}
+	r.Live, err = live.New(cfg, sink)
 	return r, err
 }
 
@@ -338,6 +382,9 @@ func (s *session) finish(ctx context.Context, why error) error {
 		err = r.sink.Close(ctx, err)
 		report := r.sink.Report()
 		if run := r.Run(); run != nil {
+			if s.kinds[i] == fiolog.Sync {
+				s.u.Say("info", "syncs:")
+			}
 			err = s.o.Elasticsearch.PrintOutcome(s.u, false, run, r.end, report, err)
 		}
 		for _, f := range report.Files {
@@ -346,7 +393,7 @@ func (s *session) finish(ctx context.Context, why error) error {
 		if err == nil && r.end.Account.Placed == 0 {
 			s.u.Say("warning", "fio has no %v latencies: run it with %v_percentiles=1", s.kinds[i], s.kinds[i])
 		}
-		if err == nil && i == 0 {
+		if err == nil && (i == 0 || s.kinds[i] == fiolog.Sync) {
 			err = command.FailOnSLA(s.o.FailOnSLA, r.end)
 		}
 		if why == nil || i == 0 { // of several kinds it is the same
@@ -355,6 +402,13 @@ func (s *session) finish(ctx context.Context, why error) error {
 	}
 	if len(s.runs) == 0 {
 		return why
+	}
+	if !slices.Contains(s.kinds, fiolog.Sync) {
+		for _, rule := range s.cfg.Settings.SLA {
+			if strings.HasPrefix(rule, fiolog.Sync.String()+" ") {
+				s.u.Say("warning", "no job has synced: %s is not judged", rule)
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

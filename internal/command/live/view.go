@@ -28,6 +28,7 @@ type liveView struct {
 	spark   int                  // of the percentiles, the one that is drawn
 	past    map[string][]float64 // by direction, the latest last; NaN without I/O
 	changes []string             // the latest breaches and recoveries
+	syncs   []string             // their latest lines; none as long as no job has synced
 }
 
 const (
@@ -125,7 +126,7 @@ func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	name := "p" + units.Percentile(v.run.Percentiles[v.spark])
 	head := fmt.Sprintf("%s  run %s  %s of %d intervals of %v", v.at(q.Offset), errs.Printable(v.run.ID), name,
 		sparkWidth, time.Duration(v.run.Interval))
-	lines = slices.Concat([]string{head}, lines, v.changes)
+	lines = slices.Concat([]string{head}, lines, v.syncs, v.changes)
 	if state != "" {
 		lines = append(lines, strings.TrimSpace(state))
 	}
@@ -135,6 +136,40 @@ func (v *liveView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 
 func (v *liveView) End(context.Context, *pipeline.Summary) error {
 	v.u.Unpaint()
+	return nil
+}
+
+// syncView shows the syncs of a run with its I/Os.
+type syncView struct {
+	pipeline.Discard
+	view *liveView
+	own  liveView
+}
+
+func (s *syncView) Begin(_ context.Context, run *pipeline.Run) error {
+	s.own = liveView{u: s.view.u, run: run, spark: s.view.spark, past: map[string][]float64{}}
+	return nil
+}
+
+func (s *syncView) Early(ctx context.Context, q *pipeline.Quantum) error { return s.view.Early(ctx, q) }
+
+func (s *syncView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	if err := s.Early(ctx, q); err != nil {
+		return err
+	}
+	for i := range q.Rows {
+		row := &q.Rows[i]
+		if row.Scope != "run" {
+			continue
+		}
+		s.own.draw(row)
+		name := row.Dims.Direction
+		s.view.syncs = []string{fmt.Sprintf("%-5s %s", name, s.own.numbers(row)),
+			"      " + sparkline(s.own.past[name])}
+		if !s.view.screen && !row.Stats.Empty() {
+			s.own.u.Say("info", "%s  %s %s%s", s.own.at(q.Offset), name, s.own.numbers(row), s.own.state(q))
+		}
+	}
 	return nil
 }
 
