@@ -153,7 +153,7 @@ func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any
 
 // Balance says if not as many I/Os went out as came in.
 func (a *Account) Balance() error {
-	if in, out := a.Logged+a.Restored, a.Placed; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
+	if in, out := a.Logged+a.Restored, a.Placed+a.PickedAway; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
 	}
 	return nil
@@ -188,6 +188,7 @@ func (a *Account) Plus(b *Account, first bool) {
 	a.Jobs = append(a.Jobs, b.Jobs...)
 	a.Restored += b.Restored
 	a.LastBucket += b.LastBucket
+	a.PickedAway += b.PickedAway
 	for _, w := range b.Warnings {
 		if !slices.Contains(a.Warnings, w) {
 			a.Warnings = append(a.Warnings, w)

@@ -83,6 +83,9 @@ type Run struct {
 	// MetaSummary is what fio's JSON said of a run that was stored; Metas are then no more
 	// than its jobs. Else it is nil.
 	MetaSummary *MetaSummary
+	// Pick is the part of it that is looked at, and Window the time of that: see Choose.
+	Pick   Pick
+	Window Window
 	// Live says that it was followed while it went on.
 	Live bool
 	// Parts are those that the run was put together from; none where it is read
@@ -279,6 +282,13 @@ const TailPercentile = 99
 // 383-387) the sum of the latencies of those that complete in the quantum over the time that the logs cover.
 func (r *Row) Concurrency() float64 { return r.IOPS * r.Stats.Mean / 1e9 }
 
+// Partial says that the logs cover only a part of an interval of so many ns, such as the last sliver of a run: what
+// completes in that is no measure of the whole.
+func (r *Row) Partial(interval int64) bool {
+	ran := r.Covered + r.Lost
+	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
+}
+
 // Quantum is one step of the time grid: [Start, Start + Run.Interval).
 type Quantum struct {
 	// Offset is the start in ns, counted from Run.Start.
@@ -369,6 +379,8 @@ type Account struct {
 	NotPlaced  float64 `json:"ios_not_placed"`
 	LastBucket float64 `json:"ios_in_last_bucket"`
 	Placed     float64 `json:"ios_placed"`
+	// PickedAway are the I/Os that Run.Pick leaves out.
+	PickedAway float64 `json:"ios_picked_away,omitempty"`
 	// Exact are the latencies of all I/Os to the nanosecond, by direction: from logs of
 	// single I/Os, else fio's own, if CountedKnown; else nil.
 	Exact map[string]Latencies `json:"exact,omitempty"`

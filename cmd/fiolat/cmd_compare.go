@@ -30,7 +30,7 @@ func compareCommand(u *ui.UI) *cli.Command {
 			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
 			"of each, better 5: a single run does not know what another of the same would differ by. " +
 			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
-		Flags: append(append(flags, esFlags()...),
+		Flags: append(slices.Concat(flags, pickFlags(), esFlags()),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if a change exceeds `RULE` and is statistically " +
 				"significant: [DIRECTION] METRIC CHANGE%, such as 'read p99 +10%' or 'iops -5%'; can be repeated. " +
 				"Single runs need --run-noise"},

@@ -24,7 +24,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 			"Runs with the same job options are repeats, and one point. Options that change the load (iodepth, " +
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
-		Flags: append(append(wholeRunFlags("50,99,99.9"), esFlags()...),
+		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "direction", Usage: "`DIRECTION` of the I/Os: read, write, trim, all or sync " +
 				"(default: that of --at, else all)"},
 			&cli.StringFlag{Name: "at", Usage: "how many IOPS meet `RULE`, such as 'read p99 < 1ms'"},

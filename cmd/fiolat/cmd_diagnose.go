@@ -28,7 +28,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
 			"slow-downs, when the run was steady, and how many I/Os were in flight. Of a stored run only what its " +
 			"--by splits is compared. docs/diagnose.md explains the tests.",
-		Flags: append(append(flags, esFlags()...),
+		Flags: append(slices.Concat(flags, pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
 		),

@@ -3,34 +3,51 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	"fiolat/internal/command/percentiles"
 	"fiolat/internal/errs"
 	"fiolat/internal/like"
+	"fiolat/internal/metric"
+	"fiolat/internal/render"
 	"fiolat/internal/ui"
+	"fiolat/pipeline"
 )
 
 func percentilesCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "percentiles",
 		Usage:     "percentiles over time, on standard output",
-		ArgsUsage: "PATH...",
+		ArgsUsage: "PATH...|DIR|RUN",
 		Description: "fiolat percentiles --interval 10s --by direction runs/today\n" +
-			"fiolat percentiles --format ndjson --percentiles 50,99,99.99 'host*_clat_hist.*.log*'\n" +
+			"fiolat percentiles --interval run --only direction=read runs/today      one row for the whole run\n" +
+			"fiolat percentiles --from 3:00 --to 4:00 runs/today                     the minute from 3:00 on\n" +
+			"fiolat percentiles --by host --wide p99 runs/today                      hosts side by side\n" +
+			"fiolat percentiles --es http://localhost:9200 --format csv -o run.csv RUN\n" +
 			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
 			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. " +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what an ingest --output " +
+			"wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of its " +
+			"documents, or run; --by can name what it was stored by. " +
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
 			"reads its own command line, and prints what it prints.",
-		Flags: append(severalKinds(logFlags("")),
+		Flags: append(slices.Concat(severalKinds(logFlags("")), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or " +
 				"ndjson"},
-			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables and csv: ns, us or ms"},
+			&cli.StringFlag{Name: "unit", Value: "auto", Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, " +
+				"or auto: what suits each column; in csv auto is us"},
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and " +
 				"csv; json and ndjson always have them"},
+			&cli.StringFlag{Name: "wide", Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another " +
+				"percentile, mean, min, max, stddev, iops, concurrency or samples) of each --by host, job, ... in a " +
+				"column of its own"},
+			&cli.BoolFlag{Name: "no-total", Usage: "leave out the rows that add up others"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for the rows (default: standard " +
+				"output)"},
 			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
 			yesFlag(),
 		),
@@ -66,11 +83,55 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = logOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format", "table", "csv", "json", "ndjson")
+	o.Whole = c.String("interval") == wholeRun
+	o.Render.Format, err = oneOf(c, "format", "table", "csv", "json", "ndjson")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	o.Render.Unit, err = oneOf(c, "unit", render.Units...)
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
-	o.Limits, o.Yes = c.Bool("limits"), c.Bool("yes")
+	o.Elasticsearch, err = esOptions(c)
+	bad.Add(err)
+	o.Place, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, func(flag string) bool {
+		return c.IsSet(flag) && flag != "by" && !(flag == "interval" && o.Whole)
+	})
+	bad.Add(err)
+	o.Render.Limits, o.Render.NoTotal, o.Yes, o.File = c.Bool("limits"), c.Bool("no-total"), c.Bool("yes"),
+		c.String("output")
+	settings := &o.Logs.Config.Settings
+	if wide := c.String("wide"); wide != "" {
+		bad.Add(readWide(&o, wide))
+	}
+	if o.Place == command.InLogs || c.IsSet("percentiles") || c.IsSet("wide") {
+		o.Percentiles = settings.Percentiles
+	}
 	return o, bad.Err()
+}
+
+// readWide reads --wide.
+func readWide(o *percentiles.Options, wide string) error {
+	settings := &o.Logs.Config.Settings
+	m, err := metric.Parse(wide)
+	name := strings.TrimPrefix(m.String(), "all ")
+	switch {
+	case wide != "stddev" && (err != nil || m.Percentile == 0 && !slices.Contains(render.Figures, m.Name)):
+		return errs.Usagef("--wide %q: want p99 or another percentile, or %s", wide, strings.Join(render.Figures, ", "))
+	case wide == "stddev":
+		name = wide
+	case m.Direction != pipeline.All:
+		return errs.Usagef("--wide %q: say --wide %s --only direction=%s", wide, m.Name, m.Direction)
+	}
+	switch {
+	case len(settings.By) == 0:
+		return errs.Usagef("--wide %s: say with --by what is to lie side by side, such as --by host", wide)
+	case o.Render.Format != "table" && o.Render.Format != "csv":
+		return errs.Usagef("--wide is for --format table and csv")
+	case len(o.Logs.Kinds.List) > 1:
+		return errs.Usagef("--wide is for one --kind")
+	case o.Render.Limits:
+		return errs.Usagef("--limits and --wide exclude each other")
+	}
+	if o.Render.Wide = name; m.Percentile > 0 && !slices.Contains(settings.Percentiles, m.Percentile) {
+		settings.Percentiles = append(settings.Percentiles, m.Percentile)
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"fiolat/internal/command"
@@ -27,7 +29,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"stored. " +
 			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and " +
 			"where the numbers come from. It loads nothing from anywhere.",
-		Flags: append(append(severalKinds(logFlags("direction,host,job")), esFlags()...),
+		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 			yesFlag(),
 		),
@@ -59,7 +61,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 func placeOf(args []string, addresses []string, given func(flag string) bool) (command.Place, error) {
 	if len(args) != 1 {
 		if given("es") {
-			return 0, errs.Usagef("fiolat report --es: name one run")
+			return 0, errs.Usagef("--es: name one run")
 		}
 		return command.InLogs, nil
 	}

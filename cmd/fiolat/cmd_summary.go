@@ -25,7 +25,7 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			"A run of which there is only fio's JSON (json+) counts, too. " + orStored +
 			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for the syncs, whose latency fio tells " +
 			"in its JSON only.",
-		Flags: append(append(wholeRunFlags("50,99,99.9"), esFlags()...),
+		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),
 			&cli.StringSliceFlag{Name: "where", Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms', " +
 				"'sync max < 50ms' or 'iops >= 10000'; can be repeated"},
 			&cli.StringFlag{Name: "sort", Usage: "order runs by `[-]METRIC`, such as 'read p99' or -iops: - puts the " +

@@ -34,8 +34,8 @@ const (
 func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, " +
-			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy (default: the logs' own " +
-			"spacing, rounded up to whole seconds)"},
+			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy; with percentiles run: all " +
+			"of the run (default: the logs' own spacing, rounded up to whole seconds)"},
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: confidence " +
 			"limits of the highest percentile within `PERCENT` of it, in nine of ten intervals"},
 		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's " +
@@ -209,6 +209,8 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	bad.Add(err)
 	s.Offsets, err = offsets(c.StringSlice("offset"), c.String("offsets"))
 	bad.Add(err)
+	cfg.Pick, err = readPick(c)
+	bad.Add(err)
 	cfg.Labels, err = pairs("--label", c.StringSlice("label"))
 	bad.Add(err)
 	if cfg.Part != "" {
@@ -227,9 +229,15 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	return o, bad.Err()
 }
 
+// wholeRun is the --interval that is the run itself.
+const wholeRun = "run"
+
 // intervalOptions reads --interval and --accuracy, of which only one is not 0.
 func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duration, wanted float64, err error) {
 	switch v := c.String("interval"); {
+	case v == wholeRun && c.Command.Name == "percentiles":
+	case v == wholeRun:
+		err = errs.Usagef("--interval run: that is for fiolat percentiles; fiolat %s needs quanta", c.Command.Name)
 	case v == "auto":
 		wanted, err = accuracy(c.String("accuracy"))
 	case c.IsSet("accuracy"):

@@ -45,10 +45,14 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 		a.LogsRepaired)
 	u.Say("info", "records    %d read, %d lines skipped, %d repaired, %d with equal timestamps", a.Records,
 		a.LinesSkipped, a.RecordsRepaired, a.RecordsEqual)
-	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s in %d quanta; in fio's totals %s, missing "+
+	where := fmt.Sprintf("%s in %d quanta", units.Count(a.Placed), s.Quanta)
+	if a.PickedAway > 0 {
+		where += fmt.Sprintf(" + %s left out by --only, --from or --to", units.Count(a.PickedAway))
+	}
+	u.Say("info", "I/Os       %s logged + %s restored from fio's JSON = %s; in fio's totals %s, missing "+
 		"from the logs %s, not placed %s; in the last bucket %s",
-		units.Count(a.Logged), units.Count(a.Restored), units.Count(a.Placed), s.Quanta, fio, missing,
-		units.Count(a.NotPlaced), units.Count(a.LastBucket))
+		units.Count(a.Logged), units.Count(a.Restored), where, fio, missing, units.Count(a.NotPlaced),
+		units.Count(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
 		label := d.Direction + "s"
 		if d.Direction == pipeline.All {

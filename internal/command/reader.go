@@ -151,8 +151,8 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 		return err
 	}
 	cfg := &r.Logs.Config
-	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers},
-		to.Run(name))
+	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers,
+		Pick: cfg.Pick}, to.Run(name))
 	return err
 }
 

@@ -30,7 +30,8 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 	r := Reader{Logs: &logs, Elasticsearch: es, UI: u}
 	defer r.Close()
 	var rows []summary.Row
-	without := 0
+	without, timeless := 0, 0
+	logs.Config.Whole = true
 	err := r.Each(ctx, logs.Paths, Runs{
 		Split: true,
 		Run: func(name string) pipeline.Sink {
@@ -39,13 +40,22 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 			}}
 		},
 		Totals: func(t *ingest.Totals) error {
-			more, bins, err := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles)
+			if logs.Config.Pick.Timed() {
+				timeless++
+				return nil
+			}
+			more, bins, err := summary.FromTotals(t, settings.Kind, settings.By, settings.Percentiles,
+				&logs.Config.Pick)
 			if rows = append(rows, more...); err == nil && !bins {
 				without++
 			}
 			return err
 		},
 	})
+	if timeless > 0 {
+		u.Say("warning", "%d runs are left out, since there is only fio's JSON of them, which does not tell when an I/O "+
+			"was: leave out --from and --to", timeless)
+	}
 	if without > 0 {
 		u.Say("warning", "%d runs have no percentiles, since their JSON has no histograms: run fio with "+
 			"--output-format=json+", without)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 
 	"fiolat/internal/errs"
 	"fiolat/internal/units"
@@ -20,10 +20,12 @@ type Column struct {
 	Name string
 	// Latency says that the cells are in ns; Text that they are words.
 	Latency, Text bool
-	Cells         []Cell
+	// Right sets words to the right, as numbers are.
+	Right bool
+	Cells []Cell
 }
 
-// Cell is a word or a number.
+// Cell is a word or a number; a word in a column of numbers stands for one.
 type Cell struct {
 	Text   string
 	Number float64 // NaN: not known
@@ -100,22 +102,34 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	widths := make([]int, len(columns)) // numbers are set to the right
+	layout(out, columns, table)
+	return nil
+}
+
+// layout prints rows, of which the first may be the heads, with numbers to the right.
+func layout(out *bufio.Writer, columns []Column, table [][]string) {
+	widths := make([]int, len(columns))
 	for _, row := range table {
 		for i, cell := range row {
-			widths[i] = max(widths[i], len(cell))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	var line strings.Builder
 	for _, row := range table {
+		line.Reset()
 		for i, cell := range row {
-			if !columns[i].Text {
-				row[i] = strings.Repeat(" ", widths[i]-len(cell)) + cell
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if columns[i].Text && !columns[i].Right {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
 			}
 		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		out.WriteString(strings.TrimRight(line.String(), " ") + "\n") //nolint:errcheck // bufio keeps it
 	}
-	return w.Flush()
 }
 
 // text is a cell as it is printed.
@@ -132,22 +146,36 @@ func (c *Column) text(row int, unit, format string) string {
 		return dash
 	case c.Text:
 		return errs.Printable(cell.Text)
+	case cell.Text != "":
+		return cell.Text
 	case math.IsNaN(cell.Number):
 		return dash
-	}
-	v := cell.Number
-	if c.Latency {
-		v /= units.Divisors[unit]
 	}
 	text := ""
 	if cell.AtLeast {
 		text = ">="
 	}
-	decimals := Decimals(v)
-	if v == math.Trunc(v) && !c.Latency {
+	if c.Latency {
+		return text + latency(cell.Number, unit)
+	}
+	decimals := Decimals(cell.Number)
+	if cell.Number == math.Trunc(cell.Number) {
 		decimals = 0
 	}
-	return text + strconv.FormatFloat(v, 'f', decimals, 64)
+	return text + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
+}
+
+// places are the decimals of each unit that show a nanosecond.
+var places = map[string]int{"ns": 1, "us": 3, "ms": 6, "s": 9}
+
+// latency is one of ns in a unit: four significant digits or so, and none below a nanosecond.
+func latency(ns float64, unit string) string {
+	v := ns / units.Divisors[unit]
+	decimals := Decimals(v)
+	if v > 0 && v < 1 {
+		decimals = 3 - int(math.Floor(math.Log10(v)))
+	}
+	return strconv.FormatFloat(v, 'f', min(decimals, places[unit]), 64)
 }
 
 // Percentile is a cell of one of percentiles, which may not be among them; atLeast names those that are lower bounds.

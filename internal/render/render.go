@@ -4,16 +4,11 @@ package render
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
-	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
 	"fiolat/internal/sla"
 	"fiolat/internal/ui"
@@ -24,11 +19,11 @@ import (
 // Renderer is a pipeline.Sink that prints rows.
 type Renderer struct {
 	pipeline.Discard
-	run    *pipeline.Run
-	out    *bufio.Writer
-	limits bool // confidence limits as columns of table and csv
-	nth    int  // from 1: the kind of latency, of so many that follow each other
-	Of     int  // as many kinds follow each other
+	Options
+	run *pipeline.Run
+	out *bufio.Writer
+	nth int // from 1: the kind of latency, of so many that follow each other
+	Of  int // as many kinds follow each other
 	// begin, row and end are the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
@@ -36,24 +31,40 @@ type Renderer struct {
 	buf   []byte
 }
 
-// New makes a Renderer for one of the formats table, csv, json and ndjson, with latencies in ns, us or ms.
-func New(format, unit string, limits bool, out *bufio.Writer) *Renderer {
-	r := &Renderer{out: out, limits: limits, Of: 1, begin: func() error { return nil },
+// Options say how rows are printed.
+type Options struct {
+	Format string // table, csv, json or ndjson
+	Unit   string // of latencies in tables and csv: one of Units; in csv auto is us
+	Limits bool   // confidence limits as columns of table and csv
+	// NoTotal leaves out the rows that add up others: those of all dimensions of --by are left.
+	NoTotal bool
+	// Wide is a figure that is laid out with a row for each time and a column for each host, job, ...: see Figure. It is
+	// for table and csv; "" is a row for each.
+	Wide string
+}
+
+// New makes a Renderer.
+func New(o Options, out *bufio.Writer) *Renderer {
+	r := &Renderer{Options: o, out: out, Of: 1, begin: func() error { return nil },
 		end: func(*pipeline.Summary) error { return nil }}
-	divisor := units.Divisors[unit]
-	switch format {
-	case "ndjson":
+	if o.Format == "csv" && o.Unit == "auto" {
+		r.Unit = "us"
+	}
+	switch {
+	case o.Wide != "":
+		r.wide()
+	case o.Format == "ndjson":
 		r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 			r.buf = append(r.appendJSON(r.buf[:0], q, row), '\n')
 			_, err := r.out.Write(r.buf)
 			return err
 		}
-	case "json":
+	case o.Format == "json":
 		r.json()
-	case "csv":
-		r.csv(unit, divisor)
+	case o.Format == "csv":
+		r.csv()
 	default:
-		r.table(unit, divisor)
+		r.table()
 	}
 	return r
 }
@@ -67,7 +78,11 @@ func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 
 // Quantum prints the rows of a quantum.
 func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	finest := finest(r.run.Settings.By)
 	for i := range q.Rows {
+		if r.NoTotal && q.Rows[i].Scope != finest {
+			continue
+		}
 		if err := r.row(q, &q.Rows[i]); err != nil {
 			return err
 		}
@@ -196,6 +211,9 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 		}
 		b = append(b, ']')
 	}
+	if row.Partial(r.run.Interval) {
+		b = append(b, `,"partial":true`...)
+	}
 	if len(row.SLA) > 0 {
 		b = append(b, `,"sla":[`...)
 		for i := range row.SLA {
@@ -282,145 +300,4 @@ func (r *Renderer) json() {
 		_, err = fmt.Fprintf(r.out, "\n],\n\"account\":%s%s\n", ui.PrintableJSON(b), closing)
 		return err
 	}
-}
-
-// names are those of the columns that fields fills, in a unit.
-func (r *Renderer) names(unit string) []string {
-	names := []string{"min_" + unit, "max_" + unit, "mean_" + unit, "stddev_" + unit}
-	for _, p := range r.run.Percentiles {
-		p := "p" + units.Percentile(p)
-		names = append(names, p+"_"+unit)
-		if r.limits {
-			names = append(names, p+"_lower_"+unit, p+"_upper_"+unit)
-		}
-	}
-	if len(r.run.Settings.SLA) > 0 {
-		names = append(names, "sla")
-	}
-	return names
-}
-
-// fields are the statistics of a row in a unit, "" where there are none.
-func (r *Renderer) fields(row *pipeline.Row, format func(float64) string) []string {
-	s := &row.Stats
-	text := func(v float64, prefix string) string {
-		if s.Empty() || v == fiohist.NoLimit {
-			return ""
-		}
-		return prefix + format(v)
-	}
-	out := []string{text(s.Min, ""), text(s.Max, ""), text(s.Mean, ""), text(s.StdDev, "")}
-	for i, v := range s.Percentiles {
-		prefix := ""
-		if slices.Contains(s.AtLeast, i) {
-			prefix = ">="
-		}
-		out = append(out, text(v, prefix))
-		if r.limits {
-			out = append(out, text(s.Lower[i], ""), text(s.Upper[i], ""))
-		}
-	}
-	if len(r.run.Settings.SLA) > 0 {
-		out = append(out, verdict(row))
-	}
-	return out
-}
-
-func (r *Renderer) csv(unit string, divisor float64) {
-	w := csv.NewWriter(r.out)
-	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
-		"iops", "concurrency"}
-	r.begin = func() error {
-		if r.nth > 1 {
-			return nil // under the head of the first
-		}
-		head = append(head, r.names(unit)...)
-		return w.Write(head)
-	}
-	plain := func(f float64) string { return string(number(nil, f)) }
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		iops, concurrency := "", ""
-		if row.IOPSKnown {
-			iops, concurrency = plain(row.IOPS), plain(row.Concurrency())
-		}
-		rec := []string{plain(float64(q.Offset) / 1e6), r.timestamp(q.Offset), row.Scope, row.Dims.Direction,
-			CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log), r.run.Kind.String(),
-			plain(row.Stats.Samples), strconv.Itoa(row.Logs), iops, concurrency}
-		rec = append(rec, r.fields(row, func(v float64) string { return plain(v / divisor) })...)
-		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
-	}
-	r.end = func(*pipeline.Summary) error {
-		w.Flush()
-		return w.Error()
-	}
-}
-
-// CSVName is a name as a cell of CSV. Whoever named a host or a job must not make a
-// spreadsheet compute: what would be a formula gets a quote in front.
-func CSVName(name string) string {
-	name = errs.Printable(name)
-	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
-		return "'" + name
-	}
-	return name
-}
-
-// table is for people: only the columns that say something, and rounded.
-func (r *Renderer) table(unit string, divisor float64) {
-	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	rows := 0
-	var by []string
-	r.begin = func() error {
-		by = r.run.Settings.By
-		if r.Of > 1 {
-			fmt.Fprintf(r.out, "%v\n", r.run.Kind)
-		}
-		fmt.Fprint(w, "time\t")
-		for _, dim := range by {
-			fmt.Fprintf(w, "%s\t", dim)
-		}
-		_, err := fmt.Fprintf(w, "samples\tiops\t%s\t\n", strings.Join(r.names(unit), "\t"))
-		return err
-	}
-	round := func(v float64) string { return strconv.FormatFloat(v/divisor, 'f', Decimals(v/divisor), 64) }
-	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
-		fmt.Fprintf(w, "%s\t", time.Duration(q.Offset))
-		for _, dim := range by {
-			v := map[string]string{"host": row.Dims.Host, "job": row.Dims.Job, "log": row.Dims.Log,
-				"direction": row.Dims.Direction}[dim]
-			if v == "" {
-				v = pipeline.All
-			}
-			fmt.Fprintf(w, "%s\t", errs.Printable(v))
-		}
-		iops := ""
-		if row.IOPSKnown {
-			iops = strconv.FormatFloat(row.IOPS, 'f', Decimals(row.IOPS), 64)
-		}
-		fmt.Fprintf(w, "%s\t%s\t", strconv.FormatFloat(row.Stats.Samples, 'f', Decimals(row.Stats.Samples), 64), iops)
-		for _, f := range r.fields(row, round) {
-			fmt.Fprintf(w, "%s\t", f)
-		}
-		if _, err := fmt.Fprintln(w); err != nil {
-			return err
-		}
-		if rows++; rows%1000 == 0 { // a day of seconds must not wait for its end
-			return w.Flush()
-		}
-		return nil
-	}
-	r.end = func(*pipeline.Summary) error { return w.Flush() }
-}
-
-// Decimals leaves four significant digits or so.
-func Decimals(v float64) int {
-	switch {
-	case v >= 1000 || v == 0:
-		return 0
-	case v >= 100:
-		return 1
-	case v >= 10:
-		return 2
-	}
-	return 3
 }

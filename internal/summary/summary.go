@@ -120,11 +120,11 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 			r.Seconds = known(float64(t.Covered) / 1e9)
 		}
 		r.latencies(&t.Stats, c.run.Percentiles)
-		r.jobs(c.run.Metas, c.run.MetaSummary)
+		r.jobs(c.run.Metas, c.run.MetaSummary, &c.run.Pick)
 		rows = append(rows, r)
 	}
 	rows = tidy(rows)
-	more, err := syncs(rows, c.run.Metas, c.run.Percentiles)
+	more, err := syncs(rows, c.run.Metas, c.run.Percentiles, &c.run.Pick)
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,19 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
-// FromTotals makes the rows of a run of which there is fio's JSON only, split by host and job as by says. bins says
-// that all of the JSON has histograms (json+), without which there are no percentiles.
-func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64) (rows []Row, bins bool,
-	err error) {
+// FromTotals makes the rows of what is picked, which is of its whole time, of a run of which there is fio's JSON only,
+// split by host and job as by says. bins says that all of the JSON has histograms (json+), without which there are no
+// percentiles.
+func FromTotals(whole *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
+	rows []Row, bins bool, err error) {
+	t := &ingest.Totals{Root: whole.Root, ID: whole.ID, Metas: pick.Metas(whole.Metas)}
 	bins = true
 	for _, g := range groupsOf(t, by) {
 		all := sums{}
 		for d := range fiolog.Direction(fiolog.Directions) {
+			if !pick.HoldsDirection(d.String()) {
+				continue
+			}
 			var s sums
 			for _, m := range t.Metas {
 				for i := range m.Entries {
@@ -152,11 +157,11 @@ func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []f
 			if s.err != nil {
 				return nil, false, s.err
 			}
-			rows = s.row(rows, g, d.String(), t.Metas, percentiles)
+			rows = s.row(rows, g, d.String(), t.Metas, percentiles, pick)
 		}
 		for _, m := range t.Metas {
 			for i := range m.Entries {
-				if e := &m.Entries[i]; g.holds(e) {
+				if e := &m.Entries[i]; g.holds(e) && len(pick.Directions) == 0 {
 					bins = all.add(e, &e.Mixed.Kind[kind], e.Mixed.RuntimeMS) && bins
 				}
 			}
@@ -164,10 +169,10 @@ func FromTotals(t *ingest.Totals, kind fiolog.Kind, by []string, percentiles []f
 		if all.err != nil {
 			return nil, false, all.err
 		}
-		rows = all.row(rows, g, pipeline.All, t.Metas, percentiles)
+		rows = all.row(rows, g, pipeline.All, t.Metas, percentiles, pick)
 	}
 	rows = tidy(rows)
-	more, err := syncs(rows, t.Metas, percentiles)
+	more, err := syncs(rows, t.Metas, percentiles, pick)
 	return append(rows, more...), bins, err
 }
 
@@ -260,7 +265,8 @@ func (s *sums) seconds() float64 {
 	return float64(sum) / 1e3
 }
 
-func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64) []Row {
+func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Document, percentiles []float64,
+	pick *pipeline.Pick) []Row {
 	if s.n == 0 {
 		return rows
 	}
@@ -273,7 +279,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 		r.latencies(&stats, percentiles)
 	}
 	r.Min, r.Max, r.Mean = known(float64(s.limits.Min)), known(float64(s.limits.Max)), known(s.ns/s.n)
-	r.jobs(metas, nil)
+	r.jobs(metas, nil, pick)
 	return append(rows, r)
 }
 
@@ -300,7 +306,10 @@ func tidy(rows []Row) []Row {
 }
 
 // syncs are the rows of the syncs of a run, one for each group of its rows whose jobs have any.
-func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []Row, _ error) {
+func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *pipeline.Pick) (out []Row, _ error) {
+	if pick.Timed() || !pick.HoldsDirection(syncKind) { // nothing tells when a sync was
+		return nil, nil
+	}
 	var groups []Group
 	for i := range rows {
 		if g := rows[i].Group(); !slices.Contains(groups, g) && g.Log == "" {
@@ -322,7 +331,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64) (out []
 		if s.n == 0 {
 			continue
 		}
-		out = s.row(out, g, syncKind, metas, percentiles)
+		out = s.row(out, g, syncKind, metas, percentiles, pick)
 		for i := range rows {
 			if rows[i].Group() == g {
 				rows[i].LongestSync = known(float64(s.limits.Max))
@@ -359,7 +368,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 }
 
 // jobs fills in what the jobs say, and what follows from that.
-func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
+func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pick *pipeline.Pick) {
 	if r.Percentiles == nil {
 		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
 	}
@@ -377,12 +386,13 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
 			whole = whole && (r.Host == "" || e.Host != "")
 			ios := uint64(0)
 			for d := range e.Dirs {
-				if r.Direction == pipeline.All || r.Direction == fiolog.Direction(d).String() {
+				if name := fiolog.Direction(d).String(); r.Direction == name || r.Direction == pipeline.All &&
+					pick.HoldsDirection(name) {
 					bytes += float64(e.Dirs[d].Bytes)
 					ios += e.Dirs[d].Kind[fiolog.Clat].N + e.Dirs[d].TotalIOs
 				}
 			}
-			if r.Direction == pipeline.All {
+			if r.Direction == pipeline.All && len(pick.Directions) == 0 {
 				bytes += float64(e.Mixed.Bytes)
 			}
 			if r.Direction == syncKind {
@@ -393,7 +403,7 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary) {
 	}
 	r.Options = jobs.values(summary)
 	switch {
-	case bytes > 0 && whole && r.Seconds != nil && *r.Seconds > 0:
+	case bytes > 0 && whole && !pick.Timed() && r.Seconds != nil && *r.Seconds > 0:
 		r.BytesPerSecond = known(bytes / *r.Seconds)
 	case r.IOPS != nil && r.Direction != syncKind:
 		if size, ok := blockSize(r.Options["bs"], r.Direction); ok {

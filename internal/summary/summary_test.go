@@ -81,7 +81,8 @@ func TestRows(t *testing.T) {
 			if err != nil || len(totals) != 1 {
 				t.Fatalf("%d runs, %v, want 1", len(totals), err)
 			}
-			fromJSON, bins, err := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles)
+			fromJSON, bins, err := FromTotals(totals[0], fiolog.Clat, []string{"direction"}, percentiles,
+				new(pipeline.Pick))
 			if err != nil {
 				t.Fatal(err)
 			}

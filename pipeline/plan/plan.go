@@ -49,6 +49,11 @@ type Config struct {
 	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
 	// Chooser. The logs are then read twice.
 	Accuracy float64
+	// Pick is the part of the run that is looked at.
+	Pick pipeline.Pick
+	// Whole says that nobody looks at single quanta: where Settings has no interval, they may be so short that the
+	// edges of Pick are edges of quanta.
+	Whole bool
 	// LeavesOnly says that of the rows only those of the whole run are looked at: there are no others.
 	LeavesOnly bool
 	// NeedStart makes it an error if the run's wall-clock start is not known.
@@ -188,6 +193,11 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	if err := p.findStarts(ctx); err != nil {
 		return nil, err
+	}
+	if !cfg.Pick.Empty() {
+		if err := p.Run.Choose(&cfg.Pick); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.makeGrid(); err != nil {
 		return nil, err
@@ -380,6 +390,9 @@ func (p *Plan) makeGrid() error {
 			interval = max(interval, int64(l.Interval))
 		}
 		interval = max((interval+int64(time.Second)-1)/int64(time.Second), 1) * int64(time.Second)
+		if p.cfg.Whole {
+			interval = p.Run.EvenInterval(interval)
+		}
 	}
 	if p.cfg.Settings.Grid == "epoch" && !p.Run.StartKnown {
 		return errs.Usagef("--grid epoch: nothing says when the run started; pass --start TIME (or --start mtime to " +

@@ -197,13 +197,16 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if err := r.tails.Account(a, r.Run, r.logs, r.noLog, r.warn); err != nil {
 		return nil, err
 	}
-	a.Placed = r.merge.Placed()
+	a.Placed, a.PickedAway = r.merge.Placed(), r.merge.PickedAway
 	r.merge.Lose(a.Lost)
 	logs.WarnHoles(r.logs, r.warn)
 	logs.WarnGarbage(r.logs, r.warn)
 	s := r.merge.Summary()
 	if err := a.Balance(); err != nil {
 		return nil, err
+	}
+	if s.Quanta == 0 && r.cfg.Pick.Timed() {
+		return nil, r.Run.NothingLeft(r.merge.Grid.Start(r.merge.Done))
 	}
 	r.reportWarnings()
 	s.Account = *a

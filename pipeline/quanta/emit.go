@@ -59,9 +59,13 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 	if err := m.backfill(ctx, b); err != nil {
 		return err
 	}
+	if m.picks {
+		m.choose(b)
+	}
 	atOnce := int64(min(max(maxSums/max(len(b.active), 1), m.workers), chunk))
-	for from := b.from; from < b.To; from += atOnce {
-		n := int(min(atOnce, b.To-from))
+	to := min(b.To, m.end)
+	for from := max(b.from, m.first); from < to; from += atOnce {
+		n := int(min(atOnce, to-from))
 		err := m.addUp(ctx, n, b.active, func(i int, mem *sums) *merged {
 			q := from + int64(i)
 			return m.quantum(q, mem, func(l *Member) *Hists {
@@ -107,12 +111,13 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 	for _, sc := range b.late {
 		from = min(from, sc.rows)
 	}
-	for q := from; q < b.from; q++ {
+	for q := from; q < min(b.from, m.end); q++ {
 		quantum := pipeline.Quantum{Offset: m.Grid.Start(q)}
+		start, end := m.span(q)
 		for _, sc := range b.late {
 			if sc.rows <= q {
 				row := m.row(sc, new(fiohist.Ranks))
-				sc.cover(&row, m.Grid.Start(q), m.Grid.Start(q+1))
+				sc.cover(&row, start, end)
 				quantum.Rows = append(quantum.Rows, row)
 			}
 		}
@@ -161,7 +166,7 @@ func (m *Merger) DropHosts() {
 }
 
 // DropScopes leaves out all scopes but that of the whole run: who looks at leaves alone needs no other rows.
-func (m *Merger) DropScopes() { m.scopes = m.scopes[:1] }
+func (m *Merger) DropScopes() { m.scopes = m.scopes[:min(1, len(m.scopes))] }
 
 // EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and passes them to the
 // sink.
@@ -174,12 +179,14 @@ func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error 
 			}
 		}
 	}
-	from := m.Done
+	before := m.Done
 	m.Done += int64(n)
+	from := max(before, m.first)
+	n = int(max(min(m.Done, m.end)-from, 0))
 	return m.addUp(ctx, n, m.active, func(i int, mem *sums) *merged {
 		var q *Stored
-		if i < len(stored) {
-			q = stored[i]
+		if at := from - before + int64(i); at < int64(len(stored)) {
+			q = stored[at]
 		} else {
 			q = m.NewStored()
 		}

@@ -94,6 +94,10 @@ type Merger struct {
 	Begun     bool
 	Done      int64 // quanta before this one have been taken from the logs
 	count     int   // quanta passed to the sink
+	// Those from first on and before end have I/Os of the run's Pick; what is not of it is PickedAway.
+	first, end int64
+	picks      bool
+	PickedAway float64
 }
 
 // scopeOrder is the order of the dimensions in a scope's name and of the scopes in
@@ -103,6 +107,7 @@ var scopeOrder = []string{"host", "job", "log", "direction"}
 // New makes a merger of a run whose first quantum is the grid's.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
+	m.pick()
 	m.setLogs(logs)
 	first := map[string]*scope{} // by leaves
 	var key []byte
@@ -129,6 +134,9 @@ func (m *Merger) setLogs(logs []*Member) {
 		l.index = i
 		for d, name := range m.Run.Directions() {
 			dims := pipeline.Dims{Direction: name}
+			if m.picks && !m.Run.Pick.Holds(l.Host, l.Job, name) {
+				continue
+			}
 			if slices.Contains(by, "host") {
 				dims.Host = l.Host
 			}
@@ -240,7 +248,7 @@ func (m *Merger) Join(logs []*Member) {
 	before := m.scopes
 	m.setLogs(logs)
 	for _, sc := range m.scopes {
-		sc.rows, sc.total = m.Grid.First, new(fiohist.Hist)
+		sc.rows, sc.total = m.first, new(fiohist.Hist)
 		for _, old := range before {
 			if old.name == sc.name && old.dims == sc.dims {
 				sc.rows, sc.total = old.rows, old.total
@@ -291,7 +299,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 		}
 		sc := index[dims]
 		if sc == nil {
-			sc = &scope{name: name, dims: dims, rows: m.Grid.First}
+			sc = &scope{name: name, dims: dims, rows: m.first}
 			index[dims] = sc
 			m.scopes = append(m.scopes, sc)
 		}
@@ -474,7 +482,8 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 				row.Logs++
 			}
 		}
-		sc.cover(&row, m.Grid.Start(q), m.Grid.Start(q+1))
+		from, to := m.span(q)
+		sc.cover(&row, from, to)
 		out.Rows = append(out.Rows, row)
 	}
 	return out
@@ -519,6 +528,9 @@ func (m *Merger) Lose(lost []pipeline.Loss) {
 	}
 	for i := range lost {
 		loss := &lost[i]
+		if m.picks && (m.Run.Pick.Timed() || !m.Run.Pick.Holds(loss.Host, loss.Job, loss.Direction)) {
+			continue
+		}
 		for _, sc := range m.scopes {
 			its := 0
 			for _, l := range sc.logs {
@@ -545,7 +557,7 @@ func (m *Merger) Lose(lost []pipeline.Loss) {
 // Summary has the rows of all quanta together, and of what was lost. A hole whose I/Os fio's totals tell is none in
 // these.
 func (m *Merger) Summary() *pipeline.Summary {
-	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(m.Done)}
+	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(min(m.Done, m.end))}
 	until := s.End
 	for _, sc := range m.scopes {
 		for _, l := range sc.logs {
@@ -571,7 +583,11 @@ func (m *Merger) Summary() *pipeline.Summary {
 		ranks.Read(sc.total, m.Run.Geometry)
 		row := m.row(sc, &ranks)
 		row.Logs, row.Hist, row.Limits = len(sc.logs), sc.total, sc.known()
-		if sc.cover(&row, m.Grid.Start(m.Grid.First), until); sc.loose {
+		from, to := m.Grid.Start(m.Grid.First), until
+		if m.picks {
+			from, to = m.Run.Window.Clip(from, to)
+		}
+		if sc.cover(&row, from, to); sc.loose {
 			row.IOPS, row.IOPSKnown = 0, false
 		}
 		s.Total = append(s.Total, row)

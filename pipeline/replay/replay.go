@@ -60,6 +60,10 @@ type Replay struct {
 type Options struct {
 	// Percentiles are those wanted; nil are those of the run.
 	Percentiles []float64
+	// By are the dimensions wanted, of those of the run; nil are all of them.
+	By []string
+	// Pick is the part of the run that is looked at.
+	Pick pipeline.Pick
 	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail: what is left has
 	// what no part of a run can compute by itself.
 	AcrossHosts bool
@@ -294,12 +298,42 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	return p.finish(ctx)
 }
 
+// divisible is an error if the leaves of a run, stored by some dimensions, hold I/Os that are picked together with others
+// that are not.
+func divisible(run *pipeline.Run, by []string) error {
+	for _, dim := range []struct {
+		name string
+		pick pipeline.Pick
+	}{{"host", pipeline.Pick{Hosts: run.Pick.Hosts}}, {"job", pipeline.Pick{Jobs: run.Pick.Jobs}}} {
+		if slices.Contains(by, dim.name) {
+			continue
+		}
+		for _, l := range run.Logs {
+			if !dim.pick.Holds(l.Host, l.Job, "") {
+				return errs.Usagef("--only %s=...: the run %s was stored without --by %s, and its I/Os cannot be told "+
+					"apart by it: ingest it with, or name its logs", dim.name, errs.Printable(cmp.Or(run.Name, run.ID)),
+					dim.name)
+			}
+		}
+	}
+	return nil
+}
+
+// known is the host or job of a leaf; where leaves are not stored by it, one that is wanted: see divisible.
+func (p *player) known(dim, value string, wanted []string) string {
+	if len(wanted) > 0 && !slices.Contains(p.by, dim) {
+		return wanted[0]
+	}
+	return value
+}
+
 // player is the state of Process.
 type player struct {
 	*Replay
 	o     Options
 	sink  pipeline.Sink
 	merge *quanta.Merger
+	by    []string // the dimensions that the leaves are stored by
 	leaf  map[pipeline.Dims]int
 	seen  []int64 // leaves by part
 	end   int64   // index of the quantum behind the last
@@ -315,13 +349,31 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 		run.Percentiles = o.Percentiles
 		run.Generation = pipeline.Digest([]any{run.Generation, o.Percentiles})
 	}
+	by := run.Settings.By
+	if o.By != nil {
+		for _, dim := range o.By {
+			if !slices.Contains(by, dim) && dim != "direction" {
+				return nil, errs.Usagef("--by %s: the run %s was stored without, and cannot be split by it", dim,
+					errs.Printable(cmp.Or(run.Name, run.ID)))
+			}
+		}
+		run.Settings.By = o.By
+	}
+	if !o.Pick.Empty() {
+		if err := run.Choose(&o.Pick); err != nil {
+			return nil, err
+		}
+		if err := divisible(&run, by); err != nil {
+			return nil, err
+		}
+	}
 	g := quanta.NewGrid(&run)
 	g.First = g.Index(run.FirstQuantum)
 	logs := make([]*quanta.Member, len(run.Logs))
 	for i, l := range run.Logs {
 		logs[i] = &quanta.Member{Log: l, Until: l.End, Held: l.Dirs}
 	}
-	p := &player{Replay: r, o: o, sink: sink, merge: quanta.New(&run, &g, logs, sink, o.Workers),
+	p := &player{Replay: r, o: o, sink: sink, by: by, merge: quanta.New(&run, &g, logs, sink, o.Workers),
 		seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
 		p.merge.DropHosts()
@@ -353,7 +405,25 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 	g := p.merge.Grid
 	at := leaf.Start - p.merge.Run.Start
 	q := g.Index(at)
-	i, ok := p.leaf[leaf.Dims]
+	dims := leaf.Dims
+	if p.o.By != nil {
+		for _, f := range []struct {
+			name  string
+			value *string
+		}{{"host", &dims.Host}, {"job", &dims.Job}, {"log", &dims.Log}} {
+			if !slices.Contains(p.o.By, f.name) {
+				*f.value = ""
+			}
+		}
+	}
+	if !p.o.Pick.Empty() {
+		if leaf.Hist = p.merge.Keep(q, leaf.Hist, p.known("host", leaf.Dims.Host, p.o.Pick.Hosts),
+			p.known("job", leaf.Dims.Job, p.o.Pick.Jobs), leaf.Dims.Direction); leaf.Hist == nil {
+			p.seen[leaf.Part]++
+			return nil
+		}
+	}
+	i, ok := p.leaf[dims]
 	if !ok || g.Start(q) != at || q < g.First || q >= p.end {
 		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
 	}
@@ -411,6 +481,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 		}
 	}
 	in, out := 0.0, m.Placed()
+	out += m.PickedAway
 	m.Lose(lost)
 	s := m.Summary()
 	s.Account.Lost = lost
@@ -421,7 +492,9 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}
-	s.Account.Placed = out
+	if s.Account.Placed, s.Account.PickedAway = m.Placed(), m.PickedAway; s.Quanta == 0 && p.o.Pick.Timed() {
+		return nil, m.Run.NothingLeft(m.Grid.Start(m.Done))
+	}
 	if len(p.parts) == 1 {
 		s.Account.Interval = p.parts[0].Account.Interval
 	}

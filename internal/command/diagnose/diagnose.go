@@ -104,7 +104,8 @@ func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Setti
 		return err
 	}
 	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
-		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers}, sink)
+		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers,
+			Pick: o.Logs.Config.Pick}, sink)
 		return err
 	}
 	return full.Again(ctx, full)

@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"slices"
 
 	"fiolat/internal/command"
 	"fiolat/internal/render"
@@ -14,31 +15,54 @@ import (
 
 // Options are what fiolat percentiles is asked for.
 type Options struct {
-	Logs   command.Logs
-	Format string // table, csv, json or ndjson
-	Unit   string // of latencies in tables and csv: ns, us or ms
-	Limits bool   // shows confidence limits in tables and csv
-	Yes    bool   // does not ask
+	Logs          command.Logs // or, in Paths, what is stored
+	Elasticsearch command.Elasticsearch
+	Place         command.Place // of what Paths names
+	Percentiles   []float64     // of a stored run; none: those that it has
+	Render        render.Options
+	Whole         bool   // one row for the whole run
+	File          string // for the rows; "": standard output
+	Yes           bool   // does not ask
 }
 
 // Run prints the percentiles of one run.
-func Run(ctx context.Context, o Options, u *ui.UI) error {
-	cfg := o.Logs.Pipeline(u)
-	cfg.NoID = o.Format != "json"
-	cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
-	plans, err := o.Logs.OneRun(ctx, u, cfg, "percentiles of one make sense")
-	defer command.ClosePlans(plans)
+func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
+	rules := o.Logs.Config.Settings.SLA
+	if o.Whole { // the rules are about its row
+		o.Logs.Config.Whole, o.Logs.Config.Settings.SLA = true, nil
+	}
+	source := command.OneSource{Logs: o.Logs, Elasticsearch: o.Elasticsearch, Place: o.Place, Percentiles: o.Percentiles,
+		By: slices.Clip(append([]string{}, o.Logs.Config.Settings.By...)), Why: "percentiles of one make sense",
+		Yes: o.Yes, NoID: o.Render.Format != "json"}
+	sources, done, err := source.Sources(ctx, u)
+	defer done()
 	if err != nil {
 		return err
 	}
 	var written command.Counter
-	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.Logs.DryRun, u.Stdout)), 64<<10)
+	file, err := command.CreateOutput(o.File, o.Logs.DryRun, u.Stdout)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	out := bufio.NewWriterSize(io.MultiWriter(&written, file), 64<<10)
 	var sums []*pipeline.Summary
-	sink := render.New(o.Format, o.Unit, o.Limits, out)
-	sink.Of = len(plans)
-	for _, plan := range plans {
+	renderer := render.New(o.Render, out)
+	renderer.Of = len(sources)
+	for i, source := range sources {
+		var sink pipeline.Sink = renderer
+		if o.Whole {
+			settings := pipeline.Settings{SLA: rules}
+			if i > 0 {
+				settings.SLA = nil
+			}
+			if sink, err = pipeline.WithRules(&settings, sink); err != nil {
+				return err
+			}
+			sink = &command.OneRow{Next: sink, SLA: settings.SLA}
+		}
 		var s *pipeline.Summary
-		if s, err = plan.Process(ctx, sink); err != nil {
+		if s, err = source.Process(ctx, sink); err != nil {
 			break
 		}
 		sums = append(sums, s)
@@ -47,21 +71,17 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
 	}
+	if err == nil {
+		err = file.Publish()
+	}
 	if err != nil {
 		return err
 	}
 	for i, s := range sums {
-		command.KindAccount(u, plans[i].Run, s, len(plans))
+		command.KindAccount(u, sources[i].Run, s, len(sources))
 	}
 	if o.Logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written to standard output", written)
 	}
 	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
-}
-
-func discardIf(yes bool, w io.Writer) io.Writer {
-	if yes {
-		return io.Discard
-	}
-	return w
 }

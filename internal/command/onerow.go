@@ -1,0 +1,72 @@
+package command
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
+)
+
+// OneRow passes a run on as if all of it were one quantum.
+type OneRow struct {
+	pipeline.Discard
+	Next pipeline.Sink
+	SLA  []string // rules by which Next judges it
+	run  *pipeline.Run
+	of   map[string]*pipeline.Leaf // by direction
+}
+
+// Begin takes the run.
+func (o *OneRow) Begin(_ context.Context, run *pipeline.Run) error {
+	o.run, o.of = run, map[string]*pipeline.Leaf{}
+	return nil
+}
+
+// Quantum adds up what rules are judged on.
+func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
+	if len(o.SLA) == 0 {
+		return nil
+	}
+	for i := range q.Leaves {
+		l := &q.Leaves[i]
+		sum := o.of[l.Dims.Direction]
+		if sum == nil {
+			sum = &pipeline.Leaf{Dims: pipeline.Dims{Direction: l.Dims.Direction}, Hist: new(fiohist.Hist), Limits: l.Limits}
+			o.of[l.Dims.Direction] = sum
+		}
+		sum.Hist.AddHist(l.Hist)
+		sum.Limits.Known = sum.Limits.Known && l.Limits.Known
+		sum.Limits = sum.Limits.Widen(l.Limits)
+	}
+	return nil
+}
+
+// End passes all of it on.
+func (o *OneRow) End(ctx context.Context, s *pipeline.Summary) error {
+	run := *o.run
+	run.Settings.SLA = o.SLA
+	end := int64(0)
+	for _, l := range run.Logs {
+		end = max(end, l.End)
+	}
+	if !run.Pick.Empty() {
+		run.FirstQuantum, end = run.Window.Clip(run.FirstQuantum, end)
+	}
+	if end <= run.FirstQuantum {
+		end = s.End
+	}
+	run.Interval = end - run.FirstQuantum
+	q := pipeline.Quantum{Offset: run.FirstQuantum, Rows: s.Total}
+	for _, direction := range slices.Sorted(maps.Keys(o.of)) {
+		q.Leaves = append(q.Leaves, *o.of[direction])
+	}
+	if err := o.Next.Begin(ctx, &run); err != nil {
+		return err
+	}
+	if err := o.Next.Quantum(ctx, &q); err != nil {
+		return err
+	}
+	return o.Next.End(ctx, s)
+}

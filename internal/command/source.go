@@ -1,0 +1,130 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+// Source is one kind of latency of one run, from logs or stored.
+type Source struct {
+	Run     *pipeline.Run
+	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
+	// Again passes on the leaves once more; nil: they can be read only once.
+	Again func(context.Context, pipeline.Sink) error
+}
+
+// OneSource is what OneSources is asked for.
+type OneSource struct {
+	Logs          Logs // or, in Paths, what is stored
+	Elasticsearch Elasticsearch
+	Place         Place     // of what Paths names
+	Percentiles   []float64 // of a stored run; none: those that it has
+	By            []string  // of a stored run; nil: as it was stored
+	Why           string    // one run is wanted
+	Yes           bool      // does not ask
+	NoID          bool      // see plan.Config
+}
+
+// Sources are the kinds of the one run that the paths name. Call done when they are no longer needed, also with an
+// error.
+func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, done func(), err error) {
+	if o.Place == InLogs {
+		cfg := o.Logs.Pipeline(u)
+		cfg.NoID = o.NoID
+		cfg.Allow = Allow(u, o.Yes || o.Logs.DryRun)
+		plans, err := o.Logs.OneRun(ctx, u, cfg, o.Why)
+		for _, p := range plans {
+			sources = append(sources, Source{p.Run, p.Process, Again(p)})
+		}
+		return sources, func() { ClosePlans(plans); u.ProgressDone() }, err
+	}
+	done = func() {}
+	var c *client.Client
+	if o.Place == Stored {
+		if c, err = o.Elasticsearch.Connect(u); err != nil {
+			return nil, done, err
+		}
+		done = func() { _ = c.Close() } // it was only read
+	}
+	sources, err = o.stored(ctx, u, c)
+	return sources, done, err
+}
+
+// stored are the kinds of latency of which a run is stored: in Elasticsearch, or with no client in a directory.
+func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out []Source, err error) {
+	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
+	var there []fiolog.Kind
+	if c != nil {
+		run, none := stored.FindRun(ctx, c, prefix, name)
+		if none != nil {
+			return nil, none
+		}
+		runID = run.Run.ID
+		there, err = stored.Kinds(ctx, c, prefix, runID)
+	} else {
+		there, err = stored.KindsDir(name, runID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	options := replay.Options{Workers: o.Logs.Config.Workers, Percentiles: o.Percentiles, By: o.By,
+		Pick: o.Logs.Config.Pick}
+	for _, kind := range o.Logs.Kinds.List {
+		if !slices.Contains(there, kind) && len(there) > 0 {
+			if o.Logs.Kinds.All {
+				continue
+			}
+			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
+				there[0]), Hint: "--kind all takes those that are there"}
+		}
+		var r *replay.Replay
+		if c != nil {
+			r, err = stored.Open(ctx, c, prefix, runID, kind)
+		} else {
+			r, err = stored.OpenDir(name, runID, kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(out) > 0 && r.Run.ID != out[0].Run.ID {
+			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", errs.Printable(name),
+				out[0].Run.ID, r.Run.ID)
+		}
+		if options.Percentiles == nil { // of all kinds those of the first
+			options.Percentiles = r.Run.Percentiles
+		}
+		if len(out) == 0 {
+			u.Say("info", "%s", Taken(name, r.Run, c))
+		}
+		again := options
+		again.LeavesOnly, again.By = true, nil
+		out = append(out, Source{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+			return r.Process(ctx, options, sink)
+		}, func(ctx context.Context, sink pipeline.Sink) error {
+			_, err := r.Process(ctx, again, sink)
+			return err
+		}})
+	}
+	return out, nil
+}
+
+// Taken says which stored run an argument was taken for. The client is nil for one in a directory.
+func Taken(argument string, run *pipeline.Run, c *client.Client) string {
+	text := "taken      the run " + errs.Printable(run.ID)
+	if run.Name != "" {
+		text += " (" + errs.Printable(run.Name) + ")"
+	}
+	if c == nil {
+		return text + " from the documents in " + errs.Printable(argument)
+	}
+	return text + " in Elasticsearch at " + errs.Printable(c.String())
+}

@@ -1,0 +1,383 @@
+package render
+
+import (
+	"encoding/csv"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/internal/errs"
+	"fiolat/internal/fiohist"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// finest is the scope of all dimensions.
+func finest(by []string) string {
+	if len(by) == 0 {
+		return "run"
+	}
+	return strings.Join(by, "+")
+}
+
+// figures are the latencies of a row, in the order of its columns.
+func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
+	s := &row.Stats
+	add := func(v float64, atLeast bool) {
+		if s.Empty() || v == fiohist.NoLimit {
+			v, atLeast = math.NaN(), false
+		}
+		cells = append(cells, Cell{Number: v, AtLeast: atLeast})
+	}
+	for _, v := range []float64{s.Min, s.Max, s.Mean, s.StdDev} {
+		add(v, false)
+	}
+	for i, v := range s.Percentiles {
+		add(v, slices.Contains(s.AtLeast, i))
+		if r.Limits {
+			add(s.Lower[i], false)
+			add(s.Upper[i], false)
+		}
+	}
+	return cells
+}
+
+// names are those of figures.
+func (r *Renderer) names() []string {
+	names := []string{"min", "max", "mean", "stddev"}
+	for _, p := range r.run.Percentiles {
+		p := "p" + units.Percentile(p)
+		names = append(names, p)
+		if r.Limits {
+			names = append(names, p+"_lower", p+"_upper")
+		}
+	}
+	return names
+}
+
+// rounded is v to so many decimals, and no more than it takes to read that back. What is below the smallest of them is
+// kept to three significant digits, so that nothing becomes 0 that is not.
+func rounded(v float64, decimals int) string {
+	unit := math.Pow(10, float64(decimals))
+	if v != 0 && math.Abs(v)*unit < 1 {
+		return strconv.FormatFloat(units.Round(v, 3), 'f', -1, 64)
+	}
+	return strconv.FormatFloat(math.Round(v*unit)/unit, 'f', -1, 64)
+}
+
+// nanoseconds is a latency of a cell of CSV in a unit, to the nanosecond; "" is not known.
+func nanoseconds(c Cell, unit string) string {
+	if math.IsNaN(c.Number) {
+		return ""
+	}
+	text := ""
+	if c.AtLeast {
+		text = ">="
+	}
+	return text + strconv.FormatFloat(math.Round(c.Number)/units.Divisors[unit], 'f', -1, 64)
+}
+
+// csv has latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. What needs more
+// takes a format of JSON.
+func (r *Renderer) csv() {
+	w := csv.NewWriter(r.out)
+	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
+		"iops", "concurrency"}
+	r.begin = func() error {
+		if r.nth > 1 {
+			return nil // under the head of the first
+		}
+		for _, name := range r.names() {
+			head = append(head, name+"_"+r.Unit)
+		}
+		if len(r.run.Settings.SLA) > 0 {
+			head = append(head, "sla")
+		}
+		return w.Write(head)
+	}
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		iops, concurrency := "", ""
+		if row.IOPSKnown {
+			iops, concurrency = rounded(row.IOPS, 3), rounded(row.Concurrency(), 6)
+		}
+		rec := []string{string(number(nil, float64(q.Offset)/1e6)), r.timestamp(q.Offset), row.Scope,
+			row.Dims.Direction, CSVName(row.Dims.Host), CSVName(row.Dims.Job), CSVName(row.Dims.Log),
+			r.run.Kind.String(), rounded(row.Stats.Samples, 3), strconv.Itoa(row.Logs), iops, concurrency}
+		for _, cell := range r.figures(row) {
+			rec = append(rec, nanoseconds(cell, r.Unit))
+		}
+		if len(r.run.Settings.SLA) > 0 {
+			rec = append(rec, verdict(row))
+		}
+		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
+	}
+	r.end = func(*pipeline.Summary) error {
+		w.Flush()
+		return w.Error()
+	}
+}
+
+// CSVName is a name as a cell of CSV. Whoever named a host or a job must not make a
+// spreadsheet compute: what would be a formula gets a quote in front.
+func CSVName(name string) string {
+	name = errs.Printable(name)
+	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}
+
+// value is that of a dimension.
+func value(d *pipeline.Dims, dim string) string {
+	return map[string]string{"host": d.Host, "job": d.Job, "log": d.Log, "direction": d.Direction}[dim]
+}
+
+// block is how many rows are laid out together: a day of seconds must not wait for its end.
+const block = 1000
+
+// table is for people: only the columns that say something, rounded, each in a unit that suits it.
+func (r *Renderer) table() {
+	var columns []Column
+	var heads []string
+	var unit []string // by column
+	r.begin = func() error {
+		if r.Of > 1 {
+			r.out.WriteString(r.run.Kind.String() + "\n") //nolint:errcheck // bufio keeps it
+		}
+		heads = nil
+		columns = []Column{{Name: "time", Text: true, Right: true}}
+		for _, dim := range r.run.Settings.By {
+			columns = append(columns, Column{Name: dim, Text: true, Right: true})
+		}
+		columns = append(columns, Column{Name: "samples"}, Column{Name: "iops"})
+		for _, name := range r.names() {
+			columns = append(columns, Column{Name: name, Latency: true})
+		}
+		if len(r.run.Settings.SLA) > 0 {
+			columns = append(columns, Column{Name: "sla", Text: true, Right: true})
+		}
+		columns = append(columns, Column{Text: true}) // a mark
+		return nil
+	}
+	flush := func() {
+		var table [][]string
+		if heads == nil {
+			unit = make([]string, len(columns))
+			for i := range columns {
+				name := columns[i].Name
+				if columns[i].Latency {
+					unit[i] = columns[i].unit(r.Unit)
+					name += "_" + unit[i]
+				}
+				heads = append(heads, name)
+			}
+			table = append(table, heads)
+		}
+		for n := range columns[0].Cells {
+			var row []string
+			for i := range columns {
+				if text := columns[i].text(n, unit[i], "table"); i < len(columns)-1 || text != "-" {
+					row = append(row, text)
+				}
+			}
+			table = append(table, row)
+		}
+		layout(r.out, columns, table)
+		for i := range columns {
+			columns[i].Cells = columns[i].Cells[:0]
+		}
+	}
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		cells := []Cell{{Text: time.Duration(q.Offset).String()}}
+		for _, dim := range r.run.Settings.By {
+			v := value(&row.Dims, dim)
+			if v == "" {
+				v = pipeline.All
+			}
+			cells = append(cells, Cell{Text: v})
+		}
+		iops := math.NaN()
+		if row.IOPSKnown {
+			iops = row.IOPS
+		}
+		cells = append(append(cells, ios(row.Stats.Samples), Cell{Number: iops}), r.figures(row)...)
+		if len(r.run.Settings.SLA) > 0 {
+			cells = append(cells, Cell{Text: verdict(row)})
+		}
+		mark := ""
+		if row.Partial(r.run.Interval) {
+			mark = "partial"
+		}
+		for i, cell := range append(cells, Cell{Text: mark}) {
+			columns[i].Cells = append(columns[i].Cells, cell)
+		}
+		if len(columns[0].Cells) == block {
+			flush()
+		}
+		return nil
+	}
+	r.end = func(*pipeline.Summary) error {
+		flush()
+		return nil
+	}
+}
+
+// ios is a number of I/Os, which are whole, for people.
+func ios(n float64) Cell {
+	if n > 0 && n < 0.5 {
+		return Cell{Text: "<1"}
+	}
+	return Cell{Number: math.Round(n)}
+}
+
+// Figures are those that Options.Wide may be, beside a percentile.
+var Figures = []string{"samples", "iops", "concurrency", "min", "mean", "max", "stddev"}
+
+// figure is one of a row, NaN if it is not known.
+func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
+	s := &row.Stats
+	unknown := Cell{Number: math.NaN()}
+	switch name {
+	case "samples":
+		return Cell{Number: s.Samples}
+	case "iops", "concurrency":
+		if !row.IOPSKnown {
+			return unknown
+		}
+		return Cell{Number: map[string]float64{"iops": row.IOPS, "concurrency": row.Concurrency()}[name]}
+	}
+	if s.Empty() {
+		return unknown
+	}
+	for i, p := range r.run.Percentiles {
+		if "p"+units.Percentile(p) == name {
+			return Cell{Number: s.Percentiles[i], AtLeast: slices.Contains(s.AtLeast, i)}
+		}
+	}
+	return Cell{Number: map[string]float64{"min": s.Min, "mean": s.Mean, "max": s.Max, "stddev": s.StdDev}[name]}
+}
+
+// wide has a row for each time, and one figure in a column for each host, job, ... It is held until the end, since a
+// column may come late.
+func (r *Renderer) wide() {
+	latencies := !slices.Contains(Figures[:3], r.Wide)
+	var times []int64
+	var names []string
+	cells := map[string]map[int64]Cell{}
+	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
+		by := r.run.Settings.By
+		name := pipeline.All
+		if row.Scope == finest(by) {
+			var words []string
+			for _, dim := range by {
+				words = append(words, value(&row.Dims, dim))
+			}
+			name = strings.Join(words, " ")
+		} else if row.Scope != "run" {
+			return nil
+		}
+		if cells[name] == nil {
+			cells[name], names = map[int64]Cell{}, append(names, name)
+		}
+		cells[name][q.Offset] = r.figure(row, r.Wide)
+		if n := len(times); n == 0 || times[n-1] < q.Offset { // else late
+			times = append(times, q.Offset)
+		}
+		return nil
+	}
+	r.end = func(*pipeline.Summary) error {
+		if i := slices.Index(names, pipeline.All); i >= 0 {
+			names = slices.Delete(names, i, i+1)
+		}
+		slices.Sort(names)
+		if cells[pipeline.All] != nil {
+			names = append([]string{pipeline.All}, names...)
+		}
+		of := func(name string, at int64) Cell {
+			if c, ok := cells[name][at]; ok {
+				return c
+			}
+			return Cell{Number: math.NaN()}
+		}
+		if r.Format == "csv" {
+			return r.wideCSV(times, names, latencies, of)
+		}
+		columns := []Column{{Name: "time", Text: true, Right: true}}
+		unit := Column{}
+		for _, at := range times {
+			columns[0].Cells = append(columns[0].Cells, Cell{Text: time.Duration(at).String()})
+		}
+		for _, name := range names {
+			c := Column{Name: errs.Printable(name)}
+			for _, at := range times {
+				cell := of(name, at)
+				if r.Wide == "samples" && !math.IsNaN(cell.Number) {
+					cell = ios(cell.Number)
+				}
+				c.Cells = append(c.Cells, cell)
+			}
+			unit.Cells = append(unit.Cells, c.Cells...)
+			columns = append(columns, c)
+		}
+		if latencies { // one unit, as what lies side by side is to be compared
+			unit := unit.unit(r.Unit)
+			for i := range columns[1:] {
+				for n, cell := range columns[i+1].Cells {
+					if !math.IsNaN(cell.Number) {
+						columns[i+1].Cells[n].Text = map[bool]string{true: ">="}[cell.AtLeast] +
+							latency(cell.Number, unit)
+					}
+				}
+			}
+			r.out.WriteString(r.Wide + " in " + unit + "\n") //nolint:errcheck // bufio keeps it
+		} else {
+			r.out.WriteString(r.Wide + "\n") //nolint:errcheck // as above
+		}
+		return Columns(r.out, "table", "ns", columns)
+	}
+}
+
+// wideCSV prints a figure as CSV: names with what it is and its unit.
+func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of func(string, int64) Cell) error {
+	w := csv.NewWriter(r.out)
+	suffix := " " + r.Wide
+	if latencies {
+		suffix += "_" + r.Unit
+	}
+	head := []string{"offset_ms", "timestamp"}
+	for _, name := range names {
+		head = append(head, CSVName(name)+suffix)
+	}
+	table := [][]string{head}
+	for _, at := range times {
+		rec := []string{string(number(nil, float64(at)/1e6)), r.timestamp(at)}
+		for _, name := range names {
+			cell := of(name, at)
+			switch {
+			case math.IsNaN(cell.Number):
+				rec = append(rec, "")
+			case latencies:
+				rec = append(rec, nanoseconds(cell, r.Unit))
+			default:
+				rec = append(rec, rounded(cell.Number, 3))
+			}
+		}
+		table = append(table, rec)
+	}
+	return w.WriteAll(table)
+}
+
+// Decimals leaves four significant digits or so.
+func Decimals(v float64) int {
+	switch {
+	case v >= 1000 || v == 0:
+		return 0
+	case v >= 100:
+		return 1
+	case v >= 10:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,69 @@
+package quanta
+
+import (
+	"math"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/fiohist"
+)
+
+// pick finds the quanta that the run's Pick has a part of.
+func (m *Merger) pick() {
+	m.picks, m.first, m.end = !m.Run.Pick.Empty(), m.Grid.First, math.MaxInt64
+	if !m.picks {
+		return
+	}
+	if from := m.Run.Window.From; from > m.Grid.Start(m.first) {
+		m.first = m.Grid.Index(from)
+	}
+	if to := m.Run.Window.To; to < math.MaxInt64 {
+		m.end = m.Grid.Last(to) + 1
+	}
+	m.Run.FirstQuantum = m.Grid.Start(m.first)
+}
+
+// span is the part of quantum q that is looked at.
+func (m *Merger) span(q int64) (start, end int64) {
+	start, end = m.Grid.Start(q), m.Grid.Start(q+1)
+	if m.picks {
+		start, end = m.Run.Window.Clip(start, end)
+	}
+	return start, end
+}
+
+// Keep is what the Pick leaves of a histogram of quantum q, nil if that is nothing; the rest is counted. The I/Os of a
+// quantum that the window cuts are shared out as those of a record are: as if they had completed evenly in it.
+func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fiohist.Hist {
+	share := 0.0
+	if m.Run.Pick.Holds(host, job, direction) {
+		share = m.Run.Window.Share(m.Grid.Start(q), m.Grid.Start(q+1))
+	}
+	switch share {
+	case 1:
+		return h
+	case 0:
+		m.PickedAway += h.Sum()
+		return nil
+	}
+	index, count := h.Sparse(nil, nil)
+	kept := new(fiohist.Hist)
+	kept.AddAll(index, count, 0, share)
+	m.PickedAway += h.Sum() - kept.Sum()
+	return kept
+}
+
+// choose leaves what is picked of the quanta of a batch.
+func (m *Merger) choose(b Batch) {
+	for _, l := range m.logs {
+		for i, hists := range b.Quanta[l] {
+			if hists == nil {
+				continue
+			}
+			for d, h := range hists {
+				if h != nil {
+					hists[d] = m.Keep(b.from+int64(i), h, l.Host, l.Job, fiolog.Direction(d).String())
+				}
+			}
+		}
+	}
+}
