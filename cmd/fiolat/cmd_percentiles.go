@@ -35,16 +35,24 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"documents, or run; --by can name what it was stored by. " +
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
 			"reads its own command line, and prints what it prints.",
-		Flags: append(slices.Concat(severalKinds(logFlags("")), pickFlags(), esFlags()),
+		Flags: append(
+			slices.Concat(severalKinds(logFlags("")), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, csv, json or " +
 				"ndjson"},
-			&cli.StringFlag{Name: "unit", Value: "auto", Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, " +
-				"or auto: what suits each column; in csv auto is us"},
+			&cli.StringFlag{
+				Name:  "unit",
+				Value: "auto",
+				Usage: "`UNIT` of latencies in tables and csv: ns, us, ms, s, " +
+					"or auto: what suits each column; in csv auto is us",
+			},
 			&cli.BoolFlag{Name: "limits", Usage: "show the 95 % confidence limits of each percentile in tables and " +
 				"csv; json and ndjson always have them"},
-			&cli.StringFlag{Name: "wide", Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another " +
-				"percentile, mean, min, max, stddev, iops, concurrency or samples) of each --by host, job, ... in a " +
-				"column of its own"},
+			&cli.StringFlag{
+				Name: "wide",
+				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another " +
+					"percentile, mean, min, max, stddev, iops, concurrency or samples) of each --by host, job, ... in a " +
+					"column of its own",
+			},
 			&cli.BoolFlag{Name: "no-total", Usage: "leave out the rows that add up others"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for the rows (default: standard " +
 				"output)"},

@@ -64,7 +64,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d of 3 intervals of 400 I/Os have no upper limit of p99.99, want all", missing)
 	}
 	if _, stdout, _ = fiolat(t, nil, append(args, "--limits")...); !strings.Contains(stdout,
-		" p50_us  p50_lower_us  p50_upper_us ") {
+		" p50_ns  p50_lower_ns  p50_upper_ns ") {
 		t.Errorf("no limits in the table:\n%s", stdout)
 	}
 	if _, stdout, _ = fiolat(t, nil, append(args, "--format", "csv")...); strings.Contains(stdout, "lower") {

@@ -20,8 +20,12 @@ func pickFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "only", Category: catPick, Usage: "only I/Os of `DIMENSION=VALUE,...`: " +
 			"direction=read, host=h3,h4 or job=db; can be repeated, and all must hold"},
-		&cli.StringFlag{Name: "from", Category: catPick, Usage: "only I/Os from `TIME` on: since the start of the run " +
-			"(3:00, 3m, 180), or a time such as 2026-01-31T12:00:00Z"},
+		&cli.StringFlag{
+			Name:     "from",
+			Category: catPick,
+			Usage: "only I/Os from `TIME` on: since the start of the run " +
+				"(3:00, 3m, 180), or a time such as 2026-01-31T12:00:00Z",
+		},
 		&cli.StringFlag{Name: "to", Category: catPick, Usage: "only I/Os before `TIME`, given as for --from"},
 	}
 }
@@ -30,7 +34,13 @@ func pickFlags() []cli.Flag {
 func readPick(c *cli.Context) (p pipeline.Pick, err error) {
 	var bad errs.Faults
 	for _, text := range c.StringSlice("only") {
-		bad.Add(readOnly(&p, text, slices.Contains([]string{"summary", "curve"}, c.Command.Name)))
+		bad.Add(
+			readOnly(
+				&p,
+				text,
+				c.String("kind") == "sync" || slices.Contains([]string{"summary", "curve"}, c.Command.Name),
+			),
+		)
 	}
 	for _, f := range []struct {
 		name string
@@ -72,8 +82,12 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 // readMoment reads 3:00, 1:02:03, 3m, 180, or a time of the clock.
 func readMoment(flag, text string) (*pipeline.Moment, error) {
 	m := &pipeline.Moment{Text: text}
-	wrong := errs.Usagef("%s %q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
-		"such as 2026-01-31T12:00:00Z", flag, text)
+	wrong := errs.Usagef(
+		"%s %q: want a time since the start of the run, such as 3:00, 3m or 180, or one of the clock, "+
+			"such as 2026-01-31T12:00:00Z",
+		flag,
+		text,
+	)
 	if d, ok := clock(text); ok {
 		m.Since = d
 		return m, nil
@@ -104,7 +118,8 @@ func clock(text string) (d time.Duration, ok bool) {
 	for i, part := range parts {
 		v, err := strconv.ParseFloat(part, 64)
 		last := i == len(parts)-1
-		if err != nil || part[0] < '0' || part[0] > '9' || v > 1e6 || i > 0 && v >= 60 || !last && v != float64(int(v)) {
+		if err != nil || part[0] < '0' || part[0] > '9' || v > 1e6 || i > 0 && v >= 60 ||
+			!last && v != float64(int(v)) {
 			return 0, false
 		}
 		d = d*60 + time.Duration(v*1e9)

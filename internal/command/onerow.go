@@ -33,7 +33,11 @@ func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		l := &q.Leaves[i]
 		sum := o.of[l.Dims.Direction]
 		if sum == nil {
-			sum = &pipeline.Leaf{Dims: pipeline.Dims{Direction: l.Dims.Direction}, Hist: new(fiohist.Hist), Limits: l.Limits}
+			sum = &pipeline.Leaf{
+				Dims:   pipeline.Dims{Direction: l.Dims.Direction},
+				Hist:   new(fiohist.Hist),
+				Limits: l.Limits,
+			}
 			o.of[l.Dims.Direction] = sum
 		}
 		sum.Hist.AddHist(l.Hist)

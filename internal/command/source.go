@@ -41,11 +41,11 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 		cfg := o.Logs.Pipeline(u)
 		cfg.NoID = o.NoID
 		cfg.Allow = Allow(u, o.Yes || o.Logs.DryRun)
-		plans, err := o.Logs.OneRun(ctx, u, cfg, o.Why)
+		plans, failed := o.Logs.OneRun(ctx, u, cfg, o.Why)
 		for _, p := range plans {
 			sources = append(sources, Source{p.Run, p.Process, Again(p)})
 		}
-		return sources, func() { ClosePlans(plans); u.ProgressDone() }, err
+		return sources, func() { ClosePlans(plans); u.ProgressDone() }, failed
 	}
 	done = func() {}
 	var c *client.Client
@@ -124,7 +124,7 @@ func Taken(argument string, run *pipeline.Run, c *client.Client) string {
 		text += " (" + errs.Printable(run.Name) + ")"
 	}
 	if c == nil {
-		return text + " from the documents in " + errs.Printable(argument)
+		return text + ", from the documents in " + errs.Printable(argument)
 	}
-	return text + " in Elasticsearch at " + errs.Printable(c.String())
+	return text + ", from " + errs.Printable(c.String())
 }

@@ -53,8 +53,12 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 		},
 	})
 	if timeless > 0 {
-		u.Say("warning", "%d runs are left out, since there is only fio's JSON of them, which does not tell when an I/O "+
-			"was: leave out --from and --to", timeless)
+		u.Say(
+			"warning",
+			"%d runs are left out, since there is only fio's JSON of them, which does not tell when an I/O "+
+				"was: leave out --from and --to",
+			timeless,
+		)
 	}
 	if without > 0 {
 		u.Say("warning", "%d runs have no percentiles, since their JSON has no histograms: run fio with "+

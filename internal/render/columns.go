@@ -165,8 +165,8 @@ func (c *Column) text(row int, unit, format string) string {
 	return text + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
 }
 
-// places are the decimals of each unit that show a nanosecond.
-var places = map[string]int{"ns": 1, "us": 3, "ms": 6, "s": 9}
+// places are the most decimals of each unit: those that show a nanosecond.
+var places = map[string]int{"ns": 3, "us": 3, "ms": 6, "s": 9}
 
 // latency is one of ns in a unit: four significant digits or so, and none below a nanosecond.
 func latency(ns float64, unit string) string {

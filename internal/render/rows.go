@@ -169,6 +169,9 @@ func (r *Renderer) table() {
 				name := columns[i].Name
 				if columns[i].Latency {
 					unit[i] = columns[i].unit(r.Unit)
+					if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of what it limits
+						unit[i] = unit[slices.IndexFunc(columns, func(c Column) bool { return c.Name == p })]
+					}
 					name += "_" + unit[i]
 				}
 				heads = append(heads, name)

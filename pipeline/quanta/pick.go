@@ -3,7 +3,6 @@ package quanta
 import (
 	"math"
 
-	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
 )
 
@@ -54,6 +53,7 @@ func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fi
 
 // choose leaves what is picked of the quanta of a batch.
 func (m *Merger) choose(b Batch) {
+	names := m.Run.Directions()
 	for _, l := range m.logs {
 		for i, hists := range b.Quanta[l] {
 			if hists == nil {
@@ -61,7 +61,7 @@ func (m *Merger) choose(b Batch) {
 			}
 			for d, h := range hists {
 				if h != nil {
-					hists[d] = m.Keep(b.from+int64(i), h, l.Host, l.Job, fiolog.Direction(d).String())
+					hists[d] = m.Keep(b.from+int64(i), h, l.Host, l.Job, names[d])
 				}
 			}
 		}

@@ -298,8 +298,8 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	return p.finish(ctx)
 }
 
-// divisible is an error if the leaves of a run, stored by some dimensions, hold I/Os that are picked together with others
-// that are not.
+// divisible is an error if the leaves of a run, stored by some dimensions, hold I/Os that are picked together with
+// others that are not.
 func divisible(run *pipeline.Run, by []string) error {
 	for _, dim := range []struct {
 		name string

@@ -339,7 +339,10 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		sinks = append(sinks, &alertSink{u: s.u, prefix: prefix, to: s.alerts})
 	}
 	if s.o.Rows {
-		sinks = append(sinks, &flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))})
+		sinks = append(
+			sinks,
+			&flushed{Renderer: render.New(render.Options{Format: "ndjson"}, bufio.NewWriter(s.u.Stdout))},
+		)
 	}
 	sinks = append(sinks, r.sink)
 	var sink pipeline.Sink = sinks

@@ -31,9 +31,16 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if o.Whole { // the rules are about its row
 		o.Logs.Config.Whole, o.Logs.Config.Settings.SLA = true, nil
 	}
-	source := command.OneSource{Logs: o.Logs, Elasticsearch: o.Elasticsearch, Place: o.Place, Percentiles: o.Percentiles,
-		By: slices.Clip(append([]string{}, o.Logs.Config.Settings.By...)), Why: "percentiles of one make sense",
-		Yes: o.Yes, NoID: o.Render.Format != "json"}
+	source := command.OneSource{
+		Logs:          o.Logs,
+		Elasticsearch: o.Elasticsearch,
+		Place:         o.Place,
+		Percentiles:   o.Percentiles,
+		By:            slices.Clip(append([]string{}, o.Logs.Config.Settings.By...)),
+		Why:           "percentiles of one make sense",
+		Yes:           o.Yes,
+		NoID:          o.Render.Format != "json",
+	}
 	sources, done, err := source.Sources(ctx, u)
 	defer done()
 	if err != nil {

@@ -23,8 +23,14 @@ type Options struct {
 
 // Run writes the page of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
-	source := command.OneSource{Logs: o.Logs, Elasticsearch: o.Elasticsearch, Place: o.Place, Percentiles: o.Percentiles,
-		Why: "a page is of one", Yes: o.Yes}
+	source := command.OneSource{
+		Logs:          o.Logs,
+		Elasticsearch: o.Elasticsearch,
+		Place:         o.Place,
+		Percentiles:   o.Percentiles,
+		Why:           "a page is of one",
+		Yes:           o.Yes,
+	}
 	sources, done, err := source.Sources(ctx, u)
 	defer done()
 	if err != nil {
