@@ -34,8 +34,8 @@ const (
 func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, " +
-			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy; with percentiles run: all " +
-			"of the run (default: the logs' own spacing, rounded up to whole seconds)"},
+			"10s, 1m, or seconds; auto: the shortest from 1s to 600s that meets --accuracy; with percentiles run: " +
+			"all of the run (default: the logs' own spacing, rounded up to whole seconds)"},
 		&cli.StringFlag{Name: "accuracy", Category: catTime, Value: "10%", Usage: "with --interval auto: confidence " +
 			"limits of the highest percentile within `PERCENT` of it, in nine of ten intervals"},
 		&cli.StringFlag{Name: "grid", Category: catTime, Value: "run", Usage: "quanta are counted from the run's " +

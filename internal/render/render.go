@@ -38,8 +38,8 @@ type Options struct {
 	Limits bool   // confidence limits as columns of table and csv
 	// NoTotal leaves out the rows that add up others: those of all dimensions of --by are left.
 	NoTotal bool
-	// Wide is a figure that is laid out with a row for each time and a column for each host, job, ...: a percentile or one
-	// of Figures. It is for table and csv; "" is none.
+	// Wide is a figure that is laid out with a row for each time and a column for each host, job, ...: a percentile or
+	// one of Figures. It is for table and csv; "" is none.
 	Wide string
 }
 
