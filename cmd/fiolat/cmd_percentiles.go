@@ -31,8 +31,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
 			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what an ingest " +
-			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of its " +
-			"documents, or run; --by can name what it was stored by. " +
+			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of " +
+			"its documents, or run; --by can name what it was stored by. " +
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +
 			"reads its own command line, and prints what it prints.",
 		Flags: append(
@@ -50,8 +50,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{
 				Name: "wide",
 				Usage: "in tables and csv a row for each time, with `FIGURE` (p99 or another " +
-					"percentile, mean, min, max, stddev, iops, concurrency or samples) of each --by host, job, ... in " +
-					"a column of its own",
+					"percentile, mean, min, max, stddev, iops, concurrency or samples) of each --by host, job, ... " +
+					"in a column of its own",
 			},
 			&cli.BoolFlag{Name: "no-total", Usage: "leave out the rows that add up others"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for the rows (default: standard " +
