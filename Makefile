@@ -7,6 +7,9 @@ SHELL       := bash
 # Tools have a module of their own, so that nobody who builds fiolat gets theirs.
 TOOL := go tool -modfile=tools/go.mod
 
+# More packages at a time than there are cores, for many tests wait; and time enough on a busy machine.
+GOTEST := go test -p 4 -timeout 2h
+
 FUZZTIME     ?= 10s# for each fuzz target
 BENCH        ?= .# benchmarks to run, a regular expression
 BENCHCOUNT   ?= 10
@@ -35,16 +38,16 @@ build: ## build ./fiolat, static, without a Markdown parser that it would only s
 
 .PHONY: test
 test: ## unit tests: no network, no fio, no Elasticsearch
-	go test ./...
+	$(GOTEST) ./...
 
 .PHONY: race
 race: ## the same tests, and with the race detector where goroutines meet, and without AVX2 what is written for it
 	@# What the race detector found is printed last, where a log that was cut short still has it.
 	@reports=$$(mktemp -d); trap 'rm -rf "$$reports"' EXIT; set -x; \
-	GORACE="log_path=$$reports/race" go test -race -skip '$(NOT_RACED)' ./... || { \
+	GORACE="log_path=$$reports/race" $(GOTEST) -race -skip '$(NOT_RACED)' ./... || { \
 		set +x; head -n 100 "$$reports"/race.* 2>/dev/null; exit 1; }
-	go test ./...
-	GODEBUG=cpu.avx2=off go test -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
+	$(GOTEST) ./...
+	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
