@@ -90,7 +90,7 @@ func (p *page) serve(w http.ResponseWriter, r *http.Request) {
 
 func evaluate[T any](t *testing.T, p *page, expression string) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Minute)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *page) draw(t *testing.T, version string, st kibanatest.State, o *kibana
 	t.Helper()
 	p.panel = m{"title": o.Title(), "spec": p.s.drawn(t, st, o)}
 	if p.version != version {
-		ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
+		ctx, cancel := context.WithTimeout(p.ctx, 10*time.Minute)
 		defer cancel()
 		if err := chromedp.Do(ctx, chromedp.Navigate(p.url+"/?vega="+version)); err != nil {
 			t.Fatal(err)

@@ -223,7 +223,7 @@ func closed(t *testing.T, path string) func() error {
 		t.Fatal(err)
 	}
 	return func() error {
-		if err := events.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		if err := events.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
 			return err
 		}
 		_, err := events.Read(make([]byte, 4096))
@@ -459,7 +459,7 @@ func TestReportKilled(t *testing.T) {
 		log.Write(text)
 	}()
 	var left []os.DirEntry
-	for end := time.Now().Add(time.Minute); len(left) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Hour); len(left) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		left, _ = os.ReadDir(dir)
 	}
 	cmd.Process.Kill()

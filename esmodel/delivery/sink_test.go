@@ -251,7 +251,7 @@ func TestPushQuantum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(s.Docs("fio-histogram-*")) != 4; {
+	for deadline := time.Now().Add(time.Hour); len(s.Docs("fio-histogram-*")) != 4; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d documents arrived", len(s.Docs("*")))
 		}

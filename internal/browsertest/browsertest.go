@@ -30,7 +30,8 @@ func Start(t testing.TB, width, height int64) context.Context {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
 		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(10*time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)
@@ -51,10 +52,10 @@ type Tab struct {
 	messages []string
 }
 
-// Open starts a Chromium of its own for a page in the colors of a scheme, light or dark, for a minute at most.
+// Open starts a Chromium of its own for a page in the colors of a scheme, light or dark, for ten minutes at most.
 func Open(t testing.TB, width, height int64, scheme string) *Tab {
 	t.Helper()
-	ctx, stop := context.WithTimeout(Start(t, width, height), time.Minute)
+	ctx, stop := context.WithTimeout(Start(t, width, height), 10*time.Minute)
 	t.Cleanup(stop)
 	b := &Tab{TB: t, Ctx: ctx}
 	if err := chromedp.Listen(ctx, b.event); err != nil {

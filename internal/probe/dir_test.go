@@ -102,7 +102,7 @@ func TestRounds(t *testing.T) {
 	}
 	for _, op := range []Operation{Read, Write, Create, Stat, SmallRead, Delete} {
 		at, took, err := d.Do(op)
-		if err != nil || took <= 0 || took > 10*time.Second || time.Since(at) < took {
+		if err != nil || took <= 0 || time.Since(at) < took {
 			t.Errorf("%v: %v at %v, %v", op, took, at, err)
 		}
 	}

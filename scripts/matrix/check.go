@@ -118,14 +118,14 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 			return fmt.Errorf("%s, %s: %w", a.Folder, a.Shape, err)
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	var books string
 	if err = a.percentiles(limited, fiolat, scratch); err == nil {
 		books, err = a.books(limited, fiolat, scratch)
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
-		books, err = "no answer within 5 minutes", nil
+		books, err = "no answer within 30 minutes", nil
 	}
 	if books != "" {
 		a.Verdict, a.Reason = wrong, strings.TrimPrefix(a.Reason+"; "+strings.ReplaceAll(books, scratch+"/", ""), "; ")

@@ -107,7 +107,7 @@ func (f folder) run(ctx context.Context, dir string) error {
 	if err = os.WriteFile(noted, []byte(text), 0o644); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 
 	args := f.c.Output
