@@ -8,8 +8,8 @@ import (
 	"os"
 	"syscall"
 
-	"fiolat/esmodel"
 	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/ndjson"
 	"fiolat/internal/command"
 	comparecmd "fiolat/internal/command/compare"
 	historycmd "fiolat/internal/command/history"
@@ -53,7 +53,7 @@ func exitCode(err error) int {
 		path       *fs.PathError
 		incomplete *delivery.IncompleteError
 		output     *delivery.OutputError
-		line       *esmodel.LineError
+		line       *ndjson.LineError
 	)
 	var broken *command.SLAError
 	var fio *live.FioError

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fiolat/esmodel"
+	"fiolat/esmodel/ndjson"
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -65,7 +66,7 @@ func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	}
 	d.root, d.tail = root, fileTail(run)
 	tempfile.Clear(root, func(name string) bool {
-		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, esmodel.NDJSON)
+		return strings.HasPrefix(name, d.prefix+"-") && strings.HasSuffix(name, ndjson.Ext)
 	})
 	return nil
 }
@@ -80,7 +81,7 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 	}
 	o := d.files[index]
 	if o == nil {
-		f, err := tempfile.Create(d.root, index+d.tail+esmodel.NDJSON)
+		f, err := tempfile.Create(d.root, index+d.tail+ndjson.Ext)
 		if err != nil {
 			return d.fault(err)
 		}
@@ -148,7 +149,7 @@ func (d *DirWriter) publish() error {
 	}
 	keep := map[string]bool{}
 	for _, index := range order {
-		o, name := d.files[index], index+d.tail+esmodel.NDJSON
+		o, name := d.files[index], index+d.tail+ndjson.Ext
 		if err := o.f.Publish(); err != nil {
 			return d.fault(err)
 		}
@@ -158,7 +159,7 @@ func (d *DirWriter) publish() error {
 	}
 	syncDir(d.root)
 	for _, name := range names(d.root) {
-		index, ok := strings.CutSuffix(name, d.tail+esmodel.NDJSON)
+		index, ok := strings.CutSuffix(name, d.tail+ndjson.Ext)
 		if _, ours := esmodel.KindOf(d.prefix, index); ok && ours && !keep[name] {
 			if err := d.root.Remove(name); err != nil {
 				return err

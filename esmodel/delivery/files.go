@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fiolat/esmodel"
+	"fiolat/esmodel/ndjson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
@@ -126,9 +126,9 @@ func (s *spoolFile) path() string {
 // but as the first character of a word.
 func (s *spoolFile) nth(n int) string {
 	if n == 1 {
-		return s.base + esmodel.NDJSON
+		return s.base + ndjson.Ext
 	}
-	return fmt.Sprintf("%s~%d%s", s.base, n, esmodel.NDJSON)
+	return fmt.Sprintf("%s~%d%s", s.base, n, ndjson.Ext)
 }
 
 // append writes documents with their action lines and returns how many of them are
@@ -217,7 +217,7 @@ func (s *spoolFile) removeOld() error {
 	defer root.Close()
 	for _, name := range names(root) {
 		part, ok := strings.CutPrefix(name, s.base)
-		if rest, ok2 := strings.CutSuffix(part, esmodel.NDJSON); !ok || !ok2 || rest != "" && rest[0] != '~' {
+		if rest, ok2 := strings.CutSuffix(part, ndjson.Ext); !ok || !ok2 || rest != "" && rest[0] != '~' {
 			continue
 		}
 		if st, err := root.Lstat(name); err != nil || !st.Mode().IsRegular() {

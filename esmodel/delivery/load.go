@@ -21,6 +21,7 @@ import (
 	"fiolat/esmodel/claim"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/ndjson"
 	"fiolat/internal/errs"
 	"fiolat/internal/tempfile"
 )
@@ -184,7 +185,7 @@ func loadFiles(paths []string) ([]string, error) {
 		}
 		found := false
 		for _, e := range entries {
-			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), esmodel.NDJSON) &&
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ndjson.Ext) &&
 				!strings.HasPrefix(e.Name(), ".") {
 				out = append(out, filepath.Join(p, e.Name()))
 				found = true
@@ -297,7 +298,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	if errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
 		return &BusyError{File: name}
 	}
-	in := &esmodel.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
+	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
 	for {
 		action, whole, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -354,7 +355,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	return nil
 }
 
-func (l *loader) torn(in *esmodel.Lines) {
+func (l *loader) torn(in *ndjson.Lines) {
 	l.report.Torn = append(l.report.Torn, fmt.Sprintf("%s:%d", in.File, in.N))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/ndjson"
 
 	"go.uber.org/goleak"
 
@@ -225,7 +226,7 @@ func TestSpoolOfTheLivingStays(t *testing.T) {
 	c.MaxWait = -1
 	dir := t.TempDir()
 	run := esmodeltest.Run()
-	dead := filepath.Join(dir, "fio-spool"+fileTail(run)+esmodel.NDJSON)
+	dead := filepath.Join(dir, "fio-spool"+fileTail(run)+ndjson.Ext)
 	if err := os.WriteFile(dead, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/ndjson"
 	"fiolat/pipeline/replay"
 
 	"golang.org/x/sync/errgroup"
@@ -261,12 +262,12 @@ type dirHead struct {
 // dirHeads are those of the files in a directory that an ingest has written into it;
 // runID "" is any run.
 func dirHeads(dir, runID string) (out []dirHead, err error) {
-	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+esmodel.NDJSON))
+	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+ndjson.Ext))
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		f, e := esmodel.OpenDocs(path)
+		f, e := ndjson.Open(path)
 		if e != nil {
 			return nil, e
 		}
@@ -280,7 +281,7 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 		}
 		h := dirHead{path: path, index: f.Index, doc: f.Doc}
 		if err = json.Unmarshal(f.Doc, &h); err != nil {
-			return nil, &esmodel.LineError{File: path, Line: 2, Msg: err.Error()}
+			return nil, &ndjson.LineError{File: path, Line: 2, Msg: err.Error()}
 		}
 		if runID == "" || h.Run.ID == runID {
 			out = append(out, h)
@@ -410,7 +411,7 @@ func mergeFiles(
 type stream struct {
 	book  *esmodel.Book
 	paths []string
-	file  *esmodel.Docs
+	file  *ndjson.Docs
 	leaf  replay.Leaf
 }
 
@@ -422,7 +423,7 @@ func (s *stream) next() (bool, error) {
 				return false, nil
 			}
 			var err error
-			if s.file, err = esmodel.OpenDocs(s.paths[0]); err != nil {
+			if s.file, err = ndjson.Open(s.paths[0]); err != nil {
 				return false, err
 			}
 			s.paths = s.paths[1:]
@@ -431,10 +432,10 @@ func (s *stream) next() (bool, error) {
 		if err == nil {
 			before := s.leaf.Start
 			if s.leaf, err = s.book.Leaf(s.file.Doc); err != nil {
-				return false, &esmodel.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
+				return false, &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
 			}
 			if s.leaf.Start < before {
-				return false, &esmodel.LineError{
+				return false, &ndjson.LineError{
 					File: s.file.Path,
 					Line: s.file.Line,
 					Msg:  "its documents are not in order of time",

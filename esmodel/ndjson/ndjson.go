@@ -1,4 +1,5 @@
-package esmodel
+// Package ndjson reads files of documents as fiolat writes them: an action line, then its document.
+package ndjson
 
 import (
 	"bufio"
@@ -12,8 +13,8 @@ import (
 	"fiolat/internal/errs"
 )
 
-// NDJSON is the extension of files of documents.
-const NDJSON = ".ndjson"
+// Ext is the extension of files of documents.
+const Ext = ".ndjson"
 
 // maxLine is the longest line that Load reads; Elasticsearch takes no request of
 // more than 100 MB.
@@ -79,8 +80,8 @@ type Docs struct {
 	Doc   []byte // until the next one
 }
 
-// OpenDocs opens a file of documents.
-func OpenDocs(path string) (*Docs, error) {
+// Open opens a file of documents.
+func Open(path string) (*Docs, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
