@@ -177,12 +177,16 @@ func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 // kind, scope, direction, host, job, log and start in ns, each string behind its
 // length so that no two tuples read the same. 22 characters of base64url, which
 // Elasticsearch stores as 16 bytes. The generation is not part of it: a new one
-// overwrites what it has in common with the old.
+// overwrites what it has in common with the old, but for one that was rolled up from it.
 func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte {
 	k := append(e.key[:0], "fiolat document 1"...)
 	for _, s := range [...]string{e.run.ID, e.run.Part, e.kind, scope, d.Direction, d.Host, d.Job, d.Log} {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)
+	}
+	if e.run.Fine.Interval > 0 { // beside the finer ones, until these are deleted
+		k = binary.AppendUvarint(k, uint64(e.run.Interval))
+		k = append(k, byte(e.run.Geometry.Coarseness))
 	}
 	e.key = binary.BigEndian.AppendUint64(k, uint64(e.start(q)))
 	e.id = sha256.Sum256(e.key)

@@ -42,6 +42,30 @@ func WithStatus(doc []byte, status Status) ([]byte, error) {
 	return edit(doc, func(_, run map[string]json.RawMessage) { run["status"] = MustJSON(status) })
 }
 
+// RollUpState is how far the rollup of a run is, in the document of the run; "" if none is under way.
+type RollUpState string
+
+const (
+	// RollUpWriting is while the document is still that of the finer documents.
+	RollUpWriting RollUpState = "writing"
+	// RollUpCounted is from when it is that of the coarser ones, all of which are there.
+	RollUpCounted RollUpState = "counted"
+)
+
+// WithRollUp is the document of a run with that state, "" for none, and status.
+func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
+	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
+		if m["rolling"] = MustJSON(state); state == "" {
+			delete(m, "rolling")
+		}
+		run["status"] = MustJSON(status)
+	})
+	if err != nil {
+		return doc // none was found; then nothing is there to be rolled up
+	}
+	return out
+}
+
 // PartialDoc is a document of the run that says so, made of the one found.
 func (k RunKey) PartialDoc(found []byte) []byte {
 	if found != nil {
@@ -102,7 +126,8 @@ type StoredRun struct {
 	replay.Stored
 	Status Status
 	// Claim is who is at work on it, or died at it; nil if nobody is.
-	Claim *Owner
+	Claim   *Owner
+	Rolling RollUpState
 }
 
 // Fault is what is wrong with a run that was stored.
@@ -117,6 +142,9 @@ func Fault(runID, part, hint, format string, args ...any) error {
 // Incomplete is the error of a run that is not complete.
 func (r *StoredRun) Incomplete() error {
 	why, hint := "its ingest is not through, or was killed", "wait for it, or run it again"
+	if r.Rolling != "" {
+		why, hint = "its rollup is not through, or was interrupted", "wait for it, or run fiolat rollup again"
+	}
 	if r.Claim != nil {
 		why = "claimed by " + r.Claim.String() + ": " + why
 	} else if r.Status == StatusPartial {
@@ -147,6 +175,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		FirstQuantum: nanos(doc.Interval.OffsetMS),
 		Interval:     nanos(doc.Interval.MS),
 		Parts:        doc.Parts,
+		Fine:         pipeline.Grain{Interval: nanos(doc.RollUp.MS), Coarseness: doc.RollUp.Coarseness},
 		Geometry: fiohist.Geometry{
 			Groups:     doc.Latency.Buckets.Groups,
 			Coarseness: doc.Latency.Buckets.Coarseness,
@@ -162,7 +191,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
 		return out, nil
 	}
-	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status}
+	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Rolling: doc.Rolling}
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner
 	}

@@ -73,6 +73,13 @@ type runDoc struct {
 	Diagnosis  any                      `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
 	Claim      *ClaimField              `json:"claim,omitempty"` // of whoever is at work on it
+	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from
+	Rolling    RollUpState              `json:"rolling,omitempty"`
+}
+
+type grainField struct {
+	MS         number `json:"from_ms"`
+	Coarseness int    `json:"from_coarseness"`
 }
 
 type runField struct {
@@ -185,6 +192,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		Latency:  bucketsField{gridField{run.Geometry.Groups, run.Geometry.Coarseness, run.Geometry.Unit}},
 		Settings: settings(run),
 		Parts:    run.Parts,
+		RollUp:   grainField{number(float64(run.Fine.Interval) / 1e6), run.Fine.Coarseness},
 	}
 	if hosts := distinct(run.Logs, func(l *pipeline.Log) string { return l.Host }); len(hosts) > 0 {
 		doc.Host = &hostField{hosts}

@@ -20,10 +20,10 @@ const formatVersion = 6
 //
 //	fiolat generation VERSION SOURCE
 //
-// with formatVersion and logs, live or merge, and then a line for each thing that decides what the documents say: a
-// name, and its values, separated by spaces. Strings are quoted as in Go, times and latencies are ns unless the name
-// says ms or s, lists are a line for each element, and maps are in the order of their keys. The names are part of the
-// format: they stay when a field of Go gets another name.
+// with formatVersion and logs, live, merge or rollup, and then a line for each thing that decides what the documents
+// say: a name, and its values, separated by spaces. Strings are quoted as in Go, times and latencies are ns unless the
+// name says ms or s, lists are a line for each element, and maps are in the order of their keys. The names are part of
+// the format: they stay when a field of Go gets another name.
 type generation struct {
 	hash hash.Hash
 	line []byte
@@ -250,6 +250,15 @@ func LiveGeneration(run *Run) string {
 	g.run(run)
 	run.generation = g.named
 	return g.named(run)
+}
+
+// RolledUpGeneration is that of a run whose quanta were added up into longer ones.
+func RolledUpGeneration(fine string, to Grain) string {
+	g := newGeneration("rollup")
+	g.add("of").string(fine)
+	g.add("interval").number(to.Interval)
+	g.add("coarseness").number(int64(to.Coarseness))
+	return g.sum()
 }
 
 // MergedGeneration is that of a run which was put together from parts.

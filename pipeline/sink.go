@@ -91,6 +91,8 @@ type Run struct {
 	// Parts are those that the run was put together from; none where it is read
 	// from logs.
 	Parts []Part
+	// Fine is the grid that the run had before it was rolled up; the zero value if it was not.
+	Fine Grain
 
 	// generation computes Generation anew; nil where it does not depend on the name and the labels.
 	generation func(*Run) string
@@ -200,6 +202,12 @@ func (r *Run) Workloads() []string {
 type MetaSummary struct {
 	Versions, Workloads, Measures []string
 	Options                       map[string][]string
+}
+
+// Grain says how fine the quanta and the histograms of a run are.
+type Grain struct {
+	Interval   int64 // ns
+	Coarseness int
 }
 
 // Part names a part of a run as it was when it was read.

@@ -29,6 +29,9 @@ func setupCommand(u *ui.UI) *cli.Command {
 		Flags: append(esFlags(),
 			&cli.DurationFlag{Name: "delete-after", Category: catES, Usage: "let the lifecycle policy delete indices " +
 				"after `DURATION` (default: never)"},
+			&cli.DurationFlag{Name: "rollup-after", Category: catES, Usage: "print a line for cron that rolls up " +
+				"runs older than `DURATION` to quanta of a minute, and do nothing else: fiolat schedules " +
+				"nothing itself"},
 			&cli.StringFlag{Name: "kibana", Category: catKibana, Usage: "`URL` of Kibana, with its base path: import " +
 				"data views, charts and dashboards (default: KIBANA_URL). Certificates and credentials are those " +
 				"for Elasticsearch unless given here"},
@@ -61,6 +64,10 @@ func readSetupOptions(c *cli.Context) (o setup.Options, err error) {
 		Remove: c.Bool("remove"), AlertRules: c.Bool("alert-rules"), Space: c.String("space"),
 		KibanaUser: c.String("kibana-user"), KibanaPasswordFile: c.String("kibana-password-file"),
 		KibanaAPIKeyFile: c.String("kibana-api-key-file"), KibanaCACertFile: c.String("kibana-ca-cert"),
+	}
+	if o.RollUpAfter = c.Duration("rollup-after"); c.IsSet("rollup-after") &&
+		(o.RollUpAfter < time.Hour || o.RollUpAfter%time.Hour != 0) {
+		return o, errs.Usagef("--rollup-after %v: want a whole number of hours", o.RollUpAfter)
 	}
 	if d := o.DeleteAfter; d < 0 || d > 0 && d < time.Hour {
 		return o, errs.Usagef("--delete-after %v: want an hour or more", d)

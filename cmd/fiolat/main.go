@@ -125,7 +125,7 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		Commands: []*cli.Command{
 			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
 			reportCommand(u), curveCommand(u),
-			mergeCommand(u), setupCommand(u), loadCommand(u),
+			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
 			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), labelCommand(u),
 			annotateCommand(u), deleteCommand(u),
 			explainCommand(u), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),

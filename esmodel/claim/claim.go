@@ -289,6 +289,55 @@ func (k *Claim) renew(ctx context.Context) error {
 	}
 }
 
+// Replace stores another document to hold the claim in, trying again for MaxWait what may pass. When it returns
+// without an error, that document is stored; else either of the two may be.
+func (k *Claim) Replace(ctx context.Context, doc []byte) error {
+	p := k.c.Pace("change the document of run "+k.what.Run, k.c.MaxWait)
+	for {
+		err := k.Hold(ctx)
+		if err == nil {
+			err = k.replace(ctx, doc)
+		}
+		if err == nil {
+			return nil
+		}
+		if err = p.Wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+func (k *Claim) replace(ctx context.Context, doc []byte) error {
+	if err := k.lock(ctx); err != nil {
+		return err
+	}
+	defer k.unlock()
+	if k.lost != nil {
+		return k.lost
+	}
+	k.Doc = doc
+	for {
+		now, next := time.Now(), k.own
+		next.Renewed++
+		at := runVersion{there: true, seq: k.seq, term: k.term}
+		seq, term, err := k.write(ctx, at, esmodel.WithClaim(doc, &next), k.Refresh)
+		if err == nil {
+			k.ours(now, next, seq, term)
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+		v, err := k.read(ctx)
+		if err != nil {
+			return err
+		}
+		if v.claim == nil || v.claim.ID != k.own.ID {
+			return k.lose(v)
+		}
+		k.own, k.seq, k.term = *v.claim, v.seq, v.term // by a write whose reply was lost
+	}
+}
+
 // ours notes that a write of the claim, begun at a time, was stored.
 func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
 	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}

@@ -51,6 +51,8 @@ type remote interface {
 	// *IncompleteError or a *MismatchError, and then changes nothing, if a document
 	// of it is missing. It comes after Flush.
 	Commit(ctx context.Context, run *pipeline.Run) error
+	// Replace stores another document of the run, which stays claimed, if the documents made so far are there.
+	Replace(ctx context.Context, run *pipeline.Run, doc []byte) error
 	// Spool keeps a document for "fiolat load" without trying to send it, outside of
 	// the account; no-op where there is no spool.
 	Spool(index, id string, doc []byte) error

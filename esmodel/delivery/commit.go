@@ -18,6 +18,16 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
 		w.probe = time.Now() // the document of the run is worth another try: it says that it is partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(), w.hold)
+	w.noteDeleted(deleted)
+	// What is still to come is the document of the run. Whoever asks Elasticsearch next
+	// sees it; else that takes a second.
+	w.cfg.Refresh = true
+	return err
+}
+
+// made are the documents of the run's generation by kind.
+func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	made := map[esmodel.Kind]int64{esmodel.KindHistogram: 0, esmodel.KindPercentiles: 0}
 	for index, c := range r.Indices {
 		kind, ok := esmodel.KindOf(w.cfg.Prefix, index)
@@ -28,12 +38,29 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
 			made[kind] += c.Made
 		}
 	}
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), made, r.names(), w.hold)
-	w.noteDeleted(deleted)
-	// What is still to come is the document of the run. Whoever asks Elasticsearch next
-	// sees it; else that takes a second.
-	w.cfg.Refresh = true
-	return err
+	return made
+}
+
+// Replace stores another document of the run, which stays claimed, once the documents of its generation have been
+// found to be there.
+func (w *BulkWriter) Replace(ctx context.Context, run *pipeline.Run, doc []byte) error {
+	r := w.Report()
+	if r.Total().Incomplete() {
+		return &IncompleteError{Report: r}
+	}
+	if err := indices.Refresh(ctx, w.c, w.cfg.Prefix, r.names()); err != nil {
+		return err
+	}
+	if _, err := indices.Verify(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r)); err != nil {
+		return err
+	}
+	id := esmodel.RunDocID(run.ID, run.Part, run.Kind.String())
+	for _, k := range w.claimed() {
+		if k.ID == id {
+			return k.Replace(ctx, esmodel.Keep(doc, k.Before(), w.named))
+		}
+	}
+	return nil
 }
 
 func (w *BulkWriter) noteDeleted(deleted map[string]int64) {

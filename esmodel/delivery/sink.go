@@ -31,6 +31,10 @@ type SinkOptions struct {
 		Document() any
 		Events() []pipeline.Straggler
 	}
+	// RollUp is the generation of which the run is made that is stored; "" if it is not made of what is stored. The
+	// document of the run stays that of what is stored until all others have been counted, so that whoever is
+	// interrupted before can do it again.
+	RollUp string
 }
 
 // Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink;
@@ -50,6 +54,7 @@ type Sink struct {
 	prefix string
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
+	back   []byte         // with RollUp, the document of the run that says what is to be done again
 	begun  bool           // the document of the run may be there
 	ended  bool           // End is through
 	status esmodel.Status // what the document of the run says; "" if it was not stored
@@ -88,18 +93,50 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	}
 	if s.remote != nil {
 		var found []byte
-		found, err = s.remote.Claim(ctx, run, func(found []byte) []byte { return esmodel.Keep(doc, found, run.Named) })
+		found, err = s.remote.Claim(ctx, run, func(found []byte) []byte {
+			if s.o.RollUp != "" {
+				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
+				return s.back
+			}
+			return esmodel.Keep(doc, found, run.Named)
+		})
+		if err == nil && s.o.RollUp != "" {
+			err = s.same(found)
+		}
 		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
 			*run = *run.Keep(name, labels)
 			s.enc = esmodel.NewEncoder(s.prefix, run)
 		}
 	}
 	var away *client.UnavailableError
-	if errors.As(err, &away) {
+	if errors.As(err, &away) && s.o.RollUp == "" {
 		err = nil // with a spool the run goes on into it; without, the first Make says so
 	}
 	if s.begun = err == nil; s.begun {
 		s.status = esmodel.StatusRunning
+	}
+	return err
+}
+
+// same says if the run was stored anew since it was read.
+func (s *Sink) same(found []byte) error {
+	m, err := esmodel.MeaningOf(found)
+	if err == nil && m.Run.Generation != s.o.RollUp {
+		s.back, s.begun = found, true // as it was
+		err = esmodel.Fault(s.run.ID, s.run.Part, "run it again", "it was changed after it had been read")
+	}
+	return err
+}
+
+// counted makes the document of the run that of what was written, if all of that is there.
+func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
+	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, sum, s.documents(true))
+	if err != nil {
+		return err
+	}
+	doc = esmodel.WithRollUp(doc, esmodel.RollUpCounted, esmodel.StatusRunning)
+	if err = s.remote.Replace(ctx, s.run, doc); err == nil {
+		s.back = doc
 	}
 	return err
 }
@@ -213,7 +250,10 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	var err error
 	if s.remote != nil {
-		if err = s.remote.Flush(ctx); err == nil {
+		if err = s.remote.Flush(ctx); err == nil && s.o.RollUp != "" {
+			err = s.counted(ctx, sum)
+		}
+		if err == nil {
 			err = s.remote.Commit(ctx, s.run)
 		}
 	}
@@ -225,6 +265,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		if err = s.last(ctx, esmodel.StatusComplete, sum); err == nil && s.w.Report().Total().Incomplete() {
 			err = &IncompleteError{Report: s.w.Report()}
 		}
+	} else if s.back != nil {
+		s.partial(ctx)
 	} else {
 		var incomplete *IncompleteError
 		missing := errors.As(err, &incomplete)
@@ -269,6 +311,11 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 // partial stores the document of the run as partial, outside of the account, and smaller
 // if that is what it takes.
 func (s *Sink) partial(ctx context.Context) {
+	if s.back != nil {
+		index, id := s.runAt()
+		_ = s.w.Release(ctx, index, id, s.back, false) // else it stays claimed, and is taken over by who does it again
+		return
+	}
 	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
 		doc, err := s.enc.AppendRun(nil, esmodel.StatusPartial, nil, docs)
 		if err == nil {

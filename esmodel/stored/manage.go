@@ -53,6 +53,11 @@ type RunSummary struct {
 	Interval struct {
 		MS float64 `json:"ms"`
 	} `json:"interval"`
+	// RollUp is what the run was rolled up from.
+	RollUp struct {
+		MS         float64 `json:"from_ms"`
+		Coarseness int     `json:"from_coarseness"`
+	} `json:"rollup,omitzero"`
 	Logs struct {
 		Count int `json:"count"`
 	} `json:"logs"`
@@ -68,7 +73,7 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 }
 
 // listed is what a list of runs reads of their documents.
-var listed = []string{"run", "labels", "host", "fio", "interval", "logs", "summary"}
+var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "summary"}
 
 // query finds the runs that the filter lets through.
 func (f RunFilter) query() map[string]any {

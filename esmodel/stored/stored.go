@@ -99,12 +99,22 @@ func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []f
 // Replay reads back parts of a run, or one that is all one, from Elasticsearch.
 func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*replay.Replay, error) {
 	b := esmodel.NewBook(parts)
+	return replay.New(b.Parts, leaves(c, prefix, b))
+}
+
+// Part reads back one part of a run, or a run that is all one, from Elasticsearch.
+func Part(c *client.Client, prefix string, part *esmodel.StoredRun) *replay.Replay {
+	return replay.Part(&part.Stored, leaves(c, prefix, esmodel.NewBook([]*esmodel.StoredRun{part})))
+}
+
+// leaves are those that Elasticsearch has of parts of a run.
+func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 	var generations []string
 	for _, p := range b.Parts {
 		generations = append(generations, p.Run.Generation)
 	}
 	run := b.Parts[0].Run
-	return replay.New(b.Parts, func(ctx context.Context, each func(replay.Leaf) error) error {
+	return func(ctx context.Context, each func(replay.Leaf) error) error {
 		// Whole documents: leaving out what is not needed takes Elasticsearch longer
 		// than sending it.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
@@ -118,7 +128,7 @@ func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*repla
 			Sort: []any{map[string]any{"@timestamp": "asc"}},
 			Size: client.PageSize / readers,
 		}, each)
-	})
+	}
 }
 
 // readers is how many searches read histograms side by side: what takes long is that

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/errs"
@@ -30,6 +31,14 @@ func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, s
 		u.Say("info", "dry run: %d documents, %d bytes would be written", report.Total().Made, report.Total().Bytes)
 	}
 	return err
+}
+
+// SayRolledUp says so of a run that was rolled up.
+func SayRolledUp(u *ui.UI, run *pipeline.Run) {
+	if fine := run.Fine.Interval; fine > 0 {
+		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", errs.Printable(run.ID), time.Duration(fine),
+			time.Duration(run.Interval))
+	}
 }
 
 // documentsText is the account's line on documents.
@@ -62,15 +71,13 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 		}
 	}
 	if len(files) > 0 {
-		u.Say("error", "to finish: %s", errs.Printable(o.loadLine(files)))
+		u.Say("error", "to finish: %s", errs.Printable(o.Line("load", files...)))
 	}
 }
 
-// loadLine is a command for the shell: it loads files with the flags that the present one was given. Secrets are none
-// of
-// those.
-func (o *Elasticsearch) loadLine(files []string) string {
-	words := slices.Concat([]string{"fiolat", "load"}, o.Flags, files)
+// Line is a command for the shell, with the flags that the present one was given. Secrets are none of those.
+func (o *Elasticsearch) Line(command string, more ...string) string {
+	words := slices.Concat([]string{"fiolat", command}, o.Flags, more)
 	for i, w := range words {
 		if !plainWord.MatchString(w) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

@@ -150,6 +150,7 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 	if err != nil {
 		return err
 	}
+	SayRolledUp(r.UI, run.Run)
 	cfg := &r.Logs.Config
 	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers,
 		Pick: cfg.Pick}, to.Run(name))

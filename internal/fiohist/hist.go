@@ -173,6 +173,17 @@ func (p *page) addEach(q *page) {
 	}
 }
 
+// Coarsen returns h on a grid that is coarser by shift; where that is 0, h itself.
+func (h *Hist) Coarsen(shift int) *Hist {
+	if shift == 0 {
+		return h
+	}
+	index, n := h.Sparse(nil, nil)
+	out := new(Hist)
+	out.AddAll(index, n, shift, 1)
+	return out
+}
+
 // Count returns the count of bucket i.
 func (h *Hist) Count(i int) float64 {
 	h.unpack()

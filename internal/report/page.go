@@ -423,7 +423,11 @@ func (s *Sink) origin() []block {
 		settings.Rows = append(settings.Rows, []string{name, fmt.Sprint(value)})
 	}
 	st := run.Settings
-	set("quantum", time.Duration(run.Interval))
+	quantum := time.Duration(run.Interval).String()
+	if fine := run.Fine.Interval; fine > 0 {
+		quantum += fmt.Sprintf(", rolled up from %v", time.Duration(fine))
+	}
+	set("quantum", quantum)
 	set("grid", st.Grid)
 	set("alignment", st.Align)
 	set("record time", st.RecordTime)

@@ -54,6 +54,7 @@ type Replay struct {
 	parts    []*Stored
 	leaves   Leaves
 	files    [][]int // by part: where its logs are among those of Run
+	shift    int     // of the buckets of a leaf, to a coarser grid
 }
 
 // Options say what to make of a stored run. The zero value is everything.
@@ -78,7 +79,7 @@ type Options struct {
 func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b *Stored) int { return cmp.Compare(a.Run.Part, b.Run.Part) })
-	r := &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
+	r := newReplay(parts, leaves)
 	if len(parts) > 1 || r.Run.Part != "" {
 		for _, p := range parts[1:] {
 			if err := fits(parts[0].Run, p.Run); err != nil {
@@ -92,6 +93,17 @@ func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	}
 	r.sortLogs()
 	return r, nil
+}
+
+// Part takes one part of a run, or a run that is all one, by itself: it stays what it is.
+func Part(part *Stored, leaves Leaves) *Replay {
+	r := newReplay([]*Stored{part}, leaves)
+	r.sortLogs()
+	return r
+}
+
+func newReplay(parts []*Stored, leaves Leaves) *Replay {
+	return &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
 }
 
 // fits says what keeps two parts from being added up.
@@ -337,6 +349,7 @@ type player struct {
 	leaf  map[pipeline.Dims]int
 	seen  []int64 // leaves by part
 	end   int64   // index of the quantum behind the last
+	fine  quanta.Grid
 	open  []*quanta.Stored
 }
 
@@ -373,8 +386,10 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	for i, l := range run.Logs {
 		logs[i] = &quanta.Member{Log: l, Until: l.End, Held: l.Dirs}
 	}
-	p := &player{Replay: r, o: o, sink: sink, by: by, merge: quanta.New(&run, &g, logs, sink, o.Workers),
-		seen: make([]int64, len(r.parts)), end: g.First}
+	fine := run
+	fine.Interval = r.parts[0].Run.Interval
+	p := &player{Replay: r, o: o, sink: sink, by: by, fine: quanta.NewGrid(&fine),
+		merge: quanta.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
 		p.merge.DropHosts()
 	}
@@ -424,7 +439,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		}
 	}
 	i, ok := p.leaf[dims]
-	if !ok || g.Start(q) != at || q < g.First || q >= p.end {
+	if !ok || p.fine.Start(p.fine.Index(at)) != at || q < g.First || q >= p.end {
 		return p.broken(leaf.Part, "a leaf %+v at %d ns that the run does not have", leaf.Dims, at)
 	}
 	next := p.merge.Done
@@ -450,7 +465,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		}
 		members = append(members, files[m])
 	}
-	p.merge.AddStored(o, i, leaf.Hist, members)
+	p.merge.AddStored(o, i, leaf.Hist.Coarsen(p.shift), members)
 	p.seen[leaf.Part]++
 	return nil
 }
@@ -495,7 +510,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if s.Account.Placed, s.Account.PickedAway = m.Placed(), m.PickedAway; s.Quanta == 0 && p.o.Pick.Timed() {
 		return nil, m.Run.NothingLeft(m.Grid.Start(m.Done))
 	}
-	if len(p.parts) == 1 {
+	if len(p.parts) == 1 && p.fine.Interval == m.Run.Interval {
 		s.Account.Interval = p.parts[0].Account.Interval
 	}
 	s.Account.Warnings = append(s.Account.Warnings, p.Warnings...)

@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			}
 			defer c.Close() //nolint:errcheck // it was only read
 		}
-		err = o.stored(ctx, c, s, &full)
+		err = o.stored(ctx, u, c, s, &full)
 	}
 	u.ProgressDone()
 	if err != nil {
@@ -87,7 +87,8 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.
-func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Settings, full *diagnose.Full) error {
+func (o *Options) stored(ctx context.Context, u *ui.UI, c *client.Client, s pipeline.Settings,
+	full *diagnose.Full) error {
 	name, prefix := o.Logs.Paths[0], o.Elasticsearch.Prefix
 	var run *replay.Replay
 	var err error
@@ -103,6 +104,7 @@ func (o *Options) stored(ctx context.Context, c *client.Client, s pipeline.Setti
 	if err != nil {
 		return err
 	}
+	command.SayRolledUp(u, run.Run)
 	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
 		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers,
 			Pick: o.Logs.Config.Pick}, sink)

@@ -21,6 +21,7 @@ import (
 type Options struct {
 	Elasticsearch command.Elasticsearch
 	DeleteAfter   time.Duration // the age at which indices are deleted; 0: never
+	RollUpAfter   time.Duration // only prints how runs of that age are rolled up; 0: not asked for
 	Export        string        // a file for Kibana's objects, "-" for standard output: nothing else is done
 	Remove        bool          // only takes out of Kibana what setup has put there
 	AlertRules    bool          // makes alert rules in Kibana
@@ -35,6 +36,11 @@ type Options struct {
 
 // Run makes what indices and Kibana need.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
+	if o.RollUpAfter > 0 {
+		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", o.Elasticsearch.Line("rollup", "--older-than",
+			fmt.Sprintf("%dh", o.RollUpAfter/time.Hour), "--interval", "1m"))
+		return err
+	}
 	if o.Export != "" {
 		return export(o.Export, o.Elasticsearch.Prefix, u)
 	}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+)
+
+// rollUpDocs are all documents of a run but its notes, by what they are of, without what names it.
+func rollUpDocs(t *testing.T, es, prefix, run string) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for _, kind := range []string{"-percentiles-*", "-histogram-*", "-event-*"} {
+		for _, doc := range stored(t, es, prefix+kind, run) {
+			delete(doc, "run")
+			// Whole numbers of I/Os: where half of one was rounded up, another last digit rounds it down.
+			delete(object(doc, "latency"), "histogram")
+			delete(doc, "_doc_count")
+			key := fmt.Sprint(kind, doc["@timestamp"], doc["scope"], doc["host"], doc["fio"], doc["event"])
+			if out[key] != nil {
+				t.Fatalf("two documents are of %s", key)
+			}
+			out[key] = doc
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("run %s has no documents", run)
+	}
+	own := ownDocument(t, es, prefix, run)
+	delete(own, "rollup")
+	for _, n := range []string{"settings", "diagnosis"} {
+		object(own, n)["coarseness"] = nil
+	}
+	out["run"] = own
+	return out
+}
+
+// near says where two values of JSON differ by more than 1e-9 of themselves; "" if nowhere.
+func near(at string, got, want any) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, _ := got.(map[string]any)
+		for k := range w {
+			if d := near(at+"."+k, g[k], w[k]); d != "" {
+				return d
+			}
+		}
+		for k := range g {
+			if _, ok := w[k]; !ok {
+				return at + "." + k + " is too much"
+			}
+		}
+		return ""
+	case []any:
+		g, _ := got.([]any)
+		if len(g) != len(w) {
+			return fmt.Sprintf("%s: %d elements, want %d", at, len(g), len(w))
+		}
+		for i := range w {
+			if d := near(fmt.Sprint(at, "[", i, "]"), g[i], w[i]); d != "" {
+				return d
+			}
+		}
+		return ""
+	case float64:
+		if g, ok := got.(float64); ok && math.Abs(g-w) <= 1e-9*math.Max(math.Abs(w), 1) {
+			return ""
+		}
+	default:
+		if reflect.DeepEqual(got, want) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s is %v, want %v", at, got, want)
+}
+
+func nearDocs(t *testing.T, got, want map[string]map[string]any) {
+	t.Helper()
+	for key, doc := range want {
+		if got[key] == nil {
+			t.Fatalf("no document is of %s", key)
+		}
+		if d := near("", got[key], doc); d != "" {
+			t.Fatalf("%s: %s", key, d)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d documents, want %d", len(got), len(want))
+	}
+}
+
+// What was rolled up is what an ingest with the long interval makes of the same logs.
+func TestRollup(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	folders, err := filepath.Glob(real + "/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatal(folders, err)
+	}
+	settings := []struct {
+		name             string
+		fine, long, both []string
+	}{
+		{name: "overlap", fine: []string{"1s"}, long: []string{"4s"}},
+		{name: "inflight", fine: []string{"500ms"}, long: []string{"3s"}, both: []string{"--align", "inflight",
+			"--grid", "run"}},
+		{name: "coarse", fine: []string{"1s"}, long: []string{"2s", "--coarseness", "5"}, both: []string{"--grid",
+			"epoch", "--by", "direction,host,job,log", "--sla", "all p50 < 300us", "--sla",
+			"read p90 < 1ms for 2 intervals"}},
+	}
+	for i, folder := range folders {
+		tt := settings[i%len(settings)]
+		name := tt.name + "-" + filepath.Base(folder)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ingest := func(id string, interval []string) {
+				args := slices.Concat([]string{"ingest", "--es", s.URL, "--index-prefix", name, "--yes", "--start",
+					"2026-10-31T23:59:50Z", "--run-id", id, "--run-name", "n", "--interval"}, interval, tt.both)
+				must(t, append(args, folder)...)
+			}
+			ingest("R", tt.fine)
+			ingest("W", tt.long)
+			rollup := append([]string{"rollup", "--es", s.URL, "--index-prefix", name, "R", "--interval"}, tt.long...)
+			must(t, rollup...)
+			nearDocs(t, rollUpDocs(t, s.URL, name, "R"), rollUpDocs(t, s.URL, name, "W"))
+			before := stored(t, s.URL, name+"-*", "R")
+			must(t, rollup...)
+			if !reflect.DeepEqual(stored(t, s.URL, name+"-*", "R"), before) {
+				t.Error("the second rollup changed documents")
+			}
+			refused(t, exitInput, []string{"multiple"}, "rollup", "--es", s.URL, "--index-prefix", name, "R",
+				"--interval", "5001ms")
+		})
+	}
+}
+
+// Parts are rolled up one by one, and merged again.
+func TestRollupParts(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	run := partedRuns(t)["renamed"]
+	ingest := func(id, part, interval, dir string) {
+		args := append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--run-id", id,
+			"--part", part, "--es", s.URL}, run.flags...)
+		must(t, append(args, "--interval", interval, dir)...)
+	}
+	for name, dir := range run.parts {
+		ingest("R", name, "2s", dir)
+	}
+	must(t, "merge", "--es", s.URL, "R")
+	ingest("W", "", "6s", run.whole)
+	must(t, "rollup", "--es", s.URL, "--interval", "6s", "R")
+	nearDocs(t, acrossHosts(t, s.URL, "fio", "R"), acrossHosts(t, s.URL, "fio", "W"))
+	got, want := ownDocument(t, s.URL, "fio", "R"), ownDocument(t, s.URL, "fio", "W")
+	if d := near("", got["summary"], want["summary"]); d != "" {
+		t.Error(d)
+	}
+}
+
+// Interrupted at any request that writes or deletes, and run again: nothing is lost, nothing is there twice.
+func TestRollupInterrupted(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	ingest := func(id, interval string) {
+		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, "--run-name", "n",
+			"--interval", interval, real+"/randrw")
+	}
+	rollup := []string{"rollup", "--es", s.URL, "--interval", "4s", "--take-over", "R"}
+	var left atomic.Int64 // bulk requests until none passes any more
+	left.Store(math.MaxInt64)
+	s.Inject(esmodeltest.Fault{Times: -1, Status: http.StatusForbidden, Match: func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/_bulk") && left.Add(-1) < 0
+	}})
+	ingest("W", "4s")
+	want := rollUpDocs(t, s.URL, "fio", "W")
+	for n := int64(0); ; n++ {
+		left.Store(math.MaxInt64)
+		ingest("R", "1s")
+		left.Store(n)
+		code, _, _ := fiolat(t, nil, rollup...)
+		left.Store(math.MaxInt64)
+		if code == exitOK {
+			if n < 4 {
+				t.Errorf("a rollup took %d bulk requests", n)
+			}
+			return
+		}
+		must(t, rollup...)
+		nearDocs(t, rollUpDocs(t, s.URL, "fio", "R"), want)
+	}
+}

@@ -1,0 +1,44 @@
+package stored
+
+import (
+	"context"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
+)
+
+// FinishRollUp does what is left to do for a run, or a part of it, whose rollup was interrupted when all of its
+// documents had been counted: it deletes the finer ones, and says complete.
+func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun, takeOver bool) error {
+	r := run.Run
+	k := claim.New(c, prefix, r.ID, r.Part, r.Kind.String(), func(found []byte) []byte { return found })
+	k.TakeOver = takeOver
+	defer k.End()
+	if err := k.Take(ctx); err != nil {
+		return err
+	}
+	doc, err := finished(ctx, c, prefix, k)
+	if err != nil {
+		doc = k.Before()
+	}
+	ctx, cancel := client.EndLater(ctx, client.DrainTime)
+	defer cancel()
+	if e := k.Give(ctx, doc); err == nil {
+		err = e
+	}
+	return err
+}
+
+// finished is the document of a run of which no finer documents are left.
+func finished(ctx context.Context, c *client.Client, prefix string, k *claim.Claim) ([]byte, error) {
+	doc := k.Before()
+	counted, err := indices.ReadCounted(doc)
+	if err != nil {
+		return nil, err
+	}
+	generation, made := counted.Counted()
+	_, err = indices.Commit(ctx, c, prefix, generation, made, nil, k.Hold)
+	return esmodel.WithRollUp(doc, "", esmodel.StatusComplete), err
+}
