@@ -41,6 +41,7 @@ var parts = []part{
 	{"parser", "parsing on one core, in memory", parser},
 	{"memory", "peak memory of logs that are made while they are read", memory},
 	{"index", "documents into Elasticsearch", index},
+	{"diagnosis", "ingest with and without a diagnosis", diagnosis},
 	{"history", "change points of stored runs", history},
 	{"page", "the report page, from documents, and Chromium", page},
 	{"requests", "bulk requests of the bare poster: size, compression and number", requests},
