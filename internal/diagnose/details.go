@@ -7,9 +7,9 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Details fills in what needs the histograms of the quanta in which somebody stood out. It is given the run a second
+// details fills in what needs the histograms of the quanta in which somebody stood out. It is given the run a second
 // time, once these are known.
-type Details struct {
+type details struct {
 	geometry fiohist.Geometry
 	of       []Straggler
 	windows  []*detail
@@ -42,9 +42,9 @@ func (l *limits) known() fiohist.Limits {
 	return l.Limits
 }
 
-// NewDetails makes Details for what Stragglers returned.
-func NewDetails(geometry fiohist.Geometry, of []Straggler) *Details {
-	d := &Details{geometry: geometry, of: of}
+// newDetails makes details for what Stragglers returned.
+func newDetails(geometry fiohist.Geometry, of []Straggler) *details {
+	d := &details{geometry: geometry, of: of}
 	for i := range of {
 		if d.window(&of[i]) == nil {
 			d.windows = append(d.windows, &detail{of: of[i]})
@@ -53,7 +53,7 @@ func NewDetails(geometry fiohist.Geometry, of []Straggler) *Details {
 	return d
 }
 
-func (d *Details) window(s *Straggler) *detail {
+func (d *details) window(s *Straggler) *detail {
 	for _, w := range d.windows {
 		if w.of.Dimension == s.Dimension && w.of.Value == s.Value && w.of.Direction == s.Direction &&
 			w.of.since == s.since && w.of.until == s.until {
@@ -64,9 +64,9 @@ func (d *Details) window(s *Straggler) *detail {
 }
 
 // Add takes the leaves of the quantum that starts at offset.
-func (d *Details) Add(offset int64, leaves []Leaf) {
+func (d *details) Add(offset int64, leaves []leaf) {
 	for _, w := range d.windows {
-		dimension := slices.Index(Dimensions, w.of.Dimension)
+		dimension := slices.Index(dimensions, w.of.Dimension)
 		for i := range leaves {
 			l := &leaves[i]
 			if l.Direction != w.of.Direction {
@@ -91,7 +91,7 @@ func (d *Details) Add(offset int64, leaves []Leaf) {
 }
 
 // Stragglers are those given, complete and worst first.
-func (d *Details) Stragglers() []Straggler {
+func (d *details) Stragglers() []Straggler {
 	for i := range d.of {
 		s := &d.of[i]
 		w := d.window(s)

@@ -17,14 +17,14 @@ const (
 )
 
 // Live looks for stragglers while a run goes on: it puts those who begin to stand out, or cease to, into the quanta
-// that pass through it to another sink. Of the latest quanta it does what Peers does of a run. Who stood out in
+// that pass through it to another sink. Of the latest quanta it does what peers does of a run. Who stood out in
 // minQuanta quanta at least, the latest among them, has begun to; who has not for as many has ceased to.
 type Live struct {
 	next    pipeline.Sink
 	run     *pipeline.Run
-	peers   *Peers
+	peers   *peers
 	pools   pools
-	buffer  []Leaf
+	buffer  []leaf
 	current []Straggler // who stands out
 }
 
@@ -34,7 +34,7 @@ func NewLive(next pipeline.Sink) *Live { return &Live{next: next} }
 // Begin takes the run.
 func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	l.run = run
-	l.peers = NewPeers(run.Geometry, run.FirstQuantum, run.Interval)
+	l.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
 	return l.next.Begin(ctx, run)
 }
 
@@ -98,7 +98,7 @@ func (s *Straggler) same(o *Straggler) bool {
 }
 
 // forget drops the earliest quantum.
-func (p *Peers) forget() {
+func (p *peers) forget() {
 	for _, g := range p.groups {
 		g.blocks = g.blocks[min(1, len(g.blocks)):]
 	}
@@ -107,10 +107,10 @@ func (p *Peers) forget() {
 }
 
 // except takes a straggler out of the quanta in which it stood out: it would hide that it stands out once more.
-func (p *Peers) except(s *Straggler) {
+func (p *peers) except(s *Straggler) {
 	for _, g := range p.groups {
 		at, ok := g.index[s.Value]
-		if !ok || g.direction != s.Direction || Dimensions[g.dimension] != s.Dimension {
+		if !ok || g.direction != s.Direction || dimensions[g.dimension] != s.Dimension {
 			continue
 		}
 		for t := range g.blocks {

@@ -109,9 +109,9 @@ func TestLiveNobody(t *testing.T) {
 // TestLiveForgets: memory does not grow with the run.
 func TestLiveForgets(t *testing.T) {
 	dev := together(readPeers(t))
-	p := NewPeers(dev.geometry, 0, second)
+	p := newPeers(dev.geometry, 0, second)
 	for i := range 3 * int64(lookback) {
-		p.Add(i*second, []Leaf{{Direction: "read", By: [3]string{"a"}, Hist: dev.seconds[0]},
+		p.Add(i*second, []leaf{{Direction: "read", By: [3]string{"a"}, Hist: dev.seconds[0]},
 			{Direction: "read", By: [3]string{"b"}, Hist: dev.seconds[1]}})
 		for p.quanta > lookback {
 			p.forget()

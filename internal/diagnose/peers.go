@@ -12,8 +12,8 @@ import (
 // I/Os at 99 or 99.9.
 var Percentiles = []float64{50, 99, 99.9}
 
-// Dimensions are what I/Os are distinguished by.
-var Dimensions = []string{"host", "job", "log"}
+// dimensions are what I/Os are distinguished by.
+var dimensions = []string{"host", "job", "log"}
 
 const (
 	// maxBlocks is how many blocks of quanta are kept before pairs of them are added up.
@@ -22,17 +22,17 @@ const (
 	maxMembers = 1 << 21
 )
 
-// Leaf is the histogram of one log, or of some logs with the same host and job, in one quantum and direction.
-type Leaf struct {
+// leaf is the histogram of one log, or of some logs with the same host and job, in one quantum and direction.
+type leaf struct {
 	Direction string
-	// By are the values of Dimensions; "" is not known.
+	// By are the values of dimensions; "" is not known.
 	By     [3]string
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }
 
-// Peers compares hosts, jobs and logs with each other.
-type Peers struct {
+// peers compares hosts, jobs and logs with each other.
+type peers struct {
 	geometry fiohist.Geometry
 	first    int64 // start of the first quantum
 	interval int64
@@ -48,7 +48,7 @@ type group struct {
 	direction string
 	dimension int
 	values    []string
-	parents   [][3]string // of logs: Leaf.By
+	parents   [][3]string // of logs: leaf.By
 	index     map[string]int
 	blocks    []block
 }
@@ -67,15 +67,15 @@ type member struct {
 	mid   float32 // natural logarithm of the median latency in ns
 }
 
-// NewPeers makes a Peers for quanta of interval ns, the first of which starts at first.
-func NewPeers(geometry fiohist.Geometry, first, interval int64) *Peers {
-	return &Peers{geometry: geometry, first: first, interval: interval, fold: 1}
+// newPeers makes peers for quanta of interval ns, the first of which starts at first.
+func newPeers(geometry fiohist.Geometry, first, interval int64) *peers {
+	return &peers{geometry: geometry, first: first, interval: interval, fold: 1}
 }
 
 // Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
-func (p *Peers) Add(offset int64, leaves []Leaf) { p.add(offset, leaves, new(pools).of(leaves)) }
+func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(pools).of(leaves)) }
 
-func (p *Peers) add(offset int64, leaves []Leaf, pooled []pool) {
+func (p *peers) add(offset int64, leaves []leaf, pooled []pool) {
 	n := int((offset - p.first) / p.interval)
 	p.quanta = n + 1
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
@@ -96,7 +96,7 @@ type pool struct {
 type pools []pool
 
 // of are those of leaves, sorted by direction.
-func (p *pools) of(leaves []Leaf) []pool {
+func (p *pools) of(leaves []leaf) []pool {
 	n := 0
 	for i := range leaves {
 		at := slices.IndexFunc((*p)[:n], func(o pool) bool { return o.direction == leaves[i].Direction })
@@ -114,14 +114,14 @@ func (p *pools) of(leaves []Leaf) []pool {
 	return (*p)[:n]
 }
 
-func (p *Peers) size() (n int) {
+func (p *peers) size() (n int) {
 	for _, g := range p.groups {
 		n += len(g.blocks) * len(g.values)
 	}
 	return n
 }
 
-func (p *Peers) addDirection(at int, pooled *pool, leaves []Leaf) {
+func (p *peers) addDirection(at int, pooled *pool, leaves []leaf) {
 	if p.ranks.Read(pooled.hist, p.geometry); p.ranks.Empty() {
 		return
 	}
@@ -137,7 +137,7 @@ func (p *Peers) addDirection(at int, pooled *pool, leaves []Leaf) {
 			single[leaves[i].Hist] = p.member(leaves[i].Hist, bucket)
 		}
 	}
-	for d := range Dimensions {
+	for d := range dimensions {
 		g := p.group(direction, d)
 		for len(g.blocks) <= at {
 			g.blocks = append(g.blocks, block{})
@@ -164,7 +164,7 @@ func (p *Peers) addDirection(at int, pooled *pool, leaves []Leaf) {
 }
 
 // member is what is kept of a histogram: its I/Os, and those in whole buckets above each of bucket.
-func (p *Peers) member(hist *fiohist.Hist, bucket [3]int) (c member) {
+func (p *peers) member(hist *fiohist.Hist, bucket [3]int) (c member) {
 	r := &p.ranks
 	if r.Read(hist, p.geometry); r.Empty() {
 		return c
@@ -178,7 +178,7 @@ func (p *Peers) member(hist *fiohist.Hist, bucket [3]int) (c member) {
 	return c
 }
 
-func (p *Peers) group(direction string, dimension int) *group {
+func (p *peers) group(direction string, dimension int) *group {
 	for _, g := range p.groups {
 		if g.direction == direction && g.dimension == dimension {
 			return g
@@ -190,7 +190,7 @@ func (p *Peers) group(direction string, dimension int) *group {
 }
 
 // sums are the histograms of a group's values; nil for those without I/O.
-func (p *Peers) sums(g *group, leaves []Leaf) []*fiohist.Hist {
+func (p *peers) sums(g *group, leaves []leaf) []*fiohist.Hist {
 	out := make([]*fiohist.Hist, len(g.values))
 	own := map[int]bool{}
 	used := 0
@@ -239,7 +239,7 @@ func (c member) plus(o member) member {
 }
 
 // halve adds up blocks in pairs.
-func (p *Peers) halve() {
+func (p *peers) halve() {
 	p.fold *= 2
 	for _, g := range p.groups {
 		for i := 0; i < len(g.blocks); i += 2 {

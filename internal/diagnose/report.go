@@ -69,7 +69,7 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 	return list[:n], omitted + len(list) - n
 }
 
-// Diagnose puts together what was seen, with the stragglers that Second has completed.
+// Diagnose puts together what was seen, with the stragglers that secondPass has completed.
 func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
 		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
@@ -107,7 +107,7 @@ func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 // nothing says that nothing stands out, and among whom.
 func (w *Watch) nothing() Finding {
 	var among []string
-	for dimension, name := range Dimensions {
+	for dimension, name := range dimensions {
 		most := 0
 		for _, g := range w.peers.groups {
 			if g.dimension == dimension {

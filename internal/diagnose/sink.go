@@ -13,28 +13,28 @@ import (
 	"fiolat/pipeline"
 )
 
-// By is the split that a run must have for all of Dimensions to be distinguished.
+// By is the split that a run must have for all of dimensions to be distinguished.
 var By = []string{"direction", "host", "job", "log"}
 
 // Watch looks at a run as it passes. It is a pipeline.Sink; its leaves must be split by what is to be compared.
 type Watch struct {
 	pipeline.Discard
 	run      *pipeline.Run
-	peers    *Peers
-	timeline *Timeline
+	peers    *peers
+	timeline *timeline
 	summary  *pipeline.Summary
 	quanta   int
 	// latency is the sum of all latencies in ns.
 	latency float64
-	buffer  []Leaf
+	buffer  []leaf
 	pools   pools
 }
 
 // Begin takes the run.
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	w.run = run
-	w.peers = NewPeers(run.Geometry, run.FirstQuantum, run.Interval)
-	w.timeline = NewTimeline(run.Geometry, run.FirstQuantum, run.Interval)
+	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
+	w.timeline = newTimeline(run.Geometry, run.FirstQuantum, run.Interval)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 	}
 	stragglers := f.Stragglers()
 	if len(stragglers) > 0 && f.Again != nil {
-		second := NewSecond(stragglers)
+		second := newSecond(stragglers)
 		if err := f.Again(ctx, second); err != nil {
 			return err
 		}
@@ -88,53 +88,53 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 // Document is the Diagnosis as the document of the run has it; after End.
 func (f *Full) Document() any { return f.Diagnosis.Stored() }
 
-func leavesOf(to []Leaf, q *pipeline.Quantum) []Leaf {
+func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]
-		to = append(to, Leaf{Direction: l.Dims.Direction, By: [3]string{l.Dims.Host, l.Dims.Job, l.Dims.Log},
+		to = append(to, leaf{Direction: l.Dims.Direction, By: [3]string{l.Dims.Host, l.Dims.Job, l.Dims.Log},
 			Hist: l.Hist, Limits: l.Limits})
 	}
 	return to
 }
 
-// Stragglers are those that stand out; Second fills in the rest.
+// Stragglers are those that stand out; secondPass fills in the rest.
 func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
 
-// Second is for the same run once more: it completes the stragglers. It is a pipeline.Sink.
-type Second struct {
+// secondPass is for the same run once more: it completes the stragglers. It is a pipeline.Sink.
+type secondPass struct {
 	pipeline.Discard
-	details *Details
+	details *details
 	of      []Straggler
-	buffer  []Leaf
+	buffer  []leaf
 }
 
-// NewSecond makes a Second for what Watch.Stragglers returned.
-func NewSecond(of []Straggler) *Second { return &Second{of: of} }
+// newSecond makes a secondPass for what Watch.Stragglers returned.
+func newSecond(of []Straggler) *secondPass { return &secondPass{of: of} }
 
 // Begin takes the run.
-func (s *Second) Begin(_ context.Context, run *pipeline.Run) error {
-	s.details = NewDetails(run.Geometry, s.of)
+func (s *secondPass) Begin(_ context.Context, run *pipeline.Run) error {
+	s.details = newDetails(run.Geometry, s.of)
 	return nil
 }
 
 // Quantum takes a quantum.
-func (s *Second) Quantum(_ context.Context, q *pipeline.Quantum) error {
+func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
 	s.details.Add(q.Offset, s.buffer)
 	return nil
 }
 
 // End takes the end.
-func (s *Second) End(context.Context, *pipeline.Summary) error {
+func (s *secondPass) End(context.Context, *pipeline.Summary) error {
 	s.of = s.details.Stragglers()
 	return nil
 }
 
-// Stragglers are those given to NewSecond, complete and worst first.
-func (s *Second) Stragglers() []Straggler { return s.of }
+// Stragglers are those given to newSecond, complete and worst first.
+func (s *secondPass) Stragglers() []Straggler { return s.of }
 
 // running are the times in which the logs of a direction ran and have their records.
-func (w *Watch) running(direction string) (out []Span) {
+func (w *Watch) running(direction string) (out []span) {
 	for _, l := range w.run.Logs {
 		for d := range fiolog.Direction(fiolog.Directions) {
 			dir := &l.Dirs[d]
@@ -143,10 +143,10 @@ func (w *Watch) running(direction string) (out []Span) {
 			}
 			at := l.Start
 			for _, hole := range dir.Holes {
-				out = append(out, Span{at, hole.From})
+				out = append(out, span{at, hole.From})
 				at = hole.To
 			}
-			out = append(out, Span{at, l.End})
+			out = append(out, span{at, l.End})
 		}
 	}
 	return out
@@ -179,13 +179,13 @@ func (w *Watch) Load() *Load {
 
 // time is for how many ns any log ran, and the sum over the logs of iodepth times the time that each of them ran.
 func (w *Watch) time() (ran, limit float64, known bool) {
-	var spans []Span
+	var spans []span
 	known = true
 	for _, l := range w.run.Logs {
 		if l.Empty || l.End <= l.Start {
 			continue
 		}
-		spans = append(spans, Span{l.Start, l.End})
+		spans = append(spans, span{l.Start, l.End})
 		depth, ok := depthOf(l.Log)
 		known = known && ok
 		limit += float64(depth) * float64(l.End-l.Start)
@@ -213,8 +213,8 @@ func depthOf(l *ingest.Log) (depth int, ok bool) {
 }
 
 // union is how long any of spans lasts.
-func union(spans []Span) (total int64) {
-	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+func union(spans []span) (total int64) {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.From, b.From) })
 	end := int64(math.MinInt64)
 	for _, s := range spans {
 		if from := max(s.From, end); s.To > from {

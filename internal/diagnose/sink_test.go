@@ -83,7 +83,7 @@ func TestTail(t *testing.T) {
 			for i := range some {
 				r := &some[i]
 				dimension, _ := strings.CutSuffix(r.Scope, "+direction")
-				d := slices.Index(Dimensions, dimension)
+				d := slices.Index(dimensions, dimension)
 				if d < 0 || r.Tail == nil {
 					continue
 				}
@@ -137,7 +137,7 @@ func TestWithout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for d, dimension := range Dimensions {
+		for d, dimension := range dimensions {
 			of := func(l *ingest.Log) string { return [3]string{l.Host, l.Job, l.LogName}[d] }
 			values := map[string]bool{}
 			for _, l := range logs {
@@ -155,7 +155,7 @@ func TestWithout(t *testing.T) {
 					}
 				}
 			}
-			second := NewSecond(forced)
+			second := newSecond(forced)
 			all := pass(t, []string{folder}, 2, nil, By, second)
 			rest := map[string]*pipeline.Summary{}
 			for value := range values {

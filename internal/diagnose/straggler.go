@@ -21,7 +21,7 @@ type Straggler struct {
 	LiftLow  float64 `json:"lift_low"`
 	LiftHigh float64 `json:"lift_high"`
 	// Pooled is the percentile of all I/Os of the direction in ns, Without that of all but the value's; null where
-	// nobody else has any, or before Details has filled it in.
+	// nobody else has any, or before the run was seen a second time.
 	Pooled  *float64 `json:"pooled"`
 	Without *float64 `json:"without"`
 	// Factor is the value's median latency over its peers' median, quantum by quantum, null where it is not known;
@@ -56,8 +56,8 @@ type candidate struct {
 	expected float64
 }
 
-// Stragglers are the values that stand out, the one that matters most first. Pooled and Without are nil: see Details.
-func (p *Peers) Stragglers() []Straggler {
+// Stragglers are the values that stand out, the one that matters most first. Pooled and Without are nil: see details.
+func (p *peers) Stragglers() []Straggler {
 	var found []candidate
 	for _, g := range p.groups {
 		if len(g.values) > 1 && !p.repeats(g) {
@@ -82,7 +82,7 @@ func (p *Peers) Stragglers() []Straggler {
 }
 
 // repeats says that a group has the same values as an earlier one, under other names: hosts with a single log.
-func (p *Peers) repeats(g *group) bool {
+func (p *peers) repeats(g *group) bool {
 	for _, o := range p.groups {
 		if o == g {
 			return false
@@ -125,7 +125,7 @@ func (c *candidate) covered(by *candidate) bool {
 	}
 	of := func(log, whole *candidate) bool {
 		d := whole.group.dimension
-		return Dimensions[log.group.dimension] == "log" && Dimensions[d] != "log" &&
+		return dimensions[log.group.dimension] == "log" && dimensions[d] != "log" &&
 			log.group.parents[log.value][d] == whole.group.values[whole.value]
 	}
 	alone := func(log, whole *candidate) bool {
@@ -134,11 +134,11 @@ func (c *candidate) covered(by *candidate) bool {
 	return of(c, by) && !alone(c, by) || of(by, c) && alone(by, c)
 }
 
-func (p *Peers) straggler(c candidate) Straggler {
+func (p *peers) straggler(c candidate) Straggler {
 	g := c.group
 	length := p.interval * int64(p.fold)
 	s := Straggler{
-		Dimension: Dimensions[g.dimension], Value: g.values[c.value], Direction: g.direction,
+		Dimension: dimensions[g.dimension], Value: g.values[c.value], Direction: g.direction,
 		Percentile: Percentiles[c.percentile], Share: c.share, Expected: c.expected,
 		Lift: c.lift[0], LiftLow: c.lift[1], LiftHigh: c.lift[2],
 		Recovered: c.to < len(g.blocks), P: c.p,

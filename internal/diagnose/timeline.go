@@ -55,11 +55,11 @@ type Segment struct {
 	Beyond float64 `json:"beyond_steady_p99_9"`
 }
 
-// Span is a stretch of time in ns from the run's start.
-type Span struct{ From, To int64 }
+// span is a stretch of time in ns from the run's start.
+type span struct{ From, To int64 }
 
-// Timeline keeps the histogram of all I/Os over time, by direction.
-type Timeline struct {
+// timeline keeps the histogram of all I/Os over time, by direction.
+type timeline struct {
 	geometry fiohist.Geometry
 	first    int64
 	interval int64
@@ -68,15 +68,15 @@ type Timeline struct {
 	by       map[string][]*fiohist.Hist
 }
 
-// NewTimeline makes a Timeline for quanta of interval ns, the first of which starts at first.
-func NewTimeline(geometry fiohist.Geometry, first, interval int64) *Timeline {
-	return &Timeline{geometry: geometry, first: first, interval: interval, fold: 1, by: map[string][]*fiohist.Hist{}}
+// newTimeline makes a timeline for quanta of interval ns, the first of which starts at first.
+func newTimeline(geometry fiohist.Geometry, first, interval int64) *timeline {
+	return &timeline{geometry: geometry, first: first, interval: interval, fold: 1, by: map[string][]*fiohist.Hist{}}
 }
 
 // Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
-func (tl *Timeline) Add(offset int64, leaves []Leaf) { tl.add(offset, new(pools).of(leaves)) }
+func (tl *timeline) Add(offset int64, leaves []leaf) { tl.add(offset, new(pools).of(leaves)) }
 
-func (tl *Timeline) add(offset int64, pooled []pool) {
+func (tl *timeline) add(offset int64, pooled []pool) {
 	n := int((offset - tl.first) / tl.interval)
 	tl.quanta = n + 1
 	for tl.quanta > 2*maxBlocks*tl.fold {
@@ -100,7 +100,7 @@ func (tl *Timeline) add(offset int64, pooled []pool) {
 }
 
 // halve adds up blocks in pairs.
-func (tl *Timeline) halve() {
+func (tl *timeline) halve() {
 	tl.fold *= 2
 	for direction, blocks := range tl.by {
 		var out []*fiohist.Hist
@@ -116,7 +116,7 @@ func (tl *Timeline) halve() {
 }
 
 // Directions are those that had I/O, sorted.
-func (tl *Timeline) Directions() (out []string) {
+func (tl *timeline) Directions() (out []string) {
 	for d := range tl.by {
 		out = append(out, d)
 	}
@@ -126,7 +126,7 @@ func (tl *Timeline) Directions() (out []string) {
 
 // course is what a direction did, block by block.
 type course struct {
-	*Timeline
+	*timeline
 	direction string
 	hists     []*fiohist.Hist // nil: no I/O
 	p50, p99  []float64       // natural logarithms, NaN: not known
@@ -136,9 +136,9 @@ type course struct {
 
 // Segments are those of all directions, in order of time. running says for a direction when each of the logs ran and
 // has its records; nil: all did throughout.
-func (tl *Timeline) Segments(running func(direction string) []Span) (out []Segment) {
+func (tl *timeline) Segments(running func(direction string) []span) (out []Segment) {
 	for _, d := range tl.Directions() {
-		var spans []Span
+		var spans []span
 		if running != nil {
 			spans = running(d)
 		}
@@ -150,25 +150,25 @@ func (tl *Timeline) Segments(running func(direction string) []Span) (out []Segme
 	return out
 }
 
-func (tl *Timeline) course(direction string, spans []Span) *course {
+func (tl *timeline) course(direction string, spans []span) *course {
 	length := tl.interval * int64(tl.fold)
 	n := (tl.quanta + tl.fold - 1) / tl.fold
 	end := tl.first + int64(tl.quanta)*tl.interval
 	if spans == nil {
-		spans = []Span{{tl.first, end}}
+		spans = []span{{tl.first, end}}
 	}
-	c := &course{Timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
+	c := &course{timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
 	copy(c.hists, tl.by[direction])
 	share := make([]float64, n) // how many logs ran
 	top := 0.0
 	for t := range n {
 		from := tl.first + int64(t)*length
 		to := min(from+length, end)
-		union := Span{to, from}
+		union := span{to, from}
 		for _, s := range spans {
 			if a, b := max(s.From, from), min(s.To, to); b > a {
 				share[t] += float64(b-a) / float64(to-from)
-				union = Span{min(union.From, a), max(union.To, b)}
+				union = span{min(union.From, a), max(union.To, b)}
 			}
 		}
 		c.seconds = append(c.seconds, float64(max(union.To-union.From, 0))/1e9)

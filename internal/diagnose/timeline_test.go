@@ -11,8 +11,8 @@ import (
 
 // splice makes n seconds of a steady run in which from to to (in seconds) something is wrong: each I/O takes slow
 // times as long, and only the share rest of them is done.
-func splice(rng *rand.Rand, dev *device, n int, from, to, slow, rest float64) *Timeline {
-	tl := NewTimeline(dev.geometry, 0, second)
+func splice(rng *rand.Rand, dev *device, n int, from, to, slow, rest float64) *timeline {
+	tl := newTimeline(dev.geometry, 0, second)
 	for i, h := range dev.resample(rng, n, 5) {
 		bad := max(min(to, float64(i+1))-max(from, float64(i)), 0)
 		out := new(fiohist.Hist)
@@ -22,7 +22,7 @@ func splice(rng *rand.Rand, dev *device, n int, from, to, slow, rest float64) *T
 				out.Add(dev.geometry.Index(int64(dev.geometry.Middle(b)*slow)), w*bad*rest)
 			}
 		})
-		tl.Add(int64(i)*second, []Leaf{{Direction: "read", Hist: out}})
+		tl.Add(int64(i)*second, []leaf{{Direction: "read", Hist: out}})
 	}
 	return tl
 }
@@ -71,13 +71,13 @@ func TestIncidents(t *testing.T) {
 // 9.1 to 14.4 s.
 func TestStallOfShortRun(t *testing.T) {
 	dev := together(readPeers(t))
-	tl := NewTimeline(dev.geometry, 0, second)
+	tl := newTimeline(dev.geometry, 0, second)
 	for i, n := range []float64{117, 114, 178, 83, 110, 117, 98, 124, 154, 10, 0, 0, 0, 0, 77, 141, 173, 209, 147, 102,
 		96, 86, 98, 114, 64, 84, 115, 97} {
 		out := new(fiohist.Hist)
 		whole := dev.seconds[i].Sum()
 		dev.seconds[i].Each(func(b int, w float64) { out.Add(b, w*n/whole) })
-		tl.Add(int64(i)*second, []Leaf{{Direction: "read", Hist: out}})
+		tl.Add(int64(i)*second, []leaf{{Direction: "read", Hist: out}})
 	}
 	var found []Segment
 	for _, s := range tl.Segments(nil) {
@@ -120,13 +120,13 @@ func TestWarmUp(t *testing.T) {
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 5))
 		end := 20 + rng.IntN(100)
-		tl := NewTimeline(dev.geometry, 0, second)
+		tl := newTimeline(dev.geometry, 0, second)
 		for i, h := range dev.resample(rng, 600, 5) {
 			// A fresh SSD writes three times as fast until its spare blocks are used up, and then falls off.
 			fast := 1 + 2*min(max(float64(end-i)/10, 0), 1)
 			out := new(fiohist.Hist)
 			h.Each(func(b int, w float64) { out.Add(dev.geometry.Index(int64(dev.geometry.Middle(b)/fast)), w*fast) })
-			tl.Add(int64(i)*second, []Leaf{{Direction: "read", Hist: out}})
+			tl.Add(int64(i)*second, []leaf{{Direction: "read", Hist: out}})
 		}
 		s := tl.Segments(nil)
 		if s[0].Kind == WarmUp && math.Abs(float64(s[0].ToMS)/1000-float64(end)) <= 2 {

@@ -167,7 +167,7 @@ func some(share, more float64) fault {
 func all(factor float64) fault { return func(_ *rand.Rand, ns float64) float64 { return ns * factor } }
 
 // shareOut gives each I/O of h to one of the hosts; those of bad get a fault.
-func shareOut(rng *rand.Rand, g fiohist.Geometry, h *fiohist.Hist, hosts, each, bad int, f fault) (leaves []Leaf) {
+func shareOut(rng *rand.Rand, g fiohist.Geometry, h *fiohist.Hist, hosts, each, bad int, f fault) (leaves []leaf) {
 	hists := make([]*fiohist.Hist, hosts)
 	for i := range hists {
 		hists[i] = new(fiohist.Hist)
@@ -186,7 +186,7 @@ func shareOut(rng *rand.Rand, g fiohist.Geometry, h *fiohist.Hist, hosts, each, 
 	})
 	for i, h := range hists {
 		name := fmt.Sprintf("host%02d", i)
-		leaves = append(leaves, Leaf{Direction: "read", By: [3]string{name, "job", name + ".log"}, Hist: h})
+		leaves = append(leaves, leaf{Direction: "read", By: [3]string{name, "job", name + ".log"}, Hist: h})
 	}
 	return leaves
 }
@@ -219,7 +219,7 @@ func TestWhoMakesTheTail(t *testing.T) {
 			for seed := range n {
 				rng := rand.New(rand.NewPCG(uint64(seed), 1))
 				bad := rng.IntN(hosts)
-				p := NewPeers(dev.geometry, 0, second)
+				p := newPeers(dev.geometry, 0, second)
 				for i, h := range dev.resample(rng, healthy+c.quanta, 5) {
 					f := c.fault
 					if i < healthy {
@@ -260,7 +260,7 @@ func TestNobodyMakesTheTail(t *testing.T) {
 	wrong := 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
-		p := NewPeers(dev.geometry, 0, second)
+		p := newPeers(dev.geometry, 0, second)
 		for i, h := range dev.resample(rng, 600, 5) {
 			p.Add(int64(i)*second, shareOut(rng, dev.geometry, h, 20, 500, 0, nil))
 		}
@@ -296,12 +296,12 @@ func TestNobodyOfUnlikeSeconds(t *testing.T) {
 	n, wrong := draws(t, 5), 0
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 3))
-		p := NewPeers(seconds.geometry, 0, second)
+		p := newPeers(seconds.geometry, 0, second)
 		for i := range 300 {
-			var leaves []Leaf
+			var leaves []leaf
 			for h, hist := range seconds.resample(rng, 32, 1) {
 				name := fmt.Sprintf("host%02d", h)
-				leaves = append(leaves, Leaf{Direction: "write", By: [3]string{name, "job", name + ".log"}, Hist: hist})
+				leaves = append(leaves, leaf{Direction: "write", By: [3]string{name, "job", name + ".log"}, Hist: hist})
 			}
 			p.Add(int64(i)*second, leaves)
 		}
@@ -325,7 +325,7 @@ func TestNoJobOfTwentyMakesTheTail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n, wrong := draws(t, 2), 0
 			for seed := range n {
-				p := NewPeers(jobs[0].geometry, 0, second)
+				p := newPeers(jobs[0].geometry, 0, second)
 				drawn := make([][]*fiohist.Hist, len(jobs))
 				for j := range jobs {
 					stream := uint64(6)
@@ -335,10 +335,10 @@ func TestNoJobOfTwentyMakesTheTail(t *testing.T) {
 					drawn[j] = jobs[j].resample(rand.New(rand.NewPCG(uint64(seed), stream)), 600, 30)
 				}
 				for i := range 600 {
-					var leaves []Leaf
+					var leaves []leaf
 					for j := range jobs {
 						name := fmt.Sprintf("job%02d", j)
-						leaves = append(leaves, Leaf{Direction: "read", By: [3]string{"host", name, name},
+						leaves = append(leaves, leaf{Direction: "read", By: [3]string{"host", name, name},
 							Hist: drawn[j][i]})
 					}
 					p.Add(int64(i)*second, leaves)
