@@ -48,6 +48,7 @@ func cpuOf(most float64) want {
 			ratios = append(ratios, s.cpu.Seconds()/of[0].samples[i].cpu.Seconds())
 		}
 		ratio := median(ratios)
-		return fmt.Sprintf("at most %s times the processor time, and it is %s", times(most), times(ratio)), ratio <= most
+		words := fmt.Sprintf("at most %s times the processor time, and it is %s", times(most), times(ratio))
+		return words, ratio <= most
 	}
 }
