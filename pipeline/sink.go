@@ -133,24 +133,6 @@ func (r *Run) Whole() string {
 	return All
 }
 
-// Syncs are the syncs of the whole run by fio's JSON, as a row; nil if there were none. Without json+ there are no
-// percentiles.
-func (r *Run) Syncs() (*Row, error) {
-	var sum fiojson.Sum
-	for _, m := range r.Metas {
-		for i := range m.Entries {
-			if err := sum.Add(&m.Entries[i].Sync); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if sum.N == 0 {
-		return nil, nil
-	}
-	row := &Row{Scope: "run", Dims: Dims{Direction: fiolog.Sync.String()}, Stats: sum.Stats(r.Percentiles)}
-	return row, nil
-}
-
 // Measures says what the latencies of the run include: a sentence for each I/O engine.
 func (r *Run) Measures() (out []string) {
 	if r.MetaSummary != nil {

@@ -36,7 +36,11 @@ type pageData struct {
 	Scripts                     []template.JS
 	Facts, Account              []pair
 	Findings                    []string
-	Notes                       []note
+	Lead                        string
+	Work                        []block
+	Syncs                       *table
+	Notes                       []note // what is wrong
+	Footnotes                   []note
 	Summary                     table
 	Kinds                       *sideBySide // nil for one
 	Accounts                    []block     // of the other kinds
@@ -88,6 +92,9 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	if s.o.Findings != nil {
 		d.Findings = s.o.Findings()
 	}
+	if err := s.about(&d); err != nil {
+		return err
+	}
 	s.summary(&d)
 	js := pageJS
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
@@ -95,6 +102,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 		before, after, _ := strings.Cut(pageJS, kindsBefore)
 		js = before + kindsJS + kindsBefore + after
 	}
+	d.Notes, d.Footnotes = split(d.Notes)
 	for _, name := range []string{"VERSIONS", "LICENSES"} {
 		text, err := vegaspec.JS.ReadFile("js/" + name)
 		if err != nil {
@@ -325,7 +333,9 @@ func (s *Sink) summary(d *pageData) {
 		d.Summary.Head = append(d.Summary.Head, cell{Text: "p" + p})
 	}
 	d.Summary.Head = append(d.Summary.Head, cell{Text: "max"})
-	for _, sc := range s.scopes {
+	scopes := slices.Clone(s.scopes)
+	slices.SortStableFunc(scopes, func(a, b *scope) int { return a.dims.order() - b.dims.order() })
+	for _, sc := range scopes {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
 		for _, dim := range split {
@@ -343,6 +353,7 @@ func (s *Sink) summary(d *pageData) {
 		}
 		d.Summary.Rows = append(d.Summary.Rows, row)
 	}
+	sameUnits(d.Summary.Rows, len(split)+2)
 }
 
 // runTotals are the totals of the whole run of a scope value: its I/Os, their statistics, and how many

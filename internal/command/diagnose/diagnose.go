@@ -82,8 +82,10 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 		u.ProgressDone()
 		return p.Again(ctx, sink, u.Progress(command.Size(runs), "reading"))
 	}
-	_, err = p.Process(ctx, full)
-	return err
+	if _, err = p.Process(ctx, full); err != nil {
+		return err
+	}
+	return command.AboutSyncs(u, p.Run)
 }
 
 // stored reads a run from Elasticsearch, or with no client from a directory of documents.

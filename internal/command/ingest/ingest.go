@@ -145,5 +145,8 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	}
 	report := sink.Report()
 	err = o.Elasticsearch.PrintOutcome(u, o.Logs.DryRun, plan.Run, summary, report, err)
+	if nth == 0 && err == nil {
+		err = command.AboutSyncs(u, plan.Run)
+	}
 	return summary, report.Files, err
 }

@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/ingest/fiojson"
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// about adds what the page says of the run beside its charts: the run in a sentence, its jobs and its syncs.
+func (s *Sink) about(d *pageData) error {
+	syncs, err := s.run.Syncs()
+	if err != nil {
+		return err
+	}
+	d.Lead = s.lead(syncs)
+	if work := s.work(); work != nil {
+		d.Work = []block{*work}
+	}
+	d.Syncs, err = s.syncTable(syncs)
+	return err
+}
+
+// split separates what is wrong from what is to know.
+func split(notes []note) (warnings, others []note) {
+	for _, n := range notes {
+		if n.Warning {
+			warnings = append(warnings, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return warnings, others
+}
+
+// lead is the run in a sentence: how many I/Os in what time, and how long they took; and its syncs.
+func (s *Sink) lead(syncs *pipeline.Row) string {
+	var all *scope
+	for _, sc := range s.scopes {
+		if sc.dims == (dims{Direction: pipeline.All}) {
+			all = sc
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	_, st, perSecond := s.runTotals(all)
+	if st.Empty() {
+		return "No I/O completed."
+	}
+	text := fmt.Sprintf("%s I/Os in %v", units.Count(math.Round(st.Samples)),
+		time.Duration(s.sum.End-s.run.FirstQuantum))
+	if perSecond > 0 {
+		text += fmt.Sprintf(", %s per second", strconv.FormatFloat(units.Round(perSecond, 4), 'f', -1, 64))
+	}
+	text += ":"
+	at := slices.Clone(s.run.Percentiles)
+	slices.Sort(at)
+	for i, v := range signed(&st) {
+		if p := s.run.Percentiles[i]; p != at[0] && p != 99 && p != at[len(at)-1] {
+			continue
+		}
+		text += fmt.Sprintf(" p%s %s,", units.Percentile(s.run.Percentiles[i]), latency(v))
+	}
+	text += " the longest " + latency(st.Max) + "."
+	if syncs != nil {
+		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", units.Count(syncs.Stats.Samples),
+			latency(syncs.Stats.Max))
+	}
+	return text
+}
+
+// work is what the jobs did, and where: a row for each name, set of options and direction.
+func (s *Sink) work() *block {
+	type did struct {
+		name, options  string
+		hosts          map[string]bool
+		ios, bytes     [fiolog.Directions]uint64
+		bytesPerSecond [fiolog.Directions]float64
+	}
+	var all []*did
+	for _, m := range s.run.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			options := optionsOf(m, e)
+			at := slices.IndexFunc(all, func(d *did) bool { return d.name == e.JobName && d.options == options })
+			if at < 0 {
+				at = len(all)
+				all = append(all, &did{name: e.JobName, options: options, hosts: map[string]bool{}})
+			}
+			d := all[at]
+			d.hosts[e.Host] = true
+			for k := range e.Dirs {
+				d.ios[k] += e.Dirs[k].TotalIOs
+				d.bytes[k] += e.Dirs[k].Bytes
+				if ms := e.Dirs[k].RuntimeMS; ms > 0 {
+					d.bytesPerSecond[k] += float64(e.Dirs[k].Bytes) / (float64(ms) / 1e3)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	b := &block{Title: "What the jobs did", Open: true, Head: []string{"job", "hosts", "direction", "block size",
+		"bandwidth", "options"}}
+	for _, d := range all {
+		delete(d.hosts, "")
+		hosts := "–"
+		for h := range d.hosts {
+			hosts = h
+		}
+		if len(d.hosts) > 1 {
+			hosts = strconv.Itoa(len(d.hosts))
+		}
+		any := false
+		for k, n := range d.bytes {
+			if n == 0 || d.ios[k] == 0 {
+				continue
+			}
+			b.Rows = append(b.Rows, []string{d.name, hosts, fiolog.Direction(k).String(),
+				kibibytes(float64(n) / float64(d.ios[k])), mebibytes(d.bytesPerSecond[k]), d.options})
+			any = true
+		}
+		if !any {
+			b.Rows = append(b.Rows, []string{d.name, hosts, "–", "–", "–", d.options})
+		}
+	}
+	return b
+}
+
+func kibibytes(v float64) string {
+	return strconv.FormatFloat(units.Round(v/1024, 4), 'f', -1, 64) + " KiB"
+}
+
+func mebibytes(perSecond float64) string {
+	return strconv.FormatFloat(units.Round(perSecond/(1<<20), 4), 'f', -1, 64) + " MiB/s"
+}
+
+// optionsOf are the options of a job in words: those that say most about its load first.
+func optionsOf(m *fiojson.Document, e *fiojson.Entry) string {
+	values := map[string]string{}
+	for k, v := range m.Global {
+		values[k] = v
+	}
+	for k, v := range m.HostGlobal[e.Host] {
+		values[k] = v
+	}
+	for k, v := range e.Options {
+		values[k] = v
+	}
+	var names []string
+	for k := range values {
+		if !strings.HasPrefix(k, "write_") && !strings.HasPrefix(k, "log_") && k != "group_reporting" {
+			names = append(names, k)
+		}
+	}
+	first := []string{"rw", "readwrite", "bs", "iodepth", "numjobs", "ioengine", "direct"}
+	rank := func(k string) int {
+		if i := slices.Index(first, k); i >= 0 {
+			return i
+		}
+		return len(first)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	for i, k := range names {
+		if v := values[k]; v != "" {
+			names[i] = k + "=" + v
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// syncTable are the syncs of the run, by job where several have any; nil without.
+func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
+	if whole == nil {
+		return nil, nil
+	}
+	rows, err := s.run.SyncsByJob()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 1 {
+		rows = append([]pipeline.Row{*whole}, rows...)
+	}
+	t := &table{Title: "Syncs of the whole run"}
+	for _, name := range []string{"host", "job"} {
+		t.Head = append(t.Head, cell{Text: name, Header: true})
+	}
+	t.Head = append(t.Head, cell{Text: "syncs"}, cell{Text: "mean"})
+	for _, p := range s.run.Percentiles {
+		t.Head = append(t.Head, cell{Text: "p" + units.Percentile(p)})
+	}
+	t.Head = append(t.Head, cell{Text: "max"})
+	for i := range rows {
+		r := &rows[i]
+		st := &r.Stats
+		host := "–"
+		if r.Scope == "run" {
+			host, r.Dims.Job = pipeline.All, pipeline.All
+		}
+		row := []cell{{Text: cmp.Or(r.Dims.Host, host), Header: true}, {Text: r.Dims.Job, Header: true},
+			number(st.Samples, units.Count(st.Samples)), number(st.Mean, latency(st.Mean))}
+		values := signed(st)
+		for i := range s.run.Percentiles {
+			if i < len(values) {
+				row = append(row, number(math.Abs(values[i]), latency(values[i])))
+			} else {
+				row = append(row, cell{Text: "–"})
+			}
+		}
+		t.Rows = append(t.Rows, append(row, number(st.Max, latency(st.Max))))
+	}
+	sameUnits(t.Rows, 3)
+	return t, nil
+}
+
+// sameUnits writes the latencies of each column in one unit: that of the median.
+func sameUnits(rows [][]cell, first int) {
+	if len(rows) == 0 {
+		return
+	}
+	for c := first; c < len(rows[0]); c++ {
+		var values []float64
+		for _, row := range rows {
+			if v, err := strconv.ParseFloat(row[c].Value, 64); err == nil && v > 0 {
+				values = append(values, v)
+			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		slices.Sort(values)
+		unit := "ns"
+		for _, larger := range []string{"us", "ms", "s"} {
+			if values[(len(values)-1)/2] >= units.Divisors[larger] {
+				unit = larger
+			}
+		}
+		for _, row := range rows {
+			v, err := strconv.ParseFloat(row[c].Value, 64)
+			if err != nil {
+				continue
+			}
+			prefix := ""
+			if strings.HasPrefix(row[c].Text, "≥ ") {
+				prefix = "≥ "
+			}
+			row[c].Text = prefix + strconv.FormatFloat(units.Round(v/units.Divisors[unit], 4), 'f', -1, 64) + " " +
+				strings.Replace(unit, "us", "µs", 1)
+		}
+	}
+}
+
+// order is where rows of a scope value stand in a table: those of directions alone first, then hosts, then jobs.
+func (d dims) order() int {
+	n := 0
+	for i, v := range []string{d.Host, d.Job, d.Log} {
+		if v != "" {
+			n |= 1 << i
+		}
+	}
+	return n
+}
