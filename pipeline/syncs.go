@@ -58,6 +58,9 @@ func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 // AboutSyncs says what is missing where the run is shown without its syncs; none where no job syncs. A run of which
 // there is no JSON of fio says nothing.
 func (r *Run) AboutSyncs() (sentences []string, err error) {
+	if r.Kind == fiolog.Sync {
+		return nil, nil
+	}
 	var counted, without, atEnd []string
 	for _, m := range r.Metas {
 		for i := range m.Entries {

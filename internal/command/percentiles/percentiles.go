@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = command.AboutSyncs(u, plans[0].Run); err != nil {
+	if err = command.AboutSyncs(u, sources[0].Run); err != nil {
 		return err
 	}
 	for i, s := range sums {
