@@ -190,10 +190,10 @@ func TestLiveStraggler(t *testing.T) {
 	}
 	recordFio(t, d.dir)
 	p := start(t, d.dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
-		"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99 < 18ms for 2 intervals",
+		"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99 < 80ms for 2 intervals",
 		"--alert-webhook", web.URL, "--alert-secret-file", "secret", "--", "./fio"}, d.jobs(30)...)...)
 	waitFor(t, "fio reports for 13 s", func() bool { return len(statusTimes(t, d.dir+"/fio.json")) >= 13 })
-	d.limit(t, 2, "5M")
+	d.limit(t, 2, "1M") // 130 ms, of more than one I/O in a hundred
 	slow := time.Now()
 	p.ends(t, exitOK)
 
@@ -213,7 +213,7 @@ func TestLiveStraggler(t *testing.T) {
 			own = message
 		}
 	}
-	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
+	timed := os.Getenv("FIOLAT_TEST_TIMES") != "" // or else other work may break the rule first
 	if own == "" || timed && !strings.Contains(rule, "job "+bad+" has ") {
 		t.Errorf("the rule's alert is %q, the straggler's %q\n%s", rule, own, p.said.String())
 	}
