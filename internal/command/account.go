@@ -21,15 +21,6 @@ func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
 	Account(u, s, nil, "")
 }
 
-// AboutSyncs says what rows of the run lack if its jobs sync.
-func AboutSyncs(u *ui.UI, run *pipeline.Run) error {
-	sentences, err := run.AboutSyncs()
-	for _, s := range sentences {
-		u.Warn(s)
-	}
-	return err
-}
-
 // Account prints the end-of-run account: in = out + named losses.
 func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	a := &s.Account

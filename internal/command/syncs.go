@@ -1,0 +1,90 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// AboutSyncs says what rows of the run lack if its jobs sync.
+func AboutSyncs(u *ui.UI, run *pipeline.Run) error {
+	sentences, err := aboutSyncs(run)
+	for _, s := range sentences {
+		u.Warn(s)
+	}
+	return err
+}
+
+// aboutSyncs says what is missing where the run is shown without its syncs; none where no job syncs. A run of which
+// there is no JSON of fio says nothing.
+func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
+	if r.Kind == fiolog.Sync {
+		return nil, nil
+	}
+	var counted, without, atEnd []string
+	for _, m := range r.Metas {
+		for i := range m.Entries {
+			e := &m.Entries[i]
+			options, uncounted := m.SyncOptions(e)
+			name := func(options []string) string {
+				if len(options) == 0 {
+					return e.JobName
+				}
+				return fmt.Sprintf("%s (%s)", e.JobName, strings.Join(options, ", "))
+			}
+			add := func(to *[]string, name string) {
+				if !slices.Contains(*to, name) {
+					*to = append(*to, name)
+				}
+			}
+			switch {
+			case e.Sync.N > 0:
+				add(&counted, name(options))
+			case len(options) > 0:
+				add(&without, name(options))
+			}
+			if len(uncounted) > 0 {
+				add(&atEnd, name(uncounted))
+			}
+		}
+	}
+	if len(counted) > 0 {
+		row, err := r.Syncs()
+		if err != nil {
+			return nil, err
+		}
+		of := "the longest " + units.Latency(row.Stats.Max, 3)
+		if p := tailOf(r.Percentiles); p >= 0 && row.Stats.Percentiles != nil {
+			of = fmt.Sprintf("p%s %s, %s", units.Percentile(r.Percentiles[p]),
+				units.Latency(row.Stats.Percentiles[p], 3), of)
+		}
+		sentences = append(sentences, fmt.Sprintf("%s syncs of %s are in no log, and in no row here: %s; fiolat "+
+			"summary and fiolat inspect show them", units.Count(row.Stats.Samples), errs.Some(counted), of))
+	}
+	if len(without) > 0 {
+		sentences = append(sentences, fmt.Sprintf("syncs of %s are in no log, and fio's JSON has none: it takes "+
+			"--output-format=json+ to know how long they took", errs.Some(without)))
+	}
+	if len(atEnd) > 0 {
+		sentences = append(sentences, fmt.Sprintf("fio counts the syncs at the end of a job nowhere: those of %s",
+			errs.Some(atEnd)))
+	}
+	return sentences, nil
+}
+
+// tailOf is which of the percentiles is nearest to 99 from below; -1 if none is.
+func tailOf(percentiles []float64) int {
+	best := -1
+	for i, p := range percentiles {
+		if p <= 99 && (best < 0 || p > percentiles[best]) {
+			best = i
+		}
+	}
+	return best
+}
