@@ -495,8 +495,8 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
 		}
 	}
-	in, out := 0.0, m.Placed()
-	out += m.PickedAway
+	placed := m.Placed() // in quanta; the totals hold also what is lost from here on
+	in, out := 0.0, placed+m.PickedAway
 	m.Lose(lost)
 	s := m.Summary()
 	s.Account.Lost = lost
@@ -507,7 +507,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	if math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return nil, p.broken(0, "its parts say that they hold %.6f I/Os, their leaves hold %.6f", in, out)
 	}
-	if s.Account.Placed, s.Account.PickedAway = m.Placed(), m.PickedAway; s.Quanta == 0 && p.o.Pick.Timed() {
+	if s.Account.Placed, s.Account.PickedAway = placed, m.PickedAway; s.Quanta == 0 && p.o.Pick.Timed() {
 		return nil, m.Run.NothingLeft(m.Grid.Start(m.Done))
 	}
 	if len(p.parts) == 1 && p.fine.Interval == m.Run.Interval {
