@@ -54,8 +54,6 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 					"in a column of its own",
 			},
 			&cli.BoolFlag{Name: "no-total", Usage: "leave out the rows that add up others"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for the rows (default: standard " +
-				"output)"},
 			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
 			yesFlag(),
 		),
@@ -103,8 +101,7 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 		return c.IsSet(flag) && flag != "by" && !(flag == "interval" && o.Whole)
 	})
 	bad.Add(err)
-	o.Render.Limits, o.Render.NoTotal, o.Yes, o.File = c.Bool("limits"), c.Bool("no-total"), c.Bool("yes"),
-		c.String("output")
+	o.Render.Limits, o.Render.NoTotal, o.Yes = c.Bool("limits"), c.Bool("no-total"), c.Bool("yes")
 	settings := &o.Logs.Config.Settings
 	if wide := c.String("wide"); wide != "" {
 		bad.Add(readWide(&o, wide))

@@ -140,7 +140,14 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 	for _, c := range app.Commands {
 		c.OnUsageError = usage
 		c.Flags = append(c.Flags, logFormatFlag())
+		if !slices.Contains(watching, c.Name) { // their own --quiet leaves out what they show
+			c.Flags = append(c.Flags, quietFlag())
+		}
 		action := c.Action
+		if slices.Contains(printing, c.Name) {
+			c.Flags = append(c.Flags, rowsFlag())
+			action = toFile(u, action)
+		}
 		c.Action = func(ctx *cli.Context) error {
 			do(func() error { return action(ctx) })
 			return configure(ctx, u)

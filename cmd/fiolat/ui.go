@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
@@ -14,11 +18,54 @@ func logFormatFlag() cli.Flag {
 	}
 }
 
+// watching are the commands with a --quiet of their own.
+var watching = []string{"live", "probe"}
+
+func quietFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, EnvVars: []string{"FIOLAT_QUIET"},
+		Usage: "on standard error only warnings and errors, no account"}
+}
+
+// printing are the commands whose standard output can go to a file.
+var printing = []string{"percentiles", "summary", "inspect", "compare", "diagnose", "runs", "explain"}
+
+func rowsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for what is printed, which appears " +
+		"when it is whole (default: standard output)"}
+}
+
+// toFile has an action print into the file of rowsFlag, if that is given.
+func toFile(u *ui.UI, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		path := c.String("output")
+		if path == "" || path == "-" || c.Bool("dry-run") {
+			return action(c)
+		}
+		f, err := command.CreateFile(path)
+		if err != nil {
+			return err
+		}
+		stdout := u.Stdout
+		defer func() { u.Stdout = stdout }()
+		u.Stdout = f
+		err = action(c)
+		switch exitCode(err) {
+		case exitOK, exitSLA, exitCompare: // all was printed
+			if failed := f.Publish(); failed != nil {
+				return errors.Join(failed, f.Discard())
+			}
+			return err
+		}
+		return errors.Join(err, f.Discard())
+	}
+}
+
 // configure reads what all commands have.
 func configure(c *cli.Context, u *ui.UI) error {
 	if c.IsSet("run-id") && c.String("run-id") == "" {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
+	u.Quiet = c.Bool("quiet") && !slices.Contains(watching, c.Command.Name)
 	switch f := c.String("log-format"); f {
 	case "text":
 	case "json":

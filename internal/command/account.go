@@ -24,6 +24,9 @@ func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
 // Account prints the end-of-run account: in = out + named losses.
 func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	a := &s.Account
+	if u.Quiet {
+		return
+	}
 	if u.JSON {
 		v := map[string]any{"level": "info", "msg": "account", "account": a, "quanta": s.Quanta}
 		if documents != nil {

@@ -2,9 +2,6 @@ package command
 
 import (
 	"context"
-	"os"
-
-	"fiolat/internal/errs"
 	"fiolat/internal/report"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -61,11 +58,8 @@ func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 	if p.dry || p.temp != nil {
 		return s.Sink.Begin(ctx, run)
 	}
-	if st, statErr := os.Lstat(p.Path); statErr == nil && !st.Mode().IsRegular() {
-		return errs.Usagef("--output %s: there is something that is not a file", errs.Printable(p.Path))
-	}
-	if p.temp, err = tempfile.CreateAt(p.Path); err != nil {
-		return errs.Usagef("--output %s: %v", errs.Printable(p.Path), err)
+	if p.temp, err = CreateFile(p.Path); err != nil {
+		return err
 	}
 	return s.Sink.Begin(ctx, run)
 }

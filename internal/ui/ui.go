@@ -47,6 +47,7 @@ type UI struct {
 	Stdout io.Writer // keeps its first error: see Failed
 	Stderr io.Writer
 	JSON   bool // messages are JSON, one a line
+	Quiet  bool // what is no warning and no error is not said
 
 	stdout *output
 	mu     sync.Mutex // guards bar and stderr: workers report progress
@@ -106,6 +107,9 @@ func (u *UI) Say(level, format string, args ...any) {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
 	}
 	u.erase()
+	if u.Quiet && level == "info" {
+		return
+	}
 	msg := fmt.Sprintf(format, args...)
 	if u.JSON {
 		u.line(map[string]any{"level": level, "msg": msg})

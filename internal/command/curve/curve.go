@@ -14,7 +14,6 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
 	"fiolat/internal/render"
-	"fiolat/internal/tempfile"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 )
@@ -78,9 +77,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 
 // writePage writes the page into a file, which appears only when it is whole.
 func writePage(path string, page *curve.Page) error {
-	f, err := tempfile.CreateAt(path)
+	f, err := command.CreateFile(path)
 	if err != nil {
-		return errs.Usagef("--output %s: %v", errs.Printable(path), err)
+		return err
 	}
 	if err = page.Write(f); err == nil {
 		err = f.Publish()

@@ -20,9 +20,8 @@ type Options struct {
 	Place         command.Place // of what Paths names
 	Percentiles   []float64     // of a stored run; none: those that it has
 	Render        render.Options
-	Whole         bool   // one row for the whole run
-	File          string // for the rows; "": standard output
-	Yes           bool   // does not ask
+	Whole         bool // one row for the whole run
+	Yes           bool // does not ask
 }
 
 // Run prints the percentiles of one run.
@@ -47,12 +46,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		return err
 	}
 	var written command.Counter
-	file, err := command.CreateOutput(o.File, o.Logs.DryRun, u.Stdout)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	out := bufio.NewWriterSize(io.MultiWriter(&written, file), 64<<10)
+	out := bufio.NewWriterSize(io.MultiWriter(&written, discardIf(o.Logs.DryRun, u.Stdout)), 64<<10)
 	var sums []*pipeline.Summary
 	renderer := render.New(o.Render, out)
 	renderer.Of = len(sources)
@@ -78,9 +72,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if ferr := out.Flush(); err == nil && ferr != nil {
 		return ferr
 	}
-	if err == nil {
-		err = file.Publish()
-	}
 	if err != nil {
 		return err
 	}
@@ -94,4 +85,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		u.Say("info", "dry run: %d bytes would be written to standard output", written)
 	}
 	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
+}
+
+func discardIf(yes bool, w io.Writer) io.Writer {
+	if yes {
+		return io.Discard
+	}
+	return w
 }
