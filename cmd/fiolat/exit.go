@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"fiolat/cmd/fiolat/manual"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
 	"fiolat/internal/command"
@@ -30,17 +31,15 @@ const (
 )
 
 // exitMeanings are what the codes mean, for the documentation.
-var exitMeanings = []struct {
-	code    int
-	meaning string
-}{
-	{exitOK, "done"},
-	{exitIncomplete, "some documents were not stored; a message says which, and where they were spooled"},
-	{exitUsage, "usage"},
-	{exitInput, "bad input"},
-	{exitSLA, "an SLA rule is broken, with `--fail-on-sla`"},
-	{exitCompare, "`compare --fail-if` fired"},
-	{exitInterrupted, "interrupted; what was stored stays, and the same command again finishes"},
+var exitMeanings = []manual.ExitCode{
+	{Code: exitOK, Meaning: "done"},
+	{Code: exitIncomplete, Meaning: "some documents were not stored; a message says which, and where they were " +
+		"spooled"},
+	{Code: exitUsage, Meaning: "usage"},
+	{Code: exitInput, Meaning: "bad input"},
+	{Code: exitSLA, Meaning: "an SLA rule is broken, with `--fail-on-sla`"},
+	{Code: exitCompare, Meaning: "`compare --fail-if` fired"},
+	{Code: exitInterrupted, Meaning: "interrupted; what was stored stays, and the same command again finishes"},
 }
 
 // exitCode is the table of errors and exit codes; the only one.

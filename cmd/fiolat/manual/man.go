@@ -1,4 +1,4 @@
-package main
+package manual
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// manPages writes a page for fiolat, and one for each command, into a folder.
-func manPages(app *cli.App, dir string) error {
+// Write writes a man page for fiolat, and one for each command, into a folder.
+func Write(app *cli.App, codes []ExitCode, dir string) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH FIOLAT 1\n.SH NAME\nfiolat \\- %s\n.SH SYNOPSIS\n.B fiolat\n.I COMMAND\n[flags] [arguments]\n",
 		roff(app.Usage))
@@ -27,8 +27,8 @@ func manPages(app *cli.App, dir string) error {
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range exitMeanings {
-		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.code, roff(e.meaning))
+	for _, e := range codes {
+		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", e.Code, roff(e.Meaning))
 	}
 	return os.WriteFile(filepath.Join(dir, "fiolat.1"), b.Bytes(), 0o644)
 }
