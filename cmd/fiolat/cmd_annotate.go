@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/times"
 	"fiolat/internal/command/runs"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -40,10 +41,10 @@ func readAnnotateOptions(c *cli.Context) (o runs.AnnotateOptions, err error) {
 	case at == "":
 		bad.Add(errs.Usagef("fiolat annotate: say when with --at, such as --at +90s"))
 	case o.Relative:
-		o.Offset, err = duration("--at", at)
+		o.Offset, err = times.Duration("--at", at)
 		bad.Add(err)
 	default:
-		text, wrong := startTime(at)
+		text, wrong := times.Start(at)
 		if wrong == nil {
 			o.At, wrong = time.Parse(time.RFC3339Nano, text) // mtime is none
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/times"
 	esstored "fiolat/esmodel/stored"
 	"fiolat/internal/command/runs"
 	"fiolat/internal/errs"
@@ -107,7 +108,7 @@ func moment(flag, v string) (string, error) {
 	if age.MatchString(v) {
 		return "now-" + v, nil
 	}
-	t, err := startTime(v)
+	t, err := times.Start(v)
 	if err != nil || t == "mtime" {
 		return "", errs.Usagef("%s %q: want a time such as 2026-01-31T12:00:00Z, or an age such as 12h or 7d", flag, v)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/times"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
 	"fiolat/internal/command"
@@ -205,7 +206,7 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 		s.Repair = "no"
 	}
 	s.Restore, s.SkipBad = !c.Bool("no-restore"), c.Bool("skip-bad")
-	s.Start, err = startTime(c.String("start"))
+	s.Start, err = times.Start(c.String("start"))
 	bad.Add(err)
 	s.Offsets, err = offsets(c.StringSlice("offset"), c.String("offsets"))
 	bad.Add(err)
@@ -243,7 +244,7 @@ func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duratio
 	case c.IsSet("accuracy"):
 		err = errs.Usagef("--accuracy is for --interval auto")
 	case v != "":
-		interval, err = duration("--interval", v)
+		interval, err = times.Duration("--interval", v)
 		if err == nil && interval < least {
 			err = errs.Usagef("--interval %s: want at least %v", v, least)
 		}
@@ -269,19 +270,6 @@ func accuracy(v string) (float64, error) {
 		return 0, errs.Usagef("--accuracy %q: want a percentage above 0 and below 100, such as 10%%", v)
 	}
 	return f / 100, nil
-}
-
-// duration reads 10s, 1m30s, 500ms, or a plain number of seconds.
-func duration(flag, v string) (time.Duration, error) {
-	d, err := time.ParseDuration(v)
-	if err != nil {
-		seconds, nerr := strconv.ParseFloat(v, 64)
-		if nerr != nil || !(seconds > -1e9 && seconds < 1e9) {
-			return 0, errs.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
-		}
-		d = time.Duration(seconds * 1e9)
-	}
-	return d, nil
 }
 
 func percentileList(v string) ([]float64, error) {
@@ -314,41 +302,11 @@ func byList(v string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// startTime brings the forms of --start to RFC 3339.
-func startTime(v string) (string, error) {
-	if v == "" || v == "mtime" {
-		return v, nil
-	}
-	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 && n < 1e13 {
-		if n < 1e11 { // seconds
-			n *= 1000
-		}
-		return timeInRange(v, time.UnixMicro(int64(n*1000)))
-	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
-		"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.Parse(layout, v); err == nil { // without a zone: UTC
-			return timeInRange(v, t)
-		}
-	}
-	return "", errs.Usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime",
-		v)
-}
-
-// timeInRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
-// since 1970.
-func timeInRange(v string, t time.Time) (string, error) {
-	if t.Year() < 1678 || t.UnixMilli() > fiolog.MaxTime {
-		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
-	}
-	return t.UTC().Format(time.RFC3339Nano), nil
-}
-
 func offsets(flags []string, file string) (map[string]time.Duration, error) {
 	out := map[string]time.Duration{}
 	for _, f := range flags {
 		host, v, ok := strings.Cut(f, "=")
-		d, err := duration("--offset", v)
+		d, err := times.Duration("--offset", v)
 		if !ok || err != nil {
 			return nil, errs.Usagef("--offset %q: want HOST=DURATION, such as node2=1.5s", f)
 		}
@@ -371,7 +329,7 @@ func offsets(flags []string, file string) (map[string]time.Duration, error) {
 		if len(fields) != 2 {
 			return nil, errs.Usagef("%s:%d: want HOST DURATION", errs.Printable(file), n)
 		}
-		d, err := duration(fmt.Sprintf("%s:%d:", errs.Printable(file), n), fields[1])
+		d, err := times.Duration(fmt.Sprintf("%s:%d:", errs.Printable(file), n), fields[1])
 		if err != nil {
 			return nil, err
 		}

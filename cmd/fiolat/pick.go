@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/times"
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
 	"fiolat/pipeline"
@@ -88,12 +89,12 @@ func readMoment(flag, text string) (*pipeline.Moment, error) {
 		flag,
 		text,
 	)
-	if d, ok := clock(text); ok {
+	if d, ok := times.Clock(text); ok {
 		m.Since = d
 		return m, nil
 	}
 	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // else seconds or ms since 1970
-		if d, err := duration(flag, text); err == nil {
+		if d, err := times.Duration(flag, text); err == nil {
 			if d < 0 {
 				return nil, wrong
 			}
@@ -101,28 +102,10 @@ func readMoment(flag, text string) (*pipeline.Moment, error) {
 			return m, nil
 		}
 	}
-	at, err := startTime(text)
+	at, err := times.Start(text)
 	if err != nil || at == "" || at == "mtime" {
 		return nil, wrong
 	}
 	m.At, err = time.Parse(time.RFC3339Nano, at)
 	return m, err
-}
-
-// clock reads m:s or h:m:s.
-func clock(text string) (d time.Duration, ok bool) {
-	parts := strings.Split(text, ":")
-	if len(parts) < 2 || len(parts) > 3 {
-		return 0, false
-	}
-	for i, part := range parts {
-		v, err := strconv.ParseFloat(part, 64)
-		last := i == len(parts)-1
-		if err != nil || part[0] < '0' || part[0] > '9' || v > 1e6 || i > 0 && v >= 60 ||
-			!last && v != float64(int(v)) {
-			return 0, false
-		}
-		d = d*60 + time.Duration(v*1e9)
-	}
-	return d, true
 }

@@ -1,8 +1,8 @@
-package main
+package times
 
 import "testing"
 
-func TestStartTime(t *testing.T) {
+func TestStart(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                     "",
@@ -16,7 +16,7 @@ func TestStartTime(t *testing.T) {
 		"9999999999999":        "error",
 		"yesterday":            "error",
 	} {
-		got, err := startTime(in)
+		got, err := Start(in)
 		if err != nil {
 			got = "error"
 		}

@@ -1,0 +1,72 @@
+// Package times reads the times and durations of the command line.
+package times
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"fiolat/ingest/fiolog"
+	"fiolat/internal/errs"
+)
+
+// Duration reads 10s, 1m30s, 500ms, or a plain number of seconds.
+func Duration(flag, v string) (time.Duration, error) {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		seconds, nerr := strconv.ParseFloat(v, 64)
+		if nerr != nil || !(seconds > -1e9 && seconds < 1e9) {
+			return 0, errs.Usagef("%s %q: want a duration such as 500ms, 10s or 1m", flag, v)
+		}
+		d = time.Duration(seconds * 1e9)
+	}
+	return d, nil
+}
+
+// Start brings the forms of --start to RFC 3339.
+func Start(v string) (string, error) {
+	if v == "" || v == "mtime" {
+		return v, nil
+	}
+	if n, err := strconv.ParseFloat(v, 64); err == nil && n > 0 && n < 1e13 {
+		if n < 1e11 { // seconds
+			n *= 1000
+		}
+		return inRange(v, time.UnixMicro(int64(n*1000)))
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+		"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, v); err == nil { // without a zone: UTC
+			return inRange(v, t)
+		}
+	}
+	return "", errs.Usagef("--start %q: want a time such as 2026-01-31T12:00:00Z, seconds or ms since 1970, or mtime",
+		v)
+}
+
+// inRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
+// since 1970.
+func inRange(v string, t time.Time) (string, error) {
+	if t.Year() < 1678 || t.UnixMilli() > fiolog.MaxTime {
+		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
+	}
+	return t.UTC().Format(time.RFC3339Nano), nil
+}
+
+// Clock reads m:s or h:m:s.
+func Clock(text string) (d time.Duration, ok bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 {
+		return 0, false
+	}
+	for i, part := range parts {
+		v, err := strconv.ParseFloat(part, 64)
+		last := i == len(parts)-1
+		if err != nil || part[0] < '0' || part[0] > '9' || v > 1e6 || i > 0 && v >= 60 ||
+			!last && v != float64(int(v)) {
+			return 0, false
+		}
+		d = d*60 + time.Duration(v*1e9)
+	}
+	return d, true
+}
