@@ -97,6 +97,11 @@ var Fields = []Field{
 	{"run.start_how", "keyword", "", onRun, "how that was found"},
 	{"run.end", "date", "", onRun, "end of the last quantum"},
 	{"run.quanta", "long", "", onRun, "number of quanta"},
+	{"rollup.*", "-", "", onRun, "of a run that was rolled up: the interval (`from_ms`) and the coarseness " +
+		"(`from_coarseness`) that it had before"},
+	{"rolling", "keyword", "", onRun, "while `fiolat rollup` is at work on the run: `writing`, this document " +
+		"still being that of the short quanta, or `counted`, it being that of the long ones, and the short ones " +
+		"being deleted"},
 	{"claim.*", "-", "", onRun, "while a fiolat is at work on the run, which: `id`, `host`, `pid`, `boot`, " +
 		"`namespace` and `started` of its process, and how often it has `renewed` the claim; see docs/reliability.md"},
 	{"fio.version", "keyword", "", onRun, "fio's versions"},

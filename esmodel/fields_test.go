@@ -196,10 +196,12 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 	seen := map[esmodel.Kind]map[string]bool{}
 	enc := esmodel.NewEncoder("fio", run) // the sink gives a part no diagnosis
 	enc.Diagnosis = map[string]any{"findings": []string{"nothing"}}
+	run.Fine.Interval = 1e9
 	doc, err := enc.AppendRun(nil, esmodel.StatusComplete, esmodeltest.Summary(run, quanta), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	doc = esmodel.WithRollUp(doc, esmodel.RollUpCounted, esmodel.StatusRunning)
 	docs = append(docs, esmodeltest.Doc{Index: "fio-run", Source: doc})
 	for _, d := range append(docs, s.Docs("*")...) {
 		kind, ok := esmodel.KindOf("fio", d.Index)
