@@ -24,7 +24,7 @@ func ingestCommand(u *ui.UI) *cli.Command {
 			"is ingested as several runs. " +
 			"Without an Elasticsearch the same documents go into --output DIR, ready for _bulk.",
 		Flags: append(append(severalKinds(logFlags("direction,host")), esFlags()...),
-			outputFlag(), takeOverFlag(), yesFlag(),
+			outputFlag(), takeOverFlag(), yesFlag(), verboseFlag(),
 		),
 		Action: action(u, readIngestOptions, ingest.Run),
 	}

@@ -16,7 +16,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat inspect runs/today\n\n" +
 			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
 			"cannot be read are named, the others still shown, and the exit code is 3.",
-		Flags: append(logFlags(""),
+		Flags: append(logFlags(""), verboseFlag(),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 		),
 		Action: action(u, readInspectOptions, inspect.Run),

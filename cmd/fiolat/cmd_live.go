@@ -47,7 +47,7 @@ func liveCommand(u *ui.UI) *cli.Command {
 			&cli.StringFlag{Name: "host", Category: catInput, Usage: "`NAME` of the host where fio runs, if its " +
 				"output does not name one (default: this host; with FILE none)"},
 			&cli.BoolFlag{Name: "quiet", Category: catInput, Usage: "print one line per interval, on a terminal too"},
-			outputFlag(), takeOverFlag(), yesFlag(),
+			outputFlag(), takeOverFlag(), yesFlag(), verboseFlag(),
 		),
 		Action: action(u, readLiveOptions, live.Run),
 	}

@@ -51,7 +51,7 @@ func TestLiveDocuments(t *testing.T) {
 		s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
 		code, stdout, stderr := fiolat(t, text, append([]string{"live", "--es", s.URL, "--output", t.TempDir(),
 			"--run-id", "R", "--format", "ndjson"}, from...)...)
-		if code != exitOK || strings.Count(stdout, `"scope":"run"`) != 7 || !strings.Contains(stderr, "72001 logged") {
+		if code != exitOK || strings.Count(stdout, `"scope":"run"`) != 7 || !strings.Contains(stderr, " 72,001 I/Os") {
 			t.Fatalf("%v: exit %d\n%s\n%s", from, code, stderr, stdout)
 		}
 		docs := append(s.Docs("fio-histogram-*"), s.Docs("fio-percentiles-*")...)
@@ -131,7 +131,7 @@ func TestLiveReplaced(t *testing.T) {
 	}
 	fio.Write(bytes.Join(documents[3:], nil))
 	fio.Close()
-	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, "800 logged") ||
+	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, " 800 I/Os") ||
 		!strings.Contains(got, "another file has taken its place") {
 		t.Error(got)
 	}

@@ -23,7 +23,7 @@ func mergeCommand(u *ui.UI) *cli.Command {
 			"what an ingest of all logs at once would have written, to the last bit where the hosts have names. " +
 			"Running it again changes nothing; after another part has arrived, it replaces the merge before. " +
 			runIs,
-		Flags: append(esFlags(), takeOverFlag(),
+		Flags: append(esFlags(), takeOverFlag(), verboseFlag(),
 			&cli.IntFlag{Name: "parts", Category: catRun, Usage: "merge only if there are `N` parts (default: as " +
 				"many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are running or " +

@@ -55,7 +55,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			},
 			&cli.BoolFlag{Name: "no-total", Usage: "leave out the rows that add up others"},
 			&cli.StringFlag{Name: "like", Usage: "print what `PROGRAM` prints; its own flags follow"},
-			yesFlag(),
+			yesFlag(), verboseFlag(),
 		),
 		Action: action(u, readPercentilesOptions, percentiles.Run),
 	}

@@ -31,7 +31,7 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
-			yesFlag(),
+			yesFlag(), verboseFlag(),
 		),
 		Action: action(u, readReportOptions, report.Run),
 	}

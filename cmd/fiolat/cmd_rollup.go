@@ -28,7 +28,7 @@ func rollupCommand(u *ui.UI) *cli.Command {
 			"anew. The short quanta are deleted once Elasticsearch has counted all of the long ones; a rollup that " +
 			"was interrupted is finished by the same command. There is no way back but to ingest the logs again. " +
 			runIs,
-		Flags: append(esFlags(), takeOverFlag(),
+		Flags: append(esFlags(), takeOverFlag(), verboseFlag(),
 			&cli.DurationFlag{Name: "interval", Category: catRun, Usage: "`DURATION` of the long quanta, a multiple " +
 				"of the runs' own"},
 			&cli.IntFlag{Name: "coarseness", Category: catRun, Value: -1, Usage: "`N` to merge 2^N neighbouring " +

@@ -500,7 +500,7 @@ func TestAccountAndError(t *testing.T) {
 		}
 		return 0, "", ""
 	}
-	ingest := []string{"ingest", "--max-wait", "0", real + "/gaps"}
+	ingest := []string{"ingest", "--verbose", "--max-wait", "0", real + "/gaps"}
 	for name, tt := range map[string]struct {
 		args  []string
 		fault esmodeltest.Fault

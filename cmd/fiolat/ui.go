@@ -26,6 +26,12 @@ func quietFlag() cli.Flag {
 		Usage: "on standard error only warnings and errors, no account"}
 }
 
+// verboseFlag is for commands that end with an account.
+func verboseFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Usage: "all numbers of the account: logs, records, I/Os by direction, " +
+		"documents"}
+}
+
 // printing are the commands whose standard output can go to a file.
 var printing = []string{"percentiles", "summary", "inspect", "compare", "diagnose", "runs", "explain"}
 
@@ -66,6 +72,7 @@ func configure(c *cli.Context, u *ui.UI) error {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Quiet = c.Bool("quiet") && !slices.Contains(watching, c.Command.Name)
+	u.Verbose = c.Bool("verbose")
 	switch f := c.String("log-format"); f {
 	case "text":
 	case "json":

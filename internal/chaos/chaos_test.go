@@ -187,7 +187,7 @@ var all = []chaos{
 		c.px.inject(nil)
 		c.px.stop()
 		p := c.ingest(t, "--max-wait", "2s")
-		p.wait(t, 1, "gave up", "0 indexed", "0 lost")
+		p.wait(t, 1, "gave up", " 0 are indexed", " spooled")
 		c.px.start(t)
 		if got := c.status(t); got != "" {
 			t.Errorf("the run says %q", got)

@@ -3,7 +3,9 @@ package command
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"fiolat/internal/errs"
@@ -15,26 +17,159 @@ import (
 
 // KindAccount prints the account of one kind; of several it says which.
 func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
+	kind := ""
 	if of > 1 {
-		u.Say("info", "%v:", run.Kind)
+		kind = run.Kind.String() + ": "
 	}
-	Account(u, s, nil, "")
+	account(u, kind, s, nil, "")
 }
 
-// Account prints the end-of-run account: in = out + named losses.
+// Account prints the end-of-run account, in = out + named losses, and text.
 func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
+	account(u, "", s, documents, text)
+}
+
+// account prints a line, a warning if it names a loss; with --verbose also where it comes from.
+func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text string) {
 	a := &s.Account
-	if u.Quiet {
-		return
+	line, whole := accountLine(a)
+	level := "info"
+	if !whole {
+		level = "warning"
 	}
 	if u.JSON {
-		v := map[string]any{"level": "info", "msg": "account", "account": a, "quanta": s.Quanta}
+		v := map[string]any{"level": level, "msg": "account", "account": a, "quanta": s.Quanta}
 		if documents != nil {
 			v["documents"] = documents
 		}
-		u.Line(v)
+		if !whole || !u.Quiet {
+			u.Line(v)
+		}
 		return
 	}
+	u.Say(level, "%s%s", kind, line)
+	if u.Verbose {
+		details(u, s)
+	}
+	if i := a.Interval; i != nil {
+		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
+	}
+	for _, o := range s.SLA {
+		u.Say("info", "SLA        %s", outcome(&o))
+	}
+	if text != "" {
+		u.Say("info", "%s", text)
+	}
+}
+
+// accountLine is the account in a line; whole says that nothing is known to be lost.
+func accountLine(a *pipeline.Account) (line string, whole bool) {
+	parts := []string{several(a.Logs, "log"), units.Grouped(a.Logged+a.Restored) + " I/Os"}
+	add := func(of float64, format string, args ...any) {
+		if of > 0 {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(float64(a.LogsEmpty), "%d of the logs empty", a.LogsEmpty)
+	add(a.PickedAway, "%s of them left out by --only, --from or --to", units.Grouped(a.PickedAway))
+	add(a.Restored, "%s %% restored from fio's JSON",
+		strconv.FormatFloat(units.Round(100*a.Restored/(a.Logged+a.Restored), 2), 'f', -1, 64))
+	add(a.LastBucket, "%s in fio's last bucket, which has no upper limit", units.Grouped(a.LastBucket))
+	excess := lacking("more than fio counted", a.Excess, a.Jobs, func(j *pipeline.JobAccount) float64 {
+		return -j.Missing
+	})
+	add(float64(len(excess)), "%s", excess)
+	losses := []string{
+		lacking("missing", a.Missing-a.Restored-a.NotPlaced, a.Jobs, func(j *pipeline.JobAccount) float64 {
+			return j.Missing - j.Restored - j.NotPlaced
+		}),
+		lacking("in the totals only, since nothing says when they were", a.NotPlaced, a.Jobs,
+			func(j *pipeline.JobAccount) float64 { return j.NotPlaced }),
+	}
+	if a.LogsSkipped > 0 {
+		losses = append(losses, several(a.LogsSkipped, "log")+" skipped")
+	}
+	if a.LinesSkipped > 0 {
+		losses = append(losses, several(int(a.LinesSkipped), "line")+" skipped")
+	}
+	losses = slices.DeleteFunc(losses, func(s string) bool { return s == "" })
+	parts = append(parts, losses...)
+	switch {
+	case a.Counted == 0:
+		parts = append(parts, "fio's totals unknown (no fio JSON)")
+	case !a.CountedKnown:
+		parts = append(parts, "fio's totals known of some of the logs only")
+	case len(losses)+len(excess) == 0:
+		parts = append(parts, "all accounted for")
+	}
+	return strings.Join(parts, ", "), len(losses) == 0
+}
+
+// lacking says how many I/Os of which directions and jobs something is true of; "" if of none. total is their
+// number where jobs tell less.
+func lacking(what string, total float64, jobs []pipeline.JobAccount, of func(*pipeline.JobAccount) float64) string {
+	var parts []string
+	sum := 0.0
+	for _, d := range pipeline.ByDirection(jobs) {
+		ios := 0.0
+		var names []string
+		by := map[string]float64{}
+		for i := range jobs {
+			j := &jobs[i]
+			n := of(j)
+			if j.Direction != d.Direction || n <= 0.5 {
+				continue
+			}
+			ios += n
+			name := errs.Printable(j.Job)
+			if j.Host != "" {
+				name += " on " + errs.Printable(j.Host)
+			}
+			if by[name] == 0 {
+				names = append(names, name)
+			}
+			by[name] += n
+		}
+		for i, name := range names {
+			if len(names) > 1 {
+				names[i] = name + ": " + units.Grouped(by[name])
+			}
+		}
+		if ios > 0 {
+			parts = append(parts, fmt.Sprintf("%s of %s %s (%s)", units.Grouped(ios), units.Grouped(float64(d.Counted)),
+				plural(d.Direction), errs.Some(names)))
+		}
+		sum += ios
+	}
+	if sum = max(sum, total); sum <= 0.5 {
+		return ""
+	}
+	text := units.Grouped(sum) + " " + what
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// plural names the I/Os of a direction.
+func plural(direction string) string {
+	if direction == pipeline.All {
+		return "I/Os"
+	}
+	return direction + "s"
+}
+
+// several is a number of things.
+func several(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return units.Grouped(float64(n)) + " " + thing
+}
+
+// details are the numbers of the account.
+func details(u *ui.UI, s *pipeline.Summary) {
+	a := &s.Account
 	fio := "unknown (no fio JSON)"
 	missing := "unknown"
 	if a.Counted > 0 {
@@ -57,22 +192,13 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 		units.Count(a.Logged), units.Count(a.Restored), where, fio, missing, units.Count(a.NotPlaced),
 		units.Count(a.LastBucket))
 	for _, d := range pipeline.ByDirection(a.Jobs) {
-		label := d.Direction + "s"
+		label := plural(d.Direction)
 		if d.Direction == pipeline.All {
 			label = "directions"
 		}
 		u.Say("info", "%-10s %s logged, in fio's totals %d: %s missing, %s too many; %s restored, %s not placed",
 			label, units.Count(d.Logged), d.Counted, units.Count(d.Missing), units.Count(d.Excess),
 			units.Count(d.Restored), units.Count(d.NotPlaced))
-	}
-	if i := a.Interval; i != nil {
-		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
-	}
-	for _, o := range s.SLA {
-		u.Say("info", "SLA        %s", outcome(&o))
-	}
-	if text != "" {
-		u.Say("info", "%s", text)
 	}
 }
 

@@ -21,7 +21,7 @@ func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, s
 		u.Warn(warning)
 	}
 	if summary != nil {
-		Account(u, summary, report, documentsText(run, report))
+		Account(u, summary, report, documentsText(run, report, u.Verbose))
 	}
 	var incomplete *delivery.IncompleteError
 	if errors.As(err, &incomplete) {
@@ -41,16 +41,27 @@ func SayRolledUp(u *ui.UI, run *pipeline.Run) {
 	}
 }
 
-// documentsText is the account's line on documents.
-func documentsText(run *pipeline.Run, r delivery.Report) string {
+// documentsText is the account's line on documents: of the numbers that are not 0, verbose of all.
+func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 	t := r.Total()
-	where := fmt.Sprintf("%d indexed", t.Indexed)
-	if t.Written > 0 {
-		where = fmt.Sprintf("%d written", t.Written)
+	text := fmt.Sprintf("documents  %d made", t.Made)
+	for _, n := range []struct {
+		count int64
+		what  string
+		zero  bool // is said, too
+	}{
+		{t.Written, ", %d written", false},
+		{t.Indexed, ", %d indexed", verbose && t.Written == 0},
+		{t.Refused, ", %d refused", verbose},
+		{t.Spooled, ", %d spooled", verbose},
+		{t.Lost, ", %d lost", verbose},
+		{t.Deleted, "; %d of other generations deleted", verbose},
+	} {
+		if n.count > 0 || n.zero {
+			text += fmt.Sprintf(n.what, n.count)
+		}
 	}
-	text := fmt.Sprintf("documents  %d made, %s, %d refused, %d spooled, %d lost; %d of other generations deleted "+
-		"(run %s)",
-		t.Made, where, t.Refused, t.Spooled, t.Lost, t.Deleted, errs.Printable(run.ID))
+	text += fmt.Sprintf(" (run %s)", errs.Printable(run.ID))
 	for _, refusal := range r.Refusals {
 		text += fmt.Sprintf("\nrefused    %d: %s", refusal.Count, refusal)
 	}

@@ -48,6 +48,8 @@ type UI struct {
 	Stderr io.Writer
 	JSON   bool // messages are JSON, one a line
 	Quiet  bool // what is no warning and no error is not said
+	// Verbose has the account say where its numbers come from.
+	Verbose bool
 
 	stdout *output
 	mu     sync.Mutex // guards bar and stderr: workers report progress

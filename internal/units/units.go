@@ -32,5 +32,14 @@ func Round(v float64, digits int) float64 {
 // Count is a count that is a whole number but for rounding.
 func Count(n float64) string { return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64) }
 
+// Grouped is a Count to the whole, with a comma for each thousand: 123,999.
+func Grouped(n float64) string {
+	s := strconv.FormatFloat(math.Round(n), 'f', -1, 64)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // Percentile is how a percentile is named, such as 99.9.
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
