@@ -26,7 +26,19 @@ CHAOS_RUN    ?= .# its faults to try, a regular expression
 
 # What the race detector makes long and cannot judge, which race runs without it: tests of one goroutine's arithmetic, and
 # whole commands whose goroutines other tests start in the same ways.
-NOT_RACED := ^Test(Compare|History|Pages|SecretsInCrash|CompareGroups|CompareWithHistory|Matrix|MaxCells|EachCheckFindsWhatItIsFor|Lines|ADayOfTenTargets|RealRuns|BombOfEmptyLines|GzipBomb|LostRecords|RareDirection|AutoIntervalScopes|FewQuantaHeld|WholeCountsOfLogs|EncodersEqualTheirSlowTwins|OctavesOfAllBuckets|RounderEqualsItsSlowTwin|ParseMetaMemory|ParseMetaManyBins|ParseMetaHolds|ParseJobFileInclude|Reader_LongLineMemory|Open_Bombs|HowExactHDRIs|VerdictsAreTrue|MemoryTable)$$|^TestScripts$$/^(bad_input|compare|completion|curve|diagnose|explain|help|history|ingest_dry_run|inspect|percentiles_(dimensions|formats|like)|report|runs|setup|sla|summary|usage)
+NOT_RACED_TESTS := \
+	Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
+	Lines ADayOfTenTargets RealRuns BombOfEmptyLines GzipBomb LostRecords RareDirection AutoIntervalScopes \
+	FewQuantaHeld WholeCountsOfLogs EncodersEqualTheirSlowTwins OctavesOfAllBuckets RounderEqualsItsSlowTwin \
+	ParseMetaMemory ParseMetaManyBins ParseMetaHolds ParseJobFileInclude Reader_LongLineMemory Open_Bombs \
+	HowExactHDRIs VerdictsAreTrue MemoryTable StandIn Merge Rollup RollupInterrupted RollupParts SecretsNowhere \
+	ReportOfDirectory ReportOfElasticsearch InputFailsMidway ManyIntervals ManyIntervalsPrinted HostileNames \
+	BadInput SetupKibana ForeignFile KindSums KindsFlag WarnedOnce
+NOT_RACED_SCRIPTS := \
+	bad_input compare completion curve diagnose explain help history ingest_(dry_run|spread) inspect mistakes \
+	percentiles_(dimensions|formats|like) picking report rollup runs setup sla summary sync tasks usage
+any_of     = ($(subst $() ,|,$(strip $(1))))
+NOT_RACED := ^Test$(call any_of,$(NOT_RACED_TESTS))$$|^TestScripts$$/^$(call any_of,$(NOT_RACED_SCRIPTS))
 
 .PHONY: help
 help: ## list the targets
