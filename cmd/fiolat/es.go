@@ -43,7 +43,7 @@ func esFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "es-insecure", Category: catES, Usage: "accept any certificate: anyone on the path can " +
 			"read and change all data"},
 		&cli.DurationFlag{Name: "max-wait", Category: catES, Value: client.DefaultMaxWait,
-			Usage: "retry temporary failures for `DURATION`"},
+			Usage: "retry temporary failures for `DURATION`; unless given, 10s if no node answers at the start"},
 	}
 }
 
@@ -78,7 +78,8 @@ func esOptions(c *cli.Context) (command.Elasticsearch, error) {
 		User: c.String("es-user"), PasswordFile: c.String("es-password-file"),
 		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
 		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
-		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Flags: esWords(c),
+		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Patient: c.IsSet("max-wait"),
+		Flags: esWords(c),
 	}
 	var bad errs.Faults
 	var err error

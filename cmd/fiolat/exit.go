@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"fiolat/cmd/fiolat/manual"
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/ndjson"
 	"fiolat/internal/command"
@@ -81,10 +82,15 @@ func exitCode(err error) int {
 // hint is what to do about an error that does not say so itself.
 func hint(err error) string {
 	var (
-		usage *like.UsageError
-		input *like.InputError
+		usage      *like.UsageError
+		input      *like.InputError
+		away       *client.UnavailableError
+		incomplete *delivery.IncompleteError // says itself what finishes it
 	)
 	switch {
+	case errors.As(err, &away) && away.Never != "" && !errors.As(err, &incomplete):
+		return "; nothing was sent or changed: check --es, and run the same command again once it answers, or with " +
+			"--max-wait DURATION to wait for it"
 	case errors.Is(err, syscall.EMFILE):
 		return fmt.Sprintf("; this process may open %s; raise the hard limit: `ulimit -n 1024` as root, LimitNOFILE= "+
 			"of a systemd unit, or --ulimit nofile= of a container", descriptors())

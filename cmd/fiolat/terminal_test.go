@@ -80,12 +80,12 @@ func TestManyIntervals(t *testing.T) {
 		says   string
 	}{
 		"no terminal":          {"", nil, exitUsage, "pass --yes to go on with all of them"},
-		"no terminal, yes":     {"", []string{"--yes"}, exitOK, " written, 0 refused"},
+		"no terminal, yes":     {"", []string{"--yes"}, exitOK, " written (run "},
 		"yes":                  {"y\n", nil, exitOK, question},
 		"no":                   {"n\n", nil, exitIncomplete, question},
 		"nothing":              {"\n", nil, exitIncomplete, question},
 		"end of file":          {"\x04", nil, exitIncomplete, question},
-		"terminal, yes before": {"n\n", []string{"--yes"}, exitOK, " written, 0 refused"},
+		"terminal, yes before": {"n\n", []string{"--yes"}, exitOK, " written (run "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,6 +30,8 @@ import (
 const (
 	// DefaultMaxWait is how long one thing is tried again before giving up.
 	DefaultMaxWait = 5 * time.Minute
+	// ConnectWait is the MaxUnreached of commands.
+	ConnectWait = 10 * time.Second
 
 	maxReply = 64 << 20 // bytes of a reply that are read at most
 )
@@ -62,6 +64,8 @@ type Config struct {
 	// MaxWait is for how long a thing that fails for reasons that may pass is tried
 	// again; 0 is DefaultMaxWait, negative is not at all.
 	MaxWait time.Duration
+	// MaxUnreached is the same from the first request on while no node has answered any; 0 is MaxWait.
+	MaxUnreached time.Duration
 	// Pause is before the second attempt, the next ones get longer; 0 is 200 ms.
 	Pause time.Duration
 	// Transport is used instead of connections to Addresses, in tests; nil is fine.
@@ -110,6 +114,10 @@ type Client struct {
 	Local   bool          // all nodes are on this machine
 	secrets *secret.Mask
 	spoken  atomic.Bool // a node has answered as Elasticsearch does
+
+	unreached time.Duration // MaxUnreached, below MaxWait; else 0
+	begun     atomic.Pointer[time.Time]
+	answered  atomic.Bool // a node has, in whatever words
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
 }
@@ -135,6 +143,9 @@ func New(cfg Config) (*Client, error) {
 	}
 	if c.MaxWait == 0 {
 		c.MaxWait = DefaultMaxWait
+	}
+	if cfg.MaxUnreached < c.MaxWait {
+		c.unreached = cfg.MaxUnreached
 	}
 	c.secrets = secret.Credentials(cfg.Username, cfg.Password, cfg.APIKey, cfg.ServiceToken)
 	secure := nodes[0].Scheme == "https"
@@ -326,6 +337,9 @@ func (c *Client) perform(
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	if now := time.Now(); c.begun.Load() == nil {
+		c.begun.CompareAndSwap(nil, &now)
+	}
 	one, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("no answer within %v", c.timeout))
 	defer cancel()
 	req, err := http.NewRequestWithContext(one, r.Method, r.Path, body)
@@ -349,6 +363,7 @@ func (c *Client) perform(
 		return nil, c.transportError(ctx, one, r.Op, req.URL, err)
 	}
 	defer res.Body.Close()
+	c.answered.Store(true)
 	data, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
 		return nil, c.transportError(ctx, one, r.Op, req.URL, fmt.Errorf("the reply ends early: %w", err))

@@ -25,10 +25,15 @@ type UnavailableError struct {
 	Op     string
 	Waited time.Duration
 	Err    error
+	Never  string // the cluster, if no node of it has answered anything since the start
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("%s: gave up after %v: %v", e.Op, e.Waited.Round(100*time.Millisecond), e.Err)
+	never := ""
+	if e.Never != "" {
+		never = e.Never + " was never reached: "
+	}
+	return fmt.Sprintf("%s: gave up after %v: %s%v", e.Op, e.Waited.Round(100*time.Millisecond), never, e.Err)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }

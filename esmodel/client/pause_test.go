@@ -2,6 +2,8 @@ package client
 
 import (
 	"errors"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,5 +40,42 @@ func TestRetryAfter(t *testing.T) {
 		if got := retryAfter(h, now); got != want {
 			t.Errorf("%q: %v, want %v", h, got, want)
 		}
+	}
+}
+
+// A cluster of which no node has ever answered is given up after MaxUnreached, in silence until then, by all that
+// asks it; one that has answered once is waited for as long as any.
+func TestNeverReached(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	said := 0
+	cfg := Config{Addresses: []string{gone.URL}, MaxWait: time.Hour, MaxUnreached: 100 * time.Millisecond,
+		OnWait: func(Wait) { said++ }}
+	c := testClient(t, cfg)
+	for _, op := range []string{"first", "second"} {
+		err := c.Call(t.Context(), Request{Op: op, Method: "GET", Path: "/"}, nil)
+		var away *UnavailableError
+		if !errors.As(err, &away) || away.Never != c.String() || away.Waited < cfg.MaxUnreached ||
+			away.Waited > time.Minute || !strings.Contains(err.Error(), gone.URL+" was never reached: dial tcp") {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+	if said > 0 {
+		t.Errorf("%d waits were told of", said)
+	}
+
+	s, _ := standIn(t)
+	cfg.Addresses, cfg.OnWait, cfg.MaxWait = []string{s.URL}, nil, 300*time.Millisecond
+	c = testClient(t, cfg)
+	err := c.Call(t.Context(), Request{Op: "first", Method: "GET", Path: "/"}, nil)
+	var refused *RefusedError // which is an answer
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	s.Close()
+	err = c.Call(t.Context(), Request{Op: "second", Method: "GET", Path: "/"}, nil)
+	var away *UnavailableError
+	if !errors.As(err, &away) || away.Never != "" || away.Waited < cfg.MaxWait {
+		t.Errorf("after it went: %v", err)
 	}
 }

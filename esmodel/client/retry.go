@@ -199,13 +199,21 @@ func (p *Pace) Wait(ctx context.Context, err error) error {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	left := p.max - now.Sub(p.since)
+	left, waited := p.max-now.Sub(p.since), now.Sub(p.since)
+	begun, never := p.c.begun.Load(), ""
+	if begun != nil && !p.c.answered.Load() {
+		never = p.c.where
+		if p.c.unreached > 0 {
+			waited = now.Sub(*begun)
+			left = min(left, p.c.unreached-waited)
+		}
+	}
 	if left <= 0 {
-		return &UnavailableError{Op: p.op, Waited: now.Sub(p.since), Err: t.Err}
+		return &UnavailableError{Op: p.op, Waited: waited, Err: t.Err, Never: never}
 	}
 	// The last attempt comes when patience ends, however long the pause would be.
 	next := min(max(p.back.NextBackOff(), t.After), left)
-	if p.c.onWait != nil {
+	if p.c.onWait != nil && (never == "" || p.c.unreached == 0) { // else it is said once, and soon
 		p.c.onWait(Wait{Op: p.op, Err: t.Err, Next: next, Left: left})
 	}
 	timer := time.NewTimer(next)

@@ -60,7 +60,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dial,
+		DialContext:           dialer(ConnectWait / time.Duration(max(len(cfg.Addresses), 1))).dial,
 		TLSClientConfig:       conf,
 		TLSHandshakeTimeout:   10 * time.Second,
 		MaxIdleConnsPerHost:   16,
@@ -69,8 +69,11 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}, nil
 }
 
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext(
+// dialer connects within a time, which all nodes together have before they count as never reached.
+type dialer time.Duration
+
+func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: time.Duration(d), KeepAlive: 30 * time.Second}).DialContext(
 		ctx,
 		network,
 		address,

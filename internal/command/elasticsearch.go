@@ -30,6 +30,7 @@ type Elasticsearch struct {
 	Fingerprint      string // SHA-256, hexadecimal
 	Insecure         bool
 	MaxWait          time.Duration // for how long a request is tried again
+	Patient          bool          // also if no node has ever answered, else for client.ConnectWait
 
 	// Flags are those of the command line that say all this, for a command that finishes the work.
 	Flags []string
@@ -53,6 +54,9 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 		MaxWait: o.MaxWait}
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = -1 // the package's 0 is its default
+	}
+	if !o.Patient {
+		cfg.MaxUnreached = client.ConnectWait
 	}
 	var bad errs.Faults
 	cfg.Password = ReadSecret("es-password-file", o.PasswordFile, "ELASTICSEARCH_PASSWORD", &bad)
