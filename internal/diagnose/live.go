@@ -42,7 +42,7 @@ func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 func (l *Live) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if l.run.Part == "" {
 		l.buffer = leavesOf(l.buffer[:0], q)
-		l.peers.add(q.Offset, l.buffer, l.pools.of(l.buffer))
+		l.peers.add(q.Offset, l.buffer, l.pools.of(l.buffer), q.Rows)
 		for l.peers.quanta > lookback || l.peers.size() > maxMembers/2 {
 			l.peers.forget()
 		}

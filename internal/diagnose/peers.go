@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"fiolat/internal/fiohist"
+	"fiolat/pipeline"
 )
 
-// Percentiles are those whose tails are looked at: a host that is slow as a whole shows at 50, one with a few slow
-// I/Os at 99 or 99.9.
-var Percentiles = []float64{50, 99, 99.9}
+// Percentiles are those whose tails are looked at.
+var Percentiles = fiohist.TailPercentiles[:]
 
 // dimensions are what I/Os are distinguished by.
 var dimensions = []string{"host", "job", "log"}
@@ -73,16 +73,17 @@ func newPeers(geometry fiohist.Geometry, first, interval int64) *peers {
 }
 
 // Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
-func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(pools).of(leaves)) }
+func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(pools).of(leaves), nil) }
 
-func (p *peers) add(offset int64, leaves []leaf, pooled []pool) {
+// add is Add with what is known of the leaves: rows may hold the tallies of their hosts, jobs and logs.
+func (p *peers) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
 	n := int((offset - p.first) / p.interval)
 	p.quanta = n + 1
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()
 	}
 	for i := range pooled {
-		p.addDirection(n/p.fold, &pooled[i], leaves)
+		p.addDirection(n/p.fold, &pooled[i], leaves, rows)
 	}
 }
 
@@ -121,24 +122,16 @@ func (p *peers) size() (n int) {
 	return n
 }
 
-func (p *peers) addDirection(at int, pooled *pool, leaves []leaf) {
+func (p *peers) addDirection(at int, pooled *pool, leaves []leaf, rows []pipeline.Row) {
 	if p.ranks.Read(pooled.hist, p.geometry); p.ranks.Empty() {
 		return
 	}
 	direction := pooled.direction
-	var bucket [3]int
-	for i := range bucket {
-		bucket[i], _ = p.ranks.Percentile(Percentiles[i])
-	}
-	whole := p.member(pooled.hist, bucket)
-	single := map[*fiohist.Hist]member{} // of leaves: a host, a job and a log may be the same one
-	for i := range leaves {
-		if leaves[i].Direction == direction {
-			single[leaves[i].Hist] = p.member(leaves[i].Hist, bucket)
-		}
-	}
-	for d := range dimensions {
-		g := p.group(direction, d)
+	buckets := p.ranks.TailBuckets()
+	whole := memberOf(p.ranks.Tally(buckets))
+	var single map[*fiohist.Hist]member // of leaves: a host, a job and a log may be the same one
+	for d, dimension := range dimensions {
+		g, scope := p.group(direction, d), dimension+"+direction"
 		for len(g.blocks) <= at {
 			g.blocks = append(g.blocks, block{})
 		}
@@ -147,34 +140,59 @@ func (p *peers) addDirection(at int, pooled *pool, leaves []leaf) {
 		for i := range b.above {
 			b.above[i] += whole.above[i]
 		}
+		if g.meet(leaves); len(g.values) == 0 {
+			continue
+		}
+		add := func(value int, c member) {
+			if len(b.members) <= value {
+				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
+			}
+			b.members[value] = b.members[value].plus(c)
+		}
+		known := false
+		for i := range rows {
+			r := &rows[i]
+			if r.Tail != nil && r.Dims.Direction == direction && r.Scope == scope {
+				add(g.index[by(&r.Dims)[d]], memberOf(r.Tail.Tally))
+				known = true
+			}
+		}
+		if known {
+			continue
+		}
+		if single == nil {
+			single = map[*fiohist.Hist]member{}
+			for i := range leaves {
+				if leaves[i].Direction == direction {
+					single[leaves[i].Hist] = p.member(leaves[i].Hist, buckets)
+				}
+			}
+		}
 		for value, hist := range p.sums(g, leaves) {
 			if hist == nil {
 				continue
 			}
-			if len(b.members) <= value {
-				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
-			}
 			c, ok := single[hist]
 			if !ok {
-				c = p.member(hist, bucket)
+				c = p.member(hist, buckets)
 			}
-			b.members[value] = b.members[value].plus(c)
+			add(value, c)
 		}
 	}
 }
 
-// member is what is kept of a histogram: its I/Os, and those in whole buckets above each of bucket.
-func (p *peers) member(hist *fiohist.Hist, bucket [3]int) (c member) {
-	r := &p.ranks
-	if r.Read(hist, p.geometry); r.Empty() {
-		return c
+func (p *peers) member(hist *fiohist.Hist, buckets [3]int) (c member) {
+	if p.ranks.Read(hist, p.geometry); !p.ranks.Empty() {
+		c = memberOf(p.ranks.Tally(buckets))
 	}
-	c.n = float32(r.Samples())
-	for k, b := range bucket {
-		c.above[k] = float32(r.Above(b))
+	return c
+}
+
+func memberOf(t fiohist.Tally) member {
+	c := member{n: float32(t.Samples), mid: float32(math.Log(max(t.Median, 1)))}
+	for k, above := range t.Above {
+		c.above[k] = float32(above)
 	}
-	_, middle := r.Percentile(Percentiles[0])
-	c.mid = float32(math.Log(max(middle, 1)))
 	return c
 }
 
@@ -189,6 +207,18 @@ func (p *peers) group(direction string, dimension int) *group {
 	return g
 }
 
+// meet adds the values that are new.
+func (g *group) meet(leaves []leaf) {
+	for i := range leaves {
+		l := &leaves[i]
+		name := l.By[g.dimension]
+		if _, known := g.index[name]; l.Direction == g.direction && name != "" && !known {
+			g.index[name] = len(g.values)
+			g.values, g.parents = append(g.values, name), append(g.parents, l.By)
+		}
+	}
+}
+
 // sums are the histograms of a group's values; nil for those without I/O.
 func (p *peers) sums(g *group, leaves []leaf) []*fiohist.Hist {
 	out := make([]*fiohist.Hist, len(g.values))
@@ -200,13 +230,7 @@ func (p *peers) sums(g *group, leaves []leaf) []*fiohist.Hist {
 		if l.Direction != g.direction || name == "" {
 			continue
 		}
-		v, ok := g.index[name]
-		if !ok {
-			v = len(g.values)
-			g.index[name] = v
-			g.values, g.parents = append(g.values, name), append(g.parents, l.By)
-			out = append(out, nil)
-		}
+		v := g.index[name]
 		switch {
 		case out[v] == nil:
 			out[v] = l.Hist

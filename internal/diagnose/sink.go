@@ -42,7 +42,7 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
 	pooled := w.pools.of(w.buffer)
-	w.peers.add(q.Offset, w.buffer, pooled)
+	w.peers.add(q.Offset, w.buffer, pooled, q.Rows)
 	w.timeline.add(q.Offset, pooled)
 	for i := range q.Rows {
 		if s := &q.Rows[i].Stats; q.Rows[i].Scope == "run" {
@@ -91,11 +91,13 @@ func (f *Full) Document() any { return f.Diagnosis.Stored() }
 func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	for i := range q.Leaves {
 		l := &q.Leaves[i]
-		to = append(to, leaf{Direction: l.Dims.Direction, By: [3]string{l.Dims.Host, l.Dims.Job, l.Dims.Log},
-			Hist: l.Hist, Limits: l.Limits})
+		to = append(to, leaf{Direction: l.Dims.Direction, By: by(&l.Dims), Hist: l.Hist, Limits: l.Limits})
 	}
 	return to
 }
+
+// by are the values of dimensions.
+func by(d *pipeline.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
 
 // Stragglers are those that stand out; secondPass fills in the rest.
 func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }

@@ -10,6 +10,7 @@ import (
 func TestTail(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(20, 1))
+	var tail Tail
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 	for n := range 400 {
 		g := Geometry{Groups: GroupsV3, Coarseness: n % (MaxCoarseness + 1), Unit: 1}
@@ -34,12 +35,9 @@ func TestTail(t *testing.T) {
 			all.AddHist(parts[i])
 		}
 		p := []float64{50, 90, 99, 99.9}[r.IntN(4)]
-		tail := all.Tail(g, p)
+		tail.Read(&all, g, p)
 		stats := all.Stats(g, []float64{p}, Limits{})
 		if stats.Empty() {
-			if tail != nil {
-				t.Errorf("%d: the tail of nothing", n)
-			}
 			continue
 		}
 		edge := stats.Percentiles[0] // in the percentile's bucket, or its upper edge

@@ -344,6 +344,13 @@ type sums struct {
 	all   []*fiohist.Hist
 	used  int
 	ranks fiohist.Ranks
+	tails []tail // of peers.all, by scope.at
+}
+
+// tail is that of the quantum, once it is read.
+type tail struct {
+	fiohist.Tail
+	read bool
 }
 
 // next is an empty histogram.
@@ -452,8 +459,10 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
 	active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
-	tails := map[*scope]*fiohist.Tail{}
 	ranks := &mem.ranks
+	for i := range mem.tails {
+		mem.tails[i].read = false
+	}
 	for _, sc := range active {
 		if sc.same != nil {
 			row := out.Rows[sc.same.at]
@@ -461,7 +470,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 			out.hists = append(out.hists, out.hists[sc.same.at])
 			if row.Tail = nil; sc.peers != nil {
 				ranks.Read(out.hists[sc.at], m.Run.Geometry)
-				row.Tail = m.tail(tails, sc, out.hists, ranks)
+				row.Tail = m.tail(mem, sc, out.hists)
 			}
 			out.Rows = append(out.Rows, row)
 			continue
@@ -476,7 +485,7 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 		out.hists = append(out.hists, h)
 		ranks.Read(h, m.Run.Geometry)
 		row := m.row(sc, ranks)
-		row.Tail = m.tail(tails, sc, out.hists, ranks)
+		row.Tail = m.tail(mem, sc, out.hists)
 		for _, l := range sc.logs {
 			if c := histsOf(l); c != nil && sc.has(c) {
 				row.Logs++
@@ -489,23 +498,22 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 	return out
 }
 
-// tail compares a scope, whose histogram is own, with its peers. hists are those of the scopes up to it: all that cover
-// others come first.
-func (m *Merger) tail(tails map[*scope]*fiohist.Tail, sc *scope, hists []*fiohist.Hist,
-	own *fiohist.Ranks) *fiohist.Part {
-	if sc.peers == nil || own.Empty() {
+// tail compares a scope, whose histogram was read last, with its peers. hists are those of the scopes up to it: all
+// that cover others come first.
+func (m *Merger) tail(mem *sums, sc *scope, hists []*fiohist.Hist) *fiohist.Part {
+	if sc.peers == nil || mem.ranks.Empty() {
 		return nil
 	}
-	all := sc.peers.all
-	tail, ok := tails[all]
-	if !ok {
-		tail = hists[all.at].Tail(m.Run.Geometry, pipeline.TailPercentile)
-		tails[all] = tail
+	all := sc.peers.all.at
+	for len(mem.tails) <= all {
+		mem.tails = append(mem.tails, tail{})
 	}
-	if tail == nil {
-		return nil
+	t := &mem.tails[all]
+	if !t.read {
+		t.Read(hists[all], m.Run.Geometry, pipeline.TailPercentile)
+		t.read = true
 	}
-	return tail.Part(own, sc.others.known())
+	return t.Part(&mem.ranks, sc.others.known())
 }
 
 // Placed is the number of I/Os in all quanta so far.
