@@ -255,18 +255,21 @@ func (k *Claim) renew(ctx context.Context) error {
 	if !k.held {
 		return k.acquire(ctx)
 	}
+	return k.store(ctx, k.Doc, false)
+}
+
+// store stores a document to hold the claim in, with the claim counted up. Where that meets a write of ours whose reply
+// was lost, the claim is renewed, which is enough unless the document must be stored. It is locked, and held.
+func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
+	k.Doc = doc
 	for {
 		now, next := time.Now(), k.own
 		next.Renewed++
 		if k.tried.IsZero() {
 			k.tried = now
 		}
-		seq, term, err := k.write(
-			ctx,
-			runVersion{there: true, seq: k.seq, term: k.term},
-			esmodel.WithClaim(k.Doc, &next),
-			false,
-		)
+		at := runVersion{there: true, seq: k.seq, term: k.term}
+		seq, term, err := k.write(ctx, at, esmodel.WithClaim(doc, &next), must && k.Refresh)
 		if err == nil {
 			k.ours(now, next, seq, term)
 			return nil
@@ -281,9 +284,8 @@ func (k *Claim) renew(ctx context.Context) error {
 		if v.claim == nil || v.claim.ID != k.own.ID {
 			return k.lose(v)
 		}
-		// Stored by a write whose reply was lost, and not before the first that was tried.
-		k.ours(k.tried, *v.claim, v.seq, v.term)
-		if fresh, _ := k.Fresh(); fresh {
+		k.ours(k.tried, *v.claim, v.seq, v.term) // stored not before the first that was tried
+		if fresh, _ := k.Fresh(); fresh && !must {
 			return nil
 		}
 	}
@@ -315,27 +317,7 @@ func (k *Claim) replace(ctx context.Context, doc []byte) error {
 	if k.lost != nil {
 		return k.lost
 	}
-	k.Doc = doc
-	for {
-		now, next := time.Now(), k.own
-		next.Renewed++
-		at := runVersion{there: true, seq: k.seq, term: k.term}
-		seq, term, err := k.write(ctx, at, esmodel.WithClaim(doc, &next), k.Refresh)
-		if err == nil {
-			k.ours(now, next, seq, term)
-		}
-		if !errors.Is(err, errConflict) {
-			return err
-		}
-		v, err := k.read(ctx)
-		if err != nil {
-			return err
-		}
-		if v.claim == nil || v.claim.ID != k.own.ID {
-			return k.lose(v)
-		}
-		k.own, k.seq, k.term = *v.claim, v.seq, v.term // by a write whose reply was lost
-	}
+	return k.store(ctx, doc, true)
 }
 
 // ours notes that a write of the claim, begun at a time, was stored.
