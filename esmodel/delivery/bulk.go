@@ -49,10 +49,11 @@ type remote interface {
 	Flush(ctx context.Context) error
 	// Commit makes the run's new generation the only one. It fails with an
 	// *IncompleteError or a *MismatchError, and then changes nothing, if a document
-	// of it is missing. It comes after Flush.
-	Commit(ctx context.Context, run *pipeline.Run) error
-	// Replace stores another document of the run, which stays claimed, if the documents made so far are there.
-	Replace(ctx context.Context, run *pipeline.Run, doc []byte) error
+	// of it is missing. It comes after Flush. counted, if not nil, is called when all documents were found to be
+	// there, before those of other generations are deleted.
+	Commit(ctx context.Context, run *pipeline.Run, counted func(context.Context) error) error
+	// Replace stores another document in place of a claimed one, which stays claimed.
+	Replace(ctx context.Context, id string, doc []byte) error
 	// Spool keeps a document for "fiolat load" without trying to send it, outside of
 	// the account; no-op where there is no spool.
 	Spool(index, id string, doc []byte) error

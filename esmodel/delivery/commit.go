@@ -9,8 +9,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// Commit checks that all is there and removes the run's other generations.
-func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
+// Commit checks that all is there, calls counted, and removes the run's other generations.
+func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func(context.Context) error) error {
 	r := w.Report()
 	if r.Total().Incomplete() {
 		w.mu.Lock()
@@ -18,7 +18,8 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run) error {
 		w.probe = time.Now() // the document of the run is worth another try: it says that it is partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
-	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(), w.hold)
+	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(),
+		counted, w.hold)
 	w.noteDeleted(deleted)
 	// What is still to come is the document of the run. Whoever asks Elasticsearch next
 	// sees it; else that takes a second.
@@ -41,26 +42,13 @@ func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	return made
 }
 
-// Replace stores another document of the run, which stays claimed, once the documents of its generation have been
-// found to be there.
-func (w *BulkWriter) Replace(ctx context.Context, run *pipeline.Run, doc []byte) error {
-	r := w.Report()
-	if r.Total().Incomplete() {
-		return &IncompleteError{Report: r}
+// Replace stores another document in place of a claimed one, which stays claimed.
+func (w *BulkWriter) Replace(ctx context.Context, id string, doc []byte) error {
+	k := w.claimOf(id)
+	if k == nil {
+		return nil
 	}
-	if err := indices.Refresh(ctx, w.c, w.cfg.Prefix, r.names()); err != nil {
-		return err
-	}
-	if _, err := indices.Verify(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r)); err != nil {
-		return err
-	}
-	id := esmodel.RunDocID(run.ID, run.Part, run.Kind.String())
-	for _, k := range w.claimed() {
-		if k.ID == id {
-			return k.Replace(ctx, esmodel.Keep(doc, k.Before(), w.named))
-		}
-	}
-	return nil
+	return k.Replace(ctx, esmodel.Keep(doc, k.Before(), w.named))
 }
 
 func (w *BulkWriter) noteDeleted(deleted map[string]int64) {

@@ -257,6 +257,16 @@ func (w *BulkWriter) claimed() []*claim.Claim {
 	return w.claims
 }
 
+// claimOf is the claim on a document; nil if the writer has none.
+func (w *BulkWriter) claimOf(id string) *claim.Claim {
+	for _, k := range w.claimed() {
+		if k.ID == id {
+			return k
+		}
+	}
+	return nil
+}
+
 // hold says whether the claims are still ours; see claim.hold.
 func (w *BulkWriter) hold(ctx context.Context) error {
 	for _, k := range w.claimed() {
@@ -270,12 +280,7 @@ func (w *BulkWriter) hold(ctx context.Context) error {
 // Release stores the last document of the run and gives up the claim. In the account
 // the document ends where any other would; nil then does not say that it is stored.
 func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
-	var k *claim.Claim
-	for _, c := range w.claimed() {
-		if c.ID == id {
-			k = c
-		}
-	}
+	k := w.claimOf(id)
 	if k == nil {
 		return nil
 	}

@@ -406,7 +406,7 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 				return err
 			}
 		}
-		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), l.w.hold)
+		deleted, err := indices.Commit(ctx, l.c, l.prefix, g, made, l.w.Report().names(), nil, l.w.hold)
 		l.w.noteDeleted(deleted)
 		var mismatch *indices.MismatchError
 		if errors.As(err, &mismatch) {

@@ -128,14 +128,15 @@ func (s *Sink) same(found []byte) error {
 	return err
 }
 
-// counted makes the document of the run that of what was written, if all of that is there.
+// counted makes the document of the run that of what was written, all of which is there.
 func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
 	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, sum, s.documents(true))
 	if err != nil {
 		return err
 	}
 	doc = esmodel.WithRollUp(doc, esmodel.RollUpCounted, esmodel.StatusRunning)
-	if err = s.remote.Replace(ctx, s.run, doc); err == nil {
+	_, id := s.runAt()
+	if err = s.remote.Replace(ctx, id, doc); err == nil {
 		s.back = doc
 	}
 	return err
@@ -250,11 +251,12 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	}
 	var err error
 	if s.remote != nil {
-		if err = s.remote.Flush(ctx); err == nil && s.o.RollUp != "" {
-			err = s.counted(ctx, sum)
+		var counted func(context.Context) error
+		if s.o.RollUp != "" {
+			counted = func(ctx context.Context) error { return s.counted(ctx, sum) }
 		}
-		if err == nil {
-			err = s.remote.Commit(ctx, s.run)
+		if err = s.remote.Flush(ctx); err == nil {
+			err = s.remote.Commit(ctx, s.run, counted)
 		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {

@@ -78,14 +78,15 @@ var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercenti
 	esmodel.KindEvent}
 
 // Commit makes a generation the only one of its run: refresh, count, delete, until there
-// is nothing to delete. touched are indices that have documents of it; hold says whether we
-// may delete.
+// is nothing to delete. touched are indices that have documents of it. counted, if not nil,
+// is called once, when all of its documents are there; hold says whether we may delete.
 func Commit(
 	ctx context.Context, c *client.Client,
 	prefix string,
 	g Generation,
 	made map[esmodel.Kind]int64,
 	touched []string,
+	counted func(context.Context) error,
 	hold Holder,
 ) (map[string]int64, error) {
 	deleted := map[string]int64{}
@@ -94,6 +95,9 @@ func Commit(
 	}
 	for tries := 0; ; tries++ {
 		only, err := Verify(ctx, c, prefix, g, made)
+		if err == nil && counted != nil {
+			err, counted = counted(ctx), nil
+		}
 		if err == nil && !only && tries == 3 {
 			err = esmodel.Fault(
 				g.Run,
