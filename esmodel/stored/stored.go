@@ -44,15 +44,19 @@ func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiol
 	return Replay(c, prefix, parts)
 }
 
-// Runs are the documents of the run that has that id, of one kind of latency:
+// Runs are the documents of the run that has that id, of a kind of latency, or of all if none is given:
 // the run's own, if there is one, and that of each part.
 func Runs(
 	ctx context.Context,
 	c *client.Client,
 	prefix, runID string,
-	kind fiolog.Kind,
+	kind ...fiolog.Kind,
 ) (runs []*esmodel.StoredRun, err error) {
-	return storedRuns(ctx, c, prefix, client.Term("run.id", runID), client.Term("fio.kind", kind.String()))
+	filter := []any{client.Term("run.id", runID)}
+	for _, k := range kind {
+		filter = append(filter, client.Term("fio.kind", k.String()))
+	}
+	return storedRuns(ctx, c, prefix, filter...)
 }
 
 func storedRuns(
@@ -84,7 +88,7 @@ func storedRuns(
 // Kinds are the kinds of latency of which there is a document of the run that has
 // that id, in the order of the kinds.
 func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fiolog.Kind, err error) {
-	runs, err := storedRuns(ctx, c, prefix, client.Term("run.id", runID))
+	runs, err := Runs(ctx, c, prefix, runID)
 	if err != nil {
 		return nil, err
 	}

@@ -58,13 +58,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			done++
 		}
 	}
-	if what := "rolled up"; o.DryRun {
-		u.Say("info", "%d runs would be %s, %d are as coarse as that, %d cannot be", done, what,
-			len(ids)-done-len(failed), len(failed))
-	} else {
-		u.Say("info", "%d runs %s, %d were as coarse as that, %d failed", done, what, len(ids)-done-len(failed),
-			len(failed))
+	text := "%d runs rolled up, %d were as coarse as that, %d failed"
+	if o.DryRun {
+		text = "%d runs would be rolled up, %d are as coarse as that, %d cannot be"
 	}
+	u.Say("info", text, done, len(ids)-done-len(failed), len(failed))
 	return errors.Join(failed...)
 }
 
@@ -98,23 +96,24 @@ type roller struct {
 
 // run rolls up one run, all kinds of latency and all parts of it, and says whether there was anything to do.
 func (r *roller) run(ctx context.Context, id string) (worked bool, err error) {
-	kinds, err := stored.Kinds(ctx, r.c, r.Elasticsearch.Prefix, id)
-	for _, kind := range kinds {
-		some, bad := r.kind(ctx, id, kind)
+	runs, err := stored.Runs(ctx, r.c, r.Elasticsearch.Prefix, id)
+	if err != nil {
+		return false, err
+	}
+	for kind := range fiolog.Sync + 1 {
+		of := slices.DeleteFunc(slices.Clone(runs), func(run *esmodel.StoredRun) bool { return run.Run.Kind != kind })
+		some, bad := r.kind(ctx, id, kind, of)
 		if worked = worked || some; bad != nil {
 			return worked, bad
 		}
 	}
-	return worked, err
+	return worked, nil
 }
 
-// kind rolls up what has leaves, and merges it again if it was merged.
-func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind) (worked bool, err error) {
-	prefix := r.Elasticsearch.Prefix
-	runs, err := stored.Runs(ctx, r.c, prefix, id, kind)
-	if err != nil {
-		return false, err
-	}
+// kind rolls up those of a kind's documents of a run that have leaves, and merges them again if they were merged.
+func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*esmodel.StoredRun) (
+	worked bool, err error,
+) {
 	var merged *esmodel.StoredRun
 	for _, run := range runs {
 		if run.Run.Part == "" && len(run.Run.Parts) > 0 {
@@ -129,7 +128,7 @@ func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind) (worked 
 	if merged == nil || r.DryRun {
 		return worked, nil
 	}
-	if runs, err = stored.Runs(ctx, r.c, prefix, id, kind); err != nil {
+	if runs, err = stored.Runs(ctx, r.c, r.Elasticsearch.Prefix, id, kind); err != nil {
 		return worked, err
 	}
 	var parts []pipeline.Part
