@@ -32,8 +32,10 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 	run.FirstQuantum = g.Start(g.Index(run.FirstQuantum))
 	run.Generation = pipeline.RolledUpGeneration(run.Generation, to)
 	r.Run = &run
-	for i, loss := range r.parts[0].Account.Lost {
-		r.parts[0].Account.Lost[i] = coarser(loss, r.shift)
+	if r.shift > 0 {
+		for i, loss := range r.parts[0].Account.Lost {
+			r.parts[0].Account.Lost[i] = coarser(loss, r.shift)
+		}
 	}
 	return nil
 }
