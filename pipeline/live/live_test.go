@@ -33,6 +33,21 @@ func liveSettings() pipeline.Settings {
 	return s
 }
 
+// stream is the text of a stream in testdata.
+func stream(t *testing.T, name string) []byte {
+	t.Helper()
+	z, err := source.Open("testdata/"+name+".json.gz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // follow passes the documents of a status stream to a Live.
 func follow(t *testing.T, cfg Config, text []byte) (*Live, *pipelinetest.Collect) {
 	t.Helper()
@@ -291,17 +306,9 @@ func TestLiveChanges(t *testing.T) {
 // came that shows it or not.
 func TestLiveStall(t *testing.T) {
 	t.Parallel()
-	z, err := source.Open("testdata/stall/fio-status.json.gz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stream(t, "stall/fio-status")
 	var metas []*fiojson.Document
-	if _, err = fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
+	if _, err := fiojson.Each(bytes.NewReader(text), "status", func(m *fiojson.Document) error {
 		metas = append(metas, m)
 		return nil
 	}, nil); err != nil {

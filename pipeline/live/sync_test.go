@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"testing"
 
 	"fiolat/ingest/fiolog"
-	"fiolat/ingest/source"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
@@ -21,15 +19,7 @@ func TestLiveSyncs(t *testing.T) {
 	for _, version := range []string{"3.33", "3.42"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			z, err := source.Open("testdata/sync/fio-"+version+".json.gz", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer z.Close()
-			text, err := io.ReadAll(z)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := stream(t, "sync/fio-"+version)
 			want, p99 := syncsOf(t, text)
 			settings := liveSettings()
 			settings.Kind, settings.Percentiles = fiolog.Sync, []float64{99}
@@ -111,15 +101,7 @@ func syncsOf(t *testing.T, text []byte) (counts map[string]float64, p99 map[stri
 // TestLiveNeverSums: a run of reads and writes has none of its jobs' syncs in it.
 func TestLiveNeverSums(t *testing.T) {
 	t.Parallel()
-	z, err := source.Open("testdata/sync/fio-3.42.json.gz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := stream(t, "sync/fio-3.42")
 	_, c := follow(t, Config{Settings: liveSettings(), Host: "h"}, text)
 	sameSums(t, liveSums(c), countedBy(t, text, fiolog.Clat))
 }
