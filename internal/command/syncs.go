@@ -72,7 +72,7 @@ func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
 			"--output-format=json+ to know how long they took", errs.Some(without)))
 	}
 	if len(atEnd) > 0 {
-		sentences = append(sentences, fmt.Sprintf("fio counts the syncs at the end of a job nowhere: those of %s",
+		sentences = append(sentences, fmt.Sprintf("fio does not count the syncs at the end of a job: those of %s",
 			errs.Some(atEnd)))
 	}
 	return sentences, nil

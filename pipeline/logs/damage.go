@@ -171,8 +171,8 @@ type verdict struct {
 	why    string
 
 	// garbage are the buckets of line garbled that hold no I/Os: now and then fio
-	// --client leaves what lay in its memory in the end of a log's last record (2 of
-	// 126 runs of fio 3.33: 134577 I/Os beyond 15 s, a size of the C library's heap).
+	// --client leaves what lay in its memory in the end of a log's last record: 134577
+	// I/Os beyond 15 s, a size of the C library's heap.
 	garbage []uint16
 	garbled int64
 
