@@ -42,7 +42,7 @@ func (p *page) called(t *testing.T) [][]any {
 // A drag and a click do what they should, by what Kibana's functions are called with.
 func testDragAndClick(t *testing.T, s *stored) {
 	p := browse(t, s)
-	for _, version := range []string{"5.24", "5.33", "6"} {
+	for _, version := range s.vegaVersions(t) {
 		draw := func(t *testing.T, id string) {
 			st, o := s.open(t, id)
 			p.draw(t, version, st.Choose("run.id", "run-cluster"), o)
