@@ -52,18 +52,18 @@ type LoadReport struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// BusyError is a file that a running fiolat writes to, or loads.
-type BusyError struct{ File string }
+// busyError is a file that a running fiolat writes to, or loads.
+type busyError struct{ File string }
 
-func (e *BusyError) Error() string {
+func (e *busyError) Error() string {
 	return fmt.Sprintf("%s: another fiolat is at work on this file; try again when it has ended",
 		errs.Printable(e.File))
 }
 
-// TornError says that files end in the middle of a document. The rest was loaded.
-type TornError struct{ At []string }
+// tornError says that files end in the middle of a document. The rest was loaded.
+type tornError struct{ At []string }
 
-func (e *TornError) Error() string {
+func (e *tornError) Error() string {
 	return fmt.Sprintf(
 		"%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
 			"one",
@@ -144,7 +144,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		err = &IncompleteError{Report: l.report.Report, Err: err, Loading: true}
 	}
 	if err == nil && len(l.report.Torn) > 0 {
-		err = &TornError{At: l.report.Torn}
+		err = &tornError{At: l.report.Torn}
 	}
 	if err == nil {
 		err = l.remove()
@@ -296,7 +296,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 	}
 	defer f.Close()
 	if errors.Is(tempfile.Lock(f), tempfile.ErrLocked) {
-		return &BusyError{File: name}
+		return &busyError{File: name}
 	}
 	in := &ndjson.Lines{R: bufio.NewReaderSize(f, 1<<20), File: name}
 	for {

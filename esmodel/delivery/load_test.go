@@ -87,7 +87,7 @@ func TestLoadLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := Load(t.Context(), c, []string{file}, LoadOptions{})
-			var torn *TornError
+			var torn *tornError
 			switch {
 			case tt.bad != "":
 				if err == nil || !strings.Contains(err.Error(), file+":"+tt.bad) {
@@ -344,7 +344,7 @@ func FuzzLoad(f *testing.F) {
 		if n := r.Total(); n.Made != n.Indexed || n.Made != int64(len(sent)) {
 			t.Fatalf("%+v, %d were sent", n, len(sent))
 		}
-		var torn *TornError
+		var torn *tornError
 		switch {
 		case runs > 0: // of several documents of a run the last is sent
 		case err == nil && len(lines) != 2*len(sent), errors.As(err, &torn) && (len(lines)-1)/2 != len(sent):

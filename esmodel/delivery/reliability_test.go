@@ -205,7 +205,7 @@ func TestLoadRemovesWhatArrived(t *testing.T) {
 				defer f.Close()
 			}
 			r, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
-			var busy *BusyError
+			var busy *busyError
 			if tt.stays != (err != nil) || tt.locked != errors.As(err, &busy) {
 				t.Errorf("%v", err)
 			}

@@ -154,10 +154,10 @@ func (e Engine) Sentence() string {
 	return fmt.Sprintf("%s (%s): %s", e.Name, e.Measure, e.Measure.Sentence())
 }
 
-// Engines are the engines that the document's jobs used, as this version of fio
+// engines are the engines that the document's jobs used, as this version of fio
 // used them, and the names of those that are not fio's own. A job that does not
 // name one has the default of fio on Linux, psync.
-func (m *Document) Engines() (known []Engine, unknown []string) {
+func (m *Document) engines() (known []Engine, unknown []string) {
 	for i := range m.Entries {
 		name, _ := m.Option(&m.Entries[i], "ioengine")
 		text, given := m.Option(&m.Entries[i], "iodepth")
@@ -182,7 +182,7 @@ func (m *Document) Engines() (known []Engine, unknown []string) {
 
 // Explain says for each engine of the run what its numbers include, in a sentence.
 func (m *Document) Explain() (sentences []string) {
-	known, unknown := m.Engines()
+	known, unknown := m.engines()
 	for _, e := range known {
 		sentences = append(sentences, e.Sentence())
 	}

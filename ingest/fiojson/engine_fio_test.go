@@ -73,7 +73,7 @@ func TestEnginesByFio(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			known, unknown := m.Engines()
+			known, unknown := m.engines()
 			if len(known) != 1 || len(unknown) != 0 || known[0].Name != tc.engine {
 				t.Fatalf("engines %v, %v", known, unknown)
 			}

@@ -100,8 +100,8 @@ type Figures struct {
 	Counts []uint64 `json:"counts,omitempty"`
 }
 
-// Figures are the totals. The error says why their histogram could not be read again.
-func (t *Totals) Figures() (f Figures, err error) {
+// figures are the totals. The error says why their histogram could not be read again.
+func (t *Totals) figures() (f Figures, err error) {
 	f = Figures{Samples: t.N, Mean: t.Mean}
 	if t.Max != math.MaxInt64 {
 		f.Min, f.Max = &t.Min, &t.Max
@@ -115,8 +115,8 @@ func (t *Totals) Figures() (f Figures, err error) {
 	return f, nil
 }
 
-// Totals are those that Figures were made of.
-func (f *Figures) Totals() (Totals, error) {
+// totals are those that Figures were made of.
+func (f *Figures) totals() (Totals, error) {
 	t := Totals{N: f.Samples, Max: math.MaxInt64, Mean: f.Mean}
 	if f.Min != nil && f.Max != nil {
 		t.Min, t.Max = *f.Min, *f.Max
@@ -161,7 +161,7 @@ type Apart struct {
 // Apart is that of the job. The error says why a histogram could not be read again.
 func (e *Entry) Apart() (out Apart, err error) {
 	if e.Sync.N > 0 {
-		f, err := e.Sync.Figures()
+		f, err := e.Sync.figures()
 		if err != nil {
 			return out, err
 		}
@@ -170,7 +170,7 @@ func (e *Entry) Apart() (out Apart, err error) {
 	for d := range e.Dirs {
 		for i := range e.Dirs[d].Prios {
 			p := &e.Dirs[d].Prios[i]
-			f, err := p.Totals.Figures()
+			f, err := p.Totals.figures()
 			if err != nil {
 				return out, err
 			}
@@ -185,7 +185,7 @@ func (e *Entry) Apart() (out Apart, err error) {
 func (e *Entry) Restore(a *Apart) (err error) {
 	if a.Syncs != nil {
 		e.LongestMS = a.Syncs.RuntimeMS
-		if e.Sync, err = a.Syncs.Totals(); err != nil {
+		if e.Sync, err = a.Syncs.totals(); err != nil {
 			return fmt.Errorf("syncs: %w", err)
 		}
 	}
@@ -196,7 +196,7 @@ func (e *Entry) Restore(a *Apart) (err error) {
 		if !ok || !known {
 			return fmt.Errorf("priorities: no %s of %s", p.Kind, p.Direction)
 		}
-		t, err := p.Totals()
+		t, err := p.totals()
 		if err != nil {
 			return fmt.Errorf("priorities: %w", err)
 		}
