@@ -78,7 +78,7 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 				continue
 			}
 			if _, given := sigma(noise, r.all[i].Direction, rule.Metric); !given && !r.enough {
-				return nil, &UnknownNoise{Rule: rule, Row: r.all[i]}
+				return nil, &unknownNoise{Rule: rule, Row: r.all[i]}
 			}
 			rows[n] = append(rows[n], i)
 			if r.all[i].Change != nil && !slices.Contains(family, i) {
@@ -114,13 +114,13 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 	return out, nil
 }
 
-// UnknownNoise is the error of a rule about runs that were not repeated.
-type UnknownNoise struct {
+// unknownNoise is the error of a rule about runs that were not repeated.
+type unknownNoise struct {
 	Rule Rule
 	Row  Row
 }
 
-func (e *UnknownNoise) Error() string {
+func (e *unknownNoise) Error() string {
 	return fmt.Sprintf("--fail-if %q: it is not known what %s %s of runs of the same differs by: give %d runs a side, "+
 		"or %d as the baseline of one, or pass --run-noise '%s=P%%' (fiolat compare DIR with several runs in it "+
 		"prints it)",

@@ -25,8 +25,8 @@ const (
 	axisConcurrency Axis = "concurrency"
 )
 
-// Axes are all of them, the default first.
-var Axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
+// axes are all of them, the default first.
+var axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
 
 // title is what is written at the axis.
 func (a Axis) title() string {

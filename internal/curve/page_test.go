@@ -22,7 +22,7 @@ func TestPageEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, axis := range Axes {
+	for _, axis := range axes {
 		var page strings.Builder
 		p := Page{Title: evil, Curve: c, Percentiles: []float64{50, 99}, Axis: axis, Generator: "fiolat"}
 		if err := p.Write(&page); err != nil {

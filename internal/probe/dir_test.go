@@ -43,7 +43,7 @@ func openDir(t testing.TB, path string) *Dir {
 func round(d *Dir) (failed map[Operation]string) {
 	failed = map[Operation]string{}
 	err := d.Ready()
-	for op := range Operations {
+	for op := range operations {
 		e := err
 		if e == nil {
 			_, _, e = d.Do(op)
@@ -327,7 +327,7 @@ func TestRemovedDirectory(t *testing.T) {
 	}
 	for range 3 {
 		failed := round(d)
-		for op := range Operations {
+		for op := range operations {
 			if want := "ENOENT"; failed[op] != want && !(op == Delete && failed[op] == "skipped") {
 				t.Errorf("%v: %q, want %s", op, failed[op], want)
 			}

@@ -269,7 +269,7 @@ func TestLoadStandsOut(t *testing.T) {
 		return r.slowdownIn(t, path, op, on.Add(time.Second), off.Add(-time.Second))
 	}
 	after := func(path string, op Operation) float64 { return r.slowdownIn(t, path, op, off, end) }
-	for op := range Operations {
+	for op := range operations {
 		t.Logf("%-10v loaded: %.2f before, %.2f during, %.2f after; other: %.2f, %.2f, %.2f", op,
 			before(loaded, op), during(loaded, op), after(loaded, op),
 			before(quiet, op), during(quiet, op), after(quiet, op))
@@ -348,9 +348,9 @@ func TestMetadataStormAndBandwidth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got [5][Operations]float64
+	var got [5][operations]float64
 	for i := range got {
-		for op := range Operations {
+		for op := range operations {
 			from := start.Add(time.Duration(i)*phase + time.Second)
 			got[i][op] = r.slowdownIn(t, disk, op, from, from.Add(phase-2*time.Second))
 		}

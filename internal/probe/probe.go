@@ -23,10 +23,10 @@ const (
 	Stat
 	SmallRead
 	Delete
-	Operations // their number
+	operations // their number
 )
 
-var operationNames = [Operations]string{"read", "write", "create", "stat", "small-read", "delete"}
+var operationNames = [operations]string{"read", "write", "create", "stat", "small-read", "delete"}
 
 func (o Operation) String() string { return operationNames[o] }
 
@@ -137,16 +137,16 @@ type Target struct {
 
 	mu     sync.Mutex // guards the following fields and the statistics
 	phase  State      // preparing, learning (running), failing (could not be opened)
-	series [Operations]*Series
-	failed [Operations]string // the error reported last, "" if it succeeds
+	series [operations]*series
+	failed [operations]string // the error reported last, "" if it succeeds
 	hung   *Hang
 	now    counts // of this interval
-	events [Operations]opCounts
+	events [operations]opCounts
 	total  counts // of earlier intervals
-	errors [Operations]map[string]int64
+	errors [operations]map[string]int64
 	worst  State   // of the last report
 	all    float64 // of the last report
-	last   [Operations][3]Window
+	last   [operations][3]Window
 	bad    bool      // of the last Change
 	was    time.Time // when bad began to hold
 	differ int       // consecutive reports that contradict bad

@@ -147,7 +147,7 @@ func (t *Target) work(files Files, rounds <-chan time.Duration, events chan<- ev
 	for late := range rounds {
 		send(event{kind: begins, op: Read})
 		err := files.Ready()
-		for op := range Operations {
+		for op := range operations {
 			send(event{kind: begins, op: op})
 			s := Sample{Op: op, At: time.Now(), Err: err}
 			if err == nil {
@@ -190,7 +190,7 @@ func (t *Target) missed() {
 func (t *Target) sample(s Sample) {
 	t.mu.Lock()
 	series, n := t.series[s.Op], &t.events[s.Op]
-	s.Expected = series.Expected()
+	s.Expected = series.expected()
 	change := ""
 	switch {
 	case errors.Is(s.Err, ErrSkipped):
@@ -203,7 +203,7 @@ func (t *Target) sample(s Sample) {
 			change = fmt.Sprintf("%s fails: %v (%s)", s.Op, s.Err, name)
 		}
 	default:
-		series.Add(s.At.UnixNano(), int64(s.Took), s.AtLeast)
+		series.add(s.At.UnixNano(), int64(s.Took), s.AtLeast)
 		n.take(int64(s.Took), s.AtLeast)
 		if s.Expected > 0 {
 			s.Slowdown = float64(s.Took) / s.Expected

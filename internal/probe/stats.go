@@ -37,11 +37,11 @@ type Window struct {
 	Max     float64 `json:"max"`
 }
 
-// Series holds the samples of one operation on one target in bounded memory. The usual
+// series holds the samples of one operation on one target in bounded memory. The usual
 // time comes from a histogram of all samples that ended, or of those in a sliding
 // window. The most recent samples, as many as the longest of Windows covers, are kept
 // individually.
-type Series struct {
+type series struct {
 	fixed float64 // the usual time, if it was given
 
 	all   fiohist.Hist
@@ -67,18 +67,18 @@ type entry struct {
 	took  int64 // ns; negative while still running
 }
 
-func newSeries(cfg *Config, fixed float64) *Series {
+func newSeries(cfg *Config, fixed float64) *series {
 	longest := int64(Windows[len(Windows)-1])
-	s := &Series{fixed: fixed, ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
+	s := &series{fixed: fixed, ring: make([]entry, longest/int64(cfg.Every)*9/8+16)}
 	if cfg.Window > 0 {
 		s.width, s.parts = int64(cfg.Window)/chunks, make([]part, chunks)
 	}
 	return s
 }
 
-// Add adds a sample that started at a time in ns since 1970 or, if atLeast, was still
+// add adds a sample that started at a time in ns since 1970 or, if atLeast, was still
 // running then.
-func (s *Series) Add(at, took int64, atLeast bool) {
+func (s *series) add(at, took int64, atLeast bool) {
 	e := entry{at, -took}
 	if !atLeast {
 		e = entry{at + took, took}
@@ -90,7 +90,7 @@ func (s *Series) Add(at, took int64, atLeast bool) {
 }
 
 // learn adds a sample to the usual time.
-func (s *Series) learn(at, took int64) {
+func (s *series) learn(at, took int64) {
 	bucket := Grid.Index(took)
 	if s.parts != nil {
 		number := at / s.width
@@ -113,9 +113,9 @@ func (s *Series) learn(at, took int64) {
 	s.fresh = false
 }
 
-// Expected returns the usual time in ns, the median of the samples that ended, or 0 if
+// expected returns the usual time in ns, the median of the samples that ended, or 0 if
 // there are too few.
-func (s *Series) Expected() float64 {
+func (s *series) expected() float64 {
 	if s.fixed > 0 {
 		return s.fixed
 	}
@@ -128,9 +128,9 @@ func (s *Series) Expected() float64 {
 	return s.median
 }
 
-// Last returns the statistics of the samples that became known in the period d before
+// last returns the statistics of the samples that became known in the period d before
 // now, and scratch for reuse.
-func (s *Series) Last(now int64, d time.Duration, scratch []int64) (Window, []int64) {
+func (s *series) last(now int64, d time.Duration, scratch []int64) (Window, []int64) {
 	var w Window
 	took, sum := scratch[:0], 0.0
 	for i := 1; i <= s.n; i++ {
@@ -201,7 +201,7 @@ type Report struct {
 	// Rounds started in the interval, Late of them by more than a tenth of their
 	// spacing. Missed ones did not start, because the previous one was still running.
 	Rounds, Late, Missed int64
-	Ops                  [Operations]OpReport
+	Ops                  [operations]OpReport
 	// Change is the trouble or recovery to report, or nil.
 	Change *Change
 }
@@ -288,10 +288,10 @@ func (t *Target) report(end time.Time) *Report {
 	known, failing := 0, false
 	for op, s := range t.series {
 		o, n := &r.Ops[op], &t.events[op]
-		*o = OpReport{Expected: s.Expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped,
+		*o = OpReport{Expected: s.expected(), Hist: n.hist, Limits: n.limits, AtLeast: n.atLeast, Skipped: n.skipped,
 			Errors: n.failures}
 		for i, d := range Windows {
-			o.Last[i], scratch = s.Last(min(end.UnixNano(), time.Now().UnixNano()), d, scratch)
+			o.Last[i], scratch = s.last(min(end.UnixNano(), time.Now().UnixNano()), d, scratch)
 		}
 		t.last[op] = o.Last
 		if slow := o.Slowdown(o.Last[0].Median); slow > 0 {
@@ -348,7 +348,7 @@ func Usual(targets []*Target) Baseline {
 	for _, t := range targets {
 		t.mu.Lock()
 		for op, s := range t.series {
-			if e := s.Expected(); e > 0 {
+			if e := s.expected(); e > 0 {
 				if b[t.Path] == nil {
 					b[t.Path] = map[string]float64{}
 				}

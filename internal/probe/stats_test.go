@@ -71,7 +71,7 @@ func TestADayOfTenTargets(t *testing.T) {
 	}{{"median of all", 0}, {"median of a sliding window", 2 * time.Hour}} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Config{Every: time.Second, Window: tt.window}
-			var all [targets][Operations]*Series
+			var all [targets][operations]*series
 			for i := range all {
 				for op := range all[i] {
 					all[i][op] = newSeries(&cfg, 0)
@@ -100,7 +100,7 @@ func TestADayOfTenTargets(t *testing.T) {
 						if atLeast {
 							took = (s%1000 - 990) * 1e9
 						}
-						all[i][op].Add(at, took, atLeast)
+						all[i][op].add(at, took, atLeast)
 						if i == 3 && op == 2 {
 							kept.add(at, took, atLeast)
 						}
@@ -113,7 +113,7 @@ func TestADayOfTenTargets(t *testing.T) {
 					now, series := at+1e9, all[3][2]
 					for _, d := range Windows {
 						var got Window
-						got, scratch = series.Last(now, d, scratch)
+						got, scratch = series.last(now, d, scratch)
 						want := kept.last(now, d)
 						if math.Abs(got.Mean-want.Mean) > 1e-9*want.Mean {
 							t.Fatalf("after %d s, %v: mean %v, want %v", s, d, got.Mean, want.Mean)
@@ -128,7 +128,7 @@ func TestADayOfTenTargets(t *testing.T) {
 						since = (at/width - chunks + 1) * width
 					}
 					// Within a bucket's width, 1/64 at most.
-					if got, want := series.Expected(), kept.median(since); math.Abs(got-want) > want/64 {
+					if got, want := series.expected(), kept.median(since); math.Abs(got-want) > want/64 {
 						t.Fatalf("after %d s: usual %v, want %v", s, got, want)
 					}
 				}
@@ -160,7 +160,7 @@ func BenchmarkReport(b *testing.B) {
 	for op := range t.series {
 		t.series[op] = newSeries(t.cfg, 0)
 		for s := range 4 * 3600 {
-			t.series[op].Add(now.Add(time.Duration(s-4*3600)*time.Second).UnixNano(), 1000+rand.Int64N(1e6), false)
+			t.series[op].add(now.Add(time.Duration(s-4*3600)*time.Second).UnixNano(), 1000+rand.Int64N(1e6), false)
 		}
 	}
 	b.ReportAllocs()

@@ -47,7 +47,7 @@ func (t *Target) status(now time.Time) *Status {
 		Slowdown: t.all, Rounds: t.total.Rounds, Late: t.total.Late, Missed: t.total.Missed, Slow: t.cfg.Slow,
 		Operations: map[string]*StatusOp{}}
 	for i, series := range t.series {
-		op := &StatusOp{Expected: series.Expected(), Error: t.failed[i], Errors: t.errors[i], Last: t.last[i]}
+		op := &StatusOp{Expected: series.expected(), Error: t.failed[i], Errors: t.errors[i], Last: t.last[i]}
 		series.all.Each(func(i int, w float64) {
 			op.Index, op.Count = append(op.Index, i), append(op.Count, w)
 		})
@@ -99,7 +99,7 @@ func (s *Status) Text(now time.Time) string {
 		fmt.Fprintf(&b, "this file system is %s", s.State)
 	}
 	slower, failing, usual := []string(nil), []string(nil), 0
-	for op := range Operations {
+	for op := range operations {
 		o := s.Operations[op.String()]
 		if o == nil {
 			continue

@@ -88,11 +88,11 @@ func TestTimesAgreeWithTheKernel(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		d := usualSizes(t, t.TempDir(), direct)
 		again(t, func() bool {
-			var ours, theirs [Operations][]float64
+			var ours, theirs [operations][]float64
 			var beside []float64
 			stop := kernelTrace(t)
 			for range rounds {
-				for op := range Operations {
+				for op := range operations {
 					at := time.Now()
 					nothing()
 					beside = append(beside, float64(time.Since(at)))
@@ -101,16 +101,16 @@ func TestTimesAgreeWithTheKernel(t *testing.T) {
 			}
 			nothing()
 			idle, busy := stop()
-			if len(busy) != rounds*int(Operations) {
-				t.Fatalf("the kernel's trace has %d of %d operations", len(busy), rounds*int(Operations))
+			if len(busy) != rounds*int(operations) {
+				t.Fatalf("the kernel's trace has %d of %d operations", len(busy), rounds*int(operations))
 			}
 			for i, ns := range busy {
-				theirs[i%int(Operations)] = append(theirs[i%int(Operations)], ns)
+				theirs[i%int(operations)] = append(theirs[i%int(operations)], ns)
 			}
 			off := median(beside, few) - median(idle, few)
 			t.Logf("direct %t; operation: fiolat less %s, the kernel", direct, Text(off))
 			all := true
-			for op := range Operations {
+			for op := range operations {
 				all = agree(t, op.String(), median(ours[op], few)-off, median(theirs[op], few)) && all
 			}
 			return all

@@ -33,12 +33,12 @@ type Rule struct {
 	For int
 }
 
-// SyntaxError describes a rule that cannot be parsed.
-type SyntaxError struct {
+// syntaxError describes a rule that cannot be parsed.
+type syntaxError struct {
 	Rule, Msg string
 }
 
-func (e *SyntaxError) Error() string {
+func (e *syntaxError) Error() string {
 	return fmt.Sprintf("%q: %s; a rule is [read|write|trim|all|sync] METRIC < VALUE [over DURATION] "+
 		"[for N intervals], like %q, %q or %q",
 		e.Rule, e.Msg, "read p99 < 5ms", "all p95 < 1s over 5m", "iops >= 10000")
@@ -55,7 +55,7 @@ var (
 // and fio (500us, 5ms, 1.5s, 2m); rates are numbers.
 func parseRule(text string) (Rule, error) {
 	bad := func(format string, args ...any) (Rule, error) {
-		return Rule{}, &SyntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
+		return Rule{}, &syntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
 	r := Rule{Direction: "all", Over: defaultOver}
 	f := strings.Fields(operator.ReplaceAllString(spacedUnit.ReplaceAllString(strings.ToLower(text), "$1$2"), " $1 "))

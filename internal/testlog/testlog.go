@@ -57,10 +57,10 @@ type Windows struct {
 	rec    fiolog.Record
 }
 
-// Add takes the next completion; completions must come in order of time. It
+// add takes the next completion; completions must come in order of time. It
 // returns the record that this one closed, or nil. The record is overwritten by
 // the next call.
-func (w *Windows) Add(i IO) *fiolog.Record {
+func (w *Windows) add(i IO) *fiolog.Record {
 	counts := w.counts[i.Dir]
 	if counts == nil {
 		counts = make([]uint64, w.Geometry.Columns())
@@ -79,9 +79,9 @@ func (w *Windows) Add(i IO) *fiolog.Record {
 	return w.take(i.Dir, now)
 }
 
-// Rest is the last, partial window of a direction, which fio never writes, or nil
+// rest is the last, partial window of a direction, which fio never writes, or nil
 // if nothing is in it. The window is empty then.
-func (w *Windows) Rest(d fiolog.Direction) *fiolog.Record {
+func (w *Windows) rest(d fiolog.Direction) *fiolog.Record {
 	rec := w.take(d, 0)
 	if len(rec.Index) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (w *Windows) take(d fiolog.Direction, now int64) *fiolog.Record {
 func (w *Windows) Log(ios iter.Seq[IO]) []byte {
 	var log []byte
 	for i := range ios {
-		if rec := w.Add(i); rec != nil {
+		if rec := w.add(i); rec != nil {
 			log = fiolog.AppendRecord(log, rec, w.Geometry.Columns())
 		}
 	}
@@ -232,8 +232,8 @@ func (l *lane) step(c *Config) {
 // Log is the job's log.
 func (c Config) Log() []byte { return c.Windows().Log(c.IOs()) }
 
-// Stream is the same log as a stream, made while it is read; Close ends it early.
-func (c Config) Stream() io.ReadCloser {
+// stream is the same log as a stream, made while it is read; Close ends it early.
+func (c Config) stream() io.ReadCloser {
 	w := c.Windows()
 	next, stop := iter.Pull(c.IOs())
 	return &stream{stop: stop, more: func(dst []byte) []byte {
@@ -242,7 +242,7 @@ func (c Config) Stream() io.ReadCloser {
 			if !ok {
 				return nil
 			}
-			if rec := w.Add(i); rec != nil {
+			if rec := w.add(i); rec != nil {
 				return fiolog.AppendRecord(dst, rec, w.Geometry.Columns())
 			}
 		}

@@ -57,7 +57,7 @@ func TestWindows(t *testing.T) {
 			w := Windows{H: time.Second, Geometry: fiohist.Geometry{Groups: 29, Unit: 1}}
 			var got []rec
 			for _, d := range tt.done {
-				if r := w.Add(IO{Done: d, Latency: ms}); r != nil {
+				if r := w.add(IO{Done: d, Latency: ms}); r != nil {
 					got = append(got, rec{r.Time, r.IOs})
 				}
 			}
@@ -66,7 +66,7 @@ func TestWindows(t *testing.T) {
 			}
 			rest := uint64(0)
 			if w.counts[0] != nil {
-				if r := w.Rest(fiolog.Read); r != nil {
+				if r := w.rest(fiolog.Read); r != nil {
 					rest = r.IOs
 				}
 			}
@@ -95,7 +95,7 @@ func TestWindows_LikeFio(t *testing.T) {
 		var made []*fiolog.Record
 		for _, line := range bytes.Split(bytes.TrimSpace(single), []byte("\n")) {
 			v := numbers(t, line)
-			if r := w.Add(IO{Done: time.Duration(v[0]) * ms, Latency: time.Duration(v[1]),
+			if r := w.add(IO{Done: time.Duration(v[0]) * ms, Latency: time.Duration(v[1]),
 				Dir: fiolog.Direction(v[2])}); r != nil {
 				made = append(made, r.Clone())
 			}
@@ -173,7 +173,7 @@ func TestConfig(t *testing.T) {
 	w := c.Windows()
 	w.Log(c.IOs())
 	for _, d := range c.Dirs {
-		if r := w.Rest(d); r != nil {
+		if r := w.rest(d); r != nil {
 			logged[d] += r.IOs
 		}
 	}
@@ -183,7 +183,7 @@ func TestConfig(t *testing.T) {
 	if again := c.Log(); !bytes.Equal(again, log) {
 		t.Error("the same seed gave another log")
 	}
-	s := c.Stream()
+	s := c.stream()
 	if streamed, err := io.ReadAll(s); err != nil || !bytes.Equal(streamed, log) {
 		t.Errorf("the stream differs from the log: %v", err)
 	}
@@ -196,7 +196,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestStream_CloseEarly(t *testing.T) {
-	s := Config{Duration: time.Hour}.Stream()
+	s := Config{Duration: time.Hour}.stream()
 	if _, err := s.Read(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
