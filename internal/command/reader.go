@@ -165,13 +165,16 @@ func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
 		return err
 	}
 	var ids []string
+	var taken [][2]string
 	for i := range found {
 		if id := found[i].Run.ID; !slices.Contains(ids, id) { // else another part of it
-			ids = append(ids, id)
+			ids, taken = append(ids, id), append(taken, [2]string{id, found[i].Run.Name})
 		}
 	}
 	if len(ids) == 0 {
 		ids = []string{""} // OpenDir says why
+	} else {
+		SayTaken(r.UI, dir, nil, taken...)
 	}
 	for _, id := range ids {
 		name := dir
@@ -192,16 +195,17 @@ func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 	if err != nil {
 		return err
 	}
-	ids, err := r.find(ctx, es, argument)
+	runs, err := r.find(ctx, es, argument)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
+	SayTaken(r.UI, argument, es, runs...)
+	for _, found := range runs {
 		name := argument
-		if len(ids) > 1 {
-			name = id
+		if len(runs) > 1 {
+			name = found[0]
 		}
-		run, bad := stored.Open(ctx, es, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
+		run, bad := stored.Open(ctx, es, r.Elasticsearch.Prefix, found[0], r.Logs.Config.Settings.Kind)
 		if err := r.replay(ctx, name, run, bad, to); err != nil {
 			return err
 		}
@@ -209,15 +213,15 @@ func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 	return nil
 }
 
-// find are the ids of the runs that an argument names: of a label the earliest first.
-func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (ids []string, err error) {
+// find are the ids and names of the runs that an argument names: of a label the earliest first.
+func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (found [][2]string, err error) {
 	label, ok := strings.CutPrefix(argument, LabelPrefix)
 	if !ok {
 		run, bad := stored.FindRun(ctx, es, r.Elasticsearch.Prefix, argument)
 		if bad != nil {
 			return nil, bad
 		}
-		return []string{run.Run.ID}, nil
+		return [][2]string{{run.Run.ID, run.Run.Name}}, nil
 	}
 	k, v, ok := strings.Cut(label, "=")
 	if !ok || k == "" {
@@ -228,10 +232,10 @@ func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (
 		return nil, err
 	}
 	for i := len(runs) - 1; i >= 0; i-- {
-		ids = append(ids, runs[i].Run.ID)
+		found = append(found, [2]string{runs[i].Run.ID, runs[i].Run.Name})
 	}
-	if len(ids) == 0 {
+	if len(found) == 0 {
 		err = &errs.ParseError{File: argument, Msg: "no run has this label", Hint: "see fiolat runs"}
 	}
-	return ids, err
+	return found, err
 }

@@ -103,7 +103,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			options.Percentiles = r.Run.Percentiles
 		}
 		if len(out) == 0 {
-			u.Say("info", "%s", Taken(name, r.Run, c))
+			SayTaken(u, name, c, [2]string{r.Run.ID, r.Run.Name})
 		}
 		again := options
 		again.LeavesOnly, again.By = true, nil
@@ -117,14 +117,19 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 	return out, nil
 }
 
-// Taken says which stored run an argument was taken for. The client is nil for one in a directory.
-func Taken(argument string, run *pipeline.Run, c *client.Client) string {
-	text := "taken      the run " + errs.Printable(run.ID)
-	if run.Name != "" {
-		text += " (" + errs.Printable(run.Name) + ")"
+// SayTaken says which stored runs, by id and name, an argument was taken for. The client is nil for those in a
+// directory.
+func SayTaken(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
+	text := fmt.Sprintf("%d runs of %s", len(runs), errs.Printable(argument))
+	if len(runs) == 1 {
+		text = "the run " + errs.Printable(runs[0][0])
+		if name := runs[0][1]; name != "" {
+			text += " (" + errs.Printable(name) + ")"
+		}
 	}
-	if c == nil {
-		return text + ", from the documents in " + errs.Printable(argument)
+	from := "the documents in " + errs.Printable(argument)
+	if c != nil {
+		from = errs.Printable(c.String())
 	}
-	return text + ", from " + errs.Printable(c.String())
+	u.Say("info", "taken      %s, from %s", text, from)
 }

@@ -106,6 +106,7 @@ func (o *Options) stored(ctx context.Context, u *ui.UI, c *client.Client, s pipe
 	if err != nil {
 		return err
 	}
+	command.SayTaken(u, name, c, [2]string{run.Run.ID, run.Run.Name})
 	command.SayRolledUp(u, run.Run)
 	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
 		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers,

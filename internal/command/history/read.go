@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
@@ -72,6 +73,7 @@ func (r *reader) argument(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		r.sayTaken(name, nil, found)
 		return r.figures(ctx, found, func(_ context.Context, id string) (*replay.Replay, error) {
 			return stored.OpenDir(name, id, kind)
 		})
@@ -87,11 +89,23 @@ func (r *reader) argument(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		r.sayTaken(name, r.es, found)
 		return r.figures(ctx, found, r.stored)
 	}
 	return r.source.Each(ctx, []string{name}, command.Runs{Run: func(root string) pipeline.Sink {
 		return &logs{root: root, to: r}
 	}})
+}
+
+// sayTaken says which runs an argument was taken for.
+func (r *reader) sayTaken(argument string, c *client.Client, found []stored.Figures) {
+	var runs [][2]string
+	for i := range found {
+		if run := [2]string{found[i].Run.ID, found[i].Run.Name}; !slices.Contains(runs, run) { // else a part
+			runs = append(runs, run)
+		}
+	}
+	command.SayTaken(r.source.UI, argument, c, runs...)
 }
 
 // logs take a run that is read from logs.
