@@ -38,6 +38,10 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 		}
 	}
 	for _, path := range paths {
+		info, bad := os.Stat(path)
+		if bad == nil && info.IsDir() {
+			path += "/" // a link to it, too
+		}
 		err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 			if err != nil {
 				warnings = append(warnings, unreadable(file, err).Error())
@@ -46,10 +50,10 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 			if !e.IsDir() {
 				return nil
 			}
-			runs = append(runs, d.totalsIn(file, &warnings)...)
+			runs = append(runs, d.totalsIn(filepath.Clean(file), &warnings)...)
 			return nil
 		})
-		if info, bad := os.Stat(path); err == nil && bad == nil && info.Mode().IsRegular() {
+		if err == nil && bad == nil && info.Mode().IsRegular() {
 			if m := d.totals(path, &warnings); m != nil {
 				runs = append(runs, newTotals(path, []*fiojson.Document{m}))
 			}
