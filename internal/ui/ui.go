@@ -56,6 +56,8 @@ type UI struct {
 	bar    *progressbar.ProgressBar
 	// painted is how many lines stand on the terminal only until the next ones.
 	painted int
+	held    []alike
+	holding int // Hold is in force so many times
 }
 
 // New makes the UI of a program with these streams.
@@ -105,14 +107,21 @@ func (e *outputError) Error() string { return "standard output: " + e.err.Error(
 func (u *UI) Say(level, format string, args ...any) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.Quiet && level == "info" {
+		return
+	}
+	if u.holding == 0 || level == "error" {
+		u.release()
+	}
+	u.say(level, fmt.Sprintf(format, args...))
+}
+
+// say is Say for whoever holds the lock.
+func (u *UI) say(level, msg string) {
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
 	}
 	u.erase()
-	if u.Quiet && level == "info" {
-		return
-	}
-	msg := fmt.Sprintf(format, args...)
 	if u.JSON {
 		u.line(map[string]any{"level": level, "msg": msg})
 		return
@@ -213,9 +222,6 @@ func PrintableJSON(b []byte) []byte {
 }
 
 func hidden(r rune) bool { return r >= 0x7f && !strconv.IsPrint(r) }
-
-// Warn says a warning.
-func (u *UI) Warn(msg string) { u.Say("warning", "%s", msg) }
 
 // Progress shows a bar of total bytes on a terminal; it returns what to report the
 // bytes read to, or nil.

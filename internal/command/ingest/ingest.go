@@ -46,6 +46,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		defer es.Close()
 	}
 	cfg.Progress = u.Progress(command.Size(command.Inputs(runs)), "ingesting")
+	if len(runs) > 1 {
+		defer u.Hold()()
+	}
 	var failed []error
 	for _, run := range runs {
 		if len(runs) > 1 {

@@ -38,6 +38,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	skip := cfg.Settings.SkipBad
 	cfg.Settings.SkipBad = true // show the good logs beside the bad
 	skipped := 0
+	if len(runs) > 1 {
+		defer u.Hold()()
+	}
 	for _, in := range runs {
 		var warnings []string
 		cfg.Warn = func(w string) {

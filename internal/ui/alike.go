@@ -1,0 +1,71 @@
+package ui
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// alike are warnings that differ only in names and numbers.
+type alike struct {
+	kind  string
+	first []string // of them
+	n     int
+}
+
+// fewAlike warnings are printed one by one; of more the first stands for all.
+const fewAlike = 2
+
+// particular is what warnings of a kind differ in: quoted names, paths, numbers.
+var particular = regexp.MustCompile(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
+
+// Warn says a warning. While Hold is in force, those that are alike are counted instead; as JSON each is said.
+func (u *UI) Warn(msg string) {
+	u.mu.Lock()
+	if u.holding == 0 || u.JSON {
+		u.mu.Unlock()
+		u.Say("warning", "%s", msg)
+		return
+	}
+	defer u.mu.Unlock()
+	kind := particular.ReplaceAllString(msg, "*")
+	for i := range u.held {
+		if h := &u.held[i]; h.kind == kind {
+			if h.n++; h.n <= fewAlike {
+				h.first = append(h.first, msg)
+			}
+			return
+		}
+	}
+	u.held = append(u.held, alike{kind, []string{msg}, 1})
+}
+
+// Hold has warnings wait for others like them, until what it returns is called or an error is said.
+func (u *UI) Hold() (release func()) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.holding++
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.holding--; u.holding == 0 {
+			u.release()
+		}
+	}
+}
+
+// release says what was held, for whoever holds the lock.
+func (u *UI) release() {
+	held := u.held
+	u.held = nil
+	for _, h := range held {
+		switch {
+		case h.n <= fewAlike:
+			for _, msg := range h.first {
+				u.say("warning", msg)
+			}
+		default:
+			u.say("warning", fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
+				h.first[0], h.n-1))
+		}
+	}
+}
