@@ -22,6 +22,7 @@ type Reader struct {
 	Logs          *Logs // how runs are read that are logs; its Paths are not used
 	Elasticsearch *Elasticsearch
 	UI            *ui.UI
+	AboutSyncs    bool // says so of logs of jobs that sync, as nothing shows the syncs
 
 	client *client.Client // nil until it is needed
 }
@@ -61,6 +62,7 @@ type Runs struct {
 // Each reads the runs that all arguments name, in their order; files that are named one by one are taken together,
 // and first.
 func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
+	defer r.UI.Hold()()
 	var files []string
 	var others []string
 	for _, a := range arguments {
@@ -123,7 +125,7 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 			divided = found.Split()
 		}
 		for _, in := range divided {
-			if err := process(ctx, in, cfg, to.Run(in.Root)); err != nil {
+			if err := r.process(ctx, in, cfg, to.Run(in.Root)); err != nil {
 				return err
 			}
 		}
@@ -136,13 +138,15 @@ func (r *Reader) local(ctx context.Context, paths []string, to Runs) error {
 	return nil
 }
 
-func process(ctx context.Context, in *ingest.Input, cfg plan.Config, to pipeline.Sink) error {
+func (r *Reader) process(ctx context.Context, in *ingest.Input, cfg plan.Config, to pipeline.Sink) error {
 	plan, err := plan.Prepare(ctx, in, cfg)
 	if err != nil {
 		return err
 	}
 	defer plan.Close()
-	_, err = plan.Process(ctx, to)
+	if _, err = plan.Process(ctx, to); err == nil && r.AboutSyncs {
+		err = AboutSyncs(r.UI, plan.Run)
+	}
 	return err
 }
 

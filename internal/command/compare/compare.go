@@ -38,8 +38,10 @@ type Options struct {
 // Run prints how runs differ from the first; the error is ErrFailIf if a rule says so. Of a single
 // group of runs it prints what these differ by.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
-	r := reader{Options: &o, runs: command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u}}
+	r := reader{Options: &o, runs: command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u,
+		AboutSyncs: true}}
 	defer r.runs.Close()
+	defer u.Hold()()
 	found := comparison{Confidence: compare.Confidence, Comparisons: []*compare.Result{}}
 	var baseline *compare.Group
 	if o.Baseline != "" {

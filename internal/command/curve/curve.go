@@ -14,6 +14,7 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
 	"fiolat/internal/render"
+	"fiolat/internal/summary"
 	"fiolat/internal/ui"
 	"fiolat/internal/units"
 )
@@ -63,6 +64,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			return err
 		}
 	}
+	aboutSyncs(u, rows)
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
 		err = ui.PrintJSON(out, c, " ")
@@ -73,6 +75,25 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		}
 	}
 	return errors.Join(err, out.Flush())
+}
+
+// aboutSyncs says which latency no point has.
+func aboutSyncs(u *ui.UI, rows []summary.Row) {
+	runs := map[[2]string]bool{}
+	count, longest := 0.0, 0.0
+	for i := range rows {
+		if r := &rows[i]; r.Direction == "sync" {
+			runs[[2]string{r.Run, r.Name}] = true
+			count += r.Samples
+			if r.Max != nil {
+				longest = max(longest, *r.Max)
+			}
+		}
+	}
+	if len(runs) > 0 {
+		u.Warn(fmt.Sprintf("%d of the runs sync: their %s syncs are in no point here, the longest %s; fiolat summary "+
+			"shows them", len(runs), units.Grouped(count), units.Latency(longest, 3)))
+	}
 }
 
 // writePage writes the page into a file, which appears only when it is whole.

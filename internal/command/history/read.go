@@ -30,7 +30,7 @@ func newReader(o *Options, u *ui.UI) *reader {
 	logs := o.Logs
 	logs.Config.Settings.By = []string{"direction"}
 	return &reader{Options: o, seen: map[string]string{},
-		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u}}
+		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, AboutSyncs: true}}
 }
 
 // connect makes the client that an argument needs.
@@ -41,6 +41,7 @@ func (r *reader) connect(argument string) (err error) {
 
 // read reads all runs that are asked for.
 func (r *reader) read(ctx context.Context) error {
+	defer r.source.UI.Hold()()
 	kind := r.Logs.Config.Settings.Kind
 	if len(r.Runs) == 0 {
 		if err := r.connect(""); err != nil {
