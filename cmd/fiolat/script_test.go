@@ -31,7 +31,7 @@ func programAndLogs(t *testing.T) (self, logs string) {
 }
 
 // TestScripts runs whole commands as a shell does and compares what they print, their exit
-// codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync and sweep,
+// codes and their files. Each script finds fio's logs of testdata/fio in fio, testdata/sync, sweep and depths,
 // and a few more in logs and runs. `exits 3 fiolat ...` runs a command that must end with that code, `nights DIR`
 // writes ten made-up runs, and `elasticsearch` starts a server for the commands behind it.
 func TestScripts(t *testing.T) {
@@ -52,6 +52,7 @@ func TestScripts(t *testing.T) {
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sync"), in("sync")),
 				os.Symlink(filepath.Join(logs, "../../pipeline/live/testdata/sync"), in("streams")),
 				os.Symlink(filepath.Join(filepath.Dir(logs), "sweep"), in("sweep")),
+				os.Symlink(filepath.Join(filepath.Dir(logs), "depths"), in("depths")),
 				os.Symlink(filepath.Join(logs, "gaps"), in("runs/yesterday")), os.Symlink(filepath.Join(logs, "slow"),
 					in("runs/today")),
 				os.WriteFile(in("logs/slow_clat_hist.1.log"), log, 0o600),
