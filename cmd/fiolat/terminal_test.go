@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,61 @@ func terminal(t *testing.T) (user, program *os.File) {
 	}
 	t.Cleanup(func() { program.Close() })
 	return user, program
+}
+
+// Verdicts have colours on a terminal, but not with NO_COLOR or on one that shows none, nor in a pipe; the text is the
+// same, so columns stay aligned.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	args := []string{"compare", "--fail-if", "read p99 +10%", "--run-noise", "0%", real + "/randrw", real + "/slow"}
+	plain, stdout, _ := program(t, nil, args...)
+	plain.Run()
+	if plain.ProcessState.ExitCode() != exitCompare || strings.Contains(stdout.String(), "\x1b") {
+		t.Fatalf("exit %d\n%s", plain.ProcessState.ExitCode(), stdout)
+	}
+	escapes := regexp.MustCompile(`\x1b\[[0-9]*m`)
+	for name, tt := range map[string]struct {
+		env  []string
+		want bool
+	}{
+		"terminal": {nil, true}, "NO_COLOR, empty": {[]string{"NO_COLOR="}, true},
+		"NO_COLOR": {[]string{"NO_COLOR=1"}, false}, "dumb": {[]string{"TERM=dumb"}, false},
+	} {
+		user, side := terminal(t)
+		cmd, _, stderr := program(t, tt.env, args...)
+		cmd.Stdout = side
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		side.Close()
+		shown, _ := io.ReadAll(user) // ends with EIO, when the program has
+		cmd.Wait()
+		text := strings.ReplaceAll(string(shown), "\r\n", "\n")
+		if got := escapes.ReplaceAllString(text, ""); got != stdout.String() {
+			t.Errorf("%s: %s\nwant %s\n%s", name, got, stdout, stderr)
+		}
+		if strings.Contains(text, "\x1b[31mhigher\x1b[0m") != tt.want ||
+			strings.Contains(text, "\x1b[31mFAILED") != tt.want || strings.Contains(text, "\x1b") != tt.want {
+			t.Errorf("%s: colours, want %v\n%q", name, tt.want, text)
+		}
+	}
+	for _, env := range [][]string{nil, {"NO_COLOR=1"}} { // messages, on standard error
+		user, side := terminal(t)
+		cmd, _, _ := program(t, env, "percentiles", "--sla", "read p99 < 1us", "--sla", "all p50 < 1h", real+"/randrw")
+		cmd.Stderr = side
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		side.Close()
+		shown, _ := io.ReadAll(user)
+		cmd.Wait()
+		for _, word := range []string{"\x1b[31mSLA        read p99 < 1us: broken",
+			"\x1b[32mSLA        all p50 < 1h: ok"} {
+			if strings.Contains(string(shown), word) != (env == nil) {
+				t.Errorf("%q: %q", env, shown)
+			}
+		}
+	}
 }
 
 // TestManyIntervalsPrinted is TestManyIntervals for what percentiles and report make.

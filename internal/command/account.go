@@ -55,7 +55,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 		u.Say("info", "interval   %v chosen: %s", i.Interval, i.Reason)
 	}
 	for _, o := range s.SLA {
-		u.Say("info", "SLA        %s", outcome(&o))
+		u.Verdict(colours[o.Status()], "SLA        "+outcome(&o))
 	}
 	if text != "" {
 		u.Say("info", "%s", text)
@@ -201,6 +201,9 @@ func details(u *ui.UI, s *pipeline.Summary) {
 			units.Count(d.Restored), units.Count(d.NotPlaced))
 	}
 }
+
+// colours are those of the verdicts on a rule that have one.
+var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}
 
 // outcome is what a run says of a rule, in words.
 func outcome(o *pipeline.Outcome) string {

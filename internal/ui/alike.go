@@ -61,10 +61,10 @@ func (u *UI) release() {
 		switch {
 		case h.n <= fewAlike:
 			for _, msg := range h.first {
-				u.say("warning", msg)
+				u.say("warning", "", msg)
 			}
 		default:
-			u.say("warning", fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
+			u.say("warning", "", fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
 				h.first[0], h.n-1))
 		}
 	}

@@ -104,7 +104,10 @@ func (e *outputError) Error() string { return "standard output: " + e.err.Error(
 // ingest.Printable first, or a newline in one makes a line of its own; all else that
 // moves a terminal's cursor is escaped here, errors of the system quote paths as
 // they are.
-func (u *UI) Say(level, format string, args ...any) {
+func (u *UI) Say(level, format string, args ...any) { u.tell(level, "", fmt.Sprintf(format, args...)) }
+
+// tell is Say in a colour.
+func (u *UI) tell(level string, c Colour, msg string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.Quiet && level == "info" {
@@ -113,11 +116,11 @@ func (u *UI) Say(level, format string, args ...any) {
 	if u.holding == 0 || level == "error" {
 		u.release()
 	}
-	u.say(level, fmt.Sprintf(format, args...))
+	u.say(level, c, msg)
 }
 
 // say is Say for whoever holds the lock.
-func (u *UI) say(level, msg string) {
+func (u *UI) say(level string, c Colour, msg string) {
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
 	}
@@ -130,9 +133,10 @@ func (u *UI) say(level, msg string) {
 	for i := range lines {
 		lines[i] = errs.Printable(lines[i])
 	}
-	msg = strings.Join(lines, "\n")
+	msg = c.paint(u.Stderr, strings.Join(lines, "\n"))
 	if level != "info" {
-		msg = "fiolat: " + level + ": " + msg
+		of := map[string]Colour{"error": Bad, "warning": Notable}[level]
+		msg = of.paint(u.Stderr, "fiolat: "+level+":") + " " + msg
 	}
 	fmt.Fprintln(u.Stderr, msg)
 }

@@ -102,7 +102,7 @@ func (c *comparison) print(o *Options, u *ui.UI) (err error) {
 	if o.Format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		p := printer{out, o.Format == "markdown", o.Unit}
+		p := printer{out, o.Format == "markdown", o.Unit, u}
 		p.all(c)
 	}
 	if ferr := out.Flush(); err == nil {
@@ -163,6 +163,7 @@ type printer struct {
 	out      *bufio.Writer
 	markdown bool
 	unit     string
+	u        *ui.UI
 }
 
 func (p *printer) all(c *comparison) {
@@ -202,7 +203,7 @@ func (p *printer) all(c *comparison) {
 			for _, b := range f.Broken {
 				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, change(b.Change)))
 			}
-			verdict = "FAILED: " + strings.Join(rows, ", ")
+			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
 		fmt.Fprintf(p.out, "fail if %s: %s: %s\n", f.Rule, errs.Printable(f.Run), verdict)
 	}
@@ -258,6 +259,14 @@ func (p *printer) value(metric string, v *float64) string {
 	return strconv.FormatFloat(x, 'f', render.Decimals(x), 64) + " " + p.unit
 }
 
+// colour gives a word a colour, but in markdown.
+func (p *printer) colour(c ui.Colour, text string) string {
+	if p.markdown {
+		return text
+	}
+	return p.u.Print(c, text)
+}
+
 // cells are a row in words.
 func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	limits := "-"
@@ -272,7 +281,11 @@ func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	default:
 		between += fmt.Sprintf(" (%d+%d runs)", na, nb)
 	}
-	verdict := string(row.Verdict)
+	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
+	if row.Metric == "iops" {
+		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
+	}
+	verdict := p.colour(worse[row.Verdict], string(row.Verdict)) // the last column: no other is set by its width
 	switch {
 	case row.AtLeast:
 		verdict += ": beyond fio's last bucket"
