@@ -35,6 +35,7 @@ func NewLive(next pipeline.Sink) *Live { return &Live{next: next} }
 func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	l.run = run
 	l.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
+	l.peers.open = func(direction string) bool { return openLoop(run, direction) }
 	return l.next.Begin(ctx, run)
 }
 

@@ -41,6 +41,7 @@ type peers struct {
 	groups   []*group
 	scratch  []*fiohist.Hist
 	ranks    fiohist.Ranks
+	open     func(direction string) bool // see openLoop; nil: not known
 }
 
 // group is all values of one dimension in one direction.
@@ -51,6 +52,7 @@ type group struct {
 	parents   [][3]string // of logs: leaf.By
 	index     map[string]int
 	blocks    []block
+	open      bool // an open loop: see openLoop
 }
 
 // block is one or more quanta of a group.

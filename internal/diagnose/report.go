@@ -147,9 +147,14 @@ func confidence(p float64) float64 { return min(1-p, mostCertain) }
 func (s *Straggler) finding() Finding {
 	name := fmt.Sprintf("p%g", s.Percentile)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s has %s of the %ss above %s and %s of all: %s times its share (%s to %s)", s.Dimension,
-		s.Value, percent(s.Share), s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow),
-		number(s.LiftHigh))
+	fmt.Fprintf(&text, "%s %s has ", s.Dimension, s.Value)
+	slow := s.atLoad && s.Percentile == 50 // few of the I/Os above p50, perhaps
+	if slow {
+		fmt.Fprintf(&text, "%s times its peers' median at its load (%s to %s), ", number(*s.Factor),
+			number(*s.FactorLow), number(*s.FactorHigh))
+	}
+	fmt.Fprintf(&text, "%s of the %ss above %s and %s of all: %s times its share (%s to %s)", percent(s.Share),
+		s.Direction, name, percent(s.Expected), number(s.Lift), number(s.LiftLow), number(s.LiftHigh))
 	factor := s.Lift
 	switch {
 	case s.Pooled == nil:
@@ -159,9 +164,14 @@ func (s *Straggler) finding() Finding {
 		fmt.Fprintf(&text, "; %s is %s, without it %s", name, latency(*s.Pooled), latency(*s.Without))
 		factor = *s.Pooled / max(*s.Without, 1)
 	}
-	if s.Factor != nil && *s.Factor >= minFactor {
+	if slow {
+		factor = max(factor, *s.Factor)
+	} else if s.Factor != nil && *s.Factor >= minFactor {
 		fmt.Fprintf(&text, "; its median is %s times its peers' (%s to %s)", number(*s.Factor), number(*s.FactorLow),
 			number(*s.FactorHigh))
+		if s.atLoad {
+			text.WriteString(" at its load")
+		}
 	}
 	fmt.Fprintf(&text, "; from %s to %s, in %d quanta", Clock(s.SinceMS), Clock(s.UntilMS), s.Quanta)
 	if s.Recovered {

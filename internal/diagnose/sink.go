@@ -34,6 +34,7 @@ type Watch struct {
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	w.run = run
 	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
+	w.peers.open = func(direction string) bool { return openLoop(run, direction) }
 	w.timeline = newTimeline(run.Geometry, run.FirstQuantum, run.Interval)
 	return nil
 }

@@ -39,6 +39,7 @@ type Straggler struct {
 	P float64 `json:"p"`
 
 	since, until int64 // ns
+	atLoad       bool  // Factor is that at its load
 }
 
 // candidate is the stretch of quanta in which a value stands out most, by one test.
@@ -50,6 +51,7 @@ type candidate struct {
 	p        float64
 	lift     [3]float64 // with its limits
 	factor   [3]float64 // with its limits; NaN: not known
+	atLoad   bool       // so is factor
 	slow     bool       // found by its median latency, not by its share of the tail
 	excess   float64    // I/Os above the percentile beyond its share
 	share    float64
@@ -61,6 +63,7 @@ func (p *peers) Stragglers() []Straggler {
 	var found []candidate
 	for _, g := range p.groups {
 		if len(g.values) > 1 && !p.repeats(g) {
+			g.open = p.open != nil && p.open(g.direction)
 			found = append(found, g.candidates()...)
 		}
 	}
@@ -141,7 +144,7 @@ func (p *peers) straggler(c candidate) Straggler {
 		Dimension: dimensions[g.dimension], Value: g.values[c.value], Direction: g.direction,
 		Percentile: Percentiles[c.percentile], Share: c.share, Expected: c.expected,
 		Lift: c.lift[0], LiftLow: c.lift[1], LiftHigh: c.lift[2],
-		Recovered: c.to < len(g.blocks), P: c.p,
+		Recovered: c.to < len(g.blocks), P: c.p, atLoad: c.atLoad,
 		since: p.first + int64(c.from)*length, until: min(p.first+int64(c.to)*length,
 			p.first+int64(p.quanta)*p.interval),
 	}
@@ -165,7 +168,7 @@ func (g *group) candidates() []candidate {
 	if len(windows) == 0 {
 		return nil
 	}
-	drift := g.drift(windows)
+	drift := g.drift()
 	var out []candidate
 	for percentile := range Percentiles {
 		out = append(out, g.tails(percentile, windows, drift)...)
@@ -210,7 +213,7 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 			p:     min(upperTail(z)*float64(len(windows)), 1),
 			share: all.above / all.allAbove, expected: all.expected / all.allAbove,
 			lift:   [3]float64{all.lift(), all.lift() * math.Exp(-half), all.lift() * math.Exp(half)},
-			factor: drift.factor(v, w), excess: excess})
+			factor: drift.factor(v, w), atLoad: drift.atLoad, excess: excess})
 	}
 	return out
 }
@@ -221,13 +224,27 @@ type drift struct {
 	sums    [][]float64 // by value, then block
 	counts  [][]float64 // blocks in sums
 	spreads spreads
+	atLoad  bool      // less what their loads make expect
 	sorted  []float64 // the logarithms of all blocks, once they are wanted
 }
 
 // fewest I/Os have a median that is worth comparing.
 const fewest = 10
 
-func (g *group) drift(windows []window) *drift {
+func (g *group) drift() *drift {
+	d := g.ratios(make([]float64, len(g.values)))
+	if g.open {
+		if expected := g.byLoad(d); expected != nil {
+			d = g.ratios(expected)
+			d.atLoad = true
+		}
+	}
+	d.spreads = spreadsOf(scan(len(g.blocks), 1), len(g.values), leastSpread, d.mean)
+	return d
+}
+
+// ratios is drift without the spreads; from the logarithm of each value's median that which is expected is subtracted.
+func (g *group) ratios(expected []float64) *drift {
 	k, n := len(g.values), len(g.blocks)
 	d := &drift{sums: make([][]float64, k), counts: make([][]float64, k)}
 	for v := range k {
@@ -236,22 +253,21 @@ func (g *group) drift(windows []window) *drift {
 	var mids []float64
 	for t, b := range g.blocks {
 		mids = mids[:0]
-		for _, c := range b.members {
+		for v, c := range b.members {
 			if c.n >= fewest {
-				mids = append(mids, float64(c.mid))
+				mids = append(mids, float64(c.mid)-expected[v])
 			}
 		}
 		slices.Sort(mids)
 		for v := range k {
 			d.sums[v][t+1], d.counts[v][t+1] = d.sums[v][t], d.counts[v][t]
 			if v < len(b.members) && b.members[v].n >= fewest && len(mids) > 1 {
-				mid := float64(b.members[v].mid)
+				mid := float64(b.members[v].mid) - expected[v]
 				d.sums[v][t+1] += mid - othersMedian(mids, mid)
 				d.counts[v][t+1]++
 			}
 		}
 	}
-	d.spreads = spreadsOf(scan(n, 1), k, leastSpread, d.mean)
 	return d
 }
 
@@ -385,9 +401,9 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 		if p <= falseDiscoveries { // else it is none anyway
 			p = min(max(p, d.repeated(v, w)*float64(len(windows))), 1)
 		}
-		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w), p: p,
-			share: all.above / all.allAbove, expected: all.expected / all.allAbove, lift: [3]float64{lift, lift, lift},
-			excess: all.above - all.expected})
+		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w), atLoad: d.atLoad,
+			p: p, share: all.above / all.allAbove, expected: all.expected / all.allAbove,
+			lift: [3]float64{lift, lift, lift}, excess: all.above - all.expected})
 	}
 	return out
 }
