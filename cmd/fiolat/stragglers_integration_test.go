@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
@@ -265,5 +266,38 @@ func TestLiveStraggler(t *testing.T) {
 	}
 	if begins == 0 {
 		t.Error("the ingest of the logs stored no event of the straggler")
+	}
+}
+
+// TestInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own submission
+// latency, and where that is little, without.
+func TestInFlight(t *testing.T) {
+	for depth, most := range map[int]float64{1: 0.05, 4: 0.02, 16: 0.02, 64: 0.02} {
+		dir := t.TempDir()
+		start(t, dir, "fio", "--output-format=json+", "--output=fio.json", "--name=x", "--ioengine=libaio",
+			"--direct=1", "--rw=randread", "--bs=4k", "--size=32m", fmt.Sprintf("--iodepth=%d", depth), "--time_based",
+			"--runtime=5", "--log_hist_msec=1000", "--log_unix_epoch=1", "--write_hist_log=x").ends(t, 0)
+		d, _ := diagnosed(t, dir)
+		data, err := os.ReadFile(filepath.Join(dir, "fio.json"))
+		var said struct {
+			Jobs []struct {
+				Read struct {
+					Runtime float64
+					Slat    struct{ N, Mean float64 } `json:"slat_ns"`
+				}
+			}
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &said)
+		}
+		if err != nil || d.Load == nil || *d.Load.Limit != float64(depth) {
+			t.Fatalf("depth %d: %v, %+v", depth, err, d.Load)
+		}
+		r := said.Jobs[0].Read
+		clat, all := d.Load.Mean/float64(depth), (d.Load.Mean+r.Slat.N*r.Slat.Mean/(r.Runtime*1e6))/float64(depth)
+		t.Logf("depth %d: %.4f of it by clat, %.4f with slat", depth, clat, all)
+		if math.Abs(all-1) > most || depth >= 16 && math.Abs(clat-1) > 0.1 {
+			t.Errorf("depth %d: %.4f of it by clat, %.4f with slat", depth, clat, all)
+		}
 	}
 }
