@@ -251,8 +251,10 @@ func sameUnits(rows [][]cell, first int) {
 				continue
 			}
 			prefix := ""
-			if strings.HasPrefix(row[c].Text, "≥ ") {
-				prefix = "≥ "
+			for _, sign := range []string{"≥ ", "≈ "} {
+				if strings.HasPrefix(row[c].Text, sign) {
+					prefix = sign
+				}
 			}
 			row[c].Text = prefix + strconv.FormatFloat(units.Round(v/units.Divisors[unit], 4), 'f', -1, 64) + " " +
 				strings.Replace(unit, "us", "µs", 1)

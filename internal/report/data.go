@@ -58,6 +58,8 @@ type scopeData struct {
 	N    counts      `json:"n"`
 	Rate rates       `json:"rate"` // I/Os per second
 	Logs []int32     `json:"logs"`
+	// Partial are the columns of which the logs cover a part only, with its seconds.
+	Partial map[int]float64 `json:"partial,omitempty"`
 	// Total is the whole run, in the order p..., min, max, mean, stddev.
 	Total     latencies `json:"total"`
 	TotalN    counts    `json:"totalN"`
@@ -73,10 +75,13 @@ type limits struct {
 	Upper latencies `json:"upper"`
 }
 
-// leafData is the heat map of a leaf: from row From on, each row's counts by column.
+// leafData is the heat map of a leaf: from row From on, each row's counts by column; and its I/Os of the whole run: N
+// of them in the buckets At.
 type leafData struct {
 	From int      `json:"from"`
 	Rows []counts `json:"rows"`
+	At   []int    `json:"at"`
+	N    counts   `json:"n"`
 }
 
 // latencies are ns with five digits, which is finer than any bucket, and no fractions;
@@ -215,8 +220,30 @@ func (s *Sink) encode(z *gzip.Writer) error {
 			return err
 		}
 	}
-	_, err := z.Write([]byte(`]`))
-	return cmp.Or(s.columns.err, err)
+	z.Write([]byte(`],"buckets":`)) //nolint:errcheck // to a buffer
+	return cmp.Or(s.columns.err, enc.Encode(s.buckets()))
+}
+
+// buckets are the edges in ns of those of fio's buckets that have I/Os, from bucket From on.
+type buckets struct {
+	From  int     `json:"from"`
+	Edges []int64 `json:"edges"`
+}
+
+func (s *Sink) buckets() buckets {
+	first, last := math.MaxInt, -1
+	for _, l := range s.leaves {
+		l.total.Each(func(i int, _ float64) { first, last = min(first, i), max(last, i) })
+	}
+	b := buckets{From: first, Edges: []int64{}}
+	if last < 0 {
+		b.From = 0
+		return b
+	}
+	for i := first; i <= last+1; i++ {
+		b.Edges = append(b.Edges, s.run.Geometry.Lower(i))
+	}
+	return b
 }
 
 // members are the leaves of a scope value, and the limits of their latencies: none if one of them may have had any.
@@ -273,6 +300,12 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 		if k < len(sc.cols) {
 			at = sc.cols[k]
 		}
+		if at.partial(s.run.Interval) {
+			if d.Partial == nil {
+				d.Partial = map[int]float64{}
+			}
+			d.Partial[k] = units.Round(at.covered, 4)
+		}
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}
 	total, st, perSecond := s.runTotals(sc)
@@ -289,6 +322,12 @@ func (s stretch) rate(st *fiohist.Stats) float64 {
 		return 0
 	}
 	return st.Samples / s.covered
+}
+
+// partial says that no log was running in more than a hundredth of the column, and one in the rest.
+func (s stretch) partial(interval int64) bool {
+	ns := float64(s.quanta) * float64(interval)
+	return s.covered > 0 && 1e9*s.covered < ns-max(ns/100, 1e6)
 }
 
 // samples is 0 only where there is no I/O, for that is where a line breaks.
@@ -347,5 +386,6 @@ func (s *Sink) leafData(l *leaf) leafData {
 		d.From = first
 		d.Rows = append(d.Rows, rows[r]) // a row without I/O is empty
 	}
+	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })
 	return d
 }

@@ -220,6 +220,7 @@ func (p *page) sideBySide() *sideBySide {
 				{Text: units.Count(slat.ios) + " · " + units.Count(clat.ios) + " · " + units.Count(lat.ios)}})
 		}
 	}
+	sameUnits(out.Whole.Rows, 3)
 	if exact {
 		out.Notes = append(out.Notes, "Means without ≈ are exact: of logs of single I/Os, else fio's own from its "+
 			"JSON. Other tables and charts have those of the middles of histogram buckets.")

@@ -30,7 +30,7 @@ function choose(kind) {
   use(kind);
   cursor = spectrumCursor = null;
   $('time').max = head.columns - 1;
-  for (const [id, text] of [['percentiles', 'Percentiles over time'], ['heat', 'Heat map'], ['spectrum', 'Percentile spectrum of the whole run']]) $('h-' + id).textContent = text + ': ' + kind;
+  for (const [id, text] of [['percentiles', 'Percentiles over time'], ['heat', 'Heat map'], ['spectrum', 'Percentile spectrum of the whole run'], ['counts', 'Distribution of the whole run']]) $('h-' + id).textContent = text + ': ' + kind;
 }
 
 const chart = kind => 'kind-' + kind;
@@ -55,12 +55,12 @@ function fillKinds() {
   const shown = kindLines(), colors = palette();
   const drawn = new Map([...kinds.keys()].map(kind => [kind, as(kind, () => {
     const s = data.scopes[chosen()];
-    return s ? shown.flatMap(m => points(m.name, m.of(s), s.n, null)) : [];
+    return s ? shown.flatMap(m => points(m.name, m.of(s), s, null)) : [];
   })]));
   const seen = [...drawn.values()].flat().map(r => r.v).filter(v => v !== null);
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
   for (const [kind, rows] of drawn) {
-    views[chart(kind)].data('points', rows).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
+    views[chart(kind)].data('points', rows).data('partials', as(kind, () => partials(data.scopes[chosen()]))).signal('domain', wholeTime).signal('extent', extent).signal('extentTicks', ticks(...extent))
       .signal('names', shown.map(m => m.name)).signal('colors', shown.map(m => colors[m.look])).signal('dashed', shown.map(m => dashes[m.look]));
   }
   $('legend-kinds').replaceChildren(...shown.map(m => make('li', null, swatch(m.look), make('span', {textContent: m.name}))));

@@ -86,6 +86,8 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 			"rate":        vegaspec.Rate{Data: vegaspec.Named("points"), Axis: axis}.Spec(),
 			"heat":        vegaspec.HeatMap{Data: vegaspec.Named("cells"), Finer: true, Axis: axis}.Spec(),
 			"spectrum":    vegaspec.Spectrum{Data: vegaspec.Named("points")}.Spec(),
+			"cdf":         vegaspec.CDF{Data: vegaspec.Named("points")}.Spec(),
+			"counts":      vegaspec.Counts{Data: vegaspec.Named("points")}.Spec(),
 		},
 		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // nothing but base64
 	}

@@ -1,5 +1,5 @@
 // Draws the charts and tables of a report. The numbers are all there: nothing is
-// computed here but sums of the heat map's counts.
+// computed here but sums of counts.
 (async () => {
 'use strict';
 const $ = id => document.getElementById(id);
@@ -64,7 +64,7 @@ const most = 8; // lines that can be told apart
 
 const state = {...all, compare: '', percentile: String(Math.max(0, head.percentiles.indexOf('99'))), hidden: new Set(['max', 'mean', 'min']), theme: 'system'};
 const views = {};
-let zoom = null, cursor = null, spectrumCursor = null, lines = [], spectra = [];
+let zoom = null, cursor = null, spectrumCursor = null, bucketCursor = null, lines = [], spectra = [];
 
 const named = head.percentiles.map((p, i) => ({name: 'p' + p, of: s => s.p[i], ci: s => s.ci && s.ci[i], total: s => s.total[i]}));
 const n = named.length;
@@ -97,16 +97,19 @@ function series() {
     .map((o, i) => ({...keyed(o.name, i), scope: o.scope, measure: m, look: i, hidden: state.hidden.has(o.name)}));
 }
 
-// points are a series as steps: (t, v) holds from t on; null ends a stretch.
-function points(key, at, n, ci, limit = null) {
-  const out = [];
+// partials are the stretches of time of which the logs cover a part only.
+const partials = s => Object.keys(s && s.partial || {}).map(k => ({t: from(+k), t2: to(+k)}));
+
+// points are a series of a scope s as steps: (t, v) holds from t on; null ends a stretch.
+function points(key, at, s, ci, limit = null) {
+  const out = [], n = s.n, partial = s.partial || {};
   for (let k = 0; k < head.columns; k++) {
     if (!n[k]) continue;
     const v = Math.max(1, Math.abs(at[k]));
     const p = {p: key, t: from(k), v, lower: null, upper: null, limit, k};
     if (ci && ci.lower[k] >= 0 && ci.upper[k] >= 0) [p.lower, p.upper] = [Math.max(1, ci.lower[k]), Math.max(1, ci.upper[k])];
     out.push(p);
-    if (k + 1 === head.columns || !n[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
+    if (k + 1 === head.columns || !n[k + 1] || partial[k] || partial[k + 1]) out.push({...p, t: to(k), k: null}, {p: key, t: to(k), v: null, lower: null, upper: null, limit: null, k: null});
   }
   return out;
 }
@@ -175,11 +178,13 @@ const overPercentiles = () => [
     {events: 'mousemove', update: "x() >= 0 && x() <= width ? +invert('x', x()) : null"}, {events: 'mouseout', update: 'null'}]},
 ];
 
+const overTimeToo = chart => !['spectrum', 'cdf', 'counts'].includes(chart);
+
 // steer makes a compiled chart follow the page: its domains, looks and cursor are
 // signals, and dragging chooses a time. What it draws stays as the spec has it.
 function steer(vg, chart) {
   const scale = name => vg.scales.find(s => s.name === name);
-  const time = chart !== 'spectrum';
+  const time = overTimeToo(chart);
   vg.autosize = {type: 'fit', contains: 'padding'};
   vg.padding = 3;
   vg.signals = [...(vg.signals || []), ...(time ? overTime() : overPercentiles()),
@@ -208,8 +213,7 @@ function steer(vg, chart) {
   for (const a of vg.axes) {
     if (a.scale === 'x' && time) Object.assign(a, {values: {signal: 'timeTicks'}, title: null, labelFlush: true, labelBound: true});
     if (a.scale === 'y') Object.assign(a, {minExtent: 54, maxExtent: 54, title: null});
-    if (a.scale === 'y' && chart !== 'rate' && a.values) a.values = {signal: 'extentTicks'};
-    if (a.scale === 'y' && chart !== 'rate' && a.grid) a.values = {signal: 'extentTicks'};
+    if (a.scale === 'y' && !['rate', 'cdf'].includes(chart) && (a.values || a.grid)) a.values = {signal: 'extentTicks'};
     if (a.scale === 'x' && time && a.grid) a.values = {signal: 'timeTicks'};
   }
   // The page has its own way to say what a mark is, for eyes and for ears.
@@ -226,6 +230,11 @@ function steer(vg, chart) {
       if (m.marks) strip(m.marks);
     }
   })(vg.marks);
+  if (time && chart !== 'heat') {
+    vg.data.push({name: 'partials'});
+    vg.marks.unshift({type: 'rect', name: 'partial', aria: false, clip: true, interactive: false, from: {data: 'partials'}, encode: {update: {
+      x: {scale: 'x', field: 't'}, x2: {scale: 'x', field: 't2'}, y: {value: 0}, y2: {signal: 'height'}, fill: {signal: 'ink'}, opacity: {value: 0.08}}}});
+  }
   vg.marks.push({type: 'rule', name: 'cursorRule', aria: false, clip: true, interactive: false, encode: {update: {
     x: {scale: 'x', signal: 'at || 0'}, y: {value: 0}, y2: {signal: 'height'}, stroke: {signal: 'ink'}, opacity: {signal: 'at === null ? 0 : 0.45'}}}});
   if (chart !== 'heat') vg.marks.push({type: 'symbol', name: 'dots', aria: false, clip: true, interactive: false, from: {data: 'pointed'}, encode: {update: {
@@ -237,19 +246,19 @@ function steer(vg, chart) {
   return vg;
 }
 
-const heights = {percentiles: 330, rate: 100, heat: 300, spectrum: 330};
+const heights = {percentiles: 330, rate: 100, heat: 300, spectrum: 330, cdf: 260, counts: 260};
 
 function draw(chart) {
   const el = $(chart);
   if (views[chart]) views[chart].finalize();
   const vg = steer(vegaLite.compile({...specs[chart], height: heights[chart]}, {config: config(), logger: quietly}).spec, chart);
   const view = new vega.View(vega.parse(vg, null, {ast: true}), {
-    expr: vega.expressionInterpreter, renderer: chart === 'heat' ? 'canvas' : 'svg', container: el, hover: false, tooltip: () => {}, logLevel: vega.Warn,
+    expr: vega.expressionInterpreter, renderer: chart === 'heat' || chart === 'counts' ? 'canvas' : 'svg', container: el, hover: false, tooltip: () => {}, logLevel: vega.Warn,
   });
   view.width(el.clientWidth);
   views[chart] = view;
-  if (chart === 'spectrum') {
-    view.addSignalListener('at', (_, x) => setSpectrumCursor(x === null ? null : nearest(x)));
+  if (!overTimeToo(chart)) {
+    view.addSignalListener('at', (_, x) => chart === 'spectrum' ? setSpectrumCursor(x === null ? null : nearest(x)) : setBucketCursor(x === null ? null : bucketAt(x)));
     return view;
   }
   view.addSignalListener('at', (_, t) => setCursor(t === null ? null : columnAt(t)));
@@ -263,7 +272,7 @@ const quietly = {level() { return this; }, warn() { return this; }, info() { ret
 addEventListener('mouseup', () => {
   for (const view of Object.values(views)) {
     let drag = null;
-    try { drag = view.signal('drag'); } catch { continue; } // the spectrum has none
+    try { drag = view.signal('drag'); } catch { continue; } // charts of the whole run have none
     if (!drag) continue;
     view.signal('drag', null);
     const x = view.scale('x'), [a, b] = [...drag].sort((p, q) => p - q);
@@ -304,14 +313,15 @@ function fill() {
   const visible = lines.filter(l => !l.hidden), colors = palette();
   const looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
 
-  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope].n, state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), slaLimit(l)));
+  const rows = visible.flatMap(l => points(l.key, l.measure.of(data.scopes[l.scope]), data.scopes[l.scope], state.compare ? null : l.measure.ci && l.measure.ci(data.scopes[l.scope]), slaLimit(l)));
   const seen = [...rows.flatMap(r => r.v === null ? [] : [r.v, r.lower, r.upper, r.limit].filter(v => v !== null))];
   const extent = around(seen.reduce((a, b) => Math.min(a, b), Infinity), seen.reduce((a, b) => Math.max(a, b), 0));
-  looks(views.percentiles.data('points', rows), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
+  const part = partials(data.scopes[scope]);
+  looks(views.percentiles.data('points', rows).data('partials', part), visible).signal('extent', extent).signal('extentTicks', ticks(...extent));
 
   const rated = state.compare ? visible : lines.length ? [{key: 'rate', scope, look: 0}] : [];
-  const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope].n));
-  looks(views.rate.data('points', rates), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
+  const rates = rated.flatMap(l => points(l.key, data.scopes[l.scope].rate, data.scopes[l.scope]));
+  looks(views.rate.data('points', rates).data('partials', part), rated).signal('extent', [0, 1.05 * rates.reduce((a, r) => Math.max(a, r.v || 0), 1)]);
 
   fillHeat(scope);
 
@@ -325,6 +335,7 @@ function fill() {
   const high = curves.reduce((a, c) => Math.max(a, c.v), 0), low = curves.reduce((a, c) => Math.min(a, c.v), Infinity), reach = around(low, high);
   looks(views.spectrum.data('points', curves), spectra).signal('extent', reach).signal('extentTicks', ticks(...reach))
     .signal('extentX', [1, curves.reduce((a, c) => Math.max(a, c.x), 10)]);
+  fillCounts();
 
   for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
   $('percentile').max = scope === undefined ? 0 : data.scopes[scope].curve.length - 1;
@@ -334,6 +345,7 @@ function fill() {
   covers();
   setCursor(cursor, true);
   setSpectrumCursor(spectrumCursor, true);
+  setBucketCursor(bucketCursor, true);
   for (const d of document.querySelectorAll('details[data-table]')) table(d);
   return Promise.all(Object.values(views).map(v => v.runAsync()));
 }
@@ -348,20 +360,68 @@ function slaLimit(line) {
 // curve is a spectrum: x is 1/(1-p).
 const curve = s => s.curve.map((v, i) => i === s.curve.length - 1 ? {p: 100, x: Math.max(1, s.totalN[0]), v} : {p: head.ladder[i], x: 100 / (100 - head.ladder[i]), v});
 
+// leavesOf are the leaves that make a scope.
+function leavesOf(scope) {
+  const d = head.scopes[scope];
+  return data.leaves.filter((_, i) => dimensions.every(x => (d[x] || all[x]) === all[x] || d[x] === head.leaves[i][x]));
+}
+
 // heatOf adds up the heat maps of the leaves of a scope: rows by column.
 function heatOf(scope) {
-  const d = head.scopes[scope], rows = new Map();
-  head.leaves.forEach((l, i) => {
-    if (!dimensions.every(x => (d[x] || all[x]) === all[x] || d[x] === l[x])) return;
-    data.leaves[i].rows && data.leaves[i].rows.forEach((counts, r) => {
-      r += data.leaves[i].from;
+  const rows = new Map();
+  for (const leaf of leavesOf(scope)) {
+    leaf.rows && leaf.rows.forEach((counts, r) => {
+      r += leaf.from;
       if (!counts.length) return;
       if (!rows.has(r)) rows.set(r, new Float64Array(head.columns));
       const sum = rows.get(r);
       for (let k = 0; k < counts.length; k++) sum[k] += counts[k];
     });
-  });
+  }
   return rows;
+}
+
+// bucketsOf are the I/Os of a scope in the whole run: n of them from lo up to hi, and upTo of them below hi.
+function bucketsOf(scope) {
+  const sums = new Map(), edge = b => Math.max(1, data.buckets.edges[b - data.buckets.from]);
+  for (const leaf of leavesOf(scope)) (leaf.at || []).forEach((b, i) => sums.set(b, (sums.get(b) || 0) + leaf.n[i]));
+  let upTo = 0;
+  return [...sums].sort(([a], [b]) => a - b).map(([b, n]) => ({lo: edge(b), hi: edge(b + 1), n, upTo: upTo += n}));
+}
+
+const shares = of => of.length ? [{v: of[0].lo, share: 0}, ...of.map(b => ({v: b.hi, share: b.upTo / of.at(-1).upTo}))] : [];
+let bars = []; // of what is chosen
+function fillCounts() {
+  const scope = chosen(), colors = palette(), looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
+  bars = scope === undefined ? [] : bucketsOf(scope);
+  for (const l of spectra) l.buckets = bucketsOf(l.scope);
+  const drawn = [bars, ...spectra.map(l => l.buckets)].filter(b => b.length);
+  const reach = drawn.length ? around(Math.min(...drawn.map(b => b[0].lo)), Math.max(...drawn.map(b => b.at(-1).hi))) : [1e3, 1e6];
+  const least = bars.reduce((a, b) => Math.min(a, b.n), 1) / 2, most_ = bars.reduce((a, b) => Math.max(a, b.n), 10);
+  looks(views.cdf.data('points', spectra.flatMap(l => shares(l.buckets).map(s => ({p: l.key, ...s})))), spectra).signal('extent', [0, 1]).signal('extentX', reach);
+  looks(views.counts.data('points', bars.map(b => ({p: 'line 0', ...b, base: least}))), [{key: 'line 0', look: 0}])
+    .signal('extent', [least, most_ * 1.3]).signal('extentTicks', ticks(least, most_ * 1.3).filter(v => v >= 1)).signal('extentX', reach);
+  $('bucket').max = Math.max(0, bars.length - 1);
+  $('legend-counts').replaceChildren(...spectra.map(l => make('li', null, swatch(l.look), make('span', {textContent: l.name}), make('output', {className: 'value'}))));
+}
+
+const bucketAt = x => bars.length ? bars.reduce((best, b, i) => b.lo <= x ? i : best, 0) : null;
+function setBucketCursor(i, force) {
+  if (i === bucketCursor && !force) return;
+  bucketCursor = i = i !== null && i < bars.length ? i : null;
+  const at = i === null ? null : bars[i], outputs = [...$('legend-counts').querySelectorAll('output')], dots = [];
+  spectra.forEach((l, j) => {
+    const own = at && l.buckets.findLast(b => b.hi <= at.hi), share = own ? own.upTo / l.buckets.at(-1).upTo : 0;
+    outputs[j].textContent = at && l.buckets.length ? percent(100 * share) : '';
+    if (own) dots.push({p: l.key, x: at.hi, v: share});
+  });
+  const text = at ? `${latency(at.lo)} to ${latency(at.hi)}: ${count(at.n)} I/Os. At most ${latency(at.hi)} took` : 'Point at a chart, or use the slider, to see the I/Os of a bucket.';
+  $('at-counts').textContent = text;
+  const slider = $('bucket');
+  if (i !== null) slider.value = i;
+  slider.setAttribute('aria-valuetext', text + ' ' + spectra.map((l, j) => outputs[j].textContent + ' of ' + l.name).join(', '));
+  views.cdf.data('pointed', dots).signal('at', at ? at.hi : null).runAsync();
+  views.counts.signal('at', at ? Math.sqrt(at.lo * at.hi) : null).runAsync();
 }
 
 let heat = new Map();
@@ -427,6 +487,7 @@ function covers() {
   if (!state.compare) text += ' Bands are 95 % confidence limits.';
   if (state.compare && values[state.compare].length > most) text += ` Of ${values[state.compare].length} ${plural[state.compare]} the ${most} with the highest ${measures[+state.percentile].name} are shown.`;
   const rules = (head.sla || []).filter(p => lines.some(l => slaLimit(l) === p.limit)).map(p => p.text);
+  if (scopeOf() && scopeOf().partial) text += ' Shaded: the logs cover a part of it only.';
   if (rules.length) text += ` SLA rules, drawn as lines of long dashes: ${rules.join('; ')}.`;
   if (zoom) text += ` Shown: ${elapsed(Math.round(zoom[0]))} to ${elapsed(Math.round(zoom[1]))}, ${shownColumns} points.`;
   $('covers').textContent = text;
@@ -453,7 +514,8 @@ function setCursor(k, force) {
   let text = 'The whole run';
   if (k !== null && s) {
     text = span(k) + (head.start === null ? '' : ' (' + clock(from(k)) + ')') + ': ' +
-      (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} logs` + (head.quanta > 1 ? ' at least' : '');
+      (s.n[k] ? `${count(s.n[k])} I/Os, ${count(s.rate[k])} per second, ` : 'no I/O, ') + `${s.logs[k]} of ${head.logs} logs` + (head.quanta > 1 ? ' at least' : '') +
+      (s.partial && s.partial[k] ? `; partial: the logs cover ${length(Math.round(1000 * s.partial[k]))} of it` : '');
   }
   $('at-time').textContent = text;
   const slider = $('time');
@@ -486,7 +548,8 @@ function nearest(x) {
   return c.reduce((best, p, i) => Math.abs(Math.log(p.x / x)) < Math.abs(Math.log(c[best].x / x)) ? i : best, 0);
 }
 
-const percent = p => String(+p.toPrecision(12)) + ' %';
+const scopeOf = () => data.scopes[chosen()];
+const percent = p => String(+p.toPrecision(p < 99 ? 5 : 12)) + ' %';
 function setSpectrumCursor(i, force) {
   if (i === spectrumCursor && !force) return;
   const s = data.scopes[chosen()], c = s ? curve(s) : [];
@@ -511,36 +574,75 @@ function setSpectrumCursor(i, force) {
   views.spectrum.data('pointed', dots).signal('at', at ? at.x : null).runAsync();
 }
 
-// ---- tables, made when they are opened
+// ---- tables, made when they are opened, and the same as CSV
+
+// sheet is what a chart shows: its columns, [title, name in CSV, format], and rows of plain numbers; null is none.
+function sheet(chart) {
+  const s = scopeOf(), name = l => l.name + '_ns', columns = Array.from({length: head.columns}, (_, k) => k);
+  if (chart === 'percentiles') {
+    return {
+      top: [['from', 'from_ms', elapsed], ['to', 'to_ms', elapsed], ['I/Os', 'ios', count], ['I/Os per second', 'iops', count], ['logs', 'logs', String],
+        ...(s.partial ? [['covered', 'covered_s', v => length(1000 * v)]] : []), ...lines.map(l => [l.name, name(l)])],
+      rows: columns.map(k => [from(k), to(k), s.n[k], s.rate[k], s.logs[k], ...(s.partial ? [s.partial[k] ?? null] : []),
+        ...lines.map(l => { const of = data.scopes[l.scope]; return of.n[k] ? l.measure.of(of)[k] : null; })]),
+    };
+  }
+  if (chart === 'heat') {
+    const found = [...heat.keys()].sort((a, b) => a - b);
+    return {
+      top: [['from', 'from_ms', elapsed], ...found.map(r => [latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]), `from_${head.edges[r]}_to_${head.edges[r + 1]}_ns`, count])],
+      rows: columns.map(k => [from(k), ...found.map(r => heat.get(r)[k])]),
+    };
+  }
+  if (chart === 'counts') {
+    return {
+      top: [['from', 'from_ns', latency], ['to', 'to_ns', latency], ['I/Os', 'ios', count], ['I/Os up to there', 'ios_up_to', count], ['share', 'share', v => percent(100 * v)]],
+      rows: bars.map(b => [b.lo, b.hi, b.n, b.upTo, b.upTo / bars.at(-1).upTo]),
+    };
+  }
+  const curves = spectra.map(l => curve(data.scopes[l.scope]));
+  return {
+    top: [['percentile', 'percentile', percent], ...spectra.map(l => [l.name, name(l)])],
+    rows: curve(s).map((c, i, whole) => [c.p, ...curves.map(own => {
+      const found = i === whole.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
+      return found ? found.v : null;
+    })]),
+  };
+}
+
+// alike writes latencies in one unit: that of their median.
+function alike(values) {
+  const sorted = values.filter(v => v !== null).map(Math.abs).sort((a, b) => a - b), middle = sorted[sorted.length - 1 >> 1] || 0;
+  const [by, unit] = [[1e9, ' s'], [1e6, ' ms'], [1e3, ' µs']].find(([least]) => middle >= least) || [1, ' ns'];
+  return v => (v < 0 ? '≥ ' : '') + digits(Math.abs(v) / by, 4) + unit;
+}
 
 function table(details) {
   details.querySelector('.scroll')?.remove();
   if (!details.open || chosen() === undefined) return;
-  const s = data.scopes[chosen()];
-  const cell = (value, text) => make('td', null, value === null ? '–' : make('data', {value: String(Math.abs(value)), textContent: text}));
-  const th = (text, scope) => make('th', {scope, textContent: text});
-  let top = [], rows = [];
-  if (details.dataset.table === 'percentiles') {
-    top = ['from', 'to', 'I/Os', 'I/Os per second', 'logs', ...lines.map(l => l.name)];
-    for (let k = 0; k < head.columns; k++) {
-      rows.push([th(elapsed(from(k)), 'row'), make('td', {textContent: elapsed(to(k))}), cell(s.n[k], count(s.n[k])), cell(s.rate[k], count(s.rate[k])), cell(s.logs[k], String(s.logs[k])),
-        ...lines.map(l => { const of = data.scopes[l.scope], v = of.n[k] ? l.measure.of(of)[k] : null; return cell(v, latency(v)); })]);
-    }
-  } else if (details.dataset.table === 'heat') {
-    const found = [...heat.keys()].sort((a, b) => a - b);
-    top = ['from', ...found.map(r => latency(head.edges[r]) + ' to ' + latency(head.edges[r + 1]))];
-    for (let k = 0; k < head.columns; k++) rows.push([th(elapsed(from(k)), 'row'), ...found.map(r => { const v = heat.get(r)[k]; return cell(v, count(v)); })]);
-  } else {
-    top = ['percentile', ...spectra.map(l => l.name)];
-    const curves = spectra.map(l => curve(data.scopes[l.scope]));
-    curve(s).forEach((c, i, whole) => rows.push([th(percent(c.p), 'row'), ...curves.map(own => {
-      const found = i === whole.length - 1 ? own.at(-1) : own.find(o => o.p === c.p);
-      return cell(found ? found.v : null, latency(found ? found.v : null));
-    })]));
-  }
+  const {top, rows} = sheet(details.dataset.table), formats = top.map((c, i) => c[2] || alike(rows.map(r => r[i])));
+  const cell = (v, i) => i === 0 ? make('th', {scope: 'row', textContent: formats[i](v)}) :
+    make('td', null, v === null ? '–' : make('data', {value: String(Math.abs(v)), textContent: formats[i](v)}));
   const name = details.querySelector('summary').textContent;
   details.append(make('div', {className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': name},
-    make('table', null, make('thead', null, make('tr', null, ...top.map(t => th(t, 'col')))), make('tbody', null, ...rows.map(r => make('tr', null, ...r))))));
+    make('table', null, make('thead', null, make('tr', null, ...top.map(c => make('th', {scope: 'col', textContent: c[0]})))),
+      make('tbody', null, ...rows.map(r => make('tr', null, ...r.map(cell)))))));
+}
+
+// csv has latencies in ns; at_least names the columns in which a row's are no more than a lower bound.
+function csv(chart) {
+  const {top, rows} = sheet(chart), latencies = top.map(c => !c[2]), bound = rows.some(r => r.some((v, i) => latencies[i] && v < 0));
+  const quote = text => /[",\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  const line = cells => cells.map(c => quote(c === null ? '' : String(c))).join(',') + '\n';
+  return line([...top.map(c => c[1]), ...(bound ? ['at_least'] : [])]) + rows.map(r => line([...r.map((v, i) => v !== null && latencies[i] ? Math.abs(v) : v),
+    ...(bound ? [top.filter((_, i) => latencies[i] && r[i] < 0).map(c => c[1]).join(' ')] : [])])).join('');
+}
+
+function save(chart) {
+  if (chosen() === undefined) return;
+  const url = URL.createObjectURL(new Blob([csv(chart)], {type: 'text/csv'}));
+  make('a', {href: url, download: document.title.replace(/[^\p{L}\p{N}.-]+/gu, '-') + '-' + chart + '.csv'}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 // sortable lets the table of the whole run be sorted by each of its columns.
@@ -583,7 +685,12 @@ function controls() {
   $('time').max = head.columns - 1;
   $('time').oninput = e => setCursor(+e.target.value);
   $('percentile').oninput = e => setSpectrumCursor(+e.target.value);
-  for (const d of document.querySelectorAll('details[data-table]')) d.ontoggle = () => table(d);
+  $('bucket').oninput = e => setBucketCursor(+e.target.value);
+  for (const d of document.querySelectorAll('details[data-table]')) {
+    d.ontoggle = () => table(d);
+    const what = d.querySelector('summary').textContent.replace(' as a table', '');
+    d.before(make('button', {type: 'button', className: 'csv', textContent: 'CSV', title: what + ' as CSV', 'aria-label': what + ' as CSV', onclick: () => save(d.dataset.table)}));
+  }
 }
 
 function sync() {
@@ -648,7 +755,7 @@ new ResizeObserver(() => {
   width = $('percentiles').clientWidth;
   for (const c of Object.keys(heights)) {
     views[c].width($(c).clientWidth);
-    if (c !== 'spectrum') views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
+    if (overTimeToo(c)) views[c].signal('timeTicks', timeTicks(shown(), views[c].width()));
     views[c].runAsync();
   }
 }).observe($('percentiles'));

@@ -5,9 +5,11 @@ package report_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"os/exec"
@@ -19,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -71,6 +74,7 @@ type row struct {
 	Direction               string
 	Samples, Min, Max, Mean float64
 	Logs                    int
+	Partial                 bool
 	Percentiles             map[string]float64
 	CI                      map[string]struct{ Lower, Upper *float64 }
 }
@@ -214,6 +218,7 @@ func TestPageInChromium(t *testing.T) {
 				b.checkTime(want)
 				b.checkHeat(want)
 				b.checkSpectrum(total[0])
+				b.checkCounts(total[0])
 				b.checkTable(want)
 				b.checkHover(want, total[0])
 			}
@@ -381,6 +386,180 @@ func (b *tab) checkSpectrum(total row) {
 	}
 }
 
+// bar is one of fio's buckets: I/Os from Lo up to Hi ns, and UpTo of them below Hi.
+type bar struct{ Lo, Hi, N, UpTo, X, X2, Y float64 }
+
+func (b *tab) bars() (bars []bar, x, y struct{ Domain, Range []float64 }) {
+	b.Helper()
+	got := eval[struct {
+		Bars []bar
+		X, Y struct{ Domain, Range []float64 }
+	}](b, `(() => {
+		const view = fiolat.views.counts, axis = s => ({domain: view.scale(s).domain().map(Number),
+			range: view.scale(s).range()}), bars = [];
+		(function walk(items) {
+			for (const i of items) {
+				if (i.marktype === 'rect') bars.push(...i.items.filter(m => m.datum && m.datum.hi).map(m =>
+					({...m.datum, x: m.x, x2: m.x + m.width, y: m.y})));
+				else if (i.items) walk(i.items);
+			}
+		})([view.scenegraph().root]);
+		return {bars, x: axis('x'), y: axis('y')};
+	})()`)
+	return got.Bars, got.X, got.Y
+}
+
+// checkCounts compares bars and the curve of shares with the whole run as it is printed: its I/Os, and that each
+// percentile lies in the bucket in which the sum gets there.
+func (b *tab) checkCounts(total row) {
+	b.Helper()
+	bars, x, y := b.bars()
+	sum := 0.0
+	for _, v := range bars {
+		sum += v.N
+		if math.Abs(v.UpTo-sum) > 1e-6*sum {
+			b.Errorf("%v I/Os up to %v ns, want %v", v.UpTo, v.Hi, sum)
+		}
+		if math.Abs(v.X-place(v.Lo, x, math.Log)) > 0.5 || math.Abs(v.X2-place(v.Hi, x, math.Log)) > 0.5 ||
+			math.Abs(v.Y-place(v.N, y, math.Log)) > 0.5 {
+			b.Errorf("the bar of %v I/Os from %v to %v ns is at %v to %v, %v", v.N, v.Lo, v.Hi, v.X, v.X2, v.Y)
+		}
+	}
+	if math.Abs(sum-total.Samples) > 0.5+0.005*float64(len(bars)) {
+		b.Errorf("bars of %v I/Os, %v printed", sum, total.Samples)
+	}
+	for name, v := range total.Percentiles {
+		p, err := strconv.ParseFloat(name, 64)
+		i := slices.IndexFunc(bars, func(o bar) bool { return o.UpTo >= math.Ceil(sum*p/100-1e-6) })
+		if err != nil || p == 0 || p > 99 {
+			continue
+		}
+		if i < 0 || v < bars[i].Lo*0.999 || v > bars[i].Hi*1.001 {
+			b.Errorf("p%s is %v, which is not in the bucket %d of %v", name, v, i, bars)
+		}
+	}
+	d := b.drawn("cdf")
+	line := d.Lines[slices.IndexFunc(d.Lines, func(l []mark) bool { return len(l) > 0 && l[0].P == "line 0" })]
+	if len(line) != len(bars)+1 {
+		b.Fatalf("a curve of %d points for %d buckets", len(line), len(bars))
+	}
+	for i, v := range bars {
+		if m := line[i+1]; *m.V != v.Hi || math.Abs(m.X-place(v.Hi, d.X, math.Log)) > 0.5 ||
+			math.Abs(m.Y-place(v.UpTo/sum, d.Y, linear)) > 0.5 {
+			b.Errorf("the curve has %v ns at %v, %v; it belongs to %v ns, %v of all", *m.V, m.X, m.Y, v.Hi, v.UpTo/sum)
+		}
+	}
+}
+
+// The bars are fio's own bins, of which its JSON has the sums, to the last I/O.
+func TestBarsAreFiosBins(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../testdata/fio/randrw/fio.json")
+	var doc struct {
+		Jobs []struct {
+			Read struct {
+				Clat struct{ Bins map[string]float64 } `json:"clat_ns"`
+			}
+		}
+	}
+	if err != nil || json.Unmarshal(text, &doc) != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "report.html")
+	fiolat(t, "report", "-o", file, "../../testdata/fio/randrw")
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	b.choose(map[string]string{"direction": "read"})
+	bars, _, _ := b.bars()
+	for _, job := range doc.Jobs {
+		for middle, n := range job.Read.Clat.Bins {
+			v, _ := strconv.ParseFloat(middle, 64)
+			i := slices.IndexFunc(bars, func(o bar) bool { return o.Lo <= v && v < o.Hi })
+			if i < 0 {
+				t.Fatalf("fio has %v I/Os at %v ns, and there is no bar", n, v)
+			}
+			bars[i].N -= n
+		}
+	}
+	for _, v := range bars {
+		if v.N != 0 {
+			t.Errorf("from %v to %v ns: %v I/Os more than fio counted", v.Lo, v.Hi, v.N)
+		}
+	}
+}
+
+// TestCSV downloads what each chart shows, as a click does, and finds the numbers of the page's data in it.
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.html")
+	fiolat(t, "report", "-o", file, "--run-name", "a, \"b\"", "../../testdata/fio/cluster")
+	b := openTab(t, 1200, 900, "light")
+	if _, err := chromedp.Call(b.Ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(file)
+	b.choose(map[string]string{"compare": "host"})
+	const hosts = `fiolat.data.scopes.filter((_, i) => (d => d.host && !d.job && d.direction === 'all')(
+		fiolat.head.scopes[i]))`
+	for _, chart := range []struct{ name, numbers string }{
+		{"percentiles", hosts + `.map(s => s.p[3].map((v, k) => s.n[k] ? Math.abs(v) : 0))`},
+		{"heat", `[Object.values(fiolat.data.leaves.flatMap(l => l.rows).reduce((a, r) => {
+			r.forEach((n, k) => { a[k] = (a[k] || 0) + n; }); return a; }, {}))]`},
+		{"spectrum", hosts + `.map(s => s.curve.slice(0, -1).map(Math.abs))`},
+		{"counts", `[fiolat.data.leaves.reduce((a, l) => { l.at.forEach((b, i) => { a[b] = (a[b] || 0) + l.n[i]; });
+			return a; }, []).filter(n => n)]`},
+	} {
+		path := filepath.Join(dir, "a-b-fio-latency-"+chart.name+".csv")
+		eval[any](b, "(document.querySelector('details[data-table="+chart.name+"]').previousElementSibling.click(), 1)")
+		var rows [][]string
+		for range 500 {
+			if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
+				if rows, err = csv.NewReader(bytes.NewReader(text)).ReadAll(); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		want := eval[[][]float64](b, chart.numbers)
+		if len(rows) < len(want[0])+1 {
+			t.Fatalf("%s: %d lines for %d numbers", chart.name, len(rows), len(want[0]))
+		}
+		for _, numbers := range want {
+			found := slices.ContainsFunc(slices.Collect(transpose(rows)), func(column []float64) bool {
+				return len(column) >= len(numbers) && slices.EqualFunc(column[:len(numbers)], numbers,
+					func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*math.Abs(y) })
+			})
+			if !found {
+				t.Errorf("%s: %v is in no column of %v", chart.name, numbers, rows)
+			}
+		}
+	}
+	b.Clean()
+}
+
+// transpose are the columns of numbers below a head, nothing being 0, and the sums of all but the first.
+func transpose(rows [][]string) iter.Seq[[]float64] {
+	return func(yield func([]float64) bool) {
+		sums := make([]float64, len(rows)-1)
+		for c := range rows[0] {
+			var column []float64
+			for i, r := range rows[1:] {
+				v, _ := strconv.ParseFloat(r[c], 64)
+				if column = append(column, v); c > 0 {
+					sums[i] += v
+				}
+			}
+			if !yield(column) {
+				return
+			}
+		}
+		yield(sums)
+	}
+}
+
 func (b *tab) checkTable(want []row) {
 	b.Helper()
 	got := eval[struct {
@@ -402,6 +581,10 @@ func (b *tab) checkTable(want []row) {
 			v := got.Rows[k][c]
 			switch {
 			case name == "from" || name == "to" || name == "I/Os per second" || name == "logs":
+			case name == "covered":
+				if r.Partial != (v != nil) || r.Partial && *v >= 1 {
+					b.Errorf("table, row %d: covered is %v, partial is printed as %v", k, v, r.Partial)
+				}
 			case name == "I/Os":
 				if v == nil || math.Abs(*v-r.Samples) > 0.51 {
 					b.Errorf("table, row %d: %v I/Os, want %v", k, v, r.Samples)
@@ -486,7 +669,7 @@ func (b *tab) checkKeyboard() {
 		reached[e] = true
 	}
 	for _, want := range []string{"theme", "in", "out", "left", "right", "all", "p50", "p99.9", "max", "time",
-		"percentiles", "heat", "percentile", "spectrum"} {
+		"percentiles", "heat", "percentile", "spectrum", "bucket", "counts"} {
 		if !reached[want] {
 			b.Errorf("the keyboard does not get to %q, only to %v", want, reached)
 		}

@@ -12,6 +12,7 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -56,6 +57,7 @@ type numbers struct {
 		Min, Max, Mean []float64
 		N, Rate        []float64
 		Logs           []int
+		Partial        map[int]float64
 		Total          []float64
 		TotalN         []float64
 		Curve          []float64
@@ -280,8 +282,39 @@ func TestGaps(t *testing.T) {
 	if got, want := fmt.Sprint(run.N, run.Rate, run.Logs), "[200 400 0 400] [100 200 0 200] [0 1 0 1]"; got != want {
 		t.Errorf("I/Os, per second, logs: %s, want %s", got, want)
 	}
+	if len(run.Partial) != 0 {
+		t.Errorf("partial: %v, but silence is none", run.Partial)
+	}
 	if run.P[0][2] != 0 || run.P[0][1] == 0 {
 		t.Errorf("p50 by column: %v, want none in the third", run.P[0])
+	}
+}
+
+// A column of which a log ran a part only says how long: here the last of three, of 0.3 s.
+func TestPartial(t *testing.T) {
+	t.Parallel()
+	m := newMade(3, 1, 100)
+	var b bytes.Buffer
+	s, ctx := report.NewKinds(&b, 1, report.Options{})[0], context.Background()
+	s.Begin(ctx, m.run)
+	for n := range 3 {
+		q := &pipeline.Quantum{Offset: int64(n) * 1e9, Leaves: m.leaves(n), Rows: m.rows()}
+		if n == 2 {
+			for i := range q.Rows {
+				q.Rows[i].IOPS /= 0.3
+			}
+		}
+		if err := s.Quantum(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.End(ctx, &pipeline.Summary{Quanta: 3, End: 2.3e9}); err != nil {
+		t.Fatal(err)
+	}
+	for i, scope := range read(t, b.Bytes()).Scopes {
+		if want := map[int]float64{2: 0.3}; !maps.Equal(scope.Partial, want) {
+			t.Errorf("scope %d: partial are %v, want %v", i, scope.Partial, want)
+		}
 	}
 }
 

@@ -50,6 +50,54 @@ func (s Spectrum) Spec() Spec {
 	}
 }
 
+// CDF shows which share of I/Os took at most how long.
+type CDF struct {
+	// Data has rows in order of v with the fields
+	//
+	//	p      what the line is of
+	//	v      ns, above 0
+	//	share  of the I/Os that took at most v, of 1
+	Data Data
+}
+
+// Spec is the chart's specification.
+func (c CDF) Spec() Spec {
+	return Spec{
+		Schema: schema, Description: "Share of I/Os by latency",
+		Data: c.Data.Source, Transform: c.Data.Transform, Mark: line("linear"),
+		Encoding: M{"x": latencyAcross("v"), "color": series(), "strokeDash": series(),
+			"y": M{"field": "share", "type": "quantitative", "axis": M{"title": nil, "format": ".0%", "tickCount": 5}}},
+	}
+}
+
+// Counts shows how many I/Os lie in each bucket of a histogram.
+type Counts struct {
+	// Data has a row for each bucket, with the fields
+	//
+	//	p       what the bar is of
+	//	lo, hi  its edges in ns, above 0
+	//	n       I/Os
+	//	base    where the bar begins: not above the smallest n
+	Data Data
+}
+
+// Spec is the chart's specification.
+func (c Counts) Spec() Spec {
+	return Spec{
+		Schema: schema, Description: "I/Os by bucket of latency",
+		Data: c.Data.Source, Transform: c.Data.Transform, Mark: M{"type": "rect", "clip": true},
+		Encoding: M{"x": latencyAcross("lo"), "x2": M{"field": "hi"}, "color": series(),
+			"y": M{"field": "n", "type": "quantitative", "scale": M{"type": "log", "nice": false},
+				"axis": M{"title": nil, "format": "~s", "labelOverlap": true, "values": steps(1, 1e15)}},
+			"y2": M{"field": "base"}},
+	}
+}
+
+func latencyAcross(field string) M {
+	return M{"field": field, "type": "quantitative", "scale": M{"type": "log", "nice": false},
+		"axis": latencyAxis("")}
+}
+
 func line(interpolate string) M {
 	return M{"type": "line", "interpolate": interpolate, "strokeWidth": 1.6, "strokeJoin": "round", "clip": true,
 		"invalid": "break-paths-filter-domains"}
