@@ -189,7 +189,7 @@ func (p *printer) all(c *comparison) {
 		rows := [][]string{{"direction", "metric", "mean", "run noise"}}
 		for _, row := range g.Rows {
 			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
-				noise(row.RunNoise)})
+				compare.NoiseText(row.RunNoise)})
 		}
 		p.table(rows, "---", "---", "---:", "---:")
 	}
@@ -201,7 +201,7 @@ func (p *printer) all(c *comparison) {
 		if f.Failed {
 			var rows []string
 			for _, b := range f.Broken {
-				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, change(b.Change)))
+				rows = append(rows, fmt.Sprintf("%s %s %s", b.Direction, b.Metric, compare.Percent(b.Change)))
 			}
 			verdict = p.colour(ui.Bad, "FAILED") + ": " + strings.Join(rows, ", ")
 		}
@@ -269,59 +269,14 @@ func (p *printer) colour(c ui.Colour, text string) string {
 
 // cells are a row in words.
 func (p *printer) cells(row compare.Row, of *compare.Result) []string {
-	limits := "-"
-	if row.Low != nil {
-		limits = change(row.Low) + " to " + change(row.High)
-	}
-	between := noise(row.RunNoise)
-	switch na, nb := of.Baseline.Runs, of.Other.Runs; {
-	case row.RunNoise == nil:
-	case row.NoiseGiven:
-		between += " (given)"
-	default:
-		between += fmt.Sprintf(" (%d+%d runs)", na, nb)
-	}
+	words := of.Words(&row)
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
 	if row.Metric == "iops" {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
-	verdict := p.colour(worse[row.Verdict], string(row.Verdict)) // the last column: no other is set by its width
-	switch {
-	case row.AtLeast:
-		verdict += ": beyond fio's last bucket"
-	case row.Advice != "":
-		verdict += ": takes " + row.Advice
-	}
+	verdict := string(row.Verdict)
+	// the last column: no other is set by its width
+	verdict = p.colour(worse[row.Verdict], verdict) + strings.TrimPrefix(words.Verdict, verdict)
 	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
-		change(row.Change), limits, between, verdict}
-}
-
-// factorFrom is the change from which on a factor says more than a percentage, and mostFactor the
-// one from which on, up or down, more digits say nothing.
-const (
-	factorFrom = 3
-	mostFactor = 100
-)
-
-// change is a share as people write a change.
-func change(v *float64) string {
-	switch {
-	case v == nil:
-		return "-"
-	case 1+*v > mostFactor:
-		return fmt.Sprintf("over x%d", mostFactor)
-	case 1+*v > factorFrom:
-		return fmt.Sprintf("x%.2f", 1+*v)
-	case 1+*v < 1.0/mostFactor:
-		return fmt.Sprintf("under -%d %%", 100-100/mostFactor)
-	}
-	return fmt.Sprintf("%+.2f %%", *v*100)
-}
-
-// noise is a standard deviation as a share.
-func noise(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f %%", *v*100)
+		words.Change, words.Limits, words.RunNoise, verdict}
 }
