@@ -14,21 +14,26 @@ import (
 func reportCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "report",
-		Usage:     "one self-contained HTML page of a run",
-		ArgsUsage: "PATH...|DIR|RUN",
+		Usage:     "one self-contained HTML page of a run, of two runs, or of a sweep",
+		ArgsUsage: "PATH...|DIR...|RUN...",
 		Description: "fiolat report -o today.html runs/today\n" +
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
 			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and " +
 			"whether they add up\n" +
 			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of " +
 			"several runs --run-id says which\n" +
-			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n\n" +
+			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n" +
+			"fiolat report -o both.html runs/before runs/after                   two runs, compared\n" +
+			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
+			"against load\n\n" +
 			runIs + " A path that exists comes first. " +
 			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only " +
 			"--percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are " +
 			"stored. " +
-			"The page has percentiles over time, a heat map, the percentile spectrum, tables of all of them, and " +
-			"where the numbers come from. It loads nothing from anywhere.",
+			"Two runs are compared, the first being the baseline. Of more, which must differ in their job " +
+			"options, the page has the curve of fiolat curve. " +
+			"The page of a run has percentiles over time, a heat map, the percentile spectrum, the distribution, " +
+			"tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags()),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "report.html", Usage: "`FILE` for the page"},
 			yesFlag(), verboseFlag(),
@@ -44,8 +49,10 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	bad.Add(needPaths(o.Logs))
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
-	o.Place, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
-	bad.Add(err)
+	if len(o.Logs.Paths) == 1 {
+		o.Place, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
+		bad.Add(err)
+	}
 	if !c.IsSet("kind") && o.Place != command.InLogs {
 		o.Logs.Kinds = command.EveryKind // what is stored
 	}

@@ -40,6 +40,16 @@ func NewPage(path string, dry bool, kinds int) *Page {
 	return p
 }
 
+// NewRunsPage makes a page of runs that are compared, the baseline first.
+func NewRunsPage(path string, dry bool, names []string, compared func() (*report.Comparison, error)) *Page {
+	p := &Page{Path: path, dry: dry}
+	p.kinds = report.NewRuns(p, names, report.Options{Generator: "fiolat " + Version(), Compared: compared})
+	return p
+}
+
+// NewFile makes a page that is written into it.
+func NewFile(path string, dry bool) *Page { return &Page{Path: path, dry: dry} }
+
 // Kind is where the nth kind of latency goes.
 func (p *Page) Kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }
 
@@ -54,18 +64,24 @@ type pageSink struct {
 // Begin makes a new file beside the one that it will replace, for us alone: a long run
 // must not end with the news that it cannot be written.
 func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
-	p := s.page
-	if p.dry || p.temp != nil {
-		return s.Sink.Begin(ctx, run)
-	}
-	if p.temp, err = CreateFile(p.Path); err != nil {
+	if err = s.page.open(); err != nil {
 		return err
 	}
 	return s.Sink.Begin(ctx, run)
 }
 
+func (p *Page) open() (err error) {
+	if !p.dry && p.temp == nil {
+		p.temp, err = CreateFile(p.Path)
+	}
+	return err
+}
+
 // Write is where the kinds write to.
 func (p *Page) Write(b []byte) (n int, err error) {
+	if err = p.open(); err != nil {
+		return 0, err
+	}
 	if n, err = p.Size.Write(b); p.dry {
 		return n, err
 	}

@@ -17,16 +17,34 @@ import (
 
 // about adds what the page says of the run beside its charts: the run in a sentence, its jobs and its syncs.
 func (s *Sink) about(d *pageData) error {
-	syncs, err := s.run.Syncs()
-	if err != nil {
-		return err
+	of := []*Sink{s}
+	if s.runs != nil {
+		of = s.kinds
 	}
-	d.Lead = s.lead(syncs)
-	if work := s.work(); work != nil {
-		d.Work = []block{*work}
+	for _, k := range of {
+		prefix := ""
+		if s.runs != nil {
+			prefix = k.part() + ": "
+		}
+		syncs, err := k.run.Syncs()
+		if err != nil {
+			return err
+		}
+		d.Lead = append(d.Lead, prefix+k.lead(syncs))
+		if work := k.work(); work != nil {
+			work.Title = prefix + work.Title
+			d.Work = append(d.Work, *work)
+		}
+		table, err := k.syncTable(syncs)
+		if err != nil {
+			return err
+		}
+		if table != nil {
+			table.Title = prefix + table.Title
+			d.Syncs = append(d.Syncs, *table)
+		}
 	}
-	d.Syncs, err = s.syncTable(syncs)
-	return err
+	return nil
 }
 
 // split separates what is wrong from what is to know.

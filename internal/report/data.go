@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"fiolat/internal/fiohist"
@@ -28,6 +29,8 @@ type head struct {
 	Quanta   int64     `json:"quanta"`
 	Logs     int       `json:"logs"`
 	Kind     string    `json:"kind"`
+	Part     string    `json:"part"`           // what the page calls it
+	Name     string    `json:"name,omitempty"` // of a run among several
 	Scopes   []dims    `json:"scopes"`
 	Leaves   []dims    `json:"leaves"`
 	SLA      []slaLine `json:"sla"`
@@ -138,13 +141,17 @@ func (s *Sink) heatGrid() fiohist.Geometry {
 // kind on the page.
 func (s *Sink) head() head {
 	late := int64(0)
-	if s.run.StartKnown && s.main().run.StartKnown {
+	if s.runs == nil && s.run.StartKnown && s.main().run.StartKnown {
 		late = s.run.Start - s.main().run.Start
 	}
 	h := head{
 		First: float64(s.run.FirstQuantum+late) / 1e6, Column: float64(s.run.Interval*s.step) / 1e6, Columns: s.col,
 		End:      float64(s.sum.End+late) / 1e6,
 		Interval: float64(s.run.Interval) / 1e6, Quanta: s.step, Logs: len(s.run.Logs), Kind: s.run.Kind.String(),
+		Part: s.part(),
+	}
+	if s.runs != nil {
+		h.Name = s.runs[slices.Index(s.kinds, s)]
 	}
 	if s.run.StartKnown {
 		start := float64(s.run.Start-late) / 1e6

@@ -25,16 +25,29 @@ var kindsJS string
 
 // page is what the Sinks of one page share.
 type page struct {
-	w     io.Writer
-	o     Options
-	kinds []*Sink // in the end in the order in which an I/O goes through them
-	packs int     // how often the numbers were packed until the page was small enough
+	w        io.Writer
+	o        Options
+	kinds    []*Sink     // of one run, in the end in the order in which an I/O goes through them; or runs of one kind
+	runs     []string    // the names of these; nil: kinds of one run
+	compared *Comparison // how the runs differ
+	packs    int         // how often the numbers were packed until the page was small enough
 }
 
 var through = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
 
-// main is the kind that the page shows first: clat, if it is there.
+// part is what the page calls a kind or a run where there are several.
+func (s *Sink) part() string {
+	if s.runs != nil {
+		return string(rune('A' + slices.Index(s.kinds, s)))
+	}
+	return s.run.Kind.String()
+}
+
+// main is the part that the page shows first: of runs the first, of kinds clat, if it is there.
 func (p *page) main() *Sink {
+	if p.runs != nil {
+		return p.kinds[0]
+	}
 	if i := slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }); i >= 0 {
 		return p.kinds[i]
 	}
@@ -56,9 +69,17 @@ func (p *page) finished() error {
 	if slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.sum == nil }) {
 		return nil
 	}
-	slices.SortFunc(p.kinds, func(a, b *Sink) int {
-		return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind)
-	})
+	if p.runs == nil {
+		slices.SortFunc(p.kinds, func(a, b *Sink) int {
+			return slices.Index(through, a.run.Kind) - slices.Index(through, b.run.Kind)
+		})
+	}
+	if p.o.Compared != nil {
+		var err error
+		if p.compared, err = p.o.Compared(); err != nil {
+			return err
+		}
+	}
 	longest := int64(0)
 	for _, s := range p.kinds {
 		longest = max(longest, s.run.Interval*s.step)
@@ -113,12 +134,12 @@ func (p *page) shrink(size, numbers int) {
 	}
 }
 
-// sideBySide is the whole run by kind in numbers.
+// sideBySide is the whole run by kind in numbers, or both runs.
 type sideBySide struct {
-	Names string
-	Whole table
-	Sums  table
-	Notes []string
+	Names, Title, Hint string
+	Whole              table
+	Sums               table
+	Notes              []string
 }
 
 type table struct {
@@ -170,10 +191,15 @@ func (p *page) sideBySide() *sideBySide {
 	if len(p.kinds) == 1 {
 		return nil
 	}
-	out := &sideBySide{Whole: table{Title: "The kinds of latency in numbers"}, Sums: table{Title: "slat + clat = lat?"}}
+	out := &sideBySide{Title: "Kinds of latency side by side", Hint: "Choose a kind",
+		Whole: table{Title: "The kinds of latency in numbers"}, Sums: table{Title: "slat + clat = lat?"}}
+	if p.runs != nil {
+		out.Title, out.Hint, out.Whole.Title = "Percentiles of each run since its start", "Choose a run",
+			"The runs in numbers"
+	}
 	var names []string
 	for _, s := range p.kinds {
-		names = append(names, s.run.Kind.String())
+		names = append(names, s.part())
 	}
 	out.Names = strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 	text := func(names ...string) (cells []cell) {
@@ -182,8 +208,12 @@ func (p *page) sideBySide() *sideBySide {
 		}
 		return cells
 	}
-	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: "kind", Header: true}}, text("I/Os",
-		"mean")...)
+	part := "kind"
+	if p.runs != nil {
+		part = "run"
+	}
+	out.Whole.Head = append([]cell{{Text: "direction", Header: true}, {Text: part, Header: true}},
+		text("I/Os", "mean")...)
 	for _, q := range p.main().run.Percentiles {
 		out.Whole.Head = append(out.Whole.Head, cell{Text: "p" + units.Percentile(q)})
 	}
@@ -200,7 +230,7 @@ func (p *page) sideBySide() *sideBySide {
 				continue
 			}
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
-			row := []cell{{Text: direction, Header: true}, {Text: s.run.Kind.String(), Header: true}, number(w.Samples,
+			row := []cell{{Text: direction, Header: true}, {Text: s.part(), Header: true}, number(w.Samples,
 				units.Count(w.Samples)), w.meanCell()}
 			for _, v := range append(signed(&w.Stats), w.Max) {
 				if w.Empty() {
@@ -211,8 +241,8 @@ func (p *page) sideBySide() *sideBySide {
 			}
 			out.Whole.Rows = append(out.Whole.Rows, row)
 		}
-		if slat, clat, lat := of[fiolog.Slat], of[fiolog.Clat], of[fiolog.Lat]; len(of) == len(through) &&
-			!clat.Empty() && !lat.Empty() {
+		if slat, clat, lat := of[fiolog.Slat], of[fiolog.Clat], of[fiolog.Lat]; p.runs == nil &&
+			len(of) == len(through) && !clat.Empty() && !lat.Empty() {
 			sum, gap := slat.mean+clat.mean, fiojson.Gap(slat.mean, clat.mean, lat.mean)
 			out.Sums.Rows = append(out.Sums.Rows, []cell{{Text: direction, Header: true}, slat.meanCell(),
 				clat.meanCell(), number(sum, latency(sum)), lat.meanCell(),

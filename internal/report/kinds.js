@@ -1,8 +1,9 @@
 // ---- kinds of latency side by side: this part is in pages of several kinds only
 
-const kinds = new Map([[head.kind, {head: {...head}, data: {...data}}], ...head.kinds.map((h, i) => [h.kind, {head: h, data: data.kinds[i]}])]
+const kinds = new Map([[head.part, {head: {...head}, data: {...data}}], ...head.kinds.map((h, i) => [h.part, {head: h, data: data.kinds[i]}])]
   .sort(([a], [b]) => ['slat', 'clat', 'lat'].indexOf(a) - ['slat', 'clat', 'lat'].indexOf(b)));
-const firstKind = head.kind;
+const firstKind = head.part, ofRuns = Boolean(head.name);
+const fullName = kind => ofRuns ? kind + ' · ' + kinds.get(kind).head.name : kind;
 for (const k of kinds.values()) {
   k.head.scopes ||= [];
   k.head.leaves ||= [];
@@ -20,7 +21,7 @@ function use(kind) {
 
 // as is what f says of a kind.
 function as(kind, f) {
-  const was = head.kind;
+  const was = head.part;
   use(kind);
   try { return f(); } finally { use(was); }
 }
@@ -28,18 +29,18 @@ function as(kind, f) {
 function choose(kind) {
   state.kind = kind;
   use(kind);
-  cursor = spectrumCursor = null;
+  cursor = spectrumCursor = bucketCursor = null;
   $('time').max = head.columns - 1;
   for (const [id, text] of [['percentiles', 'Percentiles over time'], ['heat', 'Heat map'], ['spectrum', 'Percentile spectrum of the whole run'], ['counts', 'Distribution of the whole run']]) $('h-' + id).textContent = text + ': ' + kind;
 }
 
 const chart = kind => 'kind-' + kind;
-const kindSelect = make('select', {name: 'kind'}, ...[...kinds.keys()].map(k => make('option', {value: k, textContent: k})));
+const kindSelect = make('select', {name: 'kind'}, ...[...kinds.keys()].map(k => make('option', {value: k, textContent: fullName(k)})));
 kindSelect.onchange = () => {
   choose(kindSelect.value);
   for (const c of ['percentiles', 'rate', 'heat']) views[c].signal('domain', [head.first, to(head.columns - 1)]);
 }; // and the form goes on
-$('controls').prepend(make('label', {id: 'c-kind'}, 'Kind ', kindSelect));
+$('controls').prepend(make('label', {id: 'c-kind'}, ofRuns ? 'Run ' : 'Kind ', kindSelect));
 for (const k of kinds.keys()) {
   const title = make('h3', {id: 'h-kind-' + k});
   $('kinds').append(title, make('div', {className: 'plot', id: chart(k), role: 'img', 'aria-labelledby': 'h-kind-' + k}));
@@ -84,9 +85,15 @@ function pointKinds() {
       return [[count(k === null ? s.totalN[0] : s.n[k]) + ' I/Os', ...shown.map(m => m.name + ' ' + latency(at(m)))],
         k === null ? [] : shown.map(m => ({p: m.name, x: t, v: Math.max(1, Math.abs(at(m)))}))];
     });
-    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: kind}), ': ' + said.join(', '));
+    $('h-kind-' + kind).replaceChildren(make('strong', {textContent: fullName(kind)}), ': ' + said.join(', '));
     views[chart(kind)].data('pointed', dots).signal('at', t).runAsync();
   }
+}
+
+// The whole runs lie over each other, unless parts of one are compared.
+if (ofRuns) {
+  const spectraOfOne = wholeLines;
+  wholeLines = scope => state.compare ? spectraOfOne(scope) : [...kinds.keys()].flatMap((k, i) => as(k, () => chosen() === undefined ? [] : [wholeLine(fullName(k), chosen(), i)]));
 }
 
 // What follows the page's choices, zoom and cursor follows them here, too.

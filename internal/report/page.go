@@ -32,13 +32,15 @@ var (
 
 type pageData struct {
 	Title, Kind, Generator, CSP string
+	Part                        string // of several, what the tables of one are of
+	Compared                    *Comparison
 	Style                       template.CSS
 	Scripts                     []template.JS
 	Facts, Account              []pair
 	Findings                    []string
-	Lead                        string
+	Lead                        []string
 	Work                        []block
-	Syncs                       *table
+	Syncs                       []table
 	Notes                       []note // what is wrong
 	Footnotes                   []note
 	Summary                     table
@@ -77,8 +79,8 @@ type block struct {
 func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	d := pageData{
-		// our own file
-		Title: s.title(), Kind: s.run.Kind.String(), Generator: s.o.Generator, Style: template.CSS(pageCSS),
+		Title: s.title(), Kind: s.run.Kind.String(), Part: s.part(), Generator: s.o.Generator,
+		Style: template.CSS(pageCSS), // our own file
 		Facts: s.facts(sum), Account: account(&sum.Account), Notes: s.notes(sum), SLA: s.verdicts(sum),
 		Origin: s.origin(), Head: s.head(),
 		Specs: map[string]vegaspec.Spec{
@@ -97,6 +99,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	if err := s.about(&d); err != nil {
 		return err
 	}
+	d.Compared = s.compared
 	s.summary(&d)
 	js := pageJS
 	if d.Kinds = s.sideBySide(); d.Kinds != nil {
@@ -140,12 +143,18 @@ const kindsBefore = "$('charts').hidden = false;"
 func (s *Sink) more(d *pageData) {
 	heads := func(k *Sink, blocks []block) []block {
 		for i := range blocks {
-			blocks[i].Title = k.run.Kind.String() + ": " + blocks[i].Title
+			blocks[i].Title = k.part() + ": " + blocks[i].Title
 		}
 		return blocks
 	}
 	d.SLA = heads(s, d.SLA)
-	heads(s, d.Origin[:2]) // settings and files; fio's options are those of the run
+	own := func(of []block) []block { // settings and files; fio's options are those of the run
+		if s.runs == nil {
+			return of[:2]
+		}
+		return of
+	}
+	heads(s, own(d.Origin))
 	said := map[note]int{}
 	for _, k := range s.kinds {
 		for _, n := range k.notes(k.sum) {
@@ -156,7 +165,7 @@ func (s *Sink) more(d *pageData) {
 	for _, k := range s.kinds {
 		for _, n := range k.notes(k.sum) {
 			if said[n] < len(s.kinds) { // not of all
-				n.Text = k.run.Kind.String() + ": " + n.Text
+				n.Text = k.part() + ": " + n.Text
 			}
 			if !slices.Contains(d.Notes, n) {
 				d.Notes = append(d.Notes, n)
@@ -171,7 +180,7 @@ func (s *Sink) more(d *pageData) {
 			b.Rows = append(b.Rows, []string{p.Name, p.Value})
 		}
 		d.Accounts = append(d.Accounts, heads(k, []block{b})...)
-		d.Origin = append(d.Origin, heads(k, k.origin()[:2])...)
+		d.Origin = append(d.Origin, heads(k, own(k.origin()))...)
 	}
 }
 
@@ -182,6 +191,9 @@ func hash(text string) string {
 }
 
 func (s *Sink) title() string {
+	if s.runs != nil {
+		return strings.Join(s.runs, " and ")
+	}
 	if s.run.Name != "" {
 		return s.run.Name
 	}
@@ -196,6 +208,18 @@ func at(ns int64) string {
 }
 
 func (s *Sink) facts(sum *pipeline.Summary) []pair {
+	if s.runs != nil {
+		var f []pair
+		for i, k := range s.kinds {
+			started := "not known"
+			if k.run.StartKnown {
+				started = at(k.run.Start)
+			}
+			f = append(f, pair{"Run " + k.part(), fmt.Sprintf("%s, started %s, %v long, %s", s.runs[i], started,
+				time.Duration(k.sum.End-k.run.FirstQuantum), k.run.ID)})
+		}
+		return f
+	}
 	run, logs := s.run, 0
 	for _, k := range s.kinds {
 		logs += len(k.run.Logs)

@@ -325,13 +325,8 @@ function fill() {
 
   fillHeat(scope);
 
-  spectra = [];
-  if (scope !== undefined) {
-    const of = state.compare ? others(state.compare) : [{name: scopeName(state), scope}];
-    if (!state.compare && state.direction === all.direction && values.direction.length > 1) of.push(...others('direction'));
-    spectra = (state.compare ? lines : of).slice(0, most).map((o, i) => ({...keyed(o.name, i), scope: o.scope, look: i}));
-  }
-  const curves = spectra.flatMap(l => curve(data.scopes[l.scope]).map(c => ({p: l.key, x: c.x, v: Math.max(1, Math.abs(c.v))})));
+  spectra = wholeLines(scope);
+  const curves = spectra.flatMap(l => l.curve.map(c => ({p: l.key, x: c.x, v: Math.max(1, Math.abs(c.v))})));
   const high = curves.reduce((a, c) => Math.max(a, c.v), 0), low = curves.reduce((a, c) => Math.min(a, c.v), Infinity), reach = around(low, high);
   looks(views.spectrum.data('points', curves), spectra).signal('extent', reach).signal('extentTicks', ticks(...reach))
     .signal('extentX', [1, curves.reduce((a, c) => Math.max(a, c.x), 10)]);
@@ -348,6 +343,15 @@ function fill() {
   setBucketCursor(bucketCursor, true);
   for (const d of document.querySelectorAll('details[data-table]')) table(d);
   return Promise.all(Object.values(views).map(v => v.runAsync()));
+}
+
+// wholeLine is a line in the charts of the whole run.
+const wholeLine = (name, scope, i) => ({...keyed(name, i), curve: curve(data.scopes[scope]), buckets: bucketsOf(scope), look: i});
+function wholeLines(scope) {
+  if (scope === undefined) return [];
+  const of = state.compare ? lines : [{name: scopeName(state), scope}];
+  if (!state.compare && state.direction === all.direction && values.direction.length > 1) of.push(...others('direction'));
+  return of.slice(0, most).map((o, i) => wholeLine(o.name, o.scope, i));
 }
 
 // slaLimit is the limit in ns of the SLA rule on a line, or null.
@@ -394,7 +398,6 @@ let bars = []; // of what is chosen
 function fillCounts() {
   const scope = chosen(), colors = palette(), looks = (view, of) => view.signal('names', of.map(l => l.key)).signal('colors', of.map(l => colors[l.look % most])).signal('dashed', of.map(l => dashes[l.look % most]));
   bars = scope === undefined ? [] : bucketsOf(scope);
-  for (const l of spectra) l.buckets = bucketsOf(l.scope);
   const drawn = [bars, ...spectra.map(l => l.buckets)].filter(b => b.length);
   const reach = drawn.length ? around(Math.min(...drawn.map(b => b[0].lo)), Math.max(...drawn.map(b => b.at(-1).hi))) : [1e3, 1e6];
   const least = bars.reduce((a, b) => Math.min(a, b.n), 1) / 2, most_ = bars.reduce((a, b) => Math.max(a, b.n), 10);
@@ -560,7 +563,7 @@ function setSpectrumCursor(i, force) {
   spectra.forEach((l, j) => {
     let v = null;
     if (at) {
-      const own = curve(data.scopes[l.scope]), found = at.p === 100 ? own.at(-1) : own.find(o => o.p === at.p);
+      const own = l.curve, found = at.p === 100 ? own.at(-1) : own.find(o => o.p === at.p);
       v = found ? found.v : null;
       if (found) dots.push({p: l.key, x: found.x, v: Math.max(1, Math.abs(found.v))});
     }
@@ -600,7 +603,7 @@ function sheet(chart) {
       rows: bars.map(b => [b.lo, b.hi, b.n, b.upTo, b.upTo / bars.at(-1).upTo]),
     };
   }
-  const curves = spectra.map(l => curve(data.scopes[l.scope]));
+  const curves = spectra.map(l => l.curve);
   return {
     top: [['percentile', 'percentile', percent], ...spectra.map(l => [l.name, name(l)])],
     rows: curve(s).map((c, i, whole) => [c.p, ...curves.map(own => {

@@ -782,6 +782,75 @@ func TestKindsInChromium(t *testing.T) {
 	b.Clean()
 }
 
+// TestTwoRunsInChromium opens a page of two runs: they lie on the same axes with the numbers that fiolat prints of
+// each, the curves of both whole runs are there, and the table says what compare does.
+func TestTwoRunsInChromium(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "report.html")
+	folders := []string{"../../testdata/fio/randrw", "../../testdata/fio/cluster"}
+	fiolat(t, append([]string{"report", "-o", file}, folders...)...)
+	b := openTab(t, 1200, 900, "light")
+	b.open(file)
+	for _, direction := range []string{"all", "read"} {
+		at, axes := [4]string{3: direction}, map[string]bool{}
+		b.choose(map[string]string{"direction": direction})
+		spectrum := b.drawn("spectrum")
+		for i, run := range []string{"A", "B"} {
+			rows := percentiles(t, "--by", "direction", folders[i])[at]
+			whole := percentiles(t, "--by", "direction", "--interval", "1h", folders[i])[at][0]
+			d := b.drawn("kind-" + run)
+			axes[fmt.Sprint(d.X, d.Y)] = true
+			b.checkMarks(d)
+			seen := 0
+			for _, p := range d.Points {
+				if p.K == nil {
+					continue
+				}
+				seen++
+				if r := rows[*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
+					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed", run, direction, p.P, p.T, *p.V,
+						r.measure(p.P))
+				}
+			}
+			if seen != 5*len(rows) {
+				t.Errorf("%s %s: %d points drawn, want %d", run, direction, seen, 5*len(rows))
+			}
+			b.checkSaid(run, "", whole)
+			line := spectrum.Lines[slices.IndexFunc(spectrum.Lines, func(l []mark) bool {
+				return len(l) > 0 && l[0].P == fmt.Sprint("line ", i)
+			})]
+			if last := line[len(line)-1]; !near(*last.V, whole.Max) || math.Abs(last.T-whole.Samples) > 1 {
+				t.Errorf("%s %s: the spectrum ends with %v at %v, want %v at %v", run, direction, *last.V, last.T,
+					whole.Max, whole.Samples)
+			}
+		}
+		if len(axes) != 1 {
+			t.Errorf("%s: the runs have different axes: %v", direction, axes)
+		}
+	}
+	said := eval[[][]string](b, `[...document.querySelectorAll('#compared tbody tr')].map(r => [...r.cells].map(
+		c => c.textContent))`)
+	printed := string(fiolat(t, append([]string{"compare", "--format", "markdown"}, folders...)...))
+	if len(said) != 21 {
+		t.Errorf("%d rows compared, want 7 of 3 directions", len(said))
+	}
+	for _, r := range said {
+		line := fmt.Sprintf("| %s | %s | ", r[0], r[1])
+		_, rest, ok := strings.Cut(printed, line)
+		rest, _, _ = strings.Cut(rest, "\n")
+		if cells := strings.Split(rest, " | "); !ok || len(cells) < 4 || cells[2] != r[4] || cells[3] != r[5] ||
+			!strings.HasSuffix(rest, "| "+r[6]+" |") {
+			t.Errorf("%v on the page, %q printed", r, line+rest)
+		}
+	}
+	// All else is of the run that is chosen.
+	b.choose(map[string]string{"kind": "B", "direction": "write"})
+	at := [4]string{3: "write"}
+	b.checkTime(percentiles(t, "--by", "direction", folders[1])[at])
+	b.checkTable(percentiles(t, "--by", "direction", folders[1])[at])
+	b.Clean()
+}
+
 // An engine that counts no slat has an empty log of it.
 func TestEmptyKindInChromium(t *testing.T) {
 	t.Parallel()

@@ -40,8 +40,17 @@ type Options struct {
 	Generator string
 	// Findings, if not nil, is asked for what stands out, in sentences, once the run of the first kind has ended.
 	Findings func() []string
+	// Compared, if not nil, is asked how the runs of a page of several differ, once the last has ended.
+	Compared func() (*Comparison, error)
 	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 is the constants'.
 	MaxColumns, MaxBytes, MaxHeld int
+}
+
+// Comparison is how runs differ: in sentences, and number by number.
+type Comparison struct {
+	Sentences []string
+	Head      []string
+	Rows      [][]string
 }
 
 // Sink takes one run, or one kind of latency of it, for a page.
@@ -119,6 +128,13 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 		})
 	}
 	return slices.Clone(p.kinds)
+}
+
+// NewRuns makes Sinks for runs of one kind that are compared, one after the other, the baseline first.
+func NewRuns(w io.Writer, names []string, o Options) []*Sink {
+	sinks := NewKinds(w, len(names), o)
+	sinks[0].runs = names
+	return sinks
 }
 
 // Begin takes note of the run.

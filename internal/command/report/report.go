@@ -21,8 +21,15 @@ type Options struct {
 	Yes           bool          // does not ask
 }
 
-// Run writes the page of one run.
+// Run writes the page of one run, of two that are compared, or the curve of a sweep.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
+	if n := o.count(u); n != 1 {
+		return o.runs(ctx, n, u)
+	}
+	return o.one(ctx, u)
+}
+
+func (o *Options) one(ctx context.Context, u *ui.UI) error {
 	source := command.OneSource{
 		Logs:          o.Logs,
 		Elasticsearch: o.Elasticsearch,
@@ -59,10 +66,14 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	for i, s := range sums {
 		command.KindAccount(u, sources[i].Run, s, len(sums))
 	}
+	o.written(file, u)
+	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
+}
+
+func (o *Options) written(file *command.Page, u *ui.UI) {
 	if o.Logs.DryRun {
 		u.Say("info", "dry run: %d bytes would be written", file.Size)
 	} else {
 		u.Say("info", "page       %s, %d bytes", errs.Printable(file.Path), file.Size)
 	}
-	return command.FailOnSLA(o.Logs.FailOnSLA, sums[0])
 }

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fiolat/ingest"
+	"fiolat/internal/command"
+	"fiolat/internal/compare"
+	"fiolat/internal/curve"
+	"fiolat/internal/errs"
+	"fiolat/internal/report"
+	"fiolat/internal/ui"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// count is how many runs the paths name, as far as names tell: 0 is those of fio's JSON alone, and 2 at least two. What
+// is wrong with logs, reading them as one run says.
+func (o *Options) count(u *ui.UI) int {
+	if o.Place != command.InLogs {
+		return 1
+	}
+	for _, path := range o.Logs.Paths {
+		if len(o.Logs.Paths) > 1 && command.Locate(path) != command.InLogs {
+			return 2
+		} else if path == "-" {
+			return 1
+		}
+	}
+	runs, err := o.Logs.DiscoverKinds(u)
+	switch {
+	case err == nil:
+		return len(runs)
+	case ingest.IsNoLogs(err):
+		return 0
+	}
+	return 1
+}
+
+// errMore says that there are more than two runs.
+var errMore = errors.New("more than two runs")
+
+// runs writes the page of two runs, or the curve of more: there are n, or more.
+func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
+	if n == 0 {
+		if err := o.curve(ctx, u); !errors.Is(err, curve.ErrOneSetting) {
+			return err
+		}
+		return o.one(ctx, u) // which says what is missing
+	}
+	if len(o.Logs.Kinds.List) > 1 {
+		return errs.Usagef("--kind: name one kind of latency, for these are several runs")
+	}
+	if c := o.Logs.Config; c.RunID != "" {
+		return errs.Usagef("--run-id: it is of one run, and these are several")
+	}
+	if n == 2 {
+		if err := o.compare(ctx, u); !errors.Is(err, errMore) {
+			return err
+		}
+	}
+	err := o.curve(ctx, u)
+	if errors.Is(err, curve.ErrOneSetting) {
+		return errs.Usagef("these are more than two runs, and %v: a page is of one run, of two, or of a sweep of "+
+			"settings; for repeats see fiolat compare and fiolat history", err)
+	}
+	return err
+}
+
+// side is one of two runs.
+type side struct {
+	compare.Series
+	run *pipeline.Run
+	sum *pipeline.Summary
+}
+
+func (s *side) Begin(ctx context.Context, run *pipeline.Run) error {
+	s.run = run
+	return s.Series.Begin(ctx, run)
+}
+
+func (s *side) End(_ context.Context, sum *pipeline.Summary) error {
+	s.sum = sum
+	return nil
+}
+
+// refuse is the sink of a third run.
+type refuse struct{ pipeline.Discard }
+
+func (refuse) Begin(context.Context, *pipeline.Run) error { return errMore }
+
+func (o *Options) compare(ctx context.Context, u *ui.UI) error {
+	var sides []*side
+	names := make([]string, 2) // known when the runs are
+	percentiles := o.Logs.Config.Settings.Percentiles
+	file := command.NewRunsPage(o.File, o.Logs.DryRun, names, func() (*report.Comparison, error) {
+		for i, s := range sides {
+			if names[i] = s.Name; s.run.Name != "" && sides[0].run.Name != sides[1].run.Name {
+				names[i] = s.run.Name
+			}
+		}
+		return comparison(&sides[0].Series, &sides[1].Series, percentiles)
+	})
+	defer file.Discard()
+	r := command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u}
+	defer r.Close()
+	err := r.Each(ctx, o.Logs.Paths, command.Runs{Run: func(name string) pipeline.Sink {
+		if len(sides) == 2 {
+			return refuse{}
+		}
+		s := &side{Series: compare.Series{Name: name}}
+		sides = append(sides, s)
+		return command.Tee{s, file.Kind(len(sides) - 1)}
+	}})
+	if err != nil {
+		return err
+	}
+	if len(sides) < 2 {
+		return errs.Usagef("%s: one run, and an argument without any", errs.Printable(strings.Join(o.Logs.Paths, ", ")))
+	}
+	u.ProgressDone()
+	if err = file.Publish(); err != nil {
+		return err
+	}
+	for _, s := range sides {
+		u.Say("info", "%s:", errs.Printable(s.Name))
+		command.Account(u, s.sum, nil, "")
+	}
+	o.written(file, u)
+	for _, s := range sides {
+		if err = command.FailOnSLA(o.Logs.FailOnSLA, s.sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// margin is the default of fiolat compare.
+const margin = 0.05
+
+// comparison is what fiolat compare says of two runs.
+func comparison(a, b *compare.Series, percentiles []float64) (*report.Comparison, error) {
+	result, err := compare.Compare(&compare.Group{Name: a.Name, Runs: []*compare.Series{a}},
+		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,
+			Margin: margin})
+	if err != nil {
+		return nil, errs.Usagef("%v", err)
+	}
+	out := &report.Comparison{Head: []string{"direction", "metric", "A", "B", "change", "95 % limits", "verdict"}}
+	value := func(metric string, v *float64) string {
+		switch {
+		case v == nil:
+			return "–"
+		case metric == "iops":
+			return fmt.Sprintf("%.5g/s", *v)
+		}
+		return strings.Replace(units.Latency(*v, 4), " us", " µs", 1)
+	}
+	said := map[string]map[compare.Verdict][]string{}
+	var directions []string
+	for i := range result.Rows {
+		row := &result.Rows[i]
+		words := result.Words(row)
+		out.Rows = append(out.Rows, []string{row.Direction, row.Metric, value(row.Metric, row.Baseline),
+			value(row.Metric, row.Other), words.Change, words.Limits, words.Verdict})
+		if said[row.Direction] == nil {
+			said[row.Direction] = map[compare.Verdict][]string{}
+			directions = append(directions, row.Direction)
+		}
+		text := row.Metric
+		if row.Verdict == compare.Higher || row.Verdict == compare.Lower {
+			text += " " + words.Change + " (" + words.Limits + ")"
+		}
+		said[row.Direction][row.Verdict] = append(said[row.Direction][row.Verdict], text)
+	}
+	for _, direction := range directions {
+		var parts []string
+		for _, v := range []compare.Verdict{compare.Higher, compare.Lower, compare.Same, compare.Inconclusive} {
+			if rows := said[direction][v]; len(rows) > 0 {
+				parts = append(parts, fmt.Sprintf("%s: %s", v, strings.Join(rows, ", ")))
+			}
+		}
+		out.Sentences = append(out.Sentences, direction+" "+strings.Join(parts, "; ")+".")
+	}
+	for _, text := range append(strings.Split(result.Caveat, "\n"), strings.Split(result.Note, "\n")...) {
+		if text != "" {
+			out.Sentences = append(out.Sentences, text+".")
+		}
+	}
+	return out, nil
+}
+
+// curve writes the curve of a sweep.
+func (o *Options) curve(ctx context.Context, u *ui.UI) error {
+	settings := &o.Logs.Config.Settings
+	if len(settings.SLA) > 0 || o.Logs.FailOnSLA {
+		return errs.Usagef("--sla: rules are judged in a page of one run or of two, and these are more; see fiolat " +
+			"curve --at")
+	}
+	settings.By = []string{"direction"}
+	rows, err := command.WholeRuns(ctx, o.Logs, &o.Elasticsearch, nil, u)
+	if err != nil {
+		return err
+	}
+	percentiles := []float64{50, 99, 99.9}
+	if o.Percentiles != nil {
+		percentiles = o.Percentiles
+	}
+	c, err := curve.Make(rows, pipeline.All, percentiles, nil)
+	if err != nil {
+		return err
+	}
+	file := command.NewFile(o.File, o.Logs.DryRun)
+	defer file.Discard()
+	page := curve.Page{Title: "Latency against load", Curve: c, Percentiles: percentiles, Axis: "iops",
+		Generator: "fiolat " + command.Version()}
+	if err = page.Write(file); err == nil {
+		err = file.Publish()
+	}
+	if err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		u.Say("info", "%s", note)
+	}
+	o.written(file, u)
+	return nil
+}
