@@ -59,7 +59,7 @@ func Bundle(prefix string) []Object {
 		durations["latency."+f] = milliseconds
 	}
 	summaries := map[string]fieldFormat{}
-	for _, d := range []string{"read", "write", "trim", "all"} {
+	for _, d := range []string{"read", "write", "trim", "all", "sync"} {
 		for _, f := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9"} {
 			summaries["summary."+d+"."+f] = milliseconds
 		}
@@ -334,6 +334,16 @@ func (b *bundle) fillCompare(d *dashboard) {
 		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
 		latest("sla", "sla.state", "SLA", false),
 	}}
+	syncs := layer{"main", b.runs, []column{
+		terms("name", "run.name", "name", 500, "started").orNone(),
+		terms("run", "run.id", "run", 500, "started"),
+		date("started", "max", "run.start", "started"),
+		metric("syncs", "max", "summary.sync.samples", "syncs", wholeFormat),
+		metric("mean", "max", "summary.sync.mean", "mean", latencyFormat),
+		metric("p50", "max", "summary.sync.p50", "p50", latencyFormat),
+		metric("p99", "max", "summary.sync.p99", "p99", latencyFormat),
+		metric("p999", "max", "summary.sync.p99_9", "p99.9", latencyFormat),
+	}}
 	d.description = "All runs, whenever they were; what changed between them. Click a run in the table to open " +
 		"it."
 	d.controls = []control{choose(b.runs, "run.name", "Run name"), choose(b.runs, "fio.workload", "Workload"),
@@ -346,6 +356,9 @@ func (b *bundle) fillCompare(d *dashboard) {
 			"The 8 latest of the chosen runs against the earliest of these. Whether a change is more than chance "+
 				"says `fiolat compare`. "+
 				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
+		{10, b.add(lens(b.id("compare-syncs"), "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
+			"from fio's JSON: no log has them, and no other figure of the run counts them.", "lnsDatatable",
+			notParts+" and summary.sync.samples: *", syncs, table(syncs, "started"))), b.aRun()},
 	}
 }
 

@@ -3,9 +3,11 @@
 package kibana
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +266,35 @@ func testLens(t *testing.T, s *stored) {
 						}
 					}
 				}
+			}
+		},
+		"compare-syncs": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
+			if got := s.rowsOf(t, st, o); len(got) != 0 {
+				t.Errorf("of runs without syncs: %v", got)
+			}
+			logs, err := filepath.Abs("../testdata/sync")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.command(t, "ingest", "--index-prefix", s.prefix, "--run-id", "run-sync", "--run-name", "sync", logs)
+			defer s.command(t, "delete", "--index-prefix", s.prefix, "--yes", "run-sync")
+			row := s.rowsOf(t, st, o)["sync|run-sync"]
+			out, _ := s.command(t, "summary", "--format", "json", "--percentiles", "50,99,99.9", logs)
+			type figures struct {
+				Direction   string
+				Samples     float64
+				Mean        float64
+				Percentiles map[string]float64
+			}
+			var rows []figures
+			if err := json.Unmarshal(out, &rows); err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(rows, func(r figures) bool { return r.Direction == "sync" })
+			if r := rows[i]; r.Samples == 0 || row["syncs"] != r.Samples || !near(row["mean"], r.Mean) ||
+				!near(row["p50"], r.Percentiles["50"]) || !near(row["p99"], r.Percentiles["99"]) ||
+				!near(row["p999"], r.Percentiles["99.9"]) {
+				t.Errorf("%v, want %v", row, r)
 			}
 		},
 		"slowdown-operations": func(t *testing.T, st kibanatest.State, o *kibanatest.Object) {
