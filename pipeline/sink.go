@@ -259,8 +259,8 @@ type Row struct {
 	// Tail is what a host, job or log does to TailPercentile of all of them; nil in other scopes, where there is only
 	// one, without I/O, in rows of Summary.Total, and in a part of a run.
 	Tail *fiohist.Part
-	// Hist are the I/Os of a row of Summary.Total, and Limits fio's smallest and largest latency of
-	// them; nil and unknown in rows of a quantum.
+	// Hist are the I/Os, nil if there are none. Limits are fio's smallest and largest latency of them, in a row of
+	// Summary.Total.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }
@@ -291,6 +291,9 @@ type Quantum struct {
 	Changes []Change
 	// Stragglers are those who stand out since lately, or no longer; of runs that are followed.
 	Stragglers []Straggler
+	// Of an Extract: the tails of rows that are not in Rows, and what is compared of leaves that Leaves add up.
+	Tails []Row
+	Peers []Peers
 }
 
 // Idle reports whether no log ran in the quantum, or none has had I/O yet.

@@ -132,9 +132,7 @@ func (w *Watch) Early(ctx context.Context, q *Quantum) error { return w.next.Ear
 // Quantum judges it.
 func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	w.done = q.Offset
-	for i := range q.Leaves {
-		w.add(&q.Leaves[i])
-	}
+	w.add(q.Leaves)
 	running := map[string]*Row{} // by host: the row of all its directions, or a worse one
 	for i := range q.Rows {
 		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil ||
@@ -183,16 +181,20 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	return w.next.Quantum(ctx, q)
 }
 
+// MayBeWho says that a row may be named as who makes the tail.
+func (r *Row) MayBeWho() bool {
+	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= leastWho*r.Tail.Without
+}
+
 // leastWho is the least factor by which TailPercentile would be lower without those who are said to make the tail.
 const leastWho = 1.3
 
 // who says which host, job or log makes the tail of a quantum, if any does.
 func who(q *Quantum, d Dims) string {
 	most, text := leastWho, ""
-	for i := range q.Rows {
-		r := &q.Rows[i]
+	see := func(r *Row) {
 		if r.Tail == nil || r.Dims.Direction != d.Direction || r.Tail.Without <= 0 || r.Tail.All < most*r.Tail.Without {
-			continue
+			return
 		}
 		name := cmp.Or(r.Dims.Host, r.Dims.Job, r.Dims.Log)
 		dimension, _, _ := strings.Cut(r.Scope, "+")
@@ -201,21 +203,46 @@ func who(q *Quantum, d Dims) string {
 			dimension, name, max(r.Tail.Share, 0)*100, TailPercentile, r.Tail.Expected*100, TailPercentile,
 			sla.Duration(math.Round(r.Tail.Without/1e3)*1e3))
 	}
+	for i := range q.Rows {
+		see(&q.Rows[i])
+	}
+	for i := range q.Tails {
+		see(&q.Tails[i])
+	}
 	return text
 }
 
-// add adds a leaf to the scopes that it is in.
-func (w *Watch) add(l *Leaf) {
-	host := ""
-	if w.run.Part != "" {
-		if host = l.Dims.Host; !w.hosts[host] {
-			w.watch(host)
+// add adds leaves to the scopes that they are in: first by direction, so that it does not matter whether they come by
+// themselves or added up.
+func (w *Watch) add(leaves []Leaf) {
+	var order []Dims
+	sums := map[Dims]*fiohist.Hist{}
+	for i := range leaves {
+		l := &leaves[i]
+		d := Dims{Direction: l.Dims.Direction}
+		if w.run.Part != "" {
+			if d.Host = l.Dims.Host; !w.hosts[d.Host] {
+				w.watch(d.Host)
+			}
 		}
-	}
-	for _, d := range []string{All, l.Dims.Direction} {
-		if s := w.scopes[Dims{Host: host, Direction: d}]; s != nil {
-			s.now.AddHist(l.Hist)
+		if sums[d] == nil {
+			order, sums[d] = append(order, d), new(fiohist.Hist)
+		}
+		sums[d].AddHist(l.Hist)
+		w.each(d, func(s *watched) {
 			s.limits, s.open = s.limits.Widen(l.Limits), s.open || !l.Limits.Known
+		})
+	}
+	for _, d := range order {
+		w.each(d, func(s *watched) { s.now.AddHist(sums[d]) })
+	}
+}
+
+// each calls f for the scopes that hold the I/Os of a direction, and perhaps host.
+func (w *Watch) each(d Dims, f func(*watched)) {
+	for _, direction := range []string{All, d.Direction} {
+		if s := w.scopes[Dims{Host: d.Host, Direction: direction}]; s != nil {
+			f(s)
 		}
 	}
 }

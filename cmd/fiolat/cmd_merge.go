@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"strconv"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"fiolat/ingest/fiolog"
@@ -9,6 +13,9 @@ import (
 	"fiolat/internal/ui"
 	"fiolat/pipeline/replay"
 )
+
+// maxSlices is the most that a run is merged in: each looks at the documents of all.
+const maxSlices = 1000
 
 func mergeCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
@@ -28,6 +35,9 @@ func mergeCommand(u *ui.UI) *cli.Command {
 				"many as there are)"},
 			&cli.BoolFlag{Name: "skip-incomplete", Category: catRun, Usage: "leave out parts that are running or " +
 				"incomplete, and name each (default: merge nothing then)"},
+			&cli.StringFlag{Name: "slice", Category: catRun, Usage: "merge only the quanta of slice `N/OF`, such as " +
+				"3/8; the last slice to end, on whatever machine, writes the document of the run (default: all " +
+				"quanta)"},
 			&cli.StringFlag{Name: "kind", Category: catSplit, Value: "clat",
 				Usage: "`KIND` of latency that the parts were ingested with: clat, slat, lat, or sync (of live)"},
 			&cli.StringFlag{Name: "percentiles", Category: catSplit, Usage: "percentiles: a `LIST` of numbers from 0 " +
@@ -57,6 +67,18 @@ func readMergeOptions(c *cli.Context) (o merge.Options, err error) {
 	if v := c.String("percentiles"); v != "" {
 		o.Replay.Percentiles, err = percentileList(v)
 		bad.Add(err)
+	}
+	if v := c.String("slice"); v != "" {
+		n, of, _ := strings.Cut(v, "/")
+		var e1, e2 error
+		o.Slice.N, e1 = strconv.Atoi(n)
+		o.Slice.Of, e2 = strconv.Atoi(of)
+		switch {
+		case errors.Join(e1, e2) != nil || o.Slice.N < 1 || o.Slice.N > o.Slice.Of || o.Slice.Of > maxSlices:
+			bad.Add(errs.Usagef("--slice %s: want N/OF, such as 3/8, with OF up to %d", errs.Printable(v), maxSlices))
+		case o.DryRun:
+			bad.Add(errs.Usagef("--dry-run and --slice: a dry run is of the whole run"))
+		}
 	}
 	for _, flag := range []string{"workers", "parts"} {
 		if c.Int(flag) < 0 {

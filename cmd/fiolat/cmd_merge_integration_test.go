@@ -19,3 +19,11 @@ func TestElasticsearchMerge(t *testing.T) {
 		})
 	}
 }
+
+// The same of slices: more of them, killed, are in internal/chaos.
+func TestElasticsearchMergeSlices(t *testing.T) {
+	es := server(t)
+	prefix := fmt.Sprintf("slices-%d-", os.Getpid())
+	t.Cleanup(func() { wipe(t, es, prefix+"*") })
+	mergeSlices(t, es, prefix, partedRuns(t)["renamed"], 3)
+}

@@ -264,6 +264,71 @@ func mergeParts(t *testing.T, es, prefix string, run parted) {
 	refused(t, exitInput, []string{"ingested as a whole"}, append([]string{"merge", "W"}, common...)...)
 }
 
+// ingestParts ingests the parts of a run.
+func ingestParts(t *testing.T, es, prefix string, run parted) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(run.parts)) {
+		must(t, append(append([]string{"ingest", "--start", "2026-10-31T23:59:50Z", "--grid", "epoch", "--sla",
+			"all p50 < 300us", "--sla", "read p90 < 1ms for 2 intervals", "--run-id", "R", "--part", name, "--es", es,
+			"--index-prefix", prefix}, run.flags...), run.parts[name])...)
+	}
+}
+
+// allOf are all documents of a run that a merge makes or leaves behind.
+func allOf(t *testing.T, es, prefix string) map[string]map[string]any {
+	t.Helper()
+	all := map[string]map[string]any{}
+	for _, index := range []string{"run", "percentiles-*", "event-*", "histogram-*"} {
+		for id, doc := range stored(t, es, prefix+"-"+index, "R") {
+			all[index+" "+id] = doc
+		}
+	}
+	return all
+}
+
+// mergeSlices compares what slices that are merged at the same time make with what one merge makes.
+func mergeSlices(t *testing.T, es, prefix string, run parted, of ...int) {
+	merge := func(prefix string, more ...string) (int, string) {
+		args := append([]string{"merge", "--es", es, "--index-prefix", prefix, "R"}, more...)
+		code, _, stderr := fiolat(t, nil, args...)
+		return code, stderr
+	}
+	ingestParts(t, es, prefix+"one", run)
+	if code, stderr := merge(prefix + "one"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	want := allOf(t, es, prefix+"one")
+	for _, n := range of {
+		prefix := fmt.Sprintf("%s%d", prefix, n)
+		ingestParts(t, es, prefix, run)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				if code, stderr := merge(prefix, "--slice", fmt.Sprintf("%d/%d", i+1, n)); code != exitOK {
+					t.Errorf("slice %d of %d: exit %d\n%s", i+1, n, code, stderr)
+				}
+			})
+		}
+		all.Wait()
+		sameDocuments(t, allOf(t, es, prefix), want)
+		if code, stderr := merge(prefix, "--slice", "1/5"); code != exitOK || !strings.Contains(stderr, "is merged") {
+			t.Errorf("a slice of a run that is merged: exit %d\n%s", code, stderr)
+		}
+		sameDocuments(t, allOf(t, es, prefix), want)
+	}
+}
+
+func TestMergeSlices(t *testing.T) {
+	t.Parallel()
+	for name, run := range partedRuns(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := map[string][]int{"cluster": {3}, "renamed": {1, 8}}[name]
+			mergeSlices(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio", run, of...)
+		})
+	}
+}
+
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	for name, run := range partedRuns(t) {

@@ -101,6 +101,12 @@ func New(c *client.Client, prefix, run, part, kind string, body func(found []byt
 	}
 }
 
+// On makes it a claim on another document, of a process that does a part of the work on the run.
+func (k *Claim) On(index, id string) *Claim {
+	k.index, k.ID = index, id
+	return k
+}
+
 // errConflict says that the document is not the version that was seen last.
 var errConflict = errors.New("the document of the run was changed meanwhile")
 

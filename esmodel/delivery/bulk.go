@@ -42,6 +42,8 @@ type remote interface {
 	// if the run is another's, and with an *UnavailableError if that cannot be found out; then it
 	// is tried again before anything is sent.
 	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
+	// count takes documents that others have sent into the account.
+	count(made map[string]int64) error
 	// Push sets off what is held, without waiting for it.
 	Push(ctx context.Context) error
 	// Flush waits until each document added so far has an outcome. A nil error does

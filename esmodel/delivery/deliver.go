@@ -228,26 +228,32 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 // Claim makes the run this writer's own, and returns its document as it was, nil if there was none or that is not
 // known. body makes of that the document to hold the claim in.
 func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
+	w.mu.Lock()
+	w.named = run.Named
+	w.mu.Unlock()
 	k := claim.New(w.c, w.cfg.Prefix, run.ID, run.Part, run.Kind.String(), body)
+	if err := w.take(ctx, k); err != nil {
+		return nil, err
+	}
+	return k.Before(), nil
+}
+
+// take takes a claim without which nothing is sent.
+func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
 	w.mu.Lock()
 	w.claims = append(w.claims, k)
-	w.named = run.Named
 	down := w.down
 	w.mu.Unlock()
-	var err error
 	if down == nil {
 		err = k.Take(ctx)
 	} else if err = k.Hold(ctx); errors.As(err, new(*client.TemporaryError)) {
-		return nil, down
+		return down
 	}
 	if errors.As(err, new(*client.UnavailableError)) {
 		w.setDown(err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return k.Before(), nil
+	return err
 }
 
 // claimed are the claims that the writer needs.

@@ -11,6 +11,7 @@ import (
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
+	"fiolat/esmodel/indices"
 	"fiolat/internal/errs"
 	"fiolat/pipeline"
 )
@@ -31,6 +32,8 @@ type SinkOptions struct {
 		Document() any
 		Events() []pipeline.Straggler
 	}
+	// Slices are the documents of the run that its slices have sent, by index; nil if it was not merged in slices.
+	Slices map[string]int64
 	// RollUp is the generation of which the run is made that is stored; "" if it is not made of what is stored. The
 	// document of the run stays that of what is stored until all others have been counted, so that whoever is
 	// interrupted before can do it again.
@@ -98,10 +101,20 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 				s.back = esmodel.WithRollUp(found, esmodel.RollUpWriting, esmodel.StatusRunning)
 				return s.back
 			}
+			if s.merged(found) {
+				return found
+			}
 			return esmodel.Keep(doc, found, run.Named)
 		})
-		if err == nil && s.o.RollUp != "" {
+		switch {
+		case err != nil:
+		case s.o.RollUp != "":
 			err = s.same(found)
+		case s.merged(found): // by another slice
+			s.back, s.begun = found, true
+			err = ErrMerged
+		case s.o.Slices != nil:
+			err = s.remote.count(s.o.Slices)
 		}
 		if name, labels, e := esmodel.NameAndLabels(found); e == nil {
 			*run = *run.Keep(name, labels)
@@ -116,6 +129,13 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		s.status = esmodel.StatusRunning
 	}
 	return err
+}
+
+// merged says that the document of the run that was found is the one that the slices are to make.
+func (s *Sink) merged(found []byte) bool {
+	m, err := indices.ReadCounted(found)
+	return s.o.Slices != nil && err == nil && m.Run.Status == esmodel.StatusComplete &&
+		m.Run.Generation == s.run.Generation
 }
 
 // same says if the run was stored anew since it was read.

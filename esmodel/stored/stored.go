@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
@@ -118,21 +119,32 @@ func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 		generations = append(generations, p.Run.Generation)
 	}
 	run := b.Parts[0].Run
-	return func(ctx context.Context, each func(replay.Leaf) error) error {
+	return func(ctx context.Context, in pipeline.Span, each func(replay.Leaf) error) error {
+		filter := []any{
+			client.Term("run.id", run.ID),
+			client.Term("scope", esmodel.LeafScope),
+			client.Term("fio.kind", run.Kind.String()),
+			map[string]any{"terms": map[string]any{"run.generation": generations}},
+		}
+		if in != (pipeline.Span{}) {
+			filter = append(filter, during(in))
+		}
 		// Whole documents: leaving out what is not needed takes Elasticsearch longer
 		// than sending it.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
 			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
-			Query: map[string]any{"bool": map[string]any{"filter": []any{
-				client.Term("run.id", run.ID),
-				client.Term("scope", esmodel.LeafScope),
-				client.Term("fio.kind", run.Kind.String()),
-				map[string]any{"terms": map[string]any{"run.generation": generations}},
-			}}},
-			Sort: []any{map[string]any{"@timestamp": "asc"}},
-			Size: client.PageSize / readers,
+			Query: map[string]any{"bool": map[string]any{"filter": filter}},
+			Sort:  []any{map[string]any{"@timestamp": "asc"}},
+			Size:  client.PageSize / readers,
 		}, each)
 	}
+}
+
+// during finds what begins in a time, in ns since 1970.
+func during(in pipeline.Span) map[string]any {
+	// As dates are indexed.
+	at := func(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
+	return map[string]any{"range": map[string]any{"@timestamp": map[string]any{"gte": at(in.From), "lt": at(in.To)}}}
 }
 
 // readers is how many searches read histograms side by side: what takes long is that
@@ -366,7 +378,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	for _, p := range b.Parts {
 		files = append(files, leaves[pipeline.Part{Name: p.Run.ID + "\x00" + p.Run.Part, Generation: p.Run.Generation}])
 	}
-	return replay.New(b.Parts, func(ctx context.Context, each func(replay.Leaf) error) error {
+	return replay.New(b.Parts, func(ctx context.Context, _ pipeline.Span, each func(replay.Leaf) error) error {
 		return mergeFiles(ctx, b, files, each)
 	})
 }

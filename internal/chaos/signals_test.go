@@ -76,10 +76,9 @@ func loadSignals(t *testing.T, c *trial) {
 		func(i int) map[string]string { return wants[(i+1)%2] }, func(i int) map[string]string { return wants[i%2] })
 }
 
-// mergeSignals merges two hosts' parts, with other percentiles each time.
-func mergeSignals(t *testing.T, c *trial) {
+// clusterParts are folders with the logs of two hosts.
+func clusterParts(t *testing.T) (parts [2]string) {
 	const logs = root + "/testdata/fio/cluster"
-	var parts [2]string
 	for n := range parts {
 		parts[n] = t.TempDir()
 		files, _ := filepath.Glob(fmt.Sprintf("%s/*.127.0.0.%d", logs, n+1))
@@ -93,6 +92,12 @@ func mergeSignals(t *testing.T, c *trial) {
 			}
 		}
 	}
+	return parts
+}
+
+// mergeSignals merges two hosts' parts, with other percentiles each time.
+func mergeSignals(t *testing.T, c *trial) {
+	parts := clusterParts(t)
 	commands := func(c *trial, i int) (all [][]string) {
 		for n, dir := range parts {
 			all = append(all, c.ingestOf("--run-id", "merged", "--part", strconv.Itoa(n), dir))

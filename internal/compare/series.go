@@ -105,7 +105,6 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.seen++
 	for i := 1; i < len(s.sums); i++ {
 		s.sums[i].Reset()
-		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 	}
 	for _, l := range q.Leaves {
 		if d := slices.Index(directions, l.Dims.Direction); d > 0 { // syncs are not compared
@@ -113,6 +112,8 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 	}
 	for i := 1; i < len(s.sums); i++ {
+		// Last, so that it does not matter whether the leaves come by themselves or added up.
+		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 		s.room.Set(&s.sums[i])
 		to.hists[i] = s.room.Clone()
 	}

@@ -79,13 +79,18 @@ func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(poo
 
 // add is Add with what is known of the leaves: rows may hold the tallies of their hosts, jobs and logs.
 func (p *peers) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
+	p.addPeers(offset, p.extract(leaves, pooled, rows))
+}
+
+// addPeers takes what extract says of the quantum that starts at offset.
+func (p *peers) addPeers(offset int64, of []pipeline.Peers) {
 	n := int((offset - p.first) / p.interval)
 	p.quanta = n + 1
 	for p.quanta > maxBlocks*p.fold || p.size() > maxMembers {
 		p.halve()
 	}
-	for i := range pooled {
-		p.addDirection(n/p.fold, &pooled[i], leaves, rows)
+	for i := range of {
+		p.addDirection(n/p.fold, &of[i])
 	}
 }
 
@@ -124,63 +129,102 @@ func (p *peers) size() (n int) {
 	return n
 }
 
-func (p *peers) addDirection(at int, pooled *pool, leaves []leaf, rows []pipeline.Row) {
-	if p.ranks.Read(pooled.hist, p.geometry); p.ranks.Empty() {
-		return
+// extract is what is kept of a quantum.
+func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out []pipeline.Peers) {
+	for i := range pooled {
+		if p.ranks.Read(pooled[i].hist, p.geometry); p.ranks.Empty() {
+			continue
+		}
+		of := pipeline.Peers{Direction: pooled[i].direction}
+		buckets := p.ranks.TailBuckets()
+		of.All = p.peer([3]string{}, memberOf(p.ranks.Tally(buckets)))
+		var single map[*fiohist.Hist]member // of leaves: a host, a job and a log may be the same one
+		for d := range dimensions {
+			names, index := namesOf(of.Direction, d, leaves)
+			members := tallied(of.Direction, d, rows, index)
+			if members == nil && len(names) > 0 {
+				if single == nil {
+					single = map[*fiohist.Hist]member{}
+					for i := range leaves {
+						if leaves[i].Direction == of.Direction {
+							single[leaves[i].Hist] = p.member(leaves[i].Hist, buckets)
+						}
+					}
+				}
+				members = make([]member, len(names))
+				for v, hist := range p.sums(of.Direction, d, leaves, index) {
+					var ok bool
+					if members[v], ok = single[hist]; !ok {
+						members[v] = p.member(hist, buckets)
+					}
+				}
+			}
+			for v, c := range members {
+				of.Of[d] = append(of.Of[d], p.peer(names[v], c))
+			}
+		}
+		out = append(out, of)
 	}
-	direction := pooled.direction
-	buckets := p.ranks.TailBuckets()
-	whole := memberOf(p.ranks.Tally(buckets))
-	var single map[*fiohist.Hist]member // of leaves: a host, a job and a log may be the same one
-	for d, dimension := range dimensions {
-		g, scope := p.group(direction, d), dimension+"+direction"
+	return out
+}
+
+// tallied are the members of a dimension that rows tell of; nil if they tell of none.
+func tallied(direction string, dimension int, rows []pipeline.Row, index map[string]int) (out []member) {
+	scope := dimensions[dimension] + "+direction"
+	for i := range rows {
+		r := &rows[i]
+		if r.Tail == nil || r.Dims.Direction != direction || r.Scope != scope {
+			continue
+		}
+		if v, ok := index[by(&r.Dims)[dimension]]; ok {
+			if out == nil {
+				out = make([]member, len(index))
+			}
+			out[v] = memberOf(r.Tail.Tally)
+		}
+	}
+	return out
+}
+
+func (p *peers) peer(by [3]string, c member) pipeline.Peer {
+	return pipeline.Peer{By: by, N: c.n, Above: c.above, Mid: c.mid}
+}
+
+func (p *peers) addDirection(at int, of *pipeline.Peers) {
+	for d := range dimensions {
+		g := p.group(of.Direction, d)
 		for len(g.blocks) <= at {
 			g.blocks = append(g.blocks, block{})
 		}
 		b := &g.blocks[at]
-		b.all += whole.n
+		b.all += of.All.N
 		for i := range b.above {
-			b.above[i] += whole.above[i]
+			b.above[i] += of.All.Above[i]
 		}
-		if g.meet(leaves); len(g.values) == 0 {
-			continue
+		for i := range of.Of[d] {
+			g.value(of.Of[d][i].By)
 		}
-		add := func(value int, c member) {
+		for i := range of.Of[d] {
+			one := &of.Of[d][i]
+			value := g.value(one.By)
 			if len(b.members) <= value {
 				b.members = append(b.members, make([]member, len(g.values)-len(b.members))...)
 			}
-			b.members[value] = b.members[value].plus(c)
-		}
-		known := false
-		for i := range rows {
-			r := &rows[i]
-			if r.Tail != nil && r.Dims.Direction == direction && r.Scope == scope {
-				add(g.index[by(&r.Dims)[d]], memberOf(r.Tail.Tally))
-				known = true
-			}
-		}
-		if known {
-			continue
-		}
-		if single == nil {
-			single = map[*fiohist.Hist]member{}
-			for i := range leaves {
-				if leaves[i].Direction == direction {
-					single[leaves[i].Hist] = p.member(leaves[i].Hist, buckets)
-				}
-			}
-		}
-		for value, hist := range p.sums(g, leaves) {
-			if hist == nil {
-				continue
-			}
-			c, ok := single[hist]
-			if !ok {
-				c = p.member(hist, buckets)
-			}
-			add(value, c)
+			b.members[value] = b.members[value].plus(member{one.N, one.Above, one.Mid})
 		}
 	}
+}
+
+// value is the number of the value of the group that is in its place in by.
+func (g *group) value(by [3]string) int {
+	name := by[g.dimension]
+	v, ok := g.index[name]
+	if !ok {
+		v = len(g.values)
+		g.index[name] = v
+		g.values, g.parents = append(g.values, name), append(g.parents, by)
+	}
+	return v
 }
 
 func (p *peers) member(hist *fiohist.Hist, buckets [3]int) (c member) {
@@ -209,35 +253,37 @@ func (p *peers) group(direction string, dimension int) *group {
 	return g
 }
 
-// meet adds the values that are new.
-func (g *group) meet(leaves []leaf) {
+// namesOf are the values of a dimension that have I/O in a direction, each as its first leaf has it, and their places.
+func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string, index map[string]int) {
+	index = map[string]int{}
 	for i := range leaves {
 		l := &leaves[i]
-		name := l.By[g.dimension]
-		if _, known := g.index[name]; l.Direction == g.direction && name != "" && !known {
-			g.index[name] = len(g.values)
-			g.values, g.parents = append(g.values, name), append(g.parents, l.By)
+		name := l.By[dimension]
+		if _, known := index[name]; l.Direction == direction && name != "" && !known {
+			index[name] = len(names)
+			names = append(names, l.By)
 		}
 	}
+	return names, index
 }
 
-// sums are the histograms of a group's values; nil for those without I/O.
-func (p *peers) sums(g *group, leaves []leaf) []*fiohist.Hist {
-	out := make([]*fiohist.Hist, len(g.values))
+// sums are the histograms of the values of a dimension that have I/O in a direction.
+func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[string]int) []*fiohist.Hist {
+	out := make([]*fiohist.Hist, len(index))
 	own := map[int]bool{}
 	used := 0
 	for i := range leaves {
 		l := &leaves[i]
-		name := l.By[g.dimension]
-		if l.Direction != g.direction || name == "" {
+		name := l.By[dimension]
+		if l.Direction != direction || name == "" {
 			continue
 		}
-		v := g.index[name]
-		switch {
-		case out[v] == nil:
+		v := index[name]
+		if out[v] == nil {
 			out[v] = l.Hist
 			continue
-		case !own[v]:
+		}
+		if !own[v] {
 			if used == len(p.scratch) {
 				p.scratch = append(p.scratch, new(fiohist.Hist))
 			}

@@ -428,9 +428,38 @@ func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, activ
 		}
 		leaves[i] = sum.finish()
 	}
-	out := m.rows(q, mem, leaves, histsOf, active)
+	out := m.rows(q, mem, m.addition(mem, leaves, histsOf), active)
 	out.Leaves = m.leaves(leaves, histsOf)
 	return out
+}
+
+// parts are what the rows of a quantum are made of: of each scope the sum of its leaves, and the logs with I/O in it.
+type parts struct {
+	sum  func(*scope) *fiohist.Hist
+	logs func(*scope) int
+}
+
+// addition adds up the leaves of each scope, in their order.
+func (m *Merger) addition(mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists) parts {
+	return parts{
+		func(sc *scope) *fiohist.Hist {
+			sum := hostSum{mem: mem}
+			for _, i := range sc.leaves {
+				if leaves[i] != nil {
+					sum.add(m.leafSpecs[i].dims.Host, leaves[i])
+				}
+			}
+			return sum.finish()
+		},
+		func(sc *scope) (n int) {
+			for _, l := range sc.logs {
+				if c := histsOf(l); c != nil && sc.has(c) {
+					n++
+				}
+			}
+			return n
+		},
+	}
 }
 
 // leaves are those of a quantum that have a histogram.
@@ -455,9 +484,8 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 	return leaves
 }
 
-// rows makes the rows of quantum q from the histograms of its leaves, in their order.
-func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists,
-	active []*scope) *merged {
+// rows makes the rows of quantum q.
+func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	ranks := &mem.ranks
 	for i := range mem.tails {
@@ -475,22 +503,12 @@ func (m *Merger) rows(q int64, mem *sums, leaves []*fiohist.Hist, histsOf func(*
 			out.Rows = append(out.Rows, row)
 			continue
 		}
-		sum := hostSum{mem: mem}
-		for _, i := range sc.leaves {
-			if leaves[i] != nil {
-				sum.add(m.leafSpecs[i].dims.Host, leaves[i])
-			}
-		}
-		h := sum.finish()
+		h := of.sum(sc)
 		out.hists = append(out.hists, h)
 		ranks.Read(h, m.Run.Geometry)
 		row := m.row(sc, ranks)
+		row.Hist, row.Logs = h, of.logs(sc)
 		row.Tail = m.tail(mem, sc, out.hists)
-		for _, l := range sc.logs {
-			if c := histsOf(l); c != nil && sc.has(c) {
-				row.Logs++
-			}
-		}
 		from, to := m.span(q)
 		sc.cover(&row, from, to)
 		out.Rows = append(out.Rows, row)

@@ -41,8 +41,9 @@ type Leaf struct {
 }
 
 // Leaves yields all leaves of a run, those of all its parts together in
-// ascending order of Start. An error of each ends it and is returned as it is.
-type Leaves func(ctx context.Context, each func(Leaf) error) error
+// ascending order of Start, or only those that start in a time, in ns since 1970, if that is not the zero value. An
+// error of each ends it and is returned as it is.
+type Leaves func(ctx context.Context, in pipeline.Span, each func(Leaf) error) error
 
 // Replay is a stored run, ready to be passed to a Sink as if its logs were read
 // again.
@@ -68,6 +69,8 @@ type Options struct {
 	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail: what is left has
 	// what no part of a run can compute by itself.
 	AcrossHosts bool
+	// NoTails leaves out these, too.
+	NoTails bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// Workers is how many quanta are added up at a time; default: one per processor.
@@ -300,7 +303,7 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	if err = p.merge.Begin(ctx); err != nil {
 		return nil, err
 	}
-	err = r.leaves(ctx, func(leaf Leaf) error { return p.add(ctx, leaf) })
+	err = r.leaves(ctx, pipeline.Span{}, func(leaf Leaf) error { return p.add(ctx, leaf) })
 	if err == nil {
 		err = p.flush(ctx, p.end)
 	}
@@ -358,9 +361,9 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	run := *r.Run
-	if o.Percentiles != nil && !slices.Equal(o.Percentiles, run.Percentiles) {
+	run.Generation = r.Generation(o)
+	if o.Percentiles != nil {
 		run.Percentiles = o.Percentiles
-		run.Generation = pipeline.Digest([]any{run.Generation, o.Percentiles})
 	}
 	by := run.Settings.By
 	if o.By != nil {
@@ -391,7 +394,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	p := &player{Replay: r, o: o, sink: sink, by: by, fine: quanta.NewGrid(&fine),
 		merge: quanta.New(&run, &g, logs, sink, o.Workers), seen: make([]int64, len(r.parts)), end: g.First}
 	if o.AcrossHosts {
-		p.merge.DropHosts()
+		p.merge.DropHosts(!o.NoTails)
 	}
 	if o.LeavesOnly {
 		p.merge.DropScopes()
@@ -404,6 +407,14 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 		return nil, &errs.ParseError{File: fmt.Sprintf("run %q", run.ID), Msg: quanta.ErrSpan.Error()}
 	}
 	return p, nil
+}
+
+// Generation is that of the run that Process passes on.
+func (r *Replay) Generation(o Options) string {
+	if o.Percentiles != nil && !slices.Equal(o.Percentiles, r.Run.Percentiles) {
+		return pipeline.Digest([]any{r.Run.Generation, o.Percentiles})
+	}
+	return r.Run.Generation
 }
 
 func (p *player) broken(part int, format string, args ...any) error {

@@ -3,11 +3,13 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"fiolat/esmodel"
+	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
@@ -24,8 +26,9 @@ type Options struct {
 	Elasticsearch  command.Elasticsearch
 	Run            string // its run.id
 	Kind           fiolog.Kind
-	Parts          int  // that must be there; 0: as many as there are
-	SkipIncomplete bool // leaves out parts that are not complete
+	Parts          int          // that must be there; 0: as many as there are
+	SkipIncomplete bool         // leaves out parts that are not complete
+	Slice          replay.Slice // of its quanta; the zero value is all of them, in this process
 	Replay         replay.Options
 	FailOnSLA      bool
 	DryRun         bool
@@ -60,9 +63,31 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return err
 	}
 	run.Warnings = warnings
+	m := merger{Options: &o, u: u, client: client, run: run}
+	if o.Slice.Of == 0 {
+		return m.whole(ctx, nil, run.Process)
+	}
+	return m.slice(ctx, runs)
+}
+
+// merger merges one run.
+type merger struct {
+	*Options
+	u      *ui.UI
+	client *client.Client
+	run    *replay.Replay
+}
+
+// process passes a run to a sink; see replay.Replay.Process.
+type process func(context.Context, replay.Options, pipeline.Sink) (*pipeline.Summary, error)
+
+// whole writes the document of the run, and what slices have not sent. These are counted by index.
+func (m *merger) whole(ctx context.Context, slices map[string]int64, process process) error {
+	o, u, run, prefix := m.Options, m.u, m.run, m.Elasticsearch.Prefix
 	var w delivery.Writer = delivery.NewCountWriter()
+	var err error
 	if !o.DryRun {
-		if w, err = o.Elasticsearch.Writer(client, false); err != nil {
+		if w, err = o.Elasticsearch.Writer(m.client, false); err != nil {
 			return err
 		}
 	}
@@ -72,9 +97,11 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	}
 	noise, diagnosis := new(compare.Series), command.Diagnosis(u, again)
 	sink := delivery.NewSink(w,
-		delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: noise, Diagnosis: diagnosis})
-	summary, err := run.Process(ctx, o.Replay, command.Tee{noise, diagnosis, sink})
-	err = sink.Close(ctx, err)
+		delivery.SinkOptions{Prefix: prefix, RowsOnly: true, Noise: noise, Diagnosis: diagnosis, Slices: slices})
+	summary, err := process(ctx, o.Replay, command.Tee{noise, diagnosis, sink})
+	if err = sink.Close(ctx, err); errors.Is(err, delivery.ErrMerged) {
+		return err
+	}
 	if err = o.Elasticsearch.PrintOutcome(u, o.DryRun, run.Run, summary, sink.Report(), err); err != nil {
 		return err
 	}

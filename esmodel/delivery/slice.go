@@ -1,0 +1,154 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/sliced"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+// ErrMerged says that the run is complete already, in the generation that was to be made.
+var ErrMerged = errors.New("the run is merged already")
+
+// SliceSink passes what one slice of a merge makes to a writer: the documents of its hosts, and an extract of each
+// quantum. It claims the slice, and leaves the run to who finishes it. It is a pipeline.Sink; Done or Fail must be
+// called, and then Close of the writer.
+type SliceSink struct {
+	Sink
+	w     *BulkWriter
+	slice replay.Slice
+	merge sliced.Merge
+	held  bool
+}
+
+// NewSliceSink makes one over a writer, which it does not own.
+func NewSliceSink(w *BulkWriter, slice replay.Slice) *SliceSink {
+	prefix := w.cfg.Prefix
+	sink := Sink{o: SinkOptions{Prefix: prefix, RowsOnly: true}, w: w, prefix: prefix}
+	return &SliceSink{Sink: sink, w: w, slice: slice}
+}
+
+// Begin claims the slice, after it has seen to it that the document of the run does not say "complete" any more.
+func (s *SliceSink) Begin(ctx context.Context, run *pipeline.Run) error {
+	if err := esmodel.CheckNames(run); err != nil {
+		return err
+	}
+	s.run, s.enc, s.merge = run, esmodel.NewEncoder(s.prefix, run), sliced.Merge{Prefix: s.prefix, Run: run}
+	if err := s.w.Open(ctx, run); err != nil {
+		return err
+	}
+	if err := s.announce(ctx); err != nil {
+		return err
+	}
+	k := claim.New(s.w.c, s.prefix, run.ID, "", run.Kind.String()+", slice "+s.slice.String(), func([]byte) []byte {
+		return s.merge.StateDoc(sliced.State{Slice: s.slice.String()})
+	}).On(s.merge.StateAt(s.slice))
+	err := s.w.take(ctx, k)
+	s.held = err == nil
+	return err
+}
+
+// announce makes the document of the run say that it is running.
+func (s *SliceSink) announce(ctx context.Context) error {
+	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, nil, nil)
+	if err != nil {
+		return err
+	}
+	index, id := s.runAt()
+	for tries := 0; ; tries++ {
+		found, err := sliced.Source(ctx, s.w.c, index, id)
+		if err != nil {
+			return err
+		}
+		if m, e := esmodel.MeaningOf(found); e == nil && m.Run.Generation == s.run.Generation {
+			return nil // by another slice
+		}
+		k := claim.New(s.w.c, s.prefix, s.run.ID, "", s.run.Kind.String(), func(found []byte) []byte {
+			return esmodel.Keep(doc, found, s.run.Named)
+		})
+		k.TakeOver = s.w.cfg.TakeOver
+		if err = k.Take(ctx); err == nil {
+			err = k.Give(ctx, k.Doc)
+		}
+		k.End()
+		if !errors.As(err, new(*claim.Error)) || tries == 3 {
+			return err
+		}
+	}
+}
+
+// Quantum adds the documents of its hosts.
+func (s *SliceSink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
+	hosts := pipeline.Quantum{Offset: q.Offset}
+	for i := range q.Rows {
+		if q.Rows[i].Dims.Host != "" {
+			hosts.Rows = append(hosts.Rows, q.Rows[i])
+		}
+	}
+	return s.Late(ctx, &hosts)
+}
+
+// Extract adds that of a quantum.
+func (s *SliceSink) Extract(ctx context.Context, e *pipeline.Extract) error {
+	doc, err := s.merge.ExtractDoc(e)
+	if err != nil {
+		return err
+	}
+	index, id := s.merge.ExtractAt(e)
+	return s.w.Add(ctx, index, []byte(id), doc)
+}
+
+// Done says that the slice is complete, once all of its documents are there. leaves are those that were read.
+func (s *SliceSink) Done(ctx context.Context, leaves []int64) error {
+	if err := s.w.Flush(ctx); err != nil {
+		return err
+	}
+	r := s.w.Report()
+	if r.Total().Incomplete() {
+		return &IncompleteError{Report: r}
+	}
+	state := sliced.State{Slice: s.slice.String(), Complete: true, Leaves: leaves, Made: map[string]int64{},
+		Indices: r.names()}
+	for index, c := range r.Indices {
+		if kind, _ := esmodel.KindOf(s.prefix, index); kind == esmodel.KindPercentiles {
+			state.Made[index] = c.Made
+		}
+	}
+	return s.release(ctx, state)
+}
+
+// Fail gives the slice back as it was: not complete.
+func (s *SliceSink) Fail(ctx context.Context) {
+	if s.held {
+		late, cancel := client.EndLater(ctx, client.DrainTime)
+		defer cancel()
+		_ = s.release(late, sliced.State{Slice: s.slice.String()}) // else it stays claimed, and is taken over
+	}
+}
+
+func (s *SliceSink) release(ctx context.Context, state sliced.State) error {
+	index, id := s.merge.StateAt(s.slice)
+	err := s.w.Release(ctx, index, id, s.merge.StateDoc(state), false)
+	s.held = s.held && err != nil
+	return err
+}
+
+// count takes documents that others have sent into the account.
+func (w *BulkWriter) count(made map[string]int64) error {
+	for index, of := range made {
+		n, err := w.numberOf(index)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.counts[n].Made += of
+		w.counts[n].Indexed += of
+		w.mu.Unlock()
+	}
+	return nil
+}

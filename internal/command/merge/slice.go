@@ -1,0 +1,106 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/claim"
+	"fiolat/esmodel/delivery"
+	"fiolat/esmodel/sliced"
+	"fiolat/internal/command"
+	"fiolat/internal/diagnose"
+	"fiolat/internal/errs"
+	"fiolat/pipeline"
+	"fiolat/pipeline/replay"
+)
+
+// slice merges one slice, unless that was done before, and finishes the run if it is the last.
+func (m *merger) slice(ctx context.Context, runs []*esmodel.StoredRun) error {
+	of := *m.run.Run
+	of.Generation = m.run.Generation(m.Replay)
+	whole := sliced.Merge{Prefix: m.Elasticsearch.Prefix, Run: &of}
+	merged := func(r *esmodel.StoredRun) bool {
+		return r.Run.Part == "" && r.Status == esmodel.StatusComplete && r.Claim == nil &&
+			r.Run.Generation == of.Generation
+	}
+	if slices.ContainsFunc(runs, merged) {
+		return m.finished(ctx, &whole)
+	}
+	states, err := whole.States(ctx, m.client, m.Slice.Of)
+	if err != nil {
+		return err
+	}
+	if s := states[m.Slice.N-1]; s == nil || !s.Complete {
+		if err = m.part(ctx); err != nil {
+			return err
+		}
+		if states, err = whole.States(ctx, m.client, m.Slice.Of); err != nil {
+			return err
+		}
+	}
+	var waits, touched []string
+	made, leaves := map[string]int64{}, []int64(nil)
+	for i, s := range states {
+		if s == nil || !s.Complete {
+			waits = append(waits, replay.Slice{N: i + 1, Of: m.Slice.Of}.String())
+			continue
+		}
+		touched = append(touched, s.Indices...)
+		for index, n := range s.Made {
+			made[index] += n
+		}
+		leaves = slices.Concat(leaves, make([]int64, max(len(s.Leaves)-len(leaves), 0)))
+		for part, n := range s.Leaves {
+			leaves[part] += n
+		}
+	}
+	name := errs.Printable(of.ID)
+	if len(waits) > 0 {
+		m.u.Say("info", "slice %v of run %s is merged; the run is complete after %s", m.Slice, name,
+			strings.Join(waits, ", "))
+		return nil
+	}
+	extracts := whole.Extracts(m.client, slices.Compact(slices.Sorted(slices.Values(touched))))
+	finish := func(ctx context.Context, o replay.Options, sink pipeline.Sink) (*pipeline.Summary, error) {
+		return m.run.FinishSlices(ctx, o, leaves, extracts, sink)
+	}
+	err = m.whole(ctx, made, finish)
+	var other *claim.Error
+	switch {
+	case errors.As(err, &other) && !other.Lost:
+		m.u.Say("info", "slice %v of run %s is merged; the run is finished by %v", m.Slice, name, other.Owner)
+		return nil
+	case err != nil && !errors.Is(err, delivery.ErrMerged):
+		return err
+	}
+	return m.finished(ctx, &whole)
+}
+
+// finished removes what the slices kept.
+func (m *merger) finished(ctx context.Context, of *sliced.Merge) error {
+	m.u.Say("info", "run %s is merged", errs.Printable(of.Run.ID))
+	return of.Drop(ctx, m.client)
+}
+
+// part merges one slice.
+func (m *merger) part(ctx context.Context) (err error) {
+	w, err := delivery.NewBulkWriter(m.client, delivery.BulkConfig{Prefix: m.Elasticsearch.Prefix,
+		TakeOver: m.Elasticsearch.TakeOver})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close(ctx, err == nil)) }()
+	sink := delivery.NewSliceSink(w, m.Slice)
+	leaves, err := m.run.ProcessSlice(ctx, m.Replay, m.Slice,
+		command.Tee{sink, &diagnose.Extracts{Each: sink.Extract}})
+	if err == nil {
+		err = sink.Done(ctx, leaves)
+	}
+	if err != nil {
+		sink.Fail(ctx)
+	}
+	return err
+}
