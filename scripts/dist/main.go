@@ -290,8 +290,10 @@ func (r *release) pack(format, arch string, all []file) error {
 		info.Contents = append(info.Contents, &files.Content{Source: source, Destination: f.pkg,
 			FileInfo: &files.ContentFileInfo{Mode: f.mode, Owner: "root", Group: "root", MTime: r.date}})
 	}
-	info.Contents = append(info.Contents, &files.Content{Destination: "/usr/share/doc/fiolat", Type: files.TypeDir,
-		FileInfo: &files.ContentFileInfo{Mode: 0o755, Owner: "root", Group: "root", MTime: r.date}})
+	for _, dir := range []string{"/usr/share/doc/fiolat", "/usr/share/doc/fiolat/examples"} {
+		info.Contents = append(info.Contents, &files.Content{Destination: dir, Type: files.TypeDir,
+			FileInfo: &files.ContentFileInfo{Mode: 0o755, Owner: "root", Group: "root", MTime: r.date}})
+	}
 	packager, err := nfpm.Get(format)
 	if err != nil {
 		return err
