@@ -61,6 +61,11 @@ race: ## the same tests, and with the race detector where goroutines meet, and w
 	$(GOTEST) ./...
 	GODEBUG=cpu.avx2=off $(GOTEST) -count=1 ./internal/fiohist ./ingest/... ./pipeline/...
 
+.PHONY: arm64
+arm64: ## tests of what reads logs, shares out and counts, built for arm64, under qemu-user
+	GOARCH=arm64 $(GOTEST) -exec "$$(command -v qemu-aarch64-static || command -v qemu-aarch64)" \
+		./internal/fiohist ./internal/units ./ingest/... ./pipeline/logs ./pipeline/quanta
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (10s)
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file name; do \
@@ -143,11 +148,12 @@ otava: ## ask Apache Otava for the change points of made-up histories, and write
 		go test -count=1 -v -tags otava -run TestOtava ./internal/history
 
 .PHONY: nightly
-nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all tests with the race detector, all of chaos, the statistics of diagnose, live on Elasticsearch 9
+nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all tests with the race detector, packages, arm64, all of chaos, the statistics of diagnose, live on Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
 	$(MAKE) --no-print-directory race NOT_RACED='^$$'
 	$(MAKE) --no-print-directory dist-check
+	$(MAKE) --no-print-directory arm64
 	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 -timeout 2h ./internal/diagnose
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
@@ -162,7 +168,7 @@ dist: ## build what is released into dist/: binaries for linux amd64 and arm64 a
 	go run -C scripts/dist . -root $(CURDIR) -out $(CURDIR)/dist
 
 .PHONY: dist-check
-dist-check: dist ## build it twice: the same bytes; and install, try and remove the .deb in an empty root
+dist-check: dist ## build it twice: the same bytes; and install, try and remove the .deb and the .rpm in an empty root
 	scripts/dist/check dist
 
 .PHONY: verify
