@@ -123,11 +123,11 @@ func TestKindsFlag(t *testing.T) {
 		{"of one run of two", []string{"ingest", "--dry-run", "--kind", "clat,slat", three, hists}, exitInput,
 			"exact: no slat logs, but of clat; --kind all"},
 		{"all that is there", []string{"ingest", "--dry-run", "--kind", "all", three, hists}, exitOK,
-			"28801 in 13 quanta"},
+			"2 logs, 28,801 I/Os"},
 		{"all, of files", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log", three +
-			"/latkinds_slat.1.log"}, exitOK, "slat:\n"},
+			"/latkinds_slat.1.log"}, exitOK, "slat: 1 log"},
 		{"all, of one file", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log"}, exitOK,
-			"6400 in 8 quanta"},
+			"1 log, 6,400 I/Os"},
 		{"all, of a file beside a folder", []string{"ingest", "--dry-run", "--kind", "all", hists +
 			"/exact_clat_hist.1.log", three}, exitOK, "lat:\n"},
 		{"all of nothing", []string{"percentiles", "--kind", "all", t.TempDir()}, exitInput, "no fio histogram logs"},
@@ -141,8 +141,8 @@ func TestKindsFlag(t *testing.T) {
 		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage,
 			`--kind "blat": want clat, slat or lat`},
 		{"where one is wanted", []string{"inspect", "--kind", "all", three}, exitUsage, "takes one kind"},
-		{"stored", []string{"report", "-o", page, docs}, exitOK, "slat:\n"},
-		{"one of those stored", []string{"report", "-o", page, "--kind", "lat", docs}, exitOK, "6400 in 8 quanta"},
+		{"stored", []string{"report", "-o", page, docs}, exitOK, "slat: 1 log"},
+		{"one of those stored", []string{"report", "-o", page, "--kind", "lat", docs}, exitOK, "1 log, 6,400 I/Os"},
 		{"not stored", []string{"report", "-o", page, "--kind", "clat", docs}, exitInput,
 			"no clat latencies are stored, but slat"},
 	} {
