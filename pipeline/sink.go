@@ -259,8 +259,8 @@ type Row struct {
 	// Tail is what a host, job or log does to TailPercentile of all of them; nil in other scopes, where there is only
 	// one, without I/O, in rows of Summary.Total, and in a part of a run.
 	Tail *fiohist.Part
-	// Hist are the I/Os, nil if there are none. Limits are fio's smallest and largest latency of them, in a row of
-	// Summary.Total.
+	// Hist are the I/Os, nil if there are none; in a row of a quantum until the sink returns. Limits are fio's smallest
+	// and largest latency of them, in a row of Summary.Total.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }

@@ -293,7 +293,7 @@ func TestOddFiles(t *testing.T) {
 	// A link to a folder and to a file elsewhere are followed: the user may read them.
 	must(os.Symlink(elsewhere, in("elsewhere")))
 	if code, _, stderr := fiolat(t, nil, "inspect", in("elsewhere")); code != exitOK || !strings.Contains(stderr,
-		"1 read") {
+		"1 log, ") {
 		t.Error(stderr)
 	}
 }

@@ -20,9 +20,10 @@ type Collect struct {
 // Begin keeps the run.
 func (c *Collect) Begin(_ context.Context, run *pipeline.Run) error { c.Run = run; return nil }
 
-// Quantum keeps its rows, leaves and changes.
+// Quantum keeps its rows without histograms, its leaves and changes.
 func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for _, r := range q.Rows {
+		r.Hist = nil // the next quantum is added up in it
 		c.Rows = append(c.Rows, r)
 		c.Offsets = append(c.Offsets, q.Offset)
 	}

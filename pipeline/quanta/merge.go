@@ -242,8 +242,7 @@ func (b bounds) known() fiohist.Limits {
 }
 
 // Join replaces the logs by more of them; what was added up of those before stays. Each scope is added up by itself
-// from
-// now on, as a log that joins later can tell apart what had the same I/Os.
+// from now on, as a log that joins later can tell apart what had the same I/Os.
 func (m *Merger) Join(logs []*Member) {
 	before := m.scopes
 	m.setLogs(logs)
