@@ -123,12 +123,12 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		OnUsageError:              usage,
 		CommandNotFound:           func(_ *cli.Context, name string) { notFound(name) },
 		Commands: []*cli.Command{
-			ingestCommand(u), liveCommand(u), percentilesCommand(u), summaryCommand(u), inspectCommand(u),
-			reportCommand(u), curveCommand(u),
+			ingestCommand(u), liveCommand(u), printing(u, percentilesCommand(u)), printing(u, summaryCommand(u)),
+			printing(u, inspectCommand(u)), reportCommand(u), curveCommand(u),
 			mergeCommand(u), rollupCommand(u), setupCommand(u), loadCommand(u),
-			runsCommand(u), compareCommand(u), historyCommand(u), diagnoseCommand(u), labelCommand(u),
-			annotateCommand(u), deleteCommand(u),
-			explainCommand(u), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),
+			printing(u, runsCommand(u)), printing(u, compareCommand(u)), historyCommand(u),
+			printing(u, diagnoseCommand(u)), labelCommand(u), annotateCommand(u), deleteCommand(u),
+			printing(u, explainCommand(u)), probeCommand(u), completionCommand(u), versionCommand(u), docsCommand(u),
 		},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
@@ -140,16 +140,15 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 	for _, c := range app.Commands {
 		c.OnUsageError = usage
 		c.Flags = append(c.Flags, logFormatFlag())
-		if !slices.Contains(watching, c.Name) { // their own --quiet leaves out what they show
+		// A --quiet of the command's own leaves out what it shows.
+		quiet := !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "quiet") })
+		if quiet {
 			c.Flags = append(c.Flags, quietFlag())
 		}
 		action := c.Action
-		if slices.Contains(printing, c.Name) {
-			c.Flags = append(c.Flags, rowsFlag())
-			action = toFile(u, action)
-		}
 		c.Action = func(ctx *cli.Context) error {
 			do(func() error { return action(ctx) })
+			u.Quiet = quiet && ctx.Bool("quiet")
 			return configure(ctx, u)
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,9 +17,6 @@ func logFormatFlag() cli.Flag {
 	}
 }
 
-// watching are the commands with a --quiet of their own.
-var watching = []string{"live", "probe"}
-
 func quietFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, EnvVars: []string{"FIOLAT_QUIET"},
 		Usage: "on standard error only warnings and errors, no account"}
@@ -32,17 +28,12 @@ func verboseFlag() cli.Flag {
 		"documents"}
 }
 
-// printing are the commands whose standard output can go to a file.
-var printing = []string{"percentiles", "summary", "inspect", "compare", "diagnose", "runs", "explain"}
-
-func rowsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` for what is printed, which appears " +
-		"when it is whole (default: standard output)"}
-}
-
-// toFile has an action print into the file of rowsFlag, if that is given.
-func toFile(u *ui.UI, action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
+// printing lets what a command prints on standard output go to a file.
+func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
+	cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "output", Aliases: []string{"o"},
+		Usage: "`FILE` for what is printed, which appears when it is whole (default: standard output)"})
+	action := cmd.Action
+	cmd.Action = func(c *cli.Context) error {
 		path := c.String("output")
 		if path == "" || path == "-" || c.Bool("dry-run") {
 			return action(c)
@@ -64,6 +55,7 @@ func toFile(u *ui.UI, action cli.ActionFunc) cli.ActionFunc {
 		}
 		return errors.Join(err, f.Discard())
 	}
+	return cmd
 }
 
 // configure reads what all commands have.
@@ -71,7 +63,6 @@ func configure(c *cli.Context, u *ui.UI) error {
 	if c.IsSet("run-id") && c.String("run-id") == "" {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
-	u.Quiet = c.Bool("quiet") && !slices.Contains(watching, c.Command.Name)
 	u.Verbose = c.Bool("verbose")
 	switch f := c.String("log-format"); f {
 	case "text":
