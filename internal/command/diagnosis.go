@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 
+	"fiolat/esmodel/client"
+	"fiolat/esmodel/stored"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -32,4 +34,13 @@ func Diagnosis(u *ui.UI, again func(context.Context, pipeline.Sink) error) *diag
 		}
 	}
 	return full
+}
+
+// Notes are those of a stored run, the earliest first.
+func Notes(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) (out []diagnose.Note, err error) {
+	notes, err := stored.Notes(ctx, c, prefix, []string{run.ID})
+	for _, n := range notes {
+		out = append(out, diagnose.Note{AtMS: n.At.UnixMilli() - run.Start/1e6, Text: n.Text})
+	}
+	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -20,6 +21,8 @@ type Source struct {
 	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
 	// Again passes on the leaves once more; nil: they can be read only once.
 	Again func(context.Context, pipeline.Sink) error
+	// Notes are what was noted of the run, the earliest first; nil: it is not in Elasticsearch.
+	Notes func(context.Context) ([]diagnose.Note, error)
 }
 
 // OneSource is what OneSources is asked for.
@@ -43,7 +46,7 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 		cfg.Allow = Allow(u, o.Yes || o.Logs.DryRun)
 		plans, failed := o.Logs.OneRun(ctx, u, cfg, o.Why)
 		for _, p := range plans {
-			sources = append(sources, Source{p.Run, p.Process, Again(p)})
+			sources = append(sources, Source{Run: p.Run, Process: p.Process, Again: Again(p)})
 		}
 		return sources, func() { ClosePlans(plans); u.ProgressDone() }, failed
 	}
@@ -107,12 +110,18 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 		}
 		again := options
 		again.LeavesOnly, again.By = true, nil
-		out = append(out, Source{r.Run, func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
+		source := Source{Run: r.Run}
+		source.Process = func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 			return r.Process(ctx, options, sink)
-		}, func(ctx context.Context, sink pipeline.Sink) error {
+		}
+		source.Again = func(ctx context.Context, sink pipeline.Sink) error {
 			_, err := r.Process(ctx, again, sink)
 			return err
-		}})
+		}
+		if c != nil {
+			source.Notes = func(ctx context.Context) ([]diagnose.Note, error) { return Notes(ctx, c, prefix, r.Run) }
+		}
+		out = append(out, source)
 	}
 	return out, nil
 }

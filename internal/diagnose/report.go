@@ -69,8 +69,8 @@ func limited[T any](list []T, omitted int) ([]T, int) {
 	return list[:n], omitted + len(list) - n
 }
 
-// Diagnose puts together what was seen, with the stragglers that secondPass has completed.
-func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
+// Diagnose puts together what was seen, with the stragglers that secondPass has completed and what was noted.
+func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
 		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
 	d.Segments = append([]Segment{}, w.timeline.Segments(w.running)...)
@@ -83,6 +83,7 @@ func (w *Watch) Diagnose(stragglers []Straggler) *Diagnosis {
 		last := !slices.ContainsFunc(d.Segments[i+1:], func(o Segment) bool { return o.Direction == s.Direction })
 		switch {
 		case s.Kind == Incident:
+			s.Notes = leadingTo(s, notes, w.run.Interval)
 			d.Findings = append(d.Findings, s.incident(d))
 		case s.Kind == WarmUp:
 			context = append(context, Finding{About: WarmUp, Text: fmt.Sprintf(
@@ -216,6 +217,9 @@ func (s *Segment) incident(d *Diagnosis) Finding {
 		text += fmt.Sprintf("; worst p99 %s", latency(*s.WorstP99))
 	}
 	text += fmt.Sprintf("; %s I/Os beyond the steady p99.9", number(math.Round(s.Beyond)))
+	for _, n := range s.Notes {
+		text += fmt.Sprintf("; noted at %s: %s", Clock(n.AtMS), n.Text)
+	}
 	switch {
 	case after == nil:
 		text += "; it lasts to the end"

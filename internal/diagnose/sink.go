@@ -69,6 +69,8 @@ type Full struct {
 	Watch
 	// Again passes the same run to a sink; nil: it cannot be had twice, and stragglers come without Pooled and Without.
 	Again func(context.Context, pipeline.Sink) error
+	// Notes are those of the run, the earliest first.
+	Notes []Note
 	// Diagnosis is there after End.
 	Diagnosis *Diagnosis
 }
@@ -86,7 +88,7 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 		}
 		stragglers = second.Stragglers()
 	}
-	f.Diagnosis = f.Diagnose(stragglers)
+	f.Diagnosis = f.Diagnose(stragglers, f.Notes)
 	return nil
 }
 

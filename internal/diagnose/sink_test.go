@@ -213,7 +213,7 @@ func TestSameForAnyNumberOfWorkers(t *testing.T) {
 	diagnose := func(workers int) *Diagnosis {
 		var w Watch
 		pass(t, []string{"../../testdata/fio/randrw"}, workers, nil, By, &w)
-		return w.Diagnose(w.Stragglers())
+		return w.Diagnose(w.Stragglers(), nil)
 	}
 	if one, four := diagnose(1), diagnose(4); !reflect.DeepEqual(one, four) {
 		t.Errorf("1 worker: %+v\n4 workers: %+v", one, four)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"fiolat/internal/fiohist"
 )
@@ -53,6 +54,27 @@ type Segment struct {
 	LostIOPS float64 `json:"lost_iops"`
 	// Beyond is the number of I/Os in whole buckets above the p99.9 of the steady segments.
 	Beyond float64 `json:"beyond_steady_p99_9"`
+	// Notes are what was noted shortly before an incident began, or in its first quantum.
+	Notes []Note `json:"notes,omitempty"`
+}
+
+// Note is what somebody noted of a run.
+type Note struct {
+	AtMS int64  `json:"at_ms"` // from the run's start
+	Text string `json:"text"`
+}
+
+// leading is how long before an incident a note may be of what led to it.
+const leading = time.Minute
+
+// leadingTo are the notes of what may have led to an incident. interval is that of a quantum in ns.
+func leadingTo(s *Segment, notes []Note, interval int64) (out []Note) {
+	for _, n := range notes {
+		if n.AtMS >= s.FromMS-leading.Milliseconds() && n.AtMS < s.FromMS+interval/1e6 {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // span is a stretch of time in ns from the run's start.

@@ -101,7 +101,9 @@ func (o *Options) stored(ctx context.Context, u *ui.UI, c *client.Client, s pipe
 		if none != nil {
 			return none
 		}
-		run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind)
+		if run, err = stored.Open(ctx, c, prefix, found.Run.ID, s.Kind); err == nil {
+			full.Notes, err = command.Notes(ctx, c, prefix, run.Run)
+		}
 	}
 	if err != nil {
 		return err

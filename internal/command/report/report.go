@@ -47,6 +47,11 @@ func (o *Options) one(ctx context.Context, u *ui.UI) error {
 	defer file.Discard()
 	var sums []*pipeline.Summary
 	full := diagnose.Full{Again: sources[0].Again}
+	if notes := sources[0].Notes; notes != nil {
+		if full.Notes, err = notes(ctx); err != nil {
+			return err
+		}
+	}
 	file.Findings = func() []string { return full.Diagnosis.Sentences() }
 	for i, s := range sources {
 		sink := file.Kind(i)

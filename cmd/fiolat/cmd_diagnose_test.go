@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/diagnose"
+)
+
+// TestDiagnoseNotes: what was noted shortly before an incident stands beside it, and what was noted later does not.
+func TestDiagnoseNotes(t *testing.T) {
+	t.Parallel()
+	es := []string{"--es", esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL}
+	must(t, append([]string{"ingest", "--run-id", "r", real + "/slow"}, es...)...)
+	for at, text := range map[string]string{"-30s": "osd.12 down", "+500ms": "link lost", "+1s": "link back",
+		"-61s": "long before"} {
+		must(t, append([]string{"annotate", "--at=" + at, "r", text}, es...)...)
+	}
+	var got diagnose.Diagnosis
+	stdout, _ := succeed(t, append([]string{"diagnose", "--format", "json", "r"}, es...)...)
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []diagnose.Note{{AtMS: -30000, Text: "osd.12 down"}, {AtMS: 500, Text: "link lost"}}
+	incidents := 0
+	for _, s := range got.Segments {
+		if s.Kind == diagnose.Incident {
+			incidents++
+			if s.FromMS != 0 || !slices.Equal(s.Notes, want) {
+				t.Errorf("the incident from %d ms has the notes %v, want %v", s.FromMS, s.Notes, want)
+			}
+		}
+	}
+	const words = "noted at -0:30: osd.12 down; noted at 0:00.500: link lost"
+	said := strings.Join(got.Sentences(), "\n")
+	page := filepath.Join(t.TempDir(), "page.html")
+	must(t, append([]string{"report", "-o", page, "r"}, es...)...)
+	html, err := os.ReadFile(page)
+	if incidents == 0 || !strings.Contains(said, words) || err != nil || !strings.Contains(string(html), words) {
+		t.Errorf("%d incidents; no words %q, or not on the page (%v):\n%s", incidents, words, err, said)
+	}
+}
