@@ -36,7 +36,7 @@ func mergeSlices(t *testing.T, c *trial) {
 	for _, args := range ingests(c) {
 		c.start(t, c.bin, args...).wait(t, 0)
 	}
-	for i := range either(c.rig, 20, 2) {
+	for i := range either(c.rig, 20, 1) {
 		of := []int{3, 8, 1}[i%3]
 		slices := make([]*program, of)
 		slice := func(n int) *program {
@@ -79,7 +79,7 @@ func rollUpKilled(t *testing.T, c *trial) {
 	took := c.took
 	before := c.undisturbed(t, func(c *trial) [][]string { return commands(c)[:1] })
 	c.then = "the same command again"
-	for range either(c.rig, 20, 2) {
+	for range either(c.rig, 20, 1) {
 		c.px.inject(nil)
 		all := commands(c)
 		c.start(t, c.bin, all[0]...).wait(t, 0)
