@@ -584,7 +584,7 @@ func TestLiveExit(t *testing.T) {
 	}
 	p.ends(t, 128)
 	if !strings.Contains(p.said.String(), "terminating on signal 2") || !strings.Contains(p.said.String(),
-		"missing from the logs 0") {
+		"all accounted for") {
 		t.Errorf("fio was not brought to its end:\n%s", p.said.String())
 	}
 }
