@@ -113,7 +113,7 @@ times: ## tests whose verdict depends on real times, on an idle machine: the pro
 	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline/plan
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
-	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts|LiveStraggler|SlowDisk|StoppedBindfs)$$' ./cmd/fiolat
+	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
 
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
