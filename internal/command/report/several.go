@@ -138,14 +138,11 @@ func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 	return nil
 }
 
-// margin is the default of fiolat compare.
-const margin = 0.05
-
-// comparison is what fiolat compare says of two runs.
+// comparison is what fiolat compare says of two runs by default.
 func comparison(a, b *compare.Series, percentiles []float64) (*report.Comparison, error) {
 	result, err := compare.Compare(&compare.Group{Name: a.Name, Runs: []*compare.Series{a}},
 		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,
-			Margin: margin})
+			Margin: compare.Margin})
 	if err != nil {
 		return nil, errs.Usagef("%v", err)
 	}
