@@ -24,8 +24,8 @@ ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one 
 CHAOS_SERVERS ?= 8.19.0 9.2.0 8.19.0+security 9.2.0+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
-# What the race detector makes long and cannot judge, which race runs without it: tests of one goroutine's arithmetic, and
-# whole commands whose goroutines other tests start in the same ways.
+# What the race detector makes long and cannot judge, which race runs without it: tests of one goroutine's arithmetic,
+# and whole commands whose goroutines other tests start in the same ways.
 NOT_RACED_TESTS := \
 	Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
 	Lines ADayOfTenTargets RealRuns BombOfEmptyLines GzipBomb LostRecords RareDirection AutoIntervalScopes \
@@ -79,13 +79,14 @@ lint: ## golangci-lint over the code, shellcheck over the scripts
 	shellcheck .ci/run $$(grep -lsE -d skip '^#!.*bash' scripts/*)
 
 .PHONY: bench
-bench: build ## fiolat against fio's programs, cat, decompressors and plain senders, into docs/benchmarks.md; BENCH_PARTS=index,memory only prints these
+bench: build ## fiolat against fio's programs, cat and plain senders, into docs/benchmarks.md; prints BENCH_PARTS alone
 	go run ./scripts/bench -parts '$(BENCH_PARTS)' -rows '$(BENCH_ROWS)' -rounds '$(BENCH_ROUNDS)'
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks matching BENCH (all), BENCHCOUNT (10) runs, into bench/COMMIT.txt
 	@mkdir -p bench
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./... | tee bench/$$(git describe --always --dirty).txt
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) ./... | \
+		tee bench/$$(git describe --always --dirty).txt
 
 .PHONY: bench-cmp
 bench-cmp: ## benchstat of two such files: make bench-cmp OLD=bench/A.txt NEW=bench/B.txt
@@ -108,33 +109,36 @@ integration: ## tests with fio, and against real Elasticsearch servers of the ve
 
 .PHONY: times
 times: export FIOLAT_TEST_TIMES := 1
-times: ## tests whose verdict depends on real times, on an idle machine: the probe beside fio and the kernel, fio's I/Os one by one, how soon live documents are found
+times: ## tests whose verdict depends on real times, for an idle machine: the probe, fio's I/Os one by one, live
 	go test -count=1 -v -tags integration ./internal/probe
 	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline/plan
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
-	go test -count=1 -v -tags integration -run '^Test(LiveInTime|ProbeAlerts|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
+	go test -count=1 -v -tags integration -timeout 1h \
+		-run '^Test(LiveInTime|ProbeAlerts|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
 
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
 	@mkdir -p $(SCREENSHOTS)
-	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run TestScreenshots ./internal/report
+	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration \
+		-run TestScreenshots ./internal/report
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	FIOLAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -count=1 -tags integration -run 'TestPanels/vega_in' ./kibana
 
 .PHONY: chaos
-chaos: ## break CHAOS_SERVERS (four), and fiolat, in every way of docs/reliability.md (CHAOS_RUN: some), and write its tables (hours)
+chaos: ## break CHAOS_SERVERS, and fiolat, in the ways of docs/reliability.md (CHAOS_RUN), and write its tables (hours)
 	FIOLAT_CHAOS_PAGE=$(CURDIR)/docs/reliability.md FIOLAT_CHAOS_SERVERS='$(CHAOS_SERVERS)' \
 		go test -count=1 -timeout 8h -v -tags integration -run 'TestChaos/.*/($(CHAOS_RUN))' ./internal/chaos
 
 .PHONY: matrix
-matrix: build ## run fio with MATRIX_RUNS (60) combinations of options drawn at random, and check fiolat's answers; prints its seed
+matrix: build ## run fio with MATRIX_RUNS (60) random combinations of options, and check fiolat; prints its seed
 	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
-	go run ./scripts/matrix -fio "$$(command -v fio)" -random $(MATRIX_RUNS) -seed $(MATRIX_SEED) -out "$$out" -fiolat ./fiolat
+	go run ./scripts/matrix -fio "$$(command -v fio)" -random $(MATRIX_RUNS) -seed $(MATRIX_SEED) -out "$$out" \
+		-fiolat ./fiolat
 
 .PHONY: same
-same: ## compare what fiolat prints and writes with what it did at commit OLD (main), byte for byte, on all runs that are here
+same: ## compare what fiolat prints and writes with what it did at commit OLD (main), byte for byte
 	go run ./scripts/samebytes -old '$(or $(OLD),main)'
 
 .PHONY: oracle
@@ -148,7 +152,7 @@ otava: ## ask Apache Otava for the change points of made-up histories, and write
 		go test -count=1 -v -tags otava -run TestOtava ./internal/history
 
 .PHONY: nightly
-nightly: ## what is too long for check and needs no idle machine: every fuzz target for a minute, 500 cases of the oracle, all tests with the race detector, packages, arm64, all of chaos, the statistics of diagnose, live on Elasticsearch 9
+nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, packages, arm64, diagnose, Elasticsearch 9
 	$(MAKE) --no-print-directory fuzz FUZZTIME=1m
 	$(MAKE) --no-print-directory oracle
 	$(MAKE) --no-print-directory race NOT_RACED='^$$'
@@ -164,7 +168,7 @@ sbom: build ## list what is in ./fiolat, as CycloneDX, into fiolat.cdx.json
 	scripts/sbom fiolat >fiolat.cdx.json
 
 .PHONY: dist
-dist: ## build what is released into dist/: binaries for linux amd64 and arm64 as .tar.gz, .deb and .rpm, SBOMs, checksums
+dist: ## build what is released into dist/, for amd64 and arm64: .tar.gz, .deb and .rpm, SBOMs, checksums
 	go run -C scripts/dist . -root $(CURDIR) -out $(CURDIR)/dist
 
 .PHONY: dist-check
@@ -173,7 +177,8 @@ dist-check: dist ## build it twice: the same bytes; and install, try and remove 
 
 .PHONY: verify
 verify: ## all modules, those of the tools too, are what go.sum says, and go.mod gives a reason for each
-	@awk '/^\t/ && !/\/\/ ./ { print "go.mod: " $$1 " has no comment that says what it is for"; bad = 1 } END { exit bad }' go.mod
+	@awk '/^\t/ && !/\/\/ ./ { print "go.mod: " $$1 " has no comment that says what it is for"; bad = 1 } \
+		END { exit bad }' go.mod
 	go mod verify
 	go mod verify -modfile=tools/go.mod
 	go -C scripts/dist mod verify
@@ -183,13 +188,13 @@ demo: ## show fiolat at work on sample logs
 	scripts/demo
 
 .PHONY: check
-check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that they left the tree as it was
+check: ci-deps ## what CI runs: verify, lint, race, integration, oracle, docs-check, and that the tree is as it was
 	@before=$$(git status --porcelain); \
 	for target in verify lint race integration oracle docs-check; do \
 		echo "== make $$target"; $(MAKE) --no-print-directory $$target ORACLE_CASES=15; \
 	done; \
 	if [ "$$before" != "$$(git status --porcelain)" ]; then git status --short; \
-		echo 'check: the run above changed files or left some behind: commit them or add them to .gitignore' >&2; exit 1; fi
+		echo 'check: the run above changed files or left some: commit them or add them to .gitignore' >&2; exit 1; fi
 
 .PHONY: ci-deps
 ci-deps: ## install what check needs beside Go and is not here
