@@ -21,10 +21,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/manual"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
 )
+
+func init() { cli.HelpFlag = nil } // else the library answers --help itself
 
 func main() {
 	if err := enoughDescriptors(); err != nil {
@@ -85,13 +88,12 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	parsing.Lock()
 	defer parsing.Unlock()
 	if len(args) > 1 && args[1] == "help" { // help ingest is ingest --help
-		args = append(slices.Concat(args[:1], args[2:min(len(args), 3)]), "--help")
+		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
 	var unknown string
 	app := newApp(u, func(w func() error) { work = w }, func(name string) { unknown = name })
 	if len(args) > 1 {
-		// The library makes the help of each flag of each command that it knows of, asked
-		// for or not: half a millisecond.
+		// The library makes the text of each flag of each command that it knows of: half a millisecond.
 		if cmd := app.Command(args[1]); cmd != nil && !cmd.Hidden {
 			app.Commands = []*cli.Command{cmd}
 		}
@@ -115,7 +117,8 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			"fiolat inspect runs/today              what each log is, and what is wrong with it",
 		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
-		HideHelpCommand:           true,
+		HideHelp:                  true, // ours is shorter
+		Flags:                     helpFlags(),
 		Reader:                    u.Stdin,
 		Writer:                    u.Stdout,
 		ErrWriter:                 u.Stderr,
@@ -134,19 +137,25 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			if c.Args().Present() {
 				return noCommand(c.App, c.Args().First())
 			}
-			return cli.ShowAppHelp(c)
+			_, err := fmt.Fprint(u.Stdout, manual.Index(c.App, ui.Width(u.Stdout)))
+			return err
 		},
 	}
 	for _, c := range app.Commands {
-		c.OnUsageError = usage
+		c.OnUsageError, c.HideHelp = usage, true
 		c.Flags = append(c.Flags, logFormatFlag())
 		// A --quiet of the command's own leaves out what it shows.
 		quiet := !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "quiet") })
 		if quiet {
 			c.Flags = append(c.Flags, quietFlag())
 		}
+		c.Flags = append(c.Flags, helpFlags()...)
 		action := c.Action
 		c.Action = func(ctx *cli.Context) error {
+			if all := ctx.Bool("help-all"); all || ctx.Bool("help") {
+				_, err := fmt.Fprint(u.Stdout, manual.Help(c, all, ui.Width(u.Stdout)))
+				return err
+			}
 			do(func() error { return action(ctx) })
 			u.Quiet = quiet && ctx.Bool("quiet")
 			return configure(ctx, u)

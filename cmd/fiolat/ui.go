@@ -22,6 +22,13 @@ func quietFlag() cli.Flag {
 		Usage: "on standard error only warnings and errors, no account"}
 }
 
+func helpFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help, with the usual flags"},
+		&cli.BoolFlag{Name: "help-all", Usage: "show help, with all flags"},
+	}
+}
+
 // verboseFlag is for commands that end with an account.
 func verboseFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "verbose", Usage: "all numbers of the account: logs, records, I/Os by direction, " +

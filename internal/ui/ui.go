@@ -141,17 +141,34 @@ func (u *UI) say(level string, c Colour, msg string) {
 	fmt.Fprintln(u.Stderr, msg)
 }
 
+// terminal is how many letters a line of a terminal has; 80 where there is none.
+func terminal(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return 80
+}
+
+// Width is how many letters a line of text has: as many as COLUMNS says, or as a terminal has room for; 40 to 120.
+func Width(out io.Writer) int {
+	if kept, ok := out.(*output); ok {
+		out = kept.w
+	}
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || width < 1 {
+		width = terminal(out)
+	}
+	return min(max(width, 40), 120)
+}
+
 // Paint shows lines until the next ones, or until something is said.
 func (u *UI) Paint(lines []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.erase()
-	width := 80
-	if f, ok := u.Stderr.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			width = w
-		}
-	}
+	width := terminal(u.Stderr)
 	for _, l := range lines { // one that is wrapped would not be erased
 		if r := []rune(l); len(r) >= width {
 			l = string(r[:width-1])

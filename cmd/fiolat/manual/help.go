@@ -1,0 +1,166 @@
+package manual
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+)
+
+// rare are flags that --help leaves to --help-all, as few command lines need them.
+var rare = strings.Fields("accuracy align alert-env alert-secret-file coarseness es-api-key-file es-ca-cert " +
+	"es-fingerprint es-insecure es-password-file es-service-token-file es-user fio-json grid index-prefix log-format " +
+	"log-hist-msec max-line max-wait no-repair no-restore offset offsets part record-time repair run-id skip-bad " +
+	"sla-file take-over workers")
+
+// Index is the help of the program, on lines of width letters.
+func Index(app *cli.App, width int) string {
+	p := printer{width: width}
+	p.text("Usage: fiolat COMMAND [flags] [arguments]")
+	p.text(strings.ToUpper(app.Usage[:1]) + app.Usage[1:] + ".")
+	p.examples(app.Description)
+	rows := [][2]string{}
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			rows = append(rows, [2]string{c.Name, c.Usage})
+		}
+	}
+	p.table("COMMANDS:", rows)
+	p.text("fiolat COMMAND --help, or fiolat help COMMAND, says more of a command.")
+	return strings.TrimPrefix(p.String(), "\n")
+}
+
+// Help is the help of a command, on lines of width letters: with its usual flags, or with all of them.
+func Help(c *cli.Command, all bool, width int) string {
+	p := printer{width: width}
+	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))
+	p.text(strings.ToUpper(c.Usage[:1]) + c.Usage[1:] + ".")
+	examples, text, _ := strings.Cut(c.Description, "\n\n")
+	if examples != "" {
+		p.examples(examples)
+	}
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if paragraph != "" {
+			p.text(paragraph)
+		}
+	}
+	const usual = "FLAGS:"
+	groups := []string{usual}
+	rows := map[string][][2]string{}
+	for _, f := range c.VisibleFlags() {
+		group := usual
+		if slices.Contains(rare, f.Names()[0]) {
+			group = "MORE FLAGS:"
+			if in, ok := f.(cli.CategorizableFlag); ok && in.GetCategory() != "" {
+				group = in.GetCategory() + ":"
+			}
+		}
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+		rows[group] = append(rows[group], flagHelp(f))
+	}
+	more := 0
+	for i, group := range groups {
+		if i == 0 || all {
+			p.table(group, rows[group])
+		} else {
+			more += len(rows[group])
+		}
+	}
+	if more > 0 {
+		p.text(fmt.Sprintf("fiolat %s --help-all shows %d more flags.", c.Name, more))
+	}
+	return strings.TrimPrefix(p.String(), "\n")
+}
+
+// flagHelp is a flag and what it means. Its default is the program's own: one of the environment may be a secret.
+func flagHelp(f cli.Flag) [2]string {
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return [2]string{"--" + f.Names()[0]}
+	}
+	word, usage := placeholder(d.GetUsage())
+	var names []string
+	for _, name := range f.Names() {
+		names = append(names, strings.Repeat("-", min(2, len(name)))+name)
+	}
+	name := strings.Join(names, ", ")
+	if d.TakesValue() {
+		if name += " " + word; word == "" {
+			name += "N"
+		}
+		if value := strings.Trim(d.GetDefaultText(), `"`); value != "" && value != "0" {
+			usage += " (default: " + value + ")"
+		}
+	}
+	if env := d.GetEnvVars(); len(env) > 0 {
+		usage += " [$" + strings.Join(env, ", $") + "]"
+	}
+	return [2]string{name, usage}
+}
+
+// printer sets text on lines of width letters, its blocks apart by an empty line.
+type printer struct {
+	strings.Builder
+	width int
+}
+
+// text prints a paragraph.
+func (p *printer) text(text string) { p.WriteString("\n" + filled(text, p.width) + "\n") }
+
+// examples prints commands for the shell. One that is too long goes on behind a backslash, with its remark below.
+func (p *printer) examples(text string) {
+	p.WriteString("\n")
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if utf8.RuneCountInString(line)+2 <= p.width {
+			p.WriteString("  " + line + "\n")
+			continue
+		}
+		command, remark, _ := strings.Cut(line, "   ")
+		p.WriteString("  " + strings.ReplaceAll(wrapped(arguments(command), p.width-8), "\n", " \\\n      ") + "\n")
+		if remark = strings.TrimSpace(remark); remark != "" {
+			p.WriteString("      " + strings.ReplaceAll(filled(remark, p.width-6), "\n", "\n      ") + "\n")
+		}
+	}
+}
+
+// arguments are those of a command for the shell, quoted as they are.
+func arguments(command string) (words []string) {
+	open := false // a quote
+	for word := range strings.FieldsSeq(command) {
+		if open {
+			words[len(words)-1] += " " + word
+		} else {
+			words = append(words, word)
+		}
+		open = open != (strings.Count(word, "'")%2 == 1)
+	}
+	return words
+}
+
+// table prints names and what they mean, below a head.
+func (p *printer) table(head string, rows [][2]string) {
+	const most = 26 // letters of a name that has its meaning beside it
+	column := 0
+	for _, row := range rows {
+		if n := len(row[0]); n <= most {
+			column = max(column, n)
+		}
+	}
+	if column += 4; p.width < 60 {
+		column = 8
+	}
+	p.WriteString("\n" + head + "\n")
+	for _, row := range rows {
+		meaning := strings.ReplaceAll(filled(row[1], p.width-column), "\n", "\n"+strings.Repeat(" ", column))
+		between := strings.Repeat(" ", max(column-2-len(row[0]), 0))
+		if len(between) < 2 {
+			between = "\n" + strings.Repeat(" ", column)
+		}
+		p.WriteString("  " + row[0] + between + meaning + "\n")
+	}
+}
