@@ -51,9 +51,9 @@ func readCompareOptions(c *cli.Context) (o comparecmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format", "table", "markdown", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	o.Baseline = c.String("baseline")
 	if o.Runs = o.Logs.Paths; len(o.Runs) == 0 || len(o.Runs) == 1 && c.IsSet("fail-if") && o.Baseline == "" {

@@ -14,7 +14,7 @@ import (
 func completionCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "completion", ArgsUsage: "bash|zsh|fish",
-		Usage:       "a script that completes commands and flags in the shell",
+		Usage:       "a script that completes commands, flags and their values in the shell",
 		Description: "source <(fiolat completion bash)",
 		Action: action(u, readCompletionOptions, func(_ context.Context, script string, u *ui.UI) error {
 			_, err := fmt.Fprint(u.Stdout, script)

@@ -9,7 +9,6 @@ import (
 	"fiolat/internal/curve"
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
-	"fiolat/internal/render"
 	"fiolat/internal/ui"
 )
 
@@ -43,11 +42,11 @@ func readCurveOptions(c *cli.Context) (o curvecmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format", "table", "markdown", "csv", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", render.Units...)
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
-	axis, err := oneOf(c, "axis", "iops", "mib", "concurrency")
+	axis, err := oneOf(c, "axis")
 	bad.Add(err)
 	o.Axis = curve.Axis(axis)
 	if o.Direction = c.String("direction"); o.Direction != "" && !slices.Contains(metric.Directions, o.Direction) {

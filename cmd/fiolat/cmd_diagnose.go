@@ -48,9 +48,9 @@ func readDiagnoseOptions(c *cli.Context) (o diagnose.Options, err error) {
 		_, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
 		bad.Add(err)
 	}
-	o.Format, err = oneOf(c, "format", "table", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	return o, bad.Err()
 }

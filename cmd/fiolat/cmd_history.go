@@ -55,9 +55,9 @@ func readHistoryOptions(c *cli.Context) (o historycmd.Options, err error) {
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
 	o.Runs = o.Logs.Paths
-	o.Format, err = oneOf(c, "format", "table", "markdown", "csv", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	o.Filter, err = readFilter(c)
 	bad.Add(err)

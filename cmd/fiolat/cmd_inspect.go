@@ -27,7 +27,7 @@ func readInspectOptions(c *cli.Context) (o inspect.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format", "table", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
 	return o, bad.Err()

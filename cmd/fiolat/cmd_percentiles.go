@@ -90,9 +90,9 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 	o.Logs, err = logOptions(c)
 	bad.Add(err)
 	o.Whole = c.String("interval") == wholeRun
-	o.Render.Format, err = oneOf(c, "format", "table", "csv", "json", "ndjson")
+	o.Render.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Render.Unit, err = oneOf(c, "unit", render.Units...)
+	o.Render.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
 	o.Elasticsearch, err = esOptions(c)

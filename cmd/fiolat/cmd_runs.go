@@ -45,9 +45,9 @@ func readRunsOptions(c *cli.Context) (o runs.ListOptions, err error) {
 	if c.NArg() > 0 {
 		bad.Add(errs.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
 	}
-	o.Format, err = oneOf(c, "format", "table", "json")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Direction, err = oneOf(c, "direction", metric.Directions...)
+	o.Direction, err = oneOf(c, "direction")
 	bad.Add(err)
 	if o.Last = c.Int("last"); c.IsSet("last") && o.Last < 1 {
 		bad.Add(errs.Usagef("--last %d: want a number of runs", o.Last))
@@ -65,7 +65,7 @@ func readRunsOptions(c *cli.Context) (o runs.ListOptions, err error) {
 	} else if by == "" {
 		o.Down = true
 	}
-	o.Unit, err = oneOf(c, "unit", "ns", "us", "ms")
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	o.Filter, err = readFilter(c)
 	bad.Add(err)

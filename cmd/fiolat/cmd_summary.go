@@ -9,7 +9,6 @@ import (
 	summarycmd "fiolat/internal/command/summary"
 	"fiolat/internal/errs"
 	"fiolat/internal/metric"
-	"fiolat/internal/render"
 	"fiolat/internal/ui"
 )
 
@@ -65,9 +64,9 @@ func readSummaryOptions(c *cli.Context) (o summarycmd.Options, err error) {
 	var bad errs.Faults
 	o.Logs, err = oneKindOptions(c)
 	bad.Add(err)
-	o.Format, err = oneOf(c, "format", "table", "markdown", "csv", "json", "ndjson")
+	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
-	o.Unit, err = oneOf(c, "unit", render.Units...)
+	o.Unit, err = oneOf(c, "unit")
 	bad.Add(err)
 	for _, text := range c.StringSlice("where") {
 		rule, wrong := metric.ParseRule(text)

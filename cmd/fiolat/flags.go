@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/shell"
 	"fiolat/cmd/fiolat/times"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/alert"
@@ -118,8 +119,8 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 }
 
 // oneOf is the value of a flag that takes one of a few words; the first of a flag that the command does not have.
-func oneOf(c *cli.Context, name string, words ...string) (string, error) {
-	v := c.String(name)
+func oneOf(c *cli.Context, name string) (string, error) {
+	v, words := c.String(name), shell.Words(c.Command.Name, name)
 	if v == "" && !c.IsSet(name) {
 		return words[0], nil
 	}
@@ -157,11 +158,11 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	s := &cfg.Settings
 	var bad errs.Faults
 	var err error
-	s.Grid, err = oneOf(c, "grid", "run", "epoch")
+	s.Grid, err = oneOf(c, "grid")
 	bad.Add(err)
-	s.Align, err = oneOf(c, "align", "overlap", "inflight")
+	s.Align, err = oneOf(c, "align")
 	bad.Add(err)
-	s.RecordTime, err = oneOf(c, "record-time", "end", "start")
+	s.RecordTime, err = oneOf(c, "record-time")
 	bad.Add(err)
 	k, err := kindList(c.String("kind"))
 	bad.Add(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"fiolat/cmd/fiolat/manual"
+	"fiolat/cmd/fiolat/shell"
 	"fiolat/internal/command"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -92,6 +93,11 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	}
 	var unknown string
 	app := newApp(u, func(w func() error) { work = w }, func(name string) { unknown = name })
+	if len(args) > 1 && args[1] == shell.Command {
+		what, found := shell.Complete(app, args[2:])
+		_, err = fmt.Fprintln(u.Stdout, strings.Join(append([]string{what}, found...), "\n"))
+		return nil, err
+	}
 	if len(args) > 1 {
 		// The library makes the text of each flag of each command that it knows of: half a millisecond.
 		if cmd := app.Command(args[1]); cmd != nil && !cmd.Hidden {
@@ -115,7 +121,6 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today\n" +
 			"fiolat inspect runs/today              what each log is, and what is wrong with it",
-		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true, // ours is shorter
 		Flags:                     helpFlags(),

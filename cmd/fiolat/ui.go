@@ -71,14 +71,9 @@ func configure(c *cli.Context, u *ui.UI) error {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
 	}
 	u.Verbose = c.Bool("verbose")
-	switch f := c.String("log-format"); f {
-	case "text":
-	case "json":
-		u.JSON = true
-	default:
-		return errs.Usagef("--log-format %q: want text or json", f)
-	}
-	return nil
+	f, err := oneOf(c, "log-format")
+	u.JSON = f == "json"
+	return err
 }
 
 // exit says what went wrong, once, and turns it into an exit code.

@@ -4,34 +4,62 @@ package shell
 // Completions are the scripts by the name of the shell.
 var Completions = map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 
-// The scripts ask the program itself for what can come next.
+// The scripts ask the program itself for what can come next: see Complete.
 const (
 	bashCompletion = `_fiolat() {
-  local cur opts
-  cur="${COMP_WORDS[COMP_CWORD]}"
-  if [[ "$cur" == -* ]]; then
-    opts=$("${COMP_WORDS[@]:0:$COMP_CWORD}" "$cur" --generate-bash-completion 2>/dev/null)
-  elif [[ $COMP_CWORD -eq 1 ]]; then
-    opts=$("${COMP_WORDS[0]}" --generate-bash-completion 2>/dev/null)
-  fi
-  COMPREPLY=($(compgen -W "$opts" -- "$cur"))
+  local i word what words=() found=()
+  for ((i = 1; i <= COMP_CWORD; i++)); do # readline has split them at = and :
+    word=${COMP_WORDS[i]}
+    if ((${#words[@]})) && [[ $word == [=:]* || ${words[-1]} == *[=:] ]]; then
+      words[-1]+=$word
+    else
+      words+=("$word")
+    fi
+  done
+  mapfile -t found < <("${COMP_WORDS[0]}" ` + Command + ` "${words[@]}" 2>/dev/null)
+  what=${found[0]-files} word=${words[-1]}
+  COMPREPLY=("${found[@]:1}")
+  COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[=:]}"}"}")
+  case $what in
+    words)
+      compopt +o default +o bashdefault 2>/dev/null
+      [[ ${#COMPREPLY[@]} -gt 1 || ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null ;;
+    dirs) compopt -o dirnames +o default +o bashdefault 2>/dev/null ;;
+  esac
 }
 complete -o bashdefault -o default -F _fiolat fiolat
 `
 	zshCompletion = `#compdef fiolat
-autoload -U bashcompinit && bashcompinit
-` + bashCompletion
-)
-
-// fishCompletion is for fish, which needs no list of words to choose from.
-const fishCompletion = `function __fiolat_complete
+_fiolat() {
+  local -a found
+  found=("${(@f)$("${(Q)words[1]}" ` + Command + ` "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  case $found[1] in
+    words) (($#found < 2)) || compadd -- "${(@)found[2,-1]}" ;;
+    dirs) compset -P '--*=' ; _files -/ ;;
+    *) compset -P '--*=' ; _files ;;
+  esac
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _fiolat "$@"
+else
+  (( $+functions[compdef] )) || { autoload -U compinit && compinit }
+  compdef _fiolat fiolat
+fi
+`
+	fishCompletion = `function __fiolat_complete
   set -l words (commandline -opc)
   set -l current (commandline -ct)
-  if string match -q -- '-*' $current
-    $words $current --generate-bash-completion 2>/dev/null
-  else if test (count $words) -eq 1
-    $words --generate-bash-completion 2>/dev/null
+  set -l found ($words[1] ` + Command + ` $words[2..-1] "$current" 2>/dev/null)
+  set -l flag (string match -r -- '^--[^=]*=' $current)
+  switch "$found[1]"
+    case words
+      string join \n -- $found[2..-1]
+    case dirs
+      string replace -r -- '^' "$flag" (__fish_complete_directories (string replace -r -- '^--[^=]*=' '' "$current"))
+    case '*'
+      string replace -r -- '^' "$flag" (__fish_complete_path (string replace -r -- '^--[^=]*=' '' "$current"))
   end
 end
-complete -c fiolat -a '(__fiolat_complete)'
+complete -c fiolat -f -a '(__fiolat_complete)'
 `
+)

@@ -1,0 +1,109 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"fiolat/ingest/fiojson"
+)
+
+// Command is what the scripts call, with the words of a command line up to the one that is to be completed.
+const Command = "__complete"
+
+// What a shell completes a word with.
+const (
+	files = "files"
+	dirs  = "dirs"
+	given = "words" // those that follow
+)
+
+// Complete is what the last of args may be: files, dirs, or one of words. The others stand before it, the first behind
+// the program's name.
+func Complete(app *cli.App, args []string) (what string, found []string) {
+	if len(args) == 0 {
+		args = []string{""}
+	}
+	before, word := args[:len(args)-1], args[len(args)-1]
+	what, found = complete(app, before, word)
+	return what, slices.DeleteFunc(found, func(w string) bool { return !strings.HasPrefix(w, word) })
+}
+
+func complete(app *cli.App, before []string, word string) (what string, found []string) {
+	if len(before) == 0 || len(before) == 1 && before[0] == "help" {
+		for _, c := range app.Commands {
+			if !c.Hidden {
+				found = append(found, c.Name)
+			}
+		}
+		return given, append(found, "help", "--help", "--version")
+	}
+	c := app.Command(before[0])
+	if c == nil || slices.Contains(before, "--") {
+		return files, nil
+	}
+	taking := map[string]cli.DocGenerationFlag{} // flags with a value, by each of their names
+	for _, f := range c.VisibleFlags() {
+		found = append(found, "--"+f.Names()[0])
+		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
+			for _, name := range f.Names() {
+				taking[name] = d
+			}
+		}
+	}
+	flag := func(word string) cli.DocGenerationFlag {
+		if !strings.HasPrefix(word, "-") {
+			return nil
+		}
+		return taking[strings.TrimLeft(word, "-")]
+	}
+	if name, value, ok := strings.Cut(word, "="); ok && flag(name) != nil {
+		what, found = ofFlag(c, flag(name), value)
+		for i := range found {
+			found[i] = name + "=" + found[i]
+		}
+		return what, found
+	}
+	if f := flag(before[len(before)-1]); f != nil && len(before) > 1 {
+		return ofFlag(c, f, word)
+	}
+	if strings.HasPrefix(word, "-") {
+		return given, found
+	}
+	return ofArgument(c)
+}
+
+// ofFlag is what completes the value of a flag.
+func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string, found []string) {
+	_, rest, _ := strings.Cut(f.GetUsage(), "`")
+	placeholder, _, _ := strings.Cut(rest, "`")
+	switch placeholder {
+	case "FILE":
+		return files, nil
+	case "DIR":
+		return dirs, nil
+	}
+	return given, values(c.Name, f.(cli.Flag).Names()[0], begun)
+}
+
+// ofArgument is what completes an argument: a file, unless the command takes none.
+func ofArgument(c *cli.Command) (what string, found []string) {
+	switch c.Name {
+	case "completion":
+		return given, []string{"bash", "fish", "zsh"}
+	case "explain":
+		for _, e := range fiojson.Engines() {
+			found = append(found, e.Name)
+		}
+		return given, found
+	case "probe":
+		return dirs, nil
+	}
+	for _, takes := range []string{"PATH", "FILE", "DIR", "BASELINE"} {
+		if strings.Contains(c.ArgsUsage, takes) {
+			return files, nil
+		}
+	}
+	return given, nil
+}

@@ -1,0 +1,82 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"fiolat/internal/like"
+	"fiolat/internal/metric"
+	"fiolat/internal/render"
+)
+
+var (
+	tableJSON  = []string{"table", "json"}
+	tables     = []string{"table", "markdown", "csv", "json"}
+	fixedUnits = []string{"us", "ns", "ms"}
+	kinds      = []string{"clat", "slat", "lat"}
+	everyKind  = append(slices.Clone(kinds), "all")
+)
+
+// words are those that flags take, of a command or of all; the first is the default.
+var words = map[string][]string{
+	"--align":              {"overlap", "inflight"},
+	"--axis":               {"iops", "mib", "concurrency"},
+	"--by":                 {"direction", "host", "job", "log"},
+	"--direction":          metric.Directions,
+	"--grid":               {"run", "epoch"},
+	"--kind":               kinds,
+	"ingest --kind":        everyKind,
+	"percentiles --kind":   everyKind,
+	"report --kind":        everyKind,
+	"merge --kind":         {"clat", "slat", "lat", "sync"},
+	"--log-format":         {"text", "json"},
+	"--record-time":        {"end", "start"},
+	"--format":             tables,
+	"compare --format":     {"table", "markdown", "json"},
+	"diagnose --format":    tableJSON,
+	"inspect --format":     tableJSON,
+	"runs --format":        tableJSON,
+	"live --format":        {"ndjson"},
+	"percentiles --format": {"table", "csv", "json", "ndjson"},
+	"summary --format":     {"table", "markdown", "csv", "json", "ndjson"},
+	"--unit":               render.Units,
+	"compare --unit":       fixedUnits,
+	"diagnose --unit":      fixedUnits,
+	"history --unit":       fixedUnits,
+	"runs --unit":          fixedUnits,
+
+	// These take other values, too.
+	"--interval":             {"auto"},
+	"percentiles --interval": {"auto", "run"},
+	"probe --interval":       nil,
+	"rollup --interval":      nil,
+	"--like":                 like.Programs,
+	"--only":                 {"direction=read", "direction=write", "direction=trim", "host=", "job="},
+	"--start":                {"mtime"},
+	"--wide":                 append([]string{"p50", "p99", "p99.9"}, render.Figures...),
+}
+
+// Words are those that a flag of a command takes; the first is the default.
+func Words(command, flag string) []string {
+	if of, ok := words[command+" --"+flag]; ok {
+		return of
+	}
+	return words["--"+flag]
+}
+
+// lists are the flags that take several words, with commas between.
+var lists = []string{"by", "kind"}
+
+// values are what completes a value that begins so.
+func values(command, flag, begun string) (found []string) {
+	before := ""
+	if i := strings.LastIndexByte(begun, ',') + 1; slices.Contains(lists, flag) {
+		before = begun[:i]
+	}
+	for _, w := range Words(command, flag) {
+		if !slices.Contains(strings.Split(before, ","), w) {
+			found = append(found, before+w)
+		}
+	}
+	return found
+}
