@@ -7,6 +7,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0 // tests: names of what chromedp sends to the browser
 	github.com/chromedp/chromedp v0.22.1 // tests: a real browser draws the charts
 	github.com/elastic/go-elasticsearch/v8 v8.19.7 // several nodes, credentials, the check that it is Elasticsearch
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // histograms read back, in half the time of encoding/json
 	github.com/klauspost/compress v1.20.3 // zstd and gzip, read and written fast
 	github.com/rogpeppe/go-internal v1.16.0 // tests: whole commands as scripts, with what they print (testscript)
 	github.com/schollz/progressbar/v3 v3.19.1 // the bar on a terminal
@@ -22,7 +23,6 @@ require (
 require (
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/elastic/elastic-transport-go/v8 v8.9.0 // indirect
-	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/fiohist"
-	"fiolat/internal/jsonscan"
 	"fiolat/pipeline"
 	"fiolat/pipeline/replay"
 )
@@ -362,82 +363,19 @@ type leafDoc struct {
 	Host      struct{ Name string }
 	Fio       struct{ Job, Log, Direction string }
 
-	Latency struct{ Buckets leafBuckets }
-}
-
-type leafBuckets struct {
-	gridField
-	Logs, Index []int
-	Count       []float64
-}
-
-// readLeaf reads the document of a leaf: as encoding/json does, which takes long for so many numbers.
-func readLeaf(source []byte) (doc leafDoc, err error) {
-	s := jsonscan.New(source)
-	names := func(to map[string]*string) {
-		s.Object(func(key string) {
-			if field := to[key]; field != nil {
-				*field = s.Text()
-			} else {
-				s.Skip()
-			}
-		})
-	}
-	var start string
-	s.Object(func(key string) {
-		switch key {
-		case "@timestamp":
-			start = s.Text()
-		case "run":
-			names(map[string]*string{"id": &doc.Run.ID, "generation": &doc.Run.Generation, "part": &doc.Run.Part})
-		case "host":
-			names(map[string]*string{"name": &doc.Host.Name})
-		case "fio":
-			names(map[string]*string{"job": &doc.Fio.Job, "log": &doc.Fio.Log, "direction": &doc.Fio.Direction})
-		case "latency":
-			s.Object(func(key string) {
-				if key == "buckets" {
-					doc.Latency.Buckets.read(s)
-				} else {
-					s.Skip()
-				}
-			})
-		default:
-			s.Skip()
+	Latency struct {
+		Buckets struct {
+			gridField
+			Logs, Index []int
+			Count       []float64
 		}
-	})
-	if s.Failed || doc.Timestamp.UnmarshalJSON([]byte(`"`+start+`"`)) != nil {
-		doc = leafDoc{}
-		err = json.Unmarshal(source, &doc)
 	}
-	return doc, err
-}
-
-func (k *leafBuckets) read(s *jsonscan.Scanner) {
-	s.Object(func(key string) {
-		switch key {
-		case "groups":
-			k.Groups = s.Int()
-		case "coarseness":
-			k.Coarseness = s.Int()
-		case "unit_ns":
-			k.UnitNS = int64(s.Int())
-		case "logs":
-			k.Logs = s.Ints(nil)
-		case "index":
-			k.Index = s.Ints(make([]int, 0, 256))
-		case "count":
-			k.Count = s.Floats(make([]float64, 0, 256))
-		default:
-			s.Skip()
-		}
-	})
 }
 
 // Leaf reads the document of a leaf.
 func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
-	doc, err := readLeaf(source)
-	if err != nil {
+	var doc leafDoc
+	if err = jsonv2.Unmarshal(source, &doc, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
 		return out, fmt.Errorf("the document of a histogram cannot be read: %w", err)
 	}
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
