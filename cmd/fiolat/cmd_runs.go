@@ -24,15 +24,19 @@ func runsCommand(u *ui.UI) *cli.Command {
 		Usage: "the runs that are in Elasticsearch, the latest first",
 		Description: "fiolat runs --es http://localhost:9200 --since 7d --label cluster=b7\n" +
 			"fiolat runs --last 20 --sort '-read p99'\n" +
-			"fiolat runs --option bs=4k --option rw=randread --format json\n\n" +
+			"fiolat runs --option bs=4k --option rw=randread --format json\n" +
+			"fiolat runs --size --until 90d\n\n" +
 			"A line for each run, with the shortest id by which other commands find it. Of a run with several " +
-			"kinds of latency the figures are those of the first kind in its line.",
+			"kinds of latency the figures are those of the first kind in its line. With --size, a run that was " +
+			"rolled up has the interval that it had before in brackets.",
 		Flags: slices.Concat(esFlags(), filterFlags(), []cli.Flag{
 			&cli.IntFlag{Name: "last", Category: catFilter, Usage: "only the `N` runs that started last"},
 			&cli.StringFlag{Name: "sort", Usage: "by `METRIC`, the smallest first, or -METRIC, the largest first: " +
 				"start, or [DIRECTION] and p99, iops, mean, ..."},
 			&cli.StringFlag{Name: "direction", Value: pipeline.All, Usage: "figures of `DIRECTION`: all, read, " +
 				"write, trim or sync"},
+			&cli.BoolFlag{Name: "size", Usage: "what each run takes in Elasticsearch, instead of figures: the number " +
+				"of its documents, and an estimate of their bytes, without replicas"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},
 		}),
@@ -45,6 +49,7 @@ func readRunsOptions(c *cli.Context) (o runs.ListOptions, err error) {
 	if c.NArg() > 0 {
 		bad.Add(errs.Usagef("fiolat runs takes no arguments: %q", c.Args().First()))
 	}
+	o.Size = c.Bool("size")
 	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
 	o.Direction, err = oneOf(c, "direction")

@@ -92,6 +92,36 @@ func TestManage(t *testing.T) {
 		t.Errorf("two runs with reads and writes in a table:\n%s", table)
 	}
 
+	stdout, _ := on(exitOK, "runs", "--size", "--format", "json")
+	var sizes struct {
+		Runs  []struct{ Bytes int64 }
+		Total struct{ Documents, Bytes int64 }
+	}
+	if err := json.Unmarshal([]byte(stdout), &sizes); err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		All struct {
+			Primaries struct {
+				Docs  struct{ Count int64 }
+				Store struct {
+					Bytes int64 `json:"size_in_bytes"`
+				}
+			}
+		} `json:"_all"`
+	}
+	ask(t, "GET", es+"/"+prefix+"-*/_stats/docs,store", "", &all)
+	// Indices in which no run has a document take some bytes, too.
+	if of := all.All.Primaries; len(sizes.Runs) != 3 || sizes.Total.Documents != of.Docs.Count ||
+		sizes.Total.Bytes > of.Store.Bytes || sizes.Total.Bytes < of.Store.Bytes-5000 {
+		t.Errorf("runs take %+v, indices %+v", sizes, of)
+	}
+	for _, r := range sizes.Runs {
+		if r.Bytes < sizes.Total.Bytes/20 {
+			t.Errorf("runs of much the same logs take %+v", sizes)
+		}
+	}
+
 	// A run is found by the short id in the table, and without a name by that of its folder.
 	on(exitOK, "ingest", real+"/gaps")
 	for line := range strings.Lines(func() string { out, _ := on(exitOK, "runs"); return out }()) {

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +33,7 @@ type ListOptions struct {
 	Direction     string         // of the figures in the table
 	Format        string         // table or json
 	Unit          string         // of latencies in the table: ns, us or ms
+	Size          bool           // what runs take in Elasticsearch, instead of figures
 }
 
 // List prints the runs that are stored.
@@ -53,6 +57,15 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 			u.Warn("none of these runs has " + m.String() + " stored")
 		}
 	}
+	var sizes map[string]stored.Size
+	if o.Size {
+		if sizes, err = stored.Sizes(ctx, client, o.Elasticsearch.Prefix); err != nil {
+			return err
+		}
+		if o.Format == "json" {
+			return ui.PrintJSON(u.Stdout, sizesOf(rows, sizes), " ")
+		}
+	}
 	if o.Format == "json" {
 		out := []stored.RunSummary{}
 		for _, r := range rows {
@@ -65,10 +78,15 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		return err
 	}
 	out := bufio.NewWriter(u.Stdout)
-	for _, line := range table(rows, short, &o) {
+	for _, line := range table(rows, short, sizes, &o) {
 		out.WriteString(line + "\n") //nolint:errcheck // Flush says it
 	}
-	u.Say("info", "%d runs", len(rows))
+	text := fmt.Sprintf("%d runs", len(rows))
+	rolledUp := slices.DeleteFunc(rows, func(r run) bool { return r[0].RollUp.MS == 0 })
+	if n := len(rolledUp); n > 0 {
+		text += fmt.Sprintf(", %d of them rolled up", n)
+	}
+	u.Say("info", "%s", text)
 	return out.Flush()
 }
 
@@ -129,61 +147,100 @@ func order(rows []run, o *ListOptions) {
 // lineWidth is how long a line of the table is at most, unless names that must be whole make it longer.
 const lineWidth = 120
 
-// Columns of the table that are cut to what is left of a line.
-const (
-	nameColumn  = 2
-	labelColumn = 11
-)
+// nameColumn is cut to what is left of a line, as is that of the labels, the last.
+const nameColumn = 2
 
-// table is a line for each run, the head first.
-func table(rows []run, short map[string]string, o *ListOptions) (lines []string) {
-	divisor := units.Divisors[o.Unit]
-	of := ""
-	if o.Direction != pipeline.All {
-		of = o.Direction + "_"
+// table is a line for each run, the head first, and with sizes one for all of them.
+func table(rows []run, short map[string]string, sizes map[string]stored.Size, o *ListOptions) (lines []string) {
+	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
+	if o.Size {
+		head = append(head, "interval", "documents", "MB")
+	} else {
+		of := ""
+		if o.Direction != pipeline.All {
+			of = o.Direction + "_"
+		}
+		head = append(head, of+"iops", "p50_"+o.Unit, "p99_"+o.Unit, "p99.9_"+o.Unit)
 	}
-	head := []string{"start", "run", "name", "status", "kind", "length", "hosts", of + "iops", "p50_" + o.Unit,
-		"p99_" + o.Unit, "p99.9_" + o.Unit, "labels"}
-	cells := [][]string{head}
+	cells := [][]string{append(head, "labels")}
+	left := maps.Clone(sizes)
 	for _, r := range rows {
-		first, length := r[0], "-"
-		start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
-		if first.Run.End != nil && err == nil {
-			if end, bad := time.Parse(time.RFC3339Nano, *first.Run.End); bad == nil {
-				length = end.Sub(start).Round(time.Second).String()
+		row := r.cells(short)
+		if o.Size {
+			size, known := left[r[0].Run.ID]
+			delete(left, r[0].Run.ID) // else it were said of each part
+			row = append(append(row, r.interval()), sizeCells(size, known)...)
+		} else {
+			for i, name := range []string{"iops", "p50", "p99", "p99.9"} {
+				cell, divisor := "-", units.Divisors[o.Unit]
+				if i == 0 {
+					divisor = 1
+				}
+				if v, ok := r.figure(o.Direction, name); ok {
+					cell = strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
+				}
+				row = append(row, cell)
 			}
 		}
-		id := errs.Printable(short[first.Run.ID])
-		if first.Run.Part != "" {
-			id += " (" + errs.Printable(first.Run.Part) + ")"
-		}
-		var kinds, labels []string
-		for _, k := range r {
-			kinds = append(kinds, k.Fio.Kind)
-		}
-		for k, v := range first.Labels {
-			labels = append(labels, k+"="+v)
-		}
-		slices.Sort(labels)
-		value := func(name string, divisor float64) string {
-			v, ok := r.figure(o.Direction, name)
-			if !ok {
-				return "-"
-			}
-			return strconv.FormatFloat(v/divisor, 'f', render.Decimals(v/divisor), 64)
-		}
-		cells = append(cells, []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name),
-			string(first.Run.Status), strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name)),
-			value("iops", 1), value("p50", divisor), value("p99", divisor), value("p99.9", divisor),
-			dash(strings.Join(labels, ","))})
+		cells = append(cells, append(row, dash(strings.Join(r.labels(), ","))))
 	}
+	if o.Size {
+		total := slices.Concat([]string{"total"}, slices.Repeat([]string{""}, len(head)-3),
+			sizeCells(sizesOf(rows, sizes).Total, true), []string{""})
+		cells = append(cells, total)
+	}
+	return lay(cells)
+}
+
+// cells are those of a run before its figures.
+func (r run) cells(short map[string]string) []string {
+	first, length := r[0], "-"
+	start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
+	if first.Run.End != nil && err == nil {
+		if end, bad := time.Parse(time.RFC3339Nano, *first.Run.End); bad == nil {
+			length = end.Sub(start).Round(time.Second).String()
+		}
+	}
+	id := errs.Printable(short[first.Run.ID])
+	if first.Run.Part != "" {
+		id += " (" + errs.Printable(first.Run.Part) + ")"
+	}
+	var kinds []string
+	for _, k := range r {
+		kinds = append(kinds, k.Fio.Kind)
+	}
+	return []string{start.UTC().Format("2006-01-02T15:04:05Z"), id, dash(first.Run.Name), string(first.Run.Status),
+		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
+}
+
+// interval is that of the quanta, with the one that they had before the run was rolled up.
+func (r run) interval() string {
+	if before := r[0].RollUp.MS; before > 0 {
+		return ms(r[0].Interval.MS) + " (" + ms(before) + ")"
+	}
+	return ms(r[0].Interval.MS)
+}
+
+// ms is a time in ms.
+func ms(v float64) string { return time.Duration(math.Round(v * 1e6)).String() }
+
+func (r run) labels() (labels []string) {
+	for k, v := range r[0].Labels {
+		labels = append(labels, k+"="+v)
+	}
+	slices.Sort(labels)
+	return labels
+}
+
+// lay lays out cells in columns.
+func lay(cells [][]string) (lines []string) {
 	widths := columnWidths(cells)
 	for _, row := range cells {
 		line := ""
 		for i, c := range row {
 			c = cut(c, widths[i])
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
-			if i >= 5 && i < labelColumn { // numbers
+			if i >= 5 && i < len(row)-1 { // numbers
 				c = pad + c
 			} else {
 				c += pad
@@ -198,7 +255,7 @@ func table(rows []run, short map[string]string, o *ListOptions) (lines []string)
 // columnWidths are those of the longest cells, names and labels in what the others leave them.
 func columnWidths(cells [][]string) []int {
 	widths := make([]int, len(cells[0]))
-	left := lineWidth
+	left, labelColumn := lineWidth, len(widths)-1
 	for i := range widths {
 		for _, row := range cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))

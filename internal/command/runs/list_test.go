@@ -24,7 +24,7 @@ const found = `[
   "host":{},"fio":{"kind":"clat"},"summary":{"all":{"iops":2,"p50":2000,"p99":2000,"p99_9":2000},
    "read":{"iops":10,"p50":1000,"p99":2000,"p99_9":4000}}},
  {"run":{"id":"nightly-6","part":"h1","status":"running","start":"2026-11-20T02:00:00Z"},"host":{"name":["h1"]},
-  "fio":{"kind":"clat"}}]`
+  "fio":{"kind":"clat"},"interval":{"ms":60000},"rollup":{"from_ms":500}}]`
 
 // TestTable: a line for each run, on 120 columns, with all numbers whole.
 func TestTable(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := map[string]string{docs[0].Run.ID: "01234567", "nightly-7": "nightly-7", "nightly-6": "nightly-6"}
-	lines := table(perRun(docs), short, &ListOptions{Unit: "us", Direction: "all"})
+	lines := table(perRun(docs), short, nil, &ListOptions{Unit: "us", Direction: "all"})
 	for i, line := range lines {
 		if n := utf8.RuneCountInString(line); n > lineWidth {
 			t.Errorf("%d columns: %s", n, line)
@@ -48,9 +48,34 @@ func TestTable(t *testing.T) {
 	if len(lines) != 4 {
 		t.Errorf("%d lines, want the head and 3 runs:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	if read := table(perRun(docs), short, &ListOptions{Unit: "us", Direction: "read"}); !strings.Contains(read[0],
+	if read := table(perRun(docs), short, nil, &ListOptions{Unit: "us", Direction: "read"}); !strings.Contains(read[0],
 		"read_iops") || !strings.Contains(read[1], "3.000") {
 		t.Errorf("of reads:\n%s", strings.Join(read, "\n"))
+	}
+}
+
+// TestSizes: each run is counted once, however many parts and kinds it has.
+func TestSizes(t *testing.T) {
+	var docs []stored.RunSummary
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(found, "nightly-7", "nightly-6")), &docs); err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]stored.Size{docs[0].Run.ID: {Documents: 30, Bytes: 1500e3}, "nightly-6": {Documents: 12,
+		Bytes: 2e9}, "filtered": {Documents: 1, Bytes: 1}}
+	rows := perRun(docs)
+	lines := table(rows, map[string]string{docs[0].Run.ID: "01234567", "nightly-6": "nightly-6"}, sizes,
+		&ListOptions{Size: true})
+	for i, want := range []string{"documents", " 30  1.500 ", " 12   2000 ", " 1m0s (500ms)          -      - ",
+		"total"} {
+		if !strings.Contains(lines[i]+" ", want) {
+			t.Errorf("no %q in %q", want, lines[i])
+		}
+	}
+	if want := " 42   2002"; len(lines) != 5 || !strings.HasSuffix(lines[4], want) {
+		t.Errorf("the last does not end in %q:\n%s", want, strings.Join(lines, "\n"))
+	}
+	if all := sizesOf(rows, sizes); len(all.Runs) != 2 || all.Total != (stored.Size{Documents: 42, Bytes: 2001500e3}) {
+		t.Errorf("%+v", all)
 	}
 }
 

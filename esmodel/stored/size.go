@@ -1,0 +1,129 @@
+package stored
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+
+	"fiolat/esmodel"
+	"fiolat/esmodel/client"
+)
+
+// Size is what a run takes in Elasticsearch.
+type Size struct {
+	Documents int64 `json:"documents"`
+	Bytes     int64 `json:"bytes"` // without replicas
+}
+
+// share is a run's part of an index.
+type share struct {
+	index, run string
+	documents  int64
+	length     float64 // of its documents as JSON, together
+}
+
+// Sizes are those of all runs, by run.id. Elasticsearch knows the bytes of an index, and not of a run in it: the runs
+// of an index share its bytes by the number of their documents, and the mean length of a sample of each run's.
+func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Size, error) {
+	indices := esmodel.Index(prefix, esmodel.KindRun, 0) + "," + esmodel.AllPatterns(prefix)
+	bytes, err := storeBytes(ctx, c, indices)
+	if err != nil {
+		return nil, err
+	}
+	shares, err := shares(ctx, c, indices)
+	return divide(bytes, shares), err
+}
+
+// storeBytes are what the primary shards of each index take.
+func storeBytes(ctx context.Context, c *client.Client, indices string) (map[string]int64, error) {
+	var reply struct {
+		Indices map[string]struct {
+			Primaries struct {
+				Store struct {
+					Bytes int64 `json:"size_in_bytes"`
+				} `json:"store"`
+			} `json:"primaries"`
+		} `json:"indices"`
+	}
+	err := c.Call(ctx, client.Request{Op: "read the sizes of indices", Method: http.MethodGet,
+		Path: "/" + indices + "/_stats/store?" + client.IgnoreMissing}, &reply)
+	out := map[string]int64{}
+	for name, i := range reply.Indices {
+		out[name] = i.Primaries.Store.Bytes
+	}
+	return out, err
+}
+
+// A page of sharesPage shares has sampled documents of each.
+const sharesPage, sampled = 50, 10
+
+// shares are those of all runs in indices.
+func shares(ctx context.Context, c *client.Client, indices string) (out []share, err error) {
+	runs := map[string]any{"size": sharesPage, "sources": []any{
+		map[string]any{"index": map[string]any{"terms": map[string]any{"field": "_index"}}},
+		map[string]any{"run": map[string]any{"terms": map[string]any{"field": "run.id"}}}}}
+	search := map[string]any{
+		"size": 0,
+		"query": map[string]any{"function_score": map[string]any{
+			"random_score": map[string]any{"seed": 1, "field": "_seq_no"}}},
+		"aggs": map[string]any{"runs": map[string]any{"composite": runs, "aggs": map[string]any{
+			// A bucket's own doc_count adds up _doc_count.
+			"documents": map[string]any{"value_count": map[string]any{"field": "run.id"}},
+			// What the documents of runs have of each log makes them long, and few of them are in a page.
+			"some": map[string]any{"top_hits": map[string]any{"size": sampled,
+				"_source": map[string]any{"excludes": []string{"files", "jobs"}}}}}}},
+	}
+	for {
+		var reply sharesReply
+		request := client.Request{Op: "count the documents of runs", Method: http.MethodPost,
+			Path: "/" + indices + "/_search?" + client.IgnoreMissing, Body: esmodel.MustJSON(search)}
+		if err = c.Call(ctx, request, &reply); err != nil {
+			return nil, err
+		}
+		for _, b := range reply.Aggregations.Runs.Buckets {
+			s := share{index: b.Key.Index, run: b.Key.Run, documents: b.Documents.Value}
+			hits := b.Some.Hits.Hits
+			for _, h := range hits {
+				s.length += float64(len(h.Source)) / float64(len(hits)) * float64(s.documents)
+			}
+			out = append(out, s)
+		}
+		if reply.Aggregations.Runs.After == nil {
+			return out, nil
+		}
+		runs["after"] = reply.Aggregations.Runs.After
+	}
+}
+
+type sharesReply struct {
+	client.ShardsReply
+	Aggregations struct {
+		Runs struct {
+			After   json.RawMessage `json:"after_key"`
+			Buckets []struct {
+				Key       struct{ Index, Run string }
+				Documents struct{ Value int64 }
+				Some      struct {
+					Hits struct{ Hits []client.Hit }
+				}
+			}
+		}
+	}
+}
+
+// divide shares out the bytes of indices.
+func divide(bytes map[string]int64, shares []share) map[string]Size {
+	length := map[string]float64{}
+	for _, s := range shares {
+		length[s.index] += s.length
+	}
+	out := map[string]Size{}
+	for _, s := range shares {
+		size := out[s.run]
+		size.Documents += s.documents
+		size.Bytes += int64(math.Round(float64(bytes[s.index]) * s.length / length[s.index]))
+		out[s.run] = size
+	}
+	return out
+}
