@@ -10,6 +10,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/delivery"
 	"fiolat/esmodel/indices"
+	"fiolat/esmodel/space"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/errs"
@@ -139,6 +140,10 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
 	}
 	sink := delivery.NewSink(w, options)
+	space := new(space.Sink)
+	if o.Logs.DryRun {
+		sinks = append(sinks, space)
+	}
 	if sinks = append(sinks, sink); file != nil {
 		sinks = append(sinks, file.Kind(nth))
 	}
@@ -148,6 +153,9 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	}
 	report := sink.Report()
 	err = o.Elasticsearch.PrintOutcome(u, o.Logs.DryRun, plan.Run, summary, report, err)
+	if err == nil && o.Logs.DryRun {
+		u.Say("info", "%v", space)
+	}
 	if nth == 0 && err == nil {
 		err = command.AboutSyncs(u, plan.Run)
 	}

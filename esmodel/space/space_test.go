@@ -1,0 +1,88 @@
+package space
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"fiolat/internal/fiohist"
+	"fiolat/internal/units"
+	"fiolat/pipeline"
+)
+
+// TestPoints: the points are the table of docs/scale.md, and the constants fit them.
+func TestPoints(t *testing.T) {
+	page, err := os.ReadFile("../../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Points {
+		line := fmt.Sprintf("| %d | %d | %s | %d | %s | %.0f |\n", p.Coarseness, p.Columns, p.Interval, p.Buckets,
+			units.Grouped(p.Histogram), p.Percentiles)
+		if !strings.Contains(string(page), line) {
+			t.Errorf("docs/scale.md has no row %s", line)
+		}
+		if is := document + share*float64(p.Buckets); math.Abs(is/p.Histogram-1) > 0.12 {
+			t.Errorf("a histogram of %d buckets takes %v bytes, measured %v", p.Buckets, is, p.Histogram)
+		}
+		if math.Abs(percentiles/p.Percentiles-1) > 0.12 {
+			t.Errorf("percentiles take %v bytes, measured %v", percentiles, p.Percentiles)
+		}
+	}
+}
+
+// Two minutes of quanta of 10 s: six of them make one of a minute, in which buckets fall together.
+func TestSink(t *testing.T) {
+	quanta := func(part string, coarseness int, interval time.Duration) *Sink {
+		s := new(Sink)
+		run := &pipeline.Run{Part: part, Interval: int64(interval)}
+		run.Geometry.Coarseness = coarseness
+		if err := s.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		for at := time.Duration(0); at < 2*time.Minute; at += interval {
+			h := new(fiohist.Hist)
+			h.Add(8, 3)
+			h.Add(9, 0.25)
+			read := pipeline.Dims{Host: "a", Direction: "read"}
+			q := &pipeline.Quantum{Offset: int64(at), Leaves: []pipeline.Leaf{{Dims: read, Hist: h, Samples: 3.25},
+				{Dims: pipeline.Dims{Host: "a", Direction: "write"}}},
+				Rows: []pipeline.Row{{Scope: "host+direction", Dims: read}, {Scope: "run"}}}
+			if err := s.Quantum(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.End(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := quanta("", 0, 10*time.Second)
+	if want := float64(12.0 * (document + whole + field + share + 2*percentiles)); s.Bytes != want {
+		t.Errorf("%v bytes, want %v", s.Bytes, want)
+	}
+	if want := float64(2.0 * (document + share + field + 2*percentiles)); s.RolledUp != want {
+		t.Errorf("rolled up %v bytes, want %v", s.RolledUp, want)
+	}
+	if got := quanta("p", 0, 10*time.Second); got.Bytes != s.Bytes-12*percentiles {
+		t.Errorf("a part takes %v bytes, all %v: want those across hosts less", got.Bytes, s.Bytes)
+	}
+	for _, tt := range []struct {
+		coarseness int
+		interval   time.Duration
+		want       string
+	}{
+		{0, 10 * time.Second, "0.011 MB in Elasticsearch, 0.0017 MB rolled up to 1m0s at coarseness 3"},
+		{6, 10 * time.Second, "0.011 MB in Elasticsearch, 0.0018 MB rolled up to 1m0s at coarseness 6"},
+		{0, 2 * time.Minute, "0.00088 MB in Elasticsearch, 0.00087 MB rolled up to 2m0s at coarseness 3"},
+		{3, time.Minute, "MB in Elasticsearch"},
+		{0, 7 * time.Second, "MB in Elasticsearch"}, // does not add up to a minute
+	} {
+		if got := quanta("", tt.coarseness, tt.interval).String(); !strings.HasSuffix(got, tt.want) {
+			t.Errorf("%v: %s", tt, got)
+		}
+	}
+}
