@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"fiolat/esmodel/esmodeltest"
 )
@@ -139,6 +140,47 @@ func TestRollup(t *testing.T) {
 			refused(t, exitInput, []string{"multiple"}, "rollup", "--es", s.URL, "--index-prefix", name, "R",
 				"--interval", "5001ms")
 		})
+	}
+}
+
+// A run that was rolled up is the same as before to compare, and history and runs say what it is.
+func TestRolledUp(t *testing.T) {
+	t.Parallel()
+	s := esmodeltest.New(t, esmodeltest.Options{Histogram: true})
+	logs := madeRun(t, 1, 100*time.Microsecond)
+	for _, id := range []string{"before", "after"} {
+		must(t, "ingest", "--es", s.URL, "--start", "2026-10-31T23:59:50Z", "--run-id", id, logs)
+	}
+	must(t, "rollup", "--es", s.URL, "--interval", "2s", "--coarseness", "3", "after")
+	c := compareJSON(t, exitOK, "--es", s.URL, "--run-noise", "0%", "--margin", "25%", "before", "after")
+	checked := 0
+	for _, row := range c.Comparisons[0].Rows {
+		if strings.HasPrefix(row.Metric, "p") {
+			checked++
+			if row.Verdict != "same" || math.Abs(*row.Change) > 1e-9 {
+				t.Errorf("%+v, change %v, %v to %v: want the same", row, *row.Change, *row.Low, *row.High)
+			}
+		}
+	}
+	if checked != 3*5 {
+		t.Errorf("%d rows of p50, p90, p95, p99 and p99.9, want 15", checked)
+	}
+	for _, tt := range []struct {
+		command, said, printed string
+	}{
+		{"history", "1 of 2 runs were rolled up: ", `"rolled_up":true`},
+		{"runs", "2 runs, 1 of them rolled up", `"from_ms": 1000`},
+	} {
+		code, stdout, stderr := fiolat(t, nil, tt.command, "--es", s.URL, "--format", "json")
+		if code != exitOK || !strings.Contains(stdout, tt.printed) {
+			t.Errorf("%s: exit %d, no %s in\n%s", tt.command, code, tt.printed, stdout)
+		}
+		if tt.command == "runs" {
+			_, _, stderr = fiolat(t, nil, tt.command, "--es", s.URL)
+		}
+		if !strings.Contains(stderr, tt.said) {
+			t.Errorf("%s says %s, want %s", tt.command, stderr, tt.said)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func listFigures(ctx context.Context, c *client.Client, prefix string, query any
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Pattern(prefix, esmodel.KindRun), Query: query, PageSize: figuresPage,
 		Sort:   []any{map[string]any{"@timestamp": "asc"}, map[string]any{"run.id": "asc"}},
-		Source: []string{"run", "labels", "host", "fio.*", "interval", "logs", "summary", "latency", "whole"},
+		Source: []string{"run", "labels", "host", "fio.*", "interval", "rollup", "logs", "summary", "latency", "whole"},
 	}, func(h client.Hit) error {
 		f, bad := readFigures(h.Source)
 		out = append(out, f)

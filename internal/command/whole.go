@@ -22,7 +22,7 @@ import (
 // gives.
 func StoredHistory(ctx context.Context, f *stored.Figures,
 	open func(ctx context.Context, runID string) (*replay.Replay, error), workers int) (history.Run, error) {
-	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels,
+	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels, RolledUp: f.RollUp.MS > 0,
 		Workload: strings.Join(f.Fio.Workload, "; "), Directions: map[string]*history.Direction{}}
 	if f.Histograms == nil || f.Run.Part != "" {
 		back, err := open(ctx, f.Run.ID)

@@ -36,6 +36,8 @@ type Run struct {
 	Workload string
 	Labels   map[string]string
 	Notes    []Note
+	// RolledUp says that its histograms may be on a coarser grid than fio's.
+	RolledUp bool
 	// Directions are read, write, trim, and all.
 	Directions map[string]*Direction
 }
@@ -162,6 +164,8 @@ type Point struct {
 	High  *float64 `json:"high"`
 	// AtLeast says that a percentile lies in fio's last bucket: the value is a lower limit.
 	AtLeast bool `json:"at_least,omitempty"`
+	// RolledUp says so of the run.
+	RolledUp bool `json:"rolled_up,omitempty"`
 }
 
 // Change is a change point.
@@ -217,7 +221,7 @@ func analyse(s *Series, m Metric) Result {
 	var known []int // the runs that have a value
 	for i := range s.Runs {
 		run := &s.Runs[i]
-		p := Point{ID: run.ID}
+		p := Point{ID: run.ID, RolledUp: run.RolledUp}
 		if !run.Start.IsZero() {
 			start := run.Start.UTC()
 			p.Start = &start

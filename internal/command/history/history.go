@@ -58,6 +58,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if len(r.runs) == 0 {
 		return &errs.ParseError{File: "history", Msg: "no complete run was found", Hint: "see fiolat runs"}
 	}
+	r.sayRolledUp()
 	all := history.Split(r.runs, o.Split)
 	var results []history.Result
 	for i := range all {

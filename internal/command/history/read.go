@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
@@ -165,4 +166,21 @@ func (r *reader) add(run history.Run, err error) error {
 	r.seen[run.ID] = run.Title()
 	r.runs = append(r.runs, run)
 	return nil
+}
+
+// sayRolledUp says which runs were rolled up.
+func (r *reader) sayRolledUp() {
+	var names []string
+	for i := range r.runs {
+		if run := &r.runs[i]; run.RolledUp {
+			names = append(names, errs.Printable(run.Title()))
+		}
+	}
+	n, more := len(names), ""
+	if n > 3 {
+		names, more = names[:3], ", ..."
+	}
+	if n > 0 {
+		r.source.UI.Say("info", "%d of %d runs were rolled up: %s", n, len(r.runs), strings.Join(names, ", ")+more)
+	}
 }
