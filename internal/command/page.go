@@ -2,6 +2,8 @@ package command
 
 import (
 	"context"
+
+	"fiolat/internal/curve"
 	"fiolat/internal/report"
 	"fiolat/internal/tempfile"
 	"fiolat/pipeline"
@@ -47,8 +49,17 @@ func NewRunsPage(path string, dry bool, names []string, compared func() (*report
 	return p
 }
 
-// NewFile makes a page that is written into it.
-func NewFile(path string, dry bool) *Page { return &Page{Path: path, dry: dry} }
+// WriteCurve writes the page of a curve into a file.
+func WriteCurve(path string, dry bool, page curve.Page) (*Page, error) {
+	page.Title, page.Generator = "Latency against load", "fiolat "+Version()
+	p := &Page{Path: path, dry: dry}
+	defer p.Discard()
+	err := page.Write(p)
+	if err == nil {
+		err = p.Publish()
+	}
+	return p, err
+}
 
 // Kind is where the nth kind of latency goes.
 func (p *Page) Kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }

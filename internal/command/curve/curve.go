@@ -58,9 +58,8 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		return errs.Usagef("fiolat curve: %v", err)
 	}
 	if o.File != "" {
-		page := curve.Page{Title: "Latency against load", Curve: c, Percentiles: percentiles, Axis: o.Axis,
-			Generator: "fiolat " + command.Version()}
-		if err = writePage(o.File, &page); err != nil {
+		page := curve.Page{Curve: c, Percentiles: percentiles, Axis: o.Axis}
+		if _, err = command.WriteCurve(o.File, false, page); err != nil {
 			return err
 		}
 	}
@@ -94,21 +93,6 @@ func aboutSyncs(u *ui.UI, rows []summary.Row) {
 		u.Warn(fmt.Sprintf("%d of the runs sync: their %s syncs are in no point here, the longest %s; fiolat summary "+
 			"shows them", len(runs), units.Grouped(count), units.Latency(longest, 3)))
 	}
-}
-
-// writePage writes the page into a file, which appears only when it is whole.
-func writePage(path string, page *curve.Page) error {
-	f, err := command.CreateFile(path)
-	if err != nil {
-		return err
-	}
-	if err = page.Write(f); err == nil {
-		err = f.Publish()
-	}
-	if err != nil {
-		_ = f.Discard() // err says why
-	}
-	return err
 }
 
 func table(out *bufio.Writer, o Options, c *curve.Curve, percentiles []float64) error {

@@ -210,13 +210,7 @@ func (o *Options) curve(ctx context.Context, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	file := command.NewFile(o.File, o.Logs.DryRun)
-	defer file.Discard()
-	page := curve.Page{Title: "Latency against load", Curve: c, Percentiles: percentiles, Axis: "iops",
-		Generator: "fiolat " + command.Version()}
-	if err = page.Write(file); err == nil {
-		err = file.Publish()
-	}
+	file, err := command.WriteCurve(o.File, o.Logs.DryRun, curve.Page{Curve: c, Percentiles: percentiles, Axis: "iops"})
 	if err != nil {
 		return err
 	}
