@@ -165,13 +165,8 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 	return out
 }
 
-// OneRun are the plans of the one run below the paths; more is an error that says why
-// one is wanted.
-func (o *Logs) OneRun(ctx context.Context, u *ui.UI, cfg plan.Config, why string) ([]*plan.Plan, error) {
-	runs, err := o.DiscoverKinds(u)
-	if err != nil {
-		return nil, err
-	}
+// oneRun are the plans of the one run of those below the paths; more is an error that says why one is wanted.
+func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	if len(runs) > 1 {
 		return nil, errs.Usagef("these are %d runs, and %s: name one of %s", len(runs), why, Roots(Firsts(runs)))
 	}

@@ -29,12 +29,13 @@ type Source struct {
 type OneSource struct {
 	Logs          Logs // or, in Paths, what is stored
 	Elasticsearch Elasticsearch
-	Place         Place     // of what Paths names
-	Percentiles   []float64 // of a stored run; none: those that it has
-	By            []string  // of a stored run; nil: as it was stored
-	Why           string    // one run is wanted
-	Yes           bool      // does not ask
-	NoID          bool      // see plan.Config
+	Place         Place      // of what Paths names
+	Runs          []*KindRun // of the logs; nil: not yet discovered
+	Percentiles   []float64  // of a stored run; none: those that it has
+	By            []string   // of a stored run; nil: as it was stored
+	Why           string     // one run is wanted
+	Yes           bool       // does not ask
+	NoID          bool       // see plan.Config
 }
 
 // Sources are the kinds of the one run that the paths name. Call done when they are no longer needed, also with an
@@ -44,7 +45,13 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 		cfg := o.Logs.Pipeline(u)
 		cfg.NoID = o.NoID
 		cfg.Allow = Allow(u, o.Yes || o.Logs.DryRun)
-		plans, failed := o.Logs.OneRun(ctx, u, cfg, o.Why)
+		runs := o.Runs
+		if runs == nil {
+			if runs, err = o.Logs.DiscoverKinds(u); err != nil {
+				return nil, func() {}, err
+			}
+		}
+		plans, failed := oneRun(ctx, u, runs, cfg, o.Why)
 		for _, p := range plans {
 			sources = append(sources, Source{Run: p.Run, Process: p.Process, Again: Again(p)})
 		}

@@ -3,8 +3,11 @@ package report
 
 import (
 	"context"
+	"errors"
 
+	"fiolat/ingest"
 	"fiolat/internal/command"
+	"fiolat/internal/curve"
 	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -23,17 +26,28 @@ type Options struct {
 
 // Run writes the page of one run, of two that are compared, or the curve of a sweep.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
-	if n := o.count(u); n != 1 {
+	n, found, err := o.count(u)
+	switch {
+	case ingest.IsNoLogs(err):
+		if e := o.curve(ctx, u); !errors.Is(e, curve.ErrOneSetting) {
+			return e
+		}
+		return err
+	case err != nil:
+		return err
+	case n > 1:
 		return o.runs(ctx, n, u)
 	}
-	return o.one(ctx, u)
+	return o.one(ctx, found, u)
 }
 
-func (o *Options) one(ctx context.Context, u *ui.UI) error {
+// one writes the page of one run; found is that, nil if it is still to be looked for.
+func (o *Options) one(ctx context.Context, found []*command.KindRun, u *ui.UI) error {
 	source := command.OneSource{
 		Logs:          o.Logs,
 		Elasticsearch: o.Elasticsearch,
 		Place:         o.Place,
+		Runs:          found,
 		Percentiles:   o.Percentiles,
 		Why:           "a page is of one",
 		Yes:           o.Yes,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"fiolat/ingest"
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/curve"
@@ -17,27 +16,21 @@ import (
 	"fiolat/pipeline"
 )
 
-// count is how many runs the paths name, as far as names tell: 0 is those of fio's JSON alone, and 2 at least two. What
-// is wrong with logs, reading them as one run says.
-func (o *Options) count(u *ui.UI) int {
+// count is how many runs the paths name, as far as names tell: 2 is at least two. found are those of logs, if they were
+// looked for.
+func (o *Options) count(u *ui.UI) (n int, found []*command.KindRun, err error) {
 	if o.Place != command.InLogs {
-		return 1
+		return 1, nil, nil
 	}
 	for _, path := range o.Logs.Paths {
 		if len(o.Logs.Paths) > 1 && command.Locate(path) != command.InLogs {
-			return 2
+			return 2, nil, nil
 		} else if path == "-" {
-			return 1
+			return 1, nil, nil
 		}
 	}
-	runs, err := o.Logs.DiscoverKinds(u)
-	switch {
-	case err == nil:
-		return len(runs)
-	case ingest.IsNoLogs(err):
-		return 0
-	}
-	return 1
+	found, err = o.Logs.DiscoverKinds(u)
+	return len(found), found, err
 }
 
 // errMore says that there are more than two runs.
@@ -45,12 +38,6 @@ var errMore = errors.New("more than two runs")
 
 // runs writes the page of two runs, or the curve of more: there are n, or more.
 func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
-	if n == 0 {
-		if err := o.curve(ctx, u); !errors.Is(err, curve.ErrOneSetting) {
-			return err
-		}
-		return o.one(ctx, u) // which says what is missing
-	}
 	if len(o.Logs.Kinds.List) > 1 {
 		return errs.Usagef("--kind: name one kind of latency, for these are several runs")
 	}
