@@ -41,7 +41,8 @@ func compareCommand(u *ui.UI) *cli.Command {
 				"fiolat compare GROUP prints it; 0% counts only the noise within the runs"},
 			&cli.StringFlag{Name: "margin", Value: "5%", Usage: "a change within `P%` of none is called same"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table, markdown or json"},
-			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in tables: ns, us or ms"},
+			&cli.StringFlag{Name: "unit", Value: "auto", Usage: "`UNIT` of latencies in tables: ns, us, ms, s, or " +
+				"auto: what suits the table"},
 		),
 		Action: action(u, readCompareOptions, comparecmd.Run),
 	}

@@ -36,8 +36,8 @@ type Cell struct {
 // Units are the units of latencies, for --unit.
 var Units = []string{"ns", "us", "ms", "s", "auto"}
 
-// unit is the unit of a column: with auto that in which its median is 1 or more.
-func (c *Column) unit(wanted string) string {
+// Unit is the unit of a column: with auto that in which its median is 1 or more.
+func (c *Column) Unit(wanted string) string {
 	if wanted != "auto" {
 		return wanted
 	}
@@ -67,7 +67,7 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 	for i, c := range columns {
 		name := c.Name
 		if c.Latency {
-			units[i] = c.unit(unit)
+			units[i] = c.Unit(unit)
 			name += "_" + units[i]
 		}
 		mark := "---:"
@@ -156,7 +156,7 @@ func (c *Column) text(row int, unit, format string) string {
 		text = ">="
 	}
 	if c.Latency {
-		return text + latency(cell.Number, unit)
+		return text + Latency(cell.Number, unit)
 	}
 	decimals := Decimals(cell.Number)
 	if cell.Number == math.Trunc(cell.Number) {
@@ -168,8 +168,8 @@ func (c *Column) text(row int, unit, format string) string {
 // places are the most decimals of each unit: those that show a nanosecond.
 var places = map[string]int{"ns": 3, "us": 3, "ms": 6, "s": 9}
 
-// latency is one of ns in a unit: four significant digits or so, and none below a nanosecond.
-func latency(ns float64, unit string) string {
+// Latency is one of ns in a unit: four significant digits or so, and none below a nanosecond.
+func Latency(ns float64, unit string) string {
 	v := ns / units.Divisors[unit]
 	decimals := Decimals(v)
 	if v > 0 && v < 1 {

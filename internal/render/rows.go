@@ -168,7 +168,7 @@ func (r *Renderer) table() {
 			for i := range columns {
 				name := columns[i].Name
 				if columns[i].Latency {
-					unit[i] = columns[i].unit(r.Unit)
+					unit[i] = columns[i].Unit(r.Unit)
 					if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of what it limits
 						unit[i] = unit[slices.IndexFunc(columns, func(c Column) bool { return c.Name == p })]
 					}
@@ -325,12 +325,12 @@ func (r *Renderer) wide() {
 			columns = append(columns, c)
 		}
 		if latencies { // one unit, as what lies side by side is to be compared
-			unit := unit.unit(r.Unit)
+			unit := unit.Unit(r.Unit)
 			for i := range columns[1:] {
 				for n, cell := range columns[i+1].Cells {
 					if !math.IsNaN(cell.Number) {
 						columns[i+1].Cells[n].Text = map[bool]string{true: ">="}[cell.AtLeast] +
-							latency(cell.Number, unit)
+							Latency(cell.Number, unit)
 					}
 				}
 			}

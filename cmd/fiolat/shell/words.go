@@ -40,7 +40,6 @@ var words = map[string][]string{
 	"percentiles --format": {"table", "csv", "json", "ndjson"},
 	"summary --format":     {"table", "markdown", "csv", "json", "ndjson"},
 	"--unit":               render.Units,
-	"compare --unit":       fixedUnits,
 	"diagnose --unit":      fixedUnits,
 	"history --unit":       fixedUnits,
 	"runs --unit":          fixedUnits,

@@ -16,7 +16,6 @@ import (
 	"fiolat/internal/errs"
 	"fiolat/internal/render"
 	"fiolat/internal/ui"
-	"fiolat/internal/units"
 )
 
 // ErrFailIf is a --fail-if that fired.
@@ -32,7 +31,7 @@ type Options struct {
 	RunNoise      []compare.RunNoise
 	Margin        float64
 	Format        string // table, markdown or json
-	Unit          string // of latencies in tables: ns, us or ms
+	Unit          string // of latencies in tables: one of render.Units
 }
 
 // Run prints how runs differ from the first; the error is ErrFailIf if a rule says so. Of a single
@@ -102,7 +101,7 @@ func (c *comparison) print(o *Options, u *ui.UI) (err error) {
 	if o.Format == "json" {
 		err = ui.PrintJSON(out, c, " ")
 	} else {
-		p := printer{out, o.Format == "markdown", o.Unit, u}
+		p := printer{out: out, markdown: o.Format == "markdown", wanted: o.Unit, u: u}
 		p.all(c)
 	}
 	if ferr := out.Flush(); err == nil {
@@ -162,7 +161,8 @@ func (c *comparison) add(baseline, other *compare.Group, o *Options) error {
 type printer struct {
 	out      *bufio.Writer
 	markdown bool
-	unit     string
+	wanted   string // unit
+	unit     string // of the table
 	u        *ui.UI
 }
 
@@ -174,7 +174,15 @@ func (p *printer) all(c *comparison) {
 		p.line(result.Caveat)
 		p.side("baseline", result.Baseline)
 		p.side("run", result.Other)
-		rows := [][]string{{"direction", "metric", "baseline", "run", "change", "95 % limits", "run noise", "verdict"}}
+		var latencies []*float64
+		for _, row := range result.Rows {
+			if row.Metric != iops {
+				latencies = append(latencies, row.Baseline, row.Other)
+			}
+		}
+		p.choose(latencies)
+		rows := [][]string{{"direction", "metric", "baseline_" + p.unit, "run_" + p.unit, "change", "95 % limits",
+			"run noise", "verdict"}}
 		for _, row := range result.Rows {
 			rows = append(rows, p.cells(row, result))
 		}
@@ -186,7 +194,14 @@ func (p *printer) all(c *comparison) {
 	}
 	if g := c.Group; g != nil {
 		p.side("group", g.Side)
-		rows := [][]string{{"direction", "metric", "mean", "run noise"}}
+		var latencies []*float64
+		for _, row := range g.Rows {
+			if row.Metric != iops {
+				latencies = append(latencies, row.Value)
+			}
+		}
+		p.choose(latencies)
+		rows := [][]string{{"direction", "metric", "mean_" + p.unit, "run noise"}}
 		for _, row := range g.Rows {
 			rows = append(rows, []string{row.Direction, row.Metric, p.value(row.Metric, row.Value),
 				compare.NoiseText(row.RunNoise)})
@@ -248,15 +263,25 @@ func (p *printer) table(rows [][]string, align ...string) {
 	w.Flush() //nolint:errcheck // to a bufio.Writer
 }
 
+// choose chooses the unit of a table with these latencies.
+func (p *printer) choose(latencies []*float64) {
+	var all render.Column
+	for _, v := range latencies {
+		all.Cells = append(all.Cells, render.Known(v))
+	}
+	p.unit = all.Unit(p.wanted)
+}
+
+const iops = "iops" // the metric that is no latency
+
 func (p *printer) value(metric string, v *float64) string {
 	if v == nil {
 		return "-"
 	}
-	if metric == "iops" {
+	if metric == iops {
 		return strconv.FormatFloat(*v, 'f', render.Decimals(*v), 64) + "/s"
 	}
-	x := *v / units.Divisors[p.unit]
-	return strconv.FormatFloat(x, 'f', render.Decimals(x), 64) + " " + p.unit
+	return render.Latency(*v, p.unit)
 }
 
 // colour gives a word a colour, but in markdown.
@@ -271,7 +296,7 @@ func (p *printer) colour(c ui.Colour, text string) string {
 func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	words := of.Words(&row)
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
-	if row.Metric == "iops" {
+	if row.Metric == iops {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
 	verdict := string(row.Verdict)
