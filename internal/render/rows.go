@@ -95,6 +95,7 @@ func (r *Renderer) csv() {
 		if len(r.run.Settings.SLA) > 0 {
 			head = append(head, "sla")
 		}
+		head = append(head, "partial")
 		return w.Write(head)
 	}
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
@@ -111,7 +112,11 @@ func (r *Renderer) csv() {
 		if len(r.run.Settings.SLA) > 0 {
 			rec = append(rec, verdict(row))
 		}
-		return w.Write(append(rec, make([]string, len(head)-len(rec))...)) // rules are about the first kind
+		rec = append(rec, make([]string, len(head)-len(rec))...) // rules are about the first kind
+		if row.Partial(r.run.Interval) {
+			rec[len(rec)-1] = "true"
+		}
+		return w.Write(rec)
 	}
 	r.end = func(*pipeline.Summary) error {
 		w.Flush()
