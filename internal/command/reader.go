@@ -22,7 +22,7 @@ type Reader struct {
 	Logs          *Logs // how runs are read that are logs; its Paths are not used
 	Elasticsearch *Elasticsearch
 	UI            *ui.UI
-	AboutSyncs    bool // says so of logs of jobs that sync, as nothing shows the syncs
+	AboutSyncs    bool // says so of runs whose jobs sync, as nothing shows the syncs
 
 	client *client.Client // nil until it is needed
 }
@@ -158,6 +158,9 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 	cfg := &r.Logs.Config
 	_, err = run.Process(ctx, replay.Options{Percentiles: cfg.Settings.Percentiles, Workers: cfg.Workers,
 		Pick: cfg.Pick}, to.Run(name))
+	if err == nil && r.AboutSyncs {
+		err = AboutSyncs(r.UI, run.Run)
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fiolat/esmodel/stored"
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -59,13 +60,12 @@ func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		of := "the longest " + units.Latency(row.Stats.Max, 3)
+		tail := ""
 		if p := tailOf(r.Percentiles); p >= 0 && row.Stats.Percentiles != nil {
-			of = fmt.Sprintf("p%s %s, %s", units.Percentile(r.Percentiles[p]),
-				units.Latency(row.Stats.Percentiles[p], 3), of)
+			tail = fmt.Sprintf("p%s %s, ", units.Percentile(r.Percentiles[p]),
+				units.Latency(row.Stats.Percentiles[p], 3))
 		}
-		sentences = append(sentences, fmt.Sprintf("%s syncs of %s are in no log, and in no row here: %s; fiolat "+
-			"summary and fiolat inspect show them", units.Count(row.Stats.Samples), errs.Some(counted), of))
+		sentences = append(sentences, unshown(row.Stats.Samples, errs.Some(counted), tail, row.Stats.Max))
 	}
 	if len(without) > 0 {
 		sentences = append(sentences, fmt.Sprintf("syncs of %s are in no log, and fio's JSON has none: it takes "+
@@ -76,6 +76,28 @@ func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
 			errs.Some(atEnd)))
 	}
 	return sentences, nil
+}
+
+// unshown says that syncs of some jobs are in no row; tail is one of their percentiles, or "".
+func unshown(n float64, of, tail string, longest float64) string {
+	return fmt.Sprintf("%s syncs of %s are in no log, and in no row here: %sthe longest %s; fiolat summary and fiolat "+
+		"inspect show them", units.Count(n), of, tail, units.Latency(longest, 3))
+}
+
+// AboutStoredSyncs is AboutSyncs of a run of which only the figures are read.
+func AboutStoredSyncs(u *ui.UI, f *stored.Figures) {
+	figure := func(name string) float64 {
+		v, _ := f.Summary[fiolog.Sync.String()][name].(float64) // 0 where there is none
+		return v
+	}
+	if f.Fio.Kind == fiolog.Sync.String() || figure("samples") == 0 {
+		return
+	}
+	tail := ""
+	if p99 := figure("p99"); p99 > 0 {
+		tail = fmt.Sprintf("p99 %s, ", units.Latency(p99, 3))
+	}
+	u.Warn(unshown(figure("samples"), errs.Some(f.Fio.Job), tail, figure("max")))
 }
 
 // tailOf is which of the percentiles is nearest to 99 from below; -1 if none is.

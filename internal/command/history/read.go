@@ -151,6 +151,7 @@ func (r *reader) figures(ctx context.Context, found []stored.Figures,
 		if err = r.add(run, err); err != nil {
 			return err
 		}
+		command.AboutStoredSyncs(r.source.UI, f)
 	}
 	return nil
 }
