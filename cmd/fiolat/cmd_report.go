@@ -52,6 +52,10 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	if len(o.Logs.Paths) == 1 {
 		o.Place, err = placeOf(o.Logs.Paths, o.Elasticsearch.Addresses, c.IsSet)
 		bad.Add(err)
+	} else {
+		for _, path := range o.Logs.Paths {
+			bad.Add(takes(command.Locate(path), errs.Printable(path), c.IsSet))
+		}
 	}
 	if !c.IsSet("kind") && o.Place != command.InLogs {
 		o.Logs.Kinds = command.EveryKind // what is stored
@@ -76,6 +80,11 @@ func placeOf(args []string, addresses []string, given func(flag string) bool) (c
 	if place == command.Stored && len(addresses) == 0 {
 		place = command.InLogs // which says that there is no such file
 	}
+	return place, takes(place, "this run", given)
+}
+
+// takes is an error if a flag for logs is given that a stored run does not take.
+func takes(place command.Place, run string, given func(flag string) bool) error {
 	for _, f := range logFlags("") {
 		name := f.Names()[0]
 		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
@@ -83,8 +92,8 @@ func placeOf(args []string, addresses []string, given func(flag string) bool) (c
 			continue
 		}
 		if place != command.InLogs && given(name) {
-			return 0, errs.Usagef("--%s: this run is stored already, and was made with settings of its own", name)
+			return errs.Usagef("--%s: %s is stored already, and was made with settings of its own", name, run)
 		}
 	}
-	return place, nil
+	return nil
 }
