@@ -181,7 +181,7 @@ func meant(cmd *cli.Command, err error) error {
 	meant, best := "", 3
 	for _, f := range cmd.Flags {
 		for _, n := range f.Names() {
-			if d := distance(name, n); d < min(best, len(n)) {
+			if d := shell.Distance(name, n); d < min(best, len(n)) {
 				best, meant = d, n
 			}
 		}
@@ -197,32 +197,11 @@ func noCommand(app *cli.App, name string) error {
 	hint := "see fiolat --help"
 	best := 3 // more letters than that are not a slip
 	for _, c := range app.Commands {
-		if d := distance(name, c.Name); !c.Hidden && d < best {
+		if d := shell.Distance(name, c.Name); !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
 		}
 	}
 	return errs.Usagef("no such command: %q; %s", name, hint)
-}
-
-// distance is how many letters must be added, removed or replaced to make a word of another (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := before
-			if a[i] != b[j] {
-				d++
-			}
-			before = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // action is what a command does: it reads its options from the command line, and runs with them.
