@@ -258,13 +258,7 @@ func hasHost(m *fiojson.Document, host string) bool {
 
 // sameHost compares names of a host, one of which may lack the domain.
 func sameHost(a, b string) bool {
-	if a == b {
-		return true
-	}
-	if numeric(a) || numeric(b) {
-		return false
-	}
-	return strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+	return a == b || !numeric(a) && !numeric(b) && (strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+"."))
 }
 
 // numeric tells an address from a name.
@@ -302,7 +296,7 @@ func stem(path string) string {
 	return strings.TrimSuffix(uncompressed(filepath.Base(path)), ".json")
 }
 
-// set is the logs of one fio process: of one document and host.
+// set is the logs of one fio process: of one document and host, or without a document beside one job file of several.
 type set struct {
 	meta    *fiojson.Document
 	host    string
@@ -314,16 +308,20 @@ type set struct {
 	index   map[*Log]int // of its entry
 }
 
-// sets sorts the logs by document and host.
+// sets sorts the logs by document and host, or by their job files' folders.
 func (m *matcher) sets() []*set {
 	type key struct {
-		meta *fiojson.Document
-		host string
+		meta         *fiojson.Document
+		host, folder string
 	}
 	var out []*set
+	folders := jobfile.Folders(m.in.JobFiles)
 	index := map[key]*set{}
 	for _, l := range m.logs {
-		k := key{l.Meta, l.Host}
+		k := key{l.Meta, l.Host, ""}
+		if dir := filepath.Dir(l.Source.Path); l.Meta == nil && len(folders) > 1 && folders[dir] {
+			k.folder = dir
+		}
 		s := index[k]
 		if s == nil {
 			s = &set{meta: l.Meta, host: l.Host, index: map[*Log]int{}}
@@ -667,7 +665,7 @@ func (m *matcher) withoutLogs(sets []*set) {
 // are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
-	for _, j := range m.in.JobFiles {
+	for _, j := range jobfile.Beside(m.in.JobFiles, filepath.Dir(s.logs[0].Source.Path)) {
 		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit,
 			func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
 			fit = append(fit, j)

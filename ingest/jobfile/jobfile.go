@@ -23,6 +23,29 @@ type File struct {
 	Sections []*Section
 }
 
+// Folders are those in which files lie.
+func Folders(files []*File) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range files {
+		out[filepath.Dir(f.Path)] = true
+	}
+	return out
+}
+
+// Beside are the files in a folder, or all if none is there: each host's job file lies beside its logs.
+func Beside(files []*File, dir string) []*File {
+	var here []*File
+	for _, f := range files {
+		if filepath.Dir(f.Path) == dir {
+			here = append(here, f)
+		}
+	}
+	if len(here) == 0 {
+		return files
+	}
+	return here
+}
+
 // Section is a job of a job file.
 type Section struct {
 	Name string
