@@ -291,35 +291,65 @@ func TestLiveStraggler(t *testing.T) {
 }
 
 // TestInFlight: the queue of an asynchronous engine is always full, by the completion latency with fio's own submission
-// latency, and where that is little, without.
+// latency, and where that is little, without: at any depth on a device with 200 reads a second, which the kernel makes
+// of any (as root, with blkio of cgroup v1).
 func TestInFlight(t *testing.T) {
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != "" // other work makes fio wait between two I/Os
-	for depth, most := range map[int]float64{1: 0.05, 4: 0.02, 16: 0.02, 64: 0.02} {
-		dir := t.TempDir()
-		start(t, dir, "fio", "--output-format=json+", "--output=fio.json", "--name=x", "--ioengine=libaio",
-			"--direct=1", "--rw=randread", "--bs=4k", "--size=32m", fmt.Sprintf("--iodepth=%d", depth), "--time_based",
-			"--runtime=5", "--log_hist_msec=1000", "--log_unix_epoch=1", "--write_hist_log=x").ends(t, 0)
-		d, _ := diagnosed(t, dir)
-		data, err := os.ReadFile(filepath.Join(dir, "fio.json"))
-		var said struct {
-			Jobs []struct {
-				Read struct {
-					Runtime float64
-					Slat    struct{ N, Mean float64 } `json:"slat_ns"`
+	for _, slow := range []bool{false, true} {
+		if slow && !timed {
+			break
+		}
+		for depth, most := range map[int]float64{1: 0.05, 4: 0.02, 16: 0.02, 64: 0.02} {
+			dir := t.TempDir()
+			group := "true"
+			if slow {
+				group = "echo $$ >" + throttled(t, dir) + "/cgroup.procs"
+			}
+			start(t, dir, "sh", "-ec", group+`; exec fio "$@"`, "fio", "--output-format=json+", "--output=fio.json",
+				"--name=x", "--ioengine=libaio", "--direct=1", "--rw=randread", "--bs=4k", "--size=32m",
+				fmt.Sprintf("--iodepth=%d", depth), "--time_based", "--runtime=5", "--log_hist_msec=1000",
+				"--log_unix_epoch=1", "--write_hist_log=x").ends(t, 0)
+			d, _ := diagnosed(t, dir)
+			data, err := os.ReadFile(filepath.Join(dir, "fio.json"))
+			var said struct {
+				Jobs []struct {
+					Read struct {
+						Runtime float64
+						Slat    struct{ N, Mean float64 } `json:"slat_ns"`
+					}
 				}
 			}
-		}
-		if err == nil {
-			err = json.Unmarshal(data, &said)
-		}
-		if err != nil || d.Load == nil || *d.Load.Limit != float64(depth) {
-			t.Fatalf("depth %d: %v, %+v", depth, err, d.Load)
-		}
-		r := said.Jobs[0].Read
-		clat, all := d.Load.Mean/float64(depth), (d.Load.Mean+r.Slat.N*r.Slat.Mean/(r.Runtime*1e6))/float64(depth)
-		t.Logf("depth %d: %.4f of it by clat, %.4f with slat", depth, clat, all)
-		if all > 1+most || timed && (all < 1-most || depth >= 16 && math.Abs(clat-1) > 0.1) {
-			t.Errorf("depth %d: %.4f of it by clat, %.4f with slat", depth, clat, all)
+			if err == nil {
+				err = json.Unmarshal(data, &said)
+			}
+			if err != nil || d.Load == nil || *d.Load.Limit != float64(depth) {
+				t.Fatalf("depth %d: %v, %+v", depth, err, d.Load)
+			}
+			r := said.Jobs[0].Read
+			clat, all := d.Load.Mean/float64(depth), (d.Load.Mean+r.Slat.N*r.Slat.Mean/(r.Runtime*1e6))/float64(depth)
+			t.Logf("depth %d, slow %v: %.4f of it by clat, %.4f with slat", depth, slow, clat, all)
+			if all > 1+most || timed && (all < 1-most || (depth >= 16 || slow) && math.Abs(clat-1) > 0.1) {
+				t.Errorf("depth %d, slow %v: %.4f of it by clat, %.4f with slat", depth, slow, clat, all)
+			}
 		}
 	}
+}
+
+// throttled is a control group in which the device of a directory has 200 reads a second.
+func throttled(t *testing.T, dir string) string {
+	t.Helper()
+	var st unix.Stat_t
+	group, err := os.MkdirTemp("/sys/fs/cgroup/blkio", "fiolat")
+	if err == nil {
+		t.Cleanup(func() { _ = os.Remove(group) })
+		err = unix.Stat(dir, &st)
+	}
+	if err == nil {
+		limit := fmt.Sprintf("%d:%d 200", unix.Major(st.Dev), unix.Minor(st.Dev))
+		err = os.WriteFile(group+"/blkio.throttle.read_iops_device", []byte(limit), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
 }
