@@ -158,7 +158,7 @@ nightly: ## what is too long for check: fuzz, oracle, race and chaos whole, pack
 	$(MAKE) --no-print-directory race NOT_RACED='^$$'
 	$(MAKE) --no-print-directory dist-check
 	$(MAKE) --no-print-directory arm64
-	FIOLAT_DIAGNOSE_DRAWS=100 go test -count=1 -timeout 2h ./internal/diagnose
+	FIOLAT_DIAGNOSE_DRAWS=100 FIOLAT_MATRIX_ALL=1 go test -count=1 -timeout 2h ./internal/diagnose ./scripts/matrix
 	$(MAKE) --no-print-directory integration ES_SERVERS=9.2.0
 	page=$$(mktemp); trap 'rm -f "$$page"' EXIT; cp docs/reliability.md "$$page"; \
 	FIOLAT_CHAOS_PAGE=$$page go test -count=1 -timeout 4h -v -tags integration ./internal/chaos

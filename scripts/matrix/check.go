@@ -40,6 +40,7 @@ type answer struct {
 	Shape   string   `json:"shape,omitempty"`
 	truth   *truth
 	shape   *shape
+	number  int // of all answers
 	// options are those of fio that inspect says led to what is not right.
 	options []string
 }
@@ -82,7 +83,8 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for _, a := range answers {
+	for i, a := range answers {
+		a.number = i
 		group.Go(func() error { return a.ask(ctx, fiolat, filepath.Join(out, a.Folder)) })
 	}
 	failed := group.Wait()

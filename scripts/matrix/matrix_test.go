@@ -16,7 +16,12 @@ import (
 var update = flag.Bool("update", false, "write docs/fio-options.md and testdata/gaps.txt anew")
 
 // TestMatrix checks fiolat against real runs of two versions of fio, and docs/fio-options.md against what it said.
+//
+// FIOLAT_MATRIX_ALL asks ingest about all of them.
 func TestMatrix(t *testing.T) {
+	if os.Getenv("FIOLAT_MATRIX_ALL") == "" {
+		ingestEvery = 3
+	}
 	dir := t.TempDir()
 	fiolat := filepath.Join(dir, "fiolat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", fiolat, "fiolat/cmd/fiolat")
@@ -33,7 +38,7 @@ func TestMatrix(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answers, err := check(t.Context(), fiolat, runs, "", runtime.GOMAXPROCS(0))
+	answers, err := check(t.Context(), fiolat, runs, "", 2*runtime.GOMAXPROCS(0)) // for ingest waits for the disk
 	if err != nil {
 		t.Fatal(err)
 	}
