@@ -92,6 +92,20 @@ func realLogs() (logs [][]byte, err error) {
 	return logs, nil
 }
 
+// logTemplate makes logs like the real ones, with that coarseness.
+func logTemplate(coarseness int) (*testlog.Template, error) {
+	source, err := realLogs()
+	if err != nil {
+		return nil, err
+	}
+	for n := range source {
+		if source[n], err = coarser(source[n], coarseness); err != nil {
+			return nil, err
+		}
+	}
+	return testlog.NewTemplate(bytes.Join(source, nil))
+}
+
 // makeSetTool is the subcommand that writes the set.
 func makeSetTool(_ context.Context, args []string) error {
 	source, err := realLogs()
@@ -224,16 +238,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	source, err := realLogs()
-	if err != nil {
-		return err
-	}
-	for n := range source {
-		if source[n], err = coarser(source[n], *coarseness); err != nil {
-			return err
-		}
-	}
-	template, err := testlog.NewTemplate(bytes.Join(source, nil))
+	template, err := logTemplate(*coarseness)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -17,7 +16,6 @@ import (
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/fiohist"
-	"fiolat/internal/testlog"
 )
 
 // memory measures the peak of resident memory over logs that never touch a disk: a
@@ -140,11 +138,7 @@ func makeJobsTool(_ context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	source, err := realLogs()
-	if err != nil {
-		return err
-	}
-	template, err := testlog.NewTemplate(bytes.Join(source, nil))
+	template, err := logTemplate(0)
 	if err != nil {
 		return err
 	}
