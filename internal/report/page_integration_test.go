@@ -708,23 +708,7 @@ func TestKindsInChromium(t *testing.T) {
 		b.choose(map[string]string{"kind": "clat", "direction": direction}) // and points at nothing
 		axes := map[string]bool{}
 		for _, k := range kinds {
-			d := b.drawn("kind-" + k)
-			axes[fmt.Sprint(d.X, d.Y)] = true
-			b.checkMarks(d)
-			seen := 0
-			for _, p := range d.Points {
-				if p.K == nil {
-					continue
-				}
-				seen++
-				if r := rows[k][at][*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
-					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed from %v", k, direction, p.P, p.T, *p.V,
-						r.measure(p.P), r.OffsetMS)
-				}
-			}
-			if want := 5 * len(rows[k][at]); seen != want {
-				t.Errorf("%s %s: %d points drawn, want %d", k, direction, seen, want)
-			}
+			axes[b.checkPrinted(k, rows[k][at])] = true
 			b.checkSaid(k, "", whole[k][at][0])
 		}
 		if len(axes) != 1 {
@@ -798,23 +782,7 @@ func TestTwoRunsInChromium(t *testing.T) {
 		for i, run := range []string{"A", "B"} {
 			rows := percentiles(t, "--by", "direction", folders[i])[at]
 			whole := percentiles(t, "--by", "direction", "--interval", "1h", folders[i])[at][0]
-			d := b.drawn("kind-" + run)
-			axes[fmt.Sprint(d.X, d.Y)] = true
-			b.checkMarks(d)
-			seen := 0
-			for _, p := range d.Points {
-				if p.K == nil {
-					continue
-				}
-				seen++
-				if r := rows[*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
-					t.Errorf("%s %s, %s from %v ms: %v drawn, %v printed", run, direction, p.P, p.T, *p.V,
-						r.measure(p.P))
-				}
-			}
-			if seen != 5*len(rows) {
-				t.Errorf("%s %s: %d points drawn, want %d", run, direction, seen, 5*len(rows))
-			}
+			axes[b.checkPrinted(run, rows)] = true
 			b.checkSaid(run, "", whole)
 			line := spectrum.Lines[slices.IndexFunc(spectrum.Lines, func(l []mark) bool {
 				return len(l) > 0 && l[0].P == fmt.Sprint("line ", i)
@@ -884,6 +852,28 @@ func TestEmptyKindInChromium(t *testing.T) {
 		t.Errorf("%d points of lat, after slat", n)
 	}
 	b.Clean()
+}
+
+// checkPrinted compares the chart of a kind, or of one of two runs, with what fiolat prints, and returns its axes.
+func (b *tab) checkPrinted(name string, rows []row) (axes string) {
+	b.Helper()
+	d := b.drawn("kind-" + name)
+	b.checkMarks(d)
+	seen := 0
+	for _, p := range d.Points {
+		if p.K == nil {
+			continue
+		}
+		seen++
+		if r := rows[*p.K]; r.OffsetMS != p.T || p.V == nil || !near(*p.V, r.measure(p.P)) {
+			b.Errorf("%s, %s of %s from %v ms: %v drawn, %v printed from %v", name, p.P, r.Direction, p.T, *p.V,
+				r.measure(p.P), r.OffsetMS)
+		}
+	}
+	if want := 5 * len(rows); seen != want {
+		b.Errorf("%s: %d points drawn, want %d", name, seen, want)
+	}
+	return fmt.Sprint(d.X, d.Y)
 }
 
 // checkSaid reads what the heading of a kind's chart says.
