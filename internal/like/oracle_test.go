@@ -552,7 +552,7 @@ for line in lines:
 json.dump(answers, out)
 `
 
-// TestOracleArgs compares the reading of command lines alone, many of them nonsense.
+// TestOracleArgs compares the reading of command lines alone, many of them nonsense, 20 for each case of TestOracle.
 func TestOracleArgs(t *testing.T) {
 	o := newOracle(t)
 	if !o.old {
@@ -572,7 +572,7 @@ func TestOracleArgs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(envInt(t, "FIOLAT_ORACLE_SEED", 1)), 7))
 			m := &maker{Rand: r}
-			lines := make([][]string, 3000)
+			lines := make([][]string, min(20*envInt(t, "FIOLAT_ORACLE_CASES", 30), 3000))
 			for i := range lines {
 				line := []string{}
 				for range 1 + r.IntN(5) {
