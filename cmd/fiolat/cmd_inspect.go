@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"fiolat/internal/command"
 	"fiolat/internal/command/inspect"
 	"fiolat/internal/errs"
 	"fiolat/internal/ui"
@@ -12,11 +13,14 @@ func inspectCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
 		Usage:     "what each log is: geometry, interval, host, job, damage found, repaired, missing",
-		ArgsUsage: "PATH...",
-		Description: "fiolat inspect runs/today\n\n" +
+		ArgsUsage: "PATH...|DIR...|RUN...",
+		Description: "fiolat inspect runs/today\n" +
+			"fiolat inspect --es http://localhost:9200 RUN\n\n" +
 			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
-			"cannot be read are named, the others still shown, and the exit code is 3.",
-		Flags: append(logFlags(""), verboseFlag(),
+			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
+			"an ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
+			"and the account. " + runIs,
+		Flags: append(append(logFlags(""), esFlags()...), verboseFlag(),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 		),
 		Action: action(u, readInspectOptions, inspect.Run),
@@ -30,5 +34,12 @@ func readInspectOptions(c *cli.Context) (o inspect.Options, err error) {
 	o.Format, err = oneOf(c, "format")
 	bad.Add(err)
 	bad.Add(needPaths(o.Logs))
+	o.Elasticsearch, err = esOptions(c)
+	bad.Add(err)
+	for _, path := range o.Logs.Paths {
+		if at := command.Locate(path); at != command.Stored || len(o.Elasticsearch.Addresses) > 0 {
+			bad.Add(takes(at, errs.Printable(path), c.IsSet))
+		}
+	}
 	return o, bad.Err()
 }

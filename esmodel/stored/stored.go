@@ -330,6 +330,34 @@ func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 	return out, err
 }
 
+// RunsDir are the documents of runs in a directory, of all kinds of latency; runID "" is any run.
+func RunsDir(dir, runID string) (runs []*esmodel.StoredRun, err error) {
+	heads, err := dirHeads(dir, runID)
+	for _, h := range heads {
+		if !strings.HasSuffix(h.index, "-"+string(esmodel.KindRun)) {
+			continue
+		}
+		run, bad := esmodel.ReadRun(h.doc)
+		if bad != nil {
+			return nil, fmt.Errorf("%s: %w", errs.Printable(h.path), bad)
+		}
+		runs = append(runs, run)
+	}
+	if err == nil && len(runs) == 0 {
+		err = noRun(dir, runID)
+	}
+	return runs, err
+}
+
+// noRun is the error for a directory without documents of a run.
+func noRun(dir, runID string) error {
+	what := "no document of a run"
+	if runID != "" {
+		what += fmt.Sprintf(" %q", runID)
+	}
+	return &errs.ParseError{File: dir, Msg: what, Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
+}
+
 // OpenDir reads back a run from the documents that an ingest has written into
 // a directory, one kind of latency; "" is the only run there. The files are read
 // again by Process.
@@ -365,9 +393,7 @@ func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, &errs.ParseError{File: dir, Msg: "no document of a run" + map[bool]string{true: fmt.Sprintf(" %q",
-			runID)}[runID != ""],
-			Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
+		return nil, noRun(dir, runID)
 	}
 	parts, err := leafHolders(runs[0].Run.ID, runs)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package inspect is fiolat inspect: it says what each log is.
+// Package inspect is fiolat inspect: it says what each log is, and what is stored of a run.
 package inspect
 
 import (
@@ -24,12 +24,29 @@ import (
 
 // Options are what fiolat inspect is asked for.
 type Options struct {
-	Logs   command.Logs // of one kind
-	Format string       // table or json
+	Logs          command.Logs // of one kind
+	Elasticsearch command.Elasticsearch
+	Format        string // table or json
 }
 
-// Run prints what each log is.
+// Run prints what each log is, and what is stored of each run.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
+	var logs []string
+	for _, path := range o.Logs.Paths {
+		place := command.Locate(path)
+		if place == command.InLogs || place == command.Stored && len(o.Elasticsearch.Addresses) == 0 { // no such file
+			logs = append(logs, path)
+		} else if err := o.storedRuns(ctx, u, path, place); err != nil {
+			return err
+		}
+	}
+	if o.Logs.Paths = logs; len(logs) == 0 {
+		return nil
+	}
+	return o.logs(ctx, u)
+}
+
+func (o *Options) logs(ctx context.Context, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	runs, err := o.Logs.Discover(u, cfg.Settings.Kind, false)
 	if err != nil {
