@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"iter"
 	"math"
@@ -811,6 +812,25 @@ func TestTwoRunsInChromium(t *testing.T) {
 			t.Errorf("%v on the page, %q printed", r, line+rest)
 		}
 	}
+	found := eval[[][]string](b, `[...document.querySelectorAll('.findings h3 + ul')].map(u => [...u.children].map(
+		c => c.textContent))`)
+	for i, folder := range folders {
+		fiolat(t, "report", "-o", file, folder)
+		alone, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, list, _ := strings.Cut(string(alone), `<h2 id="findings-h">What stands out</h2>`)
+		list, _, _ = strings.Cut(list, "</section>")
+		if len(found) != len(folders) || len(found[i]) != strings.Count(list, "<li>") {
+			t.Fatalf("%s: %q on the page, want %q", folder, found, list)
+		}
+		for _, text := range found[i] {
+			if !strings.Contains(list, "<li>"+html.EscapeString(text)+"</li>") {
+				t.Errorf("%s: %q on the page, want %q", folder, text, list)
+			}
+		}
+	}
 	// All else is of the run that is chosen.
 	b.choose(map[string]string{"kind": "B", "direction": "write"})
 	at := [4]string{3: "write"}
@@ -936,13 +956,20 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := []string{filepath.Join(t.TempDir(), "report.html"), filepath.Join(t.TempDir(), "kinds.html")}
-	fiolat(t, "report", "-o", files[0], "../../testdata/fio/cluster")
-	fiolat(t, "report", "-o", files[1], "--kind", "all", "../../testdata/fio/latkinds")
-	for i, scheme := range []string{"light", "dark", "light", "dark"} {
-		file := files[i/2]
+	pages := [][]string{{"../../testdata/fio/cluster"}, {"--kind", "all", "../../testdata/fio/latkinds"},
+		{"../../testdata/fio/gaps", "../../testdata/fio/cluster"}, {"../../testdata/depths"}}
+	dir := t.TempDir()
+	for i := range 2 * len(pages) {
+		scheme, args := []string{"light", "dark"}[i%2], pages[i/2]
+		file := filepath.Join(dir, filepath.Base(args[len(args)-1])+fmt.Sprint(len(args))+".html")
+		if i%2 == 0 {
+			fiolat(t, append([]string{"report", "-o", file}, args...)...)
+		}
 		b := openTab(t, 1200, 900, scheme)
-		b.open(file)
+		b.Do(chromedp.Navigate("file://" + file))
+		if i/2 < 3 { // a curve has no script
+			b.Do(chromedp.WaitReady(`html[data-ready]`))
+		}
 		b.Do(chromedp.Evaluate[chromedp.Void](string(axe)))
 		eval[any](b, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), 1)`)
 		b.Do(chromedp.Sleep(100 * time.Millisecond))

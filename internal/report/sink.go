@@ -51,6 +51,7 @@ type Comparison struct {
 	Sentences []string
 	Head      []string
 	Rows      [][]string
+	Findings  [][]string // of each run: what stands out
 }
 
 // Sink takes one run, or one kind of latency of it, for a page.

@@ -9,6 +9,7 @@ import (
 	"fiolat/internal/command"
 	"fiolat/internal/compare"
 	"fiolat/internal/curve"
+	"fiolat/internal/diagnose"
 	"fiolat/internal/errs"
 	"fiolat/internal/report"
 	"fiolat/internal/ui"
@@ -60,8 +61,19 @@ func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
 // side is one of two runs.
 type side struct {
 	compare.Series
-	run *pipeline.Run
-	sum *pipeline.Summary
+	run  *pipeline.Run
+	sum  *pipeline.Summary
+	full diagnose.Full
+}
+
+// findings are the worst of what stands out.
+func (s *side) findings() []string {
+	const most = 3
+	all := s.full.Diagnosis.Sentences()
+	if n := len(all) - most; n > 1 {
+		all = append(all[:most:most], fmt.Sprintf("%d more: see fiolat diagnose.", n))
+	}
+	return all
 }
 
 func (s *side) Begin(ctx context.Context, run *pipeline.Run) error {
@@ -89,7 +101,11 @@ func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 				names[i] = s.run.Name
 			}
 		}
-		return comparison(&sides[0].Series, &sides[1].Series, percentiles)
+		c, err := comparison(&sides[0].Series, &sides[1].Series, percentiles)
+		if err == nil {
+			c.Findings = [][]string{sides[0].findings(), sides[1].findings()}
+		}
+		return c, err
 	})
 	defer file.Discard()
 	r := command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u}
@@ -100,7 +116,7 @@ func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 		}
 		s := &side{Series: compare.Series{Name: name}}
 		sides = append(sides, s)
-		return command.Tee{s, file.Kind(len(sides) - 1)}
+		return command.Tee{s, &s.full, file.Kind(len(sides) - 1)}
 	}})
 	if err != nil {
 		return err
