@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,6 +111,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 		b.Fatal(err)
 	}
 	const parts = 10
+	cpu := countCPU(b, c)
 	start := time.Now()
 	var all sync.WaitGroup
 	for part := range parts {
@@ -121,6 +123,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	}
 	all.Wait()
 	took := time.Since(start).Seconds()
+	cpu("ingest")
 	leaves := float64(hosts * quanta * 2)
 	b.ReportMetric((leaves+float64(hosts*quanta*3))/took, "docs_indexed/s")
 	b.ReportMetric(indexBytes(b, c, esmodel.Pattern(prefix, esmodel.KindHistogram))/leaves, "B/histogram_doc")
@@ -137,6 +140,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 
 	runtime.GC()
 	peak, stop := peakHeap()
+	cpu = countCPU(b, c)
 	start = time.Now()
 	runs, err := stored.Runs(b.Context(), c, prefix, "S", fiolog.Clat)
 	if err != nil {
@@ -157,6 +161,7 @@ func scalePoint(b *testing.B, base scaleBase, hosts, quanta, seconds int) {
 	}
 	took = time.Since(start).Seconds()
 	stop()
+	cpu("merge")
 	b.ReportMetric(leaves/took, "leaves_merged/s")
 	b.ReportMetric(float64(quanta)/took, "quanta_merged/s")
 	b.ReportMetric(float64(*peak)/1e6, "MB_merge")
@@ -273,6 +278,39 @@ func indexBytes(b *testing.B, c *client.Client, pattern string) float64 {
 		b.Fatal(err)
 	}
 	return stats.All.Primaries.Store.Size
+}
+
+// countCPU counts the processor time of this process, and of the servers', until what it returns is called.
+func countCPU(b *testing.B, c *client.Client) (report func(what string)) {
+	read := func() (own, servers float64) {
+		var self syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+			b.Fatal(err)
+		}
+		var stats struct {
+			Nodes map[string]struct {
+				Process struct {
+					CPU struct {
+						Total float64 `json:"total_in_millis"`
+					}
+				}
+			}
+		}
+		request := client.Request{Op: "processor time", Method: http.MethodGet, Path: "/_nodes/stats/process"}
+		if err := c.Call(b.Context(), request, &stats); err != nil {
+			b.Fatal(err)
+		}
+		for _, n := range stats.Nodes {
+			servers += n.Process.CPU.Total / 1e3
+		}
+		return float64(self.Utime.Nano()+self.Stime.Nano()) / 1e9, servers
+	}
+	own, servers := read()
+	return func(what string) {
+		ownNow, serversNow := read()
+		b.ReportMetric(ownNow-own, "CPU_s_fiolat_"+what)
+		b.ReportMetric(serversNow-servers, "CPU_s_server_"+what)
+	}
 }
 
 // peakHeap watches the heap until stop is called.
