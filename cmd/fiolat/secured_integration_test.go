@@ -152,6 +152,13 @@ func TestSecuredRoles(t *testing.T) {
 			"106 made, 106 indexed (run "},
 		{"fiolat_ingest", "ingest", []string{"--output", out, "--interval", "3s", randrw}, exitOK,
 			"36 indexed; 70 of other generations deleted (run "},
+		{"fiolat_ingest", "ingest", []string{"--run-id", "P", "--part", "a", "--grid", "epoch", "--output", out,
+			randrw}, exitOK, "(run P)"},
+		{"fiolat_ingest", "merge", []string{"--slice", "1/2", "P"}, exitOK, ""},
+		{"fiolat_ingest", "merge", []string{"--slice", "2/2", "P"}, exitOK, "(run P)"},
+		{"fiolat_ingest", "rollup", []string{"--interval", "10s", "P"}, exitOK, "1 runs rolled up"},
+		{"fiolat_reader", "runs", []string{"--size"}, exitIncomplete, `user "fiolat_reader" lacks the index ` +
+			`privilege "monitor"`},
 		{"fiolat_ingest", "load", []string{files}, exitOK, "complete"},
 		{"fiolat_setup", "setup", nil, exitOK, "unchanged  index fio-run"},
 		{"fiolat_ingest", "ingest", []string{"--index-prefix", "other", "--output", out, randrw}, exitIncomplete,
