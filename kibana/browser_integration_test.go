@@ -219,6 +219,8 @@ func testBrowser(t *testing.T, s *stored) {
 		},
 		"live-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "read") },
 		"live-write": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameLive(t, "write") },
+		"live-sync":  func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
+		"run-sync":   func(t *testing.T, draw func(string)) { draw(s.subject); p.noSyncs(t) },
 		"live-hosts": func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, realRuns...) },
 		"run-hosts":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHosts(t, p.s.subject) },
 		"host-read":  func(t *testing.T, draw func(string)) { draw(s.subject); p.sameHost(t, "read") },
@@ -336,11 +338,11 @@ func (p *page) screenshots(t *testing.T, path string) {
 
 func chosenRun(name string) m { return m{"term": m{"run.id": "run-" + name}} }
 
-// histograms visits the histogram documents of a run's clat.
-func (s *stored) histograms(t *testing.T, run string, visit func(start time.Time, source m)) {
+// histograms visits the histogram documents of a run and kind of latency.
+func (s *stored) histograms(t *testing.T, run, kind string, visit func(start time.Time, source m)) {
 	t.Helper()
 	found := s.ask(t, "POST", "/"+s.prefix+"-histogram-*/_search", m{"size": 10000,
-		"query": m{"bool": m{"filter": []m{chosenRun(run), {"term": m{"fio.kind": "clat"}}}}}})
+		"query": m{"bool": m{"filter": []m{chosenRun(run), {"term": m{"fio.kind": kind}}}}}})
 	for _, h := range list(found, "hits", "hits") {
 		start, err := time.Parse(time.RFC3339Nano, str(h, "_source", "@timestamp"))
 		if err != nil {
@@ -356,7 +358,7 @@ func (s *stored) octaves(t *testing.T, run string, at2 func(start time.Time, off
 	host ...string) map[[2]float64]float64 {
 	t.Helper()
 	out := map[[2]float64]float64{}
-	s.histograms(t, run, func(start time.Time, src m) {
+	s.histograms(t, run, "clat", func(start time.Time, src m) {
 		if host != nil && !slices.Contains(host, str(src, "host", "name")) {
 			return
 		}
@@ -563,7 +565,11 @@ func (p *page) sameLive(t *testing.T, direction string) {
 	t.Helper()
 	step := p.s.interval()
 	want, ios := map[float64]tally{}, map[float64]float64{}
-	p.s.histograms(t, p.s.subject, func(start time.Time, source m) {
+	kind, limited := "clat", direction == "read" && p.s.subject == "cluster"
+	if direction == "sync" {
+		kind, limited = "sync", true
+	}
+	p.s.histograms(t, p.s.subject, kind, func(start time.Time, source m) {
 		if str(source, "fio", "direction") == direction {
 			at := float64(start.Truncate(step).UnixMilli())
 			if want[at] == nil {
@@ -573,7 +579,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 		}
 	})
 	for _, r := range p.s.rows(p.s.subject, func(r quantum) bool {
-		return r.Scope == "direction" &&
+		return (r.Scope == "direction" || kind == "sync" && r.Scope == "run") &&
 			r.Direction == direction && r.Samples > 0
 	}) {
 		ios[float64(r.Timestamp.Truncate(step).UnixMilli())] += r.Samples
@@ -612,7 +618,7 @@ func (p *page) sameLive(t *testing.T, direction string) {
 	}
 	limit := p.marks(t, "layer_3_marks")
 	y := p.places(t, "y", []float64{slaLimit})[slaLimit]
-	if (len(limit) > 0) != (direction == "read" && p.s.subject == "cluster") || slices.ContainsFunc(limit,
+	if (len(limit) > 0) != limited || slices.ContainsFunc(limit,
 		func(k mark) bool { return math.Abs(k.Y-y) > pixel }) {
 		t.Errorf("the SLA's line is not at %v: %v", y, limit)
 	}
@@ -703,7 +709,7 @@ func (p *page) sameFigures(t *testing.T) {
 	}
 	host := p.s.firstHost(p.s.subject)
 	want := map[string]tally{"read": {}, "write": {}}
-	p.s.histograms(t, p.s.subject, func(_ time.Time, source m) {
+	p.s.histograms(t, p.s.subject, "clat", func(_ time.Time, source m) {
 		if str(source, "host", "name") == host {
 			want[str(source, "fio", "direction")].add(source)
 		}

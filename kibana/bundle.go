@@ -19,10 +19,13 @@ var shownPercentiles = []string{"p50", "p95", "p99", "p99.9"}
 const (
 	drag       = " Drag over a part of the time to set the time range."
 	zoom       = " Drag over a part of the time to see it alone, double-click to see all."
-	ofAllHosts = "Exact, of all hosts' I/Os together (documents of scope direction). " +
+	ofAllHosts = "Exact, of all hosts together (documents of scope direction, syncs: run). " +
 		"In a run of more than 200 intervals each point is the worst of several. The band is " +
 		"the 95 % confidence interval; dashed is the SLA's limit, vertical lines are events." + zoom
-	notParts = "not run.part: * and not fio.kind: probe"
+	notSyncs = "not fio.kind: sync"
+	notParts = "not run.part: * and not fio.kind: probe and " + notSyncs
+	syncs    = "Latency of fsync, fdatasync and sync_file_range, which no other panel counts and no log has: of runs " +
+		"that `fiolat live` follows. "
 )
 
 // A bundle is what its dashboards are made from: the data views, and the charts so far.
@@ -125,8 +128,8 @@ func choose(v *view, field, title string) control {
 
 func label(v *view) control { return choose(v, "run.labels", "Label") }
 
-func kind(v *view) control {
-	return control{view: v, field: "fio.kind", title: "Latency", selected: []string{"clat"}}
+func kind(v *view, beside ...string) control {
+	return control{view: v, field: "fio.kind", title: "Latency", selected: append([]string{"clat"}, beside...)}
 }
 
 func (b *bundle) singleRun() control {
@@ -146,9 +149,9 @@ func (b *bundle) fillLive(d *dashboard) {
 	const merged = "Of all I/Os of the hosts, jobs and runs chosen above, merged from their histograms with HDR, 2 " +
 		"digits. Dashed is the SLA's limit for all hosts together, " +
 		"there while no host or job is chosen; vertical lines are the latest 1,000 events of all runs." + drag
-	livePanel := func(direction, title string) Object {
-		return vega(b.id("live-"+direction), title, merged, livePercentiles(b.histograms.pattern, b.percentiles.pattern,
-			b.events.pattern, direction))
+	livePanel := func(direction, title, what string) Object {
+		return vega(b.id("live-"+direction), title, what+merged, livePercentiles(b.histograms.pattern,
+			b.percentiles.pattern, b.events.pattern, direction))
 	}
 	iops := layer{"main", b.histograms, []column{
 		terms("direction", "fio.direction", "direction", 3, ""),
@@ -159,12 +162,13 @@ func (b *bundle) fillLive(d *dashboard) {
 		"of hosts, jobs and runs."
 	d.controls = []control{choose(b.histograms, "run.id", "Run"), choose(b.histograms, "host.name", "Host"),
 		choose(b.histograms, "fio.job", "Job"),
-		label(b.histograms), kind(b.histograms)}
+		label(b.histograms), kind(b.histograms, "sync")}
 	d.rows = []row{
-		{15, b.add(livePanel("read", "Read latency percentiles"),
-			livePanel("write", "Write latency percentiles")), nil},
-		{12, b.add(lens(b.id("live-iops"), "I/Os per second", "", "lnsXY", "", iops,
-			xy("line", "main", "time", "direction", "iops"))), nil},
+		{15, b.add(livePanel("read", "Read latency percentiles", ""),
+			livePanel("write", "Write latency percentiles", "")), nil},
+		{12, b.add(lens(b.id("live-iops"), "I/Os per second", "", "lnsXY", notSyncs, iops,
+			xy("line", "main", "time", "direction", "iops")),
+			livePanel("sync", "Sync latency percentiles", syncs)), nil},
 		{15, b.add(vega(b.id("live-heatmap"), "Latency heat map", "I/Os by time and latency, from the octave counts "+
 			"of the histograms."+drag, liveHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.liveTails(),
@@ -204,7 +208,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 	}}
 	d.description = "The exact percentiles of one run, with how sure they are, where they come from and what " +
 		"was lost. Choose a run above; otherwise all panels show the one that began last."
-	d.controls = []control{b.singleRun(), kind(b.runs)}
+	d.controls = []control{b.singleRun(), kind(b.runs, "sync")}
 	d.rows = []row{
 		b.runFindings(),
 		{6, b.add(lens(b.id("run-summary"), "The whole run: exact percentiles", "", "lnsDatatable", notParts, summary,
@@ -214,6 +218,8 @@ func (b *bundle) fillOneRun(d *dashboard) {
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "read")),
 			vega(b.id("run-write"), "Write latency percentiles with 95 % confidence", ofAllHosts,
 				runPercentiles(b.percentiles.pattern, b.events.pattern, "write"))), nil},
+		{12, b.add(vega(b.id("run-sync"), "Sync latency percentiles with 95 % confidence", syncs+ofAllHosts,
+			runPercentiles(b.percentiles.pattern, b.events.pattern, "sync"))), nil},
 		{15, b.add(vega(b.id("run-heatmap"), "Latency heat map", "I/Os by time since the start and latency, of all "+
 			"hosts."+zoom, runHeatMap(b.histograms.pattern, b.events.pattern))), nil},
 		b.runTails(),
@@ -334,7 +340,7 @@ func (b *bundle) fillCompare(d *dashboard) {
 		metric("writeiops", "max", "summary.write.iops", "write IOPS", wholeFormat),
 		latest("sla", "sla.state", "SLA", false),
 	}}
-	syncs := layer{"main", b.runs, []column{
+	ofSyncs := layer{"main", b.runs, []column{
 		terms("name", "run.name", "name", 500, "started").orNone(),
 		terms("run", "run.id", "run", 500, "started"),
 		date("started", "max", "run.start", "started"),
@@ -358,7 +364,7 @@ func (b *bundle) fillCompare(d *dashboard) {
 				"Click a run to open it.", change(b.runs.pattern))), b.aRun()},
 		{10, b.add(lens(b.id("compare-syncs"), "Latency of fsync, fdatasync and sync_file_range", "Of the whole run, "+
 			"from fio's JSON: no log has them, and no other figure of the run counts them.", "lnsDatatable",
-			notParts+" and summary.sync.samples: *", syncs, table(syncs, "started"))), b.aRun()},
+			notParts+" and summary.sync.samples: *", ofSyncs, table(ofSyncs, "started"))), b.aRun()},
 	}
 }
 

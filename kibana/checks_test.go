@@ -611,8 +611,9 @@ var bundleChecks = []bundleCheck{
 		b.eachDashboard(func(o *saved, _ []any) {
 			chosen := false
 			for _, c := range obj(o.attrs, "controlGroupInput", "panelsJSON") {
-				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(list(c, "explicitInput",
-					"selectedOptions")) == 1
+				kinds := slices.DeleteFunc(slices.Clone(list(c, "explicitInput", "selectedOptions")),
+					func(kind any) bool { return kind == "sync" })
+				chosen = chosen || str(c, "explicitInput", "fieldName") == "fio.kind" && len(kinds) == 1
 			}
 			for _, r := range o.refs {
 				chart := b.find(r.Type, r.ID)

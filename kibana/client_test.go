@@ -226,6 +226,26 @@ var clientChecks = []bundleCheck{
 			}
 		})
 	}},
+	{"syncs apart", func(b *parsed) {
+		direction := regexp.MustCompile(`"fio.direction":"\w+"`)
+		kind := regexp.MustCompile(`"fio.kind":("sync"|\["probe","sync"\])`)
+		b.eachPanel(func(d *kibanatest.Object, p kibanatest.Panel) {
+			if !slices.ContainsFunc(b.space.Controls(d), func(c kibanatest.Control) bool {
+				return slices.Contains(c.Preset, "sync")
+			}) {
+				return
+			}
+			for _, r := range b.requests(p.Object) {
+				body, _ := json.Marshal(r.body)
+				scope := scopeOfRequest.FindSubmatch(body)
+				ofDirection := scope != nil && strings.Contains(string(scope[1]), "direction")
+				none := obj(r.body, "aggs", "run", "aggs")["scope"] == nil && r.name == "run" // it only finds the run
+				if r.context && !ofDirection && !none && !direction.Match(body) && !kind.Match(body) {
+					b.fault(nil, "%s: %s of %s counts syncs with other I/Os", d.ID, r.name, p.Object.ID)
+				}
+			}
+		})
+	}},
 	{"links bring nothing", func(b *parsed) {
 		for _, d := range b.space.Of(typeDashboard) {
 			now := time.Now()

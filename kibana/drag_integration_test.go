@@ -161,7 +161,9 @@ func (p *page) empty(t *testing.T, version string, st kibanatest.State, o *kiban
 }
 
 // ofSyncs says whether a panel is about runs that sync, which those of most tests are not.
-func ofSyncs(o *kibanatest.Object) bool { return strings.HasSuffix(o.ID, "compare-syncs") }
+func ofSyncs(o *kibanatest.Object) bool {
+	return strings.HasSuffix(o.ID, "-sync") || strings.HasSuffix(o.ID, "-syncs")
+}
 
 // lacks says what a panel shows nothing of, "" if it is not empty.
 func (p *page) lacks(t *testing.T, st kibanatest.State, o *kibanatest.Object) string {

@@ -122,7 +122,7 @@ func findingsOf(runs string) vegaspec.Spec {
 		Source: chosen(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},
 			"_source": []string{"diagnosis.findings", "diagnosis.omitted"},
 			"post_filter": m{"bool": m{"must_not": []m{{"exists": m{"field": "run.part"}},
-				{"term": m{"fio.kind": "probe"}}}}}})),
+				{"terms": m{"fio.kind": []string{"probe", "sync"}}}}}}})),
 		Transform: slices.Concat([]m{
 			calculate("omitted", reach("hits.hits[0]._source.diagnosis.omitted")+" || 0")},
 			each("hits.hits[0]._source.diagnosis.findings", "f"), []m{

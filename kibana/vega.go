@@ -168,7 +168,7 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"), qRows(rows),
 				[]m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v > 0 ? datum.q.v : null"), calculate("n",
 					"datum.b.n ? datum.b.n.value : 0")}),
-			Found: reach("aggregations.of.n.value") + " > 0",
+			Found: reach("aggregations.of.n.value") + " > 0", Why: why(direction),
 		},
 		Limits: &vegaspec.Data{
 			Source: inRange(chosen(search("limits", percentiles, m{"size": 0, "aggs": m{"of": m{
@@ -277,15 +277,18 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", histograms, m{"size": 0,
-				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}))),
-			Transform: slices.Concat(timeRows("aggregations.t.buckets"),
+			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": butSyncs,
+				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}}}))),
+			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
-			Found: reach("aggregations.n.value") + " > 0",
+			Found: reach("aggregations.of.n.value") + " > 0",
 		},
 		Events: eventsInRange(events),
 	}.Spec()
 }
+
+// butSyncs are all other I/Os, where the dashboard's control chooses syncs as well.
+var butSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}}
 
 // eventsInRange are the events of all hosts, jobs and kinds of latency in the dashboard's time range,
 // whatever is chosen: what befell the cluster befell them all.
@@ -402,9 +405,11 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
-			Source:    oneRun("answer", histograms, with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})),
-			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r"), foldOctaves("b.")),
-			Found:     reach(runPath+".n.value") + " > 0",
+			Source: oneRun("answer", histograms, m{"scope": m{"filter": butSyncs,
+				"aggs": with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})}}),
+			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r.scope"),
+				foldOctaves("b.")),
+			Found: reach(runPath+".scope.n.value") + " > 0",
 		},
 		Events: runEvents(histograms, events),
 	}.Spec()
@@ -441,7 +446,15 @@ func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events),
 		"aggregations.run.buckets",
-		shownPercentiles, nil, rows("", "datum.b"))
+		shownPercentiles, nil, rows("", "datum.b"), why(direction))
+}
+
+// why says what is missing where there are no percentiles over time.
+func why(direction string) string {
+	if direction == "sync" {
+		return "no syncs, or not followed by fiolat live: no log has them"
+	}
+	return ""
 }
 
 // hostPercentiles are those of a host: of those chosen in the run, the first by name.
@@ -450,7 +463,7 @@ func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
 		m{"term": m{"scope": "host+direction"}}, aggs))),
 		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("",
-			"datum.b"))
+			"datum.b"), "")
 }
 
 // oneHost asks for one host of a run.
@@ -522,7 +535,7 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	}
 	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, eachKind(aggs))), runEvents(percentiles,
 		events), "aggregations.run.buckets",
-		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all)
+		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all, "")
 }
 
 // scopeOf are aggregations of the percentile documents of a direction by time since the run's start: of all
@@ -537,7 +550,8 @@ func scopeOf(direction string, scope, aggs m) m {
 
 // sinceStartOf draws the percentiles of these names, which rows make of the bucket b, over the time since the
 // run's start. runs is where the answer has the run, or its host.
-func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows string) vegaspec.Spec {
+func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows, why string,
+) vegaspec.Spec {
 	return vegaspec.Percentiles{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Names:  names,
@@ -548,7 +562,7 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 				calculate("p", "datum.q.p"), calculate("v", "datum.q.v"),
 				calculate("lower", "datum.q.lower"), calculate("upper", "datum.q.upper"), calculate("limit",
 					"datum.q.limit")}),
-			Found: reach(runs+"[0].scope.n.value") + " > 0",
+			Found: reach(runs+"[0].scope.n.value") + " > 0", Why: why,
 		},
 		Events: events,
 	}.Spec()
@@ -574,9 +588,13 @@ func kindParts(percentiles string) vegaspec.Spec {
 	}}.Spec()
 }
 
-// allHosts are the percentile documents of a direction's I/Os as a whole.
+// allHosts are the percentile documents of a direction's I/Os as a whole: syncs, which have one, are a run's.
 func allHosts(direction string) m {
-	return m{"bool": m{"filter": []m{{"term": m{"scope": "direction"}}, {"term": m{"fio.direction": direction}}}}}
+	scope := "direction"
+	if direction == "sync" {
+		scope = "run"
+	}
+	return m{"bool": m{"filter": []m{{"term": m{"scope": scope}}, {"term": m{"fio.direction": direction}}}}}
 }
 
 // runLabel names a run in a legend: by its name, and by enough of its id to tell two

@@ -42,6 +42,7 @@ type Data struct {
 	// anything to draw; the chart says "no data" where it is false. "" for a chart that never says so.
 	// The source needs a name.
 	Found string
+	Why   string // what that may be for, below "no data"
 }
 
 // anyTheme is the colour of words that are read on white and on black.
@@ -52,13 +53,21 @@ func (d Data) noData() []Spec {
 	if d.Found == "" {
 		return nil
 	}
-	return []Spec{{
-		Data:      M{"name": d.Source.(M)["name"]},
-		Transform: []M{filter("!(" + d.Found + ")")},
-		Mark:      M{"type": "text", "fontSize": 16, "color": anyTheme, "tooltip": nil},
-		Encoding: M{"x": M{"value": M{"expr": "width / 2"}}, "y": M{"value": M{"expr": "height / 2"}},
-			"text": M{"value": "no data"}},
-	}}
+	words := func(text string, mark M) Spec {
+		mark["type"], mark["color"], mark["tooltip"] = "text", anyTheme, nil
+		return Spec{
+			Data:      M{"name": d.Source.(M)["name"]},
+			Transform: []M{filter("!(" + d.Found + ")")},
+			Mark:      mark,
+			Encoding: M{"x": M{"value": M{"expr": "width / 2"}}, "y": M{"value": M{"expr": "height / 2"}},
+				"text": M{"value": text}},
+		}
+	}
+	out := []Spec{words("no data", M{"fontSize": 16})}
+	if d.Why != "" {
+		out = append(out, words(d.Why, M{"fontSize": 12, "dy": 22}))
+	}
+	return out
 }
 
 // Named is data that the page passes to the view by that name, already with the
