@@ -92,6 +92,16 @@ func (p *proc) ends(t *testing.T, code int) {
 	}
 }
 
+// gaveUp says, when it has ended, that fio failed by itself: if a job ends while fio 3.33 makes a status report, which
+// takes 10 s on a very busy machine, fio exits with an error.
+func (p *proc) gaveUp() bool {
+	_ = p.Wait()
+	return p.ProcessState.ExitCode() != 0 && strings.Contains(p.said.String(), "stuck grabbing stat_sem")
+}
+
+// tries is how often a test starts a fio that gives up.
+const tries = 5
+
 // kill9 kills it as a crash would.
 func (p *proc) kill9(t *testing.T) {
 	t.Helper()
@@ -210,8 +220,15 @@ func poll(t *testing.T, url, body string, answer any) bool {
 // It runs before the parallel tests: what is measured is fiolat and not how busy they
 // keep the server. As docs/live.md says, setup comes first.
 func TestLiveInTime(t *testing.T) {
+	for try := 0; !liveInTime(t, try) && try < tries; try++ {
+		t.Log("fio gave up")
+	}
+}
+
+// liveInTime returns false if fio gave up.
+func liveInTime(t *testing.T, try int) bool {
 	es := server(t)
-	prefix := livePrefix(t, es, "time")
+	prefix := livePrefix(t, es, fmt.Sprint("time", try))
 	if code, _, stderr := fiolat(t, nil, "setup", "--es", es, "--index-prefix", prefix); code != exitOK {
 		t.Fatalf("setup: exit %d\n%s", code, stderr)
 	}
@@ -261,9 +278,10 @@ func TestLiveInTime(t *testing.T) {
 			}
 		}
 	}
-	if code := p.ProcessState.ExitCode(); code != exitOK {
-		t.Fatalf("exit %d\n%s", code, p.said.String())
+	if try < tries-1 && p.gaveUp() {
+		return false
 	}
+	p.ends(t, exitOK)
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
 	if len(delays) < 2 && timed {
 		t.Fatalf("%d intervals were seen while fio ran for %d s\n%s", len(delays), seconds, p.said.String())
@@ -301,7 +319,24 @@ func TestLiveInTime(t *testing.T) {
 		dir); code != exitOK {
 		t.Fatalf("exit %d\n%s", code, stderr)
 	}
-	sameCounts(t, "after the ingest of the logs", samples(t, es, prefix, "clat"), clat)
+	placed := samples(t, es, prefix, "clat")
+	for _, doc := range documents(t, es, prefix+"-run") { // records that a busy fio did not write are in no quantum
+		var run struct {
+			Account struct {
+				Lost []struct {
+					Direction string
+					IOs       float64
+				}
+			}
+		}
+		if err := json.Unmarshal(doc, &run); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range run.Account.Lost {
+			placed[l.Direction] += l.IOs
+		}
+	}
+	sameCounts(t, "after the ingest of the logs", placed, clat)
 	sameCounts(t, "lat after that", samples(t, es, prefix, "lat"), lat)
 	generations := map[string]bool{}
 	for _, index := range []string{"-histogram-*", "-percentiles-*"} {
@@ -320,6 +355,7 @@ func TestLiveInTime(t *testing.T) {
 	if runs := documents(t, es, prefix+"-run"); len(runs) != 2 {
 		t.Errorf("%d documents of the run, want one of each kind", len(runs))
 	}
+	return true
 }
 
 // TestLiveKilled: fio writes a file that fiolat live follows. Killed twice and started
@@ -451,34 +487,45 @@ func TestLiveStall(t *testing.T) {
 	for _, fail := range []int{0, 2} {
 		t.Run(fmt.Sprintf("failing %d times", fail), func(t *testing.T) {
 			t.Parallel()
-			prefix, dir := livePrefix(t, es, fmt.Sprint("stall", fail)), t.TempDir()
-			hook := &pager{fail: fail}
-			web := httptest.NewServer(hook)
-			defer web.Close()
-			if err := os.WriteFile(dir+"/secret", []byte("s3cret\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			disk := start(t, dir, "nbdkit", "-f", "-U", "disk.sock", "memory", "64M")
-			defer disk.kill9(t)
-			waitFor(t, "nbdkit starts", func() bool { _, err := os.Stat(dir + "/disk.sock"); return err == nil })
-			recordFio(t, dir)
+			var (
+				prefix, dir   string
+				hook          *pager
+				p             *proc
+				stalled, well time.Time
+			)
 			args := func(prefix string) []string {
 				return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--host", "h",
 					"--interval", "1s", "--sla", "read p99 < 500ms"}
 			}
-			p := start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file",
-				"secret", "--alert-command", "cat >>"+dir+"/sent", "--",
-				"./fio", "--name=x", "--ioengine=nbd", "--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread",
-				"--rate_iops=300", "--iodepth=4", "--numjobs=2", "--time_based", "--runtime=14")...)
-			waitFor(t, "fio reports four times", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 })
-			if err := disk.Process.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			stalled := time.Now()
-			time.Sleep(3 * time.Second)
-			well := time.Now()
-			if err := disk.Process.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
+			for try := range tries {
+				prefix, dir = livePrefix(t, es, fmt.Sprint("stall", fail, "-", try)), t.TempDir()
+				hook = &pager{fail: fail}
+				web := httptest.NewServer(hook)
+				t.Cleanup(web.Close)
+				if err := os.WriteFile(dir+"/secret", []byte("s3cret\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				disk := start(t, dir, "nbdkit", "-f", "-U", "disk.sock", "memory", "64M")
+				t.Cleanup(func() { disk.kill9(t) })
+				waitFor(t, "nbdkit starts", func() bool { _, err := os.Stat(dir + "/disk.sock"); return err == nil })
+				recordFio(t, dir)
+				p = start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file",
+					"secret", "--alert-command", "cat >>"+dir+"/sent", "--", "./fio", "--name=x", "--ioengine=nbd",
+					"--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread", "--rate_iops=300", "--iodepth=4",
+					"--numjobs=2", "--time_based", "--runtime=14")...)
+				waitFor(t, "fio reports four times", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 })
+				if err := disk.Process.Signal(syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+				stalled = time.Now()
+				time.Sleep(3 * time.Second)
+				well = time.Now()
+				if err := disk.Process.Signal(syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				if !p.gaveUp() {
+					break
+				}
 			}
 			p.ends(t, exitOK)
 
