@@ -254,6 +254,16 @@ func testBrowser(t *testing.T, s *stored) {
 		"history-read":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "read") },
 		"history-write":  func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "write") },
 		"history-iops":   func(t *testing.T, draw func(string)) { draw(""); p.sameHistory(t, "") },
+		"curve-points": func(t *testing.T, draw func(string)) {
+			draw("")
+			var runs []string
+			for _, name := range realRuns {
+				runs = append(runs, "run-"+name)
+			}
+			for _, direction := range []string{"read", "write"} {
+				p.sameDots(t, direction, runs...)
+			}
+		},
 	}
 	maps.Copy(panels, p.tailPanels())
 	try := func(t *testing.T, version string, o *kibanatest.Object) {

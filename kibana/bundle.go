@@ -91,6 +91,7 @@ func Bundle(prefix string) []Object {
 	compare := b.board("compare", "Runs compared", "runs compared", "now-10y")
 	overlaid := b.board("overlaid", "Runs overlaid", "runs over the time since their start", "now-10y")
 	histories := b.board("history", "History", "history of runs", "now-10y")
+	curve := b.board("load-curve", "Load curve", "load curve", "now-10y")
 	slowdown := b.board("slowdown", "Slowdown", "user-perceived slowdown", "now-1h")
 	slowdown.refresh = 30000
 	happened := b.board("happened", "Events", "events and notes", "now-30d")
@@ -101,6 +102,7 @@ func Bundle(prefix string) []Object {
 	b.fillCompare(compare)
 	b.fillOverlaid(overlaid)
 	b.fillHistory(histories)
+	b.fillCurve(curve)
 	b.fillSlowdown(slowdown)
 	b.fillEvents(happened)
 

@@ -112,6 +112,7 @@ func testDragAndClick(t *testing.T, s *stored) {
 			"history-read":   {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"history-write":  {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"history-iops":   {"layer_3_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
+			"curve-points":   {"layer_2_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 			"compare-change": {"layer_0_marks", "run", func(mark) any { return m{"term": m{"run.id": "run-cluster"}} }},
 		} {
 			t.Run("Vega "+version+" "+id+" is clicked", func(t *testing.T) {
@@ -124,7 +125,7 @@ func testDragAndClick(t *testing.T, s *stored) {
 				var k mark
 				for _, e := range p.marks(t, c.mark) {
 					if clear := math.Abs(e.X2-e.X) > 4 && math.Abs(e.Y2-e.Y) > 4 || e.Type == "symbol" && e.X > 50 &&
-						e.X < 600; clear {
+						(e.X < 600 || id == "curve-points"); clear {
 						if id != "compare-change" || fmt.Sprint(e.Tooltip["run"])[:7] == "cluster" {
 							k = e
 						}
@@ -229,7 +230,7 @@ func testWalk(t *testing.T, s *stored) {
 			}
 		}
 	}
-	if len(seen) < 9+4 {
+	if len(seen) < 10+4 {
 		t.Errorf("%d places were visited", len(seen))
 	}
 }

@@ -61,6 +61,7 @@ func TestPanels(t *testing.T) {
 	t.Run("lens", func(t *testing.T) { testLens(t, s) })
 	t.Run("vega in a browser", func(t *testing.T) { testBrowser(t, s) })
 	t.Run("drags and clicks", func(t *testing.T) { testDragAndClick(t, s) })
+	t.Run("load curve", func(t *testing.T) { testCurve(t, s) })
 	t.Run("syncs", func(t *testing.T) { testSyncs(t, s) })
 	t.Run("walk", func(t *testing.T) { testWalk(t, s) })
 	t.Run("live", func(t *testing.T) { testLive(t, s) })

@@ -699,6 +699,10 @@ func historyRates(runs, events string) vegaspec.Spec {
 		"split(datum.metric, ' ')[0]", true)
 }
 
+// completeRuns are neither parts nor still running.
+var completeRuns = m{"bool": m{"filter": []m{{"term": m{"run.status": "complete"}}},
+	"must_not": []m{{"exists": m{"field": "run.part"}}}}}
+
 // historyOf draws numbers of runs by these names: fields are those of summary. Of the change points it asks for those
 // that match; name is the expression of which number it was, by its metric.
 func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
@@ -723,9 +727,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
 			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"_source": limits, "docvalue_fields": asked, "post_filter": m{"bool": m{
-					"filter":   []m{{"term": m{"run.status": "complete"}}},
-					"must_not": []m{{"exists": m{"field": "run.part"}}}}}})),
+				"_source": limits, "docvalue_fields": asked, "post_filter": completeRuns})),
 			Transform: slices.Concat(each("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("t", "toNumber(toDate("+first("run.start")+"))"),

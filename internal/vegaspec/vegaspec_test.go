@@ -52,7 +52,10 @@ func TestSpecsAreStable(t *testing.T) {
 		"parts":    func() Spec { return Parts{Data: data}.Spec() },
 		"tail":     func() Spec { return TailMap{Data: data, Axis: WallClock, Drag: SetTime}.Spec() },
 		"findings": func() Spec { return Findings{Data: data}.Spec() },
-		"change":   func() Spec { return Change{Data: data}.Spec() },
+		"load curve": func() Spec {
+			return LoadCurve{Data: data, Names: []string{"p50"}, Directions: []string{"all"}}.Spec()
+		},
+		"change": func() Spec { return Change{Data: data}.Spec() },
 		"history": func() Spec {
 			return History{Data: data, Names: []string{"p50"}, Changes: Data{Source: M{"name": "changes"}}}.Spec()
 		},

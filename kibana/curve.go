@@ -1,0 +1,61 @@
+package kibana
+
+import (
+	"fmt"
+	"slices"
+
+	"fiolat/internal/vegaspec"
+)
+
+// fillCurve is latency against load.
+func (b *bundle) fillCurve(d *dashboard) {
+	d.description = "How much load does the storage carry at which latency? Choose the runs of a sweep by a label or " +
+		"by their names."
+	d.controls = []control{label(b.runs), choose(b.runs, "run.name", "Run name"),
+		choose(b.runs, "fio.workload", "Workload"), kind(b.runs)}
+	d.rows = []row{{24, b.add(vega(b.id("curve-points"), "Latency against load: p50, p99 and p99.9 of each setting",
+		"Of whole runs, exact: the 1,000 latest of the chosen runs that are complete. A ring is a setting, the "+
+			"geometric mean of its runs (rw, bs, iodepth, numjobs, ioengine, direct and rate_iops alike), a dot is a "+
+			"run; lines join settings that differ in iodepth, numjobs or rate_iops only. Click a dot to open the run. "+
+			"`fiolat curve` has limits, and how many IOPS meet a promise.",
+		loadCurve(b.runs.pattern))), b.aRun()}}
+}
+
+// loadCurve shows the chosen runs.
+func loadCurve(runs string) vegaspec.Spec {
+	directions := []string{"all", "read", "write", "trim"}
+	asked := []string{"run.id", "run.name", "fio.workload"}
+	for _, d := range directions {
+		for _, f := range []string{"iops", "mean", "p50", "p99", "p99_9"} {
+			asked = append(asked, "summary."+d+"."+f)
+		}
+	}
+	of := func(f string) string { return fmt.Sprintf("(datum.f['summary.' + direction + '.%s'] || [null])[0]", f) }
+	rows := ""
+	for _, p := range historyPercentiles {
+		rows += fmt.Sprintf("{p: '%s', v: %s},", p, of(field(p)))
+	}
+	size := "toNumber(replace(datum.setting, regexp('^.*bs=([0-9.]+)[kmg]?i?b?( .*)?$', 'i'), '$1'))"
+	unit := func(letter, times string) string {
+		return "test(regexp('bs=[0-9.]+" + letter + "', 'i'), datum.setting) ? " + times + " : "
+	}
+	return vegaspec.LoadCurve{
+		Names: historyPercentiles, Directions: directions,
+		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
+		Data: vegaspec.Data{
+			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
+				"_source": false, "docvalue_fields": asked, "post_filter": completeRuns})),
+			Transform: slices.Concat(each("hits.hits", "hit"), []m{
+				calculate("f", "datum.hit.fields"),
+				calculate("id", "datum.f['run.id'][0]"),
+				calculate("run", "trim((datum.f['run.name'] || [''])[0] + ' ' + substring(datum.id, 0, 8))"),
+				calculate("setting", "join(datum.f['fio.workload'] || [datum.id], '; ')"),
+				calculate("series", "replace(datum.setting, regexp(' ?(iodepth|numjobs|rate_iops)=[^ ;]*', 'g'), '')"),
+				calculate("iops", of("iops")),
+				calculate("flight", "datum.iops * "+of("mean")),
+				calculate("bs", size+" * ("+unit("k", "1024")+unit("m", "1048576")+unit("g", "1073741824")+"1)"),
+			}, qRows(rows), []m{calculate("p", "datum.q.p"), calculate("v", "datum.q.v")}),
+			Found: reach("hits.hits[0]") + " != null",
+		},
+	}.Spec()
+}

@@ -1,0 +1,122 @@
+//go:build integration
+
+package kibana
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stands is a point that a load curve must show.
+type stands struct{ x, v float64 }
+
+// sameStands finds each percentile of each name where it is, and no other mark.
+func (p *page) sameStands(t *testing.T, layer, word string, want map[[2]string]stands) {
+	t.Helper()
+	var xs, vs []float64
+	for w := range maps.Values(want) {
+		xs, vs = append(xs, w.x), append(vs, w.v)
+	}
+	x, y := p.places(t, "x", xs), p.places(t, "y", vs)
+	marks := p.marks(t, layer)
+	if len(marks) != len(want) || len(want) == 0 {
+		t.Errorf("%d marks, want %d: %v", len(marks), len(want), marks)
+	}
+	for name, w := range want {
+		if !slices.ContainsFunc(marks, func(k mark) bool {
+			return math.Abs(k.X-x[w.x]) < pixel && math.Abs(k.Y-y[w.v]) < pixel && k.Tooltip["percentile"] == name[1] &&
+				strings.Contains(fmt.Sprint(k.Tooltip[word]), name[0]) && math.Abs(k.number("ns")-w.v) <= 1e-6*w.v &&
+				math.Abs(k.number("x")-w.x) <= 1e-6*w.x
+		}) {
+			t.Errorf("no mark of %v at %+v: %v", name, w, marks)
+		}
+	}
+}
+
+// sameDots chooses a direction and finds the runs, by the figures of `fiolat summary`.
+func (p *page) sameDots(t *testing.T, direction string, runs ...string) {
+	t.Helper()
+	evaluate[bool](t, p, fmt.Sprintf("view.signal('direction', '%s').runAsync().then(() => true)", direction))
+	args := []string{"summary", "--index-prefix", p.s.prefix, "--es", p.s.es, "--percentiles", "50,99,99.9", "--format",
+		"ndjson"}
+	out, _ := p.s.command(t, append(args, runs...)...)
+	want := map[[2]string]stands{}
+	for line := range strings.Lines(string(out)) {
+		var r struct {
+			Name, Direction string
+			IOPS            *float64
+			Percentiles     map[string]float64
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range historyPercentiles {
+			if r.Direction == direction && r.IOPS != nil {
+				want[[2]string{r.Name, name}] = stands{*r.IOPS, r.Percentiles[name[1:]]}
+			}
+		}
+	}
+	p.sameStands(t, "layer_2_marks", "run", want)
+}
+
+// The load curve of a stored sweep has the points of `fiolat curve`, over either axis, and none of another direction.
+func testCurve(t *testing.T, s *stored) {
+	var runs []string
+	for _, name := range []string{"qd1/run1", "qd1/run2", "qd16/run1", "qd16/run2"} {
+		id := "sweep-" + strings.ReplaceAll(name, "/", "-")
+		s.command(t, "ingest", "--index-prefix", s.prefix, "--run-id", id, "--run-name", name, "--label", "sweep=depth",
+			"--interval", "1m", filepath.Join("../sweep", name))
+		runs = append(runs, id)
+	}
+	defer func() {
+		for _, run := range runs {
+			s.command(t, "delete", "--index-prefix", s.prefix, "--yes", run)
+		}
+	}()
+	out, _ := s.command(t, append([]string{"curve", "--index-prefix", s.prefix, "--es", s.es, "--percentiles",
+		"50,99,99.9", "--format", "json"}, runs...)...)
+	var curve struct {
+		Points []struct {
+			Options        map[string]string
+			Runs           float64
+			IOPS           float64
+			BytesPerSecond float64 `json:"bytes_per_second"`
+			Percentiles    map[string]float64
+		}
+	}
+	if err := json.Unmarshal(out, &curve); err != nil || len(curve.Points) != 2 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p, versions := browse(t, s), s.vegaVersions(t)
+	st, o := s.open(t, "curve-points")
+	st = st.Choose("run.labels", "sweep=depth")
+	for _, version := range versions {
+		p.draw(t, version, st, o)
+		p.sameDots(t, "read", runs...)
+		for _, axis := range []string{"IOPS", "MiB/s"} {
+			evaluate[bool](t, p, fmt.Sprintf("view.signal('load', '%s').runAsync().then(() => true)", axis))
+			want := map[[2]string]stands{}
+			for _, point := range curve.Points {
+				x := map[string]float64{"IOPS": point.IOPS, "MiB/s": point.BytesPerSecond / (1 << 20)}[axis]
+				for _, name := range historyPercentiles {
+					want[[2]string{"iodepth=" + point.Options["iodepth"] + " ", name}] = stands{x,
+						point.Percentiles[name[1:]]}
+				}
+			}
+			p.sameStands(t, "layer_1_marks", "setting", want)
+		}
+		if lines := p.marks(t, "layer_0_marks"); len(lines) != 2*len(historyPercentiles) {
+			t.Errorf("lines through %d points", len(lines))
+		}
+		evaluate[bool](t, p, "view.signal('direction', 'write').runAsync().then(() => true)")
+		if marks := p.marks(t, "layer_2_marks"); len(marks) != 0 {
+			t.Errorf("writes of a run without: %v", marks)
+		}
+	}
+}
