@@ -74,7 +74,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	if st.Empty() {
 		return "No I/O completed."
 	}
-	text := fmt.Sprintf("%s I/Os in %v", units.Count(math.Round(st.Samples)),
+	text := fmt.Sprintf("%s I/Os in %v", units.Grouped(st.Samples),
 		time.Duration(s.sum.End-s.run.FirstQuantum))
 	if perSecond > 0 {
 		text += fmt.Sprintf(", %s per second", strconv.FormatFloat(units.Round(perSecond, 4), 'f', -1, 64))
@@ -90,7 +90,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	}
 	text += " the longest " + latency(st.Max) + "."
 	if syncs != nil {
-		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", units.Count(syncs.Stats.Samples),
+		text += fmt.Sprintf(" %s syncs beside them, the longest %s.", units.Grouped(syncs.Stats.Samples),
 			latency(syncs.Stats.Max))
 	}
 	return text
