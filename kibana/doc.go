@@ -1,5 +1,5 @@
 // Package kibana makes the saved objects that show fiolat's documents in Kibana 8.12
-// to 9.x: data views, charts and nine dashboards, as NDJSON for Kibana's import, and
+// to 9.x: data views, charts and ten dashboards, as NDJSON for Kibana's import, and
 // imports them.
 //
 // Objects are built from Go types, one for each thing that Kibana stores, with the
