@@ -43,8 +43,7 @@ func loadCurve(runs string) vegaspec.Spec {
 		Names: historyPercentiles, Directions: directions,
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
-			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"_source": false, "docvalue_fields": asked, "post_filter": completeRuns})),
+			Source: latestRuns(runs, false, asked),
 			Transform: slices.Concat(each("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("id", "datum.f['run.id'][0]"),

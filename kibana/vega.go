@@ -699,9 +699,13 @@ func historyRates(runs, events string) vegaspec.Spec {
 		"split(datum.metric, ' ')[0]", true)
 }
 
-// completeRuns are neither parts nor still running.
-var completeRuns = m{"bool": m{"filter": []m{{"term": m{"run.status": "complete"}}},
-	"must_not": []m{{"exists": m{"field": "run.part"}}}}}
+// latestRuns asks for these fields of the chosen runs that are neither parts nor still running.
+func latestRuns(runs string, source any, fields []string) m {
+	return chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
+		"_source": source, "docvalue_fields": fields, "post_filter": m{"bool": m{
+			"filter":   []m{{"term": m{"run.status": "complete"}}},
+			"must_not": []m{{"exists": m{"field": "run.part"}}}}}}))
+}
 
 // historyOf draws numbers of runs by these names: fields are those of summary. Of the change points it asks for those
 // that match; name is the expression of which number it was, by its metric.
@@ -726,8 +730,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 		Names: names, Rate: rate, Drag: vegaspec.Zoom,
 		Click: addFilter(runs, "{term: {'run.id': datum.id}}", "datum.run"),
 		Data: vegaspec.Data{
-			Source: chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
-				"_source": limits, "docvalue_fields": asked, "post_filter": completeRuns})),
+			Source: latestRuns(runs, limits, asked),
 			Transform: slices.Concat(each("hits.hits", "hit"), []m{
 				calculate("f", "datum.hit.fields"),
 				calculate("t", "toNumber(toDate("+first("run.start")+"))"),
