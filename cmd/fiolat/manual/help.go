@@ -82,7 +82,7 @@ func flagHelp(f cli.Flag) [2]string {
 	if !ok {
 		return [2]string{"--" + f.Names()[0]}
 	}
-	word, usage := placeholder(d.GetUsage())
+	word, usage := Placeholder(d.GetUsage())
 	var names []string
 	for _, name := range f.Names() {
 		names = append(names, strings.Repeat("-", min(2, len(name)))+name)

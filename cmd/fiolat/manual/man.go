@@ -49,7 +49,7 @@ func commandPage(c *cli.Command) []byte {
 		if !ok {
 			continue
 		}
-		word, usage := placeholder(d.GetUsage())
+		word, usage := Placeholder(d.GetUsage())
 		fmt.Fprintf(&b, ".TP\n.B \\-\\-%s\n", roff(f.Names()[0]))
 		if d.TakesValue() {
 			b.Truncate(b.Len() - 1)

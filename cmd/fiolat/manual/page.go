@@ -93,7 +93,7 @@ func flagRow(f cli.Flag) string {
 		return ""
 	}
 	name := "--" + f.Names()[0]
-	placeholder, usage := placeholder(d.GetUsage())
+	placeholder, usage := Placeholder(d.GetUsage())
 	if d.TakesValue() {
 		name += " " + cmp.Or(placeholder, "VALUE")
 	}
@@ -106,8 +106,8 @@ func flagRow(f cli.Flag) string {
 		strings.Join(d.GetEnvVars(), ", "))
 }
 
-// placeholder splits the backquoted word off a flag's usage, as the library does.
-func placeholder(usage string) (word, text string) {
+// Placeholder splits the backquoted word off a flag's usage, as the library does.
+func Placeholder(usage string) (word, text string) {
 	before, rest, ok := strings.Cut(usage, "`")
 	word, after, ok2 := strings.Cut(rest, "`")
 	if !ok || !ok2 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"fiolat/cmd/fiolat/manual"
 	"fiolat/ingest/fiojson"
 )
 
@@ -76,9 +77,7 @@ func complete(app *cli.App, before []string, word string) (what string, found []
 
 // ofFlag is what completes the value of a flag.
 func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string, found []string) {
-	_, rest, _ := strings.Cut(f.GetUsage(), "`")
-	placeholder, _, _ := strings.Cut(rest, "`")
-	switch placeholder {
+	switch word, _ := manual.Placeholder(f.GetUsage()); word {
 	case "FILE":
 		return files, nil
 	case "DIR":
