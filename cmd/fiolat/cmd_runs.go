@@ -35,8 +35,8 @@ func runsCommand(u *ui.UI) *cli.Command {
 				"start, or [DIRECTION] and p99, iops, mean, ..."},
 			&cli.StringFlag{Name: "direction", Value: pipeline.All, Usage: "figures of `DIRECTION`: all, read, " +
 				"write, trim or sync"},
-			&cli.BoolFlag{Name: "size", Usage: "what each run takes in Elasticsearch, instead of figures: the number " +
-				"of its documents, and an estimate of their bytes, without replicas"},
+			&cli.BoolFlag{Name: "size", Usage: "instead of figures, the number of each run's documents, and about " +
+				"how many bytes they take in Elasticsearch, without replicas"},
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},
 			&cli.StringFlag{Name: "unit", Value: "us", Usage: "`UNIT` of latencies in the table: ns, us or ms"},
 		}),
