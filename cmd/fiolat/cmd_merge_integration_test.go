@@ -27,3 +27,11 @@ func TestElasticsearchMergeSlices(t *testing.T) {
 	t.Cleanup(func() { wipe(t, es, prefix+"*") })
 	mergeSlices(t, es, prefix, partedRuns(t)["renamed"], 3)
 }
+
+// The same of syncs, which fiolat live stores as a kind of their own.
+func TestElasticsearchMergeSyncs(t *testing.T) {
+	es := server(t)
+	prefix := fmt.Sprintf("syncs-%d", os.Getpid())
+	t.Cleanup(func() { wipe(t, es, prefix) })
+	mergeSyncs(t, es, prefix)
+}

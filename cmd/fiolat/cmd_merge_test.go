@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +22,7 @@ import (
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
+	"fiolat/internal/fiohist"
 )
 
 // stored are the documents of an index that are of a run, by id.
@@ -337,6 +341,102 @@ func TestMerge(t *testing.T) {
 			mergeParts(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio", run)
 		})
 	}
+}
+
+// mergeSyncs compares the syncs of two hosts that were followed apart and merged with those of both followed at once.
+func mergeSyncs(t *testing.T, es, prefix string) {
+	t.Helper()
+	packed, err := os.Open("../../pipeline/live/testdata/sync/fio-3.42.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	r, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(jobs []byte, host string) string {
+		return strings.ReplaceAll(string(jobs), `"jobname"`, `"hostname" : "`+host+`", "jobname"`)
+	}
+	streams := map[string]func(jobs []byte) string{
+		"h1": func(jobs []byte) string { return of(jobs, "h1") },
+		"h2": func(jobs []byte) string { // has but the first job
+			first, _, _ := bytes.Cut(jobs, []byte("\n    },"))
+			return of(first, "h2") + "\n    }"
+		},
+	}
+	streams[""] = func(jobs []byte) string { return streams["h1"](jobs) + "," + streams["h2"](jobs) }
+	for host, jobs := range streams {
+		file := filepath.Join(t.TempDir(), "status.json")
+		text := regexp.MustCompile(`(?s)"jobs" : \[.*?\n  \]`).ReplaceAllFunc(stream, func(list []byte) []byte {
+			list = bytes.TrimSuffix(bytes.TrimPrefix(list, []byte(`"jobs" : [`)), []byte("\n  ]"))
+			return []byte(`"client_stats" : [` + jobs(list) + "\n  ]")
+		})
+		if err = os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"live", "--es", es, "--index-prefix", prefix, "--interval", "1s", "--by", "direction,host,job"}
+		if host == "" {
+			must(t, append(args, "--run-id", "W", file)...)
+		} else {
+			must(t, append(args, "--run-id", "R", "--part", host, file)...)
+		}
+	}
+	merge := []string{"merge", "--es", es, "--index-prefix", prefix, "--parts", "2", "R"}
+	must(t, append([]string{merge[0], "--kind", "sync"}, merge[1:]...)...)
+	// The smallest latency is exact to live if none before was smaller, to merge if it is that of the whole run.
+	inBuckets := func(run string) map[string]map[string]any {
+		docs := acrossHosts(t, es, prefix, run)
+		for _, doc := range docs {
+			if latency := object(doc, "latency"); latency["min"] != nil {
+				latency["min"] = fiohist.Fio3.Index(int64(latency["min"].(float64)))
+			}
+		}
+		return docs
+	}
+	syncs := inBuckets("W")
+	maps.DeleteFunc(syncs, func(_ string, doc map[string]any) bool { return object(doc, "fio")["kind"] != "sync" })
+	sameDocuments(t, inBuckets("R"), syncs)
+	sum := 0.0
+	for _, doc := range syncs {
+		if doc["scope"] == "run" {
+			sum += doc["samples"].(float64)
+		}
+	}
+	const want = 151 + 149 + 151 // as "N" of the jobs' sync.lat_ns in the last document
+	if math.Abs(sum-want) > 1e-6 {
+		t.Errorf("%v syncs in all intervals, fio counts %d", sum, want)
+	}
+	must(t, merge...)
+	sameDocuments(t, inBuckets("R"), inBuckets("W"))
+	accounts := map[string][]any{} // of the runs by kind
+	for _, run := range []string{"R", "W"} {
+		for _, doc := range stored(t, es, prefix+"-run", run) {
+			account := object(doc, "account")
+			delete(account, "documents")
+			kind := fmt.Sprint(object(doc, "fio")["kind"])
+			if object(doc, "run")["part"] == nil {
+				accounts[kind] = append(accounts[kind], account)
+			}
+			if kind == "sync" && object(doc, "run")["part"] == nil && account["ios_logged"] != float64(want) {
+				t.Errorf("run %s has %v syncs, want %d", run, account["ios_logged"], want)
+			}
+		}
+	}
+	for _, kind := range []string{"clat", "sync"} {
+		if of := accounts[kind]; len(of) != 2 || !reflect.DeepEqual(of[0], of[1]) {
+			t.Errorf("%s: accounts of the runs\n%v", kind, of)
+		}
+	}
+}
+
+func TestMergeSyncs(t *testing.T) {
+	t.Parallel()
+	mergeSyncs(t, esmodeltest.New(t, esmodeltest.Options{Histogram: true}).URL, "fio")
 }
 
 // peek is the body of a request, which stays to be read.
