@@ -274,6 +274,7 @@ func (r *Renderer) wide() {
 	var times []int64
 	var names []string
 	cells := map[string]map[int64]Cell{}
+	partial := map[int64][]string{} // by time: the names of those whose interval is
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		by := r.run.Settings.By
 		name := pipeline.All
@@ -290,6 +291,9 @@ func (r *Renderer) wide() {
 			cells[name], names = map[int64]Cell{}, append(names, name)
 		}
 		cells[name][q.Offset] = r.figure(row, r.Wide)
+		if row.Partial(r.run.Interval) {
+			partial[q.Offset] = append(partial[q.Offset], errs.Printable(name))
+		}
 		if n := len(times); n == 0 || times[n-1] < q.Offset { // else late
 			times = append(times, q.Offset)
 		}
@@ -310,7 +314,7 @@ func (r *Renderer) wide() {
 			return Cell{Number: math.NaN()}
 		}
 		if r.Format == "csv" {
-			return r.wideCSV(times, names, latencies, of)
+			return r.wideCSV(times, names, latencies, of, partial)
 		}
 		columns := []Column{{Name: "time", Text: true, Right: true}}
 		unit := Column{}
@@ -343,12 +347,37 @@ func (r *Renderer) wide() {
 		} else {
 			r.out.WriteString(r.Wide + "\n") //nolint:errcheck // as above
 		}
+		if len(partial) > 0 {
+			columns = append(columns, partialMarks(times, columns[1:], partial))
+		}
 		return Columns(r.out, "table", "ns", columns)
 	}
 }
 
+// partialMarks are a column that says at which times the intervals of columns are partial: all of them, or whose.
+func partialMarks(times []int64, columns []Column, partial map[int64][]string) Column {
+	marks := Column{Text: true}
+	for n, at := range times {
+		known := 0
+		for _, c := range columns {
+			if !math.IsNaN(c.Cells[n].Number) {
+				known++
+			}
+		}
+		mark := " " // not a dash
+		if names := partial[at]; len(names) > 0 {
+			if mark = "partial"; len(names) < known {
+				mark += ": " + strings.Join(names, ", ")
+			}
+		}
+		marks.Cells = append(marks.Cells, Cell{Text: mark})
+	}
+	return marks
+}
+
 // wideCSV prints a figure as CSV: names with what it is and its unit.
-func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of func(string, int64) Cell) error {
+func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of func(string, int64) Cell,
+	partial map[int64][]string) error {
 	w := csv.NewWriter(r.out)
 	suffix := " " + r.Wide
 	if latencies {
@@ -358,6 +387,7 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 	for _, name := range names {
 		head = append(head, CSVName(name)+suffix)
 	}
+	head = append(head, "partial")
 	table := [][]string{head}
 	for _, at := range times {
 		rec := []string{string(number(nil, float64(at)/1e6)), r.timestamp(at)}
@@ -372,6 +402,7 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 				rec = append(rec, rounded(cell.Number, 3))
 			}
 		}
+		rec = append(rec, map[bool]string{true: "true"}[len(partial[at]) > 0])
 		table = append(table, rec)
 	}
 	return w.WriteAll(table)
