@@ -88,9 +88,7 @@ func Match(in *Input) ([]*Log, []string, error) {
 	sets := m.sets()
 	for _, set := range sets {
 		m.entries(set)
-		if set.job != nil {
-			used[set.job] = true
-		}
+		used[set.job] = true
 		m.starts(set)
 	}
 	m.withoutLogs(sets)
@@ -665,17 +663,23 @@ func (m *matcher) withoutLogs(sets []*set) {
 // are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
-	for _, j := range jobfile.Beside(m.in.JobFiles, filepath.Dir(s.logs[0].Source.Path)) {
+	log := s.logs[0].Source
+	beside := jobfile.Beside(m.in.JobFiles, filepath.Dir(log.Path))
+	for _, j := range beside {
 		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit,
 			func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
 			fit = append(fit, j)
 		}
 	}
-	if len(fit) == 1 {
+	switch {
+	case len(fit) == 1:
 		s.job = fit[0]
-	} else if len(fit) > 1 {
+	case len(fit) > 1:
 		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one",
 			errs.Printable(fit[0].Path), errs.Printable(fit[1].Path))
+	case len(beside) > 0 && len(s.entries) == 0: // nor does fio's JSON tell of its jobs
+		m.warn("%s: not the job file of %s: its jobs write other logs; job names, options and starts are unknown: "+
+			"pass that fio's job file or JSON", errs.Printable(beside[0].Path), errs.Printable(log.Path))
 	}
 }
 
