@@ -204,8 +204,8 @@ func (p *proc) ended() bool {
 }
 
 // TestLiveStraggler: of six disks one becomes slow while fiolat live follows fio. The alert of the broken rule names
-// it, and so do an alert and an event of their own. What is stored of the logs afterwards has the same diagnosis as
-// the logs. On a busy machine a disk that nobody slowed may be slow too.
+// it, and so do an alert and an event of their own, and in the end the diagnosis of the run. What is stored of the logs
+// afterwards has the same diagnosis as the logs. On a busy machine a disk that nobody slowed may be slow too.
 func TestLiveStraggler(t *testing.T) {
 	es := server(t)
 	const bad = "disk2"
@@ -269,6 +269,11 @@ func TestLiveStraggler(t *testing.T) {
 	}
 	if stored == 0 {
 		t.Error("no event of the straggler is stored")
+	}
+	for _, run := range documents(t, es, prefix+"-run") {
+		if !strings.Contains(string(run), `"dimension":"job","value":"`+bad+`"`) {
+			t.Errorf("the diagnosis of the run that ended does not name it: %s", run)
+		}
 	}
 
 	logs := filepath.Join(d.dir, "logs")

@@ -317,6 +317,10 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		noise := new(compare.Series)
 		options.Noise, sinks = noise, command.Tee{noise}
 	}
+	if kind != fiolog.Sync && cfg.Part == "" {
+		full := new(diagnose.Full) // a stream is not there a second time
+		options.Diagnosis, sinks = told{full}, append(sinks, full)
+	}
 	r := &liveRun{sink: delivery.NewSink(w, options)}
 	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fiolog.Sync.String()+" ") }
 	rules := slices.Clone(cfg.Settings.SLA)
@@ -352,6 +356,11 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	r.Live, err = live.New(cfg, sink)
 	return r, err
 }
+
+// told is a diagnosis whose stragglers have been stored as they showed.
+type told struct{ *diagnose.Full }
+
+func (told) Events() []pipeline.Straggler { return nil }
 
 // silent says so if no document has come for too long.
 func (s *session) silent(ctx context.Context) error {
