@@ -260,7 +260,7 @@ func testBrowser(t *testing.T, s *stored) {
 			for _, name := range realRuns {
 				runs = append(runs, "run-"+name)
 			}
-			for _, direction := range []string{"read", "write"} {
+			for _, direction := range []string{"all", "read", "write"} {
 				p.sameDots(t, direction, runs...)
 			}
 		},

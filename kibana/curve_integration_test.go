@@ -46,18 +46,25 @@ func (p *page) sameDots(t *testing.T, direction string, runs ...string) {
 	args := []string{"summary", "--index-prefix", p.s.prefix, "--es", p.s.es, "--percentiles", "50,99,99.9", "--format",
 		"ndjson"}
 	out, _ := p.s.command(t, append(args, runs...)...)
-	want := map[[2]string]stands{}
+	type row struct {
+		Name, Direction string
+		IOPS            *float64
+		Percentiles     map[string]float64
+	}
+	var rows []row
+	of := map[string]int{} // rows of a run; one of a single direction has none of all
 	for line := range strings.Lines(string(out)) {
-		var r struct {
-			Name, Direction string
-			IOPS            *float64
-			Percentiles     map[string]float64
-		}
+		var r row
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
+		rows = append(rows, r)
+		of[r.Name]++
+	}
+	want := map[[2]string]stands{}
+	for _, r := range rows {
 		for _, name := range historyPercentiles {
-			if r.Direction == direction && r.IOPS != nil {
+			if (r.Direction == direction || direction == "all" && of[r.Name] == 1) && r.IOPS != nil {
 				want[[2]string{r.Name, name}] = stands{*r.IOPS, r.Percentiles[name[1:]]}
 			}
 		}
@@ -65,51 +72,58 @@ func (p *page) sameDots(t *testing.T, direction string, runs ...string) {
 	p.sameStands(t, "layer_2_marks", "run", want)
 }
 
-// The load curve of a stored sweep has the points of `fiolat curve`, over either axis, and none of another direction.
+// The load curve of a stored sweep has the points of `fiolat curve`, over either axis, and none of another direction;
+// that of runs that read and write has its points of each direction and of all.
 func testCurve(t *testing.T, s *stored) {
-	var runs []string
-	for _, name := range []string{"qd1/run1", "qd1/run2", "qd16/run1", "qd16/run2"} {
-		id := "sweep-" + strings.ReplaceAll(name, "/", "-")
-		s.command(t, "ingest", "--index-prefix", s.prefix, "--run-id", id, "--run-name", name, "--label", "sweep=depth",
-			"--interval", "1m", filepath.Join("../sweep", name))
-		runs = append(runs, id)
+	var stored []string
+	store := func(id, name, sweep, folder string) {
+		s.command(t, "ingest", "--index-prefix", s.prefix, "--run-id", id, "--run-name", name, "--label",
+			"sweep="+sweep, "--interval", "1m", folder)
+		stored = append(stored, id)
 	}
 	defer func() {
-		for _, run := range runs {
+		for _, run := range stored {
 			s.command(t, "delete", "--index-prefix", s.prefix, "--yes", run)
 		}
 	}()
-	out, _ := s.command(t, append([]string{"curve", "--index-prefix", s.prefix, "--es", s.es, "--percentiles",
-		"50,99,99.9", "--format", "json"}, runs...)...)
-	var curve struct {
-		Points []struct {
-			Options        map[string]string
-			Runs           float64
-			IOPS           float64
-			BytesPerSecond float64 `json:"bytes_per_second"`
-			Percentiles    map[string]float64
+	type point struct {
+		Options        map[string]string
+		IOPS           float64
+		BytesPerSecond float64 `json:"bytes_per_second"`
+		Percentiles    map[string]float64
+	}
+	curve := func(direction string, settings int, runs []string) []point {
+		out, _ := s.command(t, append([]string{"curve", "--index-prefix", s.prefix, "--es", s.es, "--percentiles",
+			"50,99,99.9", "--format", "json", "--direction", direction}, runs...)...)
+		var c struct{ Points []point }
+		if err := json.Unmarshal(out, &c); err != nil || len(c.Points) != settings {
+			t.Fatalf("%v: %s", err, out)
 		}
+		return c.Points
 	}
-	if err := json.Unmarshal(out, &curve); err != nil || len(curve.Points) != 2 {
-		t.Fatalf("%v: %s", err, out)
+	for _, name := range []string{"qd1/run1", "qd1/run2", "qd16/run1", "qd16/run2"} {
+		store("sweep-"+strings.ReplaceAll(name, "/", "-"), name, "depth", filepath.Join("../sweep", name))
 	}
+	runs := stored
 	p, versions := browse(t, s), s.vegaVersions(t)
 	st, o := s.open(t, "curve-points")
 	st = st.Choose("run.labels", "sweep=depth")
 	for _, version := range versions {
 		p.draw(t, version, st, o)
-		p.sameDots(t, "read", runs...)
-		for _, axis := range []string{"IOPS", "MiB/s"} {
-			evaluate[bool](t, p, fmt.Sprintf("view.signal('load', '%s').runAsync().then(() => true)", axis))
-			want := map[[2]string]stands{}
-			for _, point := range curve.Points {
-				x := map[string]float64{"IOPS": point.IOPS, "MiB/s": point.BytesPerSecond / (1 << 20)}[axis]
-				for _, name := range historyPercentiles {
-					want[[2]string{"iodepth=" + point.Options["iodepth"] + " ", name}] = stands{x,
-						point.Percentiles[name[1:]]}
+		for _, direction := range []string{"all", "read"} {
+			p.sameDots(t, direction, runs...)
+			for _, axis := range []string{"MiB/s", "IOPS"} {
+				evaluate[bool](t, p, fmt.Sprintf("view.signal('load', '%s').runAsync().then(() => true)", axis))
+				want := map[[2]string]stands{}
+				for _, point := range curve(direction, 2, runs) {
+					x := map[string]float64{"IOPS": point.IOPS, "MiB/s": point.BytesPerSecond / (1 << 20)}[axis]
+					for _, name := range historyPercentiles {
+						want[[2]string{"iodepth=" + point.Options["iodepth"] + " ", name}] = stands{x,
+							point.Percentiles[name[1:]]}
+					}
 				}
+				p.sameStands(t, "layer_1_marks", "setting", want)
 			}
-			p.sameStands(t, "layer_1_marks", "setting", want)
 		}
 		if lines := p.marks(t, "layer_0_marks"); len(lines) != 2*len(historyPercentiles) {
 			t.Errorf("lines through %d points", len(lines))
@@ -118,5 +132,23 @@ func testCurve(t *testing.T, s *stored) {
 		if marks := p.marks(t, "layer_2_marks"); len(marks) != 0 {
 			t.Errorf("writes of a run without: %v", marks)
 		}
+	}
+
+	for _, name := range []string{"exact", "randrw", "trim"} { // each at a rate of its own
+		store("mixed-"+name, name, "mixed", name)
+	}
+	runs = stored[len(runs):]
+	st, o = s.open(t, "curve-points")
+	p.draw(t, versions[len(versions)-1], st.Choose("run.labels", "sweep=mixed"), o)
+	for direction, settings := range map[string]int{"all": 3, "read": 2, "write": 3} {
+		p.sameDots(t, direction, runs...)
+		want := map[[2]string]stands{}
+		for _, point := range curve(direction, settings, runs) {
+			for _, name := range historyPercentiles {
+				want[[2]string{"rate_iops=" + point.Options["rate_iops"], name}] = stands{point.IOPS,
+					point.Percentiles[name[1:]]}
+			}
+		}
+		p.sameStands(t, "layer_1_marks", "setting", want)
 	}
 }

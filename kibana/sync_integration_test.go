@@ -90,7 +90,8 @@ func testSyncs(t *testing.T, s *stored) {
 		"run-sync": func() {
 			p.sameRows(t, true, func(r quantum) bool { return r.Scope == "run" && r.Direction == "sync" })
 		},
-		"run-write": func() { p.samePercentiles(t, "write") },
+		"run-write":    func() { p.samePercentiles(t, "write") },
+		"run-findings": func() { p.sameFindings(t) }, // as live stored them
 		"run-heatmap": func() {
 			p.sameCells(t, s.octaves(t, s.subject, func(_ time.Time, offset float64) float64 { return second(offset) }),
 				s.quantum())
