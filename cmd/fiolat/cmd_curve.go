@@ -20,7 +20,7 @@ func curveCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat curve depths\n" +
 			"fiolat curve --at 'read p99 < 1ms' depths           how many IOPS meet that rule\n" +
 			"fiolat curve --axis mib -o curve.html depths\n\n" +
-			"Runs with the same job options are repeats, and one point. Options that change the load (iodepth, " +
+			"Runs with the same job options are repeats: they make one point. Options that change the load (iodepth, " +
 			"numjobs, rate_iops, ...) make a curve; runs that also differ in others (bs, rw, ...) make several. " +
 			"Repeat each setting 3 times: limits come from the spread between repeats. " + orStored,
 		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),

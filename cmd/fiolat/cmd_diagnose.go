@@ -24,7 +24,7 @@ func diagnoseCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat diagnose runs/today\n" +
 			"fiolat diagnose --format json runs/today | jq .stragglers\n" +
 			"fiolat diagnose --es http://localhost:9200 RUN\n\n" +
-			"PATH is a log, a directory that is searched, or a glob; DIR is what an ingest --output wrote. " + runIs +
+			"PATH is a log, a directory that is searched, or a glob; DIR is what ingest --output wrote. " + runIs +
 			" Prints sentences, the worst first: hosts, jobs and logs that stand out among their peers, stalls and " +
 			"slow-downs, when the run was steady, and how many I/Os were in flight. Of a stored run only what its " +
 			"--by splits is compared. docs/diagnose.md explains the tests.",

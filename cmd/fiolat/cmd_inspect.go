@@ -18,7 +18,7 @@ func inspectCommand(u *ui.UI) *cli.Command {
 			"fiolat inspect --es http://localhost:9200 RUN\n\n" +
 			"Reads every log as ingest would and prints what it found, beside what fio's own JSON counted. Logs that " +
 			"cannot be read are named, the others still shown, and the exit code is 3. Of a stored run (DIR is what " +
-			"an ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
+			"ingest --output wrote) it prints what its document says: options, logs, jobs, syncs, priorities, " +
 			"and the account. " + runIs,
 		Flags: append(append(logFlags(""), esFlags()...), verboseFlag(),
 			&cli.StringFlag{Name: "format", Value: "table", Usage: "`FORMAT` of the output: table or json"},

@@ -30,7 +30,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 			"fiolat percentiles --es http://localhost:9200 --format csv -o run.csv RUN\n" +
 			"zcat big_clat_hist.1.log.gz | fiolat percentiles -\n" +
 			"fiolat percentiles --like fio-histo-log-pctiles --time-quantum 10 -- *_clat_hist.*.log\n\n" +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what an ingest " +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
 			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run the interval is that of " +
 			"its documents, or run; --by can name what it was stored by. " +
 			"--like PROGRAM (fio-histo-log-pctiles or fiologparser_hist) reads everything after it as that program " +

@@ -20,18 +20,17 @@ func reportCommand(u *ui.UI) *cli.Command {
 			"fiolat report -o today.html --by direction,host,job --percentiles 50,99,99.99 runs/today\n" +
 			"fiolat report -o today.html --kind all runs/today                  slat, clat and lat side by side, and " +
 			"whether they add up\n" +
-			"fiolat report -o today.html today.docs                              what an ingest --output wrote; of " +
-			"several runs --run-id says which\n" +
+			"fiolat report -o today.html today.docs                              documents of ingest --output; " +
+			"--run-id names one run\n" +
 			"fiolat report -o today.html --es http://localhost:9200 RUN          a run in Elasticsearch\n" +
 			"fiolat report -o both.html runs/before runs/after                   two runs, compared\n" +
 			"fiolat report -o curve.html depths                                  the runs of a sweep: latency " +
 			"against load\n\n" +
-			runIs + " A path that exists comes first. " +
-			"PATH is a log, a directory that is searched, a glob, or - for standard input. Of a stored run only " +
-			"--percentiles and --kind can be chosen anew; without --kind it has all kinds of latency that are " +
-			"stored. " +
+			"PATH is a log, a directory that is searched, a glob, or - for standard input; DIR is what ingest " +
+			"--output wrote. " + runIs + " A path that exists comes first. Of a stored run only --percentiles and " +
+			"--kind can be chosen anew; without --kind it has all kinds of latency that are stored. " +
 			"Two runs are compared, the first being the baseline. Of more, which must differ in their job " +
-			"options, the page has the curve of fiolat curve. " +
+			"options, the page has the curve that fiolat curve prints. " +
 			"The page of a run has percentiles over time, a heat map, the percentile spectrum, the distribution, " +
 			"tables of all of them, and where the numbers come from. It loads nothing from anywhere.",
 		Flags: append(slices.Concat(severalKinds(logFlags("direction,host,job")), pickFlags(), esFlags()),

@@ -21,9 +21,9 @@ func summaryCommand(u *ui.UI) *cli.Command {
 			"fiolat summary --where 'read p99 < 50ms' --sort -iops runs\n" +
 			"fiolat summary --by host --format csv runs/today\n\n" +
 			"A directory is searched: each run below it has its rows, with the job options in which the runs differ. " +
-			"A run of which there is only fio's JSON (json+) counts, too. " + orStored +
-			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for the syncs, whose latency fio tells " +
-			"in its JSON only.",
+			"A run that left only fio's JSON (json+) counts, too. " + orStored +
+			" A job that syncs (fsync, fdatasync, sync_file_range) has a row for its syncs, whose latency fio " +
+			"reports in its JSON only.",
 		Flags: append(slices.Concat(wholeRunFlags("50,99,99.9"), pickFlags(), esFlags()),
 			&cli.StringSliceFlag{Name: "where", Usage: "only runs for which `RULE` holds, such as 'read p99 < 1ms', " +
 				"'sync max < 50ms' or 'iops >= 10000'; can be repeated"},

@@ -18,8 +18,8 @@ import (
 const catES = "ELASTICSEARCH"
 
 // runIs is how all commands name a run in Elasticsearch.
-const runIs = "A RUN in Elasticsearch is its run.id, the first six characters of that or more, or its name; only one " +
-	"run may have it."
+const runIs = "A run in Elasticsearch is named by its run.id, the first six characters of that or more, or its name, " +
+	"if no other run has it."
 
 // esFlags are those of all commands that talk to Elasticsearch. Secrets come from
 // files or the environment only: arguments can be read by everybody on the host.

@@ -125,7 +125,7 @@ func oneOf(c *cli.Context, name string) (string, error) {
 		return words[0], nil
 	}
 	if !slices.Contains(words, v) {
-		return "", errs.Usagef("--%s %q: want %s", name, v, strings.Join(words, " or "))
+		return "", errs.Usagef("--%s %q: want one of %s", name, v, strings.Join(words, ", "))
 	}
 	return v, nil
 }
@@ -354,7 +354,8 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // needPaths is an error if the command line of a command that reads logs names none.
 func needPaths(o command.Logs) error {
 	if len(o.Paths) == 0 {
-		return errs.Usagef("fiolat %s: name the logs: files, directories, globs, or - for standard input", o.Command)
+		return errs.Usagef("fiolat %s: name the logs (files, directories, globs, or - for standard input)%s", o.Command,
+			map[bool]string{true: " or a stored run"}[o.Command != "ingest"])
 	}
 	return nil
 }

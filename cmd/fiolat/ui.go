@@ -38,7 +38,7 @@ func verboseFlag() cli.Flag {
 // printing lets what a command prints on standard output go to a file.
 func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "output", Aliases: []string{"o"},
-		Usage: "`FILE` for what is printed, which appears when it is whole (default: standard output)"})
+		Usage: "`FILE` for what is printed; it appears when it is whole (default: standard output)"})
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
 		path := c.String("output")

@@ -40,8 +40,8 @@ const LabelPrefix = "label:"
 // Connect is the connection to Elasticsearch, in which the run is looked for that has that id or name.
 func (r *Reader) Connect(name string) (_ *client.Client, err error) {
 	if len(r.Elasticsearch.Addresses) == 0 {
-		return nil, errs.Usagef("%s: no such file or directory, and no Elasticsearch to find a run of that id or name "+
-			"in: pass --es URL", errs.Printable(name))
+		return nil, errs.Usagef("%s: no such file or directory; if it is a run in Elasticsearch, pass --es URL",
+			errs.Printable(name))
 	}
 	if r.client == nil {
 		r.client, err = r.Elasticsearch.Connect(r.UI)

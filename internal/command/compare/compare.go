@@ -61,8 +61,8 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	}
 	if len(o.Runs) == 1 {
 		if len(baseline.Runs) == 1 {
-			return errs.Usagef("%s holds one run: name the baseline and at least one other run, or a group of runs "+
-				"of the same", errs.Printable(baseline.Name))
+			return errs.Usagef("%s holds one run: name the baseline and at least one other run, or a group of "+
+				"repeats", errs.Printable(baseline.Name))
 		}
 		g := &group{}
 		if g.Side, g.Rows, err = compare.Spread(baseline, o.Logs.Config.Settings.Percentiles); err != nil {

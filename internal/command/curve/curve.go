@@ -52,8 +52,8 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	}
 	c, err := curve.Make(rows, direction, percentiles, o.At)
 	if errors.Is(err, curve.ErrOneSetting) {
-		return errs.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; for their figures use "+
-			"fiolat summary, for what repeats differ by fiolat compare", err)
+		return errs.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
+			"prints their figures, fiolat compare what repeats differ by", err)
 	} else if err != nil {
 		return errs.Usagef("fiolat curve: %v", err)
 	}
