@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"net/http"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"fiolat/esmodel"
 )
 
@@ -280,7 +283,12 @@ func (s *ShardsReply) Check() error {
 
 // read decodes a reply; one that is not whole is an error that may pass.
 func (s *searchPage) read(data []byte) error {
-	err := decodeReply(data, s)
+	err := jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		err = unreadable(err)
+	} else {
+		err = s.Check()
+	}
 	switch {
 	case err != nil:
 	case s.TimedOut:

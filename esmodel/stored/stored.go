@@ -3,8 +3,6 @@
 package stored
 
 import (
-	"cmp"
-	"container/heap"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +24,8 @@ import (
 
 	"fiolat/ingest/fiolog"
 	"fiolat/internal/errs"
+	"fiolat/internal/extsort"
+	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 )
 
@@ -134,7 +134,6 @@ func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 		return scanLeaves(ctx, b, c, client.ScanRequest{
 			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": filter}},
-			Sort:  []any{map[string]any{"@timestamp": "asc"}},
 			Size:  client.PageSize / readers,
 		}, each)
 	}
@@ -147,93 +146,86 @@ func during(in pipeline.Span) map[string]any {
 	return map[string]any{"range": map[string]any{"@timestamp": map[string]any{"gte": at(in.From), "lt": at(in.To)}}}
 }
 
-// readers is how many searches read histograms side by side: what takes long is that
-// Elasticsearch unpacks documents, in one thread for each search. See docs/benchmarks.md.
-const readers = 4
+// readers is how many searches read histograms side by side, sortMemory the bytes of histograms that each holds in
+// memory to sort them.
+const (
+	readers    = 4
+	sortMemory = 8 << 20
+)
 
-// scanLeaves yields the leaves that a search finds in the order of its sort, which is by
-// time. There are several searches of it, each of a slice of the documents, which is a
-// stretch of an index; so what has the same time comes in the same order as from one.
+// packedLeaf is a replay.Leaf in little memory.
+type packedLeaf struct {
+	Part    int
+	Start   int64
+	Dims    pipeline.Dims
+	Hist    fiohist.Sparse
+	Members []int
+}
+
+func pack(l *replay.Leaf) packedLeaf {
+	p := packedLeaf{Part: l.Part, Start: l.Start, Dims: l.Dims, Members: l.Members}
+	p.Hist.Set(l.Hist)
+	return p
+}
+
+func (p *packedLeaf) unpack() replay.Leaf {
+	h := new(fiohist.Hist)
+	h.AddAll(p.Hist.Index, p.Hist.Count, 0, 1)
+	return replay.Leaf{Part: p.Part, Start: p.Start, Dims: p.Dims, Hist: h, Members: p.Members}
+}
+
+func (p *packedLeaf) start() int64 { return p.Start }
+
+// size is its memory, roughly.
+func (p *packedLeaf) size() int { return 250 + 10*cap(p.Hist.Count) + 8*cap(p.Members) }
+
+// scanLeaves yields the leaves that a search finds in order of time, those of the same time in the order of the index.
+// They are read in the order of the index, by several searches of a stretch of it each, and sorted here: to read a
+// document, Elasticsearch unpacks the block of some 240 kB that it lies in, but once for all documents of a page if
+// these lie side by side.
 func scanLeaves(
 	ctx context.Context,
 	b *esmodel.Book,
 	c *client.Client,
 	r client.ScanRequest,
 	each func(replay.Leaf) error,
-) error {
+) (err error) {
 	at, err := c.OpenScan(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer c.CloseScan(ctx, r, at)
-	ctx, cancel := context.WithCancel(ctx)
+	var sorters [readers]extsort.Sorter[packedLeaf]
 	g, reading := errgroup.WithContext(ctx)
-	pages := make([]chan []replay.Leaf, readers)
-	for i := range pages {
-		pages[i] = make(chan []replay.Leaf)
+	for i := range sorters {
+		s := &sorters[i]
+		s.Key, s.Size, s.Limit = (*packedLeaf).start, (*packedLeaf).size, sortMemory
+		defer func() { err = errors.Join(err, s.Close()) }()
 		r, at := r, at
 		r.Fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
-		emit := func(page []client.Hit) error {
-			leaves, e := leavesOf(b, page)
-			if e != nil {
-				return e
-			}
-			select {
-			case pages[i] <- leaves:
+		g.Go(func() error {
+			return c.Pages(reading, r, &at, func(page []client.Hit) error {
+				for _, h := range page {
+					leaf, e := b.Leaf(h.Source)
+					if e == nil {
+						e = s.Add(pack(&leaf))
+					}
+					if e != nil {
+						return fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
+					}
+				}
 				return nil
-			case <-reading.Done():
-				return context.Cause(reading)
-			}
-		}
-		g.Go(func() (err error) {
-			if err = c.Pages(reading, r, &at, emit); err == nil { // else nobody must take this for the end
-				close(pages[i])
-			}
-			return err
+			})
 		})
 	}
-	err = inOrder(reading, pages, each)
-	cancel()
-	_ = g.Wait() // what a reader says is the cause that inOrder ended with
-	return err
-}
-
-// inOrder yields leaves that come in several streams, each in order of time.
-func inOrder(ctx context.Context, pages []chan []replay.Leaf, each func(replay.Leaf) error) error {
-	heads := make([][]replay.Leaf, len(pages))
-	for {
-		next := -1
-		for i, page := range pages {
-			if len(heads[i]) == 0 {
-				select {
-				case heads[i] = <-page: // nothing at its end
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			}
-			if len(heads[i]) > 0 && (next < 0 || heads[i][0].Start < heads[next][0].Start) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		if err := each(heads[next][0]); err != nil {
-			return err
-		}
-		heads[next] = heads[next][1:]
+	if err = g.Wait(); err != nil {
+		return err
 	}
-}
-
-// leavesOf reads the leaves of a page.
-func leavesOf(b *esmodel.Book, page []client.Hit) (leaves []replay.Leaf, err error) {
-	leaves = make([]replay.Leaf, len(page))
-	for i, h := range page {
-		if leaves[i], err = b.Leaf(h.Source); err != nil {
-			return nil, fmt.Errorf("%s/%s: %w", h.Index, h.ID, err)
-		}
+	var sources []extsort.Source[packedLeaf]
+	for i := range sorters {
+		sources = append(sources, sorters[i].Sources()...)
 	}
-	return leaves, nil
+	return extsort.Merge(ctx, sources, (*packedLeaf).start, func(p packedLeaf) error { return each(p.unpack()) })
 }
 
 // leafHolders are those of a run's documents that have leaves: the run's own, or
@@ -421,42 +413,13 @@ func mergeFiles(
 	files [][]string,
 	each func(replay.Leaf) error,
 ) (err error) {
-	var open streams
-	defer func() {
-		for _, s := range open {
-			err = errors.Join(err, s.close())
-		}
-	}()
+	var sources []extsort.Source[replay.Leaf]
 	for _, paths := range files {
 		s := &stream{book: b, paths: paths}
-		more, err := s.next()
-		if err != nil {
-			return errors.Join(err, s.close())
-		}
-		if more {
-			open = append(open, s)
-		}
+		defer func() { err = errors.Join(err, s.close()) }()
+		sources = append(sources, s.next)
 	}
-	heap.Init(&open)
-	for len(open) > 0 {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		s := open[0]
-		if err := each(s.leaf); err != nil {
-			return err
-		}
-		more, err := s.next()
-		if err != nil {
-			return err
-		}
-		if more {
-			heap.Fix(&open, 0)
-		} else {
-			heap.Pop(&open)
-		}
-	}
-	return nil
+	return extsort.Merge(ctx, sources, func(l *replay.Leaf) int64 { return l.Start }, each)
 }
 
 // stream is the leaves of one part, from its files one after the other.
@@ -464,42 +427,36 @@ type stream struct {
 	book  *esmodel.Book
 	paths []string
 	file  *ndjson.Docs
-	leaf  replay.Leaf
+	start int64 // of the leaf before
 }
 
 // next reads the next leaf; false at the end.
-func (s *stream) next() (bool, error) {
+func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 	for {
 		if s.file == nil {
 			if len(s.paths) == 0 {
-				return false, nil
+				return leaf, false, nil
 			}
-			var err error
 			if s.file, err = ndjson.Open(s.paths[0]); err != nil {
-				return false, err
+				return leaf, false, err
 			}
 			s.paths = s.paths[1:]
 		}
-		err := s.file.Next()
-		if err == nil {
-			before := s.leaf.Start
-			if s.leaf, err = s.book.Leaf(s.file.Doc); err != nil {
-				return false, &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
+		if err = s.file.Next(); err == nil {
+			if leaf, err = s.book.Leaf(s.file.Doc); err != nil {
+				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
+			} else if leaf.Start < s.start {
+				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line,
+					Msg: "its documents are not in order of time"}
 			}
-			if s.leaf.Start < before {
-				return false, &ndjson.LineError{
-					File: s.file.Path,
-					Line: s.file.Line,
-					Msg:  "its documents are not in order of time",
-				}
-			}
-			return true, nil
+			s.start = leaf.Start
+			return leaf, err == nil, err
 		}
 		if !errors.Is(err, io.EOF) {
-			return false, err
+			return leaf, false, err
 		}
-		if err := s.close(); err != nil {
-			return false, err
+		if err = s.close(); err != nil {
+			return leaf, false, err
 		}
 	}
 }
@@ -511,20 +468,4 @@ func (s *stream) close() error {
 	err := s.file.Close()
 	s.file = nil
 	return err
-}
-
-// streams is a heap by the time of the next leaf.
-type streams []*stream
-
-func (s streams) Len() int      { return len(s) }
-func (s streams) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s streams) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(s[i].leaf.Start, s[j].leaf.Start), cmp.Compare(s[i].leaf.Part, s[j].leaf.Part)) < 0
-}
-func (s *streams) Push(x any) { *s = append(*s, x.(*stream)) }
-func (s *streams) Pop() any {
-	last := len(*s) - 1
-	x := (*s)[last]
-	*s = (*s)[:last]
-	return x
 }

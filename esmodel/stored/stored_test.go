@@ -2,14 +2,12 @@ package stored
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"fiolat/esmodel/delivery"
 	"fiolat/ingest"
@@ -434,59 +432,5 @@ func TestStoredRefuses(t *testing.T) {
 	if _, err := OpenDir(t.TempDir(), "R", fiolog.Clat); err == nil || !strings.Contains(err.Error(),
 		"no document of a run") {
 		t.Error(err)
-	}
-}
-
-// Leaves of several streams come in the order of time, those of the same time in the
-// order of the streams; what ends a stream in its middle is the end of all.
-func TestInOrder(t *testing.T) {
-	feed := func(ctx context.Context, streams ...[]int64) (pages []chan []replay.Leaf) {
-		for i, starts := range streams {
-			page := make(chan []replay.Leaf)
-			pages = append(pages, page)
-			go func() {
-				for _, start := range starts {
-					select {
-					case page <- []replay.Leaf{{Part: i, Start: start}, {Part: i, Start: start + 1}}:
-					case <-ctx.Done():
-						return
-					}
-				}
-				if len(starts) != 3 {
-					close(page)
-				}
-			}()
-		}
-		return pages
-	}
-	var got []string
-	each := func(l replay.Leaf) error {
-		got = append(got, fmt.Sprintf("%d from %d", l.Start, l.Part))
-		return nil
-	}
-	if err := inOrder(
-		t.Context(),
-		feed(t.Context(), []int64{1, 5}, nil, []int64{2}, []int64{1, 2, 4, 8}),
-		each,
-	); err != nil {
-		t.Error(err)
-	}
-	want := "[1 from 0 1 from 3 2 from 0 2 from 2 2 from 3 2 from 3 3 from 2 3 from 3 4 from 3 5 from 0 5 from 3 6 " +
-		"from 0 8 from 3 9 from 3]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("%v, want %v", got, want)
-	}
-	broken := errors.New("a reader broke off")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(10*time.Millisecond, func() { cancel(broken) })
-	if err := inOrder(ctx, feed(t.Context(), []int64{1, 2, 3}, []int64{9}), each); !errors.Is(err, broken) {
-		t.Errorf("%v, want the error of the stream", err)
-	}
-	if err := inOrder(
-		t.Context(),
-		feed(t.Context(), []int64{1}),
-		func(replay.Leaf) error { return broken },
-	); !errors.Is(err, broken) {
-		t.Errorf("%v, want the error of each", err)
 	}
 }

@@ -1,0 +1,175 @@
+// Package extsort sorts values that may be more than memory should hold: what is too much is sorted piece by piece into
+// a temporary file, and the pieces are merged.
+package extsort
+
+import (
+	"bufio"
+	"cmp"
+	"container/heap"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"fiolat/internal/tempfile"
+)
+
+// Source yields values in ascending order of their key; false is its end.
+type Source[T any] func() (v T, more bool, err error)
+
+// Sorter takes values in any order. T is what encoding/gob can encode.
+type Sorter[T any] struct {
+	// Key is what they are sorted by.
+	Key func(*T) int64
+	// Size estimates the bytes that a value takes in memory, Limit is how many of them are held.
+	Size  func(*T) int
+	Limit int
+
+	held   []T
+	bytes  int
+	file   *os.File
+	end    int64 // of the file
+	pieces []*io.SectionReader
+}
+
+// Add takes a value.
+func (s *Sorter[T]) Add(v T) error {
+	if size := s.Size(&v); s.bytes+size > s.Limit && len(s.held) > 0 {
+		if err := s.spill(); err != nil {
+			return fmt.Errorf("values to be sorted do not fit into memory, and not into a temporary file: %w", err)
+		}
+	}
+	s.held = append(s.held, v)
+	s.bytes += s.Size(&v)
+	return nil
+}
+
+// spill writes what is held to the file as one piece.
+func (s *Sorter[T]) spill() (err error) {
+	if s.file == nil {
+		if s.file, err = tempfile.CreateUnlinked(); err != nil {
+			return err
+		}
+	}
+	buffered := bufio.NewWriter(s.file)
+	out := gob.NewEncoder(buffered)
+	for _, v := range s.sorted() {
+		if err = out.Encode(v); err != nil {
+			return err
+		}
+	}
+	if err = buffered.Flush(); err != nil {
+		return err
+	}
+	from := s.end
+	if s.end, err = s.file.Seek(0, io.SeekCurrent); err != nil {
+		return err
+	}
+	s.pieces = append(s.pieces, io.NewSectionReader(s.file, from, s.end-from))
+	clear(s.held)
+	s.held, s.bytes = s.held[:0], 0
+	return nil
+}
+
+func (s *Sorter[T]) sorted() []T {
+	slices.SortStableFunc(s.held, func(a, b T) int { return cmp.Compare(s.Key(&a), s.Key(&b)) })
+	return s.held
+}
+
+// Sources are what was added, for Merge: values of equal key in the order in which they were added. Nothing may be
+// added any more.
+func (s *Sorter[T]) Sources() (all []Source[T]) {
+	for _, piece := range s.pieces {
+		in := gob.NewDecoder(bufio.NewReaderSize(piece, 64<<10))
+		all = append(all, func() (v T, more bool, err error) {
+			if err = in.Decode(&v); errors.Is(err, io.EOF) {
+				return v, false, nil
+			}
+			return v, err == nil, err
+		})
+	}
+	rest := s.sorted()
+	return append(all, func() (v T, more bool, err error) {
+		if len(rest) == 0 {
+			return v, false, nil
+		}
+		v, rest = rest[0], rest[1:]
+		return v, true, nil
+	})
+}
+
+// Close removes the file.
+func (s *Sorter[T]) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// Merge passes on the values of all sources in ascending order of their key, those of equal key in the order of the
+// sources. An error of each ends it and is returned as it is.
+func Merge[T any](ctx context.Context, sources []Source[T], key func(*T) int64, each func(T) error) error {
+	var all heads[T]
+	for i, next := range sources {
+		h := &head[T]{next: next, order: i}
+		more, err := h.read(key)
+		if err != nil {
+			return err
+		}
+		if more {
+			all = append(all, h)
+		}
+	}
+	heap.Init(&all)
+	for len(all) > 0 {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		h := all[0]
+		if err := each(h.value); err != nil {
+			return err
+		}
+		more, err := h.read(key)
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&all, 0)
+		} else {
+			heap.Pop(&all)
+		}
+	}
+	return nil
+}
+
+// head is a source and its next value.
+type head[T any] struct {
+	next  Source[T]
+	order int
+	value T
+	key   int64
+}
+
+func (h *head[T]) read(key func(*T) int64) (more bool, err error) {
+	if h.value, more, err = h.next(); more {
+		h.key = key(&h.value)
+	}
+	return more, err
+}
+
+type heads[T any] []*head[T]
+
+func (h heads[T]) Len() int      { return len(h) }
+func (h heads[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h heads[T]) Less(i, j int) bool {
+	return h[i].key < h[j].key || h[i].key == h[j].key && h[i].order < h[j].order
+}
+func (h *heads[T]) Push(x any) { *h = append(*h, x.(*head[T])) }
+func (h *heads[T]) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
