@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,19 +54,23 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 		},
 	})
 	if timeless > 0 {
-		u.Say(
-			"warning",
-			"%d runs are left out, since there is only fio's JSON of them, which does not tell when an I/O "+
-				"was: leave out --from and --to",
-			timeless,
-		)
+		u.Say("warning", "%s left out, since there is only fio's JSON, which does not tell when an I/O was: leave out "+
+			"--from and --to", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
-		u.Say("warning", "%d runs have no percentiles, since their JSON has no histograms: run fio with "+
-			"--output-format=json+", without)
+		u.Say("warning", "%s no percentiles, since fio's JSON has no histograms: run fio with --output-format=json+",
+			runs(without, "has", "have"))
 	}
 	if err == nil && len(rows) == 0 {
 		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O in it"}
 	}
 	return rows, err
+}
+
+// runs is how many, with the verb of one or of more.
+func runs(n int, one, more string) string {
+	if n == 1 {
+		return "1 run " + one
+	}
+	return fmt.Sprintf("%d runs %s", n, more)
 }
