@@ -44,6 +44,7 @@ func liveSeconds(t *testing.T) int {
 type proc struct {
 	*exec.Cmd
 	said heard
+	done chan struct{} // closed when it has ended
 }
 
 // heard is what a program has written so far.
@@ -74,41 +75,55 @@ func start(t *testing.T, dir, name string, args ...string) *proc {
 		}
 		env = append(env, asProgram+"=1")
 	}
-	p := &proc{Cmd: exec.CommandContext(t.Context(), name, args...)}
+	p := &proc{Cmd: exec.CommandContext(t.Context(), name, args...), done: make(chan struct{})}
 	p.Env = env
 	p.Dir, p.Stdout, p.Stderr = dir, &p.said, &p.said
-	p.Cmd.Cancel = func() error { return p.Process.Kill() }
 	if err := p.Start(); err != nil {
 		t.Fatalf("these tests need fio and nbdkit (Debian packages): %v", err)
 	}
+	go func() {
+		_ = p.Wait()
+		close(p.done)
+	}()
 	return p
 }
 
 func (p *proc) ends(t *testing.T, code int) {
 	t.Helper()
-	_ = p.Wait()
+	<-p.done
 	if got := p.ProcessState.ExitCode(); got != code {
 		t.Fatalf("%v: exit %d, want %d\n%s", p.Args, got, code, p.said.String())
 	}
 }
 
-// gaveUp says, when it has ended, that fio failed by itself: if a job ends while fio 3.33 makes a status report, which
-// takes 10 s on a very busy machine, fio exits with an error.
-func (p *proc) gaveUp() bool {
-	_ = p.Wait()
-	return p.ProcessState.ExitCode() != 0 && strings.Contains(p.said.String(), "stuck grabbing stat_sem")
+// lasted is ends, and false if fio failed by itself: if a job ends while fio 3.33 makes a status report, which takes
+// seconds on a very busy machine, fio exits with an error.
+func (p *proc) lasted(t *testing.T, code int) bool {
+	t.Helper()
+	<-p.done
+	if p.ProcessState.ExitCode() != 0 && strings.Contains(p.said.String(), "stuck grabbing stat_sem") {
+		return false
+	}
+	p.ends(t, code)
+	return true
 }
 
-// tries is how often a test starts a fio that gives up.
-const tries = 5
+// retry tries until a fio has lasted, five times.
+func retry(t *testing.T, try func(n int) bool) {
+	t.Helper()
+	for n := range 5 {
+		if try(n) {
+			return
+		}
+		t.Log("fio ended too early")
+	}
+	t.Fatal("five times: is the machine so busy?")
+}
 
 // kill9 kills it as a crash would.
-func (p *proc) kill9(t *testing.T) {
-	t.Helper()
-	if err := p.Process.Kill(); err != nil {
-		t.Fatalf("%v\n%s", err, p.said.String())
-	}
-	_ = p.Wait()
+func (p *proc) kill9() {
+	_ = p.Process.Kill()
+	<-p.done
 }
 
 func nullJob(seconds int, more ...string) []string {
@@ -126,16 +141,22 @@ func recordFio(t *testing.T, dir string) {
 	}
 }
 
-// waitFor polls until done, for as long as a very busy machine may need.
-func waitFor(t *testing.T, what string, done func() bool) {
+// until polls until done, for as long as a very busy machine may need, and is false if it has ended before that.
+func (p *proc) until(t *testing.T, what string, done func() bool) bool {
 	t.Helper()
 	for range 30000 {
 		if done() {
-			return
+			return true
 		}
-		time.Sleep(20 * time.Millisecond)
+		select {
+		case <-p.done:
+			t.Logf("%s: it has ended\n%s", what, p.said.String())
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	t.Fatalf("%s: not in ten minutes", what)
+	t.Fatalf("%s: not in ten minutes\n%s", what, p.said.String())
+	return false
 }
 
 // counted is what fio says it counted, by direction.
@@ -220,12 +241,9 @@ func poll(t *testing.T, url, body string, answer any) bool {
 // It runs before the parallel tests: what is measured is fiolat and not how busy they
 // keep the server. As docs/live.md says, setup comes first.
 func TestLiveInTime(t *testing.T) {
-	for try := 0; !liveInTime(t, try); try++ {
-		t.Log("fio gave up")
-	}
+	retry(t, func(try int) bool { return liveInTime(t, try) })
 }
 
-// liveInTime returns false if fio gave up, but for the last try.
 func liveInTime(t *testing.T, try int) bool {
 	es := server(t)
 	prefix := livePrefix(t, es, fmt.Sprint("time", try))
@@ -240,15 +258,13 @@ func liveInTime(t *testing.T, try int) bool {
 	p := start(t, dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
 		"--kind", "clat,lat", "--sla", "iops >= 1000000", "--", "./fio"},
 		nullJob(seconds, "--lat_percentiles=1", "--write_hist_log=x", "--log_hist_msec=1000")...)...)
-	done := make(chan error, 1)
-	go func() { done <- p.Wait() }()
 
 	// As a panel asks: no refresh, the interval that began last.
 	var delays []time.Duration
 	seen, running, looked := 0.0, false, false
 	for ended := false; !ended; {
 		select {
-		case <-done:
+		case <-p.done:
 			ended = true
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -278,10 +294,9 @@ func liveInTime(t *testing.T, try int) bool {
 			}
 		}
 	}
-	if try < tries-1 && p.gaveUp() {
+	if !p.lasted(t, exitOK) {
 		return false
 	}
-	p.ends(t, exitOK)
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != ""
 	if len(delays) < 2 && timed {
 		t.Fatalf("%d intervals were seen while fio ran for %d s\n%s", len(delays), seconds, p.said.String())
@@ -362,8 +377,12 @@ func liveInTime(t *testing.T, try int) bool {
 // again it leaves the documents of one that was not disturbed.
 func TestLiveKilled(t *testing.T) {
 	t.Parallel()
+	retry(t, func(try int) bool { return liveKilled(t, fmt.Sprint("killed", try)) })
+}
+
+func liveKilled(t *testing.T, name string) bool {
 	es := server(t)
-	prefix, dir := livePrefix(t, es, "killed"), t.TempDir()
+	prefix, dir := livePrefix(t, es, name), t.TempDir()
 	fio := start(t, dir, "fio", nullJob(3600, "--status-interval=1", "--output-format=json+", "--output=fio.json")...)
 	args := func(prefix, file string) []string {
 		return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--by", "direction,host,job",
@@ -372,7 +391,7 @@ func TestLiveKilled(t *testing.T) {
 	indexed := 0
 	follow := func() *proc {
 		p := start(t, dir, "fiolat", args(prefix, "fio.json")...)
-		waitFor(t, "more is indexed", func() bool {
+		p.until(t, "more is indexed", func() bool {
 			var reply struct{ Count int }
 			url := es + "/" + prefix + "-histogram-*/_count?ignore_unavailable=true"
 			more := poll(t, url, `{}`, &reply) && reply.Count > indexed
@@ -382,15 +401,17 @@ func TestLiveKilled(t *testing.T) {
 		return p
 	}
 	for range 2 {
-		follow().kill9(t)
+		follow().kill9()
 	}
 	p := follow()
 	if err := fio.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	fio.ends(t, 128)
+	if !fio.lasted(t, 128) {
+		return false
+	}
 	p.ends(t, exitOK)
-	undisturbed := livePrefix(t, es, "undisturbed")
+	undisturbed := livePrefix(t, es, name+"-undisturbed")
 	start(t, dir, "fiolat", args(undisturbed, "fio.json")...).ends(t, exitOK)
 	for _, index := range []string{"-histogram-*", "-percentiles-*", "-run"} {
 		got, want := documents(t, es, prefix+index), documents(t, es, undisturbed+index)
@@ -400,14 +421,19 @@ func TestLiveKilled(t *testing.T) {
 		t.Logf("%s: %d documents, the same as undisturbed", index, len(got))
 	}
 	sameCounts(t, "killed twice", samples(t, es, prefix, "clat"), counted(t, fiolog.Clat, dir+"/fio.json"))
+	return true
 }
 
 // TestLiveParts: two hosts follow their own fio into one run; both are killed and
 // started again.
 func TestLiveParts(t *testing.T) {
 	t.Parallel()
+	retry(t, func(try int) bool { return liveParts(t, fmt.Sprint("parts", try)) })
+}
+
+func liveParts(t *testing.T, name string) bool {
 	es := server(t)
-	prefix, dir := livePrefix(t, es, "parts"), t.TempDir()
+	prefix, dir := livePrefix(t, es, name), t.TempDir()
 	var fios, lives []*proc
 	parts := []string{"a", "b"}
 	follow := func(part string) *proc {
@@ -422,11 +448,13 @@ func TestLiveParts(t *testing.T) {
 	}
 	time.Sleep(time.Duration(liveSeconds(t)) * time.Second / 2)
 	for i, part := range parts {
-		lives[i].kill9(t)
+		lives[i].kill9()
 		lives[i] = follow(part)
 	}
 	for i := range parts {
-		fios[i].ends(t, 0)
+		if !fios[i].lasted(t, 0) {
+			return false
+		}
 		lives[i].ends(t, exitOK)
 	}
 	want := counted(t, fiolog.Clat, dir+"/a.json", dir+"/b.json")
@@ -443,6 +471,7 @@ func TestLiveParts(t *testing.T) {
 	}
 	sameCounts(t, "merged", merged, want)
 	t.Logf("I/Os of both hosts together: %v", want)
+	return true
 }
 
 // pager is a webhook that fails at first.
@@ -497,7 +526,7 @@ func TestLiveStall(t *testing.T) {
 				return []string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R", "--host", "h",
 					"--interval", "1s", "--sla", "read p99 < 500ms"}
 			}
-			for try := range tries {
+			retry(t, func(try int) bool {
 				prefix, dir = livePrefix(t, es, fmt.Sprint("stall", fail, "-", try)), t.TempDir()
 				hook = &pager{fail: fail}
 				web := httptest.NewServer(hook)
@@ -506,14 +535,15 @@ func TestLiveStall(t *testing.T) {
 					t.Fatal(err)
 				}
 				disk := start(t, dir, "nbdkit", "-f", "-U", "disk.sock", "memory", "64M")
-				t.Cleanup(func() { disk.kill9(t) })
-				waitFor(t, "nbdkit starts", func() bool { _, err := os.Stat(dir + "/disk.sock"); return err == nil })
+				disk.until(t, "nbdkit starts", func() bool { _, err := os.Stat(dir + "/disk.sock"); return err == nil })
 				recordFio(t, dir)
 				p = start(t, dir, "fiolat", append(args(prefix), "--alert-webhook", web.URL, "--alert-secret-file",
 					"secret", "--alert-command", "cat >>"+dir+"/sent", "--", "./fio", "--name=x", "--ioengine=nbd",
 					"--uri=nbd+unix:///?socket="+dir+"/disk.sock", "--rw=randread", "--rate_iops=300", "--iodepth=4",
 					"--numjobs=2", "--time_based", "--runtime=14")...)
-				waitFor(t, "fio reports four times", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 })
+				if !p.until(t, "four reports", func() bool { return len(statusTimes(t, dir+"/fio.json")) >= 4 }) {
+					return false
+				}
 				if err := disk.Process.Signal(syscall.SIGSTOP); err != nil {
 					t.Fatal(err)
 				}
@@ -523,11 +553,8 @@ func TestLiveStall(t *testing.T) {
 				if err := disk.Process.Signal(syscall.SIGCONT); err != nil {
 					t.Fatal(err)
 				}
-				if !p.gaveUp() {
-					break
-				}
-			}
-			p.ends(t, exitOK)
+				return p.lasted(t, exitOK)
+			})
 
 			// Each event reached the webhook and the command, once, and the recoveries of stored breaches were sent.
 			events := documents(t, es, prefix+"-event-*")
@@ -624,12 +651,15 @@ func TestLiveExit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	start(t, dir, "fiolat", "live", "--", "fio", "--name=x", "--ioengine=nosuch").ends(t, 1)
-	p := start(t, dir, "fiolat", append([]string{"live", "--output", "docs", "--", "fio"}, nullJob(60)...)...)
-	waitFor(t, "fio reports", func() bool { return strings.Contains(p.said.String(), "/s p50") })
-	if err := p.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	p.ends(t, 128)
+	var p *proc
+	retry(t, func(int) bool {
+		p = start(t, dir, "fiolat", append([]string{"live", "--output", "docs", "--", "fio"}, nullJob(60)...)...)
+		p.until(t, "fio reports", func() bool { return strings.Contains(p.said.String(), "/s p50") })
+		if err := p.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		return p.lasted(t, 128)
+	})
 	if !strings.Contains(p.said.String(), "terminating on signal 2") || !strings.Contains(p.said.String(),
 		"all accounted for") {
 		t.Errorf("fio was not brought to its end:\n%s", p.said.String())

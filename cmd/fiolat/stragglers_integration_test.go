@@ -42,8 +42,7 @@ func newDisks(t *testing.T, n int) *disks {
 		server := start(t, d.dir, "nbdkit", "-f", "-U", fmt.Sprintf("disk%d", i), "--filter=rate", "--filter=delay",
 			"memory", "64M", "delay-read=8ms", "rate=100M", fmt.Sprintf("rate-file=%s/rate%d", d.dir, i),
 			"burstiness=0.2")
-		t.Cleanup(func() { server.kill9(t) })
-		waitFor(t, "nbdkit starts", func() bool {
+		server.until(t, "nbdkit starts", func() bool {
 			_, err := os.Stat(fmt.Sprintf("%s/disk%d", d.dir, i))
 			return err == nil
 		})
@@ -196,13 +195,6 @@ func TestStoppedBindfs(t *testing.T) {
 	}
 }
 
-// ended says that it has ended; Wait is still to be called.
-func (p *proc) ended() bool {
-	var info unix.Siginfo
-	err := unix.Waitid(unix.P_PID, p.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err == nil && info.Signo != 0
-}
-
 // TestLiveStraggler: of six disks one becomes slow while fiolat live follows fio. The alert of the broken rule names
 // it, and so do an alert and an event of their own, and in the end the diagnosis of the run. What is stored of the logs
 // afterwards has the same diagnosis as the logs. On a busy machine a disk that nobody slowed may be slow too.
@@ -216,7 +208,7 @@ func TestLiveStraggler(t *testing.T) {
 		p      *proc
 		slow   time.Time
 	)
-	for try := range tries {
+	retry(t, func(try int) bool {
 		prefix, hook, d = livePrefix(t, es, fmt.Sprint("straggler", try)), &pager{}, newDisks(t, 6)
 		web := httptest.NewServer(hook)
 		t.Cleanup(web.Close)
@@ -227,19 +219,13 @@ func TestLiveStraggler(t *testing.T) {
 		p = start(t, d.dir, "fiolat", append([]string{"live", "--es", es, "--index-prefix", prefix, "--run-id", "R",
 			"--host", "h", "--by", "direction,job", "--interval", "1s", "--sla", "read p99 < 80ms for 2 intervals",
 			"--alert-webhook", web.URL, "--alert-secret-file", "secret", "--", "./fio"}, d.jobs(30, nil)...)...)
-		waitFor(t, "fio reports for 13 s", func() bool {
-			return p.ended() || len(statusTimes(t, d.dir+"/fio.json")) >= 13
-		})
-		if p.ended() {
-			continue // so busy a machine that fio had no time to report
+		if !p.until(t, "13 reports", func() bool { return len(statusTimes(t, d.dir+"/fio.json")) >= 13 }) {
+			return false
 		}
 		d.limit(t, 2, "1M") // 130 ms, of more than one I/O in a hundred
 		slow = time.Now()
-		if !p.gaveUp() {
-			break
-		}
-	}
-	p.ends(t, exitOK)
+		return p.lasted(t, exitOK)
+	})
 
 	var rule, own string
 	for _, e := range hook.events {
