@@ -40,6 +40,14 @@ func liveSeconds(t *testing.T) int {
 	return n
 }
 
+// beside lets other tests run beside one that does not judge real times now.
+func beside(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FIOLAT_TEST_TIMES") == "" {
+		t.Parallel()
+	}
+}
+
 // proc is a program that runs.
 type proc struct {
 	*exec.Cmd
@@ -238,9 +246,9 @@ func poll(t *testing.T, url, body string, answer any) bool {
 // soon after their end, `make times` judges), the sums are fio's, and they stay so when the logs are ingested
 // afterwards.
 //
-// It runs before the parallel tests: what is measured is fiolat and not how busy they
-// keep the server. As docs/live.md says, setup comes first.
+// As docs/live.md says, setup comes first.
 func TestLiveInTime(t *testing.T) {
+	beside(t)
 	retry(t, func(try int) bool { return liveInTime(t, try) })
 }
 

@@ -108,6 +108,7 @@ func within(ms, start int64, at time.Time) bool {
 
 // TestSlowDisk: of six disks one becomes slow while fio runs, and fast again.
 func TestSlowDisk(t *testing.T) {
+	beside(t)
 	for _, c := range []struct {
 		name, limit string
 		rates       []string // rate_iops of each disk; none: closed loops
@@ -158,6 +159,7 @@ func TestSlowDisk(t *testing.T) {
 
 // TestStoppedBindfs: a file system stands still for 1 to 10 s.
 func TestStoppedBindfs(t *testing.T) {
+	beside(t)
 	right, runs := 0, faultRuns()
 	for n := range runs {
 		rng := rand.New(rand.NewPCG(uint64(n), 2))
@@ -307,6 +309,7 @@ func TestLiveStraggler(t *testing.T) {
 // latency, and where that is little, without: at any depth on a device with 200 reads a second, which the kernel makes
 // of any (as root, with blkio of cgroup v1).
 func TestInFlight(t *testing.T) {
+	beside(t)
 	timed := os.Getenv("FIOLAT_TEST_TIMES") != "" // other work makes fio wait between two I/Os
 	for _, slow := range []bool{false, true} {
 		if slow && !timed {
