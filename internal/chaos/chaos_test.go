@@ -71,11 +71,12 @@ var all = []chaos{
 	{name: "429: `thread_pool.write.queue_size: 1`, one write thread", only: true, run: tinyQueue},
 	{name: "documents refused by the mapping", run: refused},
 	{name: "index read-only, writable again within `--max-wait`", run: func(t *testing.T, c *trial) {
-		c.px.inject(once(3, func() {
-			c.readOnly(t, true)
-			time.AfterFunc(either(c.rig, 10*time.Second, time.Second), func() { c.readOnly(t, false) })
-		}))
-		c.ingest(t).wait(t, 0, "trying again")
+		c.px.inject(once(3, func() { c.readOnly(t, true) }))
+		p := c.ingest(t)
+		p.until(0, "index write (api)")
+		time.Sleep(either(c.rig, 10*time.Second, 0))
+		c.readOnly(t, false)
+		p.wait(t, 0, "trying again")
 		c.times = 1
 		c.check(t)
 	}},
@@ -162,19 +163,21 @@ var all = []chaos{
 		},
 	},
 	{name: "server away for 60 s", run: func(t *testing.T, c *trial) {
+		stopped := make(chan struct{})
 		c.px.inject(once(3, func() {
-			go func() {
-				c.px.stop()
-				time.Sleep(either(c.rig, 60*time.Second, 3*time.Second))
-				c.px.start(t)
-			}()
+			c.px.stop()
+			close(stopped)
 		}))
-		c.ingest(t).wait(t, 0, "trying again")
+		p := c.ingest(t)
+		<-stopped
+		time.Sleep(either(c.rig, 60*time.Second, 0))
+		c.px.start(t)
+		p.wait(t, 0, "trying again")
 		c.times = 1
 		c.check(t)
 	}},
 	{name: "server goes away for longer than `--max-wait`", run: func(t *testing.T, c *trial) {
-		c.px.inject(once(3, func() { go c.px.stop() }))
+		c.px.inject(once(3, c.px.stop))
 		p := c.ingest(t, "--max-wait", "2s")
 		p.wait(t, 1, "gave up", "spooled")
 		c.px.start(t)
