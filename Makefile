@@ -111,7 +111,7 @@ integration: ## tests with fio, and against real Elasticsearch servers of the ve
 times: export FIOLAT_TEST_TIMES := 1
 times: ## tests whose verdict depends on real times, for an idle machine: the probe, fio's I/Os one by one, live
 	go test -count=1 -v -tags integration ./internal/probe
-	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates)$$' ./pipeline/plan
+	go test -count=1 -v -tags integration -run '^TestFio(Accuracy|Rates|Starts)$$' ./pipeline/plan
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	go test -count=1 -v -tags integration -timeout 1h \
