@@ -77,7 +77,12 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	text := fmt.Sprintf("%s I/Os in %v", units.Grouped(st.Samples),
 		time.Duration(s.sum.End-s.run.FirstQuantum))
 	if perSecond > 0 {
-		text += fmt.Sprintf(", %s per second", strconv.FormatFloat(units.Round(perSecond, 4), 'f', -1, 64))
+		rate := units.Round(perSecond, 4)
+		figure := strconv.FormatFloat(rate, 'f', -1, 64)
+		if rate >= 1000 {
+			figure = units.Grouped(rate)
+		}
+		text += ", " + figure + " per second"
 	}
 	text += ":"
 	at := slices.Clone(s.run.Percentiles)

@@ -468,7 +468,11 @@ function legend() {
 
 function cards() {
   const scope = chosen(), s = data.scopes[scope];
-  const card = (name, value) => make('div', null, make('dt', {textContent: name}), make('dd', {textContent: value}));
+  const card = (name, value) => {
+    const number = make('dd', {textContent: value});
+    number.style.setProperty('--n', value.length); // a long one is set smaller
+    return make('div', null, make('dt', {textContent: name}), number);
+  };
   $('cards').replaceChildren(...(s ? [card('I/Os', count(s.totalN[0])), card('I/Os / s', count(s.totalRate[0])), card('mean', latency(s.total[n + 2])),
     ...named.map(m => card(m.name, latency(m.total(s)))), card('max', latency(s.total[n + 1]))] : []));
 }

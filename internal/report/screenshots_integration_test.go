@@ -5,6 +5,8 @@ package report_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"fiolat/internal/testlog"
 )
 
 // TestScreenshots takes pictures of the page; `make screenshots` says where to.
@@ -53,6 +57,63 @@ func TestScreenshots(t *testing.T) {
 			}
 			if err := os.WriteFile(filepath.Join(dir, shot.name+".png"), img, 0o644); err != nil {
 				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestThreePages opens the pages of a small run, of 100 hosts and of a sweep in the light, in the dark on a phone, and
+// prints them: nothing is wider than the screen, said to the console, or fetched from anywhere.
+func TestThreePages(t *testing.T) {
+	t.Parallel()
+	real, err := os.ReadFile("../../testdata/fio/randrw/randrw_clat_hist.1.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := testlog.NewTemplate(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := t.TempDir()
+	for h := range 100 {
+		name := filepath.Join(hosts, fmt.Sprintf("job_clat_hist.1.log.node%03d.zst", h))
+		if err := compress(name, template.Stream(uint64(h), time.Second, 60)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, source := range map[string]string{"small": "../../testdata/fio/gaps", "hosts": hosts,
+		"sweep": "../../testdata/sweep"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "report.html")
+			fiolat(t, "report", "-o", file, source)
+			for scheme, width := range map[string]int64{"light": 1200, "dark": 390} {
+				b := openTab(t, width, 1400, scheme)
+				b.Do(chromedp.Navigate("file://" + file))
+				if name != "sweep" { // whose page has no script
+					b.Do(chromedp.WaitReady(`html[data-ready]`))
+				}
+				if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > width {
+					t.Errorf("%s: %d pixels wide on a screen of %d", scheme, wide, width)
+				}
+				if cut := eval[[]string](b, `[...document.querySelectorAll('#cards dd')].filter(d => d.scrollWidth >`+
+					`d.clientWidth).map(d => d.textContent)`); len(cut) > 0 {
+					t.Errorf("%s: wider than their boxes: %q", scheme, cut)
+				}
+				if dir := os.Getenv("FIOLAT_SCREENSHOTS"); dir != "" {
+					img, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
+					if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "page-"+name+"-"+scheme+".png"), img,
+						0o644)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if scheme == "light" {
+					pdf, err := chromedp.Run(b.Ctx, chromedp.PrintToPDF())
+					if err != nil || len(pdf) < 10_000 {
+						t.Errorf("print: %d bytes, %v", len(pdf), err)
+					}
+				}
+				b.Clean()
 			}
 		})
 	}
