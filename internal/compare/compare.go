@@ -349,13 +349,13 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	}
 	switch {
 	case len(o.RunNoise) == 0 && na+nb == 2:
-		r.Caveat = "one run a side: what another run of the same would differ by was not seen; repeat both, or pass " +
+		r.Caveat = "one run a side: what a repeat would differ by was not seen; repeat both, or pass " +
 			"--run-noise"
 	case len(o.RunNoise) == 0 && !r.enough:
 		r.Caveat = fmt.Sprintf("%s: it takes %d runs a side, better %d, to know what runs of the same differ by",
 			counts(na, nb), fewRuns, BaselineRuns)
 	case len(unseen) > 0 && !zeroNoise(o.RunNoise):
-		r.Caveat = "one run a side: --run-noise does not say what another run of the same would differ by in " +
+		r.Caveat = "one run a side: --run-noise does not say what a repeat would differ by in " +
 			strings.Join(unseen, ", ")
 	case len(unseen) > 0:
 		r.Caveat = "one run a side, and only the noise within them counts (--run-noise 0%)"

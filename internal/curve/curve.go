@@ -115,8 +115,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		return nil, fmt.Errorf("none of %d runs has %s I/O whose IOPS are known", skipped, direction)
 	}
 	if skipped > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d runs have no %s I/O, or no known IOPS, and are left out", skipped,
-			direction))
+		c.Notes = append(c.Notes, fmt.Sprintf("runs left out, without %s I/O or known IOPS: %d", direction, skipped))
 	}
 	differ := summary.Differing(chosen)
 	if len(differ) == 0 {
@@ -129,8 +128,8 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		c.Points[i].fill(percentiles, spread)
 	}
 	if spread.freedom == 0 {
-		c.Notes = append(c.Notes, "one run a setting: what another run of the same would differ by is not known, and "+
-			"there are no limits; repeat each setting 3 times")
+		c.Notes = append(c.Notes, "one run a setting: what a repeat would differ by is not known, and there are no "+
+			"limits; repeat each setting 3 times")
 	}
 	for i := range c.Series {
 		c.bend(&c.Series[i])
