@@ -58,6 +58,18 @@ func realTarget(path string, seed uint64) *Target {
 	return &Target{Path: path, Open: func(ctx context.Context) (Files, error) { return OpenDir(ctx, path, cfg) }}
 }
 
+// await waits until a change was said.
+func (r *recorder) await(ctx context.Context, what string) {
+	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		r.mu.Lock()
+		said := strings.Join(r.changes, "\n")
+		r.mu.Unlock()
+		if strings.Contains(said, what) {
+			return
+		}
+	}
+}
+
 // A FUSE file system whose server is stopped: the other target keeps its schedule,
 // the hung one gives growing samples, and responds again when the server goes on.
 func TestStoppedServer(t *testing.T) {
@@ -66,10 +78,18 @@ func TestStoppedServer(t *testing.T) {
 	var r recorder
 	cfg := r.config()
 	cfg.Every, cfg.Deadline, cfg.Interval = 100*time.Millisecond, 500*time.Millisecond, time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	time.AfterFunc(3*time.Second, func() { server.Signal(unix.SIGSTOP) })
-	time.AfterFunc(7*time.Second, func() { server.Signal(unix.SIGCONT) })
+	go func() {
+		time.Sleep(3 * time.Second)
+		server.Signal(unix.SIGSTOP)
+		time.Sleep(4 * time.Second)
+		r.await(ctx, mounted+": hangs")
+		server.Signal(unix.SIGCONT)
+		r.await(ctx, "responds again")
+		time.Sleep(3 * time.Second)
+		cancel()
+	}()
 	if err := Run(ctx, cfg, []*Target{realTarget(mounted, 1), realTarget(other, 2)}); err != nil {
 		t.Fatal(err)
 	}
