@@ -207,11 +207,11 @@ func scanLeaves(
 			return c.Pages(reading, r, &at, func(page []client.Hit) error {
 				for _, h := range page {
 					leaf, e := b.Leaf(h.Source)
-					if e == nil {
-						e = s.Add(pack(&leaf))
-					}
 					if e != nil {
 						return fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
+					}
+					if e = s.Add(pack(&leaf)); e != nil {
+						return e
 					}
 				}
 				return nil

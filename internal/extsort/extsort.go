@@ -39,7 +39,7 @@ type Sorter[T any] struct {
 func (s *Sorter[T]) Add(v T) error {
 	if size := s.Size(&v); s.bytes+size > s.Limit && len(s.held) > 0 {
 		if err := s.spill(); err != nil {
-			return fmt.Errorf("values to be sorted do not fit into memory, and not into a temporary file: %w", err)
+			return fmt.Errorf("a temporary file to sort in (TMPDIR should name a directory with room): %w", err)
 		}
 	}
 	s.held = append(s.held, v)
