@@ -41,6 +41,7 @@ var parts = []part{
 	{"parser", "parsing on one core, in memory", parser},
 	{"memory", "peak memory of logs that are made while they are read", memory},
 	{"index", "documents into Elasticsearch", index},
+	{"merge", "merge, and the ingest of what it merges", merge},
 	{"diagnosis", "ingest with and without a diagnosis", diagnosis},
 	{"history", "change points of stored runs", history},
 	{"page", "the report page, from documents, and Chromium", page},
@@ -134,9 +135,11 @@ func run(args []string) error {
 
 // tools are the subcommands that parts start as processes of their own.
 var tools = map[string]func(context.Context, []string) error{
-	"make-set":   makeSetTool,
-	"make-logs":  makeLogsTool,
-	"make-jobs":  makeJobsTool,
-	"decompress": decompressTool,
-	"post":       postTool,
+	"make-set":     makeSetTool,
+	"make-logs":    makeLogsTool,
+	"make-jobs":    makeJobsTool,
+	"make-parts":   makePartsTool,
+	"decompress":   decompressTool,
+	"ingest-parts": ingestPartsTool,
+	"post":         postTool,
 }
