@@ -386,7 +386,7 @@ func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
 	run := b.Parts[part].Run
 	k := &doc.Latency.Buckets
 	out = replay.Leaf{
-		Part: part, Start: int64(doc.Timestamp), Hist: new(fiohist.Hist),
+		Part: part, Start: int64(doc.Timestamp),
 		Dims: pipeline.Dims{Host: doc.Host.Name, Job: doc.Fio.Job, Log: doc.Fio.Log, Direction: doc.Fio.Direction},
 	}
 	if (fiohist.Geometry{Groups: k.Groups, Coarseness: k.Coarseness, Unit: k.UnitNS}) != run.Geometry {
@@ -395,12 +395,16 @@ func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
 	if len(k.Index) != len(k.Count) || len(k.Logs)%2 != 0 {
 		return out, fmt.Errorf("%d buckets have %d counts", len(k.Index), len(k.Count))
 	}
+	hist := fiohist.Sparse{Index: make([]uint16, 0, len(k.Index)), Count: make([]float64, 0, len(k.Index))}
 	for i, n := range k.Index {
 		if n < 0 || n > run.Geometry.Last() || i > 0 && n <= k.Index[i-1] || !(k.Count[i] >= 0) {
 			return out, fmt.Errorf("bucket %d cannot hold %v", n, k.Count[i])
 		}
-		out.Hist.Add(n, k.Count[i])
+		if k.Count[i] > 0 {
+			hist.Add(uint16(n), k.Count[i])
+		}
 	}
+	out.Hist = hist.Hist()
 	for i := 0; i < len(k.Logs); i += 2 {
 		if k.Logs[i] < 0 || k.Logs[i+1] >= len(run.Logs) {
 			return out, fmt.Errorf("it is of logs %d to %d of %d", k.Logs[i], k.Logs[i+1], len(run.Logs))

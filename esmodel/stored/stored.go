@@ -169,9 +169,7 @@ func pack(l *replay.Leaf) packedLeaf {
 }
 
 func (p *packedLeaf) unpack() replay.Leaf {
-	h := new(fiohist.Hist)
-	h.AddAll(p.Hist.Index, p.Hist.Count, 0, 1)
-	return replay.Leaf{Part: p.Part, Start: p.Start, Dims: p.Dims, Hist: h, Members: p.Members}
+	return replay.Leaf{Part: p.Part, Start: p.Start, Dims: p.Dims, Hist: p.Hist.Hist(), Members: p.Members}
 }
 
 func (p *packedLeaf) start() int64 { return p.Start }

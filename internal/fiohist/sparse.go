@@ -15,6 +15,9 @@ func (c *Sparse) Reset() { c.Index, c.Count = c.Index[:0], c.Count[:0] }
 // Set makes it equal to h, and uses its memory again.
 func (c *Sparse) Set(h *Hist) { c.Index, c.Count = h.Sparse(c.Index[:0], c.Count[:0]) }
 
+// Hist is a packed histogram that uses the memory of c.
+func (c *Sparse) Hist() *Hist { return &Hist{packed: &packed{c.Index, c.Count}} }
+
 // Sum is the number of I/Os.
 func (c *Sparse) Sum() float64 {
 	sum := 0.0
