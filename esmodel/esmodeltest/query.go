@@ -44,7 +44,8 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 			delete(s.pits, q.ID)
 			return 200, object{"succeeded": true}
 		}
-		id := fmt.Sprintf("pit-%d", len(s.requests))
+		s.opened++
+		id := fmt.Sprintf("pit-%d", s.opened)
 		s.pits[id] = s.visible(indices)
 		return 200, object{"id": id}
 	}

@@ -47,6 +47,7 @@ type Server struct {
 	closed    map[string]bool
 	policies  map[string]map[string]any
 	pits      map[string][]found
+	opened    int // of pits, ever
 	seq       int64
 	faults    []*Fault
 	requests  []string
