@@ -4,9 +4,7 @@ package kibana
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,21 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fiolat/pipeline/pipelinetest"
 )
 
 // synced stores a run whose jobs sync, as fiolat live does, as the subject; undo removes it.
 func (s *stored) synced(t *testing.T) (undo func()) {
 	t.Helper()
-	packed, err := os.Open("../pipeline/live/testdata/sync/fio-3.42.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	r, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := io.ReadAll(r)
+	stream, err := pipelinetest.Unpacked("../pipeline/live/testdata/sync/fio-3.42.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/esmodeltest"
 	"fiolat/internal/fiohist"
+	"fiolat/pipeline/pipelinetest"
 )
 
 // stored are the documents of an index that are of a run, by id.
@@ -346,16 +346,7 @@ func TestMerge(t *testing.T) {
 // mergeSyncs compares the syncs of two hosts that were followed apart and merged with those of both followed at once.
 func mergeSyncs(t *testing.T, es, prefix string) {
 	t.Helper()
-	packed, err := os.Open("../../pipeline/live/testdata/sync/fio-3.42.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	r, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := io.ReadAll(r)
+	stream, err := pipelinetest.Unpacked("../../pipeline/live/testdata/sync/fio-3.42.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

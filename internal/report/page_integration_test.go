@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"iter"
 	"math"
 	"os"
@@ -27,8 +26,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"fiolat/ingest/source"
 	"fiolat/internal/report"
+	"fiolat/pipeline/pipelinetest"
 )
 
 // program is fiolat itself: what the page shows is compared with what it prints.
@@ -947,12 +946,7 @@ func TestHostileNamesInChromium(t *testing.T) {
 // theme.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
-	z, err := source.Open("testdata/axe/axe.min.js.gz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	axe, err := io.ReadAll(z)
+	axe, err := pipelinetest.Unpacked("testdata/axe/axe.min.js.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

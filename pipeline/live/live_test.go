@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"reflect"
@@ -16,7 +15,6 @@ import (
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
-	"fiolat/ingest/source"
 	"fiolat/internal/fiohist"
 	"fiolat/pipeline"
 	"fiolat/pipeline/pipelinetest"
@@ -36,12 +34,7 @@ func liveSettings() pipeline.Settings {
 // stream is the text of a stream in testdata.
 func stream(t *testing.T, name string) []byte {
 	t.Helper()
-	z, err := source.Open("testdata/"+name+".json.gz", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	text, err := io.ReadAll(z)
+	text, err := pipelinetest.Unpacked("testdata/" + name + ".json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,21 @@ package pipelinetest
 
 import (
 	"context"
+	"io"
 
+	"fiolat/ingest/source"
 	"fiolat/pipeline"
 )
+
+// Unpacked is the text of a file, which may be compressed.
+func Unpacked(path string) ([]byte, error) {
+	f, err := source.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
 
 // Collect is a Sink that keeps everything.
 type Collect struct {
