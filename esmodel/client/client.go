@@ -307,16 +307,19 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 
 // decodeReply decodes a reply. What its method Check, if it has one, says against it is an error.
 func decodeReply(data []byte, out any) error {
-	if err := json.Unmarshal(data, out); err != nil {
-		return unreadable(err)
+	return checkReply(json.Unmarshal(data, out), out)
+}
+
+// checkReply is decodeReply from where it is decoded.
+func checkReply(err error, out any) error {
+	if err != nil {
+		return fmt.Errorf("the reply cannot be read: %w", err)
 	}
 	if r, ok := out.(interface{ Check() error }); ok {
 		return r.Check()
 	}
 	return nil
 }
-
-func unreadable(err error) error { return fmt.Errorf("the reply cannot be read: %w", err) }
 
 // Once makes a request a single time.
 func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {

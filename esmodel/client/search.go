@@ -283,12 +283,8 @@ func (s *ShardsReply) Check() error {
 
 // read decodes a reply; one that is not whole is an error that may pass.
 func (s *searchPage) read(data []byte) error {
-	err := jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true))
-	if err != nil {
-		err = unreadable(err)
-	} else {
-		err = s.Check()
-	}
+	// encoding/json would scan the documents twice.
+	err := checkReply(jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true)), s)
 	switch {
 	case err != nil:
 	case s.TimedOut:
