@@ -354,8 +354,12 @@ func pairs(flag string, list []string) (map[string]string, error) {
 // needPaths is an error if the command line of a command that reads logs names none.
 func needPaths(o command.Logs) error {
 	if len(o.Paths) == 0 {
+		or := " or a stored run"
+		if o.Command == "ingest" {
+			or = ""
+		}
 		return errs.Usagef("fiolat %s: name the logs (files, directories, globs, or - for standard input)%s", o.Command,
-			map[bool]string{true: " or a stored run"}[o.Command != "ingest"])
+			or)
 	}
 	return nil
 }

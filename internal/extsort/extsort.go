@@ -37,13 +37,14 @@ type Sorter[T any] struct {
 
 // Add takes a value.
 func (s *Sorter[T]) Add(v T) error {
-	if size := s.Size(&v); s.bytes+size > s.Limit && len(s.held) > 0 {
+	size := s.Size(&v)
+	if s.bytes+size > s.Limit && len(s.held) > 0 {
 		if err := s.spill(); err != nil {
 			return fmt.Errorf("a temporary file to sort in (TMPDIR should name a directory with room): %w", err)
 		}
 	}
 	s.held = append(s.held, v)
-	s.bytes += s.Size(&v)
+	s.bytes += size
 	return nil
 }
 

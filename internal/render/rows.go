@@ -402,7 +402,9 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 				rec = append(rec, rounded(cell.Number, 3))
 			}
 		}
-		rec = append(rec, map[bool]string{true: "true"}[len(partial[at]) > 0])
+		if rec = append(rec, ""); len(partial[at]) > 0 {
+			rec[len(rec)-1] = "true"
+		}
 		table = append(table, rec)
 	}
 	return w.WriteAll(table)
