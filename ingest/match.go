@@ -679,7 +679,7 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 			errs.Printable(fit[0].Path), errs.Printable(fit[1].Path))
 	case len(beside) > 0 && len(s.entries) == 0: // nor does fio's JSON tell of its jobs
 		m.warn("%s: not the job file of %s: its jobs write other logs; job names, options and starts are unknown: "+
-			"pass that fio's job file or JSON", errs.Printable(beside[0].Path), errs.Printable(log.Path))
+			"pass the right one, or fio's JSON", errs.Printable(beside[0].Path), errs.Printable(log.Path))
 	}
 }
 
