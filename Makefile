@@ -115,7 +115,7 @@ times: ## tests whose verdict depends on real times, for an idle machine: the pr
 	port=$$((10000 + $$$$ % 20000)); exports=$$(scripts/elasticsearch up --port $$port); \
 	trap "scripts/elasticsearch down --port $$port" EXIT; eval "$$exports"; \
 	go test -count=1 -v -tags integration -timeout 1h \
-		-run '^Test(LiveInTime|ProbeAlerts|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
+		-run '^Test(LiveInTime|LiveStraggler|SlowDisk|StoppedBindfs|InFlight)$$' ./cmd/fiolat
 
 .PHONY: screenshots
 screenshots: ## draw the report page and Kibana's panels in Chromium over real runs, into SCREENSHOTS (screenshots)
