@@ -77,7 +77,7 @@ func (l *Log) Option(name string) (string, bool) {
 func Match(in *Input) ([]*Log, []string, error) {
 	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{},
 		unsure: map[*fiojson.Document]bool{},
-		ends:   map[*fiojson.Document]time.Duration{}}
+		ends:   map[*fiojson.Document]time.Duration{}, fit: map[*jobfile.File]bool{}}
 	in.NoLog = nil
 	m.split()
 	m.documents()
@@ -94,8 +94,11 @@ func Match(in *Input) ([]*Log, []string, error) {
 	m.withoutLogs(sets)
 	for _, j := range in.JobFiles {
 		if !used[j] {
-			in.Ignored = append(in.Ignored, errs.Printable(j.Path)+": this job file's threads and log names are not "+
-				"those of the logs")
+			why := "this job file's threads and log names are not those of the logs"
+			if m.fit[j] {
+				why = "another job file fits the logs, too"
+			}
+			in.Ignored = append(in.Ignored, errs.Printable(j.Path)+": "+why)
 		}
 	}
 	for _, l := range m.logs {
@@ -124,6 +127,7 @@ type matcher struct {
 	logged   map[*fiojson.Entry]bool    // they have a log
 	unsure   map[*fiojson.Document]bool // it is not known which entry some log is of
 	ends     map[*fiojson.Document]time.Duration
+	fit      map[*jobfile.File]bool
 }
 
 func (m *matcher) warn(format string, args ...any) {
@@ -666,8 +670,11 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	log := s.logs[0].Source
 	beside := jobfile.Beside(m.in.JobFiles, filepath.Dir(log.Path))
 	for _, j := range beside {
-		if s.fits(j, byThread, m.in.siblings) && !slices.ContainsFunc(fit,
-			func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
+		if !s.fits(j, byThread, m.in.siblings) {
+			continue
+		}
+		m.fit[j] = true
+		if !slices.ContainsFunc(fit, func(o *jobfile.File) bool { return reflect.DeepEqual(o.Sections, j.Sections) }) {
 			fit = append(fit, j)
 		}
 	}

@@ -551,6 +551,12 @@ func TestMatchJobFiles(t *testing.T) {
 			if (logs[1].Section != nil) != c.used || len(in.Ignored) != c.ignored {
 				t.Errorf("used %v, ignored %q", logs[1].Section != nil, in.Ignored)
 			}
+			for _, why := range in.Ignored {
+				another := strings.Contains(why, "another job file fits the logs, too")
+				if another != (c.used || c.warn != "") {
+					t.Errorf("ignored %q", why)
+				}
+			}
 			if w := strings.Join(warned, "\n"); c.warn == "" && w != "" || !strings.Contains(w, c.warn) {
 				t.Errorf("warned %q", w)
 			}
