@@ -3,13 +3,13 @@ package ui
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 // alike are warnings that differ only in names and numbers.
 type alike struct {
-	kind  string
-	first []string // of them
-	n     int
+	kind string
+	all  []string
 }
 
 // fewAlike warnings are printed one by one; of more the first stands for all.
@@ -30,13 +30,13 @@ func (u *UI) Warn(msg string) {
 	kind := particular.ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
-			if h.n++; h.n <= fewAlike {
-				h.first = append(h.first, msg)
+			if !slices.Contains(h.all, msg) { // as of a folder that is named twice
+				h.all = append(h.all, msg)
 			}
 			return
 		}
 	}
-	u.held = append(u.held, alike{kind, []string{msg}, 1})
+	u.held = append(u.held, alike{kind, []string{msg}})
 }
 
 // Hold has warnings wait for others like them, until what it returns is called or an error is said.
@@ -58,14 +58,12 @@ func (u *UI) release() {
 	held := u.held
 	u.held = nil
 	for _, h := range held {
-		switch {
-		case h.n <= fewAlike:
-			for _, msg := range h.first {
-				u.say("warning", "", msg)
-			}
-		default:
-			u.say("warning", "", fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
-				h.first[0], h.n-1))
+		if more := len(h.all) - 1; more >= fewAlike {
+			h.all = []string{fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
+				h.all[0], more)}
+		}
+		for _, msg := range h.all {
+			u.say("warning", "", msg)
 		}
 	}
 }
