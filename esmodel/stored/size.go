@@ -31,8 +31,8 @@ func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Siz
 	if err != nil {
 		return nil, err
 	}
-	shares, err := shares(ctx, c, indices)
-	return divide(bytes, shares), err
+	of, err := shares(ctx, c, indices)
+	return divide(bytes, of), err
 }
 
 // storeBytes are what the primary shards of each index take.
@@ -113,13 +113,13 @@ type sharesReply struct {
 }
 
 // divide shares out the bytes of indices.
-func divide(bytes map[string]int64, shares []share) map[string]Size {
+func divide(bytes map[string]int64, all []share) map[string]Size {
 	length := map[string]float64{}
-	for _, s := range shares {
+	for _, s := range all {
 		length[s.index] += s.length
 	}
 	out := map[string]Size{}
-	for _, s := range shares {
+	for _, s := range all {
 		size := out[s.run]
 		size.Documents += s.documents
 		size.Bytes += int64(math.Round(float64(bytes[s.index]) * s.length / length[s.index]))

@@ -140,9 +140,9 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 		options.Diagnosis, sinks = diagnosis, append(sinks, diagnosis)
 	}
 	sink := delivery.NewSink(w, options)
-	space := new(space.Sink)
+	dry := new(space.Sink)
 	if o.Logs.DryRun {
-		sinks = append(sinks, space)
+		sinks = append(sinks, dry)
 	}
 	if sinks = append(sinks, sink); file != nil {
 		sinks = append(sinks, file.Kind(nth))
@@ -154,7 +154,7 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	report := sink.Report()
 	err = o.Elasticsearch.PrintOutcome(u, o.Logs.DryRun, plan.Run, summary, report, err)
 	if err == nil && o.Logs.DryRun {
-		u.Say("info", "%v", space)
+		u.Say("info", "%v", dry)
 	}
 	if nth == 0 && err == nil {
 		err = command.AboutSyncs(u, plan.Run)
