@@ -93,8 +93,6 @@ var (
 	pageHTML string
 	//go:embed page.css
 	pageCSS string
-
-	pageTemplate = template.Must(template.New("curve").Parse(pageHTML))
 )
 
 // Page is the curve as one HTML page that needs nothing else: no script, no network.
@@ -151,7 +149,7 @@ func (p *Page) Write(w io.Writer) error {
 		charts = append(charts, p.chart(&p.Curve.Series[i]))
 	}
 	hash := sha256.Sum256([]byte(pageCSS))
-	return pageTemplate.Execute(w, map[string]any{
+	return template.Must(template.New("curve").Parse(pageHTML)).Execute(w, map[string]any{
 		"Title": p.Title, "Generator": p.Generator, "Style": template.CSS(pageCSS), "Charts": charts,
 		"CSP": "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
 			"'; base-uri 'none'; form-action 'none'",

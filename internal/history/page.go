@@ -21,8 +21,6 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.New("history").Parse(pageHTML))
-
 // FormatValue is a value of a metric with its unit; unit is that of latencies: ns, us or ms.
 func FormatValue(m Metric, v float64, unit string) string {
 	number := func(v float64) string {
@@ -159,7 +157,7 @@ func WritePage(w io.Writer, all []Series, results []Result, unit string) error {
 		}
 		p.Series = append(p.Series, ps)
 	}
-	return pageTemplate.Execute(w, p)
+	return template.Must(template.New("history").Parse(pageHTML)).Execute(w, p)
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
