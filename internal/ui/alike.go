@@ -3,13 +3,13 @@ package ui
 import (
 	"fmt"
 	"regexp"
-	"slices"
 )
 
 // alike are warnings that differ only in names and numbers.
 type alike struct {
 	kind string
-	all  []string
+	all  map[string]bool
+	few  []string // the first of them
 }
 
 // fewAlike warnings are printed one by one; of more the first stands for all.
@@ -30,13 +30,14 @@ func (u *UI) Warn(msg string) {
 	kind := particular.ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
-			if !slices.Contains(h.all, msg) { // as of a folder that is named twice
-				h.all = append(h.all, msg)
+			if len(h.few) < fewAlike && !h.all[msg] { // as of a folder that is named twice
+				h.few = append(h.few, msg)
 			}
+			h.all[msg] = true
 			return
 		}
 	}
-	u.held = append(u.held, alike{kind, []string{msg}})
+	u.held = append(u.held, alike{kind, map[string]bool{msg: true}, []string{msg}})
 }
 
 // Hold has warnings wait for others like them, until what it returns is called or an error is said.
@@ -59,10 +60,10 @@ func (u *UI) release() {
 	u.held = nil
 	for _, h := range held {
 		if more := len(h.all) - 1; more >= fewAlike {
-			h.all = []string{fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
-				h.all[0], more)}
+			h.few = []string{fmt.Sprintf("%s (and %d more warnings like this one; --log-format json has each)",
+				h.few[0], more)}
 		}
-		for _, msg := range h.all {
+		for _, msg := range h.few {
 			u.say("warning", "", msg)
 		}
 	}
