@@ -95,10 +95,9 @@ type BulkConfig struct {
 	// MaxWait is for how long a document is tried again since it, or one sent with
 	// it, last got on; 0 is the client's.
 	MaxWait time.Duration
-	// SpoolDir is where that goes which could not be sent, and RefusedDir, "" being
-	// SpoolDir, what Elasticsearch refused. Without them such documents are only
+	// SpoolDir is where that goes which could not be sent, or was refused. Without it such documents are only
 	// counted.
-	SpoolDir, RefusedDir string
+	SpoolDir string
 	// Refresh makes documents visible to searches before they are acknowledged, for
 	// runs that are watched while they go on.
 	Refresh bool
@@ -177,9 +176,6 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	if cfg.MaxWait == 0 {
 		cfg.MaxWait = c.MaxWait
 	}
-	if cfg.RefusedDir == "" {
-		cfg.RefusedDir = cfg.SpoolDir
-	}
 	w := &BulkWriter{
 		c: c, cfg: cfg,
 		adding: make(chan struct{}, 1),
@@ -195,9 +191,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	w.supply()
 	w.name(nil)
 	for range cfg.InFlight {
-		w.wg.Add(1)
-		go func() {
-			defer w.wg.Done()
+		w.wg.Go(func() {
 			s := w.newSender()
 			for b := range w.queue {
 				b.again = false
@@ -205,7 +199,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 				w.recycle(b)
 				w.done()
 			}
-		}()
+		})
 	}
 	return w, nil
 }
@@ -217,7 +211,7 @@ func (w *BulkWriter) name(run *pipeline.Run) {
 		tail = fileTail(run)
 	}
 	w.spool = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-spool"+tail)
-	w.refused = newSpoolFile(w.cfg.RefusedDir, w.cfg.Prefix+"-refused"+tail)
+	w.refused = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-refused"+tail)
 }
 
 // Open makes sure of the index templates. Where the server is away for MaxWait and

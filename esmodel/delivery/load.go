@@ -30,9 +30,6 @@ import (
 type LoadOptions struct {
 	// Prefix is that of the indices; documents for others are refused as usage.
 	Prefix string
-	// RefusedDir is where documents go that Elasticsearch refuses; "" only counts
-	// them, they lie in the files that were loaded.
-	RefusedDir string
 	// TakeOver takes the claims on runs from whoever has them, without waiting.
 	TakeOver bool
 	// Bulk may set sizes; its directories are ignored.
@@ -93,7 +90,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		return &LoadReport{}, err
 	}
 	cfg := o.Bulk
-	cfg.Prefix, cfg.SpoolDir, cfg.RefusedDir = o.Prefix, "", o.RefusedDir
+	cfg.Prefix, cfg.SpoolDir = o.Prefix, "" // it lies in the files
 	w, err := NewBulkWriter(c, cfg)
 	if err != nil {
 		return &LoadReport{}, err

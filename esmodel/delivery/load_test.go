@@ -208,14 +208,13 @@ func TestLoadRefused(t *testing.T) {
 			},
 		},
 	)
-	again := t.TempDir()
-	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{RefusedDir: again})
+	r, err := Load(t.Context(), c, []string{dir}, LoadOptions{})
 	var incomplete *IncompleteError
 	if !errors.As(err, &incomplete) || r.Total().Refused != 8 || len(s.Docs("fio-run")) != 0 ||
-		r.RefusedFile != filepath.Join(again, "fio-refused.load.ndjson") {
+		r.RefusedFile != "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := Load(t.Context(), c, []string{dir, again}, LoadOptions{}); err != nil {
+	if _, err := Load(t.Context(), c, []string{dir}, LoadOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	esmodeltest.EqualContents(t, esmodeltest.Contents(s), undisturbed(t, 3))
