@@ -76,14 +76,12 @@ func (g *generation) count(v uint64) *generation {
 	return g
 }
 
-func (g *generation) float(v float64) *generation {
+func (g *generation) float(v float64) {
 	g.line = strconv.AppendFloat(append(g.line, ' '), v, 'g', -1, 64)
-	return g
 }
 
-func (g *generation) bool(v bool) *generation {
+func (g *generation) bool(v bool) {
 	g.line = strconv.AppendBool(append(g.line, ' '), v)
-	return g
 }
 
 func (g *generation) strings(name string, m map[string]string) {

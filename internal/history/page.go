@@ -41,10 +41,10 @@ func FormatValue(m Metric, v float64, unit string) string {
 
 // The size of a chart, in the units of its view box.
 const (
-	chartWidth, chartHeight           = 960, 200
-	chartLeft, chartRight, chartTop   = 90, 14, 26
-	chartBottom                       = 22
-	pointRadius, fewPoints, mostTicks = 3.5, 120, 5
+	chartWidth, chartHeight         = 960, 200
+	chartLeft, chartRight, chartTop = 90, 14, 26
+	chartBottom                     = 22
+	pointRadius, mostTicks          = 3.5, 5
 )
 
 type page struct {
