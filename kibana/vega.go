@@ -3,6 +3,7 @@ package kibana
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -379,9 +380,7 @@ const candidates = 2
 
 func with(aggs m, name string, agg any) m {
 	out := m{name: agg}
-	for k, v := range aggs {
-		out[k] = v
-	}
+	maps.Copy(out, aggs)
 	return out
 }
 

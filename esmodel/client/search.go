@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -163,9 +164,7 @@ func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hi
 	if r.Query != nil {
 		search["query"] = r.Query
 	}
-	for k, v := range r.Fields {
-		search[k] = v
-	}
+	maps.Copy(search, r.Fields)
 	type reply struct {
 		hits []Hit
 		last bool

@@ -430,9 +430,7 @@ func (s *Server) make(name string) *index {
 func (s *Server) refresh(name string) {
 	ix := s.indices[name]
 	ix.seen = make(map[string]*doc, len(ix.docs))
-	for id, d := range ix.docs {
-		ix.seen[id] = d
-	}
+	maps.Copy(ix.seen, ix.docs)
 }
 
 // checkMapping refuses types that this cluster does not have.

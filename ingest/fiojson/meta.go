@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -330,9 +331,7 @@ func merged(a, b jobfile.Options) jobfile.Options {
 	if a == nil {
 		a = jobfile.Options{}
 	}
-	for k, v := range b {
-		a[k] = v
-	}
+	maps.Copy(a, b)
 	return a
 }
 

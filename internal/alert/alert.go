@@ -132,13 +132,11 @@ func New(cfg Config) (*Dispatcher, error) {
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	for _, t := range d.targets {
 		t.queue = make(chan Event, queued)
-		d.wg.Add(1)
-		go func() {
-			defer d.wg.Done()
+		d.wg.Go(func() {
 			for e := range t.queue {
 				d.deliver(t, e)
 			}
-		}()
+		})
 	}
 	return d, nil
 }

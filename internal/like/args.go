@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -76,10 +77,8 @@ var negativeNumber = lazily(`^-(\d+|\d*\.\d+)$`)
 
 func (p *parser) exact(name string) *option {
 	for _, o := range p.options {
-		for _, n := range o.names {
-			if n == name {
-				return o
-			}
+		if slices.Contains(o.names, name) {
+			return o
 		}
 	}
 	return nil
@@ -303,10 +302,8 @@ func (p *parser) set(o *option, name string, values []string) error {
 	if o.choices == nil {
 		return nil
 	}
-	for _, c := range o.choices {
-		if c == *o.target.(*int64) {
-			return nil
-		}
+	if slices.Contains(o.choices, *o.target.(*int64)) {
+		return nil
 	}
 	return p.fail("%s: %s is none of %v", name, values[0], o.choices)
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -171,15 +172,9 @@ func mebibytes(perSecond float64) string {
 // optionsOf are the options of a job in words: those that say most about its load first.
 func optionsOf(m *fiojson.Document, e *fiojson.Entry) string {
 	values := map[string]string{}
-	for k, v := range m.Global {
-		values[k] = v
-	}
-	for k, v := range m.HostGlobal[e.Host] {
-		values[k] = v
-	}
-	for k, v := range e.Options {
-		values[k] = v
-	}
+	maps.Copy(values, m.Global)
+	maps.Copy(values, m.HostGlobal[e.Host])
+	maps.Copy(values, e.Options)
 	var names []string
 	for k := range values {
 		if !strings.HasPrefix(k, "write_") && !strings.HasPrefix(k, "log_") && k != "group_reporting" {

@@ -231,9 +231,7 @@ func saveBaseline(name string, targets []*probe.Target) error {
 	if err != nil {
 		return fmt.Errorf("--save-baseline: %s: %w", name, err)
 	}
-	for path, times := range probe.Usual(targets) {
-		all[path] = times
-	}
+	maps.Copy(all, probe.Usual(targets))
 	if b, err = json.MarshalIndent(all, "", "  "); err != nil {
 		return err
 	}
