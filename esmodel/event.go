@@ -102,12 +102,10 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 		d.Event.Action = ActionBreach
 	}
 	if c.Last.Known {
-		v := number(c.Last.Value)
-		d.SLA.Value = &v
+		d.SLA.Value = new(number(c.Last.Value))
 	}
 	if c.Last.Share >= 0 {
-		v := number(c.Last.Share)
-		d.SLA.Share = &v
+		d.SLA.Share = new(number(c.Last.Share))
 	}
 	if doc, err = json.Marshal(d); err != nil {
 		return "", nil, fmt.Errorf("event: %w", err)

@@ -184,18 +184,15 @@ func ReadRun(source []byte) (*StoredRun, error) {
 			Unit:       doc.Latency.Buckets.UnitNS,
 		},
 	}
-	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
-		// Only claimed, by who deletes or loads what is left of it.
-		out := &StoredRun{Stored: replay.Stored{Run: run}, Status: StatusPartial}
-		if doc.Claim != nil {
-			out.Claim = &doc.Claim.Owner
-		}
-		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
-		return out, nil
-	}
 	out := &StoredRun{Stored: replay.Stored{Run: run}, Status: doc.Run.Status, Rolling: doc.Rolling}
 	if doc.Claim != nil {
 		out.Claim = &doc.Claim.Owner
+	}
+	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
+		// Only claimed, by who deletes or loads what is left of it.
+		out.Status, out.Rolling = StatusPartial, ""
+		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
+		return out, nil
 	}
 	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry ||
 		run.Interval < 1 {

@@ -398,8 +398,7 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 			j := jobField{Name: en.JobName, Host: en.Host, Group: en.GroupID, RuntimeMS: en.RuntimeMS, Error: en.Error,
 				Options: en.Options}
 			if en.StartMS > 0 && en.StartMS <= fiolog.MaxTime {
-				at := stamp(en.StartMS * 1e6)
-				j.Start = &at
+				j.Start = new(stamp(en.StartMS * 1e6))
 			}
 			if j.Apart, err = en.Apart(); err != nil {
 				return nil, err

@@ -62,8 +62,7 @@ func outcomes(sum *pipeline.Summary) *slaField {
 			Breaches:  o.Breaches,
 		}
 		if o.Share >= 0 {
-			share := number(o.Share)
-			x.Share = &share
+			x.Share = new(number(o.Share))
 		}
 		if o.Worst.Known {
 			worst, at := number(o.Worst.Value), number(float64(o.WorstAt)/1e6)

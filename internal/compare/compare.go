@@ -189,8 +189,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 		row.Baseline, row.Other = a.mean(i), b.mean(i)
 		row.AtLeast = a.anyAtLeast(i) || b.anyAtLeast(i)
 		if va, vb := row.Baseline, row.Other; va != nil && vb != nil && *va > 0 && *vb > 0 && !row.AtLeast {
-			change := *vb / *va - 1
-			row.Change = &change
+			row.Change = new(*vb / *va - 1)
 		}
 		r.all = append(r.all, row)
 	}

@@ -223,8 +223,7 @@ func analyse(s *Series, m Metric) Result {
 		run := &s.Runs[i]
 		p := Point{ID: run.ID, RolledUp: run.RolledUp}
 		if !run.Start.IsZero() {
-			start := run.Start.UTC()
-			p.Start = &start
+			p.Start = new(run.Start.UTC())
 		}
 		if d := run.Directions[m.Direction]; d != nil {
 			d.value(m, &p)

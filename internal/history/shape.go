@@ -127,7 +127,6 @@ func (s *shapes) fill(points []Point, known, found []int) {
 		case n < end:
 			from = without(first, s.f[n], end)
 		}
-		v := math.Expm1(area(s.f[n], from))
-		points[i].Value = &v
+		points[i].Value = new(math.Expm1(area(s.f[n], from)))
 	}
 }

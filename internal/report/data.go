@@ -154,8 +154,7 @@ func (s *Sink) head() head {
 		h.Name = s.runs[slices.Index(s.kinds, s)]
 	}
 	if s.run.StartKnown {
-		start := float64(s.run.Start-late) / 1e6
-		h.Start = &start
+		h.Start = new(float64(s.run.Start-late) / 1e6)
 	}
 	for _, p := range s.run.Percentiles {
 		h.Percentiles = append(h.Percentiles, units.Percentile(p))

@@ -48,10 +48,7 @@ func (p *page) main() *Sink {
 	if p.runs != nil {
 		return p.kinds[0]
 	}
-	if i := slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }); i >= 0 {
-		return p.kinds[i]
-	}
-	return p.kinds[0]
+	return p.kinds[max(slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }), 0)]
 }
 
 // others are all kinds but that.

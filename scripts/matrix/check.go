@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -159,7 +158,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 			a.Verdict, a.Reason = wrong, fmt.Sprintf("exit %d", code)
 		case len(a.Said) == 0:
 			a.Verdict, a.Reason = wrong, "refused without a reason: "+stderr
-		case (a.shape == nil || a.shape.readable) && a.truth.readable(strings.Contains(a.Given, "json")):
+		case (a.shape == nil || a.shape.readable) && a.truth.readable():
 			a.Verdict = overcareful
 		default:
 			a.Verdict = refused
@@ -235,22 +234,18 @@ type row struct {
 
 func readRows(r io.Reader) ([]row, error) {
 	var rows []row
-	decoder := json.NewDecoder(bufio.NewReader(r))
-	for {
+	for decoder := json.NewDecoder(r); decoder.More(); {
 		var one row
-		err := decoder.Decode(&one)
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
+		if err := decoder.Decode(&one); err != nil {
 			return nil, err
 		}
 		rows = append(rows, one)
 	}
+	return rows, nil
 }
 
 // readable says whether the logs hold a true picture: whole, and all that fio counted but for each one's last window.
-func (t *truth) readable(withJSON bool) bool {
+func (t *truth) readable() bool {
 	if t.Kind == single {
 		any := false
 		for _, counts := range t.Singles {

@@ -237,7 +237,7 @@ func TestReadable(t *testing.T) {
 		tr := &truth{Kind: hist, Mode: ports, Entries: []entry{{N: c.counts}},
 			Logged:  map[string]int64{"read": c.logged, "write": c.logged},
 			Fullest: map[string]int64{"read": 20, "write": 20}}
-		if got := tr.readable(true); got != c.want {
+		if got := tr.readable(); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

@@ -285,8 +285,7 @@ func kindsOf(m *fiojson.Document) (out []kindTotals) {
 				}
 				x := totalsOf(e, direction, k.String(), t)
 				if k == fiolog.Lat && kinds[fiolog.Slat].N == t.N && kinds[fiolog.Clat].N == t.N {
-					gap := fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean)
-					x.Gap = &gap
+					x.Gap = new(fiojson.Gap(kinds[fiolog.Slat].Mean, kinds[fiolog.Clat].Mean, t.Mean))
 				}
 				out = append(out, x)
 			}
