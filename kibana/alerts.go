@@ -1,6 +1,7 @@
 package kibana
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -24,9 +25,7 @@ const alertWindow = 15
 // anything with what it finds: connectors are for people to add. Ids differ by space, for a
 // rule's id must be unique in all of them.
 func alertRules(prefix, space string) []alertRule {
-	if space == "" {
-		space = "default"
-	}
+	space = cmp.Or(space, "default")
 	var out []alertRule
 	for _, r := range []struct{ name, action string }{
 		{"SLA broken", "sla-breach"},

@@ -2,6 +2,7 @@ package kibana
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,11 +195,8 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 		return &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
-	if r.form == "" {
-		r.form = "application/json"
-	}
 	if r.body != nil {
-		req.Header.Set("Content-Type", r.form)
+		req.Header.Set("Content-Type", cmp.Or(r.form, "application/json"))
 	}
 	req.Header.Set("kbn-xsrf", "true")
 	req.Header.Set("User-Agent", "fiolat")

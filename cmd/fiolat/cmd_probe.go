@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
@@ -152,11 +153,8 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 	o.Elasticsearch, err = esOptions(c)
 	bad.Add(err)
 	o.Run = &pipeline.Run{
-		ID: c.String("run-id"), Name: c.String("run-name"), Labels: labels,
+		ID: cmp.Or(c.String("run-id"), "probe-"+o.Dir.Name), Name: c.String("run-name"), Labels: labels,
 		StartKnown: true, Interval: int64(o.Probe.Interval), Percentiles: []float64{50, 90, 95, 99, 99.9},
-	}
-	if o.Run.ID == "" {
-		o.Run.ID = "probe-" + o.Dir.Name
 	}
 	if o.Do == "" {
 		o.Alerts, err = alertOptions(c, true)

@@ -8,6 +8,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,9 +142,7 @@ func New(cfg Config) (*Client, error) {
 	if c.timeout <= 0 {
 		c.timeout = defaultTimeout
 	}
-	if c.MaxWait == 0 {
-		c.MaxWait = DefaultMaxWait
-	}
+	c.MaxWait = cmp.Or(c.MaxWait, DefaultMaxWait)
 	if cfg.MaxUnreached < c.MaxWait {
 		c.unreached = cfg.MaxUnreached
 	}

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,18 +152,12 @@ type BulkWriter struct {
 
 // NewBulkWriter starts a writer; it must be closed.
 func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
-	if cfg.Prefix == "" {
-		cfg.Prefix = esmodel.DefaultPrefix
-	}
+	cfg.Prefix = cmp.Or(cfg.Prefix, esmodel.DefaultPrefix)
 	if err := esmodel.CheckPrefix(cfg.Prefix); err != nil {
 		return nil, err
 	}
-	if cfg.FlushBytes == 0 {
-		cfg.FlushBytes = defaultFlushBytes
-	}
-	if cfg.InFlight == 0 {
-		cfg.InFlight = defaultInFlight
-	}
+	cfg.FlushBytes = cmp.Or(cfg.FlushBytes, defaultFlushBytes)
+	cfg.InFlight = cmp.Or(cfg.InFlight, defaultInFlight)
 	if cfg.GzipLevel == 0 && !c.Local {
 		cfg.GzipLevel = defaultGzipLevel
 	}
@@ -173,9 +168,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 			Hint: "at most 100 MiB, 64 and 9",
 		}
 	}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = c.MaxWait
-	}
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, c.MaxWait)
 	w := &BulkWriter{
 		c: c, cfg: cfg,
 		adding: make(chan struct{}, 1),

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -41,9 +42,7 @@ type outFile struct {
 
 // NewDirWriter makes a writer into a directory; nothing is touched before Open.
 func NewDirWriter(dir, prefix string) (*DirWriter, error) {
-	if prefix == "" {
-		prefix = esmodel.DefaultPrefix
-	}
+	prefix = cmp.Or(prefix, esmodel.DefaultPrefix)
 	if err := esmodel.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}

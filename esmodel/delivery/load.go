@@ -82,9 +82,7 @@ func (e *tornError) Error() string {
 // files was acknowledged, and not before; those of an output directory stay.
 // Documents of runs are held in memory, a few KiB and the names of the logs each.
 func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) (*LoadReport, error) {
-	if o.Prefix == "" {
-		o.Prefix = esmodel.DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	files, err := loadFiles(paths)
 	if err != nil {
 		return &LoadReport{}, err

@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,7 @@ var _ pipeline.Sink = (*Sink)(nil)
 
 // NewSink makes a Sink over a writer, which it owns from now on.
 func NewSink(w Writer, o SinkOptions) *Sink {
-	if o.Prefix == "" {
-		o.Prefix = esmodel.DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	s := &Sink{o: o, w: w, prefix: o.Prefix}
 	s.remote, _ = w.(remote)
 	return s

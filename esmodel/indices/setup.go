@@ -4,6 +4,7 @@
 package indices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,9 +67,7 @@ func (r *SetupReport) warn(format string, args ...any) {
 // and makes an empty index of each kind that has none. It changes nothing that is as it
 // should be, so it can be repeated.
 func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport, error) {
-	if o.Prefix == "" {
-		o.Prefix = esmodel.DefaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	if err := esmodel.CheckPrefix(o.Prefix); err != nil {
 		return nil, err
 	}

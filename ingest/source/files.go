@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"fmt"
@@ -148,9 +149,7 @@ func (f *File) acquire() error {
 		s.idle.Remove(f.idle)
 		return nil
 	}
-	if s.Max == 0 {
-		s.Max = 256
-	}
+	s.Max = cmp.Or(s.Max, 256)
 	for s.open >= s.Max && s.closeOne() {
 	}
 	var err error

@@ -6,6 +6,7 @@ package alert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -103,12 +104,8 @@ type target struct {
 
 // New starts a Dispatcher. The caller must close it.
 func New(cfg Config) (*Dispatcher, error) {
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = 10 * time.Minute
-	}
-	if cfg.first == 0 {
-		cfg.first = 500 * time.Millisecond
-	}
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, 10*time.Minute)
+	cfg.first = cmp.Or(cfg.first, 500*time.Millisecond)
 	if cfg.Warn == nil {
 		cfg.Warn = func(string) {}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"time"
@@ -51,10 +52,7 @@ func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 // Config reads the secrets.
 func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg := client.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
-		MaxWait: o.MaxWait}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = -1 // the package's 0 is its default
-	}
+		MaxWait: cmp.Or(o.MaxWait, -1)} // the package's 0 is its default
 	if !o.Patient {
 		cfg.MaxUnreached = client.ConnectWait
 	}

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -87,9 +88,7 @@ func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
 	s.start, s.startKnown = run.Start, run.StartKnown
-	if s.Name == "" {
-		s.Name = run.ID
-	}
+	s.Name = cmp.Or(s.Name, run.ID)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -205,9 +206,7 @@ func (d *Dir) takeLock(create bool) error {
 // prepare compares the layout with the manifest, or writes the manifest.
 func (d *Dir) prepare() error {
 	l := &d.layout
-	if l.Block == 0 {
-		l.Block = defaultBlock
-	}
+	l.Block = cmp.Or(l.Block, defaultBlock)
 	if l.Data > 0 && l.Data < l.Block {
 		return usagef("choose a smaller --block or a larger --size",
 			"blocks of %d bytes do not fit into a file of %d", l.Block, l.Data)
@@ -217,12 +216,8 @@ func (d *Dir) prepare() error {
 	b, err := d.read(manifestName)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		if l.File == 0 {
-			l.File = defaultFile
-		}
-		if l.Pool == 0 {
-			l.Pool = defaultPool
-		}
+		l.File = cmp.Or(l.File, defaultFile)
+		l.Pool = cmp.Or(l.Pool, defaultPool)
 		if err = d.sizeData(); err != nil {
 			return err
 		}

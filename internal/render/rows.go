@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/csv"
 	"math"
 	"slices"
@@ -200,10 +201,7 @@ func (r *Renderer) table() {
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		cells := []Cell{{Text: time.Duration(q.Offset).String()}}
 		for _, dim := range r.run.Settings.By {
-			v := value(&row.Dims, dim)
-			if v == "" {
-				v = pipeline.All
-			}
+			v := cmp.Or(value(&row.Dims, dim), pipeline.All)
 			cells = append(cells, Cell{Text: v})
 		}
 		iops := math.NaN()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // the page's own parts
 	"encoding/base64"
@@ -365,11 +366,8 @@ func (s *Sink) summary(d *pageData) {
 		_, st, perSecond := s.runTotals(sc)
 		var row []cell
 		for _, dim := range split {
-			v := map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log,
-				"direction": sc.dims.Direction}[dim]
-			if v == "" {
-				v = pipeline.All
-			}
+			v := cmp.Or(map[string]string{"host": sc.dims.Host, "job": sc.dims.Job, "log": sc.dims.Log,
+				"direction": sc.dims.Direction}[dim], pipeline.All)
 			row = append(row, cell{Text: v, Header: true})
 		}
 		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,
@@ -406,10 +404,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	all := block{Title: "Verdicts", Open: true, Head: []string{"SLA rule", "host", "verdict", "I/Os within", "breaches",
 		"quanta kept", "broken", "not known", "worst", "at"}}
 	for _, o := range sum.SLA {
-		host, share, worst, when := o.Dims.Host, "–", "–", "–"
-		if host == "" {
-			host = pipeline.All
-		}
+		host, share, worst, when := cmp.Or(o.Dims.Host, pipeline.All), "–", "–", "–"
 		if o.Share >= 0 {
 			share = strconv.FormatFloat(units.Round(100*o.Share, 6), 'f', -1, 64) + " %"
 		}
@@ -426,12 +421,9 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	}
 	for i := range s.changes {
 		c := &s.changes[i]
-		what, host := "kept again", c.Dims.Host
+		what, host := "kept again", cmp.Or(c.Dims.Host, pipeline.All)
 		if c.Breach {
 			what = "broken"
-		}
-		if host == "" {
-			host = pipeline.All
 		}
 		changes.Rows = append(changes.Rows, []string{time.Duration(c.at).String(), c.Rule.Text, host, what,
 			measured(&c.Last)})

@@ -112,15 +112,9 @@ func (d dims) at(split [4]bool) dims {
 // NewKinds makes n Sinks, each for one kind of latency of the same run, one after the
 // other. The last End writes the page, on which they lie side by side.
 func NewKinds(w io.Writer, n int, o Options) []*Sink {
-	if o.MaxColumns == 0 {
-		o.MaxColumns = maxColumns
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = maxBytes
-	}
-	if o.MaxHeld == 0 {
-		o.MaxHeld = maxHeld
-	}
+	o.MaxColumns = cmp.Or(o.MaxColumns, maxColumns)
+	o.MaxBytes = cmp.Or(o.MaxBytes, maxBytes)
+	o.MaxHeld = cmp.Or(o.MaxHeld, maxHeld)
 	p := &page{w: w, o: o}
 	for range n {
 		p.kinds = append(p.kinds, &Sink{

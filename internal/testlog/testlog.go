@@ -12,6 +12,7 @@ package testlog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -162,15 +163,9 @@ func (c Config) withDefaults() Config {
 	if c.Dirs == nil {
 		c.Dirs = []fiolog.Direction{fiolog.Read}
 	}
-	if c.H == 0 {
-		c.H = time.Second
-	}
-	if c.Duration == 0 {
-		c.Duration = 10 * time.Second
-	}
-	if c.Rate == 0 {
-		c.Rate = 1000
-	}
+	c.H = cmp.Or(c.H, time.Second)
+	c.Duration = cmp.Or(c.Duration, 10*time.Second)
+	c.Rate = cmp.Or(c.Rate, 1000)
 	if c.Latency == nil {
 		c.Latency = LogNormal(100*time.Microsecond, 0.5)
 	}

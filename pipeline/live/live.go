@@ -2,6 +2,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -176,9 +177,7 @@ func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		k := key{host: e.Host, job: e.JobName}
-		if k.host == "" {
-			k.host = l.cfg.Host
-		}
+		k.host = cmp.Or(k.host, l.cfg.Host)
 		n := nth[k]
 		nth[k]++
 		k.nth = n

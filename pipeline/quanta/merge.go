@@ -267,10 +267,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 			names = append(names, name)
 		}
 	}
-	name := strings.Join(names, "+")
-	if name == "" {
-		name = "run"
-	}
+	name := cmp.Or(strings.Join(names, "+"), "run")
 	from := len(m.scopes)
 	index := map[pipeline.Dims]*scope{}
 	type pair struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -73,10 +74,7 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 
 // up starts a server; down must be called.
 func (p *posting) up(ctx context.Context) (down func(), err error) {
-	port := os.Getenv(esPort)
-	if port == "" {
-		port = "9290"
-	}
+	port := cmp.Or(os.Getenv(esPort), "9290")
 	// Whatever has happened to the context, the server goes.
 	down = func() {
 		_, _ = output(context.WithoutCancel(ctx), "scripts/elasticsearch", "down", "--port", port)
@@ -244,10 +242,7 @@ func venv(ctx context.Context) (string, error) {
 	if made, readErr := os.ReadFile(stamp); readErr == nil && string(made) == pythonClient {
 		return python, nil
 	}
-	base := os.Getenv("PYTHON")
-	if base == "" {
-		base = "python3"
-	}
+	base := cmp.Or(os.Getenv("PYTHON"), "python3")
 	for _, args := range [][]string{{base, "-m", "venv", "--clear", dir}, {python, "-m", "pip", "install", "--quiet",
 		"--disable-pip-version-check", pythonClient}} {
 		if _, err = output(ctx, args...); err != nil {

@@ -3,6 +3,7 @@ package curve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,10 +47,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if err != nil {
 		return err
 	}
-	direction := o.Direction
-	if direction == "" {
-		direction = curve.DirectionOf(o.At)
-	}
+	direction := cmp.Or(o.Direction, curve.DirectionOf(o.At))
 	c, err := curve.Make(rows, direction, percentiles, o.At)
 	if errors.Is(err, curve.ErrOneSetting) {
 		return errs.Usagef("%v: a curve needs two settings or more, such as a sweep of iodepth; fiolat summary "+
