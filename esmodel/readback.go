@@ -351,28 +351,67 @@ func NewBook(runs []*StoredRun) *Book {
 }
 
 // DocRun says what a document belongs to.
-type DocRun struct{ ID, Generation, Part string }
+type DocRun struct {
+	ID         string `json:"id"`
+	Generation string `json:"generation"`
+	Part       string `json:"part"`
+}
 
 // leafDoc is what is read of the document of a leaf.
 type leafDoc struct {
-	Timestamp stamp `json:"@timestamp"`
-	Run       DocRun
-	Host      struct{ Name string }
-	Fio       struct{ Job, Log, Direction string }
-
+	Timestamp stamp  `json:"@timestamp"`
+	Run       DocRun `json:"run"`
+	Host      struct {
+		Name string `json:"name"`
+	} `json:"host"`
+	Fio struct {
+		Job       string `json:"job"`
+		Log       string `json:"log"`
+		Direction string `json:"direction"`
+	} `json:"fio"`
 	Latency struct {
 		Buckets struct {
 			gridField
-			Logs, Index []int
-			Count       []float64
+			Logs  []int               `json:"logs"`
+			Index numberList[int]     `json:"index"`
+			Count numberList[float64] `json:"count"`
+		} `json:"buckets"`
+	} `json:"latency"`
+}
+
+// numberList is an array of numbers, decoded without reflection: a leaf has hundreds of them.
+type numberList[T int | float64] []T
+
+// UnmarshalJSON relies on the decoder's having checked that it is JSON.
+func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
+	if array[0] != '[' {
+		return fmt.Errorf("%.20s is not an array", array)
+	}
+	text := strings.TrimSpace(string(array[1 : len(array)-1]))
+	if *n = nil; text == "" {
+		return nil
+	}
+	*n = make([]T, strings.Count(text, ",")+1)
+	for i := range *n {
+		var number string
+		number, text, _ = strings.Cut(text, ",")
+		switch v := any(&(*n)[i]).(type) {
+		case *int:
+			*v, err = strconv.Atoi(strings.TrimSpace(number))
+		case *float64:
+			*v, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Leaf reads the document of a leaf.
 func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
 	var doc leafDoc
-	if err = jsonv2.Unmarshal(source, &doc, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
+	if err = jsonv2.Unmarshal(source, &doc); err != nil {
 		return out, fmt.Errorf("the document of a histogram cannot be read: %w", err)
 	}
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]

@@ -369,6 +369,35 @@ func TestStoredRefuses(t *testing.T) {
 			want:   []string{"R.b.ndjson:2", "cannot hold"},
 		},
 		{
+			name:   "white space",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count": [ `),
+		},
+		{
+			name:   "a count that is none",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[null,`),
+			want:   []string{"R.b.ndjson:2", `"null"`},
+		},
+		{
+			name:   "a fraction of a bucket",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[0.5,`),
+			want:   []string{"R.b.ndjson:2", `"0.5"`},
+		},
+		{
+			name:   "a list in a list",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":[[1],`),
+			want:   []string{"R.b.ndjson:2", `"[1]"`},
+		},
+		{
+			name:   "no list",
+			second: "h2",
+			edit:   edit("fio-histogram-*.R.b.ndjson", `"index":[`, `"index":7,"was":[`),
+			want:   []string{"R.b.ndjson:2", "7 is not an array"},
+		},
+		{
 			name:   "I/Os changed",
 			second: "h2",
 			edit:   edit("fio-histogram-*.R.b.ndjson", `"count":[`, `"count":[1`),
