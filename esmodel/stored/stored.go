@@ -4,11 +4,13 @@ package stored
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,29 +155,39 @@ const (
 	sortMemory = 8 << 20
 )
 
-// packedLeaf is a replay.Leaf in little memory.
+// packedLeaf is a replay.Leaf in little memory, and quick to write and read.
 type packedLeaf struct {
 	Part    int
 	Start   int64
 	Dims    pipeline.Dims
-	Hist    fiohist.Sparse
+	Hist    []byte // of each bucket with any weight 2 bytes of its index, 8 of its weight
 	Members []int
 }
 
 func pack(l *replay.Leaf) packedLeaf {
 	p := packedLeaf{Part: l.Part, Start: l.Start, Dims: l.Dims, Members: l.Members}
-	p.Hist.Set(l.Hist)
+	index, count := l.Hist.Sparse(nil, nil)
+	p.Hist = make([]byte, 0, 10*len(index))
+	for i, bucket := range index {
+		p.Hist = binary.LittleEndian.AppendUint16(p.Hist, bucket)
+		p.Hist = binary.LittleEndian.AppendUint64(p.Hist, math.Float64bits(count[i]))
+	}
 	return p
 }
 
 func (p *packedLeaf) unpack() replay.Leaf {
-	return replay.Leaf{Part: p.Part, Start: p.Start, Dims: p.Dims, Hist: p.Hist.Hist(), Members: p.Members}
+	n := len(p.Hist) / 10
+	hist := fiohist.Sparse{Index: make([]uint16, 0, n), Count: make([]float64, 0, n)}
+	for b := p.Hist; len(b) > 0; b = b[10:] {
+		hist.Add(binary.LittleEndian.Uint16(b), math.Float64frombits(binary.LittleEndian.Uint64(b[2:])))
+	}
+	return replay.Leaf{Part: p.Part, Start: p.Start, Dims: p.Dims, Hist: hist.Hist(), Members: p.Members}
 }
 
 func (p *packedLeaf) start() int64 { return p.Start }
 
 // size is its memory, roughly.
-func (p *packedLeaf) size() int { return 250 + 10*cap(p.Hist.Count) + 8*cap(p.Members) }
+func (p *packedLeaf) size() int { return 250 + cap(p.Hist) + 8*cap(p.Members) }
 
 // scanLeaves yields the leaves that a search finds in order of time, those of the same time in the order of the index.
 // They are read in the order of the index, by several searches of a stretch of it each, and sorted here: to read a
