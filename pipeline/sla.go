@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -258,14 +259,9 @@ func (w *Watch) row(q *Quantum, d Dims) *Row {
 
 // sorted are the scopes in their fixed order.
 func (w *Watch) sorted() []Dims {
-	order := make([]Dims, 0, len(w.scopes))
-	for d := range w.scopes {
-		order = append(order, d)
-	}
-	slices.SortFunc(order, func(a, b Dims) int {
+	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b Dims) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
 	})
-	return order
 }
 
 // Silent tells the rules that nothing has been heard since `from`, until `at`, both in

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,12 +127,8 @@ func (d *DirWriter) Close(_ context.Context, complete bool) error {
 }
 
 func (d *DirWriter) publish() error {
-	var order []string
-	for index := range d.files {
-		order = append(order, index)
-	}
 	own := esmodel.Index(d.prefix, esmodel.KindRun, 0)
-	slices.SortFunc(order, func(a, b string) int {
+	order := slices.SortedFunc(maps.Keys(d.files), func(a, b string) int {
 		if (a == own) != (b == own) { // the run's document comes last: it says that the rest is there
 			if a == own {
 				return 1

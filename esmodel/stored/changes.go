@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,13 +59,9 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 		}
 		made++
 	}
-	var gone []client.Hit
-	for _, h := range there {
-		gone = append(gone, h)
-	}
 	counts := map[string]int64{}
-	err = indices.DeleteHits(ctx, c, "delete change points that no longer hold", gone, true,
-		func(context.Context) error { return nil }, counts)
+	err = indices.DeleteHits(ctx, c, "delete change points that no longer hold", slices.Collect(maps.Values(there)),
+		true, func(context.Context) error { return nil }, counts)
 	for _, n := range counts {
 		deleted += int(n)
 	}

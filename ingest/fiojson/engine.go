@@ -3,6 +3,7 @@ package fiojson
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -119,12 +120,7 @@ func init() {
 
 // Engines are all engines known, by name.
 func Engines() []Engine {
-	out := make([]Engine, 0, len(engines))
-	for _, e := range engines {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(a, b Engine) int { return cmp.Compare(a.Name, b.Name) })
-	return out
+	return slices.SortedFunc(maps.Values(engines), func(a, b Engine) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Gap is by how much mean lat is above mean slat + mean clat, in ns: what fio loses in

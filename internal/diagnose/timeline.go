@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -138,13 +139,7 @@ func (tl *timeline) halve() {
 }
 
 // Directions are those that had I/O, sorted.
-func (tl *timeline) Directions() (out []string) {
-	for d := range tl.by {
-		out = append(out, d)
-	}
-	slices.Sort(out)
-	return out
-}
+func (tl *timeline) Directions() []string { return slices.Sorted(maps.Keys(tl.by)) }
 
 // course is what a direction did, block by block.
 type course struct {

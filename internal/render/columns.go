@@ -33,6 +33,14 @@ type Cell struct {
 	AtLeast bool
 }
 
+// sign stands before the number.
+func (c *Cell) sign() string {
+	if c.AtLeast {
+		return ">="
+	}
+	return ""
+}
+
 // Units are the units of latencies, for --unit.
 var Units = []string{"ns", "us", "ms", "s", "auto"}
 
@@ -151,18 +159,14 @@ func (c *Column) text(row int, unit, format string) string {
 	case math.IsNaN(cell.Number):
 		return dash
 	}
-	text := ""
-	if cell.AtLeast {
-		text = ">="
-	}
 	if c.Latency {
-		return text + Latency(cell.Number, unit)
+		return cell.sign() + Latency(cell.Number, unit)
 	}
 	decimals := Decimals(cell.Number)
 	if cell.Number == math.Trunc(cell.Number) {
 		decimals = 0
 	}
-	return text + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
+	return cell.sign() + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
 }
 
 // places are the most decimals of each unit: those that show a nanosecond.

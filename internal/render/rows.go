@@ -73,11 +73,7 @@ func nanoseconds(c Cell, unit string) string {
 	if math.IsNaN(c.Number) {
 		return ""
 	}
-	text := ""
-	if c.AtLeast {
-		text = ">="
-	}
-	return text + strconv.FormatFloat(math.Round(c.Number)/units.Divisors[unit], 'f', -1, 64)
+	return c.sign() + strconv.FormatFloat(math.Round(c.Number)/units.Divisors[unit], 'f', -1, 64)
 }
 
 // csv has latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. What needs more
@@ -336,8 +332,7 @@ func (r *Renderer) wide() {
 			for i := range columns[1:] {
 				for n, cell := range columns[i+1].Cells {
 					if !math.IsNaN(cell.Number) {
-						columns[i+1].Cells[n].Text = map[bool]string{true: ">="}[cell.AtLeast] +
-							Latency(cell.Number, unit)
+						columns[i+1].Cells[n].Text = cell.sign() + Latency(cell.Number, unit)
 					}
 				}
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -94,11 +95,7 @@ var outputs = [][]string{
 // randomCases draws n cases of one to three odd options; the same seed draws the same.
 func randomCases(seed uint64, n int) []testCase {
 	r := rand.New(rand.NewPCG(seed, 0))
-	var groups []string
-	for group := range odd {
-		groups = append(groups, group)
-	}
-	slices.Sort(groups)
+	groups := slices.Sorted(maps.Keys(odd))
 	all := make([]testCase, n)
 	for i := range all {
 		c := testCase{Name: fmt.Sprintf("random%d-%d", seed, i), Kind: hist, Random: true}

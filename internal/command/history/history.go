@@ -178,12 +178,7 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 // page writes the page, with what people noted on the runs.
 func (r *reader) page(ctx context.Context, all []history.Series, results []history.Result) error {
 	if r.es != nil {
-		var ids []string
-		for id := range r.seen {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		for part := range slices.Chunk(ids, 1000) {
+		for part := range slices.Chunk(slices.Sorted(maps.Keys(r.seen)), 1000) {
 			notes, err := stored.Notes(ctx, r.es, r.Elasticsearch.Prefix, part)
 			if err != nil {
 				return err

@@ -67,11 +67,7 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 		}
 	}
 	if o.Format == "json" {
-		out := []stored.RunSummary{}
-		for _, r := range rows {
-			out = append(out, r...)
-		}
-		return ui.PrintJSON(u.Stdout, out, " ")
+		return ui.PrintJSON(u.Stdout, append([]stored.RunSummary{}, slices.Concat(rows...)...), " ") // [] for none
 	}
 	short, err := stored.ShortIDs(ctx, client, o.Elasticsearch.Prefix, o.Filter, found)
 	if err != nil {
