@@ -14,7 +14,7 @@ import (
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	u := ui.New(strings.NewReader(""), io.Discard, io.Discard)
-	app := newApp(u, func(func() error) {}, func(string) {})
+	app := newApp(u, "", func(func() error) {}, func(string) {})
 	for _, width := range []int{40, 80, 120} {
 		texts := []string{manual.Index(app, width)}
 		for _, c := range app.Commands {

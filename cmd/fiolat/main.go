@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,27 +93,32 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 		args = append(slices.Concat(args[:1], args[2:]), "--help")
 	}
 	var unknown string
-	app := newApp(u, func(w func() error) { work = w }, func(name string) { unknown = name })
-	if len(args) > 1 && args[1] == shell.Command {
+	named := ""
+	if len(args) > 1 {
+		named = args[1]
+	}
+	app := newApp(u, named, func(w func() error) { work = w }, func(name string) { unknown = name })
+	if named == shell.Command {
 		what, found := shell.Complete(app, args[2:])
 		_, err = fmt.Fprintln(u.Stdout, strings.Join(append([]string{what}, found...), "\n"))
 		return nil, err
 	}
-	if len(args) > 1 {
-		// The library makes the text of each flag of each command that it knows of: half a millisecond.
-		if cmd := app.Command(args[1]); cmd != nil && !cmd.Hidden {
-			app.Commands = []*cli.Command{cmd}
-		}
+	if err = app.RunContext(ctx, permute(app, args)); errors.Is(err, errParsed) {
+		return work, nil
 	}
-	err = app.RunContext(ctx, permute(app, args))
 	if err == nil && unknown != "" {
 		err = noCommand(app, unknown)
 	}
-	return work, err
+	return nil, err
 }
 
-// newApp is the command line. It calls do with what the command named there does, or notFound with its name.
-func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *cli.App {
+// errParsed ends what the library does with a command line, before it looks for actions of flags: for each one among
+// all of them, by their names as a regular expression finds them.
+var errParsed = errors.New("the command line is parsed")
+
+// newApp is the command line, of the named command alone if there is one, for the library makes the text of each flag
+// of each command. It calls do with what the command does, or notFound with its name.
+func newApp(u *ui.UI, named string, do func(work func() error), notFound func(name string)) *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
 	app := &cli.App{
 		Name:    "fiolat",
@@ -146,6 +152,9 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 			return err
 		},
 	}
+	if cmd := app.Command(named); cmd != nil && !cmd.Hidden {
+		app.Commands = []*cli.Command{cmd}
+	}
 	for _, c := range app.Commands {
 		c.OnUsageError, c.HideHelp = usage, true
 		c.Flags = append(c.Flags, logFormatFlag())
@@ -156,14 +165,14 @@ func newApp(u *ui.UI, do func(work func() error), notFound func(name string)) *c
 		}
 		c.Flags = append(c.Flags, helpFlags()...)
 		action := c.Action
-		c.Action = func(ctx *cli.Context) error {
+		c.Before = func(ctx *cli.Context) error {
 			if all := ctx.Bool("help-all"); all || ctx.Bool("help") {
 				_, err := fmt.Fprint(u.Stdout, manual.Help(c, all, ui.Width(u.Stdout)))
-				return err
+				return cmp.Or(err, errParsed)
 			}
 			do(func() error { return action(ctx) })
 			u.Quiet = quiet && ctx.Bool("quiet")
-			return configure(ctx, u)
+			return cmp.Or(configure(ctx, u), errParsed)
 		}
 	}
 	return app
