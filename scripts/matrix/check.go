@@ -234,14 +234,17 @@ type row struct {
 
 func readRows(r io.Reader) ([]row, error) {
 	var rows []row
-	for decoder := json.NewDecoder(r); decoder.More(); {
+	decoder := json.NewDecoder(r)
+	for {
 		var one row
-		if err := decoder.Decode(&one); err != nil {
+		switch err := decoder.Decode(&one); {
+		case errors.Is(err, io.EOF):
+			return rows, nil
+		case err != nil:
 			return nil, err
 		}
 		rows = append(rows, one)
 	}
-	return rows, nil
 }
 
 // readable says whether the logs hold a true picture: whole, and all that fio counted but for each one's last window.
