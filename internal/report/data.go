@@ -3,11 +3,12 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/klauspost/compress/gzip"
 
 	"fiolat/internal/fiohist"
 	"fiolat/internal/units"
