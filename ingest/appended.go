@@ -272,8 +272,7 @@ func appends(s *jobfile.Section, n Name) bool {
 	return ok && v == "0" && s.WritesLogs(n.Hist) && (s.LogPrefix(n.Hist) == "" || s.LogPrefix(n.Hist) == n.Prefix)
 }
 
-// refuseAppended refuses a log to which several threads appended theirs, if nothing tells
-// which is whose.
+// refuseAppended refuses a log to which several threads appended theirs, if nothing tells which is whose.
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
 		l.Bad = &errs.ParseError{File: l.Source.Path,

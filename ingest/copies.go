@@ -21,9 +21,8 @@ import (
 // copySuffix are endings that people and logrotate give to copies.
 var copySuffix = regexp.MustCompile(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
 
-// renamed takes the endings of copies for what they are, and not for hosts: x.log.bak
-// is an older x.log, if that is there, else it is x.log. A host that fio's JSON knows
-// stays one.
+// renamed takes the endings of copies for what they are, and not for hosts: x.log.bak is an older x.log, if that is
+// there, else it is x.log. A host that fio's JSON knows stays one.
 func (d *discovery) renamed(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {

@@ -84,8 +84,7 @@ type Input struct {
 	JobFiles []*jobfile.File
 	// Ignored names what was seen and not used, and why.
 	Ignored []string
-	// Warnings are what the user should know even without asking; Match repeats
-	// them.
+	// Warnings are what the user should know even without asking; Match repeats them.
 	Warnings []string
 
 	// NoLog are the entries of Metas that wrote logs which are not here; Match finds them.
@@ -122,9 +121,8 @@ const stdin = "-"
 
 var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
 
-// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os,
-// PREFIX_{slat,clat,lat}.N.log, each with a host's name (fio --client), without N
-// (per_job_logs=0), and compressed.
+// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log, each with
+// a host's name (fio --client), without N (per_job_logs=0), and compressed.
 func parseName(base string) (Name, bool) {
 	m := logName.FindStringSubmatch(uncompressed(base))
 	if m == nil || m[4] == "fz" { // log_store_compressed
@@ -237,8 +235,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	return out, nil
 }
 
-// none is the error for a path without logs of the wanted kind; other are those of
-// other kinds.
+// none is the error for a path without logs of the wanted kind; other are those of other kinds.
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
 		if len(d.warnings) > 0 {
@@ -433,8 +430,7 @@ func realPath(path string) string {
 	return path
 }
 
-// clients splits .../clients/HOST/... into the folder that clients is in and HOST;
-// "" where dir is not such a folder.
+// clients splits .../clients/HOST/... into the folder that clients is in and HOST; "" where dir is not such a folder.
 func clients(dir string) (root, host string) {
 	for rest := filepath.Clean(dir); ; {
 		up, last := filepath.Dir(rest), filepath.Base(rest)

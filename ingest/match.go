@@ -28,8 +28,7 @@ type Log struct {
 	// counts are left out: they could not be compared with the logs'.
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
-	// Members is the number of threads, and so of logs, that share the entry; 1
-	// without one.
+	// Members is the number of threads, and so of logs, that share the entry; 1 without one.
 	Members int
 	// Section is the job's in the job file, or nil.
 	Section *jobfile.Section
@@ -61,9 +60,8 @@ type Start struct {
 	Late string
 }
 
-// Option is the value of a job option of the log's: from the job file, else from
-// fio's JSON, where flags without a value are missing and a group's are those of
-// its last section.
+// Option is the value of a job option of the log's: from the job file, else from fio's JSON, where flags without a
+// value are missing and a group's are those of its last section.
 func (l *Log) Option(name string) (string, bool) {
 	if l.Section != nil {
 		v, ok := l.Section.Options[name]
@@ -134,10 +132,9 @@ func (m *matcher) warn(format string, args ...any) {
 	m.warnings = append(m.warnings, fmt.Sprintf(format, args...))
 }
 
-// documents gives each log its JSON document. One document serves all logs. Of
-// several it is the one in the log's folder, if each folder has its own; then the
-// one of the log's host; then the one of its prefix. What is left open after that
-// stays so.
+// documents gives each log its JSON document. One document serves all logs. Of several it is the one in the log's
+// folder, if each folder has its own; then the one of the log's host; then the one of its prefix. What is left open
+// after that stays so.
 func (m *matcher) documents() {
 	metas := distinct(m.in.Metas)
 	var open []*Log
@@ -394,8 +391,7 @@ func printables(names []string) (out []string) {
 	return out
 }
 
-// entries finds the section and the entry of each log of a set: those of the N-th
-// thread.
+// entries finds the section and the entry of each log of a set: those of the N-th thread.
 func (m *matcher) entries(s *set) {
 	if !m.oneServer(s) {
 		return
@@ -484,9 +480,8 @@ func (m *matcher) entries(s *set) {
 	m.incomplete(s)
 }
 
-// oneServer deals with several servers at one address. fio --client names logs after
-// the address, without the port, so that a server's log is written over that of
-// another one, unless their jobs name them differently.
+// oneServer deals with several servers at one address. fio --client names logs after the address, without the port, so
+// that a server's log is written over that of another one, unless their jobs name them differently.
 func (m *matcher) oneServer(s *set) bool {
 	var ports []int
 	for _, e := range s.entries {
@@ -558,9 +553,8 @@ func (s *set) mayHave(o *Source) bool {
 		s.meta != nil && hasPrefix(s.meta, o.Name)
 }
 
-// incomplete names the entries that stand for threads without a log here. Where those
-// logs exist and were not asked for, the entry's counts are left out: what the others did
-// is not lost, and no missing tail of these logs.
+// incomplete names the entries that stand for threads without a log here. Where those logs exist and were not asked
+// for, the entry's counts are left out: what the others did is not lost, and no missing tail of these logs.
 func (m *matcher) incomplete(s *set) {
 	has, elsewhere := map[*fiojson.Entry]int{}, map[*fiojson.Entry]int{}
 	for _, l := range s.logs {
@@ -662,9 +656,8 @@ func (m *matcher) withoutLogs(sets []*set) {
 	}
 }
 
-// jobFileOf finds the job file whose threads the set's logs are: each log has a
-// section that writes it, each section that writes logs has them, and the entries
-// are those of the JSON.
+// jobFileOf finds the job file whose threads the set's logs are: each log has a section that writes it, each section
+// that writes logs has them, and the entries are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
 	log := s.logs[0].Source
@@ -814,8 +807,7 @@ func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (lis
 	return list, certain
 }
 
-// compositions are the ways to write total as a sum with these least terms; nil if
-// there are more than limit.
+// compositions are the ways to write total as a sum with these least terms; nil if there are more than limit.
 func compositions(low []int, total, limit int) (out [][]int) {
 	spare := total
 	for _, k := range low {

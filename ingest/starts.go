@@ -110,9 +110,8 @@ func (m *matcher) starts(s *set) {
 	}
 }
 
-// unlike warns of entries that stand for several sections (group_reporting) which may not
-// have started together: fio's JSON shows the options of the last one only, and how many
-// seconds all took.
+// unlike warns of entries that stand for several sections (group_reporting) which may not have started together: fio's
+// JSON shows the options of the last one only, and how many seconds all took.
 func (m *matcher) unlike(s *set) {
 	for i, e := range s.entries {
 		threads, several := s.stands(i)
@@ -196,8 +195,7 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 	return delay, ramp, cmp.Or(how, "fio's start")
 }
 
-// maxLead is the longest time that is believed of a job, so that sums do not
-// overflow: a year.
+// maxLead is the longest time that is believed of a job, so that sums do not overflow: a year.
 const maxLead = 366 * 24 * time.Hour
 
 func longest(e *fiojson.Entry) time.Duration {
@@ -271,8 +269,7 @@ func (m *matcher) entryJob(s *set, e *fiojson.Entry) job {
 	return j
 }
 
-// schedule is where each job's log begins, from fio's own start, and where the last
-// job ends.
+// schedule is where each job's log begins, from fio's own start, and where the last job ends.
 func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 	at = make([]time.Duration, len(jobs))
 	last := 0
@@ -429,9 +426,8 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	return "stonewall guessed"
 }
 
-// WallClock is the time in ms since 1970 of fio's own start, from which offsets
-// count, and how it was found: over --client the JSON's timestamp; else that of the
-// report, at the end of the last job, less how long that took.
+// WallClock is the time in ms since 1970 of fio's own start, from which offsets count, and how it was found: over
+// --client the JSON's timestamp; else that of the report, at the end of the last job, less how long that took.
 func WallClock(logs []*Log, m *fiojson.Document) (zeroMS int64, how string, ok bool) {
 	if m == nil || m.TimestampMS <= 0 {
 		return 0, "", false

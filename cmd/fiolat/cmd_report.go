@@ -66,8 +66,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	return o, bad.Err()
 }
 
-// placeOf is where the run is that the arguments name. A stored one takes few of the flags; given tells whether one is
-// on the command line.
+// placeOf is where the named run is. A stored one takes few of the flags; given tells whether one is set.
 func placeOf(args []string, addresses []string, given func(flag string) bool) (command.Place, error) {
 	if len(args) != 1 {
 		if given("es") {

@@ -107,8 +107,7 @@ func readFilter(c *cli.Context) (f esstored.RunFilter, err error) {
 
 var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)
 
-// moment is a time for a filter: an age as Elasticsearch's date math, or what
-// --start takes.
+// moment is a time for a filter: an age as Elasticsearch's date math, or what --start takes.
 func moment(flag, v string) (string, error) {
 	if age.MatchString(v) {
 		return "now-" + v, nil

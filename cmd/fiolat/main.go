@@ -40,13 +40,11 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// graceful is how long what is under way may take to come to an end after a signal.
-// A read from a pipe that nobody writes to never does.
+// graceful is how long what is under way may take to end after a signal; a read from an idle pipe never does.
 const graceful = 6 * time.Second
 
-// signalContext ends at the first of these signals, so that what is under way can
-// be brought to a clean end; the second one kills as usual, also where SIGINT was
-// ignored at the start, as a shell has it for what runs in the background.
+// signalContext ends at the first of these signals, so that what is under way can be brought to a clean end; the second
+// one kills as usual, also where SIGINT was ignored at the start, as a shell has it for what runs in the background.
 func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
@@ -81,8 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exit(u, err)
 }
 
-// parsing lets one command line be parsed at a time: the library keeps its help
-// flag and command in globals that it writes to.
+// parsing lets one command line be parsed at a time, for the library writes to globals.
 var parsing sync.Mutex
 
 // parse reads the command line, and returns what is to be done; nil if that is done.
@@ -112,8 +109,7 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	return nil, err
 }
 
-// errParsed ends what the library does with a command line, before it looks for actions of flags: for each one among
-// all of them, by their names as a regular expression finds them.
+// errParsed ends what the library does before it looks up each flag, for an action, among all by regular expressions.
 var errParsed = errors.New("the command line is parsed")
 
 // newApp is the command line, of the named command alone if there is one, for the library makes the text of each flag
@@ -225,8 +221,7 @@ func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run
 	}
 }
 
-// permute moves the flags of a subcommand before its arguments, since the library
-// takes everything after the first argument as one, in silence.
+// permute moves the flags of a subcommand before its arguments: the library takes all that follows one as arguments.
 func permute(app *cli.App, args []string) []string {
 	if len(args) < 3 {
 		return args
