@@ -109,11 +109,11 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	return nil, err
 }
 
-// errParsed ends what the library does before it looks up each flag, for an action, among all by regular expressions.
+// errParsed stops the library before it looks for actions of flags: there are none, and the search is slow.
 var errParsed = errors.New("the command line is parsed")
 
-// newApp is the command line, of the named command alone if there is one, for the library makes the text of each flag
-// of each command. It calls do with what the command does, or notFound with its name.
+// newApp is the command line. If there is a command of that name it has no other, since the library formats the flags
+// of all. It calls do with what the command does, or notFound with its name.
 func newApp(u *ui.UI, named string, do func(work func() error), notFound func(name string)) *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
 	app := &cli.App{
@@ -221,7 +221,7 @@ func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run
 	}
 }
 
-// permute moves the flags of a subcommand before its arguments: the library takes all that follows one as arguments.
+// permute moves a subcommand's flags before its arguments: to the library, all that follows an argument is arguments.
 func permute(app *cli.App, args []string) []string {
 	if len(args) < 3 {
 		return args

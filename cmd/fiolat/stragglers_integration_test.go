@@ -200,8 +200,9 @@ func TestStoppedBindfs(t *testing.T) {
 	}
 }
 
-// replayFio makes a fio of what one wrote in TestLiveStraggler on an idle machine, with its logs, for on a busy one fio
-// 3.33 makes few reports. Times are from now on, with ten minutes to spare: older breaches are not alerted.
+// replayFio writes a ./fio that prints what a real one printed in TestLiveStraggler on an idle machine, and its logs:
+// on a busy machine fio 3.33 prints few reports. Timestamps begin ten minutes from now, as old breaches are not
+// alerted.
 func replayFio(t *testing.T, dir string) {
 	t.Helper()
 	stamp := regexp.MustCompile(`\b17954341[0-9]{5}\b`)

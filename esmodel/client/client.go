@@ -309,7 +309,7 @@ func decodeReply(data []byte, out any) error {
 	return checkReply(json.Unmarshal(data, out), out)
 }
 
-// checkReply is decodeReply from where it is decoded.
+// checkReply is the second half of decodeReply, for replies that another decoder has read with that error.
 func checkReply(err error, out any) error {
 	if err != nil {
 		return fmt.Errorf("the reply cannot be read: %w", err)

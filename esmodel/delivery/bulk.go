@@ -96,8 +96,7 @@ type BulkConfig struct {
 	// MaxWait is for how long a document is tried again since it, or one sent with
 	// it, last got on; 0 is the client's.
 	MaxWait time.Duration
-	// SpoolDir is where that goes which could not be sent, or was refused. Without it such documents are only
-	// counted.
+	// SpoolDir is where documents go that could not be sent, or were refused. Without it they are only counted.
 	SpoolDir string
 	// Refresh makes documents visible to searches before they are acknowledged, for
 	// runs that are watched while they go on.

@@ -32,7 +32,7 @@ type LoadOptions struct {
 	Prefix string
 	// TakeOver takes the claims on runs from whoever has them, without waiting.
 	TakeOver bool
-	// Bulk may set sizes; its directories are ignored.
+	// Bulk may set sizes; its SpoolDir is ignored.
 	Bulk BulkConfig
 }
 
@@ -88,7 +88,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		return &LoadReport{}, err
 	}
 	cfg := o.Bulk
-	cfg.Prefix, cfg.SpoolDir = o.Prefix, "" // it lies in the files
+	cfg.Prefix, cfg.SpoolDir = o.Prefix, "" // refused documents stay in the files
 	w, err := NewBulkWriter(c, cfg)
 	if err != nil {
 		return &LoadReport{}, err
