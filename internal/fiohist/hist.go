@@ -107,34 +107,35 @@ func (h *Hist) Add(i int, w float64) {
 	h.set[i>>pageBits] |= 1 << (i & (pageSize - 1))
 }
 
-// AddAll adds n[k] times share to bucket index[k] >> shift, for all k.
+// AddAll adds n[k] times share to bucket index[k] >> shift, for all k; shift is 0 to 15.
 func (h *Hist) AddAll(index []uint16, n []float64, shift int, share float64) {
 	if len(index) == 0 {
 		return
 	}
 	h.unpack()
-	at, set := int(index[0])>>shift>>pageBits, uint64(0) // kept in a register
+	by := uint(shift) & 15                             // a shift known to be below 64 is one instruction
+	at, set := uint(index[0])>>by>>pageBits, uint64(0) // kept in a register
 	// Allocate exactly the pages needed: later histograms tend to fill the same ones.
 	if h.made == 0 {
 		pages, before := 1, at
 		for _, i := range index {
-			if i := int(i) >> shift >> pageBits; i != before {
+			if i := uint(i) >> by >> pageBits; i != before {
 				before = i
 				pages++
 			}
 		}
 		h.more(pages)
 	}
-	p := h.page(at)
+	p := h.page(int(at))
 	for k, w := range n[:len(index)] {
-		i := int(index[k]) >> shift
+		i := uint(index[k]) >> by
 		if i>>pageBits != at {
 			h.set[at] |= set
 			at, set = i>>pageBits, 0
-			p = h.page(at)
+			p = h.page(int(at))
 		}
-		p[i&(pageSize-1)] += w * share
-		set |= 1 << (i & (pageSize - 1))
+		p[i%pageSize] += w * share
+		set |= 1 << (i % pageSize)
 	}
 	h.set[at] |= set
 }
