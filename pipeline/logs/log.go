@@ -221,7 +221,6 @@ type direction struct {
 	lag     lag2 // of the head; then of the whole log, if it is repaired
 	win     windows
 	starts  starts
-	counts  fiohist.Sparse
 	record  stamped // scratch
 	seen    bool    // it has had a record
 	records int64
@@ -358,9 +357,10 @@ func (l *State) feed(r *fiolog.Record) error {
 	}
 	d.last = r.Time
 	d.records++
-	l.now = r.Time * msec
-	c := &d.counts
-	*c = countsOf(r)
+	stamp, c, single := r.Time*msec, &d.record.counts, !l.Source.Name.Hist
+	d.record.time, d.record.line, d.record.skipped = stamp, r.Line, l.gone-d.lines
+	c.Index, c.Count = r.Index, r.Count
+	d.lines, l.now = l.gone, stamp
 	sum := float64(r.IOs)
 	if r.Line == d.verdict.garbled {
 		c.Drop(d.verdict.garbage)
@@ -389,7 +389,7 @@ func (l *State) feed(r *fiolog.Record) error {
 				"give the JSON of this very run with --fio-json")
 		}
 	}
-	if l.single() == nil {
+	if !single {
 		l.slowest.see(r, c, l.g, max(d.opening, d.later))
 	}
 	d.ios += sum
@@ -405,11 +405,8 @@ func (l *State) feed(r *fiolog.Record) error {
 	if d.sums != nil {
 		d.sums.AddAll(c.Index, c.Count, 0, 1)
 	}
-	skipped := l.gone - d.lines
-	d.lines = l.gone
-	stamp := r.Time * msec
 	switch {
-	case l.single() != nil: // an I/O counts at its stamp, in the millisecond that begins there
+	case single: // an I/O counts at its stamp, in the millisecond that begins there
 		err := l.emit(r.Dir, r.Line, func(e func(portion)) { e(portion{stamp, stamp + 1, c}) })
 		l.Reached = max(l.Reached, stamp+msec+l.shift)
 		return err
@@ -418,7 +415,6 @@ func (l *State) feed(r *fiolog.Record) error {
 			return err
 		}
 	}
-	d.record = stamped{stamp, r.Line, skipped, *c}
 	if d.win.known {
 		if err := l.place(r.Dir, &d.record); err != nil {
 			return err
@@ -427,10 +423,13 @@ func (l *State) feed(r *fiolog.Record) error {
 		if len(d.win.waits) == 0 {
 			d.since, _ = l.sums()
 		}
-		d.record.counts = c.Clone()
+		*c = c.Clone()
 		d.win.waits = append(d.win.waits, d.record)
 	}
 	for i := range l.dirs {
+		if len(l.dirs[i].win.waits) == 0 {
+			continue
+		}
 		if l.borrowSpacing(&l.dirs[i]); l.dirs[i].win.decided(l.now) {
 			if err := l.fixWindows(fiolog.Direction(i)); err != nil {
 				return err
@@ -440,11 +439,11 @@ func (l *State) feed(r *fiolog.Record) error {
 	return nil
 }
 
-// borrowSpacing gives a direction that seldom has a record the window length of another
+// borrowSpacing gives a direction whose records wait and that seldom has one the window length of another
 // one: fio has one log_hist_msec for all, and waiting for 32 records to tell would
 // hold up all quanta.
 func (l *State) borrowSpacing(d *direction) {
-	if len(d.win.waits) == 0 || d.win.h > 0 {
+	if d.win.h > 0 {
 		return
 	}
 	if records, _ := l.sums(); records-d.since < maxHead {
