@@ -29,11 +29,23 @@ func (p *Plan) reportWarnings() {
 	p.warned = len(p.Warnings)
 }
 
-// particular matches what differs between warnings of one cause: quoted names, numbers, paths.
-var particular = regexp.MustCompile(`"(?:\\.|[^"\\])*"|\S*[0-9/._]\S*`)
+// What differs between warnings of one cause: quoted names, numbers and paths, and lists of them.
+var (
+	quoted     = regexp.MustCompile(`"(?:\\.|[^"\\])*"`)
+	particular = regexp.MustCompile(quoted.String() + `|\S*[0-9/._]\S*`)
+	several    = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
+)
 
-// several matches a list of them.
-var several = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
+// causeOf is a warning without what is particular to it.
+func causeOf(warning string) string {
+	words := strings.Fields(quoted.ReplaceAllString(warning, "#"))
+	for i, word := range words {
+		if strings.ContainsAny(word, "0123456789/._") {
+			words[i] = "#"
+		}
+	}
+	return several.ReplaceAllString(strings.Join(words, " "), "#")
+}
 
 // byCause makes one warning of those that differ in names and numbers only: the first of them,
 // how many more there are, and what the first few of these are about. The order is that of the
@@ -42,7 +54,7 @@ func byCause(warnings []string) (out []string) {
 	var order []string
 	alike := map[string][]string{}
 	for _, w := range warnings {
-		cause := several.ReplaceAllString(particular.ReplaceAllString(w, "#"), "#")
+		cause := causeOf(w)
 		if alike[cause] == nil {
 			order = append(order, cause)
 		}
