@@ -552,10 +552,11 @@ const minLive = 3600
 // allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
 // been passed on is part of the run's length.
 func (l *Live) allow(at int64) error {
-	longest := int64(0)
-	for _, le := range l.entries {
-		longest = max(longest, le.log.Entry.LongestMS*msec)
-	}
-	usual := max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.ManyTimes)
-	return quanta.Ask(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, usual)
+	return quanta.Ask(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
+		longest := int64(0)
+		for _, le := range l.entries {
+			longest = max(longest, le.log.Entry.LongestMS*msec)
+		}
+		return max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.ManyTimes)
+	})
 }

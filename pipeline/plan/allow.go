@@ -9,13 +9,10 @@ import (
 
 // allow asks before the quanta up to `to` are passed on.
 func (r *rounds) allow(to int64) error {
-	if r.cfg.Allow == nil {
-		return nil
-	}
 	for _, l := range r.logs {
 		to = max(to, r.grid.Index(l.Start)+1)
 	}
-	return quanta.Ask(&r.cfg.Allow, to-r.grid.First, r.length()/r.grid.Interval+1)
+	return quanta.Ask(&r.cfg.Allow, to-r.grid.First, func() int64 { return r.length()/r.grid.Interval + 1 })
 }
 
 // length is that of the longest part of the run whose logs go by one clock, in ns: from the first

@@ -8,11 +8,15 @@ const ManyTimes = 10
 const fewQuanta = 100
 
 // Ask asks whether so many quanta shall be made, where a run of this length has usual ones; once.
-func Ask(allow *func(quanta, usual int64) error, quanta, usual int64) error {
+func Ask(allow *func(quanta, usual int64) error, quanta int64, usual func() int64) error {
 	f := *allow
-	if f == nil || quanta <= max(ManyTimes*usual, fewQuanta) {
+	if f == nil || quanta <= fewQuanta {
+		return nil
+	}
+	n := usual()
+	if quanta <= ManyTimes*n {
 		return nil
 	}
 	*allow = nil
-	return f(quanta, usual)
+	return f(quanta, n)
 }
