@@ -56,10 +56,13 @@ func SameContent(a, b string, stdin io.Reader) bool {
 }
 
 func same(x, y io.Reader) bool {
-	a, b := make([]byte, compared), make([]byte, compared)
-	for size := 4 << 10; ; size = compared { // most that are not the same differ at once
-		n, errX := io.ReadFull(x, a[:size])
-		m, errY := io.ReadFull(y, b[:size])
+	var a, b []byte
+	for size := 4 << 10; ; size = min(2*size, compared) { // most that are not the same differ soon
+		if len(a) < size {
+			a, b = make([]byte, size), make([]byte, size)
+		}
+		n, errX := io.ReadFull(x, a)
+		m, errY := io.ReadFull(y, b)
 		if n != m || !bytes.Equal(a[:n], b[:m]) {
 			return false
 		}
