@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
 	"fiolat/ingest"
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/fiolog"
@@ -357,8 +355,8 @@ type DocRun struct {
 	Part       string `json:"part"`
 }
 
-// leafDoc is what is read of the document of a leaf.
-type leafDoc struct {
+// LeafDoc is what is read of the document of a leaf.
+type LeafDoc struct {
 	Timestamp stamp  `json:"@timestamp"`
 	Run       DocRun `json:"run"`
 	Host      struct {
@@ -409,11 +407,7 @@ func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
 }
 
 // Leaf reads the document of a leaf.
-func (b *Book) Leaf(source []byte) (out replay.Leaf, err error) {
-	var doc leafDoc
-	if err = jsonv2.Unmarshal(source, &doc); err != nil {
-		return out, fmt.Errorf("the document of a histogram cannot be read: %w", err)
-	}
+func (b *Book) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
 	if !ok {
 		return out, fmt.Errorf("it is of part %q, generation %q, which the run does not have", doc.Run.Part,

@@ -42,15 +42,18 @@ type SearchRequest struct {
 	PageSize int
 }
 
-// Hit is a document that a search found. SeqNo and Term name its version, if they were asked for.
-type Hit struct {
+// Found is a document that a search found, decoded as D. SeqNo and Term name its version, if they were asked for.
+type Found[D any] struct {
 	Index  string          `json:"_index"`
 	ID     string          `json:"_id"`
 	SeqNo  int64           `json:"_seq_no"`
 	Term   int64           `json:"_primary_term"`
 	Sort   json.RawMessage `json:"sort"`
-	Source json.RawMessage `json:"_source,omitempty"`
+	Source D               `json:"_source,omitempty"`
 }
+
+// Hit is a document that a search found, as it was stored.
+type Hit = Found[json.RawMessage]
 
 // Search calls each for every document that the request finds, in order, as they
 // were when the search began: by point in time and search_after, so that nothing is
@@ -135,7 +138,7 @@ func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) e
 		found := false
 		p, err := c.OpenScan(ctx, r)
 		if err == nil {
-			err = c.Pages(ctx, r, &p, func(page []Hit) error {
+			err = Pages(ctx, c, r, &p, func(page []Hit) error {
 				found = true
 				return f(page)
 			})
@@ -154,8 +157,8 @@ func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) e
 	}
 }
 
-// Pages is a scan of an open search.
-func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hit) error) error {
+// Pages is a scan of an open search. A document that is no D is an error that names it.
+func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f func([]Found[D]) error) error {
 	size := min(cmp.Or(r.Size, PageSize), maxPage)
 	search := map[string]any{
 		"sort":             append(r.Sort[:len(r.Sort):len(r.Sort)], map[string]string{"_shard_doc": "asc"}),
@@ -166,7 +169,7 @@ func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hi
 	}
 	maps.Copy(search, r.Fields)
 	type reply struct {
-		hits []Hit
+		hits []Found[D]
 		last bool
 		err  error
 	}
@@ -183,7 +186,7 @@ func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hi
 					Body:   esmodel.MustJSON(search),
 				},
 			)
-			var page searchPage
+			var page searchPage[D]
 			if err == nil {
 				err = page.read(data)
 			}
@@ -235,12 +238,12 @@ func (c *Client) Pages(ctx context.Context, r ScanRequest, pit *PIT, f func([]Hi
 }
 
 // searchPage is the reply to a search.
-type searchPage struct {
+type searchPage[D any] struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`
 	ShardsReply
 	Hits *struct {
-		Hits []Hit `json:"hits"`
+		Hits []Found[D] `json:"hits"`
 	} `json:"hits"`
 }
 
@@ -280,10 +283,23 @@ func (s *ShardsReply) Check() error {
 	)
 }
 
-// read decodes a reply; one that is not whole is an error that may pass.
-func (s *searchPage) read(data []byte) error {
+// read decodes a reply. One that is not whole is an error that may pass, a document that is no D is not.
+func (s *searchPage[D]) read(data []byte) error {
 	// encoding/json would scan the documents twice.
-	err := checkReply(jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true)), s)
+	err := jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true))
+	if _, stored := any(s).(*searchPage[json.RawMessage]); err != nil && !stored {
+		var page searchPage[json.RawMessage]
+		if e := page.read(data); e != nil {
+			return e
+		}
+		for _, h := range page.Hits.Hits {
+			var doc D
+			if e := jsonv2.Unmarshal(h.Source, &doc); e != nil {
+				return fmt.Errorf("%s/%s: the document cannot be read: %w", h.Index, h.ID, e)
+			}
+		}
+	}
+	err = checkReply(err, s)
 	switch {
 	case err != nil:
 	case s.TimedOut:

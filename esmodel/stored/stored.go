@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"fiolat/esmodel"
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
@@ -214,9 +216,9 @@ func scanLeaves(
 		r, at := r, at
 		r.Fields = map[string]any{"slice": map[string]int{"id": i, "max": readers}}
 		g.Go(func() error {
-			return c.Pages(reading, r, &at, func(page []client.Hit) error {
+			return client.Pages(reading, c, r, &at, func(page []client.Found[esmodel.LeafDoc]) error {
 				for _, h := range page {
-					leaf, e := b.Leaf(h.Source)
+					leaf, e := b.Leaf(&h.Source)
 					if e != nil {
 						return fmt.Errorf("%s/%s: %w", h.Index, h.ID, e)
 					}
@@ -453,7 +455,13 @@ func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 			s.paths = s.paths[1:]
 		}
 		if err = s.file.Next(); err == nil {
-			if leaf, err = s.book.Leaf(s.file.Doc); err != nil {
+			var doc esmodel.LeafDoc
+			if err = jsonv2.Unmarshal(s.file.Doc, &doc); err != nil {
+				err = fmt.Errorf("the document of a histogram cannot be read: %w", err)
+			} else {
+				leaf, err = s.book.Leaf(&doc)
+			}
+			if err != nil {
 				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line, Msg: err.Error()}
 			} else if leaf.Start < s.start {
 				err = &ndjson.LineError{File: s.file.Path, Line: s.file.Line,
