@@ -42,68 +42,78 @@ type step struct {
 // what is left over after it.
 func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 	o.add(index, weight, r)
-	r.index, r.over = r.index[:0], r.over[:0]
 	o.Counts = slices.Grow(o.Counts[:0], len(o.value))[:len(o.value)]
 	o.path = o.path[:0]
-	// cost is the smallest sum of squares so far by how many I/Os are rounded up: low, low+1,
-	// low+2, low+3. sum is the exact running sum less what is whole anyway.
-	cost := [choices]float64{0, math.Inf(1), math.Inf(1), math.Inf(1)}
+	// Each cost is the smallest sum of squares so far if low, low+1, low+2 or low+3 I/Os are rounded up; sum is the
+	// exact running sum less what is whole anyway. As an array they would wait for memory, with branches for these.
+	c0, c1, c2, c3 := 0.0, math.Inf(1), math.Inf(1), math.Inf(1)
 	low, sum := int32(0), 0.0
 	for i, v := range o.value {
 		whole := math.Floor(v)
-		if near := math.Round(v); math.Abs(v-near) < nearWhole {
-			whole, v = near, near
-			o.value[i] = v
+		part := v - whole
+		if 1-part < nearWhole {
+			whole, part = whole+1, 0
+			o.value[i] = whole
+		} else if part < nearWhole {
+			part = 0
+			o.value[i] = whole
 		}
-		if v < 0 {
-			whole = 0 // rounded up earlier: nothing to choose
+		if whole < 0 {
+			whole, part = 0, o.value[i] // rounded up earlier: nothing to choose
 		}
 		o.Counts[i] = int64(whole)
-		part := v - whole
 		sum += part
 		if part > 0 {
-			c, s := cost, step{at: int32(i), low: low}
-			for k := 1; k < choices; k++ {
-				if c[k-1] < c[k] {
-					cost[k] = c[k-1]
-					s.up |= 1 << k
-				}
-			}
+			s := step{at: int32(i), low: low, up: less(c0, c1)<<1 | less(c1, c2)<<2 | less(c2, c3)<<3}
 			if sum-float64(low) >= choices/2 { // one more comes into reach, and one is too far off
 				low++
-				cost = [choices]float64{cost[1], cost[2], cost[3], c[3]}
 				s.up |= 1 << choices
+				c0, c1, c2 = min(c0, c1), min(c1, c2), min(c2, c3)
+			} else {
+				c1, c2, c3 = min(c0, c1), min(c1, c2), min(c2, c3)
 			}
 			o.path = append(o.path, s)
 		}
-		for k := range cost {
-			miss := sum - float64(low+int32(k))
-			cost[k] += float64(miss * miss) // not fused with the sum: the same on all processors
-		}
+		// Squares are not fused with sums: the same on all processors.
+		m0, m1, m2, m3 := sum-float64(low), sum-float64(low+1), sum-float64(low+2), sum-float64(low+3)
+		c0, c1, c2, c3 = c0+float64(m0*m0), c1+float64(m1*m1), c2+float64(m2*m2), c3+float64(m3*m3)
 	}
-	best := 0
-	for k := range cost {
-		if cost[k] < cost[best] {
-			best = k
+	best, cost := 0, c0
+	for k, c := range [choices]float64{c0, c1, c2, c3} {
+		if c < cost {
+			best, cost = k, c
 		}
 	}
 	at := low + int32(best)
-	for _, s := range slices.Backward(o.path) {
-		if s.up&(1<<(at-s.low)) != 0 {
-			o.Counts[s.at]++
-			at--
-		}
+	for k := len(o.path) - 1; k >= 0; k-- {
+		s := &o.path[k]
+		up := int32(s.up>>((at-s.low)&7)) & 1
+		o.Counts[s.at] += int64(up)
+		at -= up
 	}
+	most := len(o.value)
+	r.index, r.over = slices.Grow(r.index[:0], most)[:most], slices.Grow(r.over[:0], most)[:most]
+	left := 0
 	for i, v := range o.value {
 		if over := v - float64(o.Counts[i]); over != 0 {
-			r.index, r.over = append(r.index, o.Index[i]), append(r.over, over)
+			r.index[left], r.over[left] = o.Index[i], over
+			left++
 		}
 	}
+	r.index, r.over = r.index[:left], r.over[:left]
+}
+
+func less(a, b float64) (one uint8) {
+	if a < b {
+		one = 1
+	}
+	return one
 }
 
 // add adds the weights of a histogram to what was left over before it.
 func (o *Rounder) add(index []uint16, weight []float64, r *Remainder) {
-	o.Index, o.value = o.Index[:0], o.value[:0]
+	most := len(index) + len(r.index)
+	o.Index, o.value = slices.Grow(o.Index[:0], most), slices.Grow(o.value[:0], most)
 	k := 0
 	for n, i := range index {
 		for ; k < len(r.index) && r.index[k] < i; k++ {
