@@ -83,13 +83,16 @@ func placeOf(args []string, addresses []string, given func(flag string) bool) (c
 
 // takes is an error if a flag for logs is given that a stored run does not take.
 func takes(place command.Place, run string, given func(flag string) bool) error {
+	if place == command.InLogs {
+		return nil
+	}
 	for _, f := range logFlags("") {
 		name := f.Names()[0]
 		if name == "percentiles" || name == "workers" || name == "dry-run" || name == "fail-on-sla" || name == "kind" ||
 			name == "run-id" && place == command.InDirectory {
 			continue
 		}
-		if place != command.InLogs && given(name) {
+		if given(name) {
 			return errs.Usagef("--%s: %s is stored already, and was made with settings of its own", name, run)
 		}
 	}

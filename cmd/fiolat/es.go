@@ -79,7 +79,7 @@ func esOptions(c *cli.Context) (command.Elasticsearch, error) {
 		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
 		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
 		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Patient: c.IsSet("max-wait"),
-		Flags: esWords(c),
+		Flags: func() []string { return esWords(c) },
 	}
 	var bad errs.Faults
 	var err error

@@ -88,7 +88,7 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 
 // Line is a command for the shell, with the flags that the present one was given. Secrets are none of those.
 func (o *Elasticsearch) Line(command string, more ...string) string {
-	words := slices.Concat([]string{"fiolat", command}, o.Flags, more)
+	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {
 		if !plainWord.MatchString(w) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

@@ -33,8 +33,8 @@ type Elasticsearch struct {
 	MaxWait          time.Duration // for how long a request is tried again
 	Patient          bool          // also if no node has ever answered, else for client.ConnectWait
 
-	// Flags are those of the command line that say all this, for a command that finishes the work.
-	Flags []string
+	// Flags returns those of the command line that say all this, for a command that finishes the work.
+	Flags func() []string
 }
 
 // ReadSecret returns what a file holds, without a file the environment's value. flag is the one that named the file.
