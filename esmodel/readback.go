@@ -377,35 +377,6 @@ type LeafDoc struct {
 	} `json:"latency"`
 }
 
-// numberList is an array of numbers, decoded without reflection: a leaf has hundreds of them.
-type numberList[T int | float64] []T
-
-// UnmarshalJSON relies on the decoder's having checked that it is JSON.
-func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
-	if array[0] != '[' {
-		return fmt.Errorf("%.20s is not an array", array)
-	}
-	text := strings.TrimSpace(string(array[1 : len(array)-1]))
-	if *n = nil; text == "" {
-		return nil
-	}
-	*n = make([]T, strings.Count(text, ",")+1)
-	for i := range *n {
-		var number string
-		number, text, _ = strings.Cut(text, ",")
-		switch v := any(&(*n)[i]).(type) {
-		case *int:
-			*v, err = strconv.Atoi(strings.TrimSpace(number))
-		case *float64:
-			*v, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Leaf reads the document of a leaf.
 func (b *Book) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
