@@ -108,20 +108,17 @@ func TestLiveReplaced(t *testing.T) {
 	start := time.Now().Add(-time.Minute)
 	documents := bytes.SplitAfter(status(start, repeat(100, 6)...), []byte("\n"))
 	fio.Write(bytes.Join(documents[:3], nil))
-	said := make(chan string)
+	said, out := make(chan string), filepath.Join(dir, "out")
 	go func() {
-		code, _, stderr := fiolat(t, nil, "live", "--output", t.TempDir(), "--run-id", "R", "--interval", "1s",
+		code, _, stderr := fiolat(t, nil, "live", "--output", out, "--run-id", "R", "--interval", "1s",
 			"--follow", path)
 		said <- fmt.Sprintf("exit %d\n%s", code, stderr)
 	}()
-	for open := 0; open < 2; time.Sleep(time.Millisecond) { // until it has the file
-		open = 0
-		links, _ := filepath.Glob("/proc/self/fd/*")
-		for _, l := range links {
-			if to, _ := os.Readlink(l); to == path {
-				open++
-			}
+	for { // until it has read of the file: it also opens it to look what it is
+		if _, err := os.Stat(out); err == nil {
+			break
 		}
+		time.Sleep(time.Millisecond)
 	}
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
