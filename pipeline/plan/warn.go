@@ -29,10 +29,13 @@ func (p *Plan) reportWarnings() {
 	p.warned = len(p.Warnings)
 }
 
+// particularBytes are in a word that is a number or a path.
+const particularBytes = "0123456789/._"
+
 // What differs between warnings of one cause: quoted names, numbers and paths, and lists of them.
 var (
 	quoted     = regexp.MustCompile(`"(?:\\.|[^"\\])*"`)
-	particular = regexp.MustCompile(quoted.String() + `|\S*[0-9/._]\S*`)
+	particular = regexp.MustCompile(quoted.String() + `|\S*[` + particularBytes + `]\S*`)
 	several    = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
 )
 
@@ -40,7 +43,7 @@ var (
 func causeOf(warning string) string {
 	words := strings.Fields(quoted.ReplaceAllString(warning, "#"))
 	for i, word := range words {
-		if strings.ContainsAny(word, "0123456789/._") {
+		if strings.ContainsAny(word, particularBytes) {
 			words[i] = "#"
 		}
 	}
