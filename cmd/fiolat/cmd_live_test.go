@@ -114,7 +114,7 @@ func TestLiveReplaced(t *testing.T) {
 			"--follow", path)
 		said <- fmt.Sprintf("exit %d\n%s", code, stderr)
 	}()
-	for { // until it has read of the file: it also opens it to look what it is
+	for { // until it has read from the file, which it also opens to see what it is
 		if _, err := os.Stat(out); err == nil {
 			break
 		}

@@ -45,7 +45,7 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 	o.Counts = slices.Grow(o.Counts[:0], len(o.value))[:len(o.value)]
 	o.path = o.path[:0]
 	// Each cost is the smallest sum of squares so far if low, low+1, low+2 or low+3 I/Os are rounded up; sum is the
-	// exact running sum less what is whole anyway. As an array they would wait for memory, with branches for these.
+	// exact running sum less what is whole anyway. An array would stay in memory, and no branch could be predicted.
 	c0, c1, c2, c3 := 0.0, math.Inf(1), math.Inf(1), math.Inf(1)
 	low, sum := int32(0), 0.0
 	for i, v := range o.value {

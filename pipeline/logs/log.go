@@ -439,9 +439,9 @@ func (l *State) feed(r *fiolog.Record) error {
 	return nil
 }
 
-// borrowSpacing gives a direction whose records wait and that seldom has one the window length of another
-// one: fio has one log_hist_msec for all, and waiting for 32 records to tell would
-// hold up all quanta.
+// borrowSpacing gives a direction that seldom has a record, and whose records wait, the window
+// length of another one: fio has one log_hist_msec for all, and waiting for 32 records to tell
+// would hold up all quanta.
 func (l *State) borrowSpacing(d *direction) {
 	if d.win.h > 0 {
 		return
