@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/ingest/fiojson"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // A log that lies there twice is counted once: the same file by two names (links),
@@ -19,7 +19,7 @@ import (
 // folder, and hosts, whose logs happen to be equal are counted each, with a warning.
 
 // copySuffix are endings that people and logrotate give to copies.
-var copySuffix = regexp.MustCompile(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
+var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
 
 // renamed takes the endings of copies for what they are, and not for hosts: x.log.bak is an older x.log, if that is
 // there, else it is x.log. A host that fio's JSON knows stays one.
@@ -32,7 +32,7 @@ func (d *discovery) renamed(in *Input) {
 	for _, l := range in.Logs {
 		path := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
 		host := l.Name.Host
-		m := copySuffix.FindStringSubmatch(host)
+		m := copySuffix().FindStringSubmatch(host)
 		if m == nil || numeric(host) && strings.Count(host, ".") == 3 ||
 			slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool {
 				return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return e.Host == host })

@@ -23,6 +23,7 @@ import (
 	"fiolat/ingest/jobfile"
 	"fiolat/ingest/source"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // Source is one log file.
@@ -923,7 +924,7 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	if fiojson.Is(text) {
 		return jsonFile, nil
 	}
-	if histLine.Match(text) {
+	if histLine().Match(text) {
 		return logFile, nil
 	}
 	more, err := io.ReadAll(io.LimitReader(r, sniffed-sniffedHead))
@@ -955,4 +956,4 @@ func Other(path string) string {
 }
 
 // histLine is how a histogram log begins, or one of single I/Os.
-var histLine = regexp.MustCompile(`^\d+, *[\dx]+, *\d+, *\d+`)
+var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)

@@ -11,11 +11,11 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/secret"
 )
 
@@ -84,8 +84,8 @@ type Result struct {
 const maxReply = 16 << 20 // bytes of a reply that are read at most
 
 var (
-	spaceID = regexp.MustCompile(`^[a-z0-9_-]+$`)
-	version = regexp.MustCompile(`^([0-9]+)\.([0-9]+)\.`)
+	spaceID = lazyregexp.New(`^[a-z0-9_-]+$`)
+	version = lazyregexp.New(`^([0-9]+)\.([0-9]+)\.`)
 )
 
 // conn is one space of a Kibana that was asked whether it is one.
@@ -104,7 +104,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 		return nil, &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
-	if c.Space != "" && !spaceID.MatchString(c.Space) {
+	if c.Space != "" && !spaceID().MatchString(c.Space) {
 		return nil, &errs.UsageError{Msg: fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; "+
 			"see Stack "+
 			"Management, Spaces", c.Space)}
@@ -151,7 +151,7 @@ func (k *conn) status(ctx context.Context) error {
 	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", outside: true}, &status); err != nil {
 		return err
 	}
-	n := version.FindStringSubmatch(status.Version.Number)
+	n := version().FindStringSubmatch(status.Version.Number)
 	if n == nil { // not shown without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k),

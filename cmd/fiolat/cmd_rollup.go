@@ -76,7 +76,7 @@ func readRollupOptions(c *cli.Context) (o rollup.Options, err error) {
 		bad.Add(errs.Usagef("fiolat rollup: name runs, or choose them by --older-than or --label"))
 	}
 	if v := c.String("older-than"); v != "" {
-		if !age.MatchString(v) {
+		if !age().MatchString(v) {
 			bad.Add(errs.Usagef("--older-than %q: want an age such as 12h, 30d or 8w", v))
 		}
 		o.Filter.Until = "now-" + v

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	esstored "fiolat/esmodel/stored"
 	"fiolat/internal/command/runs"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/metric"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
@@ -105,11 +105,11 @@ func readFilter(c *cli.Context) (f esstored.RunFilter, err error) {
 	return f, bad.Err()
 }
 
-var age = regexp.MustCompile(`^[0-9]{1,6}[smhdw]$`)
+var age = lazyregexp.New(`^[0-9]{1,6}[smhdw]$`)
 
 // moment is a time for a filter: an age as Elasticsearch's date math, or what --start takes.
 func moment(flag, v string) (string, error) {
-	if age.MatchString(v) {
+	if age().MatchString(v) {
 		return "now-" + v, nil
 	}
 	t, err := times.Start(v)

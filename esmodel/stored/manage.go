@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"fiolat/esmodel/client"
 	"fiolat/esmodel/indices"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // RunFilter says which runs are meant; the zero value is all of them.
@@ -119,14 +119,14 @@ func ShortIDs(ctx context.Context, c *client.Client, prefix string, f RunFilter,
 	return shorten(slices.Sorted(maps.Keys(ids)), taken), err
 }
 
-var hashed = regexp.MustCompile("^[0-9a-f]{32}$")
+var hashed = lazyregexp.New("^[0-9a-f]{32}$")
 
 // shorten shortens sorted ids; taken are words that mean something else.
 func shorten(ids []string, taken map[string]bool) map[string]string {
 	out := map[string]string{}
 	for i, id := range ids {
 		out[id] = id
-		if !hashed.MatchString(id) {
+		if !hashed().MatchString(id) {
 			continue
 		}
 		for n := shortID; n < len(id); n++ {

@@ -3,13 +3,13 @@ package command
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"fiolat/esmodel/delivery"
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/ui"
 	"fiolat/pipeline"
 )
@@ -90,11 +90,11 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 func (o *Elasticsearch) Line(command string, more ...string) string {
 	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {
-		if !plainWord.MatchString(w) {
+		if !plainWord().MatchString(w) {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fiolat/internal/fiohist"
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/student"
 )
 
@@ -79,11 +79,11 @@ type Metric struct {
 var Defaults = []Metric{{Name: "p50", Percentile: 50}, {Name: "p99", Percentile: 99},
 	{Name: "p99.9", Percentile: 99.9}, {Name: "iops"}, {Name: Histogram}}
 
-var metricForm = regexp.MustCompile(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops|histogram)$`)
+var metricForm = lazyregexp.New(`^(?:(read|write|trim|all) +)?(p([0-9]+(?:\.[0-9]+)?)|mean|iops|histogram)$`)
 
 // ParseMetric reads "[DIRECTION] METRIC", such as "read p99" or "iops".
 func ParseMetric(text string) (Metric, error) {
-	m := metricForm.FindStringSubmatch(strings.TrimSpace(text))
+	m := metricForm().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return Metric{}, fmt.Errorf(`%q: want [read|write|trim|all] METRIC, where METRIC is p99 or another `+
 			`percentile, mean, iops or histogram, such as "read p99"`, text)

@@ -4,11 +4,12 @@ package metric
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"fiolat/internal/lazyregexp"
 )
 
 // Metric is one figure of a whole run.
@@ -86,12 +87,12 @@ func (b *Bound) Met(v float64) bool {
 	return v < b.Threshold
 }
 
-var operator = regexp.MustCompile(`^(.*?)\s*(<=|>=|<|>)\s*(.*)$`)
+var operator = lazyregexp.New(`^(.*?)\s*(<=|>=|<|>)\s*(.*)$`)
 
 // ParseRule reads "METRIC < VALUE", such as "read p99 < 1ms", "sync max < 10 ms" or "iops >= 10000"; <=, > and >= are
 // known, too. The value of a latency has a unit.
 func ParseRule(text string) (r Rule, err error) {
-	parts := operator.FindStringSubmatch(text)
+	parts := operator().FindStringSubmatch(text)
 	if parts == nil {
 		return r, fmt.Errorf("%q: want METRIC < VALUE, such as 'read p99 < 1ms' or 'iops >= 10000'", text)
 	}

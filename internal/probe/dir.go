@@ -3,10 +3,10 @@ package probe
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // Layout describes the files of a probe.
@@ -72,7 +72,7 @@ const (
 
 // goodName matches valid names. The length is checked separately, because a counted
 // repetition takes long to compile at start.
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var goodName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 const maxName = 201
 

@@ -3,12 +3,12 @@ package sla
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"fiolat/internal/lazyregexp"
 	"fiolat/internal/metric"
 )
 
@@ -46,9 +46,9 @@ func (e *syntaxError) Error() string {
 
 var (
 	directions = []string{"all", "read", "write", "trim", "sync"}
-	operator   = regexp.MustCompile(`\s*(<=|>=|<|>)\s*`)
-	percentile = regexp.MustCompile(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
-	spacedUnit = regexp.MustCompile(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
+	operator   = lazyregexp.New(`\s*(<=|>=|<|>)\s*`)
+	percentile = lazyregexp.New(`^p([0-9]{1,2}(?:[._][0-9]+)?)$`)
+	spacedUnit = lazyregexp.New(`([0-9])\s+(ns|us|µs|ms|s|m|h)\b`) // 5 ms is 5ms
 )
 
 // parseRule parses a rule, ignoring case and extra spaces. Durations are written as in Go
@@ -58,14 +58,15 @@ func parseRule(text string) (Rule, error) {
 		return Rule{}, &syntaxError{strings.TrimSpace(text), fmt.Sprintf(format, args...)}
 	}
 	r := Rule{Direction: "all", Over: defaultOver}
-	f := strings.Fields(operator.ReplaceAllString(spacedUnit.ReplaceAllString(strings.ToLower(text), "$1$2"), " $1 "))
+	unspaced := spacedUnit().ReplaceAllString(strings.ToLower(text), "$1$2")
+	f := strings.Fields(operator().ReplaceAllString(unspaced, " $1 "))
 	if len(f) > 0 && slices.Contains(directions, f[0]) {
 		r.Direction, f = f[0], f[1:]
 	}
 	if len(f) < 3 {
 		return bad("the rule is incomplete")
 	}
-	switch m := percentile.FindStringSubmatch(f[0]); {
+	switch m := percentile().FindStringSubmatch(f[0]); {
 	case m != nil:
 		p, err := strconv.ParseFloat(strings.ReplaceAll(m[1], "_", "."), 64)
 		if err != nil || !(p > 0 && p < 100) {

@@ -2,7 +2,8 @@ package ui
 
 import (
 	"fmt"
-	"regexp"
+
+	"fiolat/internal/lazyregexp"
 )
 
 // alike are warnings that differ only in names and numbers.
@@ -16,7 +17,7 @@ type alike struct {
 const fewAlike = 2
 
 // particular is what warnings of a kind differ in: quoted names, paths, numbers.
-var particular = regexp.MustCompile(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
+var particular = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
 
 // Warn says a warning. While Hold is in force, those that are alike are counted instead; as JSON each is said.
 func (u *UI) Warn(msg string) {
@@ -27,7 +28,7 @@ func (u *UI) Warn(msg string) {
 		return
 	}
 	defer u.mu.Unlock()
-	kind := particular.ReplaceAllString(msg, "*")
+	kind := particular().ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
 			if len(h.few) < fewAlike && !h.all[msg] { // as of a folder that is named twice

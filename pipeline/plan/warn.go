@@ -2,11 +2,11 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"fiolat/internal/errs"
+	"fiolat/internal/lazyregexp"
 )
 
 // warn takes note of something that the user should know. It is reported with the others of its
@@ -32,22 +32,25 @@ func (p *Plan) reportWarnings() {
 // particularBytes are in a word that is a number or a path.
 const particularBytes = "0123456789/._"
 
+// quotedForm is a quoted name.
+const quotedForm = `"(?:\\.|[^"\\])*"`
+
 // What differs between warnings of one cause: quoted names, numbers and paths, and lists of them.
 var (
-	quoted     = regexp.MustCompile(`"(?:\\.|[^"\\])*"`)
-	particular = regexp.MustCompile(quoted.String() + `|\S*[` + particularBytes + `]\S*`)
-	several    = regexp.MustCompile(`#(?:,? (?:and )?#)+`)
+	quoted     = lazyregexp.New(quotedForm)
+	particular = lazyregexp.New(quotedForm + `|\S*[` + particularBytes + `]\S*`)
+	several    = lazyregexp.New(`#(?:,? (?:and )?#)+`)
 )
 
 // causeOf is a warning without what is particular to it.
 func causeOf(warning string) string {
-	words := strings.Fields(quoted.ReplaceAllString(warning, "#"))
+	words := strings.Fields(quoted().ReplaceAllString(warning, "#"))
 	for i, word := range words {
 		if strings.ContainsAny(word, particularBytes) {
 			words[i] = "#"
 		}
 	}
-	return several.ReplaceAllString(strings.Join(words, " "), "#")
+	return several().ReplaceAllString(strings.Join(words, " "), "#")
 }
 
 // byCause makes one warning of those that differ in names and numbers only: the first of them,
@@ -71,7 +74,7 @@ func byCause(warnings []string) (out []string) {
 		}
 		var about []string
 		for _, w := range more {
-			name := strings.TrimRight(particular.FindString(w), ":,;")
+			name := strings.TrimRight(particular().FindString(w), ":,;")
 			if name != "" && !slices.Contains(about, name) {
 				about = append(about, name)
 			}
