@@ -214,7 +214,7 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 		rate, allocs := found.of(name, "MB/s")/1000, found.of(name, "allocs/op")
 		r := result{contender: &contender{name: name}, note: fmt.Sprintf("%.2f GB/s, %g allocations in 1200 records",
 			rate, allocs)}
-		if strings.HasPrefix(name, "randrw") {
+		if strings.HasPrefix(name, "file=randrw/") {
 			r.wanted, r.met = "over 1.8 GB/s, no allocation per record", rate > 1.8 && allocs < 100
 		}
 		all = append(all, r)
