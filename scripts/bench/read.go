@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -218,6 +219,9 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 			r.wanted, r.met = "over 1.8 GB/s, no allocation per record", rate > 1.8 && allocs < 100
 		}
 		all = append(all, r)
+	}
+	if !slices.ContainsFunc(all, func(r result) bool { return r.wanted != "" }) {
+		return nil, errors.New("no row of randrw, which has the target")
 	}
 	return all, nil
 }
