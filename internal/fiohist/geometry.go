@@ -34,8 +34,8 @@ type Geometry struct {
 	Unit int64
 }
 
-// GeometryOf returns the geometry of a log with a number of bucket columns. No two
-// geometries have the same number, groups x 64 / 2^coarseness with 19 to 32 groups.
+// GeometryOf returns the geometry of a log with that many bucket columns. No two geometries have the same number,
+// groups x 64 / 2^coarseness with 19 to 32 groups.
 func GeometryOf(columns int) (Geometry, error) {
 	for c := 0; c <= MaxCoarseness; c++ {
 		full := columns << c

@@ -1,6 +1,6 @@
 package fiohist
 
-// Fio2 and Fio3 are the grids of fio 2, in microseconds, and of fio 3, in nanoseconds, at coarseness 0.
+// Fio2 and Fio3 are the geometries of fio 2 (in microseconds) and fio 3 (in nanoseconds) at coarseness 0.
 var (
 	Fio2 = Geometry{Groups: GroupsV2, Unit: 1000}
 	Fio3 = Geometry{Groups: GroupsV3, Unit: 1}

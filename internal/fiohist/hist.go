@@ -18,17 +18,16 @@ const (
 
 type page [pageSize]float64
 
-// Hist is a histogram of float64 counts over bucket indices 0 to 2047. The zero
-// value is empty and ready to use.
+// Hist is a histogram of float64 counts over bucket indices 0 to 2047. The zero value is empty and ready to use.
 //
-// Counts lie in pages of 64 that are allocated on first use: a real record fills 50 to
-// 300 of 1856 buckets in five to ten neighbouring groups. Readers follow the bits of
-// set, since most counts of a page are 0. A Hist must not be copied after first use.
+// Counts are in pages of 64 that are allocated on first use, since a real record fills only a few neighbouring
+// groups of buckets. Readers iterate over the bits of set, since most counts of a page are 0. A Hist must not be
+// copied after first use.
 type Hist struct {
 	pages   [maxPages]*page
 	set     [maxPages]uint64 // per page, a bit for each bucket that was added to
 	spare   []*page          // contents undefined
-	made    int              // pages and spare pages
+	made    int              // number of pages in use and spare
 	*packed                  // replaces pages if not nil
 }
 
@@ -38,8 +37,7 @@ type packed struct {
 	n     []float64
 }
 
-// Pack returns a compact copy, 10 bytes per non-empty bucket until something is added
-// to it.
+// Pack returns a compact copy of h, 10 bytes per non-empty bucket. Adding to the copy, or Count, unpacks it.
 func (h *Hist) Pack() *Hist {
 	p := new(packed)
 	p.index, p.n = h.Sparse(nil, nil)
@@ -174,7 +172,7 @@ func (p *page) addEach(q *page) {
 	}
 }
 
-// Coarsen returns h on a grid that is coarser by shift; where that is 0, h itself.
+// Coarsen returns h with 2^shift neighbouring buckets merged into one; for shift 0 it is h itself.
 func (h *Hist) Coarsen(shift int) *Hist {
 	if shift == 0 {
 		return h
@@ -212,7 +210,7 @@ func (h *Hist) Each(f func(i int, w float64)) {
 	}
 }
 
-// Sparse appends the non-zero buckets to index, ascending, and their counts to n, which is as long.
+// Sparse appends the non-zero buckets, ascending, to index and their counts to n. Both must have the same length.
 func (h *Hist) Sparse(index []uint16, n []float64) ([]uint16, []float64) {
 	if h.packed != nil {
 		return append(index, h.index...), append(n, h.n...)
@@ -250,7 +248,7 @@ func (h *Hist) Sum() float64 {
 	return sum
 }
 
-// Empty reports whether nothing was ever added.
+// Empty reports whether nothing was added since h was new or Reset.
 func (h *Hist) Empty() bool {
 	for _, p := range h.pages {
 		if p != nil {
@@ -285,17 +283,16 @@ func (l Limits) clamp(v float64) float64 {
 	return min(max(v, float64(l.Min)), float64(l.Max))
 }
 
-// Stats are the statistics of a histogram, all in ns.
+// Stats are the statistics of a histogram. Latencies are in ns.
 type Stats struct {
 	Samples                float64
 	Min, Max, Mean, StdDev float64
-	// Percentiles correspond to the requested percentiles.
+	// Percentiles are the values of the requested percentiles, in the same order.
 	Percentiles []float64
 	// Lower and Upper are the 95 % confidence limits of each percentile, or NoLimit.
 	// They assume independent I/Os.
 	Lower, Upper []float64
-	// AtLeast are the indices, ascending, of percentiles in the last bucket. These
-	// values are lower bounds.
+	// AtLeast are the indices, ascending, of percentiles in the last bucket. Their values are lower bounds.
 	AtLeast []int
 }
 
@@ -337,7 +334,7 @@ func (h *Hist) Stats(g Geometry, wanted []float64, limits Limits) Stats {
 	return r.Stats(wanted, limits)
 }
 
-// Stats are those of the histogram that was read; see Hist.Stats.
+// Stats computes the statistics of the histogram that was read; see Hist.Stats.
 func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 	k := len(wanted)
 	values := make([]float64, 3*k)
@@ -387,21 +384,20 @@ func (r *Ranks) Stats(wanted []float64, limits Limits) Stats {
 	return s
 }
 
-// Ranks is a histogram as it was read, of which several things are wanted. The zero value is empty; its memory is used
-// again by the next Read.
+// Ranks is a histogram with its running sums, for several queries. The zero value is empty. Read reuses the memory.
 type Ranks struct {
 	geometry Geometry
 	n        float64
-	latency  float64  // sum
-	bucket   []uint16 // the non-empty ones
+	latency  float64  // sum of all, ns
+	bucket   []uint16 // non-empty ones, ascending
 	count    []float64
-	upTo     []float64 // running sum up to and including each
+	upTo     []float64 // running sums of count
 }
 
 // scratch is memory that Hist.Stats reuses.
 var scratch = sync.Pool{New: func() any { return new(Ranks) }}
 
-// Read reads h; nil is empty.
+// Read reads h. A nil h is empty.
 func (r *Ranks) Read(h *Hist, g Geometry) {
 	r.geometry, r.n, r.latency = g, 0, 0
 	r.bucket, r.count = r.bucket[:0], r.count[:0]
@@ -423,7 +419,7 @@ func (r *Ranks) Samples() float64 { return r.n }
 // Empty reports whether there are no I/Os beyond rounding errors.
 func (r *Ranks) Empty() bool { return !(r.n > tiny) }
 
-// Above is the number of I/Os in buckets above one.
+// Above returns the number of I/Os in buckets above the given one.
 func (r *Ranks) Above(bucket int) float64 {
 	if k := r.reach(bucket); k < len(r.bucket) {
 		return r.n - r.through(k)
@@ -431,7 +427,7 @@ func (r *Ranks) Above(bucket int) float64 {
 	return 0
 }
 
-// reach is how many of the non-empty buckets are not above bucket.
+// reach returns the number of non-empty buckets up to and including bucket.
 func (r *Ranks) reach(bucket int) int {
 	from, to := 0, len(r.bucket)
 	for from < to {
@@ -444,7 +440,7 @@ func (r *Ranks) reach(bucket int) int {
 	return from
 }
 
-// through is the running sum of the first k non-empty buckets.
+// through returns the running sum of the first k non-empty buckets.
 func (r *Ranks) through(k int) float64 {
 	if k == 0 {
 		return 0
@@ -460,7 +456,7 @@ func (r *Ranks) find(want float64) (bucket int, count, before float64) {
 	return int(r.bucket[k]), r.count[k], r.through(k)
 }
 
-// Percentile is the bucket of percentile p, 0 < p < 100, and the latency inside it in ns. Ranks must not be Empty.
+// Percentile returns the bucket of percentile p, 0 < p < 100, and the latency inside it in ns. r must not be Empty.
 func (r *Ranks) Percentile(p float64) (bucket int, value float64) {
 	g := r.geometry
 	want := r.n * p / 100

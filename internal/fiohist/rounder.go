@@ -5,47 +5,45 @@ import (
 	"slices"
 )
 
-// Remainder is what rounding the histograms of a series so far left over: by bucket, in ascending order, its I/Os less
-// the whole counts, between -1 and 1 and never 0.
+// Remainder is what rounding the histograms of a series has left over so far: by bucket, ascending, the exact sum
+// less the whole counts, between -1 and 1 and never 0.
 type Remainder struct {
 	index []uint16
 	over  []float64
 }
 
 const (
-	// nearWhole is how far from a whole number of I/Os the sum of shares of whole I/Os may lie.
+	// nearWhole is the distance from a whole number within which a sum of shares of whole I/Os counts as whole.
 	nearWhole = 1e-6
-	// choices are how many running sums, one I/O apart, a Rounder compares at an edge.
+	// choices is how many candidate running sums, one I/O apart, a Rounder keeps at each bucket edge.
 	choices = 4
 )
 
-// Rounder makes whole counts of weights. The counts are at least 0; each bucket's sum over
-// all histograms of a series is its exact sum rounded down or up, so it is exact where that is
-// whole, as it is when a log has been read to its end. Among all such counts it takes those
-// whose errors below the edges of the buckets have the smallest sum of squares.
+// Rounder turns weights into whole counts that are at least 0. Over a series of histograms each bucket's counts add
+// up to its exact sum, rounded down or up; where that is whole, as at the end of a log, they are exact. Among all
+// such counts it takes those with the smallest sum of squared errors of the running sum at the bucket edges.
 type Rounder struct {
 	Index  []uint16 // of the buckets with a weight or a remainder, ascending
 	Counts []int64  // parallel to Index
 	value  []float64
-	path   []step // of those that may be rounded up: how each choice was come to
+	path   []step // one step per bucket that may be rounded up, to trace the best choice back
 }
 
-// step is one bucket of the way. Choices are numbered by the I/Os rounded up before them,
-// from low on.
+// step is one bucket in the search for the best choice. Choice k has low+k I/Os rounded up so far.
 type step struct {
 	at  int32 // in value
 	low int32
-	up  uint8 // by choice: this bucket is rounded up
+	up  uint8 // bit k: choice k rounds this bucket up
 }
 
-// Round takes the weights of a histogram, and what was left over before it; r is left with
-// what is left over after it.
+// Round rounds the weights of a histogram. r is what was left over before it and, on return, what is left over
+// after it.
 func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 	o.add(index, weight, r)
 	o.Counts = slices.Grow(o.Counts[:0], len(o.value))[:len(o.value)]
 	o.path = o.path[:0]
-	// Each cost is the smallest sum of squares so far if low, low+1, low+2 or low+3 I/Os are rounded up; sum is the
-	// exact running sum less what is whole anyway. An array would stay in memory, and no branch could be predicted.
+	// ck is the smallest sum of squares so far with low+k I/Os rounded up; sum is the running sum less the whole
+	// parts. Four variables stay in registers, an array would not. min and less avoid unpredictable branches.
 	c0, c1, c2, c3 := 0.0, math.Inf(1), math.Inf(1), math.Inf(1)
 	low, sum := int32(0), 0.0
 	for i, v := range o.value {
@@ -59,13 +57,13 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 			o.value[i] = whole
 		}
 		if whole < 0 {
-			whole, part = 0, o.value[i] // rounded up earlier: nothing to choose
+			whole, part = 0, o.value[i] // rounded up earlier: no choice
 		}
 		o.Counts[i] = int64(whole)
 		sum += part
 		if part > 0 {
 			s := step{at: int32(i), low: low, up: less(c0, c1)<<1 | less(c1, c2)<<2 | less(c2, c3)<<3}
-			if sum-float64(low) >= choices/2 { // one more comes into reach, and one is too far off
+			if sum-float64(low) >= choices/2 { // move the window of choices up by one I/O
 				low++
 				s.up |= 1 << choices
 				c0, c1, c2 = min(c0, c1), min(c1, c2), min(c2, c3)
@@ -74,7 +72,7 @@ func (o *Rounder) Round(index []uint16, weight []float64, r *Remainder) {
 			}
 			o.path = append(o.path, s)
 		}
-		// Squares are not fused with sums: the same on all processors.
+		// The conversions keep squares from being fused with sums, for the same result on all processors.
 		m0, m1, m2, m3 := sum-float64(low), sum-float64(low+1), sum-float64(low+2), sum-float64(low+3)
 		c0, c1, c2, c3 = c0+float64(m0*m0), c1+float64(m1*m1), c2+float64(m2*m2), c3+float64(m3*m3)
 	}
@@ -110,7 +108,7 @@ func less(a, b float64) (one uint8) {
 	return one
 }
 
-// add adds the weights of a histogram to what was left over before it.
+// add merges the weights of a histogram with what was left over before it.
 func (o *Rounder) add(index []uint16, weight []float64, r *Remainder) {
 	most := len(index) + len(r.index)
 	o.Index, o.value = slices.Grow(o.Index[:0], most), slices.Grow(o.value[:0], most)

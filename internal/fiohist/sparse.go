@@ -2,20 +2,20 @@ package fiohist
 
 import "slices"
 
-// Sparse is a histogram as lists: the buckets that hold I/Os, ascending, and how many each
-// holds; fractions once a record has been split.
+// Sparse is a histogram as two parallel lists: the non-empty buckets, ascending, and their counts. Counts are
+// fractions once a record has been split.
 type Sparse struct {
 	Index []uint16
 	Count []float64
 }
 
-// Reset empties it, and keeps its memory.
+// Reset empties c and keeps its memory.
 func (c *Sparse) Reset() { c.Index, c.Count = c.Index[:0], c.Count[:0] }
 
-// Set makes it equal to h, and uses its memory again.
+// Set makes c equal to h, reusing its memory.
 func (c *Sparse) Set(h *Hist) { c.Index, c.Count = h.Sparse(c.Index[:0], c.Count[:0]) }
 
-// Hist is a packed histogram that uses the memory of c.
+// Hist returns a packed histogram that shares the memory of c.
 func (c *Sparse) Hist() *Hist { return &Hist{packed: &packed{c.Index, c.Count}} }
 
 // Sum is the number of I/Os.
@@ -27,12 +27,12 @@ func (c *Sparse) Sum() float64 {
 	return sum
 }
 
-// Add appends a bucket, which is above all others.
+// Add appends a bucket, which must be above all others.
 func (c *Sparse) Add(bucket uint16, n float64) {
 	c.Index, c.Count = append(c.Index, bucket), append(c.Count, n)
 }
 
-// Drop removes some buckets, ascending.
+// Drop removes the given buckets, which must be ascending.
 func (c *Sparse) Drop(buckets []uint16) {
 	kept := 0
 	for i, b := range c.Index {
@@ -49,18 +49,18 @@ func (c *Sparse) Copy(o *Sparse) {
 	c.Index, c.Count = append(c.Index[:0], o.Index...), append(c.Count[:0], o.Count...)
 }
 
-// Clone is a copy with memory of its own.
+// Clone returns a copy with its own memory.
 func (c *Sparse) Clone() Sparse {
 	return Sparse{slices.Clone(c.Index), slices.Clone(c.Count)}
 }
 
-// Plus is c + f o, with buckets that come to 0 left out.
+// Plus returns c + f*o without the buckets that cancel out.
 func (c *Sparse) Plus(o *Sparse, f float64) (out Sparse) {
 	out.Combine(c, o, f)
 	return out
 }
 
-// Combine makes c a + f b, with buckets that come to 0 left out.
+// Combine sets c to a + f*b without the buckets that cancel out. c must be neither a nor b.
 func (c *Sparse) Combine(a, b *Sparse, f float64) {
 	c.Reset()
 	c.Index, c.Count = slices.Grow(c.Index, len(a.Index)+len(b.Index)), slices.Grow(c.Count, len(a.Count)+len(b.Count))

@@ -1,18 +1,18 @@
 package fiohist
 
-// TailPercentiles are those that Ranks.Tally is about: who is slow as a whole shows at 50, who has a few slow I/Os at
-// 99 or 99.9.
+// TailPercentiles are the percentiles of Tally.Above: a part that is slow as a whole shows at 50, one with a few
+// slow I/Os at 99 or 99.9.
 var TailPercentiles = [3]float64{50, 99, 99.9}
 
-// Tally is what tells a part of a histogram from others.
+// Tally holds the figures by which parts of a histogram are compared.
 type Tally struct {
 	Samples float64
-	// Above are the I/Os in buckets above those of TailPercentiles of the whole.
+	// Above counts the I/Os in buckets above those of the whole's TailPercentiles.
 	Above  [3]float64
 	Median float64 // ns
 }
 
-// TailBuckets are those of TailPercentiles. Ranks must not be Empty.
+// TailBuckets returns the buckets of TailPercentiles. r must not be Empty.
 func (r *Ranks) TailBuckets() (buckets [3]int) {
 	for i, p := range TailPercentiles {
 		buckets[i], _ = r.Percentile(p)
@@ -20,7 +20,7 @@ func (r *Ranks) TailBuckets() (buckets [3]int) {
 	return buckets
 }
 
-// Tally is that of r; buckets are the TailBuckets of the whole. Ranks must not be Empty.
+// Tally returns the tally of r, given the TailBuckets of the whole. r must not be Empty.
 func (r *Ranks) Tally(buckets [3]int) Tally {
 	t := Tally{Samples: r.n}
 	for i, b := range buckets {
@@ -30,18 +30,18 @@ func (r *Ranks) Tally(buckets [3]int) Tally {
 	return t
 }
 
-// Tail are the I/Os above a percentile, by which parts of a histogram are compared with the rest of it. Its memory is
-// used again by the next Read.
+// Tail holds the I/Os of a histogram above a percentile, to compare parts of the histogram with the rest. Read
+// reuses its memory.
 type Tail struct {
 	p       float64
 	value   float64 // the percentile in ns
 	all     Ranks
-	at      int     // which of the non-empty buckets holds the percentile
-	beyond  float64 // I/Os in those above
+	at      int     // index of the non-empty bucket that holds the percentile
+	beyond  float64 // I/Os in the buckets above it
 	buckets [3]int
 }
 
-// Read finds what lies above percentile p of h, 0 < p < 100: the buckets beyond the one that holds it.
+// Read reads h. Its tail is the buckets above the one that holds percentile p, 0 < p < 100.
 func (t *Tail) Read(h *Hist, g Geometry, p float64) {
 	t.p, t.beyond = p, 0
 	if t.all.Read(h, g); t.all.Empty() {
@@ -56,19 +56,19 @@ func (t *Tail) Read(h *Hist, g Geometry, p float64) {
 	t.buckets = t.all.TailBuckets()
 }
 
-// Part is what a part of a histogram has to do with its tail.
+// Part says how a part of a histogram contributes to its tail.
 type Part struct {
-	// Share is its part of the I/Os above the percentile, 0 to 1; -1 if there are none.
+	// Share is the part's share of the I/Os above the percentile, 0 to 1; -1 if there are none.
 	Share float64
-	// Expected is its part of all I/Os, 0 to 1.
+	// Expected is the part's share of all I/Os, 0 to 1.
 	Expected float64
-	// All is the percentile of all I/Os in ns, Without that of all others; -1 if there are none.
+	// All is the percentile of all I/Os in ns, Without that of all but the part's; -1 if there are no others.
 	All, Without float64
 	Tally        Tally
 }
 
-// Part compares part, which was added up in the histogram, with the rest of it. limits are those of the rest. It is nil
-// if part is Empty.
+// Part compares part, whose I/Os are in the histogram, with the rest of it. limits are those of the rest. It
+// returns nil if part is Empty.
 func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 	if part.Empty() {
 		return nil
@@ -87,12 +87,12 @@ func (t *Tail) Part(part *Ranks, limits Limits) *Part {
 	return out
 }
 
-// without is the percentile of the rest, of n I/Os, as Percentile finds it.
+// without returns the percentile of the rest, which has n I/Os, as Percentile defines it.
 func (t *Tail) without(part *Ranks, n float64) float64 {
 	all, g, want := &t.all, t.all.geometry, n*t.p/100
-	// The running sum of the rest up to and including a bucket of all.
+	// upTo is the running sum of the rest up to and including non-empty bucket k of all.
 	upTo := func(k int) float64 { return all.upTo[k] - part.through(part.reach(int(all.bucket[k]))) }
-	at := t.at // it is not far from that of all
+	at := t.at // close to the result
 	for at < len(all.bucket)-1 && upTo(at) < want-tiny*n {
 		at++
 	}
