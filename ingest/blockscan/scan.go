@@ -9,28 +9,28 @@ import (
 const (
 	zeros0 = 0x2C30202C30202C30 // `0, 0, 0,`
 	zeros1 = 0x30202C30202C3020 // ` 0, 0, 0`
-	zeros2 = 0x202C30202C30202C // `, 0, 0, `, and then it starts again
+	zeros2 = 0x202C30202C30202C // `, 0, 0, `, then the pattern repeats
 
 	oneDigit, oneMask = 0x202C00, 0xFFFF00             // `1, `
 	twoDigits, twMask = 0x202C0000, 0xFFFF0000         // `12, `
 	twoOnes, twoMask  = 0x202C00202C00, 0xFFFF00FFFF00 // `1, 2, `
 	digitBits         = 0x1010101010101010             // set in digits, not in `,`, ` ` and newline
 	zeroDigits        = 0x3030303030303030             // '0' in each byte
-	overNine          = 0x7676767676767676             // lifts what is above 9 into the high bit
+	overNine          = 0x7676767676767676             // added to a byte above 9, sets its high bit
 	highBits          = 0x8080808080808080
 )
 
-// Spare is how many entries more than columns Columns wants to have room for:
-// scanBlocks writes four at a time.
+// Spare is how many entries beyond one a column index and count need room for: scanBlocks writes four at a time.
 const Spare = 4
 
-// Largest is the largest count of seven digits or more that is taken.
+// Largest is the largest count that is accepted.
 const Largest = 1<<44 - 1
 
-// Columns reads the columns of a line at b[p:], p at least 8, and the newline behind them, if they are, byte for
-// byte, as fio writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns where the line ends, how many
-// columns are not 0, which index and count then start with, and the sum of their counts; end is 0 for any other line,
-// and for one that ends within 48 bytes of the end of b. Both slices must have room for Spare entries more.
+// Columns reads the columns at b[p:], p at least 8, and the newline after them, if they are byte for byte as fio
+// writes them: `c0, c1, ..., cN`, N+1 = len(index) = len(count). It returns the end of the line, the number n of
+// columns that are not 0, which are then in index[:n] and count[:n], and the sum of their counts. end is 0 for any
+// other line, and may be for one that ends within 48 bytes of the end of b. AVX2 needs capacity for Spare more
+// entries in both slices.
 func Columns(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
 	if end, n, sum = AVX2(b, p, index, count); end != 0 {
 		return end, n, sum
@@ -40,30 +40,17 @@ func Columns(b []byte, p int, index []uint16, count []float64) (end, n int, sum 
 
 // Portable is Columns on any processor.
 //
-// How it got its speed, in GB/s on one core of a 2025 server for 6.8 MB of records
-// like fio/randrw (1856 columns, some 200 of them not 0, in 35 clusters; every
-// record different, for branch predictors learn repeated ones by heart and gain a
-// third), best of 12:
-//
-//	3.4  zeros skipped by 24 bytes (3 words, 8 columns), other columns byte by byte
-//	3.7  bit masks of the commas in 64 bytes first, columns from the masks
-//	4.4  columns without branches: digits counted by the first byte without bit 4,
-//	     made a number by multiplications, stored always and kept if not 0
-//	5.4  the same, and a branch of its own for a column of one digit
-//	5.9  and for one of two digits
-//	6.6  and for two columns of one digit each
-//	6.4  the same with bounds checks and without unsafe: this one
-//
-// A branch that guesses the length right lets the next column start before this
-// one is done; without any, each column waits ten cycles for the length of the one
-// before. Three columns of one digit at once, a branch on 0 instead of the store,
-// and starting to skip at 12 or 24 bytes of zeros instead of 8 all cost 3 to 10 %.
+// Runs of zeros are skipped 24 bytes (3 words, 8 columns) at a time. One column of one digit, two such columns, and
+// one column of two digits have branches of their own: a branch that is predicted right lets the next column start
+// before this one is done. Any other column has to wait for the length of the one before. It is read without
+// branches: the first byte without bit 4 gives the number of digits, multiplications make them a number, and that is
+// always stored and kept only if it is not 0. Branches for more cases make it slower.
 func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum uint64) {
 	le := binary.LittleEndian
 	columns := len(index)
 	count = count[:columns]
 	col := 0
-	bad := uint64(0) // gathers the high bits of what were no digits
+	bad := uint64(0) // its high bits are set by bytes that are no digits
 	for {
 		if uint(p)+8 > uint(len(b)) {
 			return 0, 0, 0
@@ -102,7 +89,7 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 		case x&twoMask == twoOnes && col+1 < columns:
 			first := x&0xFF - '0'
 			bad |= first + overNine&0xFF | first
-			index[n], count[n] = uint16(col), float64(int64(first)) // cheaper than of a uint64
+			index[n], count[n] = uint16(col), float64(int64(first)) // cheaper than converting a uint64
 			sum += first
 			n += notZero(first)
 			col++
@@ -152,8 +139,8 @@ func Portable(b []byte, p int, index []uint16, count []float64) (end, n int, sum
 	}
 }
 
-// longCount reads the digits, seven or more, at b[p:] and returns where they end;
-// a value above Largest stands for all of those.
+// longCount reads the digits, seven or more, at b[p:] and returns where they end. A value above Largest stands for
+// any that is too large.
 func longCount(b []byte, p int) (v uint64, next int) {
 	for ; p < len(b) && b[p]-'0' <= 9; p++ {
 		if v = v*10 + uint64(b[p]-'0'); v > Largest {
@@ -163,8 +150,8 @@ func longCount(b []byte, p int) (v uint64, next int) {
 	return v, p
 }
 
-// zeroColumns is the length of the columns `0, ` at the start of 24 bytes, given
-// where these differ from eight of them.
+// zeroColumns returns the length in bytes of the columns `0, ` at the start of 24 bytes, given their XOR with eight
+// such columns.
 func zeroColumns(x0, x1, x2 uint64) int {
 	n := 0
 	if x0 == 0 {
@@ -177,5 +164,5 @@ func zeroColumns(x0, x1, x2 uint64) int {
 	return n * 43 >> 7 * 3 // n / 3 * 3 for n < 24
 }
 
-// notZero is 1, or 0 for 0, without a branch: x is below 2^63.
+// notZero returns 0 for 0, else 1, without a branch. x must be below 2^63.
 func notZero(x uint64) int { return int(-x >> 63) }

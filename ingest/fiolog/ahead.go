@@ -8,41 +8,35 @@ import (
 	"fiolat/internal/errs"
 )
 
-// ReadAhead makes r use more than one core: from the first block after the first
-// good record on, a goroutine reads (and decompresses) and cuts the input into
-// blocks of whole lines, and up to so many at a time are parsed while Next returns
-// the records of an earlier one, in the order of the file. What Next returns
-// stays the same, record for record and error for error; 0 parsers change nothing.
+// ReadAhead makes r use more than one core: from the first block after the first good record on, a goroutine reads
+// (and decompresses) and cuts the input into blocks of whole lines, and up to parsers of them at a time are parsed
+// while Next returns the records of an earlier one, in the order of the file. Next returns the same records and
+// errors as without it; 0 parsers change nothing.
 //
-// It takes 2 + parsers blocks of memory and the records in them, some 2 MiB with
-// one parser and fio's records; a block is no larger than the longest line. A
-// Reader that reads ahead must be stopped with Stop if it is not read to its end.
+// It takes 2 + parsers blocks of memory and the records in them, some 2 MiB with one parser and fio's records; a
+// block grows only for a longer line. A Reader that reads ahead must be stopped with Stop if it is not read to its
+// end.
 //
-// `fiolat percentiles --interval 60s` over one log of 681 MB in the page cache
-// took, on two cores that others wanted too, a tenth more processor time (0.32
-// instead of 0.29 s) and 20 to 40 % less wall time than with --workers 1 (medians
-// of 25 and 12 runs in turn, without scanBlocks). Parsing, the copy from the cache,
-// and placing and adding up are about a quarter of the work each; since the last has
-// to be done in order, more than three parsers bring nothing. Cutting the file at
-// fixed offsets, so that each worker reads its own part, would spread the copy too,
-// but serve neither pipes nor compressed logs.
+// More than three parsers bring nothing, since the records have to be placed and added up in order. Cutting the file
+// at fixed offsets, so that each worker reads its own part, would also spread the copy from the page cache, but would
+// serve neither pipes nor compressed logs.
 func (r *Reader) ReadAhead(parsers int) { r.parsers = parsers }
 
-// ahead is a Reader's work in progress. Its batches go round: free, being read,
-// being parsed, in use by the caller.
+// ahead is the state of a Reader that reads ahead. Its batches cycle: free, being read, being parsed, in use by the
+// caller.
 type ahead struct {
 	free  chan *batch
 	order chan *batch   // read, in the order of the input
-	stop  chan struct{} // nobody wants more
-	ended chan struct{} // nobody reads any more
+	stop  chan struct{} // closed by Stop
+	ended chan struct{} // closed when the reading goroutine ends
 	now   *batch        // in use by the caller
 	base  int64         // lines before now
 }
 
-// batch is a block of whole lines, or what fill had to say instead.
+// batch is a block of whole lines, or the error of fill instead.
 type batch struct {
 	block  []byte
-	lines  Reader // of them; it counts from 2: only a log's line 1 is asked for its byte-order mark
+	lines  Reader // of block; counts from 2, since line 1 of a log is checked for a byte-order mark
 	fault  error  // of fill
 	parsed chan struct{}
 	out    []parsed
@@ -57,7 +51,7 @@ type parsed struct {
 	bad *errs.ParseError
 }
 
-// startAhead takes r's input over at the end of a block.
+// startAhead takes over r's input at the end of a block.
 func startAhead(r *Reader) *ahead {
 	n := r.parsers + 2
 	a := &ahead{free: make(chan *batch, n), order: make(chan *batch, n), stop: make(chan struct{}),
@@ -77,8 +71,8 @@ func startAhead(r *Reader) *ahead {
 			case <-a.stop:
 				return
 			}
-			// The start of the line that the last block ends with is copied into this
-			// one; that block may be parsed meanwhile, and is written to only from here.
+			// The start of a line at the end of the last block is copied into this one. The last block may be parsed
+			// meanwhile, but only this goroutine writes to blocks.
 			c.block = b.block
 			b.fault = c.fill()
 			b.block = nil
@@ -88,7 +82,7 @@ func startAhead(r *Reader) *ahead {
 				b.lines.buf, b.lines.pos, b.lines.end, b.lines.have, b.lines.cut = c.buf, c.pos, c.end, c.end, c.cut
 				c.pos = c.end
 			}
-			b.lines.good = math.MaxInt64 / 2 // bad lines are counted over all blocks
+			b.lines.good = math.MaxInt64 / 2 // next counts bad lines, over all blocks
 			b.lines.setGeometry(geometry)
 			a.order <- b
 			go b.parse()
@@ -100,13 +94,13 @@ func startAhead(r *Reader) *ahead {
 	return a
 }
 
-// passes says that after this error of fill there is more to come.
+// passes reports whether there is more to come after this error of fill.
 func passes(err error) bool {
 	var damage *errs.ParseError
 	return errors.Is(err, errLongLine) || errors.As(err, &damage)
 }
 
-// parse makes the lines records.
+// parse parses the lines into records.
 func (b *batch) parse() {
 	b.out, b.index, b.count, b.next = b.out[:0], b.index[:0], b.count[:0], 0
 	for b.fault == nil {
@@ -128,7 +122,7 @@ func (b *batch) parse() {
 	b.parsed <- struct{}{}
 }
 
-// next is r.Next.
+// next is Reader.next for a Reader that reads ahead.
 func (a *ahead) next(r *Reader) (*Record, error) {
 	for {
 		b := a.now
@@ -150,7 +144,7 @@ func (a *ahead) next(r *Reader) (*Record, error) {
 			return &p.rec, nil
 		}
 		a.base += b.lines.line - 1
-		b.lines.line = 1 // once
+		b.lines.line = 1 // so that they count once
 		if r.line = a.base; r.tooBad() {
 			return nil, errTooBad
 		}

@@ -6,21 +6,19 @@ import (
 	"io"
 )
 
-// Extent is the part of a log that one thread wrote. With per_job_logs=0 fio appends the
-// whole log of each thread to one file when the thread ends, so that time runs backwards
-// where the next thread's log begins.
+// Extent is the part of a log that one thread wrote. With per_job_logs=0 fio appends the whole log of each thread to
+// one file when the thread ends, so time runs backwards where the next thread's log begins.
 type Extent struct {
 	// N counts a file's extents from 1.
 	N int
-	// After is the number of lines before it, Offset and Size are its bytes of the
-	// unpacked file.
+	// After is the number of lines before it. Offset and Size are in bytes of the decompressed file.
 	After, Offset, Size int64
 }
 
 // maxExtents is more threads than any fio starts.
 const maxExtents = 1 << 20
 
-// Read gives the bytes of the extent out of r, which reads the unpacked file.
+// Read returns a reader of the extent's bytes out of r, which reads the decompressed file from its start.
 func (e *Extent) Read(r io.Reader) io.Reader {
 	return &extentReader{r: r, skip: e.Offset, left: e.Size}
 }
@@ -45,8 +43,8 @@ func (e *extentReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Extents finds the extents of a log. One that cannot be read has a single one: what is
-// wrong with it is said when it is read for good.
+// Extents finds the extents of a log. It returns a single one for a log that cannot be read: reading it later returns
+// the error.
 func Extents(r io.Reader) []Extent {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	all := []Extent{{N: 1}}

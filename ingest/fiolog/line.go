@@ -4,18 +4,13 @@ import (
 	"fiolat/ingest/blockscan"
 )
 
-// scanLine reads the line at the start of b into rec if it is, byte for byte, as
-// fio writes it: `time, direction, block size, c0, c1, ..., cN` and a newline,
-// N+1 = columns. It returns the line's length with the newline, or 0 for any other
-// line, good or bad, and for one that ends within 48 bytes of the end of b;
-// parseLine then says what it is. It allocates nothing: rec's slices must have
-// room for columns + Spare entries.
+// scanLine reads the line at the start of b into rec if it is, byte for byte, as fio writes it: `time, direction,
+// block size, c0, c1, ..., cN` and a newline, N+1 = columns. It returns the line's length with the newline, or 0 for
+// any other line, good or bad, which parseLine then reads. It may return 0 for one that ends within 48 bytes of the
+// end of b, too. It allocates nothing: rec's slices must have room for columns + Spare entries.
 //
-// It is a function of bytes alone, so that any number of workers can read parts
-// of one log.
-//
-// Finding the end of the line first (bytes.IndexByte) is a pass over all bytes,
-// which costs more than half of the speed.
+// It keeps no state, so that any number of workers can read parts of one log. It does not look for the end of the
+// line first (bytes.IndexByte): that is another pass over all bytes.
 func scanLine(b []byte, rec *Record, columns int) int {
 	p, ok := scanHead(b, rec)
 	if !ok {
@@ -29,8 +24,7 @@ func scanLine(b []byte, rec *Record, columns int) int {
 	return end
 }
 
-// scanHead reads stamp, direction and block size, the last without looking at it:
-// it is that of the one I/O that closed the window.
+// scanHead reads stamp and direction and skips the block size, which is only that of the I/O that closed the window.
 func scanHead(b []byte, rec *Record) (next int, ok bool) {
 	if len(b) < 64 {
 		return 0, false

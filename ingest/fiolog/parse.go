@@ -11,14 +11,13 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// lineError is what is wrong with a line and what to do about it; log says that it is
-// wrong with all of the log.
+// lineError says what is wrong with a line and what to do about it; log means that all of the log is affected.
 type lineError struct {
 	msg, hint string
 	log       bool
 }
 
-// at is the error of a line, or of all of the log.
+// at returns the error of a line, or of all of the log.
 func (e *lineError) at(file string, line int64) *errs.ParseError {
 	if e.log {
 		line = 0
@@ -35,15 +34,14 @@ func faultf(hint, format string, args ...any) *lineError {
 	return &lineError{msg: fmt.Sprintf(format, args...), hint: hint}
 }
 
-// MaxColumns is what the largest geometry has: 32 groups.
+// MaxColumns is the number of columns of the largest geometry: 32 groups.
 const MaxColumns = 32 * fiohist.PerGroup
 
-// parseLine reads a line, without its end, into rec and returns the number of its
-// buckets: the careful way, for lines with odd spacing, for the first line and for
-// explaining what is wrong. columns is how many buckets there must be, 0 for any
-// number; cut says that this is the last line of the log and has no newline.
+// parseLine reads a line, without its end, into rec and returns the number of its buckets. It is the slow path, for
+// lines with odd spacing and for explaining what is wrong. columns is the number of buckets that there must be, 0 for
+// any; cut means that this is the last line of the log and has no newline.
 //
-// Of several faults the first in the line is named.
+// It reports the first fault in the line.
 func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError) {
 	rec.Index, rec.Count, rec.IOs = rec.Index[:0], rec.Count[:0], 0
 	p := 0
@@ -120,7 +118,7 @@ func parseLine(line []byte, rec *Record, columns int, cut bool) (int, *lineError
 	return 0, faultf(skipIt, "%d buckets, want %d: line cut short?", n, columns)
 }
 
-// number reads digits: their value, MaxUint64 if that is too small, and how many
+// number reads the digits at the start of b. It returns their value, or MaxUint64 if that is larger, and how many
 // they are.
 func number(b []byte) (v uint64, n int) {
 	for ; n < len(b) && b[n]-'0' <= 9; n++ {
@@ -148,7 +146,7 @@ func blanks(b []byte) (n int) {
 	return n
 }
 
-// notNumber says what stands where a number should be.
+// notNumber returns the error for what stands where a number should be.
 func notNumber(line []byte, start, field, columns int) *lineError {
 	text := line[start:]
 	if n := bytes.IndexByte(text, ','); n >= 0 {
@@ -182,8 +180,8 @@ func notNumber(line []byte, start, field, columns int) *lineError {
 	return faultf(notALog, "column %d: %s is not a number", field+1, excerpt(text))
 }
 
-// pointers explains lines of single I/Os: 4 to 7 columns. Only where the line is
-// not a whole record of the log's own.
+// pointers returns the error for a line of 4 to 7 columns, as single I/Os have, or nil for others. The line must not
+// be a complete record of a histogram log.
 func pointers(line []byte, cut bool) *lineError {
 	fields := bytes.Count(line, []byte(",")) + 1
 	at := bytes.IndexByte(line, ',') + 1
@@ -191,11 +189,11 @@ func pointers(line []byte, cut bool) *lineError {
 	switch {
 	case fields > 7 || fields < 4 && !cut:
 		return nil
-	case value >= 1<<40: // no latency: 18 minutes
+	case value >= 1<<40: // 18 minutes, and so no latency
 		return faultf("run fio again without log_compression", "%d columns, the second of them an address: with "+
 			"log_compression fio logs pointers instead of histograms", fields)
 	case cut:
-		return nil // as likely the start of a record
+		return nil // it may as well be the start of a record
 	}
 	return faultf("pass the job's _clat_hist log; if this is it, run fio again without log_compression",
 		"%d columns, as in a log of single I/Os (write_lat_log) or one spoiled by log_compression", fields)
@@ -232,8 +230,8 @@ func longLine(limit int) *lineError {
 		"skips it", "a line of more than %d bytes", limit)
 }
 
-// notText explains a log that starts with what fio does not write into text: a byte-order
-// mark, or the packed samples of log_compression.
+// notText returns the error for a log that starts with a byte-order mark or with the compressed samples of
+// log_compression, or nil for others.
 func notText(line []byte) *lineError {
 	switch {
 	case len(line) > 1 && line[0] == 0x78 && line[1]&0x20 == 0 && (0x78<<8+int(line[1]))%31 == 0: // zlib, RFC 1950
@@ -252,8 +250,8 @@ func notText(line []byte) *lineError {
 	return nil
 }
 
-// excerpt quotes the start of digits and blanks. Other bytes are never quoted: a link
-// or a mistake may have led to a file that nobody is to see.
+// excerpt quotes the start of digits and blanks. Other bytes are never quoted: a link or a mistake may have led to a
+// file with secrets.
 func excerpt(b []byte) string {
 	const most = 40
 	if len(b) > most {

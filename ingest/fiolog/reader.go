@@ -17,13 +17,13 @@ const (
 	defaultMaxLine = 1 << 20
 	defaultBlock   = 256 << 10
 
-	// slack is how far scanLine may look beyond the end of a line. Blocks have it
-	// beyond their end, so that even their last line goes the fast way.
+	// slack is how far scanLine may look beyond the end of a line. Blocks have that much room after their end, so
+	// that even their last line takes the fast path.
 	slack = 64
 )
 
-// Blocks and records that no Reader holds, as *[]byte and *Record: memory that was in
-// use before is cheaper than new one, which the system has to clear.
+// blocks and records hold free memory, as *[]byte and *Record. Reusing it is cheaper than new memory, which the
+// system has to clear.
 var blocks, records sync.Pool
 
 func newBlock(size int) []byte {
@@ -33,87 +33,80 @@ func newBlock(size int) []byte {
 	return make([]byte, size)
 }
 
-// ReaderOptions are the bounds of a Reader. The zero value is good for a file.
+// ReaderOptions are the options of a Reader. The zero value suits a histogram log.
 type ReaderOptions struct {
-	// MaxLine is the longest line, in bytes without its end, that is held in
-	// memory; default 1 MiB, where fio's longest are 40 KiB. A longer one is a
-	// ParseError.
+	// MaxLine is the longest line, in bytes without its end, that is held in memory; default 1 MiB, where fio's
+	// longest are 40 KiB. A longer one is a ParseError.
 	MaxLine int
-	// Block is how many bytes are read at a time, default 256 KiB. A Reader holds
-	// one block (more only for a line longer than it) and 20 KiB for the record:
-	// with thousands of logs open at once, pass less.
+	// Block is how many bytes are read at a time, default 256 KiB. A Reader holds one block (more only for a line
+	// longer than it) and 20 KiB for the record: with thousands of logs open at once, use less.
 	Block int
-	// Columns is the number of buckets that each record must have, where it is
-	// known, e.g. from the part of the log before this one. 0, or a number that
-	// fits no geometry: that of the first good line.
+	// Columns is the number of buckets that each record must have, if it is known, e.g. from the part of the log
+	// before this one. If it is 0, or fits no geometry, the first good line decides.
 	Columns int
-	// Single says that the log is one of single I/Os (write_lat_log), to be counted on
-	// this grid, whose Unit is that of the log's latencies; nil: of histograms. A record
-	// is then the I/Os of one stamp and direction.
+	// Single, if not nil, says that the log is one of single I/Os (write_lat_log), to be counted on this grid, whose
+	// Unit is that of the log's latencies. A record is then the I/Os of one stamp and direction.
 	Single *fiohist.Geometry
-	// After is the number of lines of the file before those that are read.
+	// After is the number of lines of the file before the first that is read.
 	After int64
 }
 
 // Reader reads the records of one histogram log, or of one log of single I/Os.
 //
-// What it gives out is exactly what stands in the file: the stamp within MaxTime,
-// a direction below Directions, as many buckets in each line as in the first good
-// one, counts up to MaxCount. It does not look at the order of the stamps, nor
-// compare one record with another.
+// Its records are exactly what the file holds: the stamp within MaxTime, a direction below Directions, as many
+// buckets in each line as in the first good one, counts up to MaxCount. It checks neither the order of the stamps nor
+// one record against another.
 //
-// Blanks (spaces and tabs) around numbers are accepted, empty lines hold nothing,
-// and the last line needs no newline as long as no bucket is missing. All else is
-// a *ParseError: nothing is guessed or repaired.
+// Blanks (spaces and tabs) around numbers are accepted, empty lines are skipped, and the last line needs no newline
+// if no bucket is missing. All else is a *errs.ParseError: nothing is guessed or repaired.
 type Reader struct {
 	name string
 	src  io.Reader
 	opt  ReaderOptions
 
-	// buf[pos:end] are lines that are read but not parsed, buf[end:have] the start
-	// of the next one; what follows is slack or leftovers, looked at and not used.
+	// buf[pos:end] are lines that are read but not parsed, buf[end:have] the start of the next one. What follows is
+	// slack or leftovers, which scanLine may look at but does not use.
 	buf            []byte
 	pos, end, have int
-	block          []byte // memory for buf, where this Reader is the one to read
-	rest           []byte // the same while it is parked
+	block          []byte // memory for buf, if this Reader reads the input
+	rest           []byte // the start of a line while r is parked
 
-	// chunks is src if that returns what it decompressed; chunk is what follows buf.
+	// chunks is src if that is an unpacker in use; chunk is what it returned beyond buf.
 	chunks unpacker
 	chunk  []byte
 
-	err      error // what the input ended with, as the input said it
+	err      error // the input's own error at its end
 	cut      bool  // buf[pos:end] is the last line and has no newline
-	skipping bool  // inside a line longer than MaxLine, which has been refused
+	skipping bool  // inside a line longer than MaxLine, already reported
 
 	line     int64
 	good     int64 // of them, those with a record
-	over     bool  // so few that nothing more is read
+	over     bool  // tooBad was reported: nothing more is read
 	geometry fiohist.Geometry
 	columns  int
 	rec      Record
 	single   singles
 
-	parsers int    // how many may parse ahead
-	ahead   *ahead // they do
+	parsers int    // how many goroutines may parse ahead
+	ahead   *ahead // not nil once they do
 }
 
-// unpacker is an input that gives what it decompressed without a copy, if InChunks says so:
-// what Chunk returns is overwritten by its next call.
+// unpacker is an input that returns what it decompressed without a copy, if InChunks. The next call of Chunk
+// overwrites it.
 type unpacker interface {
 	InChunks() bool
 	Chunk() ([]byte, error)
 }
 
-// NewReader reads a log that is a stream, decompressed. The name is for errors.
+// NewReader returns a Reader of a stream, which must be decompressed. The name is for errors.
 func NewReader(r io.Reader, name string, opt ReaderOptions) *Reader {
 	n := newReader(name, opt)
 	n.from(r)
 	return n
 }
 
-// NewBytesReader reads a log, or whole lines of one, that is in memory. Several
-// of them can read parts of one log at the same time; each counts its lines
-// from 1.
+// NewBytesReader returns a Reader of a log, or whole lines of one, that is in memory. Several of them can read parts
+// of one log at the same time; each counts its own lines, from After+1.
 func NewBytesReader(data []byte, name string, opt ReaderOptions) *Reader {
 	r := newReader(name, opt)
 	r.buf, r.have, r.err = data, len(data), io.EOF
@@ -157,14 +150,14 @@ func (r *Reader) from(src io.Reader) {
 	}
 }
 
-// Geometry is that of the log; it is known once a record was read.
+// Geometry returns the geometry of the log, and whether it is known: it is once a record was read.
 func (r *Reader) Geometry() (fiohist.Geometry, bool) { return r.geometry, r.columns != 0 }
 
-// Line is the number, from 1, of the last line that was read; 0 before the first.
+// Line returns the number, from 1, of the last line that was read; 0 before the first.
 func (r *Reader) Line() int64 { return r.line }
 
-// likely is the number of columns, before the first good line that of its commas; 0 if
-// there cannot be so many.
+// likely returns the number of columns. Before the first good line it comes from the commas of the next line, and is
+// 0 if no geometry has so many.
 func (r *Reader) likely() int {
 	if r.columns != 0 {
 		return r.columns
@@ -183,7 +176,7 @@ func (r *Reader) setGeometry(g fiohist.Geometry) {
 	r.room(r.columns)
 }
 
-// room makes rec large enough for so many columns.
+// room makes rec large enough for that many columns.
 func (r *Reader) room(columns int) {
 	rec := &r.rec
 	columns += blockscan.Spare
@@ -198,15 +191,12 @@ func (r *Reader) room(columns int) {
 	}
 }
 
-// Next returns the next record. It belongs to the Reader and is overwritten by
-// the next call.
+// Next returns the next record. It belongs to the Reader and is overwritten by the next call.
 //
-// At the end of the log the error is io.EOF. For a line that is not what fio
-// writes it is a *ParseError with the line's number; the next call goes on with
-// the line after. Where the input itself is damaged, as a compressed file that is
-// cut, it is a *ParseError without a line, once, after the complete lines before,
-// and then io.EOF; so it is where more than maxBad lines hold no record. Any other
-// error is the input's own, and final.
+// At the end of the log the error is io.EOF. For a line that fio would not write it is a *errs.ParseError with the
+// line's number; the next call goes on with the line after it. If the input itself is damaged, as a compressed file
+// that is cut, it is a *errs.ParseError without a line, once, after the complete lines before, and then io.EOF; the
+// same holds once more than maxBad lines hold no record. Any other error is the input's own, and final.
 func (r *Reader) Next() (*Record, error) {
 	if r.over {
 		return nil, io.EOF
@@ -222,14 +212,14 @@ func (r *Reader) Next() (*Record, error) {
 	return rec, err
 }
 
-// maxBad is how many lines without a record a log may have, empty ones included: a
-// compressed file of kilobytes may hold billions. fio writes none.
+// maxBad is how many lines without a record a log may have, empty ones included. fio writes none, but a compressed
+// file of kilobytes may hold billions.
 const maxBad = 100_000
 
-// tooBad says that there were more of them.
+// tooBad reports whether there were more of them.
 func (r *Reader) tooBad() bool { return r.line-r.good > maxBad }
 
-// errTooBad is next's for a log that is.
+// errTooBad is next's error for such a log.
 var errTooBad = errors.New("too many bad lines")
 
 func (r *Reader) next() (*Record, error) {
@@ -253,7 +243,7 @@ func (r *Reader) next() (*Record, error) {
 			ahead := r.buf[r.pos:min(r.end+slack, len(r.buf))]
 			if n := scanLine(ahead, &r.rec, columns); n != 0 && n <= r.opt.MaxLine {
 				if r.columns == 0 {
-					r.geometry, _ = fiohist.GeometryOf(columns) // likely has looked
+					r.geometry, _ = fiohist.GeometryOf(columns) // no error: likely checked it
 					r.columns = columns
 				}
 				r.pos += n
@@ -276,7 +266,7 @@ func (r *Reader) next() (*Record, error) {
 	}
 }
 
-// Drained says that Next will have to read before it can return another record.
+// Drained reports whether Next has to read before it can return another record.
 func (r *Reader) Drained() bool {
 	if a := r.ahead; a != nil {
 		return a.now == nil || a.now.next == len(a.now.out)
@@ -284,8 +274,8 @@ func (r *Reader) Drained() bool {
 	return r.pos == r.end && len(r.chunk) == 0
 }
 
-// Park gives the memory for a block away until it is needed again, if r is Drained:
-// of many logs that take turns, each holds no more than the start of a line.
+// Park releases the memory of the block until it is needed again, if r is Drained. Of many logs that take turns, each
+// then holds no more than the start of a line.
 func (r *Reader) Park() {
 	if r.block == nil || r.chunks != nil || !r.Drained() || r.ahead != nil {
 		return
@@ -296,9 +286,8 @@ func (r *Reader) Park() {
 	blocks.Put(&block)
 }
 
-// Stop ends the use of r, which gives its memory away. Where it reads ahead, that ends
-// too, and nothing reads the input any more when Stop returns; if a read can take for
-// ever, as from a pipe, end it first by closing the input.
+// Stop ends the use of r and releases its memory. If r reads ahead, nothing reads the input any more when Stop
+// returns; if a read can block forever, as of a pipe, close the input first.
 func (r *Reader) Stop() {
 	if r.ahead != nil {
 		close(r.ahead.stop)
@@ -312,7 +301,7 @@ func (r *Reader) Stop() {
 	*r = Reader{name: r.name, err: fs.ErrClosed, line: r.line, geometry: r.geometry, columns: r.columns}
 }
 
-// takeLine is the next line of buf without its end.
+// takeLine returns the next line of buf without its end.
 func (r *Reader) takeLine() []byte {
 	line := r.buf[r.pos:r.end]
 	r.pos = r.end
@@ -325,7 +314,7 @@ func (r *Reader) takeLine() []byte {
 	return line
 }
 
-// parse reads a line that is not as fio writes it, or the first one.
+// parse reads a line that scanLine refused.
 func (r *Reader) parse(line []byte) *lineError {
 	if len(line) > r.opt.MaxLine {
 		return longLine(r.opt.MaxLine)
@@ -341,7 +330,7 @@ func (r *Reader) parse(line []byte) *lineError {
 	}
 	if r.columns == 0 {
 		g, err := fiohist.GeometryOf(n)
-		if err != nil { // parseLine has looked
+		if err != nil { // parseLine checked it
 			return faultf(notALog, "%v", err)
 		}
 		r.setGeometry(g)
@@ -350,12 +339,11 @@ func (r *Reader) parse(line []byte) *lineError {
 	return nil
 }
 
-// errLongLine is fill's for a line longer than MaxLine; the next call passes over
-// the rest of it.
+// errLongLine is fill's error for a line longer than MaxLine; the next call skips the rest of it.
 var errLongLine = errors.New("long line")
 
-// fill reads until buf holds a line, or says why there is none. Up to then it has
-// pos == end. It knows no line numbers: explain adds them to its errors.
+// fill reads until buf holds a line, or returns why there is none. pos == end must hold. Its errors have no line
+// numbers; explain adds them.
 func (r *Reader) fill() error {
 	for r.err == nil {
 		if err := r.read(); err != nil {
@@ -385,8 +373,8 @@ func (r *Reader) fill() error {
 	return r.err
 }
 
-// explain makes an error of fill one for the caller: it names the log, once, for
-// errors of files do so already, and the line.
+// explain turns an error of fill into one for the caller, with the line and the log's name. Errors of files have the
+// name already.
 func (r *Reader) explain(err error) error {
 	var file *fs.PathError
 	var damage *errs.ParseError
@@ -410,9 +398,8 @@ func (r *Reader) explain(err error) error {
 	return fmt.Errorf("%s: after line %d: %w", errs.Printable(r.name), r.line, err)
 }
 
-// lastNewline is bytes.LastIndexByte for lines of kilobytes: that looks at one byte at a
-// time, which took 2 % of the processor time of percentiles where blocks are small, as
-// those of gzip are.
+// lastNewline is bytes.LastIndexByte for newlines in lines of kilobytes. bytes.LastIndexByte looks at one byte at a
+// time, which matters where blocks are small, as those of gzip are.
 func lastNewline(b []byte) int {
 	for end := len(b); end > 0; {
 		from := max(end-256, 0)
@@ -424,11 +411,9 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// read fills the block from the input until there is a newline in it, the input
-// ends, or a line turns out to be too long. That is an error at once, since its end
-// may be terabytes away in a file of megabytes; the next call passes over the rest.
-// A block that holds a newline is not topped up, so that what comes slowly through
-// a pipe is not held back.
+// read fills the block from the input until there is a newline in it, the input ends, or a line is too long. That is
+// an error at once, since the line's end may be terabytes away in a file of megabytes; the next call skips the rest.
+// A block that holds a newline is not filled up, so that slow input from a pipe is not held back.
 func (r *Reader) read() error {
 	if r.chunks != nil {
 		return r.readChunk()
@@ -482,8 +467,8 @@ func (r *Reader) read() error {
 	}
 }
 
-// readChunk is read for what a Stream decompressed. That stays where it lies; only a line
-// that is in two chunks is put together in the block.
+// readChunk is read for an unpacker. What it decompressed stays in place; only a line that is in two chunks is put
+// together in the block.
 func (r *Reader) readChunk() error {
 	left := r.buf[r.pos:r.have]
 	if len(r.chunk) > 0 {

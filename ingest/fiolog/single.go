@@ -16,12 +16,11 @@ import (
 // latency stands before the direction: 0 for a single I/O, which has one latency only.
 const minSingle, maxSingle = 4, 8
 
-// minBoth is the fewest columns with log_window_value=both: versions that know it
-// always write the priority.
+// minBoth is the fewest columns with log_window_value=both: versions that have it always write the priority.
 const minBoth = 6
 
-// singles gathers the I/Os of one stamp: one record per direction comes out, so
-// that a log of single I/Os reads like one of histograms with a window of 1 ms.
+// singles collects the I/Os of one stamp, to be returned as one record per direction, so that a log of single I/Os
+// reads like one of histograms with a window of 1 ms.
 type singles struct {
 	columns int  // of the log's lines; 0 before the first
 	both    bool // log_window_value=both: the direction is in the fourth column
@@ -30,11 +29,11 @@ type singles struct {
 	dirs    [Directions]struct {
 		counts  []uint64 // by bucket
 		touched []uint16 // those that are not 0
-		ns      uint64   // all latencies
+		ns      uint64   // sum of all latencies
 	}
-	next    Direction // while the stamp's records are returned; else Directions
+	next    Direction // the next one to return; Directions if there is none
 	waiting bool      // there is an I/O of the next stamp
-	first   singleIO  // it
+	first   singleIO  // that I/O
 }
 
 // singleIO is one line.
@@ -58,7 +57,7 @@ func (s *singles) add(io singleIO, g fiohist.Geometry) {
 	}
 }
 
-// take yields the stamp's records one by one; false when there is no more.
+// take returns the stamp's records one by one, and false when there are no more.
 func (s *singles) take(rec *Record) bool {
 	for ; s.next < Directions; s.next++ {
 		d := &s.dirs[s.next]
@@ -101,7 +100,7 @@ func (r *Reader) nextSingle() (*Record, error) {
 					s.next = Directions
 					return nil, err
 				}
-				return &r.rec, nil // fill says the same again
+				return &r.rec, nil // the next fill returns the same error
 			}
 		}
 		io, n := scanSingle(r.buf[r.pos:r.end], s.columns, s.both)
@@ -133,10 +132,9 @@ func (r *Reader) nextSingle() (*Record, error) {
 	}
 }
 
-// scanSingle reads the line at the start of b if it is, byte for byte, as fio writes
-// it, with that many columns. It returns the line's length with the newline, or 0 for
-// any other line, good or bad, which parseSingle then reads. It is the parser's hot
-// path: the careful way alone came to a third of its speed.
+// scanSingle reads the line at the start of b if it is, byte for byte, as fio writes it, with that many columns. It
+// returns the line's length with the newline, or 0 for any other line, good or bad, which parseSingle then reads. It
+// is the hot path: parseSingle is much slower.
 func scanSingle(b []byte, columns int, both bool) (io singleIO, n int) {
 	if columns == 0 {
 		return io, 0
@@ -268,8 +266,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		line: r.line}, nil
 }
 
-// layout tells from a log's first line whether the direction is in its fourth
-// column (log_window_value=both) or, as in all other logs, in its third.
+// layout finds out from a log's first line whether the direction is in its fourth column (log_window_value=both) or,
+// as in all other logs, in its third.
 func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
 	plain := values[2] < Directions && columns < maxSingle
 	both = values[3] < Directions && columns >= minBoth
@@ -278,9 +276,9 @@ func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
 		return false, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", values[3])
 	case !both || !plain:
 		return both, nil
-	case values[3] == 0: // the block size of averages, with an offset of 0, or the direction
+	case values[3] == 0: // block size of averages before an offset of 0, or direction before a block size
 		return values[4] != 0, nil
-	case values[2] != 0 && values[4] != 0: // of a single I/O the second latency is 0
+	case values[2] != 0 && values[4] != 0: // the second latency of a single I/O would be 0
 		return false, nil
 	case values[4] < minBlock:
 		return false, faultf(singleHint, "cannot tell which column holds the direction: %d and %d can both be one",
@@ -292,8 +290,8 @@ func layout(values [maxSingle]uint64, columns int) (both bool, bad *lineError) {
 // minBlock is the smallest block size of disks, in bytes.
 const minBlock = 512
 
-// ExtraColumns is the number of columns that log_offset and log_issue_time added to a
-// log of single I/Os, as far as its lines tell; 0 before the first.
+// ExtraColumns returns the number of columns that log_offset and log_issue_time added to a log of single I/Os, as far
+// as its lines show; 0 before the first.
 func (r *Reader) ExtraColumns() int {
 	usual := minSingle + 1 // with the priority
 	if r.single.both {
@@ -302,7 +300,7 @@ func (r *Reader) ExtraColumns() int {
 	return max(r.single.columns-usual, 0)
 }
 
-// maxLatency is the longest latency that is believed, in ns or, of fio 2, in us.
+// maxLatency is the longest latency that is accepted, in ns or, of fio 2, in us.
 const maxLatency = 31 * 24 * 3600 * 1e9
 
 func cutSingle(fields, columns int) *lineError {

@@ -2,12 +2,12 @@ package fiolog
 
 import "strconv"
 
-// blockSize stands in the third column of what AppendRecord writes. In fio's logs
-// it is that of the one I/O that closed the window; nobody reads it.
+// blockSize is the third column that AppendRecord writes. In fio's logs it is that of the I/O that closed the window;
+// readers ignore it.
 const blockSize = "4096"
 
-// AppendRecord appends the line that fio writes for rec, with so many buckets, to
-// dst: `time, direction, block size, c0, c1, ..., cN` and a newline.
+// AppendRecord appends to dst the line that fio writes for rec with that many buckets: `time, direction, block size,
+// c0, c1, ..., cN` and a newline.
 func AppendRecord(dst []byte, rec *Record, columns int) []byte {
 	dst = strconv.AppendInt(dst, rec.Time, 10)
 	dst = append(dst, ", "...)
