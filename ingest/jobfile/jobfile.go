@@ -23,7 +23,7 @@ type File struct {
 	Sections []*Section
 }
 
-// Folders are those in which files lie.
+// Folders returns the folders of files.
 func Folders(files []*File) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range files {
@@ -32,7 +32,7 @@ func Folders(files []*File) map[string]bool {
 	return out
 }
 
-// Beside are the files in a folder, or all if none is there: each host's job file lies beside its logs.
+// Beside returns the files in a folder, or all if none is in it: each host's job file is in the folder of its logs.
 func Beside(files []*File, dir string) []*File {
 	var here []*File
 	for _, f := range files {
@@ -65,8 +65,9 @@ type Section struct {
 type Options map[string]string
 
 const (
-	maxInclude = 16 // files deep
-	// bytes, with all that it includes, as often as it does, and a copy of [global] for each section
+	maxInclude = 16 // depth of files
+	// bytes: of the file, of each included file as often as it is included, and of a copy of [global] for each
+	// section
 	maxJobSize = 16 << 20
 	maxJobLine = 1 << 20 // bytes
 )
@@ -74,15 +75,14 @@ const (
 // Unnamed is the name of a job that has none, in the job file or in fio's JSON.
 const Unnamed = "unnamed"
 
-// MaxThreads is more threads than any fio starts.
+// MaxThreads is more than fio can start.
 const MaxThreads = 1 << 20
 
-// aliases are the options that matter here by their other names; fio's JSON has
-// the main ones.
+// aliases maps other names of the options that matter here to their main ones, which fio's JSON has.
 var aliases = map[string]string{"wait_for_previous": "stonewall", "timeout": "runtime", "readwrite": "rw"}
 
-// Parse reads a job file. What is included is looked for as fio does it,
-// from the working directory and from the job file's folder.
+// Parse reads a job file. Included files are looked for as fio does it: in the working directory, then in the folder
+// of the file that includes them.
 func Parse(r io.Reader, path string) (*File, error) {
 	p := &jobParser{file: &File{Path: path}, global: Options{}}
 	if err := p.read(r, path, 0); err != nil {
@@ -122,7 +122,7 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 		if p.size += len(text) + 1; p.size > maxJobSize {
 			return bad(fmt.Sprintf("more than %d MiB with what it includes", maxJobSize>>20), "is this a fio job file?")
 		}
-		if i := strings.IndexAny(text, ";#"); i >= 0 { // fio takes them for comments anywhere
+		if i := strings.IndexAny(text, ";#"); i >= 0 { // fio begins a comment at them anywhere in a line
 			text = text[:i]
 		}
 		text = strings.TrimSpace(text)
@@ -135,7 +135,7 @@ func (p *jobParser) read(r io.Reader, path string, depth int) error {
 			if len(text) < 2 {
 				return bad("a [section] without a name", "write [name]")
 			}
-			// Whatever the last character is, fio takes it for the bracket: [a;b] has the name "".
+			// fio takes the last character for the bracket, whatever it is: [a;b] has the name "".
 			p.section(text[1:len(text)-1], line)
 		case p.current == nil:
 			return bad("an option before any [section]", "is this a fio job file?")
@@ -205,7 +205,7 @@ func (p *jobParser) set(name, value string) {
 		name = main
 	}
 	if strings.HasPrefix(name, "write_") && strings.HasSuffix(name, "_log") && value == "" && p.current[name] != "" {
-		return // switched on again, with the name that [global] gave
+		return // enabled again, with the name that [global] gave
 	}
 	p.current[name] = value
 }
@@ -236,20 +236,20 @@ func (p *jobParser) finish() {
 	p.file.Sections = append(p.file.Sections, s)
 }
 
-// Flag tells whether an option without a value is on.
+// Flag reports whether a flag is on.
 func (s *Section) Flag(name string) bool {
 	v, ok := s.Options[name]
 	return ok && On(v)
 }
 
-// On is how fio reads the value of a flag: without one it is on.
+// On reports whether fio takes a flag with this value for on; without a value it is.
 func On(v string) bool {
 	n, err := strconv.Atoi(v)
 	return err != nil || n != 0
 }
 
-// Threads is one section per thread, and so per log number: Threads()[0] is that
-// of log 1. A section that writes no log counts, too.
+// Threads returns the section of each thread, and so of each log number: Threads()[0] is that of log 1. Sections that
+// write no log count, too.
 func (j *File) Threads() []*Section {
 	var out []*Section
 	for _, s := range j.Sections {
@@ -260,9 +260,9 @@ func (j *File) Threads() []*Section {
 	return out
 }
 
-// Entries is the index of the JSON entry of each thread, -1 for one without
-// (stats=0), and the number of entries. With group_reporting a thread joins the
-// entry of the thread before it, if that is of the same group (fio's stat.c).
+// Entries returns the index of the JSON entry of each thread, -1 for one without (stats=0), and the number of
+// entries. With group_reporting a thread joins the entry of the thread before it, if that is of the same group (fio's
+// stat.c).
 func (j *File) Entries() (of []int, count int) {
 	group := -1
 	for _, s := range j.Threads() {
@@ -279,8 +279,8 @@ func (j *File) Entries() (of []int, count int) {
 	return of, count
 }
 
-// LogPrefix is how the names of a section's logs begin, "" if it writes none of that
-// sort or the name is known only when fio runs.
+// LogPrefix returns how the names of a section's histogram logs, or else latency logs, begin; "" if it writes none,
+// or if the name is known only when fio runs.
 func (s *Section) LogPrefix(hist bool) string {
 	option := "write_lat_log"
 	if hist {
@@ -302,7 +302,7 @@ func (s *Section) LogPrefix(hist bool) string {
 	return filepath.Base(v)
 }
 
-// WritesLogs tells whether the section writes logs of that sort.
+// WritesLogs reports whether the section writes histogram logs, or else latency logs.
 func (s *Section) WritesLogs(hist bool) bool {
 	option := "write_lat_log"
 	if hist {
@@ -312,7 +312,7 @@ func (s *Section) WritesLogs(hist bool) bool {
 	return ok
 }
 
-// Is tells by its content whether a file is a job file of a run with logs.
+// Is reports whether a text looks like a job file: it has a section, and in one an option that is typical of fio.
 func Is(text []byte) bool {
 	section, fio := false, false
 	for line := range strings.Lines(string(text)) {
@@ -336,11 +336,9 @@ func Is(text []byte) bool {
 	return fio
 }
 
-// ParseDuration reads a time option as fio does (parse.c), not as people might
-// mean it, because the job ran by fio's reading: the whole number at the start
-// counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms,
-// s, m, h and d; any other word, such as sec or min, means microseconds to fio
-// (measured with fio 3.33: startdelay=2min starts at once).
+// ParseDuration reads a time option as fio does (parse.c), since that is how the job ran: the whole number at the
+// start counts, in seconds unless a letter follows; 1.5 is 1 s. The suffixes are us, ms, s, m, h and d; any other
+// word, such as sec or min, means microseconds to fio (seen in fio 3.33: startdelay=2min starts at once).
 func ParseDuration(s string) (time.Duration, error) {
 	text := strings.ToLower(strings.TrimSpace(s))
 	if strings.ContainsAny(strings.TrimPrefix(text, "-"), ",:-") {

@@ -14,39 +14,35 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Files opens any number of files for reading with a bounded number of
-// descriptors: regular files that nobody reads just now are closed when another
-// one needs to be open, and opened again at the next read. Pipes and terminals
-// can't be, and stay open. The zero value is ready to use, by any number of
-// goroutines.
+// Files opens any number of files for reading with a bounded number of descriptors: regular files that are not being
+// read are closed when another one has to be opened, and opened again at their next read. Pipes and terminals cannot
+// be opened again and stay open. The zero value is ready to use, by any number of goroutines.
 //
-// Every regular file must stay what it was when it was first opened: one that was
-// replaced, grew, shrank or was written to meanwhile is a *ParseError at the next
-// opening or at the end, whichever comes first, and never an early end.
+// A regular file must stay as it was when first opened. One that was replaced or deleted, grew, shrank or was written
+// to is a *errs.ParseError at the next opening or at the end, whichever comes first, and never an early end.
 type Files struct {
-	// Max is how many regular files may be open; default 256. Opening one again
-	// takes 3 us, the reading of a block 30. If the system allows fewer, it is
-	// lowered to three quarters of what turned out to be possible, since others
-	// need descriptors too.
+	// Max is how many regular files may be open; default 256. Opening one again is cheap beside reading a block. If
+	// the system allows fewer, Max is lowered to three quarters of what turned out to be possible, since others need
+	// descriptors too.
 	Max int
 
 	mu   sync.Mutex
-	open int       // regular files that are
-	idle list.List // those of them that nobody reads, longest unused first: *File
+	open int       // number of open regular files
+	idle list.List // those not being read, least recently used first: *File
 }
 
 // File is an open file of Files; one goroutine at a time may read it.
 type File struct {
 	files *Files
 	path  string
-	info  fs.FileInfo // as it was at first
+	info  fs.FileInfo // when first opened
 	at    int64       // offset of the next read, if it is a regular file
 
 	f    *os.File
 	idle *list.Element
 }
 
-// Open opens a file at its start. Is as not nil, then it must still be that file.
+// Open opens a file at its start. If as is not nil, the file must still be the one that as was opened for.
 func (s *Files) Open(path string, as *File) (*File, error) {
 	f := &File{files: s, path: path}
 	info, err := os.Stat(path)
@@ -73,7 +69,7 @@ func (s *Files) Open(path string, as *File) (*File, error) {
 	return f, nil
 }
 
-// Regular says that the file can be opened and read again.
+// Regular reports whether the file can be opened and read again.
 func (f *File) Regular() bool { return f.info.Mode().IsRegular() }
 
 // Size is that of a regular file in bytes, else 0.
@@ -84,7 +80,7 @@ func (f *File) Size() int64 {
 	return f.info.Size()
 }
 
-// Read reads on.
+// Read reads on from where the last Read ended.
 func (f *File) Read(p []byte) (n int, err error) {
 	if !f.Regular() {
 		return f.f.Read(p)
@@ -108,8 +104,7 @@ func (f *File) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ReadAt reads from a place in a regular file, and leaves alone the one that Read
-// has come to.
+// ReadAt reads at an offset of a regular file, and does not move that of Read.
 func (f *File) ReadAt(p []byte, at int64) (int, error) {
 	if err := f.acquire(); err != nil {
 		return 0, err
@@ -118,7 +113,7 @@ func (f *File) ReadAt(p []byte, at int64) (int, error) {
 	return f.f.ReadAt(p, at)
 }
 
-// Close closes the file. It may be called while a pipe is read, which ends that.
+// Close closes the file. A pipe may be closed during a Read, which then ends.
 func (f *File) Close() error {
 	if !f.Regular() {
 		return f.f.Close()
@@ -128,7 +123,7 @@ func (f *File) Close() error {
 	return f.close()
 }
 
-// close closes a regular file, if it is open, with the lock held.
+// close closes a regular file, if it is open. The caller holds the lock.
 func (f *File) close() error {
 	if f.f == nil {
 		return nil
@@ -140,7 +135,7 @@ func (f *File) close() error {
 	return err
 }
 
-// acquire makes the file open, and keeps it so until release.
+// acquire opens the file if necessary, and keeps it open until release.
 func (f *File) acquire() error {
 	s := f.files
 	s.mu.Lock()
@@ -175,7 +170,7 @@ func (f *File) acquire() error {
 	return nil
 }
 
-// closeOne closes the file that was not used for the longest time, if there is one.
+// closeOne closes the least recently used idle file, and reports whether there was one.
 func (s *Files) closeOne() bool {
 	e := s.idle.Front()
 	if e == nil {
@@ -191,8 +186,7 @@ func (f *File) release() {
 	f.idle = f.files.idle.PushBack(f)
 }
 
-// unchanged says how the open file, and what its path stands for, differ from what
-// they were at first.
+// unchanged returns an error if the open file, or what is at its path now, differs from what was first opened.
 func (f *File) unchanged() error {
 	now, err := f.f.Stat()
 	if err != nil {

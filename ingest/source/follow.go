@@ -16,44 +16,42 @@ import (
 const (
 	// pollEvery is how often a Follower looks for more.
 	pollEvery = 20 * time.Millisecond
-	// defaultIdle is how long it waits where nobody can tell whether a writer is left.
+	// defaultIdle is how long it waits where it cannot find out whether a writer is left.
 	defaultIdle = time.Minute
 )
 
-// Follower reads a file that grows, and waits at its end for more; also for the file to
-// appear. It ends when nobody has the file open for writing any more. Where the kernel
-// does not tell that (over a network, another owner's file, another system), or if Idle
-// is set, it ends when nothing has come for that long. A file that becomes shorter was
-// begun anew and is read from its start.
+// Follower reads a file that grows and waits at its end for more; it also waits for the file to appear. It ends when
+// nobody has the file open for writing any more. Where the kernel does not tell that (over a network, another owner's
+// file, another system), or if Idle is set, it ends when nothing has come for that long. A file that becomes shorter
+// was started anew and is read from its start.
 //
-// If another file takes its place, it reads the old one to that end first, and then the
-// new one: all of it, or what follows where the new one begins with all of the old one, as
-// a copy does that is brought up to date by rename. If the file is deleted or renamed, and
-// has come to its end, it waits for another one as long as for an idle one.
+// If another file takes its place, it reads the old one to that end first, and then the new one: all of it, or, if
+// the new one begins with all of the old one, as a copy updated by rename does, only what follows. If the file is
+// deleted or renamed, and was read to its end, it waits for another one as long as for an idle one.
 type Follower struct {
 	Path string
 	Idle time.Duration
-	// Warn, if not nil, is called for a file that is replaced or gone.
+	// Warn, if not nil, is called when the file is replaced or gone.
 	Warn func(string)
 	ctx  context.Context
 	f    *os.File
 	at   int64
-	last time.Time // when something came
-	gone time.Time // when the file was found to be no longer at Path; zero: it is there
+	last time.Time // when data last came
+	gone time.Time // when the file was found to be missing at Path; zero: it is there
 }
 
-// Follow makes a Follower, which must be closed; when ctx ends so does the file.
+// Follow returns a Follower, which must be closed. Once ctx is done, Read returns io.EOF instead of waiting.
 func Follow(ctx context.Context, path string, idle time.Duration) *Follower {
 	return &Follower{Path: path, Idle: idle, ctx: ctx}
 }
 
-// Read waits until there is something.
+// Read waits until there is data, or the file has ended.
 func (f *Follower) Read(p []byte) (int, error) {
 	for {
 		if err := f.open(); err != nil {
 			return 0, err
 		}
-		over, ended := f.ended() // before looking for more: it may have been written just now
+		over, ended := f.ended() // before reading: a writer may write and close in between
 		n, err := f.f.Read(p)
 		if n > 0 {
 			f.at += int64(n)
@@ -78,7 +76,7 @@ func (f *Follower) Read(p []byte) (int, error) {
 		switch {
 		case err == nil && os.SameFile(info, there):
 			f.gone = time.Time{}
-			if ended && f.at > 0 { // whether more will come to an empty file nobody knows
+			if ended && f.at > 0 { // an empty file may not have been begun
 				return 0, io.EOF
 			}
 		case err == nil && over:
@@ -101,7 +99,7 @@ func (f *Follower) Read(p []byte) (int, error) {
 	}
 }
 
-// next goes over to the file that has taken the place of this one.
+// next switches to the file that has taken the place of this one.
 func (f *Follower) next() error {
 	file, err := os.Open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +129,7 @@ func (f *Follower) next() error {
 	return nil
 }
 
-// samePrefix says whether both files begin with the same n bytes, of which there must be
-// some.
+// samePrefix reports whether both files begin with the same n bytes; it is false for n = 0.
 func samePrefix(a, b *os.File, n int64) (bool, error) {
 	const step = 64 << 10
 	var blocks [2][step]byte
@@ -159,10 +156,10 @@ func (f *Follower) warn(what string) {
 	}
 }
 
-// idle is how long nothing may come.
+// idle returns how long to wait without new data.
 func (f *Follower) idle() time.Duration { return cmp.Or(f.Idle, defaultIdle) }
 
-// open waits for the file.
+// open opens the file, and waits for it to appear.
 func (f *Follower) open() error {
 	for f.f == nil {
 		file, err := os.Open(f.Path)
@@ -178,7 +175,7 @@ func (f *Follower) open() error {
 	return nil
 }
 
-// pause waits for a moment; false when it is over.
+// pause waits until the next look at the file; it returns false if ctx is done.
 func (f *Follower) pause() bool {
 	select {
 	case <-time.After(pollEvery):
@@ -188,8 +185,8 @@ func (f *Follower) pause() bool {
 	}
 }
 
-// ended says whether nothing more is written to the file, so that one that took its place
-// is next, and whether nothing more is to be waited for.
+// ended reports whether nothing more is written to the file, so that one that took its place is next (over), and
+// whether to stop waiting (all).
 func (f *Follower) ended() (over, all bool) {
 	idle := time.Since(f.last) >= f.idle()
 	if written, known := beingWritten(f.f); known {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// beingWritten says whether anybody has the file open for writing. The kernel gives a
-// lease for reading only while nobody has (fcntl(2), F_SETLEASE), and only to the
-// file's owner and to root; it is given back at once.
+// beingWritten reports whether anybody has the file open for writing, if that can be known. The kernel grants a read
+// lease only while nobody has (fcntl(2), F_SETLEASE), and only to the file's owner and to root. The lease is given
+// back at once.
 func beingWritten(f *os.File) (written, known bool) {
 	lease := func(kind uintptr) error {
 		raw, err := f.SyscallConn()

@@ -4,5 +4,5 @@ package source
 
 import "os"
 
-// beingWritten is not known: nothing but Linux tells.
+// beingWritten can be known on Linux only.
 func beingWritten(*os.File) (written, known bool) { return false, false }

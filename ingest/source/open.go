@@ -19,37 +19,12 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Files are read, not mapped into memory. Two goroutines over 32 logs of 6.8 MB
-// from the page cache, parsed and added up, took this much of both cores (best of
-// 25, ms):
-//
-//	read, blocks of 32 KiB    55.7    mapped                    47.9
-//	read, blocks of 64 KiB    49.7    mapped, MADV_SEQUENTIAL   46.8
-//	read, blocks of 128 KiB   44.7    mapped, MAP_POPULATE      52.2
-//	read, blocks of 256 KiB   43.7
-//	read, blocks of 1 MiB     43.9
-//
-// Copying a block that stays in the core's cache is cheaper than a page fault for
-// every 64 KiB of it, and a file that is cut while it is read is an end of file
-// instead of a signal.
+// Files are read, not mapped into memory: copying a block that stays in the core's cache is cheaper than page faults,
+// and a file that is cut while it is read is an end of file instead of a signal. Larger blocks than 256 KiB are not
+// faster; smaller ones cost more system calls.
 
-// What was tried to bring the processor time of percentiles over 32 logs (208 MB
-// unpacked) near that of decompressing alone, and what it changed:
-//
-//	                                      gzip             zstd
-//	heads are kept, not read again        -2 %, +4 MB      +50 %, +200 MB
-//	lines are parsed where they were
-//	decompressed (Chunk)                  none alone       -3 %
-//	both                                  -4 %, +4 MB
-//	quanta leave after 4 MiB, not 64      -1 %, -9 MB      +60 %, +190 MB
-//	profile-guided optimization           none             +3 %
-//
-// and on decompressing alone: bytes.Reader instead of bufio.Reader, half as long again
-// (gzip); WriteTo instead of Read, and so one copy less, -2 %. What fiolat takes beyond
-// that is parsing and adding up, as of plain logs.
-
-// maxWindow bounds what a decompressor may hold: what the zstd program accepts
-// by default, and twice what `xz -9` makes.
+// maxWindow bounds the memory of a decompressor: what the zstd program accepts by default, and twice what `xz -9`
+// makes.
 const maxWindow = 128 << 20
 
 // The first bytes of compressed files.
@@ -72,22 +47,19 @@ func Open(path string, stdin io.Reader) (*Stream, error) {
 	return Decompress(f, path, f)
 }
 
-// Decompress reads r, decompressed if it is gzip, zstd or xz; that is recognized by its
-// first bytes, whatever its name. Several members or frames one after the other
-// are one stream. name is for errors; closer, if not nil, is closed with the result.
+// Decompress returns a Stream of r, decompressed if it is gzip, zstd or xz; it recognizes them by their first bytes,
+// not by name. Several members or frames one after the other are one stream. name is for errors; closer, if not nil,
+// is closed with the result.
 //
-// Memory is bounded however much the data grows: zstd and xz that ask for a window
-// of more than 128 MiB are refused. (Of xz only the first block is asked; a file
-// made to harm can ask for up to 4 GiB in a later one.)
+// Memory is bounded however much the data expands: zstd and xz data with a window of more than 128 MiB is refused.
+// (Of xz only the first block is checked; a malicious file can ask for up to 4 GiB in a later one.)
 //
-// Data that is cut or damaged is a *ParseError of a Read, after everything before
-// it was read; r's own errors stay what they are.
+// Data that is cut or damaged is a *errs.ParseError of a Read, after everything before it was read; r's own errors
+// are returned as they are.
 //
-// Decompressing runs in the goroutine that reads: the caller's where many logs keep
-// all cores busy, one of its own where a Reader reads ahead (gzip gives 1.6 GB/s a
-// core where parsing takes 6 to 15; zstd gives 2.6, xz 0.19).
-// While it is open, a gzip costs 0.1 MB of memory, a zstd or xz as much as its window
-// and a little: 2 MiB as `zstd` makes it, 8 MiB as `xz` does.
+// Decompression runs in the goroutine that reads: the caller's where many logs keep all cores busy, one of its own
+// where a Reader reads ahead. While open, a gzip stream takes 0.1 MB of memory, a zstd or xz stream little more than
+// its window: 2 MiB as `zstd` makes it, 8 MiB as `xz` does.
 func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	d := &Stream{name: name, closer: closer}
 	magic := make([]byte, len(xzMagic))
@@ -110,7 +82,7 @@ func Decompress(r io.Reader, name string, closer io.Closer) (*Stream, error) {
 	return d, nil
 }
 
-// open starts to decompress.
+// open starts decompression.
 func (d *Stream) open() (err error) {
 	switch d.format {
 	case "gzip":
@@ -136,8 +108,7 @@ func (d *Stream) open() (err error) {
 	return err
 }
 
-// gzips and zstds are decompressors that were used and are free again, with their
-// windows.
+// gzips and zstds hold free decompressors, with their windows, for reuse.
 var gzips, zstds sync.Pool
 
 // newZstd returns a decompressor that holds no more than the window of one stream.
@@ -149,22 +120,21 @@ func newZstd() (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxWindow(maxWindow))
 }
 
-// skippable says that data starts with a frame that zstd skips, as pzstd's does.
+// skippable reports whether data starts with a frame that zstd skips, as pzstd's does.
 func skippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xF0 == 0x50 && bytes.Equal(magic[1:4], []byte{0x2A, 0x4D, 0x18})
 }
 
-// checkXZ looks at the header of the first block for the size of its dictionary,
-// which the library would get at once, whatever it is: 12 bytes of stream header,
-// then size, flags, up to two sizes of up to 9 bytes each and the filters; LZMA2
-// is filter 0x21 with one byte of properties.
+// checkXZ checks the size of the dictionary in the header of the first block, since the library allocates it at once,
+// whatever it is: 12 bytes of stream header, then size, flags, up to two sizes of up to 9 bytes each and the filters;
+// LZMA2 is filter 0x21 with one byte of properties.
 func checkXZ(r *bufio.Reader) error {
 	head, err := r.Peek(12 + 1024)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if len(head) < 14 {
-		return nil // the library says what is wrong
+		return nil // the library reports what is wrong
 	}
 	p := 14
 	for sizes := head[13] >> 6 & 3; sizes > 0; sizes &= sizes - 1 {
@@ -186,19 +156,19 @@ func checkXZ(r *bufio.Reader) error {
 
 var errWindow = errors.New("its window is larger than 128 MiB")
 
-// Stream reads an input that may be compressed, and knows whose fault an error is.
+// Stream reads an input that may be compressed. It tells the input's own errors from damaged data.
 type Stream struct {
 	name, format string
 	in           source
-	out          io.Reader // nil: not open yet, or pulled is there
+	out          io.Reader // nil: not open yet, or pulled is used instead
 	pulled       *pulled
-	chunk        []byte // what Read has left of one
+	chunk        []byte // the rest of one for Read
 	err          error
 	free         func()
 	closer       io.Closer
 }
 
-// Read reads on.
+// Read reads what is decompressed.
 func (d *Stream) Read(p []byte) (int, error) {
 	if err := d.ready(); err != nil {
 		return 0, err
@@ -221,15 +191,14 @@ func (d *Stream) Read(p []byte) (int, error) {
 	case !errors.Is(err, io.EOF):
 		err = d.explain(err)
 	case d.format == "xz" && string(d.in.tail[:]) != "YZ":
-		// The library takes a header that is cut for the end. What is whole ends
-		// in these two bytes, and zeros.
+		// The library takes a cut header for the end. Complete data ends in these two bytes, and zeros.
 		err = d.explain(io.ErrUnexpectedEOF)
 	}
 	d.err = err
 	return n, err
 }
 
-// ready opens what is not open yet.
+// ready opens d if it is not open yet.
 func (d *Stream) ready() error {
 	if d.err == nil && d.out == nil && d.pulled == nil {
 		if err := d.open(); err != nil {
@@ -239,17 +208,17 @@ func (d *Stream) ready() error {
 	return d.err
 }
 
-// InChunks says that Chunk can be called.
+// InChunks reports whether Chunk may be called.
 func (d *Stream) InChunks() bool {
 	return d.format == "gzip" || d.format == "zstd"
 }
 
-// Light says that staying open costs d less than to start again: it took work to get
-// here, and takes up little memory.
+// Light reports whether it is cheaper to keep d open than to open it again and decompress up to here: it takes little
+// memory.
 func (d *Stream) Light() bool { return d.format == "gzip" }
 
-// Chunk returns what was decompressed next, where it lies. It is overwritten by the next
-// call. At the end the error is io.EOF.
+// Chunk returns what was decompressed next, without a copy. The next call overwrites it. At the end the error is
+// io.EOF.
 func (d *Stream) Chunk() ([]byte, error) {
 	if err := d.ready(); err != nil {
 		return nil, err
@@ -261,9 +230,9 @@ func (d *Stream) Chunk() ([]byte, error) {
 	return p, err
 }
 
-// pulled lets those that write what they decompress, from their windows, be asked for it:
-// they run in between, as a coroutine. That, of the iterator package, must be used on no
-// other thread than it was made on if it was made on a locked one (runtime.LockOSThread).
+// pulled turns a decompressor's WriteTo, which writes straight from its window, into calls of next: WriteTo runs as a
+// coroutine (iter.Pull). If that was made on a locked thread (runtime.LockOSThread), it must be used on that thread
+// only.
 type pulled struct {
 	pull func() ([]byte, bool)
 	stop func()
@@ -284,7 +253,7 @@ func (p *pulled) next() ([]byte, error) {
 	return nil, cmp.Or(p.err, io.EOF)
 }
 
-// taker is the io.Writer of an iterator's consumer.
+// taker is a yield function as an io.Writer.
 type taker func([]byte) bool
 
 func (t taker) Write(p []byte) (int, error) {
@@ -294,11 +263,11 @@ func (t taker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// gunzip writes one member after the other. The library could do so itself, but
-// takes an end inside the header of a member for the end of all.
+// gunzip decompresses one member after the other. The library could do so itself, but takes an end inside the header
+// of a member for the end of all data.
 type gunzip struct {
 	z  gzip.Reader
-	in *bufio.Reader // with anything else the library takes half as long again
+	in *bufio.Reader // the library is slower with any other reader
 }
 
 func newGunzip(packed io.Reader) *gunzip {
@@ -337,7 +306,7 @@ func (g *gunzip) WriteTo(w io.Writer) (all int64, err error) {
 	}
 }
 
-// explain makes a decompressor's error one of the input, or of the file.
+// explain returns the input's own error, if that made decompression fail, or a ParseError about the data.
 func (d *Stream) explain(err error) error {
 	const again = "copy the file again, or pass --skip-bad to leave it out"
 	switch {
@@ -354,9 +323,9 @@ func (d *Stream) explain(err error) error {
 		err), Hint: again}
 }
 
-// Close frees the window, and closes the closer.
+// Close releases the decompressor, and closes the closer.
 func (d *Stream) Close() error {
-	d.err = fs.ErrClosed // what is freed may be another stream's next
+	d.err = fs.ErrClosed // another stream may use the decompressor next
 	if d.free != nil {
 		d.pulled.stop()
 		d.free()
@@ -368,8 +337,8 @@ func (d *Stream) Close() error {
 	return nil
 }
 
-// source is the input as stored; it counts, and keeps the input's own error and
-// the last two bytes before any zeros at the end.
+// source is the input as stored. It counts bytes and keeps the input's own error, and the last two bytes before any
+// zeros at the end.
 type source struct {
 	r    io.Reader
 	n    int64
@@ -394,8 +363,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putBack puts back what was read to look at it. Unlike with a bufio.Reader, all
-// else goes into the caller's memory without a copy.
+// putBack returns the bytes that were read to recognize the format first. Unlike with a bufio.Reader, all else goes
+// into the caller's memory without a copy.
 type putBack struct {
 	head []byte
 	r    io.Reader

@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// compared is how much of two files is compared at a time, and of their ends where only these are.
+// compared is how many bytes are compared at a time, and at each end where only the ends are compared.
 const compared = 64 << 10
 
-// SameBytes compares the bytes of two files, or with ends only the first and the last 64 KiB of two files of one size.
-// What cannot be read is not the same.
+// SameBytes reports whether two files hold the same bytes, or with ends, for two files of one size, whether their
+// first and last 64 KiB are the same. Files that cannot be read are not the same.
 func SameBytes(a, b string, ends bool) bool {
 	x, err := os.Open(a)
 	if err != nil {
@@ -40,7 +40,7 @@ func SameBytes(a, b string, ends bool) bool {
 	return same(x, y)
 }
 
-// SameContent compares what two files hold, decompressed. What cannot be read is not the same.
+// SameContent reports whether two files hold the same, decompressed. Files that cannot be read are not the same.
 func SameContent(a, b string, stdin io.Reader) bool {
 	x, err := Open(a, stdin)
 	if err != nil {
@@ -57,7 +57,7 @@ func SameContent(a, b string, stdin io.Reader) bool {
 
 func same(x, y io.Reader) bool {
 	var a, b []byte
-	for size := 4 << 10; ; size = min(2*size, compared) { // most that are not the same differ soon
+	for size := 4 << 10; ; size = min(2*size, compared) { // most files that differ do so early
 		if len(a) < size {
 			a, b = make([]byte, size), make([]byte, size)
 		}
