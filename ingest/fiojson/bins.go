@@ -14,20 +14,20 @@ type Bin struct {
 	Count uint64
 }
 
-// Bins is a histogram of json+: bins in ascending order. A run may have millions, of which packed each takes five
-// bytes or so: the differences between keys, and the counts, as variable-length integers. Those of a large document
-// lie in a file, and are read when they are asked for.
+// Bins is a histogram of json+: bins in ascending order. A run may have millions, so they are packed: the differences
+// between keys, and the counts, as variable-length integers. Those of a large document are in a file, and are read
+// when they are needed.
 type Bins struct {
 	packed string
 	n      int
 	sum    uint64 // of all counts
 
-	file *os.File // if it is not nil, packed is there
+	file *os.File // if not nil, it holds packed
 	at   int64
 	size int
 }
 
-// NewBins makes Bins of these, which must ascend.
+// NewBins returns Bins of the given bins, which must be in ascending order.
 func NewBins(bins []Bin) Bins {
 	packed, sum := pack(nil, bins)
 	return Bins{packed: string(packed), n: len(bins), sum: sum}
@@ -47,7 +47,8 @@ func pack(to []byte, bins []Bin) (packed []byte, sum uint64) {
 // Len is the number of bins.
 func (b Bins) Len() int { return b.n }
 
-// All are the bins, ascending. An error, which is the last element, says that they could not be read again.
+// All iterates over the bins in ascending order. An error, as the last element, says that they could not be read
+// again.
 func (b Bins) All() iter.Seq2[Bin, error] {
 	return func(yield func(Bin, error) bool) {
 		packed := b.packed
@@ -78,11 +79,11 @@ func (b Bins) All() iter.Seq2[Bin, error] {
 	}
 }
 
-// maxBins is how many bytes of a document's bins are held in memory. It is changed by tests.
+// maxBins is how many bytes of a document's bins are held in memory. Tests change it.
 var maxBins = 1 << 20
 
-// binStore keeps the bins of a document: the first in memory, and the rest in a file without a name. Without such a
-// file all stay in memory. The file goes with the last Bins that lie in it.
+// binStore keeps the bins of a document: the first in memory, and the rest in a file without a name. If that cannot
+// be made or written, they stay in memory. The file goes with the last Bins that are in it.
 type binStore struct {
 	held   int // bytes
 	file   *os.File
@@ -91,7 +92,7 @@ type binStore struct {
 	buf    []byte
 }
 
-// keep packs bins, and tells how many bytes they take.
+// keep packs bins, and returns how many bytes they take.
 func (s *binStore) keep(bins []Bin) (b Bins, size int) {
 	s.buf, b.sum = pack(s.buf[:0], bins)
 	b.n, size = len(bins), len(s.buf)

@@ -8,22 +8,21 @@ import (
 	"strconv"
 )
 
-// Measure is how fio takes the times of an I/O with an engine. fio notes when it
-// took an I/O up (start), when it was issued, and when it saw it complete:
-// slat = issued - start, clat = completed - issued, lat = completed - start.
-// Engines differ in when "issued" is, and in whether slat is counted at all.
+// Measure is how fio measures the latencies of an I/O with an engine. fio records when it began with an I/O (start),
+// issued it, and saw it complete: slat = issued - start, clat = completed - issued, lat = completed - start. Engines
+// differ in when "issued" is, and in whether slat is counted at all.
 //
-// Source: fio's wiki page "How does fio measure latency" (Vincent Fu, of fio 3.30),
-// and for every engine fio's own source from 3.30 to 3.42: FIO_SYNCIO, a commit
-// function, FIO_ASYNCIO_SETS_ISSUE_TIME and who calls io_u_queued.
+// Source: fio's wiki page "How does fio measure latency" (Vincent Fu, of fio 3.30), and for every engine fio's own
+// source from 3.30 to 3.42: FIO_SYNCIO, a commit function, FIO_ASYNCIO_SETS_ISSUE_TIME and the callers of
+// io_u_queued.
 type Measure uint8
 
 // Measures, by when an I/O counts as issued.
 const (
 	// Sync: just before the engine is called; the call returns with the I/O done.
 	Sync Measure = iota
-	// SyncSlat: just before the engine is called, which nevertheless only queues
-	// the I/O: slat is counted and holds nothing but fio's own preparation.
+	// SyncSlat: just before the engine is called, although it only queues the I/O: slat is counted and holds nothing
+	// but fio's own preparation.
 	SyncSlat
 	// Async: when the engine's queue function has returned; there is no commit.
 	Async
@@ -57,10 +56,10 @@ func (m Measure) String() string { return measures[m].short }
 // Sentence says what slat and clat include.
 func (m Measure) Sentence() string { return measures[m].sentence }
 
-// Measures are all of them.
+// Measures lists all measures.
 var Measures = []Measure{Sync, SyncSlat, Async, CommitSlat, CommitOnly}
 
-// Slat tells whether fio counts submission latencies of such I/Os.
+// Slat reports whether fio counts submission latencies of such I/Os.
 func (m Measure) Slat() bool { return m == SyncSlat || m == Async || m == CommitSlat }
 
 // Engine is one of fio's built-in I/O engines.
@@ -118,18 +117,17 @@ func init() {
 	}
 }
 
-// Engines are all engines known, by name.
+// Engines returns all known engines, by name.
 func Engines() []Engine {
 	return slices.SortedFunc(maps.Values(engines), func(a, b Engine) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Gap is by how much mean lat is above mean slat + mean clat, in ns: what fio loses in
-// between, if all three are of the same I/Os; else what tells those apart, too.
+// Gap returns how much mean lat exceeds mean slat + mean clat, in ns. If all three are of the same I/Os, that is the
+// time that neither counts; else it also holds the difference between the I/Os.
 func Gap(slat, clat, lat float64) float64 { return lat - slat - clat }
 
-// FindEngine is the engine of that name as fio of that version ("fio-3.33"; "" for a
-// current one) uses it at that iodepth (0: not known). ok is false for an engine
-// that is not fio's own.
+// FindEngine returns the engine of that name as fio of that version ("fio-3.33"; "" for a current one) uses it at
+// that iodepth (0: not known). ok is false for an engine that is not fio's own.
 func FindEngine(name, version string, depth int) (e Engine, ok bool) {
 	e, ok = engines[name]
 	old := false
@@ -150,14 +148,13 @@ func (e Engine) Sentence() string {
 	return fmt.Sprintf("%s (%s): %s", e.Name, e.Measure, e.Measure.Sentence())
 }
 
-// engines are the engines that the document's jobs used, as this version of fio
-// used them, and the names of those that are not fio's own. A job that does not
-// name one has the default of fio on Linux, psync.
+// engines returns the engines that the document's jobs used, as this version of fio used them, and the names of those
+// that are not fio's own. A job that names none has fio's default on Linux, psync.
 func (m *Document) engines() (known []Engine, unknown []string) {
 	for i := range m.Entries {
 		name, _ := m.Option(&m.Entries[i], "ioengine")
 		text, given := m.Option(&m.Entries[i], "iodepth")
-		depth, _ := strconv.Atoi(text) // one that is no number is not known
+		depth, _ := strconv.Atoi(text) // 0, not known, if it is no number
 		if !given {
 			depth = 1
 		}

@@ -18,8 +18,8 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Document is what one fio process (or one fio --client) says about a run: a JSON
-// document of --output-format=json or json+.
+// Document is what one fio process (or one fio --client) reports of a run: a JSON document of --output-format=json or
+// json+.
 type Document struct {
 	// Path is the file it was read from.
 	Path string
@@ -30,17 +30,17 @@ type Document struct {
 	TimestampMS int64
 	// ClientServer says that the entries are client_stats of fio --client.
 	ClientServer bool
-	// Global are the options of [global]; with several hosts those of all of them,
-	// and HostGlobal each host's own (fio 3.39 and newer tell them apart).
+	// Global are the options of [global]; with several hosts those of all of them, and HostGlobal each host's own
+	// (fio 3.39 and newer list them by host).
 	Global     jobfile.Options
 	HostGlobal map[string]jobfile.Options
 	// Entries are the jobs, without "All clients", which repeats them.
 	Entries []Entry
-	// Documents is the number of complete documents in the file, of which this is
-	// the last; Cut says that one more begins after it and breaks off.
+	// Documents is the number of complete documents in the file, of which this is the last; Cut means that another
+	// one begins after it and breaks off.
 	Documents int
 	Cut       bool
-	// Warnings name numbers that cannot be and were not believed.
+	// Warnings name impossible numbers, which are not used.
 	Warnings []string
 }
 
@@ -64,11 +64,10 @@ type Entry struct {
 	Elapsed int64
 	// Error is fio's errno of the job.
 	Error int
-	// Options are the job's own; those of [global] are in Meta.
+	// Options are the job's own; those of [global] are in Document.
 	Options jobfile.Options
 	Dirs    [fiolog.Directions]DirTotals
-	// Mixed are the totals of all directions together, where fio tells no others
-	// (unified_rw_reporting=mixed).
+	// Mixed are the totals of all directions together, if fio reports no others (unified_rw_reporting=mixed).
 	Mixed DirTotals
 	// Sync are the latencies of fsync, fdatasync and sync_file_range, which fio never logs and counts in no direction.
 	Sync Totals
@@ -98,9 +97,8 @@ type Prio struct {
 	Totals Totals
 }
 
-// Totals are the statistics of one kind of latency in one direction. Limits that
-// fio does not tell, or that cannot be, are 0 and math.MaxInt64, so that nothing
-// is cut off at them; without I/O both are 0.
+// Totals are the statistics of one kind of latency in one direction. Limits that fio does not report, or that are
+// impossible, are 0 and math.MaxInt64, so that nothing is cut off at them; without I/O both are 0.
 type Totals struct {
 	// N is the number of I/Os measured (clat_ns.N), else the sum of the bins (fio 2),
 	// or 0 where fio does not say.
@@ -111,7 +109,7 @@ type Totals struct {
 	Bins Bins
 }
 
-// Option is the value of an option of entry e, from its own or from [global].
+// Option returns the value of an option of entry e: its own, that of its host's [global], or that of [global].
 func (m *Document) Option(e *Entry, name string) (string, bool) {
 	if e != nil {
 		if v, ok := e.Options[name]; ok {
@@ -141,8 +139,8 @@ func (m *Document) Milliseconds(e *Entry, name string) int64 {
 	return n
 }
 
-// CountedMS is the time of an entry's counts, in ms since 1970. In a document of fio
-// --client the document's own time is that of fio's start.
+// CountedMS returns the time of an entry's counts, in ms since 1970. The timestamp of a document of fio --client is
+// that of fio's start.
 func (m *Document) CountedMS(e *Entry) int64 {
 	if m.ClientServer {
 		return m.TimestampMS + e.LongestMS
@@ -150,9 +148,8 @@ func (m *Document) CountedMS(e *Entry) int64 {
 	return m.TimestampMS
 }
 
-// Parse reads what fio printed with --output-format=json or json+: the last
-// complete document that has jobs, whatever text stands before, between and after.
-// Of the rest nothing is held.
+// Parse reads what fio printed with --output-format=json or json+ and returns the last complete document that has
+// jobs, whatever text comes before, between and after documents. Nothing else is held in memory.
 func Parse(r io.Reader, path string) (*Document, error) {
 	var last *Document
 	documents := 0
@@ -169,8 +166,8 @@ func Parse(r io.Reader, path string) (*Document, error) {
 	return nil, err
 }
 
-// contradictions drops totals that are not those of their own bins. fio adds both up
-// at once; only a report of a job that still runs can be a few I/Os apart.
+// contradictions drops totals that do not match their own bins. fio counts both at once; only in the report of a
+// running job can they differ by a few I/Os.
 func (m *Document) contradictions() {
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -194,17 +191,16 @@ func (m *Document) contradiction(e *Entry, t *Totals, of string) {
 	*t = Totals{}
 }
 
-// Each reads a stream of documents as fio prints them with --status-interval, and
-// passes each on as soon as its closing brace is there. fio --client makes one document
-// of all that its servers have reported, which is passed on as several. One that is cut or damaged is
-// passed over; lost, if it is not nil, is called with it. cut says that the last one was.
-// An error of each ends the reading and is returned as it is; without any document
-// the error says why.
+// Each reads a stream of documents as fio prints them with --status-interval, and passes every one to each as soon as
+// its closing brace is read. The one document that fio --client makes of all reports of its servers is passed as
+// several. A document that is cut or damaged is skipped; lost, if not nil, is called with the reason. cut means that
+// the last one was. An error of each ends the reading and is returned as it is; if there is no document, the error
+// says why.
 func Each(r io.Reader, path string, each func(*Document) error, lost func(error)) (cut bool, err error) {
 	const hint = "pass the whole output of fio --output-format=json+"
 	s := newJSONScan(r)
 	any := false
-	var failed error // why the latest candidate came to nothing
+	var failed error // why the latest candidate failed
 	explain := func() error {
 		var syntax *syntaxError
 		switch {
@@ -237,7 +233,7 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 				}
 				break
 			}
-			// Only a document of fio's is missed; other text may look like JSON.
+			// Only a lost document of fio's matters; other text may look like JSON.
 			if m.Version != "" || failed == nil && !any {
 				failed = err
 				if m.Version != "" && lost != nil {
@@ -245,12 +241,12 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 				}
 			}
 			if errors.Is(err, errNested) {
-				err = nil // the document around it was cut short: this is the next one
+				err = nil // the outer document was cut short; read the inner one
 				continue
 			}
 			var syntax *syntaxError
 			if errors.As(err, &syntax) {
-				break // look on from here
+				break // search from here
 			}
 		}
 		if s.err != nil {
@@ -268,7 +264,7 @@ func Each(r io.Reader, path string, each func(*Document) error, lost func(error)
 
 const versionKey = "fio version"
 
-// Is tells by its first bytes whether a file is fio's JSON.
+// Is reports by its first bytes whether a file is fio's JSON.
 func Is(prefix []byte) bool {
 	const key = `"` + versionKey + `"`
 	at := bytes.Index(prefix, []byte(key))
@@ -276,8 +272,7 @@ func Is(prefix []byte) bool {
 		bytes.HasPrefix(bytes.TrimLeft(prefix[at+len(key):], " \t\r\n"), []byte(":"))
 }
 
-// document reads the members of a fio document, of which find or a nested
-// document's first key was the start.
+// document reads a fio document from its brace, where find stops, or, after errNested, from its first key on.
 func (s *jsonScan) document(m *Document) error {
 	var seconds, millis int64
 	s.held, s.store = 0, binStore{}
@@ -388,9 +383,8 @@ func (s *jsonScan) options(take func(host string, o jobfile.Options)) error {
 // others.
 const allClients = "All clients"
 
-// isSum tells the sum of all entries from a job that is named like it. The sum has no
-// options of its own, comes after two entries or more, and adds up; only of repeated
-// reports (--status-interval), whose counts are cumulative, it does not.
+// isSum distinguishes the sum of all entries from a job of that name. The sum has no options of its own, comes after
+// two entries or more, and adds up, except over repeated reports (--status-interval), whose counts are cumulative.
 func (m *Document) isSum(e *Entry) bool {
 	if e.JobName != allClients || len(e.Options) > 0 || len(m.Entries) < 2 {
 		return false
@@ -409,9 +403,8 @@ func (m *Document) isSum(e *Entry) bool {
 	return ios == 0
 }
 
-// ios are the I/Os that were issued.
-//
-// With unified_rw_reporting=both a job has them twice, and the sum of all only once.
+// ios returns the number of I/Os issued. With unified_rw_reporting=both a job has them twice, the sum of all entries
+// only once.
 func (e *Entry) ios() (n uint64) {
 	for _, d := range e.Dirs {
 		n += d.TotalIOs
@@ -419,9 +412,8 @@ func (e *Entry) ios() (n uint64) {
 	return cmp.Or(n, e.Mixed.TotalIOs)
 }
 
-// unmix keeps the totals of all directions together only where fio tells no others
-// (it tells both with unified_rw_reporting=both), and gives them to the direction of
-// a job that has only one.
+// unmix keeps the totals of all directions together only if fio reports no others (with unified_rw_reporting=both it
+// reports both), and moves them to the direction of a job that has only one.
 func (m *Document) unmix(e *Entry) {
 	if e.Mixed.TotalIOs == 0 || slices.ContainsFunc(e.Dirs[:], func(d DirTotals) bool { return d.TotalIOs > 0 }) {
 		e.Mixed = DirTotals{}
@@ -434,7 +426,7 @@ func (m *Document) unmix(e *Entry) {
 	rw, _, _ = strings.Cut(rw, ":")
 	if d, ok := fiolog.ParseDirection(strings.TrimPrefix(rw, "rand")); ok {
 		if verify, _ := m.Option(e, "verify"); d == fiolog.Write && verify != "" && verify != "0" {
-			return // which reads, too
+			return // verifying reads, too
 		}
 		e.Dirs[d], e.Mixed = e.Mixed, DirTotals{}
 	}
@@ -499,7 +491,7 @@ func (s *jsonScan) entry(m *Document, client bool) error {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("job %q: %s", e.JobName, msg))
 	}
 	m.Entries = append(m.Entries, e)
-	return s.hold(4000 + len(e.JobName) + len(e.Host)) // of a list that is copied when it grows
+	return s.hold(4000 + len(e.JobName) + len(e.Host)) // the list is copied when it grows
 }
 
 func (s *jsonScan) direction(d *DirTotals, warn func(string)) error {
@@ -556,7 +548,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	if !fio3 {
 		unit = 1000
 	}
-	var bad string // the first count that cannot be
+	var bad string // the first impossible count
 	believe := func() (uint64, error) {
 		n, text, err := s.count()
 		if n > fiolog.MaxCount {
@@ -639,14 +631,14 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 	return t, nil
 }
 
-// mostBins is how many buckets the largest geometry has.
+// mostBins is the number of buckets of the largest geometry.
 const mostBins = fiolog.MaxColumns
 
 func (s *jsonScan) tooManyBins() error {
 	return &syntaxError{s.line, fmt.Sprintf("more than %d bins of one latency: fio has no more", mostBins)}
 }
 
-// ascending sorts bins and adds up those of one key.
+// ascending sorts bins and adds up those with the same key.
 func ascending(bins []Bin) []Bin {
 	slices.SortStableFunc(bins, func(a, b Bin) int { return cmp.Compare(a.NS, b.NS) })
 	out := bins[:0]
@@ -663,11 +655,10 @@ func ascending(bins []Bin) []Bin {
 	return out
 }
 
-// microseconds turns the keys of fio 2's bins into ns. Up to fio 2.10 the key is
-// the bucket's index, and constants named FIO_IO_U_PLAT_ follow; later 2.x write
-// the bucket's middle in microseconds, as fio 3 does in ns. Without the constants
-// an index is one that fits: below 1216, and the highest bucket holds the maximum.
-// Below 128 both are the same.
+// microseconds converts the keys of fio 2's bins to ns. Up to fio 2.10 the key is the bucket's index, and constants
+// named FIO_IO_U_PLAT_ follow; later 2.x write the bucket's middle in microseconds, as fio 3 does in ns. Without the
+// constants keys are indices if they are below 1216 and the highest one fits the maximum as an index, or does not fit
+// it as a middle. Below 128 both are the same.
 func microseconds(bins []Bin, longest int64, indexed bool) []Bin {
 	if len(bins) == 0 {
 		return nil
@@ -680,7 +671,7 @@ func microseconds(bins []Bin, longest int64, indexed bool) []Bin {
 	}
 	out := bins[:0]
 	for _, b := range bins {
-		i := int64(g.Last()) // all that is longer
+		i := int64(g.Last()) // the last bucket takes all that is longer
 		if indexed {
 			i = min(i, b.NS)
 		} else if b.NS <= math.MaxInt64/1000 {
@@ -691,9 +682,9 @@ func microseconds(bins []Bin, longest int64, indexed bool) []Bin {
 	return ascending(out)
 }
 
-// Counts are the bins on the grid g. A bin's key is the middle of its bucket (of a
-// bucket of width 1 its only value, of [128, 130) it is 129), which lies in the
-// right bucket of any coarser grid, too; the last one takes all that is longer.
+// Counts returns the bins on the grid g. A bin's key is the middle of its bucket (for width 1 its only value, for
+// [128, 130) it is 129), which is in the right bucket of any coarser grid, too; the last bucket takes all that is
+// longer.
 func (t Totals) Counts(g fiohist.Geometry) ([]uint64, error) {
 	if g.Groups <= 0 || g.Unit <= 0 || g.Columns() <= 0 {
 		return nil, fmt.Errorf("no histogram has %d groups of buckets", g.Groups)

@@ -10,28 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// jsonScan reads JSON as fio writes it, which encoding/json would refuse or hold
-// in memory: text around it, nan and inf, control characters in strings, options
-// that come twice, documents one after the other. It goes over the input once,
-// without going back, and holds one string at a time.
+// jsonScan reads JSON as fio writes it, which encoding/json would refuse or hold in memory as a whole: text around
+// it, nan and inf, control characters in strings, duplicate keys, several documents in a row. It makes one pass over
+// the input and holds one string at a time.
 //
-// Errors are *syntaxError (the input goes on, and the byte that did not fit is
-// read next), errNested, io.EOF or io.ErrUnexpectedEOF, or the reader's own, which
-// is kept in err.
+// Errors are *syntaxError (the next read begins at the byte that did not fit), errNested, io.EOF or
+// io.ErrUnexpectedEOF, or the reader's own, which is kept in err.
 type jsonScan struct {
 	r     io.Reader
-	in    []byte // read and not yet gone over: in[at:]
+	in    []byte // in[at:] is read but not scanned
 	at    int
 	line  int64
-	end   error // of r: what follows in
+	end   error // the reader's error, which comes after in
 	err   error
 	buf   []byte // the text being read
-	stack []byte // what skip is in: { or [
-	held  int    // bytes that are kept of the document, about
-	bins  []Bin  // of the latency being read
+	stack []byte // closing brackets that skip expects
+	held  int    // approximate bytes kept of the document
+	bins  []Bin  // of the latency being read; reused
 	store binStore
-	// inside says that a document has begun, opened that its first key was read
-	// already, as a nested one's is.
+	// inside means that a document has begun, opened that its first key is read already, as that of a nested one.
 	inside, opened bool
 }
 
@@ -40,12 +37,11 @@ const (
 	maxDepth = 1 << 20
 )
 
-// maxHeld bounds what is kept of a document, in bytes: a file of megabytes can
-// unpack to terabytes of jobs. A thousand jobs of fio's with all three kinds of
-// latency and 500 bins each take a sixth of it. It is changed by a test.
+// maxHeld bounds what is kept of a document, in bytes: a file of megabytes can unpack to terabytes of jobs. A
+// thousand jobs of fio's with all three kinds of latency and 500 bins each take a sixth of it. A test changes it.
 var maxHeld = 512 << 20
 
-// hold counts what is kept.
+// hold adds to what is kept, and fails if that is too much.
 func (s *jsonScan) hold(n int) error {
 	if s.held += n; s.held > maxHeld {
 		return &syntaxError{s.line, fmt.Sprintf("more than %d MiB of jobs, options and bins in one document",
@@ -61,15 +57,15 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.msg) }
 
-// errNested says that another fio document began inside of one: the outer one was
-// cut short. document goes on with the inner one.
+// errNested means that another fio document begins inside of one: the outer one was cut short. The next call of
+// document reads the inner one.
 var errNested = errors.New("a document inside of a document")
 
 func newJSONScan(r io.Reader) *jsonScan {
 	return &jsonScan{r: r, in: make([]byte, 0, 64<<10), line: 1}
 }
 
-// fill reads on. What was read before is gone.
+// fill reads more input, which overwrites what was read before.
 func (s *jsonScan) fill() error {
 	n, err := 0, s.end
 	for tries := 0; err == nil && n == 0; tries++ {
@@ -87,7 +83,7 @@ func (s *jsonScan) fill() error {
 	return err
 }
 
-// find goes to the next brace.
+// find goes to the next opening brace.
 func (s *jsonScan) find() error {
 	s.inside, s.opened = false, false
 	for {
@@ -107,7 +103,7 @@ func (s *jsonScan) find() error {
 	}
 }
 
-// next is the next byte.
+// next returns the next byte.
 func (s *jsonScan) next() (byte, error) {
 	if s.at == len(s.in) {
 		if err := s.fill(); err == io.EOF { //nolint:errorlint // fill's own
@@ -124,7 +120,7 @@ func (s *jsonScan) next() (byte, error) {
 	return c, nil
 }
 
-// back gives the byte c back that next has read.
+// back steps back over the byte c that next returned.
 func (s *jsonScan) back(c byte) {
 	if c == '\n' {
 		s.line--
@@ -132,7 +128,7 @@ func (s *jsonScan) back(c byte) {
 	s.at--
 }
 
-// peek is the next byte that is not blank; it stays where it is.
+// peek returns the next byte that is not blank, without reading it.
 func (s *jsonScan) peek() (byte, error) {
 	for {
 		for s.at < len(s.in) {
@@ -166,7 +162,7 @@ func (s *jsonScan) want(c byte) error {
 	return err
 }
 
-// unexpected does not quote the byte: it may be one of a file that nobody is to see.
+// unexpected does not quote the byte: the file may be one with secrets.
 func (s *jsonScan) unexpected() error {
 	if s.at < len(s.in) && s.in[s.at] == 0 {
 		return &syntaxError{s.line, "not JSON, but perhaps in UTF-16: a zero byte; convert it back, e.g. with " +
@@ -175,7 +171,7 @@ func (s *jsonScan) unexpected() error {
 	return &syntaxError{s.line, "not JSON: an unexpected character"}
 }
 
-// key reads a key and its colon. The first key of an object tells a document.
+// key reads a key and its colon. An object inside a document whose first key is versionKey is a new document.
 func (s *jsonScan) key(first bool) (string, error) {
 	if s.opened {
 		s.opened = false
@@ -421,8 +417,7 @@ func (s *jsonScan) word() (string, error) {
 	}
 }
 
-// text is a string, or a number as it is written; "" for null and for what is
-// neither.
+// text returns a string, or a number as it is written; "" for null and for what is neither.
 func (s *jsonScan) text() (string, error) {
 	c, err := s.peek()
 	switch {
@@ -440,9 +435,8 @@ func (s *jsonScan) text() (string, error) {
 	return w, err
 }
 
-// count is a number that cannot be negative: a fraction is cut off, what is
-// negative or no number is 0, and what is too large is the largest. The text is
-// what was there.
+// count returns a number that cannot be negative: a fraction is cut off, what is negative or no number is 0, and what
+// is too large is the largest uint64. The text is what was there, "" if that is no number.
 func (s *jsonScan) count() (uint64, string, error) {
 	text, err := s.text()
 	if err != nil {
@@ -463,7 +457,7 @@ func (s *jsonScan) count() (uint64, string, error) {
 	return uint64(f), text, nil
 }
 
-// integer is a number from 0 to the largest int64; what is beyond is 0.
+// integer returns a number from 0 to the largest int64; what is beyond is 0.
 func (s *jsonScan) integer() (int64, error) {
 	n, _, err := s.count()
 	if n > math.MaxInt64 {
@@ -472,7 +466,7 @@ func (s *jsonScan) integer() (int64, error) {
 	return int64(n), err
 }
 
-// small is an int; what does not fit is 0.
+// small returns an int; what does not fit is 0.
 func (s *jsonScan) small() (int, error) {
 	text, err := s.text()
 	n, bad := strconv.ParseInt(text, 10, 32)
@@ -482,7 +476,7 @@ func (s *jsonScan) small() (int, error) {
 	return int(n), err
 }
 
-// float is a number; what is negative, infinite or none is 0.
+// float returns a number; what is negative, infinite or none is 0.
 func (s *jsonScan) float() (float64, error) {
 	text, err := s.text()
 	f, bad := strconv.ParseFloat(text, 64)

@@ -5,10 +5,9 @@ import (
 	"iter"
 )
 
-// rounds takes apart what fio --client --status-interval makes one document of: each
-// server's reports, one after the other, every one of which has all of its jobs with
-// cumulative counts. Each round has the latest entry of every job. A document without
-// repetitions is its own only round.
+// rounds takes apart the one document that fio --client makes with --status-interval: each server's reports, one
+// after the other, every one of which has all of its jobs with cumulative counts. Each round has the next report of
+// every server, or its last one. A document without repetitions is its own only round.
 func (m *Document) rounds() []*Document {
 	if !m.ClientServer {
 		return []*Document{m}
@@ -51,12 +50,12 @@ type server struct {
 	port int
 }
 
-// apart is how many ms of runtime lie between two status reports at least; two jobs of
-// one name that run side by side differ by less.
+// apart is the least difference of runtime, in ms, between two status reports. Two jobs of one name that run side by
+// side differ by less.
 const apart = 100
 
-// period is the number of jobs of a host whose entries these are: the smallest after
-// which they repeat with counts that never fall.
+// period returns the number of jobs of a host that has these entries: the smallest number after which they repeat
+// with counts that never fall.
 func period(all []Entry) int {
 	for n := 1; n <= len(all)/2; n++ {
 		if len(all)%n == 0 && repeats(all, n) {
@@ -68,7 +67,7 @@ func period(all []Entry) int {
 
 func repeats(all []Entry, n int) bool {
 	for at := n; at < len(all); at += n {
-		moved := at > n && at+n == len(all) // the last report follows the one before at any time
+		moved := at > n && at+n == len(all) // the last report may come at any time after the one before
 		for i := at; i < at+n; i++ {
 			before, e := &all[i-n], &all[i]
 			if before.JobName != e.JobName || before.GroupID != e.GroupID || e.LongestMS < before.LongestMS {
@@ -90,7 +89,7 @@ func repeats(all []Entry, n int) bool {
 	return true
 }
 
-// falls says that a later count is smaller in all, or in a bucket. So it says where bins cannot be read again.
+// falls reports whether a later count is smaller, in all or in a bucket. It is true if bins cannot be read again.
 func falls(before, t *Totals) bool {
 	if t.N < before.N {
 		return true

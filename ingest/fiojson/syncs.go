@@ -9,7 +9,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// OfSyncs is the document with the syncs of each job as its only I/Os: in the first direction, of the kind
+// OfSyncs returns the document with the syncs of each job as its only I/Os: in the first direction, of the kind
 // fiolog.Sync.
 func (m *Document) OfSyncs() *Document {
 	out := *m
@@ -23,13 +23,13 @@ func (m *Document) OfSyncs() *Document {
 	return &out
 }
 
-// HasSyncs says whether a job of the document has waited for any.
+// HasSyncs reports whether a job of the document synced.
 func (m *Document) HasSyncs() bool {
 	return slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Sync.N > 0 })
 }
 
-// SyncOptions are the options by which a job syncs, such as "fdatasync=1". fio counts the syncs of the first three,
-// and those at the end of a job (end_fsync, fsync_on_close) nowhere.
+// SyncOptions returns the options by which a job syncs, such as "fdatasync=1". fio counts the syncs of the first
+// three, but not those at the end of a job (end_fsync, fsync_on_close).
 func (m *Document) SyncOptions(e *Entry) (counted, uncounted []string) {
 	for i, name := range []string{"fsync", "fdatasync", "sync_file_range", "end_fsync", "fsync_on_close"} {
 		v, ok := m.Option(e, name)
@@ -50,7 +50,7 @@ type Sum struct {
 	NS     float64 // the sum of their latencies
 	Hist   fiohist.Hist
 	Limits fiohist.Limits
-	// NoBins says that some came without a histogram, so that there are no percentiles.
+	// NoBins means that some totals had no histogram, so that there are no percentiles.
 	NoBins bool
 }
 
@@ -76,7 +76,8 @@ func (s *Sum) Add(t *Totals) error {
 	return nil
 }
 
-// Stats are the statistics of all; without a histogram no percentiles, and a standard deviation below 0.
+// Stats returns the statistics of all. If a histogram is missing there are no percentiles, and the standard deviation
+// is -1.
 func (s *Sum) Stats(percentiles []float64) fiohist.Stats {
 	stats := fiohist.Stats{StdDev: -1}
 	if !s.NoBins {
@@ -89,10 +90,10 @@ func (s *Sum) Stats(percentiles []float64) fiohist.Stats {
 	return stats
 }
 
-// Figures are totals as documents hold them.
+// Figures are totals in the form of fiolat's documents.
 type Figures struct {
 	Samples uint64  `json:"samples"`
-	Min     *int64  `json:"min,omitempty"` // ns; nil is not known
+	Min     *int64  `json:"min,omitempty"` // ns; nil: not known
 	Max     *int64  `json:"max,omitempty"`
 	Mean    float64 `json:"mean"`
 	// Values are the middles of the buckets that are not empty, in ns and ascending; Counts are parallel to them.
@@ -100,7 +101,7 @@ type Figures struct {
 	Counts []uint64 `json:"counts,omitempty"`
 }
 
-// figures are the totals. The error says why their histogram could not be read again.
+// figures returns the totals in that form. The error says why their histogram could not be read again.
 func (t *Totals) figures() (f Figures, err error) {
 	f = Figures{Samples: t.N, Mean: t.Mean}
 	if t.Max != math.MaxInt64 {
@@ -115,7 +116,7 @@ func (t *Totals) figures() (f Figures, err error) {
 	return f, nil
 }
 
-// totals are those that Figures were made of.
+// totals returns the totals that f was made of.
 func (f *Figures) totals() (Totals, error) {
 	t := Totals{N: f.Samples, Max: math.MaxInt64, Mean: f.Mean}
 	if f.Min != nil && f.Max != nil {
@@ -135,14 +136,14 @@ func (f *Figures) totals() (Totals, error) {
 	return t, nil
 }
 
-// Syncs are the syncs of a job as documents hold them.
+// Syncs are the syncs of a job in the form of fiolat's documents.
 type Syncs struct {
 	// RuntimeMS is how long the job ran.
 	RuntimeMS int64 `json:"runtime_ms"`
 	Figures
 }
 
-// Priority are the I/Os of one priority in one direction of a job, as documents hold them.
+// Priority are the I/Os of one priority in one direction of a job, in the form of fiolat's documents.
 type Priority struct {
 	Direction string `json:"direction"`
 	Kind      string `json:"kind"` // of the latencies: clat or lat
@@ -152,13 +153,13 @@ type Priority struct {
 	Figures
 }
 
-// Apart is what fio's JSON counts apart from the directions of a job, as documents hold it.
+// Apart is what fio's JSON counts apart from the totals of a job's directions, in the form of fiolat's documents.
 type Apart struct {
 	Syncs      *Syncs     `json:"sync,omitempty"`
 	Priorities []Priority `json:"priorities,omitempty"` // where there are two or more in a direction
 }
 
-// Apart is that of the job. The error says why a histogram could not be read again.
+// Apart returns that of the job. The error says why a histogram could not be read again.
 func (e *Entry) Apart() (out Apart, err error) {
 	if e.Sync.N > 0 {
 		f, err := e.Sync.figures()
@@ -181,7 +182,7 @@ func (e *Entry) Apart() (out Apart, err error) {
 	return out, nil
 }
 
-// Restore sets what Apart was made of.
+// Restore sets what Apart returned.
 func (e *Entry) Restore(a *Apart) (err error) {
 	if a.Syncs != nil {
 		e.LongestMS = a.Syncs.RuntimeMS

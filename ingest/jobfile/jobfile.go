@@ -66,8 +66,7 @@ type Options map[string]string
 
 const (
 	maxInclude = 16 // depth of files
-	// bytes: of the file, of each included file as often as it is included, and of a copy of [global] for each
-	// section
+	// bytes of the file, of included files each time they are included, and of a copy of [global] for each section
 	maxJobSize = 16 << 20
 	maxJobLine = 1 << 20 // bytes
 )
@@ -236,7 +235,7 @@ func (p *jobParser) finish() {
 	p.file.Sections = append(p.file.Sections, s)
 }
 
-// Flag reports whether a flag is on.
+// Flag reports whether the flag name is given and on.
 func (s *Section) Flag(name string) bool {
 	v, ok := s.Options[name]
 	return ok && On(v)

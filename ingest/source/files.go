@@ -35,7 +35,7 @@ type Files struct {
 type File struct {
 	files *Files
 	path  string
-	info  fs.FileInfo // when first opened
+	info  fs.FileInfo // as it was when first opened
 	at    int64       // offset of the next read, if it is a regular file
 
 	f    *os.File

@@ -363,7 +363,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// putBack returns the bytes that were read to recognize the format first. Unlike with a bufio.Reader, all else goes
+// putBack returns first the bytes that were read to recognize the format. Unlike with a bufio.Reader, all else goes
 // into the caller's memory without a copy.
 type putBack struct {
 	head []byte
