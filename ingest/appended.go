@@ -17,7 +17,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// split gives each thread's part of the logs without a thread number a Log of its own.
+// split makes a Log of each source, or of each thread's part of it if it has no thread number.
 func (m *matcher) split() {
 	for _, s := range m.in.Logs {
 		parts := []*Source{s}
@@ -50,12 +50,12 @@ func (m *matcher) parts(s *Source) (parts []*Source) {
 	return parts
 }
 
-// sums are the I/Os of a log by direction and bucket: as logged, and with the damage of
-// fio --client undone, which leaves the last two records.
+// sums are the I/Os of a log by direction and bucket: as logged, and with the damage of fio --client repaired. The
+// true total of a damaged log is the sum of its last two records.
 type sums struct {
 	g                fiohist.Geometry
 	logged, repaired [fiolog.Directions][]float64
-	ns               [fiolog.Directions]float64 // of single I/Os, their latencies added up
+	ns               [fiolog.Directions]float64 // sum of the latencies of single I/Os
 }
 
 func (l *Log) sums() (*sums, error) {
@@ -114,8 +114,8 @@ func add(to []float64, rec *fiolog.Record) {
 	}
 }
 
-// fits tells whether these I/Os can be all, or part, of what fio counted in an entry; all
-// says that the numbers are the same, and of single I/Os the means.
+// fits reports whether these I/Os can be all, or part, of what fio counted in an entry. all means that the numbers
+// are equal, and for single I/Os the means.
 func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 	const rounding = 1e-6 // of fio's mean
 	all = true
@@ -144,8 +144,8 @@ func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 	return true, all
 }
 
-// appended finds the entries of logs without a thread number: each is of the entry whose
-// counts it fits. It reports whether all were found.
+// appended finds the entries of logs without a thread number: each belongs to the entry that its counts fit. It
+// reports whether all were found.
 func (m *matcher) appended(s *set, logs []*Log) bool {
 	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // at most, of an entry
 	if len(logs) <= len(s.entries) {
@@ -210,7 +210,7 @@ func (m *matcher) appended(s *set, logs []*Log) bool {
 	return true
 }
 
-// choices are the entries that fit and have a thread left.
+// choices returns the entries that fit and have a thread left.
 func (s *set) choices(fit []bool, threads []int) (out []int) {
 	for k := range s.entries {
 		if fit[k] && threads[k] > 0 {
@@ -220,15 +220,15 @@ func (s *set) choices(fit []bool, threads []int) (out []int) {
 	return out
 }
 
-// alike says that it does not matter which of two entries a log is of: they are threads of
-// one job, which started together.
+// alike reports whether it makes no difference to which of two entries a log belongs: they are threads of one job,
+// which started together.
 func alike(m *fiojson.Document, a, b *fiojson.Entry) bool {
 	n, _ := m.Option(a, "numjobs")
 	return a == b || a.JobName == b.JobName && a.GroupID == b.GroupID && a.Port == b.Port && n != "" && n != "1"
 }
 
-// appendedBy finds the sections of a job file that logs without a thread number are of.
-// Threads append their logs as they end, and so stage by stage.
+// appendedBy finds the sections of a job file for logs without a thread number. Threads append their logs when they
+// end, and so stage by stage.
 func (m *matcher) appendedBy(s *set, logs []*Log) {
 	var threads []*jobfile.Section
 	for _, t := range s.job.Threads() {
@@ -238,7 +238,7 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 	}
 	slices.SortStableFunc(threads, func(a, b *jobfile.Section) int { return cmp.Compare(a.Stage, b.Stage) })
 	for i, l := range logs {
-		var mine []*jobfile.Section // that it can be of
+		var mine []*jobfile.Section // those that it can belong to
 		if k, ok := s.index[l]; ok {
 			for n, t := range s.job.Threads() {
 				if s.of[n] == k {
@@ -266,13 +266,13 @@ func (m *matcher) appendedBy(s *set, logs []*Log) {
 	}
 }
 
-// appends tells whether the section's threads append their logs to one file of that name.
+// appends reports whether the section's threads append their logs to one file of that name.
 func appends(s *jobfile.Section, n Name) bool {
 	v, ok := s.Options["per_job_logs"]
 	return ok && v == "0" && s.WritesLogs(n.Hist) && (s.LogPrefix(n.Hist) == "" || s.LogPrefix(n.Hist) == n.Prefix)
 }
 
-// refuseAppended refuses a log to which several threads appended theirs, if nothing tells which is whose.
+// refuseAppended refuses a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
 		l.Bad = &errs.ParseError{File: l.Source.Path,
@@ -288,7 +288,7 @@ func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	}
 }
 
-// tellAppended says what is not known of logs that several threads appended to one file.
+// tellAppended warns of a log to which several threads appended theirs, if nothing says which part is whose.
 func (m *matcher) tellAppended(s *set, logs []*Log) {
 	if len(logs) < 2 || s.sure(logs) {
 		return

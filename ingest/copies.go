@@ -14,15 +14,15 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// A log that lies there twice is counted once: the same file by two names (links),
-// or the same bytes by the same thread number or in another folder. Threads of one
-// folder, and hosts, whose logs happen to be equal are counted each, with a warning.
+// A log found twice is counted once: the same file by two names (links), or the same bytes with the same thread
+// number or in another folder. Equal logs of several threads of one folder, or of several hosts, are all counted,
+// with a warning.
 
-// copySuffix are endings that people and logrotate give to copies.
+// copySuffix matches endings that people and logrotate give to copies.
 var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
 
-// renamed takes the endings of copies for what they are, and not for hosts: x.log.bak is an older x.log, if that is
-// there, else it is x.log. A host that fio's JSON knows stays one.
+// renamed recognizes the endings of copies, which are not hosts: x.log.bak is an older x.log, and left out, if that
+// is there; else it is x.log. A host in fio's JSON stays one.
 func (d *discovery) renamed(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {
@@ -60,7 +60,7 @@ func (d *discovery) renamed(in *Input) {
 	in.Logs = kept
 }
 
-// once leaves out of all runs the logs that are there twice.
+// once drops repeated logs from all runs.
 func (d *discovery) once(runs []*Input) {
 	type seen struct {
 		l    *Source
@@ -114,8 +114,8 @@ func (d *discovery) once(runs []*Input) {
 	}
 }
 
-// byChance tells whether two logs of one run may be equal by chance: those of two
-// hosts, of two threads of a folder, or of two jobs that fio's JSON knows.
+// byChance reports whether two logs of one run may be equal by chance: those of two hosts, of two threads of a
+// folder, or of two jobs in fio's JSON.
 func byChance(in *Input, a, b *Source) bool {
 	if a.Host != b.Host && a.Host != "" && b.Host != "" {
 		return true
@@ -124,12 +124,12 @@ func byChance(in *Input, a, b *Source) bool {
 		(a.Name.Job != b.Name.Job || a.Name.Prefix != b.Name.Prefix && in.accounts(a.Name) && in.accounts(b.Name))
 }
 
-// accounts tells whether fio's JSON knows a job that writes logs of that name.
+// accounts reports whether a job in fio's JSON writes logs of that name.
 func (in *Input) accounts(n Name) bool {
 	return slices.ContainsFunc(in.Metas, func(m *fiojson.Document) bool { return hasPrefix(m, n) })
 }
 
-// byLink is logs with symbolic links last, so that a log keeps its real name, and before those the logs without a
+// byLink reorders logs: symbolic links last, so that a log keeps its real name, and before them the logs without a
 // host, so that a log of fio --client keeps its host.
 func byLink(logs []*Source) []*Source {
 	rank := map[*Source]int{}
@@ -145,5 +145,5 @@ func byLink(logs []*Source) []*Source {
 	return out
 }
 
-// maxCompared is with how many logs of its size a log is compared.
+// maxCompared is the number of logs of its size that a log is compared with.
 const maxCompared = 16

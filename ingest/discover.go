@@ -42,7 +42,7 @@ type Source struct {
 	Extent *fiolog.Extent
 }
 
-// window is about how much memory decompressing the log takes, going by its name.
+// window estimates, by its name, how much memory decompressing the log takes.
 func (s *Source) window() int {
 	switch {
 	case uncompressed(s.Base) == s.Base:
@@ -53,8 +53,8 @@ func (s *Source) window() int {
 	return 8 << 20
 }
 
-// LargeWindows says that the decompressors of all logs together may take more than
-// 16 MiB, going by names: of gzip each takes 0.1 MB, of zstd and xz some 8 MiB.
+// LargeWindows reports whether the decompressors of all logs together may take more than 16 MiB, judging by names:
+// gzip takes 0.1 MB each, zstd and xz some 8 MiB.
 func (in *Input) LargeWindows() bool {
 	sum := 0
 	for _, l := range in.Logs {
@@ -63,7 +63,7 @@ func (in *Input) LargeWindows() bool {
 	return sum > 16<<20
 }
 
-// Name is what the name of a log says.
+// Name holds the parts of a log's file name.
 type Name struct {
 	// Prefix is write_hist_log's or write_lat_log's value, else the job's name.
 	Prefix string
@@ -83,38 +83,37 @@ type Input struct {
 	Logs     []*Source
 	Metas    []*fiojson.Document
 	JobFiles []*jobfile.File
-	// Ignored names what was seen and not used, and why.
+	// Ignored names files that were seen and not used, and why.
 	Ignored []string
-	// Warnings are what the user should know even without asking; Match repeats them.
+	// Warnings are what the user should see in any case; Match returns them, too.
 	Warnings []string
 
-	// NoLog are the entries of Metas that wrote logs which are not here; Match finds them.
+	// NoLog are the entries of Metas that wrote logs which are not here; Match sets it.
 	NoLog []NoLog
 
-	// metasGiven says that Metas were named, and not found beside the logs.
+	// metasGiven means that Metas were named, and not found beside the logs.
 	metasGiven bool
-	// siblings are logs of the same run that exist and were not asked for: they
-	// tell how many threads a run of files given one by one had.
+	// siblings are logs of the same run that exist and were not asked for: they show how many threads the run had.
 	siblings []*Source
 }
 
-// NoLog is a job, or a group of jobs, of which fio's JSON has the totals and no log is here.
+// NoLog is a job, or a group of jobs, that is in fio's JSON and has no log here.
 type NoLog struct {
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
 }
 
-// DiscoverOptions choose among the files found.
+// DiscoverOptions choose among the files that are found.
 type DiscoverOptions struct {
 	// Kind is the latency wanted. Clat comes from histogram logs, and from logs of
 	// single I/Os where there are none; Slat and Lat from logs of single I/Os.
 	Kind fiolog.Kind
-	// Any leaves out files named one by one if all are of other kinds, as a folder of
-	// such logs always is: an error only if nothing is left.
+	// Any leaves out files named one by one if all are of other kinds, as is always done with those in a folder. It
+	// is an error only if nothing is left.
 	Any bool
 	// Stdin is what "-" stands for. It is not read here.
 	Stdin io.Reader
-	// FioJSON are files that replace what would be found beside the logs.
+	// FioJSON are files to use instead of those found beside the logs.
 	FioJSON []string
 }
 
@@ -122,8 +121,8 @@ const stdin = "-"
 
 var logName = regexp.MustCompile(`(?s)^(.*)_(clat_hist|clat|slat|lat)(?:\.([1-9][0-9]*))?\.log(?:\.(.+))?$`)
 
-// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log, each with
-// a host's name (fio --client), without N (per_job_logs=0), and compressed.
+// parseName reads the name of a log: PREFIX_clat_hist.N.log or, of single I/Os, PREFIX_{slat,clat,lat}.N.log; also
+// with a host's name after it (fio --client), without N (per_job_logs=0), and compressed.
 func parseName(base string) (Name, bool) {
 	m := logName.FindStringSubmatch(uncompressed(base))
 	if m == nil || m[4] == "fz" { // log_store_compressed
@@ -143,7 +142,7 @@ func parseName(base string) (Name, bool) {
 	return n, true
 }
 
-// uncompressed is a name without the suffix of the compression.
+// uncompressed returns a name without the suffix of compression.
 func uncompressed(base string) string {
 	for _, suffix := range []string{".gz", ".zst", ".xz"} {
 		if s, ok := strings.CutSuffix(base, suffix); ok && s != "" {
@@ -155,11 +154,9 @@ func uncompressed(base string) string {
 
 // Discover finds the runs that paths stand for: files, "-", folders and globs.
 //
-// Files given one by one are one run together. A folder is searched: each folder
-// with logs is a run, but the folders clients/HOST (pbench) are one run, of the
-// folder that clients is in, and so are folders below one with fio's JSON whose jobs
-// wrote their logs. Runs come in the order of their folders, that of the
-// single files first.
+// Files given one by one are one run. A folder is searched: each folder with logs is a run, but the folders
+// clients/HOST (pbench) are one run, of the folder that holds clients, and so are folders below one with fio's JSON
+// whose jobs wrote their logs. Runs are in the order of their folders, after that of the single files.
 func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	d := &discovery{opt: opt, seen: map[string]bool{}}
 	if err := d.paths(paths); err != nil {
@@ -174,7 +171,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 		d.given.Metas = append(d.given.Metas, m)
 	}
 	d.given.metasGiven = len(d.given.Metas) > 0
-	named := d.given // what lies beside its logs is not that of other folders
+	named := d.given // copied before beside adds what is for its own logs only
 	var out []*Input
 	var unused []*Source
 	if len(d.given.Logs) > 0 {
@@ -236,7 +233,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 	return out, nil
 }
 
-// none is the error for a path without logs of the wanted kind; other are those of other kinds.
+// none returns the error for a path without logs of the wanted kind; other are those of other kinds.
 func (d *discovery) none(path string, other []*Source) error {
 	if len(other) == 0 {
 		if len(d.warnings) > 0 {
@@ -256,7 +253,7 @@ func (d *discovery) none(path string, other []*Source) error {
 type found struct {
 	*Source
 	dir string
-	// group is the folder that clients is in, "" if the log is in none.
+	// group is the folder that holds clients, "" if the log is in none.
 	group string
 }
 
@@ -264,10 +261,10 @@ const notFio = "neither a log of fio's nor its JSON nor a job file"
 
 type discovery struct {
 	opt      DiscoverOptions
-	given    Input // what was named file by file
+	given    Input // files that were named
 	searched []string
 	logs     []found
-	strange  []string        // files given that are nothing of fio's
+	strange  []string        // files given that are not fio's
 	links    []string        // folders behind symbolic links, to be searched last
 	seen     map[string]bool // real paths of folders, and of files given
 	warnings []string
@@ -318,14 +315,14 @@ func (d *discovery) paths(paths []string) error {
 	for len(d.links) > 0 { // real folders first, so that a run has its real name
 		link := d.links[0]
 		d.links = d.links[1:]
-		if !under(realPath(filepath.Dir(link)), realPath(link)) { // it would lead up and around
+		if !under(realPath(filepath.Dir(link)), realPath(link)) { // a link to a folder that it is in would loop
 			d.search(link, link)
 		}
 	}
 	return nil
 }
 
-// withFolder leaves files to the folders that were given as well.
+// withFolder drops files that are also in a folder that was given.
 func (d *discovery) withFolder() {
 	if len(d.given.Logs) == 0 || len(d.logs) == 0 {
 		return
@@ -337,7 +334,7 @@ func (d *discovery) withFolder() {
 	d.given.Logs = slices.DeleteFunc(d.given.Logs, func(l *Source) bool { return found[realPath(l.Path)] })
 }
 
-// unreadable is err, about path, as an error of ours.
+// unreadable turns err, about path, into a ParseError.
 func unreadable(path string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -402,8 +399,8 @@ func (d *discovery) path(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// validUTF8 is a name with each byte that is not UTF-8 as \xNN: documents could not tell
-// hosts apart that differ in nothing else.
+// validUTF8 returns s with each byte that is not UTF-8 as \xNN: documents could not distinguish hosts that differ in
+// such bytes only.
 func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -431,7 +428,7 @@ func realPath(path string) string {
 	return path
 }
 
-// clients splits .../clients/HOST/... into the folder that clients is in and HOST; "" where dir is not such a folder.
+// clients splits .../clients/HOST/... into the folder that holds clients and HOST; "" if dir is not such a folder.
 func clients(dir string) (root, host string) {
 	for rest := filepath.Clean(dir); ; {
 		up, last := filepath.Dir(rest), filepath.Base(rest)
@@ -492,19 +489,19 @@ func (d *discovery) search(root, dir string) {
 	}
 }
 
-// under tells whether path is root or below it.
+// under reports whether path is root or below it.
 func under(path, root string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// runs sorts the logs found into runs.
+// runs groups the logs found into runs.
 func (d *discovery) runs() []*Input {
 	type key struct {
 		group, host, base string
 	}
-	// Folders under one clients/HOST that have a log of the same name are runs of
-	// their own: "clients" is only a name there.
+	// Folders under one clients/HOST that have a log of the same name are runs of their own: "clients" is just a name
+	// there.
 	where, split := map[key]string{}, map[string]bool{}
 	for _, l := range d.logs {
 		k := key{l.group, l.Host, uncompressed(l.Base)}
@@ -531,9 +528,9 @@ func (d *discovery) runs() []*Input {
 	return out
 }
 
-// underOneJSON makes one run of those below a folder with fio's JSON, if that is of
-// their logs: its jobs name logs so, and no two logs have one name. The folder must
-// have been searched and hold no logs itself, and the runs no JSON of their own.
+// underOneJSON makes one run of those below a folder with fio's JSON, if that belongs to their logs: its jobs write
+// logs of these names, and no two logs have the same name. The folder must have been searched and hold no logs
+// itself, and the runs no JSON of their own.
 func (d *discovery) underOneJSON(runs []*Input) []*Input {
 	metas := map[string][]*fiojson.Document{}
 	in := func(dir string) []*fiojson.Document {
@@ -588,7 +585,7 @@ func (d *discovery) underOneJSON(runs []*Input) []*Input {
 	return runs
 }
 
-// wroteAll tells whether the jobs of the documents wrote all of the logs.
+// wroteAll reports whether the jobs of the documents wrote all of the logs.
 func wroteAll(metas []*fiojson.Document, logs []*Source) bool {
 	return !slices.ContainsFunc(logs, func(l *Source) bool {
 		return !slices.ContainsFunc(metas, func(m *fiojson.Document) bool {
@@ -597,9 +594,9 @@ func wroteAll(metas []*fiojson.Document, logs []*Source) bool {
 	})
 }
 
-// threadsAre tells whether logs of several names are those of a document's groups, each with the thread of its number:
-// fio's JSON of a group has the options of its last job only, but job_runtime, the sum over its threads, says how many
-// these are.
+// threadsAre reports whether logs of several names are those of a document's groups, one for each thread: fio's JSON
+// of a group has the options of its last job only, but job_runtime, the sum over its threads, shows how many threads
+// there are.
 func threadsAre(m *fiojson.Document, logs []*Source) bool {
 	threads := map[string][]int{}
 	named := false
@@ -620,7 +617,7 @@ func threadsAre(m *fiojson.Document, logs []*Source) bool {
 	return named
 }
 
-// notUsed warns of fio's JSON above a run's logs whose jobs may have written some of them.
+// notUsed warns of fio's JSON above a run's logs, if its jobs may have written some of them.
 func (in *Input) notUsed(metas []*fiojson.Document) {
 	var names []string
 	for _, m := range metas {
@@ -635,8 +632,8 @@ func (in *Input) notUsed(metas []*fiojson.Document) {
 	}
 }
 
-// above finds fio's JSON in the folder above the one that was given, for a run without
-// any: one whose jobs wrote these very logs, and none in the folders beside theirs.
+// above looks for fio's JSON in the folder above the one that was given, for a run without any. It takes one whose
+// jobs wrote these very logs, and none in the folders beside theirs.
 func (d *discovery) above(in *Input) {
 	folders := foldersOf(in.Logs)
 	if len(in.Metas) > 0 || len(folders) != 1 {
@@ -662,11 +659,11 @@ func (d *discovery) above(in *Input) {
 	}
 }
 
-// maxAbove is how many files a folder may have in which nobody asked to look.
+// maxAbove is the largest number of entries of a folder that above reads.
 const maxAbove = 256
 
-// areAll tells whether a run's logs, with those beside them that were not asked for, are
-// those of the document's jobs: no fewer, and no more than its threads.
+// areAll reports whether a run's logs, with those beside them that were not asked for, are those of the document's
+// jobs: no fewer, and no more than its threads.
 func (in *Input) areAll(m *fiojson.Document) bool {
 	first := in.Logs[0].Name
 	threads := map[string]bool{}
@@ -684,8 +681,8 @@ func (in *Input) areAll(m *fiojson.Document) bool {
 	return first.Job == 0 || len(threads) == len(m.Entries) || groups && len(threads) > len(m.Entries)
 }
 
-// wroteElsewhere tells whether a folder in up, other than dir, or up itself has logs that
-// the document's jobs may have written.
+// wroteElsewhere reports whether a folder in up, other than dir, or up itself has logs that the document's jobs may
+// have written.
 func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.DirEntry, dir string) bool {
 	wrote := func(e os.DirEntry) bool {
 		name, ok := parseName(e.Name())
@@ -704,11 +701,11 @@ func (d *discovery) wroteElsewhere(m *fiojson.Document, up string, entries []os.
 	return false
 }
 
-// metasIn are fio's JSON documents in a folder.
+// metasIn returns fio's JSON documents in a folder.
 func (d *discovery) metasIn(dir string) (out []*fiojson.Document) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // search has said so
+		return nil // search has warned
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -740,8 +737,8 @@ func foldersOf(logs []*Source) (out []string) {
 	return out
 }
 
-// finish sorts a run's logs, drops those that are there twice and chooses those of
-// the wanted kind; the others are returned, and become siblings.
+// finish sorts a run's logs, drops compressed and renamed copies, and keeps those of the wanted kind. It returns the
+// others, which become siblings.
 func (d *discovery) finish(in *Input) (other []*Source) {
 	if in.Root == "" {
 		in.Root = filepath.Dir(in.Logs[0].Path)
@@ -798,8 +795,8 @@ func bySource(a, b *Source) int {
 	)
 }
 
-// beside finds fio's JSON and job files in folders by their content, unless they
-// were given, and the logs there that were not.
+// beside finds fio's JSON and job files in folders by their content, unless they were given, and the logs there that
+// were not.
 func (d *discovery) beside(in *Input, folders []string) {
 	wantMeta, wantJob := len(in.Metas) == 0, len(in.JobFiles) == 0
 	var used []string
@@ -810,7 +807,7 @@ func (d *discovery) beside(in *Input, folders []string) {
 	for _, dir := range slices.Compact(folders) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // files in it could be read, so this is a wish about rights
+			continue // its logs can be read, so only listing it is forbidden
 		}
 		for _, e := range entries {
 			path := filepath.Join(dir, e.Name())
@@ -869,7 +866,7 @@ func (d *discovery) meta(path string) (*fiojson.Document, error) {
 	return fiojson.Parse(text, path)
 }
 
-// isUTF16 tells by its byte-order mark that a text is in UTF-16.
+// isUTF16 reports whether a text starts with a byte-order mark of UTF-16.
 func isUTF16(start []byte) bool {
 	return bytes.HasPrefix(start, []byte("\xFF\xFE")) || bytes.HasPrefix(start, []byte("\xFE\xFF"))
 }
@@ -900,18 +897,18 @@ const (
 )
 
 const (
-	sniffed     = 1 << 20 // bytes of text that may stand before the JSON: banners of a thousand hosts
+	sniffed     = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
 	sniffedHead = 4 << 10 // bytes that tell text from data
 )
 
-// sniff tells what a file is by its content.
+// sniff finds out by its content what a file is.
 func (d *discovery) sniff(path string) (fileKind, error) {
 	r, err := d.open(path)
 	var refused *fs.PathError
 	if errors.As(err, &refused) {
 		return otherFile, unreadable(path, err)
 	} else if err != nil {
-		return otherFile, nil // packed, but broken
+		return otherFile, nil // compressed, but damaged
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, sniffedHead))
@@ -919,7 +916,7 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 		return otherFile, errUTF16(path)
 	}
 	if err != nil || bytes.IndexByte(text, 0) >= 0 {
-		return otherFile, nil // files that fio wrote to, or something packed by others
+		return otherFile, nil // binary: a file that fio wrote to, or an archive
 	}
 	if fiojson.Is(text) {
 		return jsonFile, nil
@@ -941,7 +938,7 @@ func (d *discovery) sniff(path string) (fileKind, error) {
 	return otherFile, nil
 }
 
-// Other is what a file is that was given for fio's output and is none: "job file" or "log"; "": it may be output.
+// Other returns what a file is that was given as fio's output and is not: "job file" or "log"; "": it may be output.
 func Other(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return ""
@@ -955,5 +952,5 @@ func Other(path string) string {
 	return ""
 }
 
-// histLine is how a histogram log begins, or one of single I/Os.
+// histLine matches the start of a histogram log, or of one of single I/Os.
 var histLine = lazyregexp.New(`^\d+, *[\dx]+, *\d+, *\d+`)

@@ -2,5 +2,5 @@
 // and job files.
 //
 // The packages below it read what it finds: fiolog the logs, fiojson fio's JSON, jobfile job files; source opens and
-// decompresses. None repairs, shifts or merges: that is pipeline's.
+// decompresses. None of them repairs, shifts or merges; pipeline does.
 package ingest

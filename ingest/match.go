@@ -21,11 +21,10 @@ import (
 // Log is one log with what fio's JSON and the job file say about it.
 type Log struct {
 	Source *Source
-	// Meta is the JSON document that the log belongs to, Entry the job in it; nil
-	// where that is not known.
+	// Meta is the JSON document that the log belongs to, Entry the job in it; nil if that is not known.
 	//
-	// Where an entry stands for threads whose logs exist and were not asked for, its
-	// counts are left out: they could not be compared with the logs'.
+	// If an entry stands for threads whose logs exist and were not asked for, its counts are left out: they cannot be
+	// compared with the logs'.
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
 	// Members is the number of threads, and so of logs, that share the entry; 1 without one.
@@ -41,8 +40,8 @@ type Log struct {
 	// Bad is why the log cannot be read for what it is, known before it is read.
 	Bad *errs.ParseError
 
-	like *jobfile.Section // starts when this one does
-	// ends is when the last job of each document ended, from fio's own start: of all logs of a Match together.
+	like *jobfile.Section // a section that starts when the log's does
+	// ends is when the last job of each document ended, from fio's own start. All logs of a Match share it.
 	ends map[*fiojson.Document]time.Duration
 }
 
@@ -52,16 +51,16 @@ type Start struct {
 	Offset time.Duration
 	// Absolute is job_start in ms since 1970; 0: none.
 	Absolute int64
-	// How says where they come from.
+	// How says where Offset and Absolute come from.
 	How string
-	// Unknown: nothing says when the job started beside others of its fio; Offset is a guess.
+	// Unknown means that nothing says when the job started beside the others of its fio; Offset is a guess.
 	Unknown bool
 	// Late says in words how much after Offset the job may have started; "": Offset is exact.
 	Late string
 }
 
-// Option is the value of a job option of the log's: from the job file, else from fio's JSON, where flags without a
-// value are missing and a group's are those of its last section.
+// Option returns the value of a job option of the log's: from the job file, else from fio's JSON, where flags without
+// a value are missing and a group's are those of its last section.
 func (l *Log) Option(name string) (string, bool) {
 	if l.Section != nil {
 		v, ok := l.Section.Options[name]
@@ -70,8 +69,8 @@ func (l *Log) Option(name string) (string, bool) {
 	return l.Meta.Option(l.Entry, name)
 }
 
-// Match finds the document and the entry of each log, in the order of in.Logs, and
-// when it started. What it cannot tell it leaves open, with a warning.
+// Match finds the document and the entry of each log, in the order of in.Logs, and when it started. What it cannot
+// find out it leaves open, with a warning.
 func Match(in *Input) ([]*Log, []string, error) {
 	m := &matcher{in: in, warnings: slices.Clone(in.Warnings), logged: map[*fiojson.Entry]bool{},
 		unsure: map[*fiojson.Document]bool{},
@@ -122,8 +121,8 @@ type matcher struct {
 	in       *Input
 	logs     []*Log
 	warnings []string
-	logged   map[*fiojson.Entry]bool    // they have a log
-	unsure   map[*fiojson.Document]bool // it is not known which entry some log is of
+	logged   map[*fiojson.Entry]bool    // those that have a log
+	unsure   map[*fiojson.Document]bool // some log's entry is not known
 	ends     map[*fiojson.Document]time.Duration
 	fit      map[*jobfile.File]bool
 }
@@ -133,8 +132,8 @@ func (m *matcher) warn(format string, args ...any) {
 }
 
 // documents gives each log its JSON document. One document serves all logs. Of several it is the one in the log's
-// folder, if each folder has its own; then the one of the log's host; then the one of its prefix. What is left open
-// after that stays so.
+// folder, if each folder has its own; then the one of the log's host; then the one of its prefix. If that does not
+// decide, it stays open.
 func (m *matcher) documents() {
 	metas := distinct(m.in.Metas)
 	var open []*Log
@@ -147,13 +146,13 @@ func (m *matcher) documents() {
 	}
 	for _, l := range m.logs {
 		fit := metas
-		if !m.in.metasGiven { // what lies in another host's folder is not this log's
+		if !m.in.metasGiven { // a document in another host's folder is not this log's
 			fit = filtered(fit, func(d *fiojson.Document) bool {
 				return under(filepath.Dir(l.Source.Path), filepath.Dir(d.Path))
 			})
 		}
 		candidates := len(fit)
-		if l.Host != "" { // nor is another host's
+		if l.Host != "" { // nor is one of another host
 			fit = filtered(fit, func(d *fiojson.Document) bool {
 				return hasHost(d, l.Host) || !slices.ContainsFunc(hosts, func(h string) bool { return hasHost(d, h) })
 			})
@@ -176,8 +175,8 @@ func (m *matcher) documents() {
 					return namedAfter(d, l.Source.Name.Prefix, l.Host)
 				})
 			}
-			// A document that is nothing but the only one of the folder or host will
-			// do, but among several a wrong guess is worse than none.
+			// If only one document of the folder or host is left, it is taken without a matching name. Among several,
+			// a wrong guess is worse than none.
 			if len(named) > 0 || len(fit) > 1 {
 				fit = named
 			}
@@ -239,7 +238,7 @@ func filtered(metas []*fiojson.Document, ok func(*fiojson.Document) bool) (out [
 	return out
 }
 
-// preferred are the documents that ok holds for, or all if there are none.
+// preferred returns the documents that ok holds for, or all if there are none.
 func preferred(metas []*fiojson.Document, ok func(*fiojson.Document) bool) []*fiojson.Document {
 	if out := filtered(metas, ok); len(out) > 0 {
 		return out
@@ -255,22 +254,22 @@ func hasHost(m *fiojson.Document, host string) bool {
 		s == host || strings.HasSuffix(s, "."+host) || strings.HasSuffix(s, "_"+host) || strings.HasSuffix(s, "-"+host)
 }
 
-// sameHost compares names of a host, one of which may lack the domain.
+// sameHost reports whether two names are of one host; one may lack the domain.
 func sameHost(a, b string) bool {
 	return a == b || !numeric(a) && !numeric(b) && (strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+"."))
 }
 
-// numeric tells an address from a name.
+// numeric reports whether host is an address and not a name.
 func numeric(host string) bool {
 	return strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":")
 }
 
-// hasPrefix tells whether a job of the document writes logs that are named so.
+// hasPrefix reports whether a job of the document writes logs of that name.
 func hasPrefix(m *fiojson.Document, n Name) bool {
 	return slices.ContainsFunc(m.Entries, func(e fiojson.Entry) bool { return writes(m, &e, n) })
 }
 
-// writes tells whether a job writes logs that are named so.
+// writes reports whether a job writes logs of that name.
 func writes(m *fiojson.Document, e *fiojson.Entry, n Name) bool {
 	option := "write_lat_log"
 	if n.Hist {
@@ -280,8 +279,8 @@ func writes(m *fiojson.Document, e *fiojson.Entry, n Name) bool {
 	return ok && v != "" && filepath.Base(v) == n.Prefix || v == "" && e.JobName == n.Prefix
 }
 
-// namedAfter tells whether the document's file is named after the logs: CBT writes
-// output.0_clat_hist.1.log.HOST and output.0.HOST or json_output.0.HOST.
+// namedAfter reports whether the document's file is named after the logs: CBT writes output.0_clat_hist.1.log.HOST
+// and output.0.HOST or json_output.0.HOST.
 func namedAfter(m *fiojson.Document, prefix, host string) bool {
 	s := stem(m.Path)
 	if host != "" {
@@ -290,24 +289,25 @@ func namedAfter(m *fiojson.Document, prefix, host string) bool {
 	return prefix != "" && (s == prefix || strings.HasSuffix(s, "_"+prefix) || strings.HasSuffix(s, "-"+prefix))
 }
 
-// stem is a file's name without the suffixes of compression and JSON.
+// stem returns a file's name without the suffixes of compression and JSON.
 func stem(path string) string {
 	return strings.TrimSuffix(uncompressed(filepath.Base(path)), ".json")
 }
 
-// set is the logs of one fio process: of one document and host, or without a document beside one job file of several.
+// set is the logs of one fio process: those of one document and host or, without a document and with several job
+// files, those in the folder of one job file.
 type set struct {
 	meta    *fiojson.Document
 	host    string
 	logs    []*Log
 	entries []*fiojson.Entry // of this host
-	threads int              // that are known of, by the largest log number
+	threads int              // the largest log number known
 	job     *jobfile.File
 	of      []int        // thread -> entry; -1: none, or not known
-	index   map[*Log]int // of its entry
+	index   map[*Log]int // index in entries
 }
 
-// sets sorts the logs by document and host, or by their job files' folders.
+// sets groups the logs by document and host, or by their job files' folders.
 func (m *matcher) sets() []*set {
 	type key struct {
 		meta         *fiojson.Document
@@ -363,7 +363,7 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 	case len(fit) == 1:
 		want = fit[0]
 	case len(hosts) == 1 && (hosts[0] == "" || len(known) == 0) && len(sets) == 1:
-		want = hosts[0] // one host here and there: it has two names
+		want = hosts[0] // one host in both: it has two names
 	case len(hosts) == 1 && hosts[0] == "":
 		m.warn("%s: cannot tell which host's JSON this is: %s; pass each host's with --fio-json",
 			errs.Printable(s.meta.Path), shortened(printables(sets)))
@@ -391,7 +391,7 @@ func printables(names []string) (out []string) {
 	return out
 }
 
-// entries finds the section and the entry of each log of a set: those of the N-th thread.
+// entries finds the section and the entry of each log of a set: log N is that of thread N.
 func (m *matcher) entries(s *set) {
 	if !m.oneServer(s) {
 		return
@@ -405,7 +405,7 @@ func (m *matcher) entries(s *set) {
 	}
 	if s.meta != nil {
 		for n, logs := range byThread {
-			if len(logs) > 1 { // of two runs, then; one may be the document's
+			if len(logs) > 1 { // logs of two runs; one may be the document's
 				if its := slices.DeleteFunc(slices.Clone(logs), func(l *Log) bool {
 					return !hasPrefix(s.meta, l.Source.Name) && !namedAfter(s.meta, l.Source.Name.Prefix, l.Host)
 				}); len(its) == 1 {
@@ -480,8 +480,8 @@ func (m *matcher) entries(s *set) {
 	m.incomplete(s)
 }
 
-// oneServer deals with several servers at one address. fio --client names logs after the address, without the port, so
-// that a server's log is written over that of another one, unless their jobs name them differently.
+// oneServer handles several servers at one address, and returns false if it did. fio --client names logs after the
+// address, without the port, so that one server's log overwrites another's, unless their jobs name them differently.
 func (m *matcher) oneServer(s *set) bool {
 	var ports []int
 	for _, e := range s.entries {
@@ -536,7 +536,7 @@ func (m *matcher) oneServer(s *set) bool {
 			m.starts(part)
 		}
 	}
-	s.logs = nil // each has its own start
+	s.logs = nil // their starts are set
 	return false
 }
 
@@ -544,7 +544,7 @@ func (s *set) counts() string {
 	return fmt.Sprintf("%d entries, %d threads", len(s.entries), s.threads)
 }
 
-// mayHave tells whether a log that was not asked for is of the same run.
+// mayHave reports whether a log that was not asked for may be of the same run.
 func (s *set) mayHave(o *Source) bool {
 	if o.Host != "" && o.Host != s.host {
 		return false
@@ -553,8 +553,9 @@ func (s *set) mayHave(o *Source) bool {
 		s.meta != nil && hasPrefix(s.meta, o.Name)
 }
 
-// incomplete names the entries that stand for threads without a log here. Where those logs exist and were not asked
-// for, the entry's counts are left out: what the others did is not lost, and no missing tail of these logs.
+// incomplete warns of entries that stand for threads without a log here. If those logs exist and were not asked for,
+// the entry's counts are left out: the I/Os of the others are not lost, and must not be taken for a missing tail of
+// these logs.
 func (m *matcher) incomplete(s *set) {
 	has, elsewhere := map[*fiojson.Entry]int{}, map[*fiojson.Entry]int{}
 	for _, l := range s.logs {
@@ -597,11 +598,11 @@ func (m *matcher) incomplete(s *set) {
 	}
 }
 
-// like says that two logs are of one kind.
+// like reports whether two logs are of one kind.
 func (n Name) like(o Name) bool { return n.Hist == o.Hist && n.Kind == o.Kind }
 
-// withoutLogs names the entries of fio's JSON that wrote a log which is not here. Those of
-// hosts with logs are returned in in.NoLog.
+// withoutLogs warns of entries of fio's JSON that wrote a log which is not here. It sets in.NoLog to those of hosts
+// with logs.
 func (m *matcher) withoutLogs(sets []*set) {
 	hosts := map[*fiojson.Document][]string{}
 	var metas []*fiojson.Document
@@ -656,8 +657,8 @@ func (m *matcher) withoutLogs(sets []*set) {
 	}
 }
 
-// jobFileOf finds the job file whose threads the set's logs are: each log has a section that writes it, each section
-// that writes logs has them, and the entries are those of the JSON.
+// jobFileOf finds the set's job file: each log has a section that writes it, each section that writes logs has them,
+// and the entries are those of the JSON.
 func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	var fit []*jobfile.File
 	log := s.logs[0].Source
@@ -677,7 +678,7 @@ func (m *matcher) jobFileOf(s *set, byThread map[int][]*Log) {
 	case len(fit) > 1:
 		m.warn("%s: both this job file and %s fit the logs; neither is used: pass the right one",
 			errs.Printable(fit[0].Path), errs.Printable(fit[1].Path))
-	case len(beside) > 0 && len(s.entries) == 0: // nor does fio's JSON tell of its jobs
+	case len(beside) > 0 && len(s.entries) == 0: // fio's JSON does not have its jobs either
 		m.warn("%s: not the job file of %s: its jobs write other logs; job names, options and starts are unknown: "+
 			"pass the right one, or fio's JSON", errs.Printable(beside[0].Path), errs.Printable(log.Path))
 	}
@@ -726,14 +727,12 @@ func (s *set) fits(j *jobfile.File, byThread map[int][]*Log, siblings []*Source)
 	return true
 }
 
-// partitions are the ways in which so many threads can be spread over the entries
-// of one host, most plausible first: the number of threads, and so of logs, that
-// each entry stands for. With group_reporting an entry stands for all threads of
-// its group, and the JSON does not say how many. certain says that the first is.
+// partitions returns the ways to spread that many threads over the entries of one host, most plausible first: the
+// number of threads, and so of logs, that each entry stands for. With group_reporting an entry stands for all threads
+// of its group, and the JSON does not say how many. certain means that the first way is right.
 //
-// What tells: job_runtime is the sum over the entry's threads, while each
-// direction's runtime is the longest, so their ratio is the number of threads if
-// all ran equally long, and never more than that. numjobs is shown where the
+// The evidence: job_runtime is the sum over the entry's threads, while each direction's runtime is the longest, so
+// their ratio is the number of threads if all ran equally long, and never more than that. numjobs is there if the
 // group's last section has it.
 func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (list [][]int, certain bool) {
 	n := len(entries)
@@ -807,7 +806,7 @@ func partitions(m *fiojson.Document, entries []*fiojson.Entry, threads int) (lis
 	return list, certain
 }
 
-// compositions are the ways to write total as a sum with these least terms; nil if there are more than limit.
+// compositions returns the ways to write total as a sum with these least terms; nil if there are more than limit.
 func compositions(low []int, total, limit int) (out [][]int) {
 	spare := total
 	for _, k := range low {
@@ -838,8 +837,8 @@ func compositions(low []int, total, limit int) (out [][]int) {
 	return out
 }
 
-// jobName finds the log's job: its entry's, or in a group of several sections that
-// of its section, or what the log is named after if the names differ.
+// jobName sets the log's job, and its host if only the entry has it. The job is the entry's, if no other log shares
+// that; else the section's; else the log's prefix, if it has no entry or the entry's logs have several prefixes.
 func (m *matcher) jobName(l *Log) {
 	n := l.Source.Name
 	if l.Entry != nil && l.Host == "" {
@@ -862,7 +861,7 @@ func (m *matcher) jobName(l *Log) {
 	}
 }
 
-// logNames labels the logs.
+// logNames sets the log names.
 func (m *matcher) logNames() {
 	parts := make([][]string, len(m.logs))
 	depth := make([]int, len(m.logs))

@@ -14,9 +14,9 @@ import (
 	"fiolat/internal/errs"
 )
 
-// A log counts from the end of its job's startdelay and ramp_time. A job behind a
-// stonewall begins when all before it have ended, and one with wait_for when that job
-// has. startdelay counts from fio's own start, not from the stage's (backend.c).
+// The stamps of a log count from the end of its job's startdelay and ramp_time. A job behind a stonewall begins when
+// all before it have ended, and one with wait_for when that job has. startdelay counts from fio's own start, not from
+// the stage's (backend.c).
 
 // job is what starts together: a section of the job file, or an entry of the JSON.
 type job struct {
@@ -24,25 +24,25 @@ type job struct {
 	delay time.Duration // startdelay
 	ramp  time.Duration // ramp_time
 	waits string        // wait_for: the name of the job
-	guess bool          // it may have ended before its run
-	run   time.Duration // as run, where that is known
-	how   string        // what of delay and ramp there is
+	guess bool          // run is an upper limit
+	run   time.Duration // how long it ran; 0: not known
+	how   string        // which of delay and ramp are set, in words
 	group int
 	stage int
-	wall  bool // a stonewall before it is visible
+	wall  bool // the JSON shows a stonewall before it
 }
 
-// lasted says whether the job's length is known.
+// lasted reports whether the job's length is known.
 func (j job) lasted() bool { return j.run > 0 && !j.guess }
 
-// absoluteMS is the job_start from which on it counts from 1970 (1973); with
-// job_start_clock_id it can be on another clock.
+// absoluteMS is the least job_start (in 1973) that is taken for ms since 1970; with job_start_clock_id it can be on
+// another clock.
 const absoluteMS = 1e11
 
 // starts finds the start of each log of a set.
 func (m *matcher) starts(s *set) {
 	var jobs []job
-	var how string // the stages were found
+	var how string // how the stages were found
 	of := map[*Log]int{}
 	if s.job != nil {
 		jobs, how = m.sectionJobs(s), "stonewall in the job file"
@@ -102,7 +102,7 @@ func (m *matcher) starts(s *set) {
 		}
 		if l.Entry != nil && l.Entry.StartMS >= absoluteMS && l.Entry.StartMS <= fiolog.MaxTime {
 			l.Start.Absolute, l.Start.How = l.Entry.StartMS, "job_start"
-			if s.job != nil && l.Members > 1 { // it is that of the entry's first thread
+			if s.job != nil && l.Members > 1 { // job_start is that of the entry's first thread
 				first := s.job.Threads()[slices.Index(s.of, s.index[l])]
 				l.Start.Absolute += (at[i] - at[slices.Index(s.job.Sections, first)]).Milliseconds()
 			}
@@ -110,8 +110,8 @@ func (m *matcher) starts(s *set) {
 	}
 }
 
-// unlike warns of entries that stand for several sections (group_reporting) which may not have started together: fio's
-// JSON shows the options of the last one only, and how many seconds all took.
+// unlike warns of entries that stand for several sections (group_reporting) which may not have started together:
+// fio's JSON shows the options of the last one only, and how many seconds all took.
 func (m *matcher) unlike(s *set) {
 	for i, e := range s.entries {
 		threads, several := s.stands(i)
@@ -139,9 +139,9 @@ func (m *matcher) unlike(s *set) {
 	}
 }
 
-// late says how much later than the lengths of the jobs before them jobs behind a stonewall or a wait_for may have
-// started: fio looks for jobs that ended ten times a second, takes a while to start the next, and tells all the time
-// that it took in whole seconds, rounded up.
+// late returns in words by how much jobs behind a stonewall or a wait_for may have started later than computed from
+// the lengths of the jobs before them: fio looks for ended jobs ten times a second, takes a while to start the next,
+// and reports its total time in whole seconds, rounded up.
 func (s *set) late(jobs []job, latest time.Duration) string {
 	elapsed := s.elapsed()
 	if elapsed == 0 {
@@ -161,7 +161,7 @@ func (s *set) late(jobs []job, latest time.Duration) string {
 	return "up to " + rest.Round(10*time.Millisecond).String()
 }
 
-// elapsed is all the time that fio took, in whole seconds; 0: unknown.
+// elapsed returns fio's total time, in whole seconds; 0: unknown.
 func (s *set) elapsed() (all time.Duration) {
 	for _, e := range s.entries {
 		all = max(all, time.Duration(min(e.Elapsed, int64(maxLead/time.Second)))*time.Second)
@@ -169,10 +169,11 @@ func (s *set) elapsed() (all time.Duration) {
 	return all
 }
 
-// longestStart is how much more than its longest job a fio takes whose jobs start together: it counts whole seconds.
+// longestStart is how much longer than its longest job fio may take if all jobs start together: it counts whole
+// seconds.
 const longestStart = 1200 * time.Millisecond
 
-// lead is startdelay and ramp_time, and in words.
+// lead returns startdelay and ramp_time, and in words which of them are set.
 func (m *matcher) lead(where string, option func(string) (string, bool)) (delay, ramp time.Duration, how string) {
 	one := func(name string) time.Duration {
 		v, ok := option(name)
@@ -195,18 +196,18 @@ func (m *matcher) lead(where string, option func(string) (string, bool)) (delay,
 	return delay, ramp, cmp.Or(how, "fio's start")
 }
 
-// maxLead is the longest time that is believed of a job, so that sums do not overflow: a year.
+// maxLead is the longest time that is accepted of a job, so that sums do not overflow: a year.
 const maxLead = 366 * 24 * time.Hour
 
 func longest(e *fiojson.Entry) time.Duration {
 	return time.Duration(min(e.LongestMS, maxLead.Milliseconds())) * time.Millisecond
 }
 
-// sectionJobs are the sections of the set's job file.
+// sectionJobs returns the sections of the set's job file as jobs.
 func (m *matcher) sectionJobs(s *set) []job {
 	var jobs []job
 	entry := map[*jobfile.Section]*fiojson.Entry{}
-	sections := map[*fiojson.Entry]int{} // of an entry
+	sections := map[*fiojson.Entry]int{} // number of sections by entry
 	for i, section := range s.job.Threads() {
 		if i < len(s.of) && s.of[i] >= 0 && entry[section] == nil {
 			entry[section] = s.entries[s.of[i]]
@@ -230,7 +231,7 @@ func (m *matcher) sectionJobs(s *set) []job {
 		case e != nil:
 			j.run = min(limit, longest(e))
 		case limited:
-			j.run, j.guess = min(limit, maxLead), !section.Flag("time_based") // it may have ended by size
+			j.run, j.guess = min(limit, maxLead), !section.Flag("time_based") // it may have ended earlier, by size
 			if j.guess && section.Stage < last {
 				unknown = where
 			}
@@ -258,7 +259,7 @@ func (m *matcher) sectionJobs(s *set) []job {
 	return jobs
 }
 
-// entryJob is an entry as a job.
+// entryJob returns an entry as a job.
 func (m *matcher) entryJob(s *set, e *fiojson.Entry) job {
 	option := func(name string) (string, bool) { return s.meta.Option(e, name) }
 	j := job{run: longest(e), group: e.GroupID, name: e.JobName}
@@ -269,7 +270,7 @@ func (m *matcher) entryJob(s *set, e *fiojson.Entry) job {
 	return j
 }
 
-// schedule is where each job's log begins, from fio's own start, and where the last job ends.
+// schedule returns where each job's log begins, from fio's own start, and where the last job ends.
 func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 	at = make([]time.Duration, len(jobs))
 	last := 0
@@ -295,7 +296,7 @@ func schedule(jobs []job) (at []time.Duration, latest time.Duration) {
 	return at, latest
 }
 
-// stands says for how many threads an entry stands, and whether they may be of several sections.
+// stands returns the number of threads that an entry stands for, and whether they may be of several sections.
 func (s *set) stands(entry int) (n int, several bool) {
 	for _, of := range s.of {
 		if of == entry {
@@ -306,8 +307,8 @@ func (s *set) stands(entry int) (n int, several bool) {
 	return n, n > 1 && v != strconv.Itoa(n)
 }
 
-// hidden says that an entry may stand for several sections, of which fio's JSON shows
-// the options of the last only: there may be delays and ramps that nobody knows of.
+// hidden reports whether an entry may stand for several sections. fio's JSON shows the options of the last one only,
+// so there may be unknown delays and ramps.
 func (s *set) hidden() bool {
 	for i := range s.entries {
 		if _, several := s.stands(i); several {
@@ -317,14 +318,13 @@ func (s *set) hidden() bool {
 	return false
 }
 
-const maxGroups = 16 // of which all combinations are tried
+const maxGroups = 16 // of these all combinations are tried
 
-// stages finds the stage of each entry, and says how.
+// stages finds the stage of each entry, and returns how.
 //
-// fio's JSON does not show a stonewall that was given without a value, only that
-// the group id rises, as it does at new_group, too. But it shows how many seconds
-// after fio's start it was written: with one stage after the other that is the sum
-// of their lengths, rounded up, and a little more for each start.
+// fio's JSON does not show a stonewall that was given without a value, only that the group id rises, as it does at
+// new_group, too. But it shows how many seconds after fio's start it was written: if the stages ran one after the
+// other, that is the sum of their lengths, rounded up, and a little more for each start.
 func (m *matcher) stages(s *set, jobs []job) (how string) {
 	if len(jobs) == 0 {
 		return ""
@@ -426,8 +426,9 @@ func (m *matcher) stages(s *set, jobs []job) (how string) {
 	return "stonewall guessed"
 }
 
-// WallClock is the time in ms since 1970 of fio's own start, from which offsets count, and how it was found: over
-// --client the JSON's timestamp; else that of the report, at the end of the last job, less how long that took.
+// WallClock returns the time in ms since 1970 of fio's own start, from which offsets count, and how it was found:
+// over --client it is the JSON's timestamp; else the timestamp, which is that of the report at the end of the last
+// job, less the time until then.
 func WallClock(logs []*Log, m *fiojson.Document) (zeroMS int64, how string, ok bool) {
 	if m == nil || m.TimestampMS <= 0 {
 		return 0, "", false

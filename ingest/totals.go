@@ -17,9 +17,9 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Totals is a run of which there is fio's JSON, and no log.
+// Totals is a run with fio's JSON and without logs.
 type Totals struct {
-	// Root is the folder of the run; the file where the folder holds other runs, too.
+	// Root is the folder of the run, or its file if the folder holds other runs, too.
 	Root string
 	// ID is a hash of the files' sizes and first 64 KiB.
 	ID string
@@ -27,9 +27,9 @@ type Totals struct {
 	Metas []*fiojson.Document
 }
 
-// DiscoverTotals finds runs of which there is fio's JSON, and no log: in files that are named, and in folders and all
-// below them. Documents of one folder whose times overlap by more than half of the shorter one are one run. Files that
-// a run of logs uses are left out; warnings say which JSON could not be read.
+// DiscoverTotals finds runs with fio's JSON and without logs, in the files named and below the folders named.
+// Documents of one folder whose times overlap by more than half of the shorter one are one run. Files that a run of
+// logs uses are left out. Warnings name the JSON that could not be read.
 func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Totals, warnings []string, err error) {
 	d := &discovery{opt: DiscoverOptions{Stdin: stdin}, seen: map[string]bool{}}
 	for _, in := range logs {
@@ -40,7 +40,7 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 	for _, path := range paths {
 		info, bad := os.Stat(path)
 		if bad == nil && info.IsDir() {
-			path += "/" // a link to it, too
+			path += "/" // so that a link to a folder is followed
 		}
 		err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 			if err != nil {
@@ -65,7 +65,7 @@ func DiscoverTotals(paths []string, logs []*Input, stdin io.Reader) (runs []*Tot
 	return runs, warnings, nil
 }
 
-// totals is the document of a file that is fio's JSON and was not seen before, else nil.
+// totals returns the document of a file that is fio's JSON and was not seen before, else nil.
 func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	name := filepath.Base(path)
 	if _, log := parseName(name); log || otherLog.MatchString(name) || d.seen[realPath(path)] {
@@ -91,11 +91,11 @@ func (d *discovery) totals(path string, warnings *[]string) *fiojson.Document {
 	return m
 }
 
-// totalsIn are the runs of which there is only JSON in a folder.
+// totalsIn returns the runs of a folder that have only JSON.
 func (d *discovery) totalsIn(dir string, warnings *[]string) (runs []*Totals) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // the walk has said so
+		return nil // WalkDir reports it
 	}
 	var metas []*fiojson.Document
 	for _, e := range entries {
@@ -132,7 +132,7 @@ func newTotals(root string, metas []*fiojson.Document) *Totals {
 	return &Totals{Root: root, ID: hex.EncodeToString(sum.Sum(nil)[:16]), Metas: metas}
 }
 
-// span is when the jobs of a document ran, in ms since 1970; false if that is not known.
+// span returns when the jobs of a document ran, in ms since 1970; ok is false if that is not known.
 func span(m *fiojson.Document) (from, to int64, ok bool) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -158,8 +158,8 @@ func span(m *fiojson.Document) (from, to int64, ok bool) {
 	return from, to, from > 0
 }
 
-// atTheSameTime sorts documents into those of processes that ran at the same time, the earliest first: their times
-// overlap by more than half of the shorter one. Where nothing says when one ran it is by itself.
+// atTheSameTime groups documents of processes that ran at the same time, the earliest first: their times overlap by
+// more than half of the shorter one. A document whose time is not known is a group of its own.
 func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 	type group struct {
 		metas    []*fiojson.Document
@@ -188,8 +188,8 @@ func atTheSameTime(metas []*fiojson.Document) (groups [][]*fiojson.Document) {
 	return groups
 }
 
-// Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into these
-// runs. It is the input alone where that is not so.
+// Split divides the logs of a folder in which runs follow each other, each with its own JSON and log names, into
+// these runs. Otherwise it returns in alone.
 func (in *Input) Split() []*Input {
 	together := atTheSameTime(distinct(in.Metas))
 	if len(together) < 2 || in.metasGiven {
@@ -222,7 +222,7 @@ func (in *Input) Split() []*Input {
 	return out
 }
 
-// IsNoLogs tells whether an error says that there are no logs, where there may be JSON.
+// IsNoLogs reports whether an error says that there are no logs, where there may be JSON.
 func IsNoLogs(err error) bool {
 	var none *errs.NoLogsError
 	return errors.As(err, &none) && !strings.Contains(none.Msg, "logs, but of")
