@@ -147,7 +147,7 @@ func (s *sums) fits(e *fiojson.Entry, kind fiolog.Kind) (part, all bool) {
 // appended finds the entries of logs without a thread number: each belongs to the entry that its counts fit. It
 // reports whether all were found.
 func (m *matcher) appended(s *set, logs []*Log) bool {
-	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // at most, of an entry
+	threads := slices.Repeat([]int{math.MaxInt}, len(s.entries)) // the most that each entry has
 	if len(logs) <= len(s.entries) {
 		threads = slices.Repeat([]int{1}, len(s.entries))
 	}

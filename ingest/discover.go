@@ -898,7 +898,7 @@ const (
 
 const (
 	sniffed     = 1 << 20 // bytes of text that may come before the JSON: banners of a thousand hosts
-	sniffedHead = 4 << 10 // bytes that tell text from data
+	sniffedHead = 4 << 10 // bytes read to tell text from binary data
 )
 
 // sniff finds out by its content what a file is.

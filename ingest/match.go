@@ -37,7 +37,7 @@ type Log struct {
 	// suffix of the compression, and as many folders before it as it takes.
 	LogName string
 	Start   Start
-	// Bad is why the log cannot be read for what it is, known before it is read.
+	// Bad is why the log cannot be used, if that is known before it is read.
 	Bad *errs.ParseError
 
 	like *jobfile.Section // a section that starts when the log's does

@@ -125,7 +125,7 @@ func newTotals(root string, metas []*fiojson.Document) *Totals {
 			if err == nil {
 				fmt.Fprintln(sum, info.Size())
 			}
-			_, _ = io.CopyN(sum, f, 64<<10) // it was read before
+			_, _ = io.CopyN(sum, f, 64<<10) // best effort: it could be read before
 			_ = f.Close()
 		}
 	}

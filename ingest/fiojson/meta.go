@@ -73,7 +73,7 @@ type Entry struct {
 	Sync Totals
 }
 
-// ByKind are totals by kind of latency. Those of fiolog.Sync are there in Document.OfSyncs only.
+// ByKind are totals by kind of latency. Only Document.OfSyncs sets that of fiolog.Sync.
 type ByKind [fiolog.Kinds + 1]Totals
 
 // DirTotals is what fio counted in one direction over the whole job.

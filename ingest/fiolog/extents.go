@@ -15,7 +15,7 @@ type Extent struct {
 	After, Offset, Size int64
 }
 
-// maxExtents is more threads than any fio starts.
+// maxExtents is more than the threads that fio can start.
 const maxExtents = 1 << 20
 
 // Read returns a reader of the extent's bytes out of r, which reads the decompressed file from its start.

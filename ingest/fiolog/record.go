@@ -37,8 +37,8 @@ func ParseDirection(name string) (Direction, bool) {
 // Kind is which of fio's latencies a log or a set of bins holds.
 type Kind uint8
 
-// Completion, submission and total latency, of which there may be logs; and that of fsync, fdatasync and
-// sync_file_range, which is in fio's JSON alone.
+// Completion, submission and total latency, which may be logged, and that of fsync, fdatasync and sync_file_range,
+// which is in fio's JSON only.
 const (
 	Clat Kind = iota
 	Slat
