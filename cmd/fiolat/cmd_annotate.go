@@ -46,7 +46,7 @@ func readAnnotateOptions(c *cli.Context) (o runs.AnnotateOptions, err error) {
 	default:
 		text, wrong := times.Start(at)
 		if wrong == nil {
-			o.At, wrong = time.Parse(time.RFC3339Nano, text) // mtime is none
+			o.At, wrong = time.Parse(time.RFC3339Nano, text) // fails for mtime
 		}
 		if wrong != nil {
 			bad.Add(errs.Usagef("--at %q: want a time such as 2026-01-31T12:00:00Z, or an offset from the run's "+

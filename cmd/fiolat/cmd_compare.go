@@ -12,7 +12,7 @@ import (
 )
 
 func compareCommand(u *ui.UI) *cli.Command {
-	// What says which run it is, or writes, has no meaning here.
+	// Flags that identify or describe one run, or that write, do not apply.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
 		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla",
 			"sla-file", "fail-on-sla"}, f.Names()[0])

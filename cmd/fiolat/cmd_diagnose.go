@@ -12,7 +12,7 @@ import (
 )
 
 func diagnoseCommand(u *ui.UI) *cli.Command {
-	// The split and the percentiles are the tests' own; what a run is called has no meaning here.
+	// The tests choose the grouping and the percentiles. Flags that describe the run do not apply.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
 		return slices.Contains([]string{"by", "percentiles", "dry-run", "run-name", "label", "part", "sla", "sla-file",
 			"fail-on-sla"}, f.Names()[0])

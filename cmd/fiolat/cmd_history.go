@@ -12,7 +12,7 @@ import (
 )
 
 func historyCommand(u *ui.UI) *cli.Command {
-	// What says which run it is, or writes, or chooses numbers of a quantum, has no meaning here.
+	// Flags that identify or describe one run, that write, or that choose figures of a quantum do not apply.
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
 		return slices.Contains([]string{"by", "fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla",
 			"sla-file", "fail-on-sla", "percentiles"}, f.Names()[0])

@@ -57,7 +57,7 @@ func readLiveOptions(c *cli.Context) (o live.Options, err error) {
 	o = live.Options{Follow: c.Bool("follow"), Idle: c.Duration("idle"), Rows: c.String("format") == "ndjson",
 		Quiet: c.Bool("quiet"), FailOnSLA: c.Bool("fail-on-sla"), Yes: c.Bool("yes")}
 	cfg, set := &o.Config, &o.Config.Settings
-	// As ingest has them, so that parts of both kinds can be merged.
+	// As for ingest --part, so that parts of ingest and of live can be merged.
 	*set = pipeline.Settings{Grid: "epoch", Align: "overlap", RecordTime: "end", Repair: "auto", Restore: true}
 	cfg.RunID, cfg.RunName, cfg.Part, cfg.Host, cfg.Patience = c.String("run-id"), c.String("run-name"),
 		c.String("part"), c.String("host"), 2

@@ -14,7 +14,7 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// maxSlices is the most that a run is merged in: each looks at the documents of all.
+// maxSlices limits --slice: each slice reads the states of all of them.
 const maxSlices = 1000
 
 func mergeCommand(u *ui.UI) *cli.Command {

@@ -63,7 +63,7 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 
 var errNotLike = errors.New("not --like")
 
-// runLike handles percentiles --like PROGRAM, whose arguments are not ours.
+// runLike handles percentiles --like PROGRAM, whose arguments the library must not parse; otherwise errNotLike.
 func runLike(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) < 2 || args[1] != "percentiles" {
 		return errNotLike
@@ -112,7 +112,7 @@ func readPercentilesOptions(c *cli.Context) (o percentiles.Options, err error) {
 	return o, bad.Err()
 }
 
-// readWide reads --wide.
+// readWide parses --wide and adds its percentile to those computed.
 func readWide(o *percentiles.Options, wide string) error {
 	settings := &o.Logs.Config.Settings
 	m, err := metric.Parse(wide)

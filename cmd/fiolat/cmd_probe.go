@@ -163,7 +163,7 @@ func readProbeOptions(c *cli.Context) (o probecmd.Options, err error) {
 	return o, bad.Err()
 }
 
-// readProbeDir reads the flags about files and places.
+// readProbeDir reads the flags about the probe's directory and files.
 func readProbeDir(c *cli.Context) (dir probe.DirConfig, err error) {
 	var bad errs.Faults
 	dir = probe.DirConfig{Name: c.String("host"), Seed: c.Uint64("seed")}
@@ -196,7 +196,7 @@ func readProbeDir(c *cli.Context) (dir probe.DirConfig, err error) {
 	return dir, bad.Err()
 }
 
-// readBaseline reads a file of --save-baseline, which must have the times of these directories.
+// readBaseline reads a file that --save-baseline wrote. It must have times for each of dirs.
 func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 	b, err := os.ReadFile(name)
 	if err == nil {
@@ -214,7 +214,7 @@ func readBaseline(name string, dirs []string) (all probe.Baseline, err error) {
 	return all, bad.Err()
 }
 
-// byteSize reads 4096, 64k, 1m, 100g, with or without iB.
+// byteSize parses 4096, 64k, 1m, 100g or 100GiB; units are powers of 1024.
 func byteSize(v string) (int64, error) {
 	digits := strings.TrimRight(strings.ToLower(v), "kmgtib")
 	shift, ok := map[string]int{"": 0, "b": 0, "k": 10, "kib": 10, "m": 20, "mib": 20, "g": 30, "gib": 30, "t": 40,

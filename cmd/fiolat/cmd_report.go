@@ -57,7 +57,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 		}
 	}
 	if !c.IsSet("kind") && o.Place != command.InLogs {
-		o.Logs.Kinds = command.EveryKind // what is stored
+		o.Logs.Kinds = command.EveryKind // all that are stored
 	}
 	if c.IsSet("percentiles") {
 		o.Percentiles = o.Logs.Config.Settings.Percentiles
@@ -66,7 +66,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 	return o, bad.Err()
 }
 
-// placeOf is where the named run is. A stored one takes few of the flags; given tells whether one is set.
+// placeOf returns where the named run is, or an error if a flag is given that a stored run does not take.
 func placeOf(args []string, addresses []string, given func(flag string) bool) (command.Place, error) {
 	if len(args) != 1 {
 		if given("es") {
@@ -76,12 +76,12 @@ func placeOf(args []string, addresses []string, given func(flag string) bool) (c
 	}
 	place := command.Locate(args[0])
 	if place == command.Stored && len(addresses) == 0 {
-		place = command.InLogs // which says that there is no such file
+		place = command.InLogs // its error says that there is no such file
 	}
 	return place, takes(place, "this run", given)
 }
 
-// takes is an error if a flag for logs is given that a stored run does not take.
+// takes returns an error if a flag for logs is given and the run is stored.
 func takes(place command.Place, run string, given func(flag string) bool) error {
 	if place == command.InLogs {
 		return nil

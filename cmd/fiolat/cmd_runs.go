@@ -107,7 +107,7 @@ func readFilter(c *cli.Context) (f esstored.RunFilter, err error) {
 
 var age = lazyregexp.New(`^[0-9]{1,6}[smhdw]$`)
 
-// moment is a time for a filter: an age as Elasticsearch's date math, or what --start takes.
+// moment parses a time for a filter: an age, returned as Elasticsearch date math, or what --start takes.
 func moment(flag, v string) (string, error) {
 	if age().MatchString(v) {
 		return "now-" + v, nil

@@ -102,7 +102,7 @@ func readSetupOptions(c *cli.Context) (o setup.Options, err error) {
 	return o, nil
 }
 
-// kibanaURL is where Kibana is, "" if nobody says.
+// kibanaURL returns the URL of Kibana, "" if none is given.
 func kibanaURL(given string) (string, error) {
 	if u, err := url.Parse(given); err == nil && u.User != nil {
 		if _, secret := u.User.Password(); secret {

@@ -37,11 +37,11 @@ func summaryCommand(u *ui.UI) *cli.Command {
 	}
 }
 
-// orStored says what else than logs an argument of a command may be.
+// orStored says in the help what an argument may be.
 const orStored = "PATH is logs (a file, a directory, a glob) or a directory of documents (ingest --output), RUN a " +
 	"run in Elasticsearch. " + runIs
 
-// wholeRunFlags are those of commands that print figures of whole runs.
+// wholeRunFlags returns the log flags of commands that print figures of whole runs.
 func wholeRunFlags(percentiles string) []cli.Flag {
 	flags := slices.DeleteFunc(logFlags(""), func(f cli.Flag) bool {
 		return slices.Contains([]string{"fio-json", "dry-run", "run-id", "run-name", "label", "part", "sla", "sla-file",

@@ -17,12 +17,12 @@ import (
 
 const catES = "ELASTICSEARCH"
 
-// runIs is how all commands name a run in Elasticsearch.
+// runIs says in the help how to name a run in Elasticsearch.
 const runIs = "A run in Elasticsearch is named by its run.id, the first six characters of that or more, or its name, " +
 	"if no other run has it."
 
-// esFlags are those of all commands that talk to Elasticsearch. Secrets come from
-// files or the environment only: arguments can be read by everybody on the host.
+// esFlags returns the flags of the commands that use Elasticsearch. Secrets come from
+// files or the environment only: every user of the host can read arguments.
 func esFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringSliceFlag{Name: "es", Category: catES, Usage: "`URL` of a node of the cluster (default: " +
@@ -54,7 +54,7 @@ func takeOverFlag() cli.Flag {
 		"minute)"}
 }
 
-// addresses are the cluster's, none if no Elasticsearch was given.
+// addresses returns the URLs of the cluster's nodes, none if no Elasticsearch was given.
 func addresses(given []string) ([]string, error) {
 	for _, a := range given {
 		if u, err := url.Parse(a); err == nil && u.User != nil {
@@ -89,7 +89,7 @@ func esOptions(c *cli.Context) (command.Elasticsearch, error) {
 	return o, bad.Err()
 }
 
-// esWords are those of esFlags that the command line has.
+// esWords returns the esFlags that are set, as arguments, but for --max-wait.
 func esWords(c *cli.Context) (words []string) {
 	for _, f := range esFlags() {
 		name := f.Names()[0]

@@ -20,18 +20,18 @@ import (
 	"fiolat/internal/like"
 )
 
-// Exit codes; a promise to scripts. New ones may be added, none changes meaning.
+// Exit codes. Scripts rely on them: new ones may be added, but none changes its meaning.
 const (
 	exitOK          = 0
-	exitIncomplete  = 1   // not everything arrived: what, and where the rest is, was said
-	exitUsage       = 2   // the command line
+	exitIncomplete  = 1   // some documents were not stored, or any error not listed here
+	exitUsage       = 2   // wrong command line
 	exitInput       = 3   // bad input
 	exitSLA         = 4   // an SLA is broken, with --fail-on-sla
 	exitCompare     = 5   // compare --fail-if or history --fail-if-changed fired
-	exitInterrupted = 130 // a signal; what was done stands
+	exitInterrupted = 130 // ended by a signal; what was stored stays
 )
 
-// exitMeanings are what the codes mean, for the documentation.
+// exitMeanings describes the exit codes for the documentation.
 var exitMeanings = []manual.ExitCode{
 	{Code: exitOK, Meaning: "done"},
 	{Code: exitIncomplete, Meaning: "some documents were not stored; a message says which, and where they were " +
@@ -43,7 +43,7 @@ var exitMeanings = []manual.ExitCode{
 	{Code: exitInterrupted, Meaning: "interrupted; what was stored stays, and the same command again finishes"},
 }
 
-// exitCode is the table of errors and exit codes; the only one.
+// exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {
 	var (
 		usage      *errs.UsageError
@@ -79,13 +79,13 @@ func exitCode(err error) int {
 	return exitIncomplete
 }
 
-// hint is what to do about an error that does not say so itself.
+// hint returns advice on an error whose message has none.
 func hint(err error) string {
 	var (
 		usage      *like.UsageError
 		input      *like.InputError
 		away       *client.UnavailableError
-		incomplete *delivery.IncompleteError // says itself what finishes it
+		incomplete *delivery.IncompleteError // has advice already
 	)
 	switch {
 	case errors.As(err, &away) && away.Never != "" && !errors.As(err, &incomplete):
@@ -104,7 +104,7 @@ func hint(err error) string {
 	return ""
 }
 
-// descriptors is how many files a process may open, in words. Go has raised the soft limit to the hard one.
+// descriptors says how many files the process may open. Go has raised the soft limit to the hard one.
 func descriptors() string {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -113,8 +113,8 @@ func descriptors() string {
 	return fmt.Sprintf("%d files at a time (`ulimit -n`)", limit.Cur)
 }
 
-// enoughDescriptors fails with too few descriptors for any command. Without two for what waits for files and pipes Go's
-// runtime itself ends, with a trace.
+// enoughDescriptors returns an error if too few descriptors are free for any command. Go's runtime crashes if it cannot
+// open the two that it needs to wait for files and pipes.
 func enoughDescriptors() error {
 	const need = 6 // those two, a directory, and some logs
 	for range need {

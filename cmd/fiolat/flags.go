@@ -32,7 +32,7 @@ const (
 	catAlert = "ALERTS"
 )
 
-// logFlags are those of all commands that read logs.
+// logFlags returns the flags of the commands that read logs. by is the default of --by.
 func logFlags(by string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "interval", Category: catTime, Usage: "length of a quantum: `DURATION` such as 500ms, " +
@@ -92,7 +92,7 @@ func logFlags(by string) []cli.Flag {
 	}
 }
 
-// slaRules are the rules of --sla and --sla-file in their canonical spelling.
+// slaRules returns the rules of --sla and --sla-file in their canonical spelling.
 func slaRules(c *cli.Context) (texts []string, err error) {
 	rules, err := sla.ParseAll(c.StringSlice("sla"))
 	if name := c.String("sla-file"); name != "" {
@@ -118,7 +118,7 @@ func slaRules(c *cli.Context) (texts []string, err error) {
 	return texts, nil
 }
 
-// oneOf is the value of a flag that takes one of a few words; the first of a flag that the command does not have.
+// oneOf returns the value of a flag that takes one of a few words, or the first word if the command lacks the flag.
 func oneOf(c *cli.Context, name string) (string, error) {
 	v, words := c.String(name), shell.Words(c.Command.Name, name)
 	if v == "" && !c.IsSet(name) {
@@ -130,7 +130,7 @@ func oneOf(c *cli.Context, name string) (string, error) {
 	return v, nil
 }
 
-// only are the flags of these names.
+// only returns the flags with these names.
 func only(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
 }
@@ -149,7 +149,7 @@ func oneKindOptions(c *cli.Context) (command.Logs, error) {
 	return o, err
 }
 
-// logOptions reads logFlags and the arguments; the Kind in its Config is the first.
+// logOptions reads logFlags and the arguments. Of several kinds, Config has the first.
 func logOptions(c *cli.Context) (command.Logs, error) {
 	cfg := plan.Config{
 		RunID: c.String("run-id"), RunName: c.String("run-name"), Part: c.String("part"),
@@ -171,7 +171,7 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	}
 	s.Interval, cfg.Accuracy, err = intervalOptions(c, time.Millisecond)
 	bad.Add(err)
-	if c.Value("percentiles") != nil { // else the command chooses them
+	if c.Value("percentiles") != nil { // otherwise the command chooses them
 		s.Percentiles, err = percentileList(c.String("percentiles"))
 		bad.Add(err)
 	}
@@ -231,10 +231,10 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	return o, bad.Err()
 }
 
-// wholeRun is the --interval that is the run itself.
+// wholeRun is the --interval of a single quantum as long as the run.
 const wholeRun = "run"
 
-// intervalOptions reads --interval and --accuracy, of which only one is not 0.
+// intervalOptions reads --interval and --accuracy. At most one result is not 0.
 func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duration, wanted float64, err error) {
 	switch v := c.String("interval"); {
 	case v == wholeRun && c.Command.Name == "percentiles":
@@ -253,7 +253,7 @@ func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duratio
 	return interval, wanted, err
 }
 
-// latency reads a kind of latency.
+// latency parses a single kind of latency.
 func latency(v string) (fiolog.Kind, error) {
 	for k := range fiolog.Kind(fiolog.Kinds) {
 		if k.String() == v {
@@ -263,7 +263,7 @@ func latency(v string) (fiolog.Kind, error) {
 	return 0, errs.Usagef("--kind %q: want clat, slat or lat", v)
 }
 
-// accuracy reads 10%.
+// accuracy parses a percentage such as 10% and returns it as a fraction.
 func accuracy(v string) (float64, error) {
 	percent, ok := strings.CutSuffix(v, "%")
 	f, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
@@ -351,7 +351,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// needPaths is an error if the command line of a command that reads logs names none.
+// needPaths returns an error if no logs were named.
 func needPaths(o command.Logs) error {
 	if len(o.Paths) == 0 {
 		or := " or a stored run"
@@ -364,7 +364,7 @@ func needPaths(o command.Logs) error {
 	return nil
 }
 
-// alertFlags say whom to tell of something.
+// alertFlags returns the flags that say where alerts go. of says in the help what they are about.
 func alertFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "alert-webhook", Category: catAlert, EnvVars: []string{"FIOLAT_ALERT_WEBHOOK"},
@@ -378,7 +378,7 @@ func alertFlags(of string) []cli.Flag {
 	}
 }
 
-// alertOptions reads alertFlags. rules says that there is something to tell of.
+// alertOptions reads alertFlags. rules reports whether there is anything to alert on.
 func alertOptions(c *cli.Context, rules bool) (cfg alert.Config, err error) {
 	cfg = alert.Config{Webhook: c.String("alert-webhook"), Command: c.String("alert-command"),
 		Env: c.StringSlice("alert-env")}

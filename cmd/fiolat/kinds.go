@@ -9,7 +9,7 @@ import (
 	"fiolat/internal/command"
 )
 
-// severalKinds says of --kind that it takes a list.
+// severalKinds changes the help of --kind for commands that take a list.
 func severalKinds(flags []cli.Flag) []cli.Flag {
 	for _, f := range flags {
 		if f, ok := f.(*cli.StringFlag); ok && f.Name == "kind" {

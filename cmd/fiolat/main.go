@@ -1,9 +1,9 @@
 // Command fiolat turns the latency histograms that fio logs into percentiles over
 // time, on standard output, in Elasticsearch, or in files.
 //
-// Each subcommand is one file: its flags, its help, and a function that reads its
-// options. What does the work is in internal/command, and knows no command line.
-// main is wiring; exit.go alone decides exit codes.
+// Each subcommand has one file: its flags, its help, and a function that reads its
+// options. The work is done in internal/command, which is independent of the command
+// line. Only exit.go decides exit codes.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 	"fiolat/internal/ui"
 )
 
-func init() { cli.HelpFlag = nil } // else the library answers --help itself
+func init() { cli.HelpFlag = nil } // otherwise the library handles --help itself
 
 func main() {
 	if err := enoughDescriptors(); err != nil {
@@ -40,11 +40,11 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// graceful is how long what is under way may take to end after a signal; a read from an idle pipe never does.
+// graceful is how long a command may take to end after a signal. A read from an idle pipe does not end by itself.
 const graceful = 6 * time.Second
 
-// signalContext ends at the first of these signals, so that what is under way can be brought to a clean end; the second
-// one kills as usual, also where SIGINT was ignored at the start, as a shell has it for what runs in the background.
+// signalContext returns a context that the first signal cancels, so that a command can end cleanly. The second signal
+// kills the process as usual, even if SIGINT was ignored at the start, as shells do for background jobs.
 func signalContext() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
@@ -55,7 +55,7 @@ func signalContext() (context.Context, func()) {
 			signal.Stop(c)
 			cancel(errs.ErrInterrupted)
 			time.AfterFunc(graceful, func() { os.Exit(exitInterrupted) })
-			if ignored { // again now
+			if ignored { // Stop has restored that
 				again := make(chan os.Signal, 1)
 				signal.Notify(again, os.Interrupt)
 				<-again
@@ -66,7 +66,7 @@ func signalContext() (context.Context, func()) {
 	return ctx, func() { signal.Stop(c); close(c) }
 }
 
-// run is the whole program.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	u := ui.New(stdin, stdout, stderr)
 	err := runLike(ctx, u, args)
@@ -79,10 +79,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exit(u, err)
 }
 
-// parsing lets one command line be parsed at a time, for the library writes to globals.
+// parsing guards the library's globals, which parsing writes to.
 var parsing sync.Mutex
 
-// parse reads the command line, and returns what is to be done; nil if that is done.
+// parse reads the command line and returns the work to run, or nil if there is none left.
 func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err error) {
 	parsing.Lock()
 	defer parsing.Unlock()
@@ -109,11 +109,11 @@ func parse(ctx context.Context, u *ui.UI, args []string) (work func() error, err
 	return nil, err
 }
 
-// errParsed stops the library before it looks for actions of flags: there are none, and the search is slow.
+// errParsed stops the library before it looks for flag actions: there are none, and the search is slow.
 var errParsed = errors.New("the command line is parsed")
 
-// newApp is the command line. If there is a command of that name it has no other, since the library formats the flags
-// of all. It calls do with what the command does, or notFound with its name.
+// newApp returns the command line. If named is a command, the app has only that one, since the library formats the
+// flags of every command. The app calls do with the command's work, or notFound with the name of an unknown command.
 func newApp(u *ui.UI, named string, do func(work func() error), notFound func(name string)) *cli.App {
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
 	app := &cli.App{
@@ -154,7 +154,7 @@ func newApp(u *ui.UI, named string, do func(work func() error), notFound func(na
 	for _, c := range app.Commands {
 		c.OnUsageError, c.HideHelp = usage, true
 		c.Flags = append(c.Flags, logFormatFlag())
-		// A --quiet of the command's own leaves out what it shows.
+		// A command's own --quiet has another meaning.
 		quiet := !slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), "quiet") })
 		if quiet {
 			c.Flags = append(c.Flags, quietFlag())
@@ -174,7 +174,7 @@ func newApp(u *ui.UI, named string, do func(work func() error), notFound func(na
 	return app
 }
 
-// meant adds to the error about a flag that there is not the one that was meant, if that is known.
+// meant rewrites the library's error about an unknown flag, with the nearest flag if one is near.
 func meant(cmd *cli.Command, err error) error {
 	if err == nil || cmd == nil {
 		return err
@@ -197,10 +197,10 @@ func meant(cmd *cli.Command, err error) error {
 	return fmt.Errorf("no such flag: --%s; did you mean --%s?", name, meant)
 }
 
-// noCommand is the error for a command that there is not, with the one that was meant if that is known.
+// noCommand returns the error for an unknown command, with the nearest command if one is near.
 func noCommand(app *cli.App, name string) error {
 	hint := "see fiolat --help"
-	best := 3 // more letters than that are not a slip
+	best := 3 // this many edits or more are not a typo
 	for _, c := range app.Commands {
 		if d := shell.Distance(name, c.Name); !c.Hidden && d < best {
 			best, hint = d, fmt.Sprintf("did you mean fiolat %s?", c.Name)
@@ -209,7 +209,7 @@ func noCommand(app *cli.App, name string) error {
 	return errs.Usagef("no such command: %q; %s", name, hint)
 }
 
-// action is what a command does: it reads its options from the command line, and runs with them.
+// action returns a command's action: read its options from the command line, then run with them.
 func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run func(context.Context, Options,
 	*ui.UI) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
@@ -221,7 +221,7 @@ func action[Options any](u *ui.UI, read func(*cli.Context) (Options, error), run
 	}
 }
 
-// permute moves a subcommand's flags before its arguments: to the library, all that follows an argument is arguments.
+// permute moves a subcommand's flags before its arguments: the library takes no flags after an argument.
 func permute(app *cli.App, args []string) []string {
 	if len(args) < 3 {
 		return args
@@ -242,7 +242,7 @@ func permute(app *cli.App, args []string) []string {
 	for i := 2; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
-			if cmd.Name == "live" { // behind it is a command, before it a file
+			if cmd.Name == "live" { // keep the --: it separates a file from a command
 				i--
 			}
 			rest = append(rest, args[i+1:]...)

@@ -31,7 +31,7 @@ func pickFlags() []cli.Flag {
 	}
 }
 
-// readPick reads pickFlags, which a command may not have.
+// readPick reads pickFlags; the command may lack them.
 func readPick(c *cli.Context) (p pipeline.Pick, err error) {
 	var bad errs.Faults
 	for _, text := range c.StringSlice("only") {
@@ -55,7 +55,7 @@ func readPick(c *cli.Context) (p pipeline.Pick, err error) {
 	return p, bad.Err()
 }
 
-// readOnly reads one --only; syncs says that those of fio's JSON are known.
+// readOnly parses one --only. syncs reports whether direction=sync is allowed.
 func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	dim, list, ok := strings.Cut(text, "=")
 	to := map[string]*[]string{"direction": &p.Directions, "host": &p.Hosts, "job": &p.Jobs}[dim]
@@ -80,7 +80,7 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	return nil
 }
 
-// readMoment reads 3:00, 1:02:03, 3m, 180, or a time of the clock.
+// readMoment parses a time since the start of the run (3:00, 1:02:03, 3m, 180) or a wall-clock time.
 func readMoment(flag, text string) (*pipeline.Moment, error) {
 	m := &pipeline.Moment{Text: text}
 	wrong := errs.Usagef(
@@ -93,7 +93,7 @@ func readMoment(flag, text string) (*pipeline.Moment, error) {
 		m.Since = d
 		return m, nil
 	}
-	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // else seconds or ms since 1970
+	if n, err := strconv.ParseFloat(text, 64); err != nil || n < 1e8 { // otherwise seconds or ms since 1970
 		if d, err := times.Duration(flag, text); err == nil {
 			if d < 0 {
 				return nil, wrong

@@ -35,7 +35,7 @@ func verboseFlag() cli.Flag {
 		"documents"}
 }
 
-// printing lets what a command prints on standard output go to a file.
+// printing adds --output to a command that prints on standard output.
 func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	cmd.Flags = append(cmd.Flags, &cli.StringFlag{Name: "output", Aliases: []string{"o"},
 		Usage: "`FILE` for what is printed; it appears when it is whole (default: standard output)"})
@@ -65,7 +65,7 @@ func printing(u *ui.UI, cmd *cli.Command) *cli.Command {
 	return cmd
 }
 
-// configure reads what all commands have.
+// configure reads the flags of all commands.
 func configure(c *cli.Context, u *ui.UI) error {
 	if c.IsSet("run-id") && c.String("run-id") == "" {
 		return errs.Usagef("--run-id \"\": it is empty; name the run, or leave the flag out")
@@ -76,7 +76,7 @@ func configure(c *cli.Context, u *ui.UI) error {
 	return err
 }
 
-// exit says what went wrong, once, and turns it into an exit code.
+// exit reports err and returns the exit code.
 func exit(u *ui.UI, err error) int {
 	u.ProgressDone()
 	if err == nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// rare are flags that --help leaves to --help-all, as few command lines need them.
+// rare are flags that only --help-all shows, as few command lines need them.
 var rare = strings.Fields("accuracy align alert-env alert-secret-file coarseness es-api-key-file es-ca-cert " +
 	"es-fingerprint es-insecure es-password-file es-service-token-file es-user fio-json grid index-prefix log-format " +
 	"log-hist-msec max-line max-wait no-repair no-restore offset offsets part record-time repair run-id skip-bad " +
 	"sla-file take-over workers")
 
-// Index is the help of the program, on lines of width letters.
+// Index returns the help of the program, wrapped at width.
 func Index(app *cli.App, width int) string {
 	p := printer{width: width}
 	p.text("Usage: fiolat COMMAND [flags] [arguments]")
@@ -32,7 +32,7 @@ func Index(app *cli.App, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// Help is the help of a command, on lines of width letters: with its usual flags, or with all of them.
+// Help returns the help of a command, wrapped at width: with its usual flags, or with all of them.
 func Help(c *cli.Command, all bool, width int) string {
 	p := printer{width: width}
 	p.text(strings.TrimSpace(fmt.Sprintf("Usage: fiolat %s [flags] %s", c.Name, c.ArgsUsage)))
@@ -76,7 +76,7 @@ func Help(c *cli.Command, all bool, width int) string {
 	return strings.TrimPrefix(p.String(), "\n")
 }
 
-// flagHelp is a flag and what it means. Its default is the program's own: one of the environment may be a secret.
+// flagHelp returns a flag and its meaning. It never shows a value from the environment, which may be a secret.
 func flagHelp(f cli.Flag) [2]string {
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {
@@ -102,7 +102,7 @@ func flagHelp(f cli.Flag) [2]string {
 	return [2]string{name, usage}
 }
 
-// printer sets text on lines of width letters, its blocks apart by an empty line.
+// printer wraps text at width. An empty line separates blocks.
 type printer struct {
 	strings.Builder
 	width int
@@ -111,7 +111,7 @@ type printer struct {
 // text prints a paragraph.
 func (p *printer) text(text string) { p.WriteString("\n" + filled(text, p.width) + "\n") }
 
-// examples prints commands for the shell. One that is too long goes on behind a backslash, with its remark below.
+// examples prints shell commands. One that is too long continues after a backslash, with its remark below.
 func (p *printer) examples(text string) {
 	p.WriteString("\n")
 	for line := range strings.Lines(text) {
@@ -128,9 +128,9 @@ func (p *printer) examples(text string) {
 	}
 }
 
-// arguments are those of a command for the shell, quoted as they are.
+// arguments splits a shell command into words and keeps their quotes.
 func arguments(command string) (words []string) {
-	open := false // a quote
+	open := false // inside quotes
 	for word := range strings.FieldsSeq(command) {
 		if open {
 			words[len(words)-1] += " " + word
@@ -142,9 +142,9 @@ func arguments(command string) (words []string) {
 	return words
 }
 
-// table prints names and what they mean, below a head.
+// table prints names and their meanings below a heading.
 func (p *printer) table(head string, rows [][2]string) {
-	const most = 26 // letters of a name that has its meaning beside it
+	const most = 26 // longest name with its meaning on the same line
 	column := 0
 	for _, row := range rows {
 		if n := len(row[0]); n <= most {

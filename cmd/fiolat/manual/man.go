@@ -33,7 +33,7 @@ func Write(app *cli.App, codes []ExitCode, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "fiolat.1"), b.Bytes(), 0o644)
 }
 
-// commandPage is the page of a command, from what its help says.
+// commandPage returns the man page of a command.
 func commandPage(c *cli.Command) []byte {
 	var b bytes.Buffer
 	name := roff("fiolat-" + c.Name)
@@ -71,7 +71,7 @@ func commandPage(c *cli.Command) []byte {
 	return b.Bytes()
 }
 
-// roff is text that means nothing else to troff.
+// roff escapes text for troff.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -10,18 +10,18 @@ import (
 	"fiolat/ingest/fiojson"
 )
 
-// Command is what the scripts call, with the words of a command line up to the one that is to be completed.
+// Command is what the scripts call, followed by the words up to and including the one to complete.
 const Command = "__complete"
 
-// What a shell completes a word with.
+// The sources of completions.
 const (
 	files = "files"
 	dirs  = "dirs"
-	given = "words" // those that follow
+	given = "words" // the words that follow
 )
 
-// Complete is what the last of args may be: files, dirs, or one of words. The others stand before it, the first behind
-// the program's name.
+// Complete returns what completes the last of args: files, dirs, or the words found. args[0] is what follows the
+// program's name.
 func Complete(app *cli.App, args []string) (what string, found []string) {
 	if len(args) == 0 {
 		args = []string{""}
@@ -44,7 +44,7 @@ func complete(app *cli.App, before []string, word string) (what string, found []
 	if c == nil || slices.Contains(before, "--") {
 		return files, nil
 	}
-	taking := map[string]cli.DocGenerationFlag{} // flags with a value, by each of their names
+	taking := map[string]cli.DocGenerationFlag{} // flags that take a value, by each of their names
 	for _, f := range c.VisibleFlags() {
 		found = append(found, "--"+f.Names()[0])
 		if d, ok := f.(cli.DocGenerationFlag); ok && d.TakesValue() {
@@ -75,7 +75,7 @@ func complete(app *cli.App, before []string, word string) (what string, found []
 	return ofArgument(c)
 }
 
-// ofFlag is what completes the value of a flag.
+// ofFlag returns what completes the value of a flag.
 func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string, found []string) {
 	switch word, _ := manual.Placeholder(f.GetUsage()); word {
 	case "FILE":
@@ -86,7 +86,7 @@ func ofFlag(c *cli.Command, f cli.DocGenerationFlag, begun string) (what string,
 	return given, values(c.Name, f.(cli.Flag).Names()[0], begun)
 }
 
-// ofArgument is what completes an argument: a file, unless the command takes none.
+// ofArgument returns what completes an argument.
 func ofArgument(c *cli.Command) (what string, found []string) {
 	switch c.Name {
 	case "completion":

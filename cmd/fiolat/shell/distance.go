@@ -1,6 +1,6 @@
 package shell
 
-// Distance is how many letters must be added, removed or replaced to make a word of another (Levenshtein).
+// Distance returns the Levenshtein distance between two words, in bytes.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

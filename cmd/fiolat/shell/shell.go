@@ -1,10 +1,10 @@
-// Package shell has what completes fiolat's command line in a shell.
+// Package shell completes fiolat's command line in a shell.
 package shell
 
-// Completions are the scripts by the name of the shell.
+// Completions maps the name of a shell to its completion script.
 var Completions = map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 
-// The scripts ask the program itself for what can come next: see Complete.
+// The scripts ask the program itself for completions: see Complete.
 const (
 	bashCompletion = `_fiolat() {
   local i word what words=() found=()

@@ -17,7 +17,7 @@ var (
 	everyKind  = append(slices.Clone(kinds), "all")
 )
 
-// words are those that flags take, of a command or of all; the first is the default.
+// words are the values that flags take, for all commands or for one. The first is the default.
 var words = map[string][]string{
 	"--align":              {"overlap", "inflight"},
 	"--axis":               {"iops", "mib", "concurrency"},
@@ -55,7 +55,7 @@ var words = map[string][]string{
 	"--wide":                 append([]string{"p50", "p99", "p99.9"}, render.Figures...),
 }
 
-// Words are those that a flag of a command takes; the first is the default.
+// Words returns the values that a command's flag takes. The first is the default.
 func Words(command, flag string) []string {
 	if of, ok := words[command+" --"+flag]; ok {
 		return of
@@ -63,10 +63,10 @@ func Words(command, flag string) []string {
 	return words["--"+flag]
 }
 
-// lists are the flags that take several words, with commas between.
+// lists are the flags that take a comma-separated list of words.
 var lists = []string{"by", "kind"}
 
-// values are what completes a value that begins so.
+// values returns the words for a flag's value, after the part of a list that is already there.
 func values(command, flag, begun string) (found []string) {
 	before := ""
 	if i := strings.LastIndexByte(begun, ',') + 1; slices.Contains(lists, flag) {

@@ -1,4 +1,4 @@
-// Package times reads the times and durations of the command line.
+// Package times parses the times and durations of the command line.
 package times
 
 import (
@@ -10,7 +10,7 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Duration reads 10s, 1m30s, 500ms, or a plain number of seconds.
+// Duration parses 10s, 1m30s, 500ms, or a plain number of seconds.
 func Duration(flag, v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil {
@@ -23,7 +23,7 @@ func Duration(flag, v string) (time.Duration, error) {
 	return d, nil
 }
 
-// Start brings the forms of --start to RFC 3339.
+// Start converts the forms of --start to RFC 3339; mtime stays as it is.
 func Start(v string) (string, error) {
 	if v == "" || v == "mtime" {
 		return v, nil
@@ -44,8 +44,8 @@ func Start(v string) (string, error) {
 		v)
 }
 
-// inRange is t in RFC 3339, if a run from then on fits 64 bits of nanoseconds
-// since 1970.
+// inRange formats t as RFC 3339. A run that starts at t must fit 64 bits of
+// nanoseconds since 1970.
 func inRange(v string, t time.Time) (string, error) {
 	if t.Year() < 1678 || t.UnixMilli() > fiolog.MaxTime {
 		return "", errs.Usagef("--start %q: want a time between the years 1678 and 2200", v)
@@ -53,7 +53,7 @@ func inRange(v string, t time.Time) (string, error) {
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
 
-// Clock reads m:s or h:m:s.
+// Clock parses m:s or h:m:s.
 func Clock(text string) (d time.Duration, ok bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 {
