@@ -15,7 +15,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// KindAccount prints the account of one kind; of several it says which.
+// KindAccount prints the account of a run in one kind of latency, with its name if there are several kinds.
 func KindAccount(u *ui.UI, run *pipeline.Run, s *pipeline.Summary, of int) {
 	kind := ""
 	if of > 1 {
@@ -29,7 +29,7 @@ func Account(u *ui.UI, s *pipeline.Summary, documents any, text string) {
 	account(u, "", s, documents, text)
 }
 
-// account prints a line, a warning if it names a loss; with --verbose also where it comes from.
+// account prints the account in a line, as a warning if I/Os are lost; with --verbose also the numbers behind it.
 func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text string) {
 	a := &s.Account
 	line, whole := accountLine(a)
@@ -62,7 +62,7 @@ func account(u *ui.UI, kind string, s *pipeline.Summary, documents any, text str
 	}
 }
 
-// accountLine is the account in a line; whole says that nothing is known to be lost.
+// accountLine returns the account in a line; whole reports whether nothing is known to be lost.
 func accountLine(a *pipeline.Account) (line string, whole bool) {
 	parts := []string{several(a.Logs, "log"), units.Grouped(a.Logged+a.Restored) + " I/Os"}
 	add := func(of float64, format string, args ...any) {
@@ -105,8 +105,8 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 	return strings.Join(parts, ", "), len(losses) == 0
 }
 
-// lacking says how many I/Os of which directions and jobs something is true of; "" if of none. total is their
-// number where jobs tell less.
+// lacking describes the I/Os that of counts, by direction and job; "" if there are none. total replaces their sum
+// if it is larger.
 func lacking(what string, total float64, jobs []pipeline.JobAccount, of func(*pipeline.JobAccount) float64) string {
 	var parts []string
 	sum := 0.0
@@ -159,7 +159,7 @@ func plural(direction string) string {
 	return direction + "s"
 }
 
-// several is a number of things.
+// several formats a number of things.
 func several(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -167,7 +167,7 @@ func several(n int, thing string) string {
 	return units.Grouped(float64(n)) + " " + thing
 }
 
-// details are the numbers of the account.
+// details prints the numbers of the account.
 func details(u *ui.UI, s *pipeline.Summary) {
 	a := &s.Account
 	fio := "unknown (no fio JSON)"
@@ -202,10 +202,10 @@ func details(u *ui.UI, s *pipeline.Summary) {
 	}
 }
 
-// colours are those of the verdicts on a rule that have one.
+// colours are those of verdicts on a rule; others have none.
 var colours = map[sla.Status]ui.Colour{sla.Broken: ui.Bad, sla.OK: ui.Good}
 
-// outcome is what a run says of a rule, in words.
+// outcome describes how a run met a rule.
 func outcome(o *pipeline.Outcome) string {
 	s := fmt.Sprintf("%s: %s; of %d quanta %d ok, %d broken, %d unknown; %d breaches", o.Rule.Text, o.Status(),
 		o.OK+o.Broken+o.Unknown, o.OK, o.Broken, o.Unknown, o.Breaches)

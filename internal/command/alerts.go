@@ -1,5 +1,5 @@
-// Package command has what the commands of fiolat share: where runs are and documents go, the account at the end.
-// Each command is a package below it: its Options, and Run, which does the work. None knows the command line.
+// Package command holds what the commands of fiolat share: finding runs, writing documents, printing the account.
+// Each command is a package below it, with Options and Run. None depends on the command line.
 package command
 
 import (
@@ -13,7 +13,7 @@ import (
 	"fiolat/internal/ui"
 )
 
-// infoWriter prints what is written to it as a line of information.
+// infoWriter prints what is written to it as an info message.
 type infoWriter struct{ u *ui.UI }
 
 func (s infoWriter) Write(p []byte) (int, error) {
@@ -21,7 +21,7 @@ func (s infoWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// StartAlerts starts sending alerts to what the configuration names; nil if it names nothing.
+// StartAlerts starts sending alerts to the webhook and the command of cfg; nil if it has neither.
 func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	if cfg.Webhook == "" && cfg.Command == "" {
 		return nil, nil
@@ -34,11 +34,11 @@ func StartAlerts(cfg alert.Config, u *ui.UI) (*alert.Dispatcher, error) {
 	return d, nil
 }
 
-// AlertWait is how long is waited at the end for alerts that are on their way.
+// AlertWait is how long a command waits at its end for alerts in flight.
 const AlertWait = 30 * time.Second
 
-// ReportLost waits for the alerts, and names those that were not delivered. d may be nil
-// if there are none.
+// ReportLost waits for alerts in flight, and reports those that were not delivered. d
+// may be nil.
 func ReportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	if d == nil {
 		return nil
@@ -56,7 +56,7 @@ func ReportLost(u *ui.UI, d *alert.Dispatcher, wait time.Duration) error {
 	return nil
 }
 
-// AlertOf is the alert of an event with that document.
+// AlertOf returns the alert of an event. doc is its document, a JSON object with at least one field.
 func AlertOf(id, text string, doc []byte) alert.Event {
 	return alert.Event{ID: id, Text: text, Body: append(fmt.Appendf(nil, `{"id":%q,`, id), doc[1:]...)}
 }

@@ -8,8 +8,8 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Allow is for plan.Config: it asks whether a run may be spread over so many intervals. Where
-// standard input is not a terminal that is an error of usage. With yes it is nil: nobody is asked.
+// Allow returns plan.Config.Allow: it asks the user whether a run may have so many intervals, and
+// is a usage error if standard input is not a terminal. With yes it is nil: no question is asked.
 func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
 	if yes {
 		return nil

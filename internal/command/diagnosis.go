@@ -11,7 +11,7 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Again passes the leaves of a run to a sink once more; it is nil if a log is a pipe.
+// Again returns a function that passes the leaves of a run to a sink once more, nil if a log can be read only once.
 func Again(p *plan.Plan) func(context.Context, pipeline.Sink) error {
 	if ReadOnce(p.Sources()) != "" {
 		return nil
@@ -19,8 +19,8 @@ func Again(p *plan.Plan) func(context.Context, pipeline.Sink) error {
 	return func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }
 }
 
-// Diagnosis is a new diagnosis for the document of a run. again passes its leaves to a sink once more, or is nil. If
-// that fails, the diagnosis does without, and a warning says so: the run itself was read.
+// Diagnosis returns a new diagnosis for the document of a run. again passes the run's leaves to a sink once more, or
+// is nil. If it fails there is only a warning, since the run itself was read.
 func Diagnosis(u *ui.UI, again func(context.Context, pipeline.Sink) error) *diagnose.Full {
 	full := new(diagnose.Full)
 	if again != nil {
@@ -36,7 +36,7 @@ func Diagnosis(u *ui.UI, again func(context.Context, pipeline.Sink) error) *diag
 	return full
 }
 
-// Notes are those of a stored run, the earliest first.
+// Notes returns the notes on a stored run, the earliest first.
 func Notes(ctx context.Context, c *client.Client, prefix string, run *pipeline.Run) (out []diagnose.Note, err error) {
 	notes, err := stored.Notes(ctx, c, prefix, []string{run.ID})
 	for _, n := range notes {

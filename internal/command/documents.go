@@ -14,7 +14,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// PrintOutcome tells what became of the documents of a run, and returns err.
+// PrintOutcome reports what became of the documents of a run, and returns err.
 func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, summary *pipeline.Summary,
 	report delivery.Report, err error) error {
 	for _, warning := range report.Warnings {
@@ -33,7 +33,7 @@ func (o *Elasticsearch) PrintOutcome(u *ui.UI, dryRun bool, run *pipeline.Run, s
 	return err
 }
 
-// SayRolledUp says so of a run that was rolled up.
+// SayRolledUp prints that a run was rolled up, if it was.
 func SayRolledUp(u *ui.UI, run *pipeline.Run) {
 	if fine := run.Fine.Interval; fine > 0 {
 		u.Say("info", "run %s was rolled up: its quanta of %v are of %v", errs.Printable(run.ID), time.Duration(fine),
@@ -41,14 +41,14 @@ func SayRolledUp(u *ui.UI, run *pipeline.Run) {
 	}
 }
 
-// documentsText is the account's line on documents: of the numbers that are not 0, verbose of all.
+// documentsText returns the account's line on documents. Unless verbose, counts of 0 are left out.
 func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 	t := r.Total()
 	text := fmt.Sprintf("documents  %d made", t.Made)
 	for _, n := range []struct {
 		count int64
 		what  string
-		zero  bool // is said, too
+		zero  bool // printed even if 0
 	}{
 		{t.Written, ", %d written", false},
 		{t.Indexed, ", %d indexed", verbose && t.Written == 0},
@@ -68,8 +68,7 @@ func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 	return text
 }
 
-// unfinished says where the rest of a run's documents is, and the one command that
-// sends it.
+// unfinished prints where a run's unsent documents are, and the command that sends them.
 func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 	var files []string
 	for _, f := range []struct{ name, what string }{
@@ -86,7 +85,7 @@ func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 	}
 }
 
-// Line is a command for the shell, with the flags that the present one was given. Secrets are none of those.
+// Line returns a shell command with the Elasticsearch flags that this one was given. Flags never hold secrets.
 func (o *Elasticsearch) Line(command string, more ...string) string {
 	words := slices.Concat([]string{"fiolat", command}, o.Flags(), more)
 	for i, w := range words {

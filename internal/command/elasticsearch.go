@@ -12,8 +12,8 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Elasticsearch says where documents are or go, who asks, and whom to trust. Secrets are in files or in the
-// environment.
+// Elasticsearch says where documents are or go, with which credentials and certificates. Secrets are in files or in
+// the environment.
 type Elasticsearch struct {
 	Addresses []string // URLs of nodes; none: no Elasticsearch
 	Given     bool     // by a flag, not only by the environment
@@ -21,7 +21,7 @@ type Elasticsearch struct {
 	// Spool is the directory for what could not be sent or was refused, and for all documents where there are no
 	// addresses.
 	Spool    string
-	TakeOver bool // takes a run that another fiolat has claimed
+	TakeOver bool // take over a run that another fiolat has claimed
 
 	User             string
 	PasswordFile     string // else ELASTICSEARCH_PASSWORD; without a User neither is used
@@ -30,14 +30,14 @@ type Elasticsearch struct {
 	CACertFile       string // PEM, instead of the system's authorities
 	Fingerprint      string // SHA-256, hexadecimal
 	Insecure         bool
-	MaxWait          time.Duration // for how long a request is tried again
-	Patient          bool          // also if no node has ever answered, else for client.ConnectWait
+	MaxWait          time.Duration // for how long a request is retried
+	Patient          bool          // MaxWait even if no node has ever answered, else client.ConnectWait
 
-	// Flags returns those of the command line that say all this, for a command that finishes the work.
+	// Flags returns the command-line flags for these settings, for the command that finishes the work.
 	Flags func() []string
 }
 
-// ReadSecret returns what a file holds, without a file the environment's value. flag is the one that named the file.
+// ReadSecret returns the content of a file, or without a file the variable env. flag is the flag that named the file.
 func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 	if file == "" {
 		return os.Getenv(env)
@@ -49,10 +49,10 @@ func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Config reads the secrets.
+// Config returns the configuration of a client, with the secrets.
 func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg := client.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
-		MaxWait: cmp.Or(o.MaxWait, -1)} // the package's 0 is its default
+		MaxWait: cmp.Or(o.MaxWait, -1)} // 0 would be the client's default
 	if !o.Patient {
 		cfg.MaxUnreached = client.ConnectWait
 	}
@@ -61,7 +61,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg.APIKey = ReadSecret("es-api-key-file", o.APIKeyFile, "ELASTICSEARCH_API_KEY", &bad)
 	cfg.ServiceToken = ReadSecret("es-service-token-file", o.ServiceTokenFile, "ELASTICSEARCH_SERVICE_TOKEN", &bad)
 	if cfg.Username == "" {
-		cfg.Password = "" // of an environment meant for something else
+		cfg.Password = "" // from an environment meant for something else
 	}
 	if o.CACertFile != "" {
 		var err error
@@ -72,7 +72,7 @@ func (o *Elasticsearch) Config() (client.Config, error) {
 	return cfg, bad.Err()
 }
 
-// Connect makes a client. Its warnings, and what it waits for, are said.
+// Connect makes a client, which prints its warnings and what it waits for.
 func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	cfg, err := o.Config()
 	if err == nil && len(cfg.Addresses) == 0 {
@@ -95,8 +95,8 @@ func (o *Elasticsearch) Connect(u *ui.UI) (*client.Client, error) {
 	return client, nil
 }
 
-// Writer is the way of documents to Elasticsearch, or with no client into files. refresh
-// is for runs that are watched while they go on.
+// Writer returns the writer of documents to Elasticsearch, or with no client into files.
+// refresh is for runs that are watched while they go on.
 func (o *Elasticsearch) Writer(client *client.Client, refresh bool) (delivery.Writer, error) {
 	if client != nil {
 		return delivery.NewBulkWriter(client, delivery.BulkConfig{Prefix: o.Prefix, SpoolDir: o.Spool, Refresh: refresh,

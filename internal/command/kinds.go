@@ -17,13 +17,13 @@ import (
 // Kinds are the kinds of latency that --kind names, in that order.
 type Kinds struct {
 	List []fiolog.Kind
-	All  bool // those that are not there are left out
+	All  bool // leave out kinds that are not there
 }
 
 // EveryKind is --kind all.
 var EveryKind = Kinds{List: []fiolog.Kind{fiolog.Clat, fiolog.Slat, fiolog.Lat}, All: true}
 
-// KindRun is one run: its logs of each kind.
+// KindRun holds the logs of one run, by kind.
 type KindRun struct {
 	Kinds
 	Inputs []*ingest.Input // of each kind that is there
@@ -45,7 +45,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	k := o.Kinds
 	type key struct {
 		root string
-		nth  int // of the runs with that root: files named one by one may lie in a folder that is searched
+		nth  int // of the runs with that root: files named one by one may lie in a directory that is searched
 	}
 	var out []*KindRun
 	at := map[key]*KindRun{}
@@ -96,13 +96,13 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	return out, nil
 }
 
-// Prepare reads the heads of a run's logs, kind by kind. All have the run.id that the
-// first has, and the longest interval that any has: else they would not lie side by
-// side. Close the plans when done, also those that come with an error.
+// Prepare reads the heads of a run's logs, kind by kind. All kinds get the run.id of the
+// first, and the longest interval of any, so that their quanta match. Close the plans when
+// done, also those that come with an error.
 func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.Plan, err error) {
 	said := map[string]bool{}
 	warn := cfg.Warn
-	cfg.Warn = func(msg string) { // what is wrong with the folder is so for each kind
+	cfg.Warn = func(msg string) { // warnings about the directory come with each kind
 		if !said[msg] {
 			warn(msg)
 		}
@@ -114,7 +114,7 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 		plan, err := plan.Prepare(ctx, in, cfg)
 		var none *errs.NoLogsError
 		if last := i == len(r.of)-1; errors.As(err, &none) && r.All && !(last && len(plans) == 0) {
-			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // of averages, for one
+			cfg.Warn(fmt.Sprintf("left out: no %v logs that can be read", r.of[i])) // such as logs of averages
 			continue
 		}
 		if err != nil {
@@ -142,14 +142,14 @@ func (r *KindRun) Prepare(ctx context.Context, cfg plan.Config) (plans []*plan.P
 	return plans, nil
 }
 
-// ClosePlans closes all of them.
+// ClosePlans closes all plans.
 func ClosePlans(plans []*plan.Plan) {
 	for _, p := range plans {
 		p.Close()
 	}
 }
 
-// Firsts are the runs' inputs of their first kinds.
+// Firsts returns the input of the first kind of each run.
 func Firsts(runs []*KindRun) (out []*ingest.Input) {
 	for _, r := range runs {
 		out = append(out, r.Inputs[0])
@@ -157,7 +157,7 @@ func Firsts(runs []*KindRun) (out []*ingest.Input) {
 	return out
 }
 
-// Inputs are those of all kinds of the runs.
+// Inputs returns the inputs of all kinds of the runs.
 func Inputs(runs []*KindRun) (out []*ingest.Input) {
 	for _, r := range runs {
 		out = append(out, r.Inputs...)
@@ -165,7 +165,7 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 	return out
 }
 
-// oneRun are the plans of the one run of those below the paths; more is an error that says why one is wanted.
+// oneRun prepares the only one of runs. Several are an error, which says why one is wanted.
 func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	if len(runs) > 1 {
 		return nil, errs.Usagef("these are %d runs, and %s: name one of %s", len(runs), why, Roots(Firsts(runs)))

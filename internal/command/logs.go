@@ -12,7 +12,7 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Roots are the folders of the runs.
+// Roots returns the directories of the runs, for messages.
 func Roots(runs []*ingest.Input) string {
 	var names []string
 	for _, r := range runs {
@@ -21,37 +21,36 @@ func Roots(runs []*ingest.Input) string {
 	return strings.Join(names, ", ")
 }
 
-// Logs are what all commands that read logs are asked for.
+// Logs are the options of the commands that read logs.
 type Logs struct {
-	Command   string   // that reads them
+	Command   string   // its name
 	Paths     []string // files, directories, globs; - is standard input
 	FioJSON   []string // files with fio's JSON, instead of what is found beside the logs
 	Config    plan.Config
-	Kinds     Kinds // of which Config has the first
+	Kinds     Kinds // Config has the first
 	FailOnSLA bool
-	DryRun    bool // does everything but write
+	DryRun    bool // do everything but write
 }
 
-// Pipeline is the Config for what reads standard input and warns on standard error.
+// Pipeline returns the Config with the standard input and the warnings of u.
 func (o *Logs) Pipeline(u *ui.UI) plan.Config {
 	cfg := o.Config
 	cfg.Stdin, cfg.Warn = u.Stdin, u.Warn
 	return cfg
 }
 
-// How much garbage the collector lets gather, in percent of what is in use. With many
-// logs less than Go's 100 %, with which the peak over a thousand logs depends on when a
-// collection happens to run: 162 MB for 2,160 s and 213 MB for 21,600 s; with 30 % it is
-// 145 and 147 MB, for 4 % more processor time. Of few logs that hold little (see
-// plan.Config.Hold) more saves 7 % of the processor time of `percentiles` over 32 logs
-// of 600 s, for 7 MB; an ingest would take twice the memory.
+// Values of GOGC. With many logs, Go's default of 100 would let peak memory depend on when
+// a collection happens to run; a lower value bounds it for little processor time. With few
+// logs that hold little (see plan.Config.Hold), a higher value saves processor time in
+// percentiles for little memory; an ingest would take much more.
 const (
 	manyLogs    = 200
 	garbageMany = 30
 	garbageFew  = 400
 )
 
-// Discover finds the runs below the paths; any leaves out what is of other kinds only.
+// Discover finds the runs below the paths, and tunes the garbage collector to them unless GOGC is set. any is
+// ingest.DiscoverOptions.Any.
 func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, error) {
 	runs, err := ingest.Discover(o.Paths, ingest.DiscoverOptions{Kind: kind, Any: any, FioJSON: o.FioJSON,
 		Stdin: u.Stdin})
@@ -70,7 +69,7 @@ func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, 
 	return runs, err
 }
 
-// ReadOnce is the path of the first log that cannot be read again, such as a pipe; "" if all can.
+// ReadOnce returns the path of the first log that cannot be read again, such as a pipe; "" if all can.
 func ReadOnce(logs []*ingest.Source) string {
 	for _, l := range logs {
 		if info, err := os.Stat(l.Path); l.Path == "-" || err == nil && !info.Mode().IsRegular() {
@@ -80,7 +79,7 @@ func ReadOnce(logs []*ingest.Source) string {
 	return ""
 }
 
-// Size is the number of bytes of the logs as stored, for the progress bar.
+// Size returns the size of the logs on disk in bytes, for the progress bar.
 func Size(in []*ingest.Input) (n int64) {
 	for _, i := range in {
 		for _, s := range i.Logs {

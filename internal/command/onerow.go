@@ -18,13 +18,13 @@ type OneRow struct {
 	of   map[string]*pipeline.Leaf // by direction
 }
 
-// Begin takes the run.
+// Begin keeps the run.
 func (o *OneRow) Begin(_ context.Context, run *pipeline.Run) error {
 	o.run, o.of = run, map[string]*pipeline.Leaf{}
 	return nil
 }
 
-// Quantum adds up what rules are judged on.
+// Quantum adds up the leaves that rules are judged on.
 func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if len(o.SLA) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (o *OneRow) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End passes all of it on.
+// End passes the one quantum on.
 func (o *OneRow) End(ctx context.Context, s *pipeline.Summary) error {
 	run := *o.run
 	run.Settings.SLA = o.SLA

@@ -7,7 +7,7 @@ import (
 	"fiolat/internal/tempfile"
 )
 
-// CreateFile makes a new file beside the one that --output names, which it will replace.
+// CreateFile makes a temporary file that will replace the one that --output names.
 func CreateFile(path string) (*tempfile.File, error) {
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, errs.Usagef("--output %s: there is something that is not a file", errs.Printable(path))

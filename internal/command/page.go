@@ -17,11 +17,11 @@ func (c *Counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Page is a report on its way to a file, which appears only when it is whole.
+// Page writes a report to a file, which appears only when it is complete.
 type Page struct {
 	Path string
 	Size Counter // bytes so far
-	// Findings, if not nil, is asked for what stands out when the run has ended.
+	// Findings, if not nil, is called for the findings when the run has ended.
 	Findings func() []string
 
 	kinds []*report.Sink
@@ -29,7 +29,7 @@ type Page struct {
 	dry   bool
 }
 
-// NewPage makes a page of so many kinds of latency.
+// NewPage makes a page of a number of kinds of latency. If dry, its bytes are only counted.
 func NewPage(path string, dry bool, kinds int) *Page {
 	p := &Page{Path: path, dry: dry}
 	findings := func() []string {
@@ -61,10 +61,10 @@ func WriteCurve(path string, dry bool, page curve.Page) (*Page, error) {
 	return p, err
 }
 
-// Kind is where the nth kind of latency goes.
+// Kind returns the sink of the nth kind of latency.
 func (p *Page) Kind(n int) pipeline.Sink { return pageSink{p.kinds[n], p} }
 
-// Last tells whether the nth kind is the last one.
+// Last reports whether the nth kind is the last one.
 func (p *Page) Last(n int) bool { return n+1 == len(p.kinds) }
 
 type pageSink struct {
@@ -72,8 +72,8 @@ type pageSink struct {
 	page *Page
 }
 
-// Begin makes a new file beside the one that it will replace, for us alone: a long run
-// must not end with the news that it cannot be written.
+// Begin creates the temporary file, so that a file that cannot be written fails before a
+// long run and not after it.
 func (s pageSink) Begin(ctx context.Context, run *pipeline.Run) (err error) {
 	if err = s.page.open(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (p *Page) open() (err error) {
 	return err
 }
 
-// Write is where the kinds write to.
+// Write writes the next bytes of the page.
 func (p *Page) Write(b []byte) (n int, err error) {
 	if err = p.open(); err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (p *Page) Publish() error {
 	return err
 }
 
-// Discard removes what was not published.
+// Discard removes a file that was not published.
 func (p *Page) Discard() {
 	if p.temp != nil {
 		p.temp.Discard() //nolint:errcheck // a hidden file stays behind

@@ -8,14 +8,14 @@ import (
 // Place is where a run is.
 type Place int
 
-// The places, in the order in which they are looked at.
+// The places of runs.
 const (
-	InLogs      Place = iota // files that are here
+	InLogs      Place = iota // log files on this host
 	InDirectory              // documents that fiolat ingest --output wrote
 	Stored                   // in Elasticsearch, if anywhere
 )
 
-// Locate says where the run is that an argument of a command names: what is here comes first.
+// Locate returns where the run is that an argument names. Files come before runs in Elasticsearch.
 func Locate(name string) Place {
 	if documents, err := filepath.Glob(filepath.Join(name, "*-run.*.ndjson")); err == nil && len(documents) > 0 {
 		return InDirectory

@@ -17,10 +17,10 @@ func Signals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// What a release says of itself; set by its linker.
+// Set by the linker in a release.
 var version, commit, date string
 
-// Build says what fiolat was built from, a line each: version, commit, date of the commit, and Go.
+// Build returns what fiolat was built from, a line each: version, commit, date of the commit, and Go.
 func Build() string {
 	text := "fiolat " + Version() + "\n"
 	found, when := commit, date
@@ -42,7 +42,7 @@ func Build() string {
 	return text + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
 }
 
-// Version is that of the release, of the module, or of the commit it was built from.
+// Version returns the version of the release or of the module, or else the commit.
 func Version() string {
 	if version != "" {
 		return version

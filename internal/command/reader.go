@@ -19,10 +19,10 @@ import (
 // Reader reads the runs that arguments name: logs, fio's JSON without logs, directories of documents, and runs in
 // Elasticsearch. Close it when done.
 type Reader struct {
-	Logs          *Logs // how runs are read that are logs; its Paths are not used
+	Logs          *Logs // how to read runs that are logs; Paths is not used
 	Elasticsearch *Elasticsearch
 	UI            *ui.UI
-	AboutSyncs    bool // says so of runs whose jobs sync, as nothing shows the syncs
+	AboutSyncs    bool // warn about jobs that sync, if no output shows the syncs
 
 	client *client.Client // nil until it is needed
 }
@@ -37,7 +37,7 @@ func (r *Reader) Close() {
 // LabelPrefix begins an argument that names all runs with a label.
 const LabelPrefix = "label:"
 
-// Connect is the connection to Elasticsearch, in which the run is looked for that has that id or name.
+// Connect returns the connection to Elasticsearch, made at the first call. name is the argument to be looked up there.
 func (r *Reader) Connect(name string) (_ *client.Client, err error) {
 	if len(r.Elasticsearch.Addresses) == 0 {
 		return nil, errs.Usagef("%s: no such file or directory; if it is a run in Elasticsearch, pass --es URL",
@@ -49,18 +49,18 @@ func (r *Reader) Connect(name string) (_ *client.Client, err error) {
 	return r.client, err
 }
 
-// Runs takes what Each finds.
+// Runs says what Each does with the runs that it finds.
 type Runs struct {
 	// Run makes the sink for a run of that name.
 	Run func(name string) pipeline.Sink
-	// Totals takes a run of which there is only fio's JSON; nil: such are no runs.
+	// Totals takes a run of which there is only fio's JSON. If nil, there must be logs.
 	Totals func(*ingest.Totals) error
-	// Split divides a folder in which runs follow each other.
+	// Split divides a directory that holds consecutive runs; see ingest.Input.Split.
 	Split bool
 }
 
-// Each reads the runs that all arguments name, in their order; files that are named one by one are taken together,
-// and first.
+// Each reads the runs that the arguments name, in order. Files that are named one by one come first, and are read
+// together.
 func (r *Reader) Each(ctx context.Context, arguments []string, to Runs) error {
 	defer r.UI.Hold()()
 	var files []string
@@ -164,7 +164,7 @@ func (r *Reader) replay(ctx context.Context, name string, run *replay.Replay, er
 	return err
 }
 
-// directory reads the runs of which there are documents in a directory.
+// directory reads the runs whose documents are in a directory.
 func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
 	kind := r.Logs.Config.Settings.Kind
 	found, err := stored.DirFigures(dir, kind)
@@ -174,7 +174,7 @@ func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
 	var ids []string
 	var taken [][2]string
 	for i := range found {
-		if id := found[i].Run.ID; !slices.Contains(ids, id) { // else another part of it
+		if id := found[i].Run.ID; !slices.Contains(ids, id) { // else another part of the run
 			ids, taken = append(ids, id), append(taken, [2]string{id, found[i].Run.Name})
 		}
 	}
@@ -196,7 +196,7 @@ func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
 	return nil
 }
 
-// stored reads a run in Elasticsearch, or all of a label.
+// stored reads a run in Elasticsearch, or all runs with a label.
 func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 	es, err := r.Connect(argument)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 	return nil
 }
 
-// find are the ids and names of the runs that an argument names: of a label the earliest first.
+// find returns the ids and names of the runs that an argument names; those of a label with the earliest first.
 func (r *Reader) find(ctx context.Context, es *client.Client, argument string) (found [][2]string, err error) {
 	label, ok := strings.CutPrefix(argument, LabelPrefix)
 	if !ok {

@@ -8,12 +8,12 @@ import (
 	"fiolat/pipeline"
 )
 
-// SLAError is what --fail-on-sla makes of broken rules.
+// SLAError is the error of --fail-on-sla if rules are broken.
 type SLAError struct{ rules []string }
 
 func (e *SLAError) Error() string { return "SLA broken: " + strings.Join(e.rules, "; ") }
 
-// FailOnSLA is an error if a rule is broken and that was asked for.
+// FailOnSLA returns an SLAError if a rule is broken and wanted is set.
 func FailOnSLA(wanted bool, s *pipeline.Summary) error {
 	if !wanted {
 		return nil

@@ -19,27 +19,27 @@ import (
 type Source struct {
 	Run     *pipeline.Run
 	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
-	// Again passes on the leaves once more; nil: they can be read only once.
+	// Again passes the leaves to a sink once more; nil if they can be read only once.
 	Again func(context.Context, pipeline.Sink) error
-	// Notes are what was noted of the run, the earliest first; nil: it is not in Elasticsearch.
+	// Notes returns the notes on the run, the earliest first; nil if it is not in Elasticsearch.
 	Notes func(context.Context) ([]diagnose.Note, error)
 }
 
-// OneSource is what OneSources is asked for.
+// OneSource says which run to read, and how.
 type OneSource struct {
-	Logs          Logs // or, in Paths, what is stored
+	Logs          Logs // Paths may also name a stored run
 	Elasticsearch Elasticsearch
 	Place         Place      // of what Paths names
 	Runs          []*KindRun // of the logs; nil: not yet discovered
 	Percentiles   []float64  // of a stored run; none: those that it has
 	By            []string   // of a stored run; nil: as it was stored
-	Why           string     // one run is wanted
-	Yes           bool       // does not ask
+	Why           string     // one run is wanted, for the error about several
+	Yes           bool       // ask for no confirmation
 	NoID          bool       // see plan.Config
 }
 
-// Sources are the kinds of the one run that the paths name. Call done when they are no longer needed, also with an
-// error.
+// Sources returns the kinds of latency of the one run that the paths name. Call done when they are no longer needed,
+// also after an error.
 func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, done func(), err error) {
 	if o.Place == InLogs {
 		cfg := o.Logs.Pipeline(u)
@@ -69,7 +69,7 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 	return sources, done, err
 }
 
-// stored are the kinds of latency of which a run is stored: in Elasticsearch, or with no client in a directory.
+// stored returns the stored kinds of latency of a run: in Elasticsearch, or with no client in a directory.
 func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out []Source, err error) {
 	name, prefix, runID := o.Logs.Paths[0], o.Elasticsearch.Prefix, o.Logs.Config.RunID
 	var there []fiolog.Kind
@@ -109,7 +109,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			return nil, errs.Usagef("%s holds the runs %q and %q; say which with --run-id", errs.Printable(name),
 				out[0].Run.ID, r.Run.ID)
 		}
-		if options.Percentiles == nil { // of all kinds those of the first
+		if options.Percentiles == nil { // all kinds get those of the first
 			options.Percentiles = r.Run.Percentiles
 		}
 		if len(out) == 0 {
@@ -133,7 +133,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 	return out, nil
 }
 
-// SayTaken says which stored runs, by id and name, an argument was taken for. The client is nil for those in a
+// SayTaken prints which stored runs, by id and name, an argument stands for. The client is nil for those in a
 // directory.
 func SayTaken(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
 	text := fmt.Sprintf("%d runs of %s", len(runs), errs.Printable(argument))

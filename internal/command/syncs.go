@@ -13,7 +13,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// AboutSyncs says what rows of the run lack if its jobs sync.
+// AboutSyncs warns about what the rows of a run lack if its jobs sync.
 func AboutSyncs(u *ui.UI, run *pipeline.Run) error {
 	sentences, err := aboutSyncs(run)
 	for _, s := range sentences {
@@ -22,8 +22,8 @@ func AboutSyncs(u *ui.UI, run *pipeline.Run) error {
 	return err
 }
 
-// aboutSyncs says what is missing where the run is shown without its syncs; none where no job syncs. A run of which
-// there is no JSON of fio says nothing.
+// aboutSyncs returns what is missing where a run is shown without its syncs; nothing if no job syncs, or without
+// fio's JSON.
 func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
 	if r.Kind == fiolog.Sync {
 		return nil, nil
@@ -78,13 +78,13 @@ func aboutSyncs(r *pipeline.Run) (sentences []string, err error) {
 	return sentences, nil
 }
 
-// unshown says that syncs of some jobs are in no row; tail is one of their percentiles, or "".
+// unshown is the warning that syncs are in no row. tail is one of their percentiles with a comma, or "".
 func unshown(n float64, of, tail string, longest float64) string {
 	return fmt.Sprintf("%s syncs of %s are in no log, and in no row here: %sthe longest %s; fiolat summary and fiolat "+
 		"inspect show them", units.Count(n), of, tail, units.Latency(longest, 3))
 }
 
-// AboutStoredSyncs is AboutSyncs of a run of which only the figures are read.
+// AboutStoredSyncs is AboutSyncs for a run of which only the figures are read.
 func AboutStoredSyncs(u *ui.UI, f *stored.Figures) {
 	figure := func(name string) float64 {
 		v, _ := f.Summary[fiolog.Sync.String()][name].(float64) // 0 where there is none
@@ -100,7 +100,7 @@ func AboutStoredSyncs(u *ui.UI, f *stored.Figures) {
 	u.Warn(unshown(figure("samples"), errs.Some(f.Fio.Job), tail, figure("max")))
 }
 
-// tailOf is which of the percentiles is nearest to 99 from below; -1 if none is.
+// tailOf returns the index of the highest percentile up to 99; -1 if there is none.
 func tailOf(percentiles []float64) int {
 	best := -1
 	for i, p := range percentiles {

@@ -17,9 +17,8 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// StoredHistory is a stored run as history takes it. One without a histogram of the whole run, of an
-// older fiolat or in parts that were not merged, is read from the documents of its quanta, which open
-// gives.
+// StoredHistory returns a stored run for history. If it has no histogram of the whole run, because it is
+// of an older fiolat or its parts were not merged, it is read from the documents of its quanta with open.
 func StoredHistory(ctx context.Context, f *stored.Figures,
 	open func(ctx context.Context, runID string) (*replay.Replay, error), workers int) (history.Run, error) {
 	run := history.Run{ID: f.Run.ID, Name: f.Run.Name, Start: f.Start, Labels: f.Labels, RolledUp: f.RollUp.MS > 0,
@@ -48,7 +47,7 @@ func StoredHistory(ctx context.Context, f *stored.Figures,
 	return run, nil
 }
 
-// newDirection makes the figures of a direction of what a document holds of it.
+// newDirection makes the figures of a direction from what a document holds of it.
 func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*history.Direction, error) {
 	h, bounds, err := w.Hist(g)
 	d := &history.Direction{Geometry: g, Hist: h, Bounds: bounds, IOPS: iops, Limits: map[string][2]float64{}}
@@ -58,7 +57,7 @@ func newDirection(w *esmodel.RunHistogram, g fiohist.Geometry, iops float64) (*h
 	return d, err
 }
 
-// WholeRun is a pipeline.Sink that keeps the sums of a run, and how exactly they are known.
+// WholeRun is a pipeline.Sink that keeps the sums of a run and their noise.
 type WholeRun struct {
 	pipeline.Discard
 	run   *pipeline.Run
@@ -66,24 +65,24 @@ type WholeRun struct {
 	sum   *pipeline.Summary
 }
 
-// Begin takes the run.
+// Begin keeps the run.
 func (w *WholeRun) Begin(ctx context.Context, run *pipeline.Run) error {
 	w.run = run
 	return w.noise.Begin(ctx, run)
 }
 
-// Quantum takes a quantum.
+// Quantum adds a quantum to the noise.
 func (w *WholeRun) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return w.noise.Quantum(ctx, q)
 }
 
-// End takes the sums.
+// End keeps the sums.
 func (w *WholeRun) End(_ context.Context, sum *pipeline.Summary) error {
 	w.sum = sum
 	return nil
 }
 
-// History is the run with the numbers that its document would have.
+// History returns the run with the numbers that its document would have.
 func (w *WholeRun) History() (run history.Run, err error) {
 	run = history.Run{ID: w.run.ID, Name: w.run.Name, Labels: w.run.Labels,
 		Workload: strings.Join(w.run.Workloads(), "; "), Directions: map[string]*history.Direction{}}

@@ -14,8 +14,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// WholeRuns are the rows of all runs that the paths of logs name, with the percentiles of its settings and those that
-// metrics need.
+// WholeRuns returns the rows of all runs that the paths of logs name, with the percentiles of its settings and those
+// that metrics need.
 func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metric.Metric, u *ui.UI) (
 	[]summary.Row, error) {
 	settings := &logs.Config.Settings
@@ -67,7 +67,7 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 	return rows, err
 }
 
-// runs is how many, with the verb of one or of more.
+// runs formats a number of runs, with the verb for one or for more.
 func runs(n int, one, more string) string {
 	if n == 1 {
 		return "1 run " + one

@@ -1,4 +1,4 @@
-// Package compare is fiolat compare: it says whether runs differ.
+// Package compare implements fiolat compare: it says whether runs differ.
 package compare
 
 import (
@@ -18,15 +18,15 @@ import (
 	"fiolat/internal/ui"
 )
 
-// ErrFailIf is a --fail-if that fired.
+// ErrFailIf is the error of Run if --fail-if fired.
 var ErrFailIf = errors.New("a change is beyond what --fail-if allows")
 
-// Options are what fiolat compare is asked for.
+// Options are the options of fiolat compare.
 type Options struct {
-	Logs          command.Logs // how runs are read that are logs
+	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
 	Runs          []string // the baseline first: paths, run.ids or names in Elasticsearch, or NAME=RUN,...
-	Baseline      string   // label:KEY=VALUE of the runs that are the baseline instead of the first of Runs; "" is none
+	Baseline      string   // label:KEY=VALUE of the baseline, instead of the first of Runs; "" is none
 	FailIf        []compare.Rule
 	RunNoise      []compare.RunNoise
 	Margin        float64
@@ -34,8 +34,8 @@ type Options struct {
 	Unit          string // of latencies in tables: one of render.Units
 }
 
-// Run prints how runs differ from the first; the error is ErrFailIf if a rule says so. Of a single
-// group of runs it prints what these differ by.
+// Run prints how runs differ from the first; the error is ErrFailIf if a rule fired. Of a single group
+// it prints how much its runs differ.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	r := reader{Options: &o, runs: command.Reader{Logs: &o.Logs, Elasticsearch: &o.Elasticsearch, UI: u,
 		AboutSyncs: true}}
@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	if o.Baseline != "" {
 		return r.againstHistory(ctx, &found)
 	}
-	for _, argument := range o.Runs { // one group at a time beside the baseline: there may be hundreds
+	for _, argument := range o.Runs { // hold the baseline and one other group: there may be hundreds
 		group, bad := r.group(ctx, argument)
 		if bad != nil {
 			return bad
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	return found.print(&o, u)
 }
 
-// againstHistory compares each run with those of a series before it.
+// againstHistory compares each run with the runs before it in a series.
 func (r *reader) againstHistory(ctx context.Context, found *comparison) error {
 	for _, argument := range r.Runs {
 		group, err := r.group(ctx, argument)
@@ -95,7 +95,7 @@ func (r *reader) againstHistory(ctx context.Context, found *comparison) error {
 	return found.print(r.Options, r.runs.UI)
 }
 
-// print prints what was found; the error is ErrFailIf if a rule says so.
+// print prints what was found; the error is ErrFailIf if a rule fired.
 func (c *comparison) print(o *Options, u *ui.UI) (err error) {
 	out := bufio.NewWriter(u.Stdout)
 	if o.Format == "json" {
@@ -122,13 +122,13 @@ type comparison struct {
 	FailIf         []compare.Ruling  `json:"fail_if,omitempty"`
 }
 
-// group is what the runs of one group differ by.
+// group says how much the runs of one group differ.
 type group struct {
 	compare.Side
 	Rows []compare.Noise `json:"rows"`
 }
 
-// add compares a group with the baseline, and judges the rules.
+// add compares a group with the baseline, and applies the rules.
 func (c *comparison) add(baseline, other *compare.Group, o *Options) error {
 	if len(baseline.Runs)+len(other.Runs) > 2 {
 		for _, run := range other.Runs {
@@ -263,7 +263,7 @@ func (p *printer) table(rows [][]string, align ...string) {
 	w.Flush() //nolint:errcheck // to a bufio.Writer
 }
 
-// choose chooses the unit of a table with these latencies.
+// choose sets the unit for a table of these latencies.
 func (p *printer) choose(latencies []*float64) {
 	var all render.Column
 	for _, v := range latencies {
@@ -272,7 +272,7 @@ func (p *printer) choose(latencies []*float64) {
 	p.unit = all.Unit(p.wanted)
 }
 
-const iops = "iops" // the metric that is no latency
+const iops = "iops" // the only metric that is no latency
 
 func (p *printer) value(metric string, v *float64) string {
 	if v == nil {
@@ -284,7 +284,7 @@ func (p *printer) value(metric string, v *float64) string {
 	return render.Latency(*v, p.unit)
 }
 
-// colour gives a word a colour, but in markdown.
+// colour colours a word, except in markdown.
 func (p *printer) colour(c ui.Colour, text string) string {
 	if p.markdown {
 		return text
@@ -292,7 +292,7 @@ func (p *printer) colour(c ui.Colour, text string) string {
 	return p.u.Print(c, text)
 }
 
-// cells are a row in words.
+// cells formats a row.
 func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	words := of.Words(&row)
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}
@@ -300,7 +300,7 @@ func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 		worse = map[compare.Verdict]ui.Colour{compare.Higher: ui.Good, compare.Lower: ui.Bad}
 	}
 	verdict := string(row.Verdict)
-	// the last column: no other is set by its width
+	// colour adds to the width, which does not matter in the last column
 	verdict = p.colour(worse[row.Verdict], verdict) + strings.TrimPrefix(words.Verdict, verdict)
 	return []string{row.Direction, row.Metric, p.value(row.Metric, row.Baseline), p.value(row.Metric, row.Other),
 		words.Change, words.Limits, words.RunNoise, verdict}

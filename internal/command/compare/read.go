@@ -57,8 +57,8 @@ func (r *reader) group(ctx context.Context, argument string) (*compare.Group, er
 	return g, nil
 }
 
-// since reads the runs with a label that are of the same workload as a run and began before it, from the
-// last change point of any of their numbers on.
+// since reads the complete runs with a label that have the same workload as run and began before it, from
+// the last change point of any metric on. If the start of run is unknown, all of them began before it.
 func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*compare.Group, error) {
 	label, ok := strings.CutPrefix(name, command.LabelPrefix)
 	k, v, pair := strings.Cut(label, "=")
@@ -93,7 +93,7 @@ func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*
 	}
 	g := &compare.Group{Name: name}
 	from := 0
-	for _, s := range history.Split(runs, nil) { // one, as they are of one workload
+	for _, s := range history.Split(runs, nil) { // one series, as there is one workload
 		runs = s.Runs
 		for _, metric := range history.Analyse(&s, history.Defaults) {
 			for _, c := range metric.Changes {
@@ -123,7 +123,7 @@ func (r *reader) since(ctx context.Context, name string, run *compare.Series) (*
 	return g, nil
 }
 
-// read adds what a member of a group names: logs, a directory of documents, or what is in
+// read adds the runs that a member of a group names: logs, a directory of documents, or runs in
 // Elasticsearch.
 func (r *reader) read(ctx context.Context, name string, to *compare.Group) error {
 	before := len(to.Runs)

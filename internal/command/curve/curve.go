@@ -1,4 +1,4 @@
-// Package curve is fiolat curve: latency against load.
+// Package curve implements fiolat curve: latency against load.
 package curve
 
 import (
@@ -20,9 +20,9 @@ import (
 	"fiolat/internal/units"
 )
 
-// Options are what fiolat curve is asked for.
+// Options are the options of fiolat curve.
 type Options struct {
-	Logs          command.Logs // how runs are read that are logs
+	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
 	Direction     string       // "": that of At, else all
 	At            *metric.Rule // nil: none
@@ -74,7 +74,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return errors.Join(err, out.Flush())
 }
 
-// aboutSyncs says which latency no point has.
+// aboutSyncs warns that no point includes the syncs.
 func aboutSyncs(u *ui.UI, rows []summary.Row) {
 	runs := map[[2]string]bool{}
 	count, longest := 0.0, 0.0
@@ -152,7 +152,7 @@ func table(out *bufio.Writer, o Options, c *curve.Curve, percentiles []float64) 
 	return nil
 }
 
-// margin is how far the upper limit lies above a value, which is further than the lower one below.
+// margin returns how far the upper limit lies above v; the lower limit is nearer.
 func margin(p *curve.Point, key string, v float64) string {
 	l, ok := p.Limits[key]
 	if !ok || v == 0 {

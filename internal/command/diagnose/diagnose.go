@@ -1,4 +1,4 @@
-// Package diagnose is fiolat diagnose: it says who makes the tail of a run, what happened when, and how loaded it was.
+// Package diagnose implements fiolat diagnose: what makes the tail of a run, what happened when, how loaded it was.
 package diagnose
 
 import (
@@ -22,22 +22,22 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// Options are what fiolat diagnose is asked for.
+// Options are the options of fiolat diagnose.
 type Options struct {
-	Logs          command.Logs // or, in Paths, what is stored
+	Logs          command.Logs // Paths may also name a stored run
 	Elasticsearch command.Elasticsearch
 	Format        string // table or json
 	Unit          string // of latencies in tables: ns, us or ms
 }
 
-// Run prints the diagnosis of one run. It reads the run again if somebody stands out.
+// Run prints the diagnosis of one run. It reads the run again if a host, job or log stands out.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	s := o.Logs.Config.Settings
 	o.Logs.Config.Settings.By, o.Logs.Config.Settings.Percentiles = diagnose.By, diagnose.Percentiles
 	var full diagnose.Full
 	var err error
 	if place := command.Locate(o.Logs.Paths[0]); place == command.InLogs || place == command.Stored &&
-		len(o.Elasticsearch.Addresses) == 0 { // which says that there is no such file
+		len(o.Elasticsearch.Addresses) == 0 { // the error says that there is no such file
 		err = o.logs(ctx, u, &full)
 	} else {
 		var c *client.Client
@@ -155,7 +155,7 @@ func (o *Options) print(u *ui.UI, d *diagnose.Diagnosis) error {
 	return out.Flush()
 }
 
-// latency is one in a table; nil is not known.
+// latency formats a latency in ns; nil is unknown.
 func (o *Options) latency(ns *float64) string {
 	if ns == nil {
 		return "-"

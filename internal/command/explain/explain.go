@@ -1,4 +1,4 @@
-// Package explain is fiolat explain: it says what slat, clat and lat include.
+// Package explain implements fiolat explain: it says what slat, clat and lat include.
 package explain
 
 import (
@@ -12,7 +12,7 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Options are what fiolat explain is asked for.
+// Options are the options of fiolat explain.
 type Options struct {
 	Engine     string // "": all engines
 	FioVersion string // such as fio-3.28; "": a current one
@@ -42,7 +42,7 @@ func Run(_ context.Context, o Options, u *ui.UI) error {
 	return w.Flush()
 }
 
-// Page is docs/engines.md.
+// Page returns docs/engines.md.
 func Page() string {
 	var b strings.Builder
 	b.WriteString(`# What fio's latencies include, by I/O engine

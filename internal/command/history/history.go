@@ -1,4 +1,4 @@
-// Package history is fiolat history: it says from which run on a series of runs is faster or slower.
+// Package history implements fiolat history: it says from which run on a series of runs is faster or slower.
 package history
 
 import (
@@ -26,29 +26,29 @@ import (
 	"fiolat/internal/ui"
 )
 
-// ErrChanged is a --fail-if-changed that fired.
+// ErrChanged is the error of Run if --fail-if-changed fired.
 var ErrChanged = errors.New("a change point lies in the latest runs")
 
-// mostRuns is how long a series may be: memory and time grow with the square of it.
+// mostRuns limits the length of a series: memory and time grow with its square.
 const mostRuns = 3000
 
-// Options are what fiolat history is asked for.
+// Options are the options of fiolat history.
 type Options struct {
-	Logs          command.Logs // how runs are read that are logs
+	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
 	Runs          []string         // paths, run.ids or names in Elasticsearch; none: those of Filter
 	Filter        stored.RunFilter // which runs in Elasticsearch
-	Split         []string         // labels by which runs are of different series
+	Split         []string         // labels whose values separate series
 	Metrics       []history.Metric
-	Last          int // of each series, so many runs; 0 is all
+	Last          int // how many runs of each series; 0 is all
 	Format        string
 	Unit          string // of latencies in tables: ns, us or ms
-	Page          string // file of the page; "" is none
-	FailIfChanged int    // in the last so many runs; 0 is not asked for
+	Page          string // file for the page; "" is none
+	FailIfChanged int    // in so many of the latest runs; 0 is off
 	Store         bool
 }
 
-// Run prints the change points of the runs' series; the error is ErrChanged if one is too recent.
+// Run prints the change points of the runs' series; the error is ErrChanged if o.FailIfChanged finds one.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	r := newReader(&o, u)
 	defer r.source.Close()
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return o.judge(u, results)
 }
 
-// series is the name of a series, with what the runs were chosen by.
+// series returns the full name of a series: the filters that chose its runs, name, and the kind.
 func (o *Options) series(name string) string {
 	var words []string
 	for _, k := range slices.Sorted(maps.Keys(o.Filter.Labels)) {
@@ -108,7 +108,7 @@ func (o *Options) series(name string) string {
 	return strings.Join(words, ", ")
 }
 
-// judge is --fail-if-changed.
+// judge applies --fail-if-changed.
 func (o *Options) judge(u *ui.UI, results []history.Result) error {
 	if o.FailIfChanged == 0 {
 		return nil
@@ -131,7 +131,7 @@ func (o *Options) judge(u *ui.UI, results []history.Result) error {
 	return ErrChanged
 }
 
-// sentence is a change in words.
+// sentence describes a change.
 func (o *Options) sentence(r *history.Result, c history.Change) string {
 	at := ""
 	if start := r.Runs[c.Index].Start; start != nil {
@@ -175,7 +175,7 @@ func (r *reader) store(ctx context.Context, all []history.Series, results []hist
 	return nil
 }
 
-// page writes the page, with what people noted on the runs.
+// page writes the page, with the notes on the runs.
 func (r *reader) page(ctx context.Context, all []history.Series, results []history.Result) error {
 	if r.es != nil {
 		for part := range slices.Chunk(slices.Sorted(maps.Keys(r.seen)), 1000) {
@@ -256,7 +256,7 @@ func (o *Options) csv(out *bufio.Writer, results []history.Result) error {
 	return w.Error()
 }
 
-// tables prints the changes of each series, and the level that each metric has now.
+// tables prints the changes of each series, and the current level of each metric.
 func (o *Options) tables(out *bufio.Writer, all []history.Series, results []history.Result) {
 	for i := range all {
 		s := &all[i]
@@ -329,15 +329,15 @@ func (o *Options) table(out *bufio.Writer, rows [][]string) {
 	w.Flush() //nolint:errcheck // to a bufio.Writer
 }
 
-// value is a level with its unit.
+// value formats a level with its unit.
 func (o *Options) value(r *history.Result, v float64) string {
 	return history.FormatValue(r.Of(), v, o.Unit)
 }
 
-// share is a change in percent.
+// share formats a change in percent.
 func share(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
-// chance is a probability.
+// chance formats a probability.
 func chance(p float64) string {
 	if p < 1e-6 {
 		return "< 0.000001"

@@ -18,7 +18,7 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// reader reads runs as figures: from the documents of runs, or from what they were made of.
+// reader reads the figures of runs: from their documents, or from logs.
 type reader struct {
 	*Options
 	source command.Reader
@@ -34,7 +34,7 @@ func newReader(o *Options, u *ui.UI) *reader {
 		source: command.Reader{Logs: &logs, Elasticsearch: &o.Elasticsearch, UI: u, AboutSyncs: true}}
 }
 
-// connect makes the client that an argument needs.
+// connect connects to Elasticsearch, where an argument is to be looked up.
 func (r *reader) connect(argument string) (err error) {
 	r.es, err = r.source.Connect(argument)
 	return err
@@ -99,25 +99,25 @@ func (r *reader) argument(ctx context.Context, name string) error {
 	}})
 }
 
-// sayTaken says which runs an argument was taken for.
+// sayTaken prints which runs an argument stands for.
 func (r *reader) sayTaken(argument string, c *client.Client, found []stored.Figures) {
 	var runs [][2]string
 	for i := range found {
-		if run := [2]string{found[i].Run.ID, found[i].Run.Name}; !slices.Contains(runs, run) { // else a part
+		if run := [2]string{found[i].Run.ID, found[i].Run.Name}; !slices.Contains(runs, run) { // else another part
 			runs = append(runs, run)
 		}
 	}
 	command.SayTaken(r.source.UI, argument, c, runs...)
 }
 
-// logs take a run that is read from logs.
+// logs is the sink of a run that is read from logs.
 type logs struct {
 	command.WholeRun
-	root string // its name where it has none
+	root string // its name if it has no other
 	to   *reader
 }
 
-// End takes the sums.
+// End adds the run.
 func (l *logs) End(ctx context.Context, sum *pipeline.Summary) error {
 	if err := l.WholeRun.End(ctx, sum); err != nil {
 		return err
@@ -131,9 +131,8 @@ func (r *reader) stored(ctx context.Context, id string) (*replay.Replay, error) 
 	return stored.Open(ctx, r.es, r.Elasticsearch.Prefix, id, r.Logs.Config.Settings.Kind)
 }
 
-// figures takes runs as their documents have them. Those without a histogram of the whole run, of an
-// older fiolat or in parts that were not merged, are read from the documents of their quanta, which
-// open gives.
+// figures adds the complete ones of runs whose documents were found. For open see
+// command.StoredHistory.
 func (r *reader) figures(ctx context.Context, found []stored.Figures,
 	open func(context.Context, string) (*replay.Replay, error)) error {
 	done := map[string]bool{}
@@ -169,7 +168,7 @@ func (r *reader) add(run history.Run, err error) error {
 	return nil
 }
 
-// sayRolledUp says which runs were rolled up.
+// sayRolledUp prints which runs were rolled up.
 func (r *reader) sayRolledUp() {
 	var names []string
 	for i := range r.runs {

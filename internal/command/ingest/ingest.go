@@ -1,4 +1,4 @@
-// Package ingest is fiolat ingest: it takes logs to documents.
+// Package ingest implements fiolat ingest: it turns logs into documents.
 package ingest
 
 import (
@@ -19,14 +19,14 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Options are what fiolat ingest is asked for.
+// Options are the options of fiolat ingest.
 type Options struct {
 	Logs          command.Logs
 	Elasticsearch command.Elasticsearch // without addresses documents become files
-	Yes           bool                  // does not ask
+	Yes           bool                  // ask for no confirmation
 }
 
-// Run takes the documents of all runs that it finds to Elasticsearch, or into files.
+// Run writes the documents of all runs that it finds to Elasticsearch, or into files.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	cfg.NeedStart = true
@@ -65,20 +65,20 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil { // one bad run must not keep the others from being seen
+		if err != nil { // a bad run must not stop the others
 			failed = append(failed, err)
 		}
 		var trust *client.TrustError
 		var no *client.ForbiddenError
 		if errors.As(err, &trust) || errors.As(err, &no) && no.Status == http.StatusUnauthorized {
-			break // all others would hear the same
+			break // all others would fail the same way
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// ingestRun takes one run from its logs to its last document, kind by kind, and where
-// documents are files to a page beside them. alone says that no other run is ingested.
+// ingestRun ingests one run, kind by kind. If documents become files it writes a page
+// beside them. alone reports whether no other run is ingested.
 func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run *command.KindRun,
 	cfg plan.Config, alone bool) error {
 	plans, err := run.Prepare(ctx, cfg)
@@ -89,7 +89,7 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run
 	var file *command.Page
 	if es == nil && !o.Logs.DryRun {
 		name := "report.html"
-		if !alone { // the id of a run that has others beside it is a hash
+		if !alone { // the id of one of several runs is a hash, fit for a file name
 			name = "report." + plans[0].Run.ID + ".html"
 		}
 		file = command.NewPage(filepath.Join(o.Elasticsearch.Spool, name), false, len(plans))
@@ -119,8 +119,8 @@ func ingestRun(ctx context.Context, o *Options, u *ui.UI, es *client.Client, run
 	return command.FailOnSLA(o.Logs.FailOnSLA, first)
 }
 
-// ingestKind takes one kind of a run, the nth of the page, to its last document, and
-// returns the files written.
+// ingestKind ingests one kind of a run, the nth of the page, and returns the files
+// written.
 func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, plan *plan.Plan,
 	file *command.Page, nth int) (summary *pipeline.Summary, files []string, err error) {
 	var w delivery.Writer

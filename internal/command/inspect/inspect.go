@@ -1,4 +1,4 @@
-// Package inspect is fiolat inspect: it says what each log is, and what is stored of a run.
+// Package inspect implements fiolat inspect: it says what each log is, and what is stored of a run.
 package inspect
 
 import (
@@ -23,7 +23,7 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Options are what fiolat inspect is asked for.
+// Options are the options of fiolat inspect.
 type Options struct {
 	Logs          command.Logs // of one kind
 	Elasticsearch command.Elasticsearch
@@ -253,26 +253,26 @@ func line(cells []string) string {
 	return strings.Join(cells, "\t")
 }
 
-// kindTotals is what fio's JSON says of a whole job, in one direction and kind of
-// latency, in ns.
+// kindTotals holds what fio's JSON says of a job in one direction and kind of latency.
+// Latencies are in ns.
 type kindTotals struct {
 	Job         string             `json:"job"`
 	Host        string             `json:"host,omitempty"`
 	Direction   string             `json:"direction"`
 	Kind        string             `json:"kind"`
-	Priority    string             `json:"priority,omitempty"` // of these I/Os: prioclass/prio[/priohint]
+	Priority    string             `json:"priority,omitempty"` // prioclass/prio[/priohint] of these I/Os
 	IOs         uint64             `json:"ios"`
 	Min         int64              `json:"min"`
 	Mean        float64            `json:"mean"`
 	Max         int64              `json:"max"`
 	Percentiles map[string]float64 `json:"percentiles,omitempty"` // where there are bins (json+)
-	// Gap is ingest.Gap, on the line of lat.
+	// Gap is fiojson.Gap, for lat only.
 	Gap *float64 `json:"gap,omitempty"`
 }
 
 var totalPercentiles = []float64{50, 99, 99.9}
 
-// kindsOf is the whole of each job by kind, the syncs that it waited for, and its priorities.
+// kindsOf returns the totals of each job by kind and by priority, and those of its syncs.
 func kindsOf(m *fiojson.Document) (out []kindTotals) {
 	for i := range m.Entries {
 		e := &m.Entries[i]
@@ -359,5 +359,5 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 	return w.Flush()
 }
 
-// micros is a time in ns, shown in us.
+// micros formats a time in us.
 func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

@@ -21,7 +21,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// storedRuns prints what the documents say of the runs that an argument names: in a directory, or in Elasticsearch.
+// storedRuns prints what the documents in a directory or in Elasticsearch say of the runs that an argument names.
 func (o *Options) storedRuns(ctx context.Context, u *ui.UI, argument string, place command.Place) error {
 	var runs []*esmodel.StoredRun
 	var c *client.Client
@@ -43,7 +43,7 @@ func (o *Options) storedRuns(ctx context.Context, u *ui.UI, argument string, pla
 			cmp.Compare(a.Run.Part, b.Run.Part))
 	})
 	var taken [][2]string
-	merged := map[string]bool{} // which has the logs and jobs of its parts
+	merged := map[string]bool{} // by id; a merged run has the logs and jobs of its parts
 	for _, r := range runs {
 		if run := [2]string{r.Run.ID, r.Run.Name}; !slices.Contains(taken, run) {
 			taken = append(taken, run)
@@ -193,7 +193,7 @@ func storedTable(u *ui.UI, r *esmodel.StoredRun) error {
 	return nil
 }
 
-// equations are names and their values, sorted; a flag without a value is its name.
+// equations joins names and values, sorted by name. A name without a value stands alone.
 func equations(of map[string]string, between string) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {

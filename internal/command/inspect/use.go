@@ -12,14 +12,14 @@ import (
 	"fiolat/pipeline"
 )
 
-// logUse says whether a log was used.
+// logUse says whether a log was used, and why not.
 type logUse struct {
 	Path string `json:"path"`
 	// Use is "used", "used with a warning" or "not used".
 	Use string `json:"use"`
-	// Why are the warnings about the log or about its JSON, or why it was not used.
+	// Why has the warnings about the log and its JSON, or the reason why it was not used.
 	Why []string `json:"why,omitempty"`
-	// Options are the options of fio that these name.
+	// Options are the options of fio that Why names.
 	Options []string `json:"fio_options,omitempty"`
 }
 
@@ -30,9 +30,9 @@ var fioOptions = lazyregexp.New(
 		`unified_rw_reporting|latency_target|wait_for|stonewall|new_group|startdelay|` +
 		`ramp_time|group_reporting|verify)\b|--client\b`)
 
-// logUses are those of all logs that were found, in their order; used are the logs of the run.
+// logUses returns the use of each log that was found, in order; used are the logs of the run.
 func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []logUse) {
-	metas := map[string]string{} // a log's JSON
+	metas := map[string]string{} // path of the JSON, by that of the log
 	here := map[string]bool{}
 	for _, l := range used {
 		here[l.Source.Path] = true
@@ -72,7 +72,7 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 	return out
 }
 
-// names tells whether a text names a file, and not one whose name is longer.
+// names reports whether text names the file path, and not one with a longer name.
 func names(text, path string) bool {
 	for rest := text; ; {
 		_, after, ok := strings.Cut(rest, path)

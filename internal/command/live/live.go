@@ -1,4 +1,4 @@
-// Package live is fiolat live: it follows a fio that runs.
+// Package live implements fiolat live: it follows fio while it runs.
 package live
 
 import (
@@ -27,20 +27,20 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// Options are what fiolat live is asked for.
+// Options are the options of fiolat live.
 type Options struct {
 	Elasticsearch command.Elasticsearch // without addresses documents become files
 	Config        live.Config
 	Kinds         []fiolog.Kind
-	Accuracy      float64  // for a chosen interval; 0: the interval is not to be chosen
+	Accuracy      float64  // for --interval auto; 0 without it
 	File          string   // "" and "-": standard input
 	Fio           []string // the command line of fio if it is to be started
-	Follow        bool     // waits for File to appear and to grow
+	Follow        bool     // wait for File to appear and to grow
 	Idle          time.Duration
-	Rows          bool // writes NDJSON to standard output
-	Quiet         bool // paints nothing on a terminal
+	Rows          bool // write NDJSON to standard output
+	Quiet         bool // no display on a terminal
 	FailOnSLA     bool
-	Yes           bool // does not ask
+	Yes           bool // ask for no confirmation
 	Alerts        alert.Config
 }
 
@@ -50,16 +50,16 @@ type session struct {
 	o      *Options
 	cfg    live.Config
 	kinds  []fiolog.Kind
-	auto   float64 // the accuracy wanted, 0 if the interval is not to be chosen
+	auto   float64 // the accuracy for --interval auto, 0 without it
 	client *client.Client
 	alerts *alert.Dispatcher
 
 	held   []*fiojson.Document // before the interval is known
-	runs   []*liveRun          // by kind; none before that
-	before *fiojson.Document   // the latest one, as long as no job has synced
+	runs   []*liveRun          // by kind; none until then
+	before *fiojson.Document   // the latest one, until a job syncs
 	view   *liveView
 	since  time.Time // when the latest document came
-	said   bool      // that the next one is overdue
+	said   bool      // that the next one is overdue was printed
 }
 
 // liveRun is one kind of latency.
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		}
 		defer s.client.Close()
 	}
-	// An interrupt ends the reading. What was read is brought to its end.
+	// An interrupt ends the reading. What was read is still processed.
 	work := context.WithoutCancel(ctx)
 	src, err := s.source(ctx)
 	if err != nil {
@@ -96,22 +96,22 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	return errors.Join(err, command.ReportLost(u, s.alerts, command.AlertWait))
 }
 
-// WholeSeconds is the interval that a status interval makes, at least a second.
+// WholeSeconds returns the interval for a status interval: whole seconds, at least one.
 func WholeSeconds(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }
 
-// tick is how often is looked whether a document is overdue.
+// tick is how often follow checks whether a document is overdue.
 const tick = 20 * time.Millisecond
 
 // grace is how long an interrupted fio may take to print its last document.
 const grace = 4 * time.Second
 
-// item is what the reader of a source found: a status document, or why one is lost.
+// item is a status document, or why one is lost.
 type item struct {
 	document *fiojson.Document
 	lost     error
 }
 
-// follow reads the source to its end. The error says why that is not the run's.
+// follow reads the source to its end. An error means that this is not the end of the run.
 func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 	found := make(chan item, 4)
 	quit := make(chan struct{})
@@ -120,11 +120,11 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 		select {
 		case found <- i:
 			return nil
-		case <-quit: // whatever comes now is of no interest, and must not be said after the command's end
+		case <-quit: // follow has returned; nothing must be printed any more
 			return errs.ErrInterrupted
 		}
 	}
-	var read error // of the reader; good once found is closed
+	var read error // of the reader; valid once found is closed
 	go func() {
 		defer close(found)
 		_, read = fiojson.Each(src, src.name, func(m *fiojson.Document) error { return give(item{document: m}) },
@@ -183,7 +183,7 @@ func (s *session) follow(ctx, work context.Context, src *liveSource) error {
 	}
 }
 
-// take takes the next document.
+// take passes on the next document, or holds it until the interval is known.
 func (s *session) take(ctx context.Context, m *fiojson.Document) error {
 	s.since, s.said = time.Now(), false
 	if len(s.runs) > 0 {
@@ -201,7 +201,7 @@ func (s *session) take(ctx context.Context, m *fiojson.Document) error {
 	return s.begin(ctx)
 }
 
-// stampMS is the time of a document in ms.
+// stampMS returns the time of a document in ms.
 func stampMS(m *fiojson.Document) int64 {
 	at := m.TimestampMS
 	for i := range m.Entries {
@@ -210,8 +210,8 @@ func stampMS(m *fiojson.Document) int64 {
 	return at
 }
 
-// snapshot passes on a document to all kinds. Syncs are one from the first document on that has any, and the one
-// before, since which these have completed.
+// snapshot passes a document to all kinds. Syncs become a kind with the first document that has any. The document
+// before it is passed first, since the syncs have completed between the two.
 func (s *session) snapshot(ctx context.Context, m *fiojson.Document) error {
 	for _, r := range s.runs {
 		if err := r.Snapshot(ctx, m); err != nil {
@@ -238,7 +238,7 @@ func (s *session) snapshot(ctx context.Context, m *fiojson.Document) error {
 	return r.Snapshot(ctx, m)
 }
 
-// begin decides the interval, and passes on what was held for that.
+// begin decides the interval, and passes on the documents held until then.
 func (s *session) begin(ctx context.Context) error {
 	if len(s.runs) > 0 || len(s.held) == 0 {
 		return nil
@@ -269,7 +269,7 @@ func (s *session) begin(ctx context.Context) error {
 	return nil
 }
 
-// choose chooses the interval from what was held.
+// choose chooses the interval from the documents held.
 func (s *session) choose(ctx context.Context) error {
 	cfg := s.cfg
 	chooser, err := quanta.NewChooser(&cfg.Settings, s.auto)
@@ -302,7 +302,7 @@ func (s *session) choose(ctx context.Context) error {
 	return nil
 }
 
-// run makes what takes one kind of latency.
+// run makes the liveRun of one kind of latency.
 func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	prefix := s.o.Elasticsearch.Prefix
 	cfg := s.cfg
@@ -318,7 +318,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 		options.Noise, sinks = noise, command.Tee{noise}
 	}
 	if kind != fiolog.Sync && cfg.Part == "" {
-		full := new(diagnose.Full) // a stream is not there a second time
+		full := new(diagnose.Full) // without Again: a stream cannot be read twice
 		options.Diagnosis, sinks = told{full}, append(sinks, full)
 	}
 	r := &liveRun{sink: delivery.NewSink(w, options)}
@@ -357,12 +357,12 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	return r, err
 }
 
-// told is a diagnosis whose stragglers have been stored as they showed.
+// told is a diagnosis whose stragglers were stored while the run went on.
 type told struct{ *diagnose.Full }
 
 func (told) Events() []pipeline.Straggler { return nil }
 
-// silent says so if no document has come for too long.
+// silent warns if no document has come for too long.
 func (s *session) silent(ctx context.Context) error {
 	for i, r := range s.runs {
 		long := time.Since(s.since)
@@ -382,7 +382,7 @@ func (s *session) silent(ctx context.Context) error {
 	return nil
 }
 
-// finish ends all runs; why is why the stream was not read to its end.
+// finish ends all runs. why is the error of follow.
 func (s *session) finish(ctx context.Context, why error) error {
 	var errs []error
 	s.u.Unpaint()
@@ -408,7 +408,7 @@ func (s *session) finish(ctx context.Context, why error) error {
 		if err == nil && (i == 0 || s.kinds[i] == fiolog.Sync) {
 			err = command.FailOnSLA(s.o.FailOnSLA, r.end)
 		}
-		if why == nil || i == 0 { // of several kinds it is the same
+		if why == nil || i == 0 { // it is the same for all kinds
 			errs = append(errs, err)
 		}
 	}
@@ -425,7 +425,7 @@ func (s *session) finish(ctx context.Context, why error) error {
 	return errors.Join(errs...)
 }
 
-// flushed is a renderer whose rows are seen at once.
+// flushed is a renderer that flushes after each quantum.
 type flushed struct{ *render.Renderer }
 
 func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
@@ -437,8 +437,8 @@ func (f *flushed) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 
 func (f *flushed) Late(ctx context.Context, q *pipeline.Quantum) error { return f.Quantum(ctx, q) }
 
-// alertSink raises breaches, recoveries and stragglers. Those that are over since long, for a
-// stream is read again, are history and not sent.
+// alertSink raises alerts for breaches, recoveries and stragglers, but not for old ones, as when a
+// stream is read again.
 type alertSink struct {
 	pipeline.Discard
 	u      *ui.UI
@@ -475,7 +475,7 @@ func (a *alertSink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// history says whether events of so long ago are not sent any more.
+// history reports whether events of this age are too old to be sent.
 func (a *alertSink) history(age time.Duration) bool {
 	if age <= max(time.Minute, 10*time.Duration(a.run.Interval)) {
 		return false

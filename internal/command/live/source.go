@@ -28,12 +28,12 @@ import (
 type liveSource struct {
 	io.Reader
 	name string
-	// live says that it waits for a fio that runs: silence means something.
+	// live says that fio is running: silence means a stall.
 	live bool
 	eof  atomic.Bool
-	// interrupt is called once, when a signal has come.
+	// interrupt is called once, after a signal.
 	interrupt func()
-	// close ends it; the error is fio's.
+	// close releases the source; the error is fio's.
 	close func() error
 	fio   bool
 }
@@ -46,8 +46,8 @@ func (s *liveSource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ended says that the run has come to its end, also if that was because of a signal: fio
-// prints its last document then.
+// ended reports whether the run has ended, also if a signal ended it: fio prints its
+// last document then.
 func (s *liveSource) ended() bool { return s.fio && s.eof.Load() }
 
 // source opens what the arguments name.
@@ -58,7 +58,7 @@ func (s *session) source(ctx context.Context) (*liveSource, error) {
 	name := s.o.File
 	none := &liveSource{name: name, interrupt: func() {}, close: func() error { return nil }}
 	if name == "" || name == "-" {
-		// Whoever writes into the pipe had the same signal, mostly.
+		// The writer of a pipe usually gets the same signal.
 		in, file := s.u.Stdin.(*os.File)
 		none.Reader, none.name, none.fio = s.u.Stdin, "standard input", true
 		none.live = file && !regular(in)
@@ -91,8 +91,8 @@ func regular(f *os.File) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// FioCommand adds to a command line of fio what live needs, and refuses what it cannot
-// do with. step is the status interval.
+// FioCommand adds the options that live needs to a command line of fio, and refuses
+// those that it cannot work with. step is the status interval.
 func FioCommand(args []string, interval time.Duration) (command []string, step time.Duration, err error) {
 	given := map[string]string{}
 	for i, a := range args[1:] {
@@ -141,19 +141,19 @@ func FioCommand(args []string, interval time.Duration) (command []string, step t
 	return slices.Concat(args[:1], add, args[1:]), step, nil
 }
 
-// FioError is a fio that failed; its exit code is ours.
+// FioError says that fio failed. fiolat exits with fio's code.
 type FioError struct{ Code int }
 
 func (e *FioError) Error() string { return fmt.Sprintf("fio ended with exit code %d", e.Code) }
 
-// startAt is the part of a second at which fio is started.
+// startAt is the fraction of a second at which fio is started.
 const startAt = 900 * time.Millisecond
 
-// startFio starts fio. Signals go to it, and what it prints beside its documents goes
-// to standard error.
+// startFio starts fio and passes signals on to it. What fio prints besides its documents
+// goes to standard error.
 func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	cmd := exec.Command(args[0], args[1:]...)
-	// Of a group of its own: signals of the terminal would reach it twice.
+	// A process group of its own: signals of the terminal would reach fio twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdin = u.Stdin
 	out, err := cmd.StdoutPipe()
@@ -164,8 +164,8 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The quanta end with whole seconds. fio needs 0.2 s and more until its clock for the
-	// documents runs: started now they come soon after the ends, and not just before.
+	// Quanta end at whole seconds, and fio takes 0.2 s or more to start the timer of its
+	// documents. Started now, it prints them soon after the ends, not just before them.
 	time.Sleep((startAt - time.Duration(time.Now().Nanosecond()) + time.Second) % time.Second)
 	if err = cmd.Start(); err != nil {
 		return nil, errs.Usagef("%v", err)
@@ -176,7 +176,7 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	go func() {
 		for sig := range signals {
 			signalled.Store(true)
-			_ = cmd.Process.Signal(sig) // it may be gone
+			_ = cmd.Process.Signal(sig) // fio may have ended
 		}
 	}()
 	said := make(chan struct{})
@@ -190,12 +190,12 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	go func() { pipe.CloseWithError(split(out, pipe, func(line string) { u.Say("info", "%s", line) })) }()
 	return &liveSource{Reader: documents, name: "fio", live: true, fio: true,
 		interrupt: func() {
-			if !signalled.Load() { // not by a signal to this process
+			if !signalled.Load() { // else fio has the signal already
 				_ = cmd.Process.Signal(os.Interrupt)
 			}
 		},
 		close: func() error {
-			_ = documents.Close() // of a pipe in memory
+			_ = documents.Close() // cannot fail
 			<-said
 			err := cmd.Wait()
 			signal.Stop(signals)
@@ -212,8 +212,8 @@ func startFio(u *ui.UI, args []string) (*liveSource, error) {
 	}, nil
 }
 
-// split takes fio's JSON documents out of what it prints: they go to documents, the
-// rest to say. fio's own report follows each document: only the last one is passed on.
+// split separates what fio prints: JSON documents go to documents, other lines to say.
+// fio's own report follows each document; only the last one is passed on.
 func split(r io.Reader, documents io.Writer, say func(line string)) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var report []string // since the last document
@@ -251,7 +251,7 @@ func split(r io.Reader, documents io.Writer, say func(line string)) error {
 	}
 }
 
-// ofReport tells a line of fio's report from what else it prints.
+// ofReport reports whether a line belongs to fio's own report.
 func ofReport(line string) bool {
 	return line == "" || line[0] == ' ' || strings.Contains(line, ": (groupid=") ||
 		strings.HasPrefix(line, "Run status group") || strings.HasPrefix(line, "Disk stats")

@@ -19,16 +19,16 @@ import (
 	"fiolat/pipeline"
 )
 
-// liveView shows a run while it goes on: on a terminal a picture that is painted anew,
-// else a line per interval.
+// liveView shows a run while it goes on: on a terminal a display that is redrawn, else
+// a line per interval.
 type liveView struct {
 	u       *ui.UI
 	screen  bool
 	run     *pipeline.Run
-	spark   int                  // of the percentiles, the one that is drawn
+	spark   int                  // index of the percentile that is drawn
 	past    map[string][]float64 // by direction, the latest last; NaN without I/O
 	changes []string             // the latest breaches and recoveries
-	syncs   []string             // their latest lines; none as long as no job has synced
+	syncs   []string             // the latest lines about syncs; none until a job syncs
 }
 
 const (
@@ -44,7 +44,7 @@ func newLiveView(u *ui.UI, quiet bool) *liveView {
 
 func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 	v.run = run
-	for i, p := range run.Percentiles { // the highest one that is not about single I/Os
+	for i, p := range run.Percentiles { // the highest one up to 99: above it there are few I/Os
 		if best := run.Percentiles[v.spark]; p <= 99 && (p > best || best > 99) {
 			v.spark = i
 		}
@@ -53,7 +53,7 @@ func (v *liveView) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Early says what changes before there are numbers.
+// Early shows changes that are known before their quantum.
 func (v *liveView) Early(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Changes {
 		if q.Changes[i].Alerted {
@@ -67,7 +67,7 @@ func (v *liveView) Early(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// Late draws directions that have I/O only now as empty until here; the lines of that time have been printed.
+// Late draws directions whose first I/O came late as empty so far. Lines already printed stay as they are.
 func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		if row := &q.Rows[i]; v.shown(row) && row.Covered > 0 {
@@ -77,7 +77,7 @@ func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// shown says whether a row is one of those on the screen: each direction, or all together where there is no split.
+// shown reports whether a row is one of those shown: each direction, or all together where there is no split.
 func (v *liveView) shown(row *pipeline.Row) bool {
 	return row.Scope == "direction" || row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
 }
@@ -173,12 +173,12 @@ func (s *syncView) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// at is the time of day of an offset, UTC.
+// at formats an offset as a time of day, UTC.
 func (v *liveView) at(offset int64) string {
 	return time.Unix(0, v.run.Start+offset).UTC().Format("15:04:05Z")
 }
 
-// numbers are a row's statistics in one line.
+// numbers formats a row's statistics in one line.
 func (v *liveView) numbers(row *pipeline.Row) string {
 	s := &row.Stats
 	if s.Empty() {
@@ -195,7 +195,7 @@ func (v *liveView) numbers(row *pipeline.Row) string {
 	return text
 }
 
-// state is what the rules say, the worst of all.
+// state returns the worst verdict, and the rules that are not met.
 func (v *liveView) state(q *pipeline.Quantum) string {
 	if len(v.run.Settings.SLA) == 0 {
 		return ""
@@ -224,8 +224,8 @@ func (v *liveView) state(q *pipeline.Quantum) string {
 	return fmt.Sprintf("  SLA %s (%s)", worst, strings.Join(bad, "; "))
 }
 
-// sparkline draws values in eight heights, from the lowest of them to the highest on a
-// logarithmic scale, at least a factor of two apart; a dot is where there is none.
+// sparkline draws values in eight heights on a logarithmic scale from the lowest to the
+// highest, which spans a factor of two at least. A dot stands for NaN.
 func sparkline(values []float64) string {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {

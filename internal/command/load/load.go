@@ -1,4 +1,4 @@
-// Package load is fiolat load: it sends documents again.
+// Package load implements fiolat load: it sends documents again.
 package load
 
 import (
@@ -11,13 +11,13 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Options are what fiolat load is asked for.
+// Options are the options of fiolat load.
 type Options struct {
 	Elasticsearch command.Elasticsearch
 	Paths         []string // files and directories
 }
 
-// Run sends documents again.
+// Run sends the documents in files again.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	client, err := o.Elasticsearch.Connect(u)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package merge is fiolat merge: it adds up a run whose hosts were ingested apart.
+// Package merge implements fiolat merge: it adds up a run whose hosts were ingested apart.
 package merge
 
 import (
@@ -21,13 +21,13 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// Options are what fiolat merge is asked for.
+// Options are the options of fiolat merge.
 type Options struct {
 	Elasticsearch  command.Elasticsearch
-	Run            string // its run.id
+	Run            string // its run.id, the beginning of it, or its name
 	Kind           fiolog.Kind
 	Parts          int          // that must be there; 0: as many as there are
-	SkipIncomplete bool         // leaves out parts that are not complete
+	SkipIncomplete bool         // leave out parts that are not complete
 	Slice          replay.Slice // of its quanta; the zero value is all of them, in this process
 	Replay         replay.Options
 	FailOnSLA      bool
@@ -81,7 +81,7 @@ type merger struct {
 // process passes a run to a sink; see replay.Replay.Process.
 type process func(context.Context, replay.Options, pipeline.Sink) (*pipeline.Summary, error)
 
-// whole writes the document of the run, and what slices have not sent. These are counted by index.
+// whole writes the document of the run, and what slices have not sent. slices counts what they have sent, by index.
 func (m *merger) whole(ctx context.Context, slices map[string]int64, process process) error {
 	o, u, run, prefix := m.Options, m.u, m.run, m.Elasticsearch.Prefix
 	var w delivery.Writer = delivery.NewCountWriter()
@@ -108,7 +108,7 @@ func (m *merger) whole(ctx context.Context, slices map[string]int64, process pro
 	return command.FailOnSLA(o.FailOnSLA, summary)
 }
 
-// mergeable are the parts to merge, and what is to be said about those that are not.
+// mergeable returns the parts to merge, and warnings about those left out.
 func mergeable(o *Options, runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun, warnings []string, err error) {
 	cannot := func(hint, format string, args ...any) error {
 		return &errs.ParseError{File: fmt.Sprintf("run %q", o.Run), Msg: fmt.Sprintf(format, args...), Hint: hint}

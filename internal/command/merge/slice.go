@@ -79,7 +79,7 @@ func (m *merger) slice(ctx context.Context, runs []*esmodel.StoredRun) error {
 	return m.finished(ctx, &whole)
 }
 
-// finished removes what the slices kept.
+// finished deletes what the slices stored for each other.
 func (m *merger) finished(ctx context.Context, of *sliced.Merge) error {
 	m.u.Say("info", "run %s is merged", errs.Printable(of.Run.ID))
 	return of.Drop(ctx, m.client)

@@ -1,4 +1,4 @@
-// Package percentiles is fiolat percentiles: it prints percentiles over time.
+// Package percentiles implements fiolat percentiles: it prints percentiles over time.
 package percentiles
 
 import (
@@ -13,21 +13,21 @@ import (
 	"fiolat/pipeline"
 )
 
-// Options are what fiolat percentiles is asked for.
+// Options are the options of fiolat percentiles.
 type Options struct {
-	Logs          command.Logs // or, in Paths, what is stored
+	Logs          command.Logs // Paths may also name a stored run
 	Elasticsearch command.Elasticsearch
 	Place         command.Place // of what Paths names
 	Percentiles   []float64     // of a stored run; none: those that it has
 	Render        render.Options
 	Whole         bool // one row for the whole run
-	Yes           bool // does not ask
+	Yes           bool // ask for no confirmation
 }
 
 // Run prints the percentiles of one run.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	rules := o.Logs.Config.Settings.SLA
-	if o.Whole { // the rules are about its row
+	if o.Whole { // rules apply to the one row
 		o.Logs.Config.Whole, o.Logs.Config.Settings.SLA = true, nil
 	}
 	source := command.OneSource{

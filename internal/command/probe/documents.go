@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// probeQueue is how many samples and reports may wait for their documents.
+	// probeQueue is how many samples and reports may wait to become documents.
 	probeQueue = 8192
-	// patience is how long a document may wait for the writer before it is spooled,
-	// and spooling how long from then on all are.
+	// A document that has waited patience for the writer is spooled, and so are all
+	// others for the time of spooling.
 	patience = 50 * time.Millisecond
 	spooling = 5 * time.Second
-	// probeDrain is how long the end waits for acknowledgements; with probe.Grace it
-	// must be less than graceful.
+	// probeDrain is how long the end waits for acknowledgements. With probe.Grace it
+	// must be less than graceful in cmd/fiolat.
 	probeDrain = 3 * time.Second
 )
 
-// probeDocs takes what a probe sees to where its documents go. Probing never waits
-// for it: what Elasticsearch does not take in time goes to the spool, and what a disk
-// does not take either is counted.
+// probeDocs writes the documents of a probe. Probing never waits for it: documents
+// that Elasticsearch does not take in time are spooled, and what cannot be written
+// anywhere is counted as lost.
 type probeDocs struct {
 	u       *ui.UI
 	prefix  string
@@ -42,16 +42,16 @@ type probeDocs struct {
 	run     string
 	alerts  *alert.Dispatcher // nil without alerts
 
-	// one of the two
+	// one of the two is nil
 	bulk  *delivery.BulkWriter
 	files *delivery.ProbeFiles
 
 	client  *client.Client
-	stalled time.Time // until then all is spooled
+	stalled time.Time // until then all documents are spooled
 	spooled int64
 	made    int64
-	err     error // the first of the writer
-	failed  int64 // documents that it is of
+	err     error // the first error
+	failed  int64 // documents lost by errors
 }
 
 var errTooFast = errors.New("they cannot be written as fast as they are made")
@@ -96,8 +96,8 @@ func openProbeDocs(ctx context.Context, u *ui.UI, o *Options) (d *probeDocs, err
 
 func (d *probeDocs) sample(t *probe.Target, s *probe.Sample) { d.put(probeItem{target: t, sample: *s}) }
 
-// report takes a report to its documents, and tells of a change, for which it does not
-// wait for documents: what they are to be written to may be what hangs.
+// report queues a report, and raises an alert for a change at once: documents may be
+// written to what hangs.
 func (d *probeDocs) report(r *probe.Report) {
 	d.put(probeItem{report: r})
 	if _, id, doc, ok := d.enc.Event(r); ok && d.alerts != nil {
@@ -133,7 +133,7 @@ func (d *probeDocs) write() {
 		}
 		if d.bulk != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			_ = d.bulk.Push(ctx) // what is held now goes with the next
+			_ = d.bulk.Push(ctx) // what it does not send goes with the next push
 			cancel()
 		}
 	}
@@ -169,7 +169,7 @@ func (d *probeDocs) spool(index, id string, doc []byte) error {
 	return err
 }
 
-// fail says what keeps documents from being written, once.
+// fail counts a lost document, and warns of the first.
 func (d *probeDocs) fail(err error) {
 	d.failed++
 	if d.err == nil {
@@ -178,8 +178,8 @@ func (d *probeDocs) fail(err error) {
 	}
 }
 
-// close waits for what is under way, says what became of it, and fails if not all
-// arrived.
+// close waits for documents in flight, prints the counts, and returns an error if not
+// all arrived.
 func (d *probeDocs) close() error {
 	close(d.queue)
 	<-d.done
@@ -201,7 +201,7 @@ func (d *probeDocs) close() error {
 	defer cancel()
 	err := d.bulk.Close(ctx, false)
 	r := d.bulk.Report()
-	// The writer knows nothing of what it was not given.
+	// The report of the writer lacks what was not passed to it.
 	r.Indices[""] = delivery.Counts{Made: d.made + d.dropped.Load() - r.Total().Made, Spooled: d.spooled, Lost: lost}
 	t := r.Total()
 	d.u.Say("info", "documents  %d made, %d indexed, %d refused, %d spooled, %d lost (run %s)", t.Made, t.Indexed,

@@ -1,4 +1,4 @@
-// Package probe is fiolat probe: it probes file systems.
+// Package probe implements fiolat probe: it probes file systems.
 package probe
 
 import (
@@ -23,21 +23,21 @@ import (
 	"fiolat/pipeline"
 )
 
-// Options are what fiolat probe is asked for.
+// Options are the options of fiolat probe.
 type Options struct {
 	Elasticsearch command.Elasticsearch // without addresses documents become files
 	Do            string                // prepare, cleanup or status; "": probe
 	Dirs          []string              // absolute
 	Probe         probe.Config
-	Dir           probe.DirConfig // of each directory; the seed of the first
+	Dir           probe.DirConfig // of each directory; the seed is that of the first
 	Run           *pipeline.Run   // its names, interval and percentiles
 	Duration      time.Duration   // 0: until interrupted
-	SaveBaseline  string          // a file for what is usual
-	Quiet         bool            // prints no line per interval
+	SaveBaseline  string          // a file for the expected times
+	Quiet         bool            // print no line per interval
 	Alerts        alert.Config
 }
 
-// Run probes directories until ctx ends.
+// Run does what o.Do says, or probes directories until ctx ends or o.Duration is over.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	o.Dir.Warn = u.Warn
 	o.Run.Start, o.Run.Generation = time.Now().UnixNano(), o.generation()
@@ -79,11 +79,11 @@ func (o *Options) generation() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// openProbe opens a directory, and says so if that takes its time.
+// openProbe opens a directory, and prints the progress if it makes files.
 func openProbe(ctx context.Context, u *ui.UI, path string, cfg probe.DirConfig) (*probe.Dir, error) {
 	said, made := time.Now(), false
 	cfg.Progress = func(what string, done, total int64) {
-		if ctx.Err() != nil { // the command may be over, without waiting for this
+		if ctx.Err() != nil { // the command may have ended without waiting for this
 			return
 		}
 		if !made {
@@ -134,7 +134,7 @@ func probeStatus(u *ui.UI, dirs []string) error {
 	return errors.Join(failed...)
 }
 
-// probe probes until ctx ends, or --duration is over.
+// run probes until ctx ends, or --duration is over.
 func run(parent context.Context, u *ui.UI, o *Options) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -142,7 +142,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 	if err != nil {
 		return err
 	}
-	if d := o.Duration; d > 0 { // from here on: a server may take seconds for its templates
+	if d := o.Duration; d > 0 { // counted from here: a server may take seconds for templates
 		ctx, cancel = context.WithTimeout(parent, d)
 		defer cancel()
 	}
@@ -176,7 +176,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 		err = errors.Join(err, saveBaseline(baseline, targets))
 	}
 	wait := probeDrain
-	if parent.Err() == nil { // nobody waits for the end
+	if parent.Err() == nil { // not interrupted: there is time
 		wait = command.AlertWait
 	}
 	lost := make(chan error, 1)
@@ -188,7 +188,7 @@ func run(parent context.Context, u *ui.UI, o *Options) error {
 	return err
 }
 
-// probeLine is what a terminal shows of an interval.
+// probeLine formats an interval for standard output.
 func probeLine(r *probe.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s  %s", r.End.Format("15:04:05"), errs.Printable(r.Target.Path), r.State)
@@ -218,8 +218,8 @@ func probeLine(r *probe.Report) string {
 	return b.String()
 }
 
-// saveBaseline writes what is usual, with what else the file says of other
-// directories.
+// saveBaseline writes the expected times, and keeps those of other directories in the
+// file.
 func saveBaseline(name string, targets []*probe.Target) error {
 	all := probe.Baseline{}
 	b, err := os.ReadFile(name)

@@ -1,4 +1,4 @@
-// Package report is fiolat report: it makes an HTML page of a run.
+// Package report implements fiolat report: it makes an HTML page of a run.
 package report
 
 import (
@@ -14,14 +14,14 @@ import (
 	"fiolat/pipeline"
 )
 
-// Options are what fiolat report is asked for.
+// Options are the options of fiolat report.
 type Options struct {
-	Logs          command.Logs // or, in Paths, what is stored
+	Logs          command.Logs // Paths may also name a stored run
 	Elasticsearch command.Elasticsearch
 	Place         command.Place // of what Paths names
 	Percentiles   []float64     // of a stored run; none: those that it has
 	File          string        // for the page
-	Yes           bool          // does not ask
+	Yes           bool          // ask for no confirmation
 }
 
 // Run writes the page of one run, of two that are compared, or the curve of a sweep.
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return o.one(ctx, found, u)
 }
 
-// one writes the page of one run; found is that, nil if it is still to be looked for.
+// one writes the page of one run. found is that run, nil if it was not looked for yet.
 func (o *Options) one(ctx context.Context, found []*command.KindRun, u *ui.UI) error {
 	source := command.OneSource{
 		Logs:          o.Logs,

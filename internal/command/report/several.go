@@ -17,7 +17,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// count is how many runs the paths name, as far as names tell: 2 is at least two. found are those of logs, if they were
+// count returns how many runs the paths name, going by names: 2 may be more. found are those of logs, if they were
 // looked for.
 func (o *Options) count(u *ui.UI) (n int, found []*command.KindRun, err error) {
 	if o.Place != command.InLogs {
@@ -34,10 +34,10 @@ func (o *Options) count(u *ui.UI) (n int, found []*command.KindRun, err error) {
 	return len(found), found, err
 }
 
-// errMore says that there are more than two runs.
+// errMore ends the comparison of two runs if there is a third.
 var errMore = errors.New("more than two runs")
 
-// runs writes the page of two runs, or the curve of more: there are n, or more.
+// runs writes the page of two runs, or the curve of more. There are at least n.
 func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
 	if len(o.Logs.Kinds.List) > 1 {
 		return errs.Usagef("--kind: name one kind of latency, for these are several runs")
@@ -58,7 +58,7 @@ func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
 	return err
 }
 
-// side is one of two runs.
+// side is the sink of one of two runs.
 type side struct {
 	compare.Series
 	run  *pipeline.Run
@@ -66,7 +66,7 @@ type side struct {
 	full diagnose.Full
 }
 
-// findings are the worst of what stands out.
+// findings returns the worst findings, and how many more there are.
 func (s *side) findings() []string {
 	const most = 3
 	all := s.full.Diagnosis.Sentences()
@@ -93,7 +93,7 @@ func (refuse) Begin(context.Context, *pipeline.Run) error { return errMore }
 
 func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 	var sides []*side
-	names := make([]string, 2) // known when the runs are
+	names := make([]string, 2) // filled in when the runs were read
 	percentiles := o.Logs.Config.Settings.Percentiles
 	file := command.NewRunsPage(o.File, o.Logs.DryRun, names, func() (*report.Comparison, error) {
 		for i, s := range sides {
@@ -141,7 +141,7 @@ func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 	return nil
 }
 
-// comparison is what fiolat compare says of two runs by default.
+// comparison returns what fiolat compare prints of two runs by default.
 func comparison(a, b *compare.Series, percentiles []float64) (*report.Comparison, error) {
 	result, err := compare.Compare(&compare.Group{Name: a.Name, Runs: []*compare.Series{a}},
 		&compare.Group{Name: b.Name, Runs: []*compare.Series{b}}, compare.Options{Percentiles: percentiles,

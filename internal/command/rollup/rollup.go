@@ -1,4 +1,4 @@
-// Package rollup is fiolat rollup: it adds up the quanta of stored runs into longer ones.
+// Package rollup implements fiolat rollup: it adds up the quanta of stored runs into longer ones.
 package rollup
 
 import (
@@ -21,7 +21,7 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// Options are what fiolat rollup is asked for.
+// Options are the options of fiolat rollup.
 type Options struct {
 	Elasticsearch command.Elasticsearch
 	Runs          []string         // by id, name, or the beginning of an id; none: those that Filter lets through
@@ -29,11 +29,11 @@ type Options struct {
 	To            pipeline.Grain   // a Coarseness below 0 is that of each run
 	Workers       int
 	DryRun        bool
-	// Merge merges the parts of a run, those that are complete, with percentiles.
+	// Merge merges the complete parts of a run.
 	Merge func(ctx context.Context, run string, kind fiolog.Kind, percentiles []float64) error
 }
 
-// Run rolls up runs, one after the other. One that fails does not keep the others from it.
+// Run rolls up runs, one after the other. A failure does not stop the others.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	c, err := o.Elasticsearch.Connect(u)
 	if err != nil {
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return errors.Join(failed...)
 }
 
-// ids are those of the runs that are meant.
+// ids returns the ids of the runs to roll up.
 func (o *Options) ids(ctx context.Context, c *client.Client) (ids []string, err error) {
 	prefix := o.Elasticsearch.Prefix
 	var found []stored.RunSummary
@@ -94,7 +94,7 @@ type roller struct {
 	u *ui.UI
 }
 
-// run rolls up one run, all kinds of latency and all parts of it, and says whether there was anything to do.
+// run rolls up one run, all kinds of latency and all parts of it, and reports whether there was anything to do.
 func (r *roller) run(ctx context.Context, id string) (worked bool, err error) {
 	runs, err := stored.Runs(ctx, r.c, r.Elasticsearch.Prefix, id)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *roller) run(ctx context.Context, id string) (worked bool, err error) {
 	return worked, nil
 }
 
-// kind rolls up those of a kind's documents of a run that have leaves, and merges them again if they were merged.
+// kind rolls up one kind of latency: each part of the run, or the run. Parts that were merged are merged again.
 func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*esmodel.StoredRun) (
 	worked bool, err error,
 ) {
@@ -146,7 +146,7 @@ func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*
 	return worked, nil
 }
 
-// part rolls up a run that is all one, or one part of it.
+// part rolls up one part of a run, or a run without parts.
 func (r *roller) part(ctx context.Context, run *esmodel.StoredRun) (worked bool, err error) {
 	prefix := r.Elasticsearch.Prefix
 	if run.Rolling == esmodel.RollUpCounted && !r.DryRun {
@@ -180,7 +180,7 @@ func (r *roller) rollUp(ctx context.Context, from *esmodel.StoredRun, to pipelin
 	var w delivery.Writer = delivery.NewCountWriter()
 	if !r.DryRun {
 		way := r.Elasticsearch
-		way.Spool = "" // what is to be rolled up is there, and can be read again
+		way.Spool = "" // a rollup can be repeated from what is stored
 		var err error
 		if w, err = way.Writer(r.c, false); err != nil {
 			return err

@@ -1,4 +1,4 @@
-// Package runs has fiolat runs, annotate and delete: what is done with runs that are stored.
+// Package runs implements fiolat runs, label, annotate and delete, which manage stored runs.
 package runs
 
 import (
@@ -12,17 +12,17 @@ import (
 	"fiolat/internal/ui"
 )
 
-// AnnotateOptions are what fiolat annotate is asked for.
+// AnnotateOptions are the options of fiolat annotate.
 type AnnotateOptions struct {
 	Elasticsearch command.Elasticsearch
 	Run           string // its run.id or its name
 	Text          string
-	At            time.Time // when that is not relative to the run's start
+	At            time.Time // unless Relative
 	Relative      bool
 	Offset        time.Duration // from the run's start
 }
 
-// Annotate notes on a run what happened.
+// Annotate stores a note on a run.
 func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 	client, run, err := find(ctx, &o.Elasticsearch, o.Run, u)
 	if err != nil {
@@ -57,7 +57,7 @@ func Annotate(ctx context.Context, o AnnotateOptions, u *ui.UI) error {
 	return nil
 }
 
-// find connects, and finds the run that is meant.
+// find connects, and finds the run with that id or name.
 func find(ctx context.Context, o *command.Elasticsearch, name string, u *ui.UI) (*client.Client, *stored.RunSummary,
 	error) {
 	c, err := o.Connect(u)

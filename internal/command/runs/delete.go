@@ -11,11 +11,11 @@ import (
 	"fiolat/internal/ui"
 )
 
-// DeleteOptions are what fiolat delete is asked for.
+// DeleteOptions are the options of fiolat delete.
 type DeleteOptions struct {
 	Elasticsearch command.Elasticsearch
 	Run           string // its run.id or its name
-	Yes           bool   // does not ask
+	Yes           bool   // ask for no confirmation
 }
 
 // Delete deletes a run.
@@ -26,8 +26,8 @@ func Delete(ctx context.Context, o DeleteOptions, u *ui.UI) error {
 		return err
 	}
 	defer client.Close()
-	// A run of which an interrupted delete has left something has no document of its
-	// own any more, and only its id finds it.
+	// An interrupted delete may have left documents of a run without the run's own.
+	// Only the id finds them.
 	id := o.Run
 	there, err := stored.CountRun(ctx, client, prefix, id)
 	if err != nil {

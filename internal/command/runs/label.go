@@ -10,7 +10,7 @@ import (
 	"fiolat/internal/ui"
 )
 
-// LabelOptions are what fiolat label is asked for.
+// LabelOptions are the options of fiolat label.
 type LabelOptions struct {
 	Elasticsearch command.Elasticsearch
 	Run           string // its run.id or its name

@@ -23,7 +23,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// ListOptions are what fiolat runs is asked for.
+// ListOptions are the options of fiolat runs.
 type ListOptions struct {
 	Elasticsearch command.Elasticsearch
 	Filter        stored.RunFilter
@@ -33,7 +33,7 @@ type ListOptions struct {
 	Direction     string         // of the figures in the table
 	Format        string         // table or json
 	Unit          string         // of latencies in the table: ns, us or ms
-	Size          bool           // what runs take in Elasticsearch, instead of figures
+	Size          bool           // sizes in Elasticsearch instead of figures
 }
 
 // List prints the runs that are stored.
@@ -89,7 +89,7 @@ func List(ctx context.Context, o ListOptions, u *ui.UI) error {
 // run is the documents of one run, or of one part of it: one of each kind of latency, clat first.
 type run []stored.RunSummary
 
-// perRun puts the kinds of each run together, in the order of the runs.
+// perRun groups the kinds of each run, in the order of the runs.
 func perRun(found []stored.RunSummary) (rows []run) {
 	at := map[[2]string]int{}
 	for _, r := range found {
@@ -110,13 +110,13 @@ func perRun(found []stored.RunSummary) (rows []run) {
 	return rows
 }
 
-// figure is a number of the first kind of a run.
+// figure returns a number of the first kind of a run.
 func (r run) figure(direction, name string) (float64, bool) {
 	v, ok := r[0].Summary[direction][strings.ReplaceAll(name, ".", "_")].(float64)
 	return v, ok
 }
 
-// order sorts runs, of which the latest come first, by a figure; those without it are the last.
+// order sorts runs, given with the latest first, by a figure. Those without it come last.
 func order(rows []run, o *ListOptions) {
 	if o.Sort == nil {
 		if !o.Down {
@@ -140,13 +140,13 @@ func order(rows []run, o *ListOptions) {
 	})
 }
 
-// lineWidth is how long a line of the table is at most, unless names that must be whole make it longer.
+// lineWidth limits a line of the table, unless the columns that are never cut are longer.
 const lineWidth = 120
 
-// nameColumn is cut to what is left of a line, as is that of the labels, the last.
+// nameColumn is cut to fit the line, as is the last column, the labels.
 const nameColumn = 2
 
-// table is a line for each run, the head first, and with sizes one for all of them.
+// table returns the head, a line for each run, and with sizes a line for the total.
 func table(rows []run, short map[string]string, sizes map[string]stored.Size, o *ListOptions) (lines []string) {
 	head := []string{"start", "run", "name", "status", "kind", "length", "hosts"}
 	if o.Size {
@@ -164,7 +164,7 @@ func table(rows []run, short map[string]string, sizes map[string]stored.Size, o 
 		row := r.cells(short)
 		if o.Size {
 			size, known := left[r[0].Run.ID]
-			delete(left, r[0].Run.ID) // else it were said of each part
+			delete(left, r[0].Run.ID) // once, not for each part
 			row = append(append(row, r.interval()), sizeCells(size, known)...)
 		} else {
 			for i, name := range []string{"iops", "p50", "p99", "p99.9"} {
@@ -188,7 +188,7 @@ func table(rows []run, short map[string]string, sizes map[string]stored.Size, o 
 	return lay(cells)
 }
 
-// cells are those of a run before its figures.
+// cells returns the cells of a run before its figures.
 func (r run) cells(short map[string]string) []string {
 	first, length := r[0], "-"
 	start, err := time.Parse(time.RFC3339Nano, first.Run.Start)
@@ -209,7 +209,7 @@ func (r run) cells(short map[string]string) []string {
 		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
 }
 
-// interval is that of the quanta, with the one that they had before the run was rolled up.
+// interval returns that of the quanta; of a run that was rolled up also the one before.
 func (r run) interval() string {
 	if before := r[0].RollUp.MS; before > 0 {
 		return ms(r[0].Interval.MS) + " (" + ms(before) + ")"
@@ -217,7 +217,7 @@ func (r run) interval() string {
 	return ms(r[0].Interval.MS)
 }
 
-// ms is a time in ms.
+// ms formats a time given in ms.
 func ms(v float64) string { return time.Duration(math.Round(v * 1e6)).String() }
 
 func (r run) labels() (labels []string) {
@@ -248,7 +248,7 @@ func lay(cells [][]string) (lines []string) {
 	return lines
 }
 
-// columnWidths are those of the longest cells, names and labels in what the others leave them.
+// columnWidths returns those of the longest cells. Names and labels share what the others leave.
 func columnWidths(cells [][]string) []int {
 	widths := make([]int, len(cells[0]))
 	left, labelColumn := lineWidth, len(widths)-1
@@ -275,5 +275,5 @@ func cut(text string, width int) string {
 	return text
 }
 
-// dash is a name from elsewhere, "-" where there is none.
+// dash makes a name printable, "-" if it is empty.
 func dash(v string) string { return cmp.Or(errs.Printable(v), "-") }

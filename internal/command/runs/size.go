@@ -8,7 +8,7 @@ import (
 	"fiolat/internal/render"
 )
 
-// sizeOf is what a run takes in Elasticsearch.
+// sizeOf is the size of a run in Elasticsearch.
 type sizeOf struct {
 	ID     string         `json:"id"`
 	Name   string         `json:"name,omitempty"`
@@ -22,7 +22,7 @@ type allSizes struct {
 	Total stored.Size `json:"total"`
 }
 
-// sizesOf are those of runs, each once.
+// sizesOf returns the size of each run once, and their total.
 func sizesOf(rows []run, sizes map[string]stored.Size) allSizes {
 	out := allSizes{Runs: []sizeOf{}}
 	seen := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package setup is fiolat setup: it makes templates and Kibana objects.
+// Package setup implements fiolat setup: it installs templates and Kibana objects.
 package setup
 
 import (
@@ -17,24 +17,24 @@ import (
 	"fiolat/kibana"
 )
 
-// Options are what fiolat setup is asked for.
+// Options are the options of fiolat setup.
 type Options struct {
 	Elasticsearch command.Elasticsearch
 	DeleteAfter   time.Duration // the age at which indices are deleted; 0: never
-	RollUpAfter   time.Duration // only prints how runs of that age are rolled up; 0: not asked for
-	Export        string        // a file for Kibana's objects, "-" for standard output: nothing else is done
-	Remove        bool          // only takes out of Kibana what setup has put there
-	AlertRules    bool          // makes alert rules in Kibana
+	RollUpAfter   time.Duration // only print how to roll up runs of that age; 0: off
+	Export        string        // only write Kibana's objects to this file, "-" for standard output
+	Remove        bool          // only remove from Kibana what setup has put there
+	AlertRules    bool          // make alert rules in Kibana
 
 	Kibana             string // its URL; "": nothing is imported
 	Space              string // "": the default space
-	KibanaUser         string // without user and key, who asks is as for Elasticsearch
+	KibanaUser         string // without user and key, the credentials for Elasticsearch
 	KibanaPasswordFile string // else KIBANA_PASSWORD
 	KibanaAPIKeyFile   string // else KIBANA_API_KEY
-	KibanaCACertFile   string // PEM, instead of whom Elasticsearch's flags trust
+	KibanaCACertFile   string // PEM; else as for Elasticsearch
 }
 
-// Run makes what indices and Kibana need.
+// Run sets up indices and Kibana.
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if o.RollUpAfter > 0 {
 		_, err := fmt.Fprintln(u.Stdout, "17 3 * * *", o.Elasticsearch.Line("rollup", "--older-than",
@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	if o.Export != "" {
 		return export(o.Export, o.Elasticsearch.Prefix, u)
 	}
-	if !o.Remove && (len(o.Elasticsearch.Addresses) > 0 || o.Kibana == "") { // without either, say so
+	if !o.Remove && (len(o.Elasticsearch.Addresses) > 0 || o.Kibana == "") { // without either, Connect says so
 		if err := setupElasticsearch(ctx, &o, u); err != nil || o.Kibana == "" {
 			return err
 		}
@@ -146,7 +146,7 @@ func setupKibana(ctx context.Context, o *Options, u *ui.UI) error {
 	return nil
 }
 
-// trusted is an error of Kibana's; if it is about whom to trust, it says how to.
+// trusted adds what to do to an error about Kibana's certificate.
 func trusted(k kibana.Config, err error) error {
 	if t := client.Trust(err); t != nil {
 		return fmt.Errorf("import into Kibana at %s: %w", k, t)

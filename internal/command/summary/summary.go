@@ -1,4 +1,4 @@
-// Package summary is fiolat summary: a row of figures for each run and direction.
+// Package summary implements fiolat summary: a row of figures for each run and direction.
 package summary
 
 import (
@@ -17,9 +17,9 @@ import (
 	"fiolat/internal/units"
 )
 
-// Options are what fiolat summary is asked for.
+// Options are the options of fiolat summary.
 type Options struct {
-	Logs          command.Logs // how runs are read that are logs
+	Logs          command.Logs // how to read runs that are logs
 	Elasticsearch command.Elasticsearch
 	Where         []metric.Rule
 	Sort          *metric.Metric // nil: as found
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return errors.Join(err, out.Flush())
 }
 
-// metrics are those that the options ask for.
+// metrics returns those of the rules and of the order.
 func (o *Options) metrics() (all []metric.Metric) {
 	for _, r := range o.Where {
 		all = append(all, r.Metric)
@@ -62,7 +62,7 @@ func (o *Options) metrics() (all []metric.Metric) {
 	return all
 }
 
-// runsOf is the number of distinct runs.
+// runsOf returns the number of distinct runs.
 func runsOf(rows []summary.Row) int {
 	runs := map[[2]string]bool{}
 	for i := range rows {
@@ -71,8 +71,8 @@ func runsOf(rows []summary.Row) int {
 	return len(runs)
 }
 
-// pick keeps the rows of the runs that all rules hold for, in the order asked for. With --by it is each host or job
-// that a rule is about.
+// pick returns the rows of the runs for which all rules hold, in the order asked for. With --by a rule is about each
+// host or job.
 func (o *Options) pick(rows []summary.Row) (out []summary.Row) {
 	type group struct {
 		rows []summary.Row
@@ -146,7 +146,7 @@ func writeJSON(out *bufio.Writer, rows []summary.Row, lines bool) error {
 	return err
 }
 
-// columns are those of a table: only the ones that say something.
+// columns returns the columns of a table, without optional ones that are empty.
 func columns(rows []summary.Row, percentiles []float64, differ []string) (out []render.Column) {
 	text := func(name string, always bool, of func(*summary.Row) string) {
 		c := render.Column{Name: name, Text: true}
