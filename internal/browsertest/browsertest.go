@@ -42,7 +42,7 @@ func Start(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// Tab is a page in a real Chromium, which keeps a list of what it must not do.
+// Tab is a page in a real Chromium. It records network requests and console messages for Clean.
 type Tab struct {
 	testing.TB
 	Ctx context.Context
@@ -52,7 +52,7 @@ type Tab struct {
 	messages []string
 }
 
-// Open starts a Chromium of its own for a page in the colors of a scheme, light or dark, for ten minutes at most.
+// Open starts a Chromium for one page in a color scheme, light or dark, for ten minutes at most.
 func Open(t testing.TB, width, height int64, scheme string) *Tab {
 	t.Helper()
 	ctx, stop := context.WithTimeout(Start(t, width, height), 10*time.Minute)
@@ -88,7 +88,7 @@ func (b *Tab) event(ev any) {
 	}
 }
 
-// Do takes steps, and fails the test if one cannot be taken.
+// Do runs actions, and fails the test if one fails.
 func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	if err := chromedp.Do(b.Ctx, steps...); err != nil {
@@ -120,8 +120,8 @@ func Eval[T any](b *Tab, expression string) (v T) {
 	return v
 }
 
-// Clean fails the test if the page asked the network for anything but itself, or
-// said anything on its console.
+// Clean fails the test if the page requested anything but itself, or wrote to its
+// console.
 func (b *Tab) Clean() {
 	b.Helper()
 	b.mu.Lock()

@@ -1,5 +1,5 @@
-// Package chaos holds no code but tests: the whole program against a real
-// Elasticsearch that is broken on purpose, and every document compared with those of
+// Package chaos contains only tests. They run the whole program against a real
+// Elasticsearch that is broken on purpose, and compare every document with those of
 // an undisturbed run. docs/reliability.md shows what they measured.
 //
 //	go test -tags integration ./internal/chaos   short waits, for CI

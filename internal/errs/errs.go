@@ -1,4 +1,4 @@
-// Package errs has the errors that all layers share.
+// Package errs holds the errors that all layers share.
 package errs
 
 import (
@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// UsageError is a wish or a setting that cannot be: other flags are needed. Nothing was done.
+// UsageError reports flags or settings that cannot work. Nothing was done.
 type UsageError struct {
 	Msg  string
-	Hint string // what to do about it; the message is then one line
+	Hint string // what to do about it; with one, Msg is printed as one line
 }
 
 func (e *UsageError) Error() string {
@@ -23,17 +23,17 @@ func (e *UsageError) Error() string {
 // Usagef makes a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{Msg: fmt.Sprintf(format, args...)} }
 
-// Faults collects all faults of a command line, to report them together.
+// Faults collects the errors of a command line, to report them together.
 type Faults []string
 
-// Add adds an error, if it is one.
+// Add adds err, unless it is nil.
 func (f *Faults) Add(err error) {
 	if err != nil {
 		*f = append(*f, err.Error())
 	}
 }
 
-// Err is nil or a UsageError, with a line for each fault.
+// Err returns a UsageError with a line for each error, nil if there are none.
 func (f Faults) Err() error {
 	if len(f) == 0 {
 		return nil

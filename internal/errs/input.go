@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ParseError is something in an input that is not what fio writes.
+// ParseError reports input that is malformed, or that lacks what was asked for.
 type ParseError struct {
 	File string
 	Line int64 // from 1; 0 where there are no lines
@@ -30,13 +30,13 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
-// NoLogsError says that there are no logs of the kind wanted, or none that can be read.
+// NoLogsError reports that there are no logs of the kind wanted, or none that can be read.
 type NoLogsError struct{ ParseError }
 
 func (e *NoLogsError) Unwrap() error { return &e.ParseError }
 
-// Printable is s with everything quoted away that could move a terminal's cursor
-// or forge a line of a log: names come from whoever wrote the files.
+// Printable escapes in s what could move a terminal's cursor or forge a line of a
+// log: names in files are not trusted.
 func Printable(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
 		return s
@@ -45,7 +45,7 @@ func Printable(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// Some names the first few.
+// Some joins the first few names, and counts the others.
 func Some(names []string) string {
 	const few = 4
 	if len(names) <= few {

@@ -1,5 +1,5 @@
-// Package extsort sorts values that may be more than memory should hold: what is too much is sorted piece by piece into
-// a temporary file, and the pieces are merged.
+// Package extsort sorts more values than memory should hold: it writes sorted pieces to a temporary file, and merges
+// them.
 package extsort
 
 import (
@@ -17,14 +17,14 @@ import (
 	"fiolat/internal/tempfile"
 )
 
-// Source yields values in ascending order of their key; false is its end.
+// Source returns the next value in ascending order of keys; more is false at its end.
 type Source[T any] func() (v T, more bool, err error)
 
-// Sorter takes values in any order. T is what encoding/gob can encode.
+// Sorter sorts values. T must be a type that encoding/gob can encode.
 type Sorter[T any] struct {
-	// Key is what they are sorted by.
+	// Key returns what values are sorted by.
 	Key func(*T) int64
-	// Size estimates the bytes that a value takes in memory, Limit is how many of them are held.
+	// Size estimates the bytes that a value takes in memory. At most Limit bytes are held, but always one value.
 	Size  func(*T) int
 	Limit int
 
@@ -35,7 +35,7 @@ type Sorter[T any] struct {
 	pieces []*io.SectionReader
 }
 
-// Add takes a value.
+// Add adds a value.
 func (s *Sorter[T]) Add(v T) error {
 	size := s.Size(&v)
 	if s.bytes+size > s.Limit && len(s.held) > 0 {
@@ -48,7 +48,7 @@ func (s *Sorter[T]) Add(v T) error {
 	return nil
 }
 
-// spill writes what is held to the file as one piece.
+// spill writes the values held to the file as one sorted piece.
 func (s *Sorter[T]) spill() (err error) {
 	if s.file == nil {
 		if s.file, err = tempfile.CreateUnlinked(); err != nil {
@@ -80,8 +80,8 @@ func (s *Sorter[T]) sorted() []T {
 	return s.held
 }
 
-// Sources are what was added, for Merge: values of equal key in the order in which they were added. Nothing may be
-// added any more.
+// Sources returns what was added, for Merge. Values of equal key keep the order in which they were added. Nothing may
+// be added afterwards.
 func (s *Sorter[T]) Sources() (all []Source[T]) {
 	for _, piece := range s.pieces {
 		in := gob.NewDecoder(bufio.NewReaderSize(piece, 64<<10))
@@ -110,8 +110,8 @@ func (s *Sorter[T]) Close() error {
 	return s.file.Close()
 }
 
-// Merge passes on the values of all sources in ascending order of their key, those of equal key in the order of the
-// sources. An error of each ends it and is returned as it is.
+// Merge calls each with the values of all sources in ascending order of keys, those of equal key in the order of the
+// sources. An error of each ends it and is returned unwrapped.
 func Merge[T any](ctx context.Context, sources []Source[T], key func(*T) int64, each func(T) error) error {
 	var all heads[T]
 	for i, next := range sources {

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// ErrLocked says that another process has locked a file, and lives.
+// ErrLocked says that a running process has locked a file.
 const ErrLocked = syscall.EWOULDBLOCK
 
-// Lock locks a file until it is closed. Any other error than ErrLocked says
-// that the file system has no locks.
+// Lock locks a file until it is closed. Any error but ErrLocked means that the
+// file system has no locks.
 func Lock(f *os.File) error {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -9,6 +9,6 @@ import (
 
 var ErrLocked = errors.New("locked by another process")
 
-// Lock cannot lock here. Temporary files of the dead then stay: they could be
-// those of the living.
+// Lock cannot lock here. Temporary files of killed processes then stay, since
+// running ones may own them.
 func Lock(*os.File) error { return errors.ErrUnsupported }

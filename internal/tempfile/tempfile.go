@@ -1,5 +1,5 @@
-// Package tempfile makes files that appear under their names only when they are whole. A
-// process that is killed leaves a hidden file behind, which the next one removes.
+// Package tempfile makes files that appear under their names only when they are complete.
+// A process that is killed leaves a hidden file behind, which the next one removes.
 package tempfile
 
 import (
@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// File is a new file, for us alone, in the directory where it will have its name. A lock on it
-// says that its writer lives.
+// File is a new temporary file in the directory where it will have its name. Its writer holds a
+// lock on it.
 type File struct {
 	*os.File
 	root       *os.Root
 	temp, name string
-	alone      bool // nobody else needs root
+	alone      bool // the file owns root
 }
 
 const (
@@ -27,8 +27,8 @@ const (
 	random = 4 // bytes in a name
 )
 
-// Create makes a file that is to be called name, in the same directory. The file system need not
-// have locks: then what a killed process left behind stays.
+// Create makes a file that Publish will give the name name in root. If the file system has no
+// locks, files that killed processes left behind stay.
 func Create(root *os.Root, name string) (*File, error) {
 	for range 100 {
 		var r [random]byte
@@ -47,7 +47,7 @@ func Create(root *os.Root, name string) (*File, error) {
 			_ = f.Close()
 			return nil, err
 		}
-		// Another process may have taken it for a dead one's before it was locked.
+		// Another process may have removed it as abandoned before it was locked.
 		if there, err := root.Lstat(temp); err != nil || !os.SameFile(ours, there) {
 			_ = f.Close()
 			continue
@@ -57,7 +57,7 @@ func Create(root *os.Root, name string) (*File, error) {
 	return nil, fmt.Errorf("no free name for a temporary file beside %s", name)
 }
 
-// CreateAt makes a file that is to have a path, and removes what killed processes left of it.
+// CreateAt makes a file that Publish will move to path, and removes what killed processes left of it.
 func CreateAt(path string) (*File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -74,18 +74,18 @@ func CreateAt(path string) (*File, error) {
 	return f, nil
 }
 
-// Publish gives the file its name, in place of what had it, and closes it. Whoever wants it to
-// survive a loss of power calls Sync before.
+// Publish gives the file its name, replacing a file that had it, and closes it. Call Sync before
+// if it must survive a loss of power.
 func (f *File) Publish() error {
 	if err := f.root.Rename(f.temp, f.name); err != nil {
-		return err // to be discarded
+		return err // the caller discards it
 	}
 	return errors.Join(f.Close(), f.leave())
 }
 
-// Discard closes the file and removes it. It is for files that were not published.
+// Discard closes and removes a file that was not published.
 func (f *File) Discard() error {
-	_ = f.Close() // it goes
+	_ = f.Close() // it is removed
 	return errors.Join(f.root.Remove(f.temp), f.leave())
 }
 
@@ -96,8 +96,8 @@ func (f *File) leave() error {
 	return nil
 }
 
-// Clear removes files that killed processes left in a directory: those which were to be called
-// as mine says.
+// Clear removes files that killed processes left in a directory, if mine reports true for the
+// names that they were to have.
 func Clear(root *os.Root, mine func(name string) bool) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -112,13 +112,13 @@ func Clear(root *os.Root, mine func(name string) bool) {
 			continue
 		}
 		if Lock(f) == nil {
-			_ = root.Remove(e.Name()) // if it cannot go, it is in nobody's way
+			_ = root.Remove(e.Name()) // best effort
 		}
 		_ = f.Close() // nothing was written
 	}
 }
 
-// nameOf is what a temporary file was to be called.
+// nameOf returns the name that a temporary file was to have.
 func nameOf(temp string) (string, bool) {
 	name, ok := strings.CutSuffix(temp, suffix)
 	name, hidden := strings.CutPrefix(name, ".")
@@ -132,8 +132,8 @@ func nameOf(temp string) (string, bool) {
 	return name[:at], true
 }
 
-// CreateUnlinked makes a file in the system's directory for temporary files and removes its name at once: it is gone
-// when the process ends, however that ends.
+// CreateUnlinked makes a file in the system's directory for temporary files and removes its name at once, so that the
+// file is gone when the process ends in any way.
 func CreateUnlinked() (*os.File, error) {
 	f, err := os.CreateTemp("", "fiolat-")
 	if err != nil {

@@ -3,9 +3,9 @@
 //
 // There are two kinds. A Config makes up single I/Os and logs them as fio does
 // (Windows), so that a test knows every I/O behind the log. A Template repeats the
-// records of a real log under new stamps, at the speed of memory: days of logs by
-// the thousand that never touch a disk. It writes well-formed logs only; tests of
-// damage do their own damage.
+// records of a real log under new stamps, fast enough for thousands of logs of days
+// that never touch a disk. Its logs are well-formed; tests of damaged logs damage
+// them.
 //
 // Only tests and scripts/bench import it.
 package testlog
@@ -27,8 +27,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// IO is one I/O: when it completed, counted from the job's start, and how long it
-// took.
+// IO is one I/O: when it completed, from the job's start, and how long it took.
 type IO struct {
 	Done    time.Duration
 	Latency time.Duration
@@ -37,8 +36,8 @@ type IO struct {
 
 // Windows turns I/Os into records as fio does. A direction's first window opens
 // at its first completion B; record n is written at the first completion at or
-// after B + (n+1) h, includes it and is stamped with it; the boundary moves by h,
-// whenever that was. All of it happens in whole ms, as in fio, for which 0 is also
+// after B + (n+1) h, includes it and is stamped with it; the boundary then moves by h,
+// however late that was. Times are in whole ms, as in fio, for which 0 also means
 // "not open yet": a completion in the job's first millisecond opens no window.
 //
 // After a stall the boundary is behind, and each completion closes a record until
@@ -58,9 +57,8 @@ type Windows struct {
 	rec    fiolog.Record
 }
 
-// add takes the next completion; completions must come in order of time. It
-// returns the record that this one closed, or nil. The record is overwritten by
-// the next call.
+// add adds a completion; completions must come in order of time. It returns the
+// record that this one closed, or nil. The next call overwrites the record.
 func (w *Windows) add(i IO) *fiolog.Record {
 	counts := w.counts[i.Dir]
 	if counts == nil {
@@ -80,8 +78,8 @@ func (w *Windows) add(i IO) *fiolog.Record {
 	return w.take(i.Dir, now)
 }
 
-// rest is the last, partial window of a direction, which fio never writes, or nil
-// if nothing is in it. The window is empty then.
+// rest returns the last, partial window of a direction, which fio never writes, or
+// nil if it is empty. It empties the window.
 func (w *Windows) rest(d fiolog.Direction) *fiolog.Record {
 	rec := w.take(d, 0)
 	if len(rec.Index) == 0 {
@@ -103,7 +101,7 @@ func (w *Windows) take(d fiolog.Direction, now int64) *fiolog.Record {
 	return &w.rec
 }
 
-// Log is the log that fio writes of the I/Os.
+// Log returns the log that fio writes of the I/Os.
 func (w *Windows) Log(ios iter.Seq[IO]) []byte {
 	var log []byte
 	for i := range ios {
@@ -114,8 +112,8 @@ func (w *Windows) Log(ios iter.Seq[IO]) []byte {
 	return log
 }
 
-// Stall is a time in which nothing completes, but for one I/O at its end that was
-// in flight all the while.
+// Stall is a time in which nothing completes until its end, when an I/O completes
+// that was in flight all the while.
 type Stall struct{ At, For time.Duration }
 
 // Config makes up the I/Os of a job. Zero values have defaults.
@@ -141,14 +139,14 @@ type Config struct {
 	Stalls []Stall
 }
 
-// LogNormal latencies: exp(sigma z) times the median.
+// LogNormal returns latencies of exp(sigma z) times the median, z being standard normal.
 func LogNormal(median time.Duration, sigma float64) func(*rand.Rand, time.Duration) time.Duration {
 	return func(r *rand.Rand, _ time.Duration) time.Duration {
 		return time.Duration(float64(median) * math.Exp(sigma*r.NormFloat64()))
 	}
 }
 
-// Mixture takes from b with probability p, else from a: two humps, as of a cache.
+// Mixture takes from b with probability p, else from a: a bimodal distribution, as of a cache.
 func Mixture(a, b func(*rand.Rand, time.Duration) time.Duration, p float64) func(*rand.Rand,
 	time.Duration) time.Duration {
 	return func(r *rand.Rand, at time.Duration) time.Duration {
@@ -175,14 +173,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Windows are those that log the job.
+// Windows returns the Windows that log the job.
 func (c Config) Windows() *Windows {
 	c = c.withDefaults()
 	return &Windows{H: c.H, Geometry: c.Geometry, Epoch: c.Epoch}
 }
 
-// IOs are the job's completions in order of time, the same in each run of the
-// loop. Each lasted no longer than the job had run.
+// IOs returns the job's completions in order of time, the same in each iteration.
+// No latency is longer than the job had run.
 func (c Config) IOs() iter.Seq[IO] {
 	c = c.withDefaults()
 	return func(yield func(IO) bool) {
@@ -224,10 +222,10 @@ func (l *lane) step(c *Config) {
 	l.next.Done, l.next.Latency = done, min(latency, done)
 }
 
-// Log is the job's log.
+// Log returns the job's log.
 func (c Config) Log() []byte { return c.Windows().Log(c.IOs()) }
 
-// stream is the same log as a stream, made while it is read; Close ends it early.
+// stream returns the same log as a stream, made while it is read; Close ends it early.
 func (c Config) stream() io.ReadCloser {
 	w := c.Windows()
 	next, stop := iter.Pull(c.IOs())
@@ -244,8 +242,8 @@ func (c Config) stream() io.ReadCloser {
 	}}
 }
 
-// stream is made a part at a time by more, which appends to what it is given;
-// nothing is the end.
+// stream reads what more makes, a part at a time. more appends to its argument, and
+// returns nothing at the end.
 type stream struct {
 	more func([]byte) []byte
 	stop func()
@@ -281,7 +279,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// Template repeats the records of a log. It may be shared by any number of logs.
+// Template repeats the records of a log. Any number of logs may share it.
 type Template struct {
 	dirs   []fiolog.Direction
 	bodies [fiolog.Directions][][]byte // `, direction, block size, c0, ..., cN\n`
@@ -312,8 +310,8 @@ func NewTemplate(log []byte) (*Template, error) {
 	return t, nil
 }
 
-// Stream is a log of so many records of each direction, one in each h with 0 to 3
-// ms of jitter. The seed decides on the jitter and with which records it starts.
+// Stream returns a log with a number of records of each direction, one in each h with
+// 0 to 3 ms of jitter. The seed determines the jitter and the first record.
 func (t *Template) Stream(seed uint64, h time.Duration, records int) io.Reader {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	first, n := rng.IntN(1<<20), 0
@@ -333,18 +331,17 @@ func (t *Template) Stream(seed uint64, h time.Duration, records int) io.Reader {
 	}}
 }
 
-// Log is what Stream gives.
+// Log returns what Stream gives.
 func (t *Template) Log(seed uint64, h time.Duration, records int) []byte {
 	var b bytes.Buffer
 	b.ReadFrom(t.Stream(seed, h, records)) //nolint:errcheck // it has none
 	return b.Bytes()
 }
 
-// Resample makes a log of so many records of each direction, one in each h, out of
-// the records of a real one: each is the sum of two of them, every I/O kept with
-// probability one half. It looks like the real one, and no two records are the
-// same; repeated ones are learned by heart by branch predictors and flatter a
-// benchmark by a third.
+// Resample makes a log with a number of records of each direction, one in each h, out
+// of the records of a real one: each is the sum of two of them, every I/O kept with
+// probability one half. It looks like the real one, and hardly any two records are
+// the same: branch predictors learn repeated ones, which flatters a benchmark.
 func Resample(log []byte, seed uint64, h time.Duration, records int) ([]byte, error) {
 	var by [fiolog.Directions][]*fiolog.Record
 	r := fiolog.NewBytesReader(log, "resample", fiolog.ReaderOptions{})

@@ -6,20 +6,20 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// alike are warnings that differ only in names and numbers.
+// alike holds warnings that differ only in names and numbers.
 type alike struct {
 	kind string
 	all  map[string]bool
 	few  []string // the first of them
 }
 
-// fewAlike warnings are printed one by one; of more the first stands for all.
+// fewAlike warnings are printed one by one; of more, the first is printed with the number of the others.
 const fewAlike = 2
 
-// particular is what warnings of a kind differ in: quoted names, paths, numbers.
+// particular matches what warnings of a kind differ in: quoted names, paths, numbers.
 var particular = lazyregexp.New(`"[^"]*"|[^\s,:;()]*[/.][^\s,:;()]+|[0-9]+`)
 
-// Warn says a warning. While Hold is in force, those that are alike are counted instead; as JSON each is said.
+// Warn prints a warning. While Hold is in force, similar ones are counted instead; as JSON each is printed.
 func (u *UI) Warn(msg string) {
 	u.mu.Lock()
 	if u.holding == 0 || u.JSON {
@@ -31,7 +31,7 @@ func (u *UI) Warn(msg string) {
 	kind := particular().ReplaceAllString(msg, "*")
 	for i := range u.held {
 		if h := &u.held[i]; h.kind == kind {
-			if len(h.few) < fewAlike && !h.all[msg] { // as of a folder that is named twice
+			if len(h.few) < fewAlike && !h.all[msg] { // the same may come twice if a directory is named twice
 				h.few = append(h.few, msg)
 			}
 			h.all[msg] = true
@@ -41,7 +41,7 @@ func (u *UI) Warn(msg string) {
 	u.held = append(u.held, alike{kind, map[string]bool{msg: true}, []string{msg}})
 }
 
-// Hold has warnings wait for others like them, until what it returns is called or an error is said.
+// Hold collects warnings until release is called or an error is printed.
 func (u *UI) Hold() (release func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -55,7 +55,7 @@ func (u *UI) Hold() (release func()) {
 	}
 }
 
-// release says what was held, for whoever holds the lock.
+// release prints what was held. The caller holds u.mu.
 func (u *UI) release() {
 	held := u.held
 	u.held = nil

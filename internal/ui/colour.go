@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Colour is one that a word has on a terminal, as the parameter of SGR; "" is none.
+// Colour is the colour of a word on a terminal, as a parameter of SGR; "" is none.
 type Colour string
 
 // What the colours mean: what broke or got worse, what holds or got better, what to look at.
@@ -15,7 +15,7 @@ const (
 	Notable Colour = "33"
 )
 
-// paint gives text a colour where out is a terminal that shows any, and NO_COLOR (no-color.org) is not set.
+// paint colours text if out is a terminal with colours, and NO_COLOR (no-color.org) is not set.
 func (c Colour) paint(out io.Writer, text string) string {
 	if kept, ok := out.(*output); ok {
 		out = kept.w
@@ -27,8 +27,8 @@ func (c Colour) paint(out io.Writer, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// Print gives text for standard output a colour, where that shows any. It comes after all that counts its letters.
+// Print colours text for standard output, if that is a terminal. Compute widths before: it adds escape sequences.
 func (u *UI) Print(c Colour, text string) string { return c.paint(u.Stdout, text) }
 
-// Verdict says a verdict on standard error, as information.
+// Verdict prints a verdict on standard error, as an info message.
 func (u *UI) Verdict(c Colour, msg string) { u.tell("info", c, msg) }

@@ -1,4 +1,4 @@
-// Package ui is how a command talks to its user: data to standard output, all else to standard error.
+// Package ui prints what a command has for its user: data to standard output, all else to standard error.
 package ui
 
 import (
@@ -24,13 +24,13 @@ import (
 	"fiolat/internal/errs"
 )
 
-// IsTerminal says that somebody sits at the other end.
+// IsTerminal reports whether r is a terminal.
 func IsTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Confirm asks a question; only yes is yes.
+// Confirm asks a question, and reports whether the answer is y or yes.
 func Confirm(in io.Reader, out io.Writer, question string) bool {
 	fmt.Fprint(out, question)
 	answer, _ := bufio.NewReader(in).ReadString('\n') // the end of input is no
@@ -41,32 +41,32 @@ func Confirm(in io.Reader, out io.Writer, question string) bool {
 	return false
 }
 
-// UI is where a command's words go: data to stdout, everything else to stderr.
+// UI prints the data of a command to Stdout, and everything else to Stderr.
 type UI struct {
 	Stdin  io.Reader
 	Stdout io.Writer // keeps its first error: see Failed
 	Stderr io.Writer
 	JSON   bool // messages are JSON, one a line
-	Quiet  bool // what is no warning and no error is not said
-	// Verbose has the account say where its numbers come from.
+	Quiet  bool // prints only warnings and errors
+	// Verbose adds the numbers behind the account.
 	Verbose bool
 
 	stdout *output
-	mu     sync.Mutex // guards bar and stderr: workers report progress
+	mu     sync.Mutex // guards what follows and Stderr: workers report progress
 	bar    *progressbar.ProgressBar
-	// painted is how many lines stand on the terminal only until the next ones.
+	// painted is how many lines of Paint are on the terminal.
 	painted int
 	held    []alike
-	holding int // Hold is in force so many times
+	holding int // how many times Hold is in force
 }
 
-// New makes the UI of a program with these streams.
+// New returns the UI of a program with these streams.
 func New(stdin io.Reader, stdout, stderr io.Writer) *UI {
 	out := &output{w: stdout}
 	return &UI{Stdin: stdin, Stdout: out, Stderr: stderr, stdout: out}
 }
 
-// Failed is the first error of standard output.
+// Failed returns the first error of standard output.
 func (u *UI) Failed() error {
 	if failed := u.stdout.failed.Load(); failed != nil {
 		return failed
@@ -74,8 +74,8 @@ func (u *UI) Failed() error {
 	return nil
 }
 
-// output is standard output. It keeps its first error, also where nobody looks at it: what
-// was to be printed did not all arrive then.
+// output is standard output. It keeps its first error, even if the writer ignores it: the
+// output is then incomplete.
 type output struct {
 	w      io.Writer
 	failed atomic.Pointer[outputError]
@@ -94,16 +94,15 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, o.failed.Load()
 }
 
-// outputError says why standard output took no more. What it wraps is nobody's business:
-// it is not an error of the input.
+// outputError is an error of standard output. It has no Unwrap, so that it is not taken
+// for an error of the input.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "standard output: " + e.err.Error() }
 
-// Say writes one line to standard error. Names from files must come through
-// ingest.Printable first, or a newline in one makes a line of its own; all else that
-// moves a terminal's cursor is escaped here, errors of the system quote paths as
-// they are.
+// Say prints a message to standard error. Names from files must pass through
+// errs.Printable first, or a newline in one starts a line. All else that could move a
+// terminal's cursor is escaped here, since errors of the system have paths unescaped.
 func (u *UI) Say(level, format string, args ...any) { u.tell(level, "", fmt.Sprintf(format, args...)) }
 
 // tell is Say in a colour.
@@ -119,7 +118,7 @@ func (u *UI) tell(level string, c Colour, msg string) {
 	u.say(level, c, msg)
 }
 
-// say is Say for whoever holds the lock.
+// say is Say for a caller that holds u.mu.
 func (u *UI) say(level string, c Colour, msg string) {
 	if u.bar != nil {
 		u.bar.Clear() //nolint:errcheck // only a progress bar
@@ -141,7 +140,7 @@ func (u *UI) say(level string, c Colour, msg string) {
 	fmt.Fprintln(u.Stderr, msg)
 }
 
-// terminal is how many letters a line of a terminal has; 80 where there is none.
+// terminal returns the width of a terminal in columns; 80 if out is none.
 func terminal(out io.Writer) int {
 	if f, ok := out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
@@ -151,7 +150,7 @@ func terminal(out io.Writer) int {
 	return 80
 }
 
-// Width is how many letters a line of text has: as many as COLUMNS says, or as a terminal has room for; 40 to 120.
+// Width returns the width for text in columns: that of COLUMNS or of the terminal, within 40 to 120.
 func Width(out io.Writer) int {
 	if kept, ok := out.(*output); ok {
 		out = kept.w
@@ -163,13 +162,13 @@ func Width(out io.Writer) int {
 	return min(max(width, 40), 120)
 }
 
-// Paint shows lines until the next ones, or until something is said.
+// Paint shows lines until the next call of Paint, Unpaint or Say.
 func (u *UI) Paint(lines []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.erase()
 	width := terminal(u.Stderr)
-	for _, l := range lines { // one that is wrapped would not be erased
+	for _, l := range lines { // a wrapped line would not be erased
 		if r := []rune(l); len(r) >= width {
 			l = string(r[:width-1])
 		}
@@ -178,14 +177,14 @@ func (u *UI) Paint(lines []string) {
 	u.painted = len(lines)
 }
 
-// Unpaint removes them.
+// Unpaint removes the lines of Paint.
 func (u *UI) Unpaint() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.erase()
 }
 
-// erase is unpaint for whoever holds the lock.
+// erase is Unpaint for a caller that holds u.mu.
 func (u *UI) erase() {
 	if u.painted > 0 {
 		fmt.Fprintf(u.Stderr, "\x1b[%dA\x1b[J", u.painted)
@@ -200,7 +199,7 @@ func (u *UI) Line(v map[string]any) {
 	u.line(v)
 }
 
-// line is Line for whoever holds the lock.
+// line is Line for a caller that holds u.mu.
 func (u *UI) line(v map[string]any) {
 	v["time"] = time.Now().UTC().Format(time.RFC3339Nano)
 	b, err := json.Marshal(v)
@@ -210,7 +209,7 @@ func (u *UI) line(v map[string]any) {
 	u.Stderr.Write(append(PrintableJSON(b), '\n')) //nolint:errcheck // there is nowhere left to report it
 }
 
-// PrintJSON writes v as JSON and a newline, by indent if that is not "", so that a terminal shows what is there.
+// PrintJSON writes v as PrintableJSON and a newline, indented by indent if that is not "".
 func PrintJSON(out io.Writer, v any, indent string) error {
 	b, err := json.Marshal(v)
 	if indent != "" {
@@ -223,8 +222,8 @@ func PrintJSON(out io.Writer, v any, indent string) error {
 	return err
 }
 
-// PrintableJSON escapes in JSON what encoding/json leaves as it is and a terminal
-// does not: DEL, the control characters above it, those that turn text around.
+// PrintableJSON escapes in JSON what encoding/json does not escape but a terminal may
+// interpret: DEL, C1 control characters, marks of text direction.
 func PrintableJSON(b []byte) []byte {
 	if !bytes.ContainsFunc(b, hidden) {
 		return b
@@ -244,8 +243,8 @@ func PrintableJSON(b []byte) []byte {
 
 func hidden(r rune) bool { return r >= 0x7f && !strconv.IsPrint(r) }
 
-// Progress shows a bar of total bytes on a terminal; it returns what to report the
-// bytes read to, or nil.
+// Progress shows a bar of total bytes on a terminal. It returns a function to report
+// the bytes read to, nil without a terminal.
 func (u *UI) Progress(total int64, what string) func(int64) {
 	f, ok := u.Stderr.(*os.File)
 	if !ok || u.JSON || !term.IsTerminal(int(f.Fd())) {
