@@ -63,7 +63,8 @@ func percentilesCommand(u *ui.UI) *cli.Command {
 
 var errNotLike = errors.New("not --like")
 
-// runLike handles percentiles --like PROGRAM, whose arguments the library must not parse; otherwise errNotLike.
+// runLike handles percentiles --like PROGRAM, whose arguments the library must not parse. For any other command line
+// it returns errNotLike.
 func runLike(ctx context.Context, u *ui.UI, args []string) error {
 	if len(args) < 2 || args[1] != "percentiles" {
 		return errNotLike

@@ -130,7 +130,6 @@ func oneOf(c *cli.Context, name string) (string, error) {
 	return v, nil
 }
 
-// only returns the flags with these names.
 func only(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
 }
@@ -253,7 +252,6 @@ func intervalOptions(c *cli.Context, least time.Duration) (interval time.Duratio
 	return interval, wanted, err
 }
 
-// latency parses a single kind of latency.
 func latency(v string) (fiolog.Kind, error) {
 	for k := range fiolog.Kind(fiolog.Kinds) {
 		if k.String() == v {
@@ -351,7 +349,6 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// needPaths returns an error if no logs were named.
 func needPaths(o command.Logs) error {
 	if len(o.Paths) == 0 {
 		or := " or a stored run"

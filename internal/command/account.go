@@ -159,7 +159,6 @@ func plural(direction string) string {
 	return direction + "s"
 }
 
-// several formats a number of things.
 func several(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -167,7 +166,6 @@ func several(n int, thing string) string {
 	return units.Grouped(float64(n)) + " " + thing
 }
 
-// details prints the numbers of the account.
 func details(u *ui.UI, s *pipeline.Summary) {
 	a := &s.Account
 	fio := "unknown (no fio JSON)"

@@ -29,7 +29,7 @@ type Page struct {
 	dry   bool
 }
 
-// NewPage makes a page of a number of kinds of latency. If dry, its bytes are only counted.
+// NewPage makes a page of that many kinds of latency. If dry, its bytes are only counted.
 func NewPage(path string, dry bool, kinds int) *Page {
 	p := &Page{Path: path, dry: dry}
 	findings := func() []string {

@@ -8,7 +8,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// SLAError is the error of --fail-on-sla if rules are broken.
+// SLAError is the error of --fail-on-sla.
 type SLAError struct{ rules []string }
 
 func (e *SLAError) Error() string { return "SLA broken: " + strings.Join(e.rules, "; ") }

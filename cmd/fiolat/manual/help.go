@@ -108,7 +108,6 @@ type printer struct {
 	width int
 }
 
-// text prints a paragraph.
 func (p *printer) text(text string) { p.WriteString("\n" + filled(text, p.width) + "\n") }
 
 // examples prints shell commands. One that is too long continues after a backslash, with its remark below.

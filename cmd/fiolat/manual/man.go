@@ -33,7 +33,6 @@ func Write(app *cli.App, codes []ExitCode, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "fiolat.1"), b.Bytes(), 0o644)
 }
 
-// commandPage returns the man page of a command.
 func commandPage(c *cli.Command) []byte {
 	var b bytes.Buffer
 	name := roff("fiolat-" + c.Name)

@@ -157,7 +157,6 @@ func (c *comparison) add(baseline, other *compare.Group, o *Options) error {
 	return nil
 }
 
-// printer prints tables for people.
 type printer struct {
 	out      *bufio.Writer
 	markdown bool
@@ -292,7 +291,6 @@ func (p *printer) colour(c ui.Colour, text string) string {
 	return p.u.Print(c, text)
 }
 
-// cells formats a row.
 func (p *printer) cells(row compare.Row, of *compare.Result) []string {
 	words := of.Words(&row)
 	worse := map[compare.Verdict]ui.Colour{compare.Higher: ui.Bad, compare.Lower: ui.Good}

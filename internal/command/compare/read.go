@@ -16,7 +16,6 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// reader reads the runs that arguments name.
 type reader struct {
 	*Options
 	runs command.Reader

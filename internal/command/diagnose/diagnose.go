@@ -56,7 +56,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return o.print(u, full.Diagnosis)
 }
 
-// logs reads the logs of one run.
 func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error {
 	cfg := o.Logs.Pipeline(u)
 	runs, err := o.Logs.Discover(u, cfg.Settings.Kind, false)

@@ -131,7 +131,6 @@ func (o *Options) judge(u *ui.UI, results []history.Result) error {
 	return ErrChanged
 }
 
-// sentence describes a change.
 func (o *Options) sentence(r *history.Result, c history.Change) string {
 	at := ""
 	if start := r.Runs[c.Index].Start; start != nil {
@@ -329,15 +328,12 @@ func (o *Options) table(out *bufio.Writer, rows [][]string) {
 	w.Flush() //nolint:errcheck // to a bufio.Writer
 }
 
-// value formats a level with its unit.
 func (o *Options) value(r *history.Result, v float64) string {
 	return history.FormatValue(r.Of(), v, o.Unit)
 }
 
-// share formats a change in percent.
 func share(v float64) string { return fmt.Sprintf("%+.1f %%", 100*v) }
 
-// chance formats a probability.
 func chance(p float64) string {
 	if p < 1e-6 {
 		return "< 0.000001"

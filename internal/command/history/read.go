@@ -40,7 +40,6 @@ func (r *reader) connect(argument string) (err error) {
 	return err
 }
 
-// read reads all runs that are asked for.
 func (r *reader) read(ctx context.Context) error {
 	defer r.source.UI.Hold()()
 	kind := r.Logs.Config.Settings.Kind
@@ -62,7 +61,6 @@ func (r *reader) read(ctx context.Context) error {
 	return nil
 }
 
-// argument reads the runs that an argument names.
 func (r *reader) argument(ctx context.Context, name string) error {
 	kind := r.Logs.Config.Settings.Kind
 	switch command.Locate(name) {
@@ -99,7 +97,6 @@ func (r *reader) argument(ctx context.Context, name string) error {
 	}})
 }
 
-// sayTaken prints which runs an argument stands for.
 func (r *reader) sayTaken(argument string, c *client.Client, found []stored.Figures) {
 	var runs [][2]string
 	for i := range found {
@@ -168,7 +165,6 @@ func (r *reader) add(run history.Run, err error) error {
 	return nil
 }
 
-// sayRolledUp prints which runs were rolled up.
 func (r *reader) sayRolledUp() {
 	var names []string
 	for i := range r.runs {

@@ -359,5 +359,4 @@ func totalsTable(u *ui.UI, metas []*fiojson.Document) error {
 	return w.Flush()
 }
 
-// micros formats a time in us.
 func micros(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 1, 64) + "us" }

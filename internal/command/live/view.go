@@ -77,7 +77,7 @@ func (v *liveView) Late(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// shown reports whether a row is one of those shown: each direction, or all together where there is no split.
+// shown reports whether a row is shown: each direction, or all together if there is no split.
 func (v *liveView) shown(row *pipeline.Row) bool {
 	return row.Scope == "direction" || row.Scope == "run" && !slices.Contains(v.run.Settings.By, "direction")
 }

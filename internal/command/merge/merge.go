@@ -70,7 +70,6 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return m.slice(ctx, runs)
 }
 
-// merger merges one run.
 type merger struct {
 	*Options
 	u      *ui.UI

@@ -193,7 +193,6 @@ func comparison(a, b *compare.Series, percentiles []float64) (*report.Comparison
 	return out, nil
 }
 
-// curve writes the curve of a sweep.
 func (o *Options) curve(ctx context.Context, u *ui.UI) error {
 	settings := &o.Logs.Config.Settings
 	if len(settings.SLA) > 0 || o.Logs.FailOnSLA {

@@ -110,7 +110,7 @@ func (r *roller) run(ctx context.Context, id string) (worked bool, err error) {
 	return worked, nil
 }
 
-// kind rolls up one kind of latency: each part of the run, or the run. Parts that were merged are merged again.
+// kind rolls up one kind of latency of a run or of its parts. Parts that were merged are merged again.
 func (r *roller) kind(ctx context.Context, id string, kind fiolog.Kind, runs []*esmodel.StoredRun) (
 	worked bool, err error,
 ) {

@@ -209,7 +209,7 @@ func (r run) cells(short map[string]string) []string {
 		strings.Join(kinds, ","), length, strconv.Itoa(len(first.Host.Name))}
 }
 
-// interval returns that of the quanta; of a run that was rolled up also the one before.
+// interval formats the interval of the quanta, and in brackets the one before a rollup.
 func (r run) interval() string {
 	if before := r[0].RollUp.MS; before > 0 {
 		return ms(r[0].Interval.MS) + " (" + ms(before) + ")"
@@ -228,7 +228,6 @@ func (r run) labels() (labels []string) {
 	return labels
 }
 
-// lay lays out cells in columns.
 func lay(cells [][]string) (lines []string) {
 	widths := columnWidths(cells)
 	for _, row := range cells {
@@ -248,7 +247,7 @@ func lay(cells [][]string) (lines []string) {
 	return lines
 }
 
-// columnWidths returns those of the longest cells. Names and labels share what the others leave.
+// columnWidths returns the width of each column. Names and labels share what the others leave.
 func columnWidths(cells [][]string) []int {
 	widths := make([]int, len(cells[0]))
 	left, labelColumn := lineWidth, len(widths)-1

@@ -71,7 +71,6 @@ func setupElasticsearch(ctx context.Context, o *Options, u *ui.UI) error {
 	return err
 }
 
-// export writes Kibana's objects to a file.
 func export(name, prefix string, u *ui.UI) error {
 	if name == "-" {
 		return kibana.Write(u.Stdout, prefix)

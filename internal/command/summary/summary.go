@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 	return errors.Join(err, out.Flush())
 }
 
-// metrics returns those of the rules and of the order.
+// metrics returns the metrics of --where and --sort.
 func (o *Options) metrics() (all []metric.Metric) {
 	for _, r := range o.Where {
 		all = append(all, r.Metric)
