@@ -189,7 +189,7 @@ func TestDiscover(t *testing.T) {
 		"any: a folder has it": {paths: "one/a_clat_hist.2.log two", opt: DiscoverOptions{Kind: fiolog.Slat,
 			Any: true}, want: "two/sub: b_slat.1.log"},
 		"any: nothing has it": {paths: "one/a_clat_hist.2.log", opt: DiscoverOptions{Kind: fiolog.Slat,
-			Any: true}, err: "one/a_clat_hist.2.log: no slat logs, but of clat; pass --kind clat"},
+			Any: true}, err: "one/a_clat_hist.2.log: no slat logs, only clat; pass --kind clat"},
 		"JSON given with a folder": {paths: "single one/fio.json", want: "single: c_clat.1.log json=../one/fio.json"},
 		"JSON given with a file": {paths: "pb/s1/clients/h1/x_clat_hist.1.log one/fio.json one/job.fio",
 			want: "pb/s1/clients/h1: x_clat_hist.1.log@h1 json=../../../../one/fio.json job=../../../../one/job.fio"},
@@ -209,8 +209,8 @@ func TestDiscover(t *testing.T) {
 			"below it; add write_hist_log=NAME and log_hist_msec=1000 to the job, run fio again, and pass the folder " +
 			"with its logs"},
 		"logs of another kind": {paths: "one", opt: DiscoverOptions{Kind: fiolog.Slat},
-			err: "one: no slat logs, but of clat; pass --kind clat"},
-		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, but of " +
+			err: "one: no slat logs, only clat; pass --kind clat"},
+		"a file of another kind": {paths: "two/sub/b_slat.1.log", err: "two/sub/b_slat.1.log: no clat logs, only " +
 			"slat; pass --kind slat"},
 		"only JSON": {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; " +
 			"pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},

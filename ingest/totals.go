@@ -225,5 +225,5 @@ func (in *Input) Split() []*Input {
 // IsNoLogs reports whether an error says that there are no logs, where there may be JSON.
 func IsNoLogs(err error) bool {
 	var none *errs.NoLogsError
-	return errors.As(err, &none) && !strings.Contains(none.Msg, "logs, but of")
+	return errors.As(err, &none) && !strings.Contains(none.Msg, "logs, only")
 }

@@ -93,7 +93,7 @@ func takes(place command.Place, run string, given func(flag string) bool) error 
 			continue
 		}
 		if given(name) {
-			return errs.Usagef("--%s: %s is stored already, and was made with settings of its own", name, run)
+			return errs.Usagef("--%s: %s is stored, and its settings cannot be changed", name, run)
 		}
 	}
 	return nil

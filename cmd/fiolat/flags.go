@@ -217,8 +217,7 @@ func logOptions(c *cli.Context) (command.Logs, error) {
 	if cfg.Part != "" {
 		s.Grid = "epoch"
 		if cfg.Accuracy != 0 {
-			bad.Add(errs.Usagef("--interval auto: the parts of a run need one interval, and none knows the others; " +
-				"name it"))
+			bad.Add(errs.Usagef("--interval auto: all parts of a run need the same interval: give it as a duration"))
 		}
 		if cfg.RunID == "" {
 			bad.Add(errs.Usagef("--part %q: say with --run-id which run it is a part of", cfg.Part))

@@ -119,9 +119,9 @@ func TestKindsFlag(t *testing.T) {
 		want string
 	}{
 		{"a kind that is not there", []string{"percentiles", "--kind", "clat,slat", hists}, exitInput,
-			"no slat logs, but of clat"},
+			"no slat logs, only clat"},
 		{"of one run of two", []string{"ingest", "--dry-run", "--kind", "clat,slat", three, hists}, exitInput,
-			"exact: no slat logs, but of clat; --kind all"},
+			"exact: no slat logs, only clat; --kind all"},
 		{"all that is there", []string{"ingest", "--dry-run", "--kind", "all", three, hists}, exitOK,
 			"2 logs, 28,801 I/Os"},
 		{"all, of files", []string{"percentiles", "--kind", "all", three + "/latkinds_lat.1.log", three +
@@ -144,7 +144,7 @@ func TestKindsFlag(t *testing.T) {
 		{"stored", []string{"report", "-o", page, docs}, exitOK, "slat: 1 log"},
 		{"one of those stored", []string{"report", "-o", page, "--kind", "lat", docs}, exitOK, "1 log, 6,400 I/Os"},
 		{"not stored", []string{"report", "-o", page, "--kind", "clat", docs}, exitInput,
-			"no clat latencies are stored, but slat"},
+			"no clat latencies are stored, only slat"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if code, _, stderr := fiolat(t, nil, tt.args...); code != tt.code || !strings.Contains(stderr, tt.want) {

@@ -118,7 +118,7 @@ func newApp(u *ui.UI, named string, do func(work func() error), notFound func(na
 	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
 	app := &cli.App{
 		Name:    "fiolat",
-		Usage:   "fio's latency histograms, aligned, added up, and asked for percentiles over time",
+		Usage:   "align and merge fio's latency histograms, and compute percentiles over time",
 		Version: command.Version(),
 		Description: "fiolat percentiles runs/today          percentiles over time, on standard output\n" +
 			"fiolat ingest --es http://localhost:9200 runs/today\n" +

@@ -64,7 +64,7 @@ func readOnly(p *pipeline.Pick, text string, syncs bool) error {
 	case !ok || to == nil || slices.Contains(values, ""):
 		return errs.Usagef("--only %q: want direction=, host= or job= and values, such as host=h3,h4", text)
 	case *to != nil:
-		return errs.Usagef("--only %s=: it is given twice, and no I/O is of both: list the values, such as %s=%s,%s",
+		return errs.Usagef("--only %s=: given twice, but no I/O can match both: list the values, such as %s=%s,%s",
 			dim, dim, (*to)[0], values[0])
 	case dim == "direction":
 		for _, v := range values {

@@ -105,7 +105,7 @@ func (d *Docs) Next() error {
 				return io.EOF
 			}
 			if err == nil {
-				err = errors.New("an action line without its document: its writer died")
+				err = errors.New("an action line without its document: its writer was killed")
 			}
 			return &LineError{File: d.Path, Line: d.Line + 1, Msg: err.Error()}
 		}

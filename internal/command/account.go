@@ -83,7 +83,7 @@ func accountLine(a *pipeline.Account) (line string, whole bool) {
 		lacking("missing", a.Missing-a.Restored-a.NotPlaced, a.Jobs, func(j *pipeline.JobAccount) float64 {
 			return j.Missing - j.Restored - j.NotPlaced
 		}),
-		lacking("in the totals only, since nothing says when they were", a.NotPlaced, a.Jobs,
+		lacking("in the totals only, their time unknown", a.NotPlaced, a.Jobs,
 			func(j *pipeline.JobAccount) float64 { return j.NotPlaced }),
 	}
 	if a.LogsSkipped > 0 {

@@ -28,8 +28,8 @@ func TestAccountLine(t *testing.T) {
 				{Job: "b", Host: "h1", Direction: "read", Counted: 600, Missing: 600, Restored: 100, NotPlaced: 100},
 				{Job: "b", Host: "h2", Direction: "write", Counted: 600, Missing: 600},
 			}}, "3 logs, 200 I/Os, 50 % restored from fio's JSON, 3,000 missing: 2,400 of 2,800 reads (a: 2,000, " +
-			"b on h1: 400), 600 of 600 writes (b on h2), 100 in the totals only, since nothing says when they " +
-			"were: 100 of 2,800 reads (b on h1)", false},
+			"b on h1: 400), 600 of 600 writes (b on h2), 100 in the totals only, their time " +
+			"unknown: 100 of 2,800 reads (b on h1)", false},
 		"of no job": {pipeline.Account{Logs: 1, Counted: 7, CountedKnown: true, Missing: 7},
 			"1 log, 0 I/Os, 7 missing", false},
 		"skipped": {pipeline.Account{Logs: 1, LogsEmpty: 1, LogsSkipped: 1, LinesSkipped: 1200, Logged: 5},

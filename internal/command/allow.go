@@ -15,14 +15,14 @@ func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
 		return nil
 	}
 	return func(quanta, usual int64) error {
-		what := fmt.Sprintf("this run would have %d intervals, and its own length gives %d: "+
+		what := fmt.Sprintf("this run would have %d intervals, but is only long enough for %d: "+
 			"is a host's clock or an --offset wrong?", quanta, usual)
 		if !ui.IsTerminal(u.Stdin) {
 			return errs.Usagef("%s pass --yes to go on with all of them", what)
 		}
 		u.ProgressDone()
 		if !ui.Confirm(u.Stdin, u.Stderr, what+" go on with all of them? [y/N] ") {
-			return errors.New("stopped: nothing was made of these intervals")
+			return errors.New("stopped: nothing was written")
 		}
 		return nil
 	}

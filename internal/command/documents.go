@@ -72,8 +72,8 @@ func documentsText(run *pipeline.Run, r delivery.Report, verbose bool) string {
 func (o *Elasticsearch) unfinished(u *ui.UI, r delivery.Report) {
 	var files []string
 	for _, f := range []struct{ name, what string }{
-		{r.SpoolFile, "what could not be sent lies in %s"},
-		{r.RefusedFile, "what was refused, and why, lies in %s: mend that first"},
+		{r.SpoolFile, "what could not be sent is in %s"},
+		{r.RefusedFile, "what was refused is in %s, with the reasons: correct that first"},
 	} {
 		if f.name != "" {
 			u.Say("error", f.what, errs.Printable(f.name))

@@ -67,8 +67,8 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 		for _, in := range runs {
 			for _, l := range in.Logs {
 				if other, twice := of[l.Path]; twice {
-					return nil, errs.Usagef("%s: it may be of %v or of %v, for its name does not say; name one of "+
-						"them with --kind", errs.Printable(l.Path), other, kind)
+					return nil, errs.Usagef("%s: its name does not say whether it logs %v or %v; choose one with "+
+						"--kind", errs.Printable(l.Path), other, kind)
 				}
 				of[l.Path] = kind
 			}
@@ -88,7 +88,7 @@ func (o *Logs) DiscoverKinds(u *ui.UI) ([]*KindRun, error) {
 	for _, r := range out {
 		for _, kind := range k.List {
 			if !k.All && !slices.Contains(r.of, kind) {
-				return nil, &errs.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, but of %v", kind,
+				return nil, &errs.ParseError{File: r.Inputs[0].Root, Msg: fmt.Sprintf("no %v logs, only %v", kind,
 					r.of[0]), Hint: "--kind all takes those that are there"}
 			}
 		}
@@ -168,7 +168,7 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 // oneRun prepares the only one of runs. Several are an error, which says why one is wanted.
 func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	if len(runs) > 1 {
-		return nil, errs.Usagef("these are %d runs, and %s: name one of %s", len(runs), why, Roots(Firsts(runs)))
+		return nil, errs.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(Firsts(runs)))
 	}
 	cfg.Progress = u.Progress(Size(Inputs(runs)), "reading")
 	return runs[0].Prepare(ctx, cfg)

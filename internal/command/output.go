@@ -10,7 +10,7 @@ import (
 // CreateFile makes a temporary file that will replace the one that --output names.
 func CreateFile(path string) (*tempfile.File, error) {
 	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, errs.Usagef("--output %s: there is something that is not a file", errs.Printable(path))
+		return nil, errs.Usagef("--output %s: exists, but is not a regular file", errs.Printable(path))
 	}
 	f, err := tempfile.CreateAt(path)
 	if err != nil {

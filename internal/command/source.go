@@ -93,7 +93,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			if o.Logs.Kinds.All {
 				continue
 			}
-			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, but %v", kind,
+			return nil, &errs.ParseError{File: name, Msg: fmt.Sprintf("no %v latencies are stored, only %v", kind,
 				there[0]), Hint: "--kind all takes those that are there"}
 		}
 		var r *replay.Replay
@@ -147,5 +147,5 @@ func SayTaken(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
 	if c != nil {
 		from = errs.Printable(c.String())
 	}
-	u.Say("info", "taken      %s, from %s", text, from)
+	u.Say("info", "reading    %s, from %s", text, from)
 }

@@ -54,7 +54,7 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 		},
 	})
 	if timeless > 0 {
-		u.Say("warning", "%s left out, since there is only fio's JSON, which does not tell when an I/O was: leave out "+
+		u.Say("warning", "%s left out, since there is only fio's JSON, which has no times of I/Os: leave out "+
 			"--from and --to", runs(timeless, "is", "are"))
 	}
 	if without > 0 {
@@ -62,7 +62,7 @@ func WholeRuns(ctx context.Context, logs Logs, es *Elasticsearch, metrics []metr
 			runs(without, "has", "have"))
 	}
 	if err == nil && len(rows) == 0 {
-		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O in it"}
+		err = &errs.ParseError{File: strings.Join(logs.Paths, ", "), Msg: "no I/O found"}
 	}
 	return rows, err
 }

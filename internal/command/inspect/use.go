@@ -57,7 +57,7 @@ func logUses(in *ingest.Input, used []*pipeline.Log, warnings []string) (out []l
 		}
 		if !here[l.Path] {
 			if v.Use = "not used"; len(v.Why) == 0 {
-				v.Why = []string{"for a reason that other logs of the run have, too"}
+				v.Why = []string{"for the same reason as other logs of the run"}
 			}
 		}
 		for _, why := range v.Why {

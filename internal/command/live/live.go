@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	}
 	err = s.follow(ctx, work, src)
 	if err != nil && o.Fio != nil && ctx.Err() == nil {
-		u.Say("warning", "%v; fio goes on alone", err)
+		u.Say("warning", "%v; fio goes on without fiolat", err)
 	}
 	err = errors.Join(s.finish(work, err), src.close())
 	return errors.Join(err, command.ReportLost(u, s.alerts, command.AlertWait))

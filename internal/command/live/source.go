@@ -109,7 +109,7 @@ func FioCommand(args []string, interval time.Duration) (command []string, step t
 		{"output", "fiolat live reads what fio prints; to keep it as well, let fio write it and pass fiolat live " +
 			"--follow FILE"},
 		{"o", "see fiolat live --follow FILE"}, {"minimal", ""}, {"m", ""}, {"daemonize", ""}, {"server",
-			"start it apart"},
+			"start the server separately"},
 		{"client", "fio --client prints nothing before its end: run fiolat live on each host, with --run-id and " +
 			"--part"},
 	} {

@@ -30,8 +30,8 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 		u.Warn(w)
 	}
 	for _, torn := range report.Torn {
-		u.Warn(errs.Printable(torn) + ": the last document is cut off: its writer died; run the ingest again to " +
-			"make it anew")
+		u.Warn(errs.Printable(torn) + ": the last document is cut off, for its writer was killed; run the ingest " +
+			"again")
 	}
 	t := report.Total()
 	if u.JSON {

@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 		Place:         o.Place,
 		Percentiles:   o.Percentiles,
 		By:            slices.Clip(append([]string{}, o.Logs.Config.Settings.By...)),
-		Why:           "percentiles of one make sense",
+		Why:           "percentiles are of one run",
 		Yes:           o.Yes,
 		NoID:          o.Render.Format != "json",
 	}

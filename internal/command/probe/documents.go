@@ -210,7 +210,7 @@ func (d *probeDocs) close() error {
 		d.u.Say("error", "refused    %d: %s", refusal.Count, refusal)
 	}
 	if r.SpoolFile != "" {
-		d.u.Say("error", "what could not be sent lies in a file; to finish: fiolat load %s", r.SpoolFile)
+		d.u.Say("error", "what could not be sent is in a file; to finish: fiolat load %s", r.SpoolFile)
 	}
 	if err == nil && t.Incomplete() {
 		err = &delivery.IncompleteError{Report: r, Err: d.err}

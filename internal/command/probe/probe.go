@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			foreign, err := probe.Cleanup(dir, o.Dir.Name)
 			failed = append(failed, err)
 			if len(foreign) > 0 {
-				u.Warn(fmt.Sprintf("%s: left what is not ours: %s", errs.Printable(dir),
+				u.Warn(fmt.Sprintf("%s: kept files that the probe did not create: %s", errs.Printable(dir),
 					errs.Printable(strings.Join(foreign, ", "))))
 			} else if err == nil {
 				u.Say("info", "%s: removed", errs.Printable(dir))

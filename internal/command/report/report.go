@@ -49,7 +49,7 @@ func (o *Options) one(ctx context.Context, found []*command.KindRun, u *ui.UI) e
 		Place:         o.Place,
 		Runs:          found,
 		Percentiles:   o.Percentiles,
-		Why:           "a page is of one",
+		Why:           "a page shows one",
 		Yes:           o.Yes,
 	}
 	sources, done, err := source.Sources(ctx, u)

@@ -52,7 +52,7 @@ func (o *Options) runs(ctx context.Context, n int, u *ui.UI) error {
 	}
 	err := o.curve(ctx, u)
 	if errors.Is(err, curve.ErrOneSetting) {
-		return errs.Usagef("these are more than two runs, and %v: a page is of one run, of two, or of a sweep of "+
+		return errs.Usagef("found more than two runs, but %v: a page shows one run, two runs, or a sweep of "+
 			"settings; for repeats see fiolat compare and fiolat history", err)
 	}
 	return err
@@ -122,7 +122,7 @@ func (o *Options) compare(ctx context.Context, u *ui.UI) error {
 		return err
 	}
 	if len(sides) < 2 {
-		return errs.Usagef("%s: one run, and an argument without any", errs.Printable(strings.Join(o.Logs.Paths, ", ")))
+		return errs.Usagef("%s: found one run, want two", errs.Printable(strings.Join(o.Logs.Paths, ", ")))
 	}
 	u.ProgressDone()
 	if err = file.Publish(); err != nil {

@@ -58,9 +58,9 @@ func Run(ctx context.Context, o Options, u *ui.UI) error {
 			done++
 		}
 	}
-	text := "%d runs rolled up, %d were as coarse as that, %d failed"
+	text := "%d runs rolled up, %d were already as coarse, %d failed"
 	if o.DryRun {
-		text = "%d runs would be rolled up, %d are as coarse as that, %d cannot be"
+		text = "%d runs would be rolled up, %d are already as coarse, %d cannot be"
 	}
 	u.Say("info", text, done, len(ids)-done-len(failed), len(failed))
 	return errors.Join(failed...)
