@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// MaxDocCount is the largest _doc_count that Elasticsearch takes.
+	// MaxDocCount is the largest _doc_count that Elasticsearch accepts.
 	MaxDocCount = math.MaxInt32
 	// LeafScope is the scope of histogram documents.
 	LeafScope = "leaf"
@@ -28,48 +28,47 @@ const (
 	octaves = 40 // fio's largest grid ends at 2^37 ns
 )
 
-// errNotFinite is a histogram whose weights do not add up to a number. JSON could
-// not hold it and no percentile of it exists; it is a bug upstream, never sent.
+// errNotFinite reports a histogram whose weights do not add up to a usable number. That is a bug upstream: JSON
+// cannot represent such weights, and they have no percentiles.
 var errNotFinite = errors.New("weights of a histogram do not add up to a number")
 
-// Encoder makes the documents of one run. What all of them have in common and what
-// depends on the grid alone is prepared once; an Encoder is not for several
-// goroutines at a time.
+// Encoder makes the documents of one run. What they share and what depends only on the grid is prepared once.
+// An Encoder is not safe for concurrent use.
 type Encoder struct {
 	prefix string
 	run    *pipeline.Run
 	common string // run, labels and the start of interval
-	moment int64  // offset of the quantum that front is of
-	front  []byte // what the documents of a quantum begin with
+	moment int64  // offset of the quantum that front belongs to
+	front  []byte // common beginning of the documents of a quantum
 	kind   string
 	names  []string // p50, p99_9: parallel to run.Percentiles
-	middle []word   // by bucket, with a comma
-	number []word   // the same of its index
-	octave []uint8  // by bucket
+	middle []word   // of each bucket
+	number []word   // text of 0, 1, 2, ..., one for each bucket
+	octave []uint8  // of each bucket
 	key    []byte   // scratch of ID
 	id     [sha256.Size]byte
 	text   [22]byte
-	month  struct { // the last index name made of each kind
+	month  struct { // index names of the month used last, by kind
 		from, to int64
 		names    map[Kind]string
 	}
-	// Clamped counts documents whose _doc_count would have been beyond 2^31-1.
+	// Clamped counts documents whose _doc_count was reduced to MaxDocCount.
 	Clamped int64
-	// Noise, if it is known, is that of the whole run, for the run's document.
+	// Noise is the noise of the whole run, for the run's document; nil if unknown.
 	Noise Noise
-	// Diagnosis is that of the whole run, for the run's document; nil: there is none.
+	// Diagnosis is the diagnosis in the run's document; nil leaves it out.
 	Diagnosis any
 
-	// of the histogram counted last, by bucket that is not empty
+	// The histogram counted last: index and weight of each bucket that is not empty.
 	index  []uint16
 	exact  []float64
 	whole  fiohist.Rounder
 	weight floats
 
-	rests map[pipeline.Dims]*fiohist.Remainder // by leaf
+	rests map[pipeline.Dims]*fiohist.Remainder // of rounding, by leaf
 }
 
-// NewEncoder prepares for the documents of a run in indices of a prefix.
+// NewEncoder returns an Encoder for the documents of a run in the indices of a prefix.
 func NewEncoder(prefix string, run *pipeline.Run) *Encoder {
 	e := &Encoder{prefix: prefix, run: run, kind: run.Kind.String(), rests: map[pipeline.Dims]*fiohist.Remainder{}}
 	b := append([]byte(nil), `"run":`...)
@@ -124,8 +123,8 @@ func appendRunID(b []byte, run *pipeline.Run) []byte {
 	return b
 }
 
-// labelPairs are labels as key=value, in order. They are one field, run.labels, for a choice among the labels of
-// all runs needs a field whose name does not depend on their keys.
+// labelPairs returns labels as key=value, sorted. They form one field, run.labels, because a selection among
+// the labels of all runs needs a field whose name does not depend on their keys.
 func labelPairs(labels map[string]string) []string {
 	var pairs []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -147,17 +146,16 @@ func appendLabels(b []byte, labels map[string]string) []byte {
 	return append(b, '}')
 }
 
-// PercentileName is the field of a percentile under latency: p50, p99_9. A dot
-// would be read as an object.
+// PercentileName returns the name of the field of a percentile under latency: p50, p99_9. Elasticsearch would
+// read a dot as the separator of an object.
 func PercentileName(p float64) string {
 	return "p" + strings.ReplaceAll(strconv.FormatFloat(p, 'f', -1, 64), ".", "_")
 }
 
-// start is the start of a quantum in ns since 1970.
+// start returns the start of a quantum in ns since 1970.
 func (e *Encoder) start(q *pipeline.Quantum) int64 { return e.run.Start + q.Offset }
 
-// Index is the index of the quantum's documents of a kind. The names are made once
-// a month of the run's time.
+// Index returns the index of the quantum's documents of a kind. The names of a month are cached.
 func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 	at := e.start(q)
 	m := &e.month
@@ -173,18 +171,18 @@ func (e *Encoder) Index(kind Kind, q *pipeline.Quantum) string {
 	return name
 }
 
-// ID is the _id of a document of the quantum: 128 bits of a SHA-256 over run, part,
-// kind, scope, direction, host, job, log and start in ns, each string behind its
-// length so that no two tuples read the same. 22 characters of base64url, which
-// Elasticsearch stores as 16 bytes. The generation is not part of it: a new one
-// overwrites what it has in common with the old, but for one that was rolled up from it.
+// ID returns the _id of a document of the quantum: 128 bits of a SHA-256 over run, part, kind, scope,
+// direction, host, job, log and start in ns. Each string is preceded by its length, so that no two tuples give
+// the same input. The id is 22 characters of base64url, which Elasticsearch stores as 16 bytes. The generation
+// is not part of it: a new generation overwrites what it has in common with the old one, unless it was rolled
+// up from it. The result is valid until the next call.
 func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte {
 	k := append(e.key[:0], "fiolat document 1"...)
 	for _, s := range [...]string{e.run.ID, e.run.Part, e.kind, scope, d.Direction, d.Host, d.Job, d.Log} {
 		k = binary.AppendUvarint(k, uint64(len(s)))
 		k = append(k, s...)
 	}
-	if e.run.Fine.Interval > 0 { // beside the finer ones, until these are deleted
+	if e.run.Fine.Interval > 0 { // must not overwrite the finer documents
 		k = binary.AppendUvarint(k, uint64(e.run.Interval))
 		k = append(k, byte(e.run.Geometry.Coarseness))
 	}
@@ -194,9 +192,9 @@ func (e *Encoder) ID(scope string, d pipeline.Dims, q *pipeline.Quantum) []byte 
 	return e.text[:]
 }
 
-// RunDocID is the _id of the document of a run, or of one part of it: one for each
-// kind of latency, for these are ingested one by one and none may overwrite another.
-// That of clat is made as before there were others.
+// RunDocID returns the _id of the document of a run, or of one part of it. Each kind of latency has its own,
+// because kinds are ingested separately and must not overwrite each other. The id for clat does not contain the
+// kind, as in versions that had no other kinds.
 func RunDocID(run, part, kind string) string {
 	parts := []string{run, part}
 	if kind != fiolog.Clat.String() {
@@ -205,8 +203,8 @@ func RunDocID(run, part, kind string) string {
 	return hashID(hashParts("fiolat run 1", parts...))
 }
 
-// hashParts is what an id is made from: each text behind its length, so that no two
-// lists read the same.
+// hashParts returns the input of the hash of an id: each text is preceded by its length, so that no two lists
+// give the same input.
 func hashParts(family string, parts ...string) []byte {
 	k := []byte(family)
 	for _, s := range parts {
@@ -216,18 +214,18 @@ func hashParts(family string, parts ...string) []byte {
 	return k
 }
 
-// hashIDAt is an _id made from texts and a time.
+// hashIDAt returns an _id made from texts and a time.
 func hashIDAt(at stamp, family string, parts ...string) string {
 	return hashID(binary.BigEndian.AppendUint64(hashParts(family, parts...), uint64(at)))
 }
 
-// hashID is an _id: 128 bits of a SHA-256, in base64url.
+// hashID returns an _id: 128 bits of a SHA-256, in base64url.
 func hashID(key []byte) string {
 	sum := sha256.Sum256(key)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// head appends what documents of quanta have in common.
+// head appends a document of a quantum up to logs.count.
 func (e *Encoder) head(dst []byte, q *pipeline.Quantum, scope string, d pipeline.Dims, logs int) []byte {
 	if len(e.front) == 0 || e.moment != q.Offset {
 		e.moment = q.Offset
@@ -268,13 +266,12 @@ func appendSamples(dst []byte, samples float64) []byte {
 	return appendFloat(append(dst, `,"samples":`...), samples)
 }
 
-// Histogram appends the document of a leaf. The quanta of a leaf must come in order of time
-// and each once, for what the whole counts of one leave over is given to the next.
+// Histogram appends the document of a leaf. The quanta of a leaf must come in order of time and each once,
+// because the rounding remainder of one is carried over to the next.
 //
-// latency.histogram holds whole counts, because Elasticsearch cuts fractions off without a
-// word; buckets that get none are left out. Over all documents of a leaf each bucket's count
-// is its exact sum rounded down or up; see fiohist.Rounder. latency.buckets keeps the weights, to
-// the last bit.
+// latency.histogram holds whole counts, because Elasticsearch silently truncates fractions; buckets with a
+// count of 0 are left out. Summed over all documents of a leaf, the count of each bucket is its exact sum
+// rounded down or up; see fiohist.Rounder. latency.buckets holds the exact weights.
 func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf) ([]byte, error) {
 	before := e.rests[leaf.Dims]
 	if before == nil {
@@ -292,7 +289,7 @@ func (e *Encoder) Histogram(dst []byte, q *pipeline.Quantum, leaf *pipeline.Leaf
 	return append(dst, '}', '}'), nil
 }
 
-// docCount appends _doc_count, if there is one.
+// docCount appends _doc_count, unless it is 0.
 func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 	if whole == 0 {
 		return dst
@@ -305,7 +302,7 @@ func (e *Encoder) docCount(dst []byte, whole int64) []byte {
 	return strconv.AppendInt(dst, whole, 10)
 }
 
-// histogram appends the fields of latency that are of the histogram counted last.
+// histogram appends the fields of latency that describe the histogram counted last.
 func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []byte {
 	dst = append(dst, `"histogram":{"values":[`...)
 	for k, i := range e.whole.Index {
@@ -366,8 +363,8 @@ func (e *Encoder) histogram(dst []byte, limits fiohist.Limits, members []int) []
 	return append(trim(dst), `]}`...)
 }
 
-// appendMembers appends the logs that a leaf is of, as the first and the last of each
-// stretch of neighbours: mostly they are all the same host's.
+// appendMembers appends the logs of a leaf as the first and last index of each stretch of consecutive ones. The
+// logs of a host usually form one stretch.
 func appendMembers(dst []byte, m []int) []byte {
 	for i := 0; i < len(m); i++ {
 		first := m[i]
@@ -380,10 +377,10 @@ func appendMembers(dst []byte, m []int) []byte {
 	return dst
 }
 
-// trim is dst without the comma behind the last element of an array.
+// trim returns dst without the comma after the last element of an array.
 func trim(dst []byte) []byte { return bytes.TrimSuffix(dst, []byte{','}) }
 
-// Percentiles appends the document of a row; without I/O it has no latency.
+// Percentiles appends the document of a row. Without I/O it has no latency.
 func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row) ([]byte, error) {
 	s := &row.Stats
 	if !(s.Samples >= -1 && s.Samples < math.MaxInt64/2) {
@@ -416,13 +413,13 @@ func (e *Encoder) Percentiles(dst []byte, q *pipeline.Quantum, row *pipeline.Row
 	return append(dst, '}', '}'), nil
 }
 
-// Tail appends the document of a row that says no more than its Tail, which is not nil: the rest is in documents of a
-// part.
+// Tail appends a document of a row with nothing but its Tail, which must not be nil. The rest is in the
+// documents of a part.
 func (e *Encoder) Tail(dst []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
 	return append(appendTail(e.head(dst, q, row.Scope, row.Dims, row.Logs), row.Tail), '}')
 }
 
-// appendTail appends who makes the tail; names are those of pipeline.TailPercentile.
+// appendTail appends the fields of tail, which are named after pipeline.TailPercentile.
 func appendTail(dst []byte, t *fiohist.Part) []byte {
 	dst = appendFloat(append(dst, `,"tail":{"expected":`...), t.Expected)
 	if t.Share >= 0 {
@@ -438,7 +435,7 @@ func appendTail(dst []byte, t *fiohist.Part) []byte {
 	return append(trim(dst), '}', '}')
 }
 
-// appendAtLeast appends which percentiles may be longer than they are said to be.
+// appendAtLeast appends the names of the percentiles that are only lower bounds.
 func (e *Encoder) appendAtLeast(dst []byte, s *fiohist.Stats) []byte {
 	for i, name := range e.atLeast(s) {
 		dst = append(dst, [2]string{`,"at_least":["`, `","`}[min(i, 1)]...)
@@ -450,7 +447,7 @@ func (e *Encoder) appendAtLeast(dst []byte, s *fiohist.Stats) []byte {
 	return dst
 }
 
-// stats appends the fields of latency that are of statistics that are not empty.
+// stats appends the fields of latency for statistics that are not empty.
 func (e *Encoder) stats(dst []byte, s *fiohist.Stats) []byte {
 	dst = append(dst, `"min":`...)
 	dst = appendFloat(dst, s.Min)
@@ -490,8 +487,8 @@ func appendLimit(dst []byte, v float64) []byte {
 	return appendFloat(dst, v)
 }
 
-// count prepares what histogram appends, and returns the I/Os in h, exact and rounded. The
-// remainder of the leaf is carried on; without one h is rounded for itself.
+// count prepares what histogram appends, and returns the I/Os in h, exact and rounded. It updates the remainder
+// of the leaf; if that is nil, h is rounded on its own.
 func (e *Encoder) count(h *fiohist.Hist, leaf *fiohist.Remainder) (sum float64, whole int64, err error) {
 	e.index, e.exact = h.Sparse(e.index[:0], e.exact[:0])
 	for _, w := range e.exact {

@@ -15,17 +15,16 @@ const (
 	ActionBreach   = "sla-breach"
 	ActionRecovery = "sla-recovery"
 	ActionNote     = "note"
-	// of a run from which on a series is faster or slower
+	// ActionChangePoint marks the run from which on a series is faster or slower.
 	ActionChangePoint = "change-point"
-	// of a host, job or log that begins to stand out among its peers, or ceases to
+	// ActionStraggler marks when a host, job or log begins or ceases to stand out among its peers.
 	ActionStraggler = "straggler"
-	// of a target of a probe
+	// ActionTrouble and ActionTroubleEnded are about a target of a probe.
 	ActionTrouble      = "probe-trouble"
 	ActionTroubleEnded = "probe-recovery"
 )
 
-// eventDoc is the document of an event: of a breach or a recovery of a rule, or of a
-// probe's target, or what people note, which has no direction, scope, end or rule.
+// eventDoc is the document of an event. Which optional fields it has depends on the action.
 type eventDoc struct {
 	Timestamp stamp             `json:"@timestamp"`
 	Run       eventRun          `json:"run"`
@@ -91,9 +90,9 @@ type eventProbe struct {
 	State  probe.State `json:"state"`
 }
 
-// Event makes the document of a breach or a recovery, and its id. It starts with the
-// first quantum that broke the rule, or kept it again, and ends with the quantum q in
-// which that became certain. Those of a live run are of no generation.
+// Event returns the document of a breach or a recovery, and its id. The event starts with the first quantum
+// that broke the rule, or met it again, and ends with the quantum q in which that became certain. Events of a
+// live run have no generation.
 func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc []byte, err error) {
 	d, family := e.event(ActionRecovery, c.Scope, c.Dims, c.Start, e.start(q)+e.run.Interval-e.run.Start)
 	d.SLA = &eventSLA{Rule: c.Rule.Text, Status: c.Last.Status, Threshold: number(c.Rule.Threshold)}
@@ -114,11 +113,11 @@ func (e *Encoder) Event(q *pipeline.Quantum, c *pipeline.Change) (id string, doc
 		c.Dims.Host), doc, nil
 }
 
-// event is a document of an event of the run, and the family of its id. start and end are in ns from the run's start;
-// an end of 0 is none.
+// event returns what the documents of a run's events have in common, and the family of the id. start and end
+// are in ns from the run's start; an end of 0 is none.
 func (e *Encoder) event(action, scope string, dims pipeline.Dims, start, end int64) (d eventDoc, family string) {
 	family, generation := "fiolat event 1", e.run.Generation
-	if e.run.Live { // what was alerted stays what was alerted, whatever is ingested later
+	if e.run.Live { // a later ingest must not delete what was alerted
 		family, generation = "fiolat live event 1", ""
 	}
 	at, until, length := stamp(e.run.Start+start), stamp(e.run.Start+end), number(float64(e.run.Interval)/1e6)
@@ -139,8 +138,8 @@ func (e *Encoder) event(action, scope string, dims pipeline.Dims, start, end int
 	return d, family
 }
 
-// Straggler makes the document of a straggler's begin or end, and its id. Like Event's, it starts with the first
-// quantum of it, and those of a live run are of no generation.
+// Straggler returns the document of the begin or end of a straggler, and its id. As with Event, it starts with
+// the first quantum concerned, and events of a live run have no generation.
 func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 	d, family := e.event(ActionStraggler, s.Scope, s.Dims, s.Start, s.End)
 	d.Message = s.Text
@@ -157,8 +156,8 @@ func (e *Encoder) Straggler(s *pipeline.Straggler) (id string, doc []byte) {
 		s.Dims.Direction, fmt.Sprint(s.Percentile), d.Straggler.Status), MustJSON(d)
 }
 
-// NoteEvent makes the document of a note on a run, and its id: at is the note's time in ns
-// since 1970, offset the same from the run's start.
+// NoteEvent returns the document of a note on a run, and its id. at is the time of the note in ns since 1970,
+// offset the same time in ns from the run's start.
 func NoteEvent(runID, name string, labels map[string]string, at, offset int64, text string) (id string, doc []byte) {
 	id = hashIDAt(stamp(at), "fiolat note 1", runID, text)
 	return id, MustJSON(eventDoc{
@@ -169,13 +168,13 @@ func NoteEvent(runID, name string, labels map[string]string, at, offset int64, t
 	})
 }
 
-// ChangePoint is where the level of a metric changes in a series of runs.
+// ChangePoint is a change in the level of a metric in a series of runs.
 type ChangePoint struct {
-	// Series names the runs that were looked at, Metric the number: read p99.
+	// Series names the runs that were compared. Metric is the number that changed, such as "read p99".
 	Series string `json:"series"`
 	Metric string `json:"metric"`
-	// Before and After are the levels in ns or 1/s, Share is After / Before - 1, and Low and High are
-	// its limits of 95 %. P is the probability of such a change by chance alone.
+	// Before and After are the levels in ns or 1/s. Share is After / Before - 1, Low and High are its 95 %
+	// confidence limits. P is the probability of such a change by chance alone.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	Share  float64 `json:"share"`
@@ -191,8 +190,7 @@ type ChangedRun struct {
 	Start                     time.Time
 }
 
-// ChangeEvent makes the document of a change point, and its index and id. Like a note it is of no
-// generation of the run.
+// ChangeEvent returns the document of a change point, with its index and id. Like a note, it has no generation.
 func ChangeEvent(prefix string, run ChangedRun, c ChangePoint, text string) (index, id string, doc []byte) {
 	start := stamp(run.Start.UnixNano())
 	id = hashIDAt(start, "fiolat change-point 1", c.Series, c.Metric, run.ID, run.Kind)
@@ -203,9 +201,8 @@ func ChangeEvent(prefix string, run ChangedRun, c ChangePoint, text string) (ind
 	})
 }
 
-// Event is the document of a report's change, with its index and id; none, and false,
-// if there is none. Like alerts of live runs it is of no generation. It may be called
-// while other methods are at work.
+// Event returns the document of a report's change, with its index and id; ok is false if there is no change.
+// Like alerts of live runs it has no generation. It may be called concurrently with other methods.
 func (p *ProbeEncoder) Event(r *probe.Report) (index, id string, doc []byte, ok bool) {
 	c := r.Change
 	if c == nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Field is a field of documents. A "*" at the end of its name stands for any name:
-// a percentile, an octave, a label.
+// Field describes a field of documents. A "*" at the end of its name matches any suffix: a percentile, an
+// octave, a label.
 type Field struct {
 	Name    string
-	Type    string // as mapped; "-" is kept in _source only
+	Type    string // mapping type; "-" if the field is only in _source
 	Unit    string
 	Kinds   []Kind
 	Meaning string
@@ -28,8 +28,8 @@ var (
 	onSLA      = []Kind{KindRun, KindPercentiles}
 )
 
-// Fields is the one table of all fields; docs/documents.md is made from it, and a
-// test compares it with the mappings and with real documents.
+// Fields lists all fields. docs/documents.md is generated from it, and a test compares it with the mappings and
+// with real documents.
 var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the quantum; of the run in `run`; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
@@ -277,8 +277,8 @@ var Fields = []Field{
 	{"sla.state", "keyword", "", onRun, "the worst verdict: `ok`, `unknown`, `broken`"},
 }
 
-// FieldOf is the table's row for a field with that full name in documents of a
-// kind; an exact name wins over a pattern, a longer pattern over a shorter one.
+// FieldOf returns the entry of Fields for the full name of a field in documents of a kind. An exact name wins
+// over a pattern, a longer pattern over a shorter one.
 func FieldOf(kind Kind, name string) (Field, bool) {
 	var best Field
 	for _, f := range Fields {
@@ -296,7 +296,7 @@ func FieldOf(kind Kind, name string) (Field, bool) {
 	return best, best.Name != ""
 }
 
-// FieldTable is the table as Markdown, a section for each kind of document.
+// FieldTable returns Fields as Markdown, with a section for each kind of document.
 func FieldTable() string {
 	var b strings.Builder
 	b.WriteString(`# Documents

@@ -23,11 +23,11 @@ const (
 // Kinds are all kinds of documents.
 var Kinds = []Kind{KindRun, KindHistogram, KindPercentiles, KindProbe, KindEvent}
 
-// DefaultPrefix is that of all indices, templates and the lifecycle policy.
+// DefaultPrefix is the default prefix of indices and templates, and the name of the lifecycle policy.
 const DefaultPrefix = "fio"
 
-// Index is the name of the index for a document of that kind with that @timestamp
-// in ns since 1970: PREFIX-run, PREFIX-histogram-2026.08. The month is UTC's.
+// Index returns the name of the index for a document of a kind: PREFIX-run, PREFIX-histogram-2026.08. at is its
+// @timestamp in ns since 1970; the month is that in UTC.
 func Index(prefix string, kind Kind, at int64) string {
 	if kind == KindRun {
 		return prefix + "-run"
@@ -36,7 +36,7 @@ func Index(prefix string, kind Kind, at int64) string {
 	return fmt.Sprintf("%s-%s-%04d.%02d", prefix, kind, t.Year(), int(t.Month()))
 }
 
-// Pattern matches all indices of a kind.
+// Pattern returns the pattern of all indices of a kind.
 func Pattern(prefix string, kind Kind) string {
 	if kind == KindRun {
 		return prefix + "-run"
@@ -44,7 +44,7 @@ func Pattern(prefix string, kind Kind) string {
 	return prefix + "-" + string(kind) + "-*"
 }
 
-// KindOf is the kind that an index of the prefix holds; false if it is none of ours.
+// KindOf returns the kind of documents in an index; ok is false if it is no index of fiolat with that prefix.
 func KindOf(prefix, index string) (Kind, bool) {
 	rest, ok := strings.CutPrefix(index, prefix+"-")
 	if !ok {
@@ -68,8 +68,8 @@ func KindOf(prefix, index string) (Kind, bool) {
 	return "", false
 }
 
-// CheckPrefix says whether Elasticsearch takes a prefix as the start of names of
-// indices; the error is a *errs.UsageError.
+// CheckPrefix checks that Elasticsearch accepts a prefix in the names of indices. The error is a
+// *errs.UsageError.
 func CheckPrefix(prefix string) error {
 	bad := func(why string) error {
 		return &errs.UsageError{
@@ -93,14 +93,14 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// monthOf is the month, [from, to) in ns since 1970, that a time lies in.
+// monthOf returns the month, [from, to) in ns since 1970, that contains a time.
 func monthOf(ns int64) (from, to int64) {
 	t := time.Unix(0, ns).UTC()
 	first := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
 	return first.UnixNano(), first.AddDate(0, 1, 0).UnixNano()
 }
 
-// AllPatterns are those of all indices of a prefix but the one of runs.
+// AllPatterns returns the patterns of all indices of a prefix but that of runs, separated by commas.
 func AllPatterns(prefix string) string {
 	var p []string
 	for _, k := range Kinds[1:] {

@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD byte by
-// byte: file and job names are whatever somebody typed, and Elasticsearch refuses
-// a whole document for one broken byte.
+// AppendString appends s as a JSON string. Each byte that is not valid UTF-8 becomes U+FFFD: file and job names
+// may contain anything, and Elasticsearch rejects a whole document for one invalid byte.
 func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -54,9 +53,9 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendFloat appends the shortest decimal that reads back as v, in the form that
-// JSON libraries write: without exponent from 1e-6 to 1e21. JSON has no NaN and no
-// infinity; those become null, and callers that must not lose them check before.
+// appendFloat appends the shortest decimal that reads back as v, in the form of JSON libraries: without
+// exponent from 1e-6 to 1e21. NaN and infinities, which JSON lacks, become null; callers that must not lose
+// them check first.
 func appendFloat(dst []byte, v float64) []byte {
 	if a := math.Abs(v); a < 1<<53 && v == math.Trunc(v) {
 		return strconv.AppendInt(dst, int64(v), 10) // most counts are whole; -0 becomes 0
@@ -68,12 +67,11 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'e', -1, 64)
 }
 
-// word is the text of a number with a comma behind it; its last byte is its length.
-// Copying all of it, always as many bytes, is several times faster than appending
-// as many as there are.
+// word is the text of a number followed by a comma; its last byte is the length. Copying all 16 bytes is faster
+// than appending only as many as are used.
 type word [16]byte
 
-// newWord makes a word of a bucket's middle or number, which have twelve digits at most.
+// newWord returns the word of the middle or the index of a bucket, which have at most twelve digits.
 func newWord(v float64) (w word) {
 	text := append(appendFloat(w[:0], v), ',')
 	w[len(w)-1] = uint8(len(text))
@@ -89,19 +87,17 @@ func (w *word) append(dst []byte) []byte {
 	return dst[:n+int(w[len(w)-1])]
 }
 
-// floats writes what appendFloat writes, and remembers some of it. Most weights of a
-// leaf are a small count times the share of a record that lies in the quantum, so
-// the same few have to be written again and again, and 17 digits take 50 ns.
+// floats caches what appendFloat writes. Most weights of a leaf are a small count times the share of a record
+// that lies in the quantum, so the same few values recur, and formatting 17 digits is slow.
 type floats [1 << floatBits]struct {
 	bits uint64
-	text [24]byte // with a comma, and in the last byte the length; 0 is none
+	text [24]byte // with a comma; the last byte is the length, 0 if unused
 }
 
-// floatBits is for 256 KiB. Of the weights of an ingest at 1 s a quarter had to be written
-// with half of that, a tenth with eight times as much, which did not pay.
+// floatBits makes the cache 256 KiB. A smaller one misses much more often; a larger one does not pay.
 const floatBits = 13
 
-// append appends all of v, each with a comma behind it.
+// append appends all of v, each followed by a comma.
 func (f *floats) append(dst []byte, v []float64) []byte {
 	for _, x := range v {
 		bits := math.Float64bits(x)
@@ -124,8 +120,8 @@ func (f *floats) append(dst []byte, v []float64) []byte {
 	return dst
 }
 
-// appendTime appends ns since 1970 as ISO 8601 in UTC, with milliseconds, or as
-// many digits more as it takes to be exact.
+// appendTime appends a time in ns since 1970 as ISO 8601 in UTC, with milliseconds, or with microseconds or
+// nanoseconds if it takes them to be exact.
 func appendTime(dst []byte, ns int64) []byte {
 	t := time.Unix(0, ns).UTC()
 	layout := "2006-01-02T15:04:05.000Z"
@@ -141,11 +137,12 @@ func appendTime(dst []byte, ns int64) []byte {
 	return append(dst, '"')
 }
 
-// MustJSON is v, of maps, strings and finite numbers, as JSON.
+// MustJSON returns v as JSON. It panics if v cannot be encoded, for example because of a number that is not
+// finite.
 func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only maps of strings and numbers come here
+		panic(err) // a bug of the caller
 	}
 	return b
 }

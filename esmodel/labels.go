@@ -6,7 +6,7 @@ import (
 	"maps"
 )
 
-// labelled is what of a document is about its run's name and labels.
+// labelled is the part of a document with the name and the labels of its run.
 type labelled struct {
 	Run struct {
 		Name string `json:"name"`
@@ -14,7 +14,7 @@ type labelled struct {
 	Labels map[string]string `json:"labels"`
 }
 
-// NameAndLabels are those in the document of a run, "" and nil if it has none.
+// NameAndLabels returns the name and the labels in the document of a run, "" and nil if it has none.
 func NameAndLabels(doc []byte) (name string, labels map[string]string, err error) {
 	var d labelled
 	if err = json.Unmarshal(doc, &d); err != nil {
@@ -23,8 +23,8 @@ func NameAndLabels(doc []byte) (name string, labels map[string]string, err error
 	return d.Run.Name, d.Labels, err
 }
 
-// Relabel gives the document of a run or an event other labels: those of set replace or join those that it has, those
-// of remove go. The document is returned as it is if that changes nothing.
+// Relabel changes the labels of the document of a run or an event: it adds or replaces those of set and removes
+// those of remove. If that changes nothing, it returns doc itself.
 func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error) {
 	_, labels, err := NameAndLabels(doc)
 	if err != nil {
@@ -48,8 +48,9 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 	})
 }
 
-// Keep gives the document of a run the labels of the one found in its place, where it has no value for them itself,
-// and unless it is named the name. A found document that is none of a run leaves it as it is.
+// Keep adds to the document of a run the labels of found, the document that it replaces, that it does not set
+// itself. It also keeps the name of found, unless the run has a name and named is set. If found cannot be
+// decoded, doc is unchanged.
 func Keep(doc, found []byte, named bool) []byte {
 	name, labels, err := NameAndLabels(found)
 	own, given, bad := NameAndLabels(doc)
@@ -69,7 +70,7 @@ func Keep(doc, found []byte, named bool) []byte {
 	return doc
 }
 
-// edit changes the members of a document and of its run.
+// edit applies change to the members of a document and of its run object.
 func edit(doc []byte, change func(m, run map[string]json.RawMessage)) ([]byte, error) {
 	var m, run map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &m); err != nil {

@@ -6,19 +6,19 @@ import (
 	"strconv"
 )
 
-// numberList is an array of numbers, decoded without reflection: a leaf has hundreds of them.
+// numberList is an array of numbers that is decoded without reflection, because a leaf has hundreds of them.
 type numberList[T int | float64] []T
 
-// powers are those of ten that a number of quickDigits bytes can be divided by. All are exact.
+// powers are the powers of ten that a number of quickDigits bytes may be divided by. All are exact.
 var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
 	1e17, 1e18}
 
-// quickDigits is how many bytes a number can have whose digits fit into a uint64 for certain.
+// quickDigits is the length in bytes up to which the digits of a number always fit into a uint64.
 const quickDigits = 19
 
-// UnmarshalJSON relies on the decoder's having checked that it is JSON. Digits that make a whole number below 2^53 are
-// divided by their power of ten, which rounds once (Clinger, "How to Read Floating Point Numbers Accurately", 1990);
-// all else is strconv's.
+// UnmarshalJSON relies on the decoder to check the syntax. Digits that make a whole number below 2^53 are
+// divided by their power of ten, which rounds once (Clinger, "How to Read Floating Point Numbers Accurately",
+// 1990); strconv parses all others.
 func (n *numberList[T]) UnmarshalJSON(array []byte) (err error) {
 	if array[0] != '[' {
 		return fmt.Errorf("%.20s is not an array", array)

@@ -23,16 +23,15 @@ const ProbeKind = "probe"
 // windowNames are the names of probe.Windows in documents.
 var windowNames = [len(probe.Windows)]string{"1m", "10m", "4h"}
 
-// ProbeEncoder makes the documents of a probe. It is not for several goroutines at a
-// time.
+// ProbeEncoder makes the documents of a probe. Only its method Event is safe for concurrent use.
 type ProbeEncoder struct {
 	enc    *Encoder
 	host   string
 	common string // run and labels
 }
 
-// NewProbeEncoder prepares for the documents of a probe on a host. Of the run it
-// takes names, labels, start, interval and percentiles.
+// NewProbeEncoder returns an encoder for the documents of a probe on a host. It uses the name, labels, start,
+// interval and percentiles of the run, and sets its geometry.
 func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncoder {
 	run.Geometry = probe.Grid
 	p := &ProbeEncoder{enc: NewEncoder(prefix, run), host: host}
@@ -47,8 +46,8 @@ func NewProbeEncoder(prefix string, run *pipeline.Run, host string) *ProbeEncode
 	return p
 }
 
-// Sample is the document of one operation, with its index and id; none, and false,
-// if it was not tried.
+// Sample returns the document of one operation, with its index and id; ok is false if the operation was
+// skipped.
 func (p *ProbeEncoder) Sample(t *probe.Target, s *probe.Sample) (index, id string, doc []byte, ok bool) {
 	if errors.Is(s.Err, probe.ErrSkipped) {
 		return "", "", nil, false
@@ -85,7 +84,7 @@ func appendExpected(b []byte, ns float64) []byte {
 	return b
 }
 
-// begin is a document up to its probe object, which stays open.
+// begin returns a document up to its probe object, which stays open.
 func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id string, b []byte) {
 	q := pipeline.Quantum{Offset: at.UnixNano() - p.enc.run.Start}
 	index = p.enc.Index(KindProbe, &q)
@@ -114,8 +113,8 @@ func (p *ProbeEncoder) begin(at time.Time, scope, target, op string) (index, id 
 	return index, id, b
 }
 
-// Report passes on the documents of an interval: of the target, and of each
-// operation that something is known of.
+// Report calls each with the documents of an interval: that of the target, and that of each operation with
+// samples, failures or skips.
 func (p *ProbeEncoder) Report(r *probe.Report, each func(index, id string, doc []byte)) error {
 	at := r.End.Add(-r.Length)
 	op := ""

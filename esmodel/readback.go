@@ -24,10 +24,10 @@ import (
 // ClaimField is the claim in the document of a run.
 type ClaimField struct {
 	Owner
-	Renewed int64 `json:"renewed"` // times, so far
+	Renewed int64 `json:"renewed"` // number of renewals
 }
 
-// WithClaim is a document with a claim in it.
+// WithClaim returns a document with a claim added.
 func WithClaim(doc []byte, f *ClaimField) []byte {
 	doc = bytes.TrimSpace(doc)
 	out := append([]byte(nil), doc[:len(doc)-1]...)
@@ -37,22 +37,22 @@ func WithClaim(doc []byte, f *ClaimField) []byte {
 	return append(append(append(out, `"claim":`...), MustJSON(f)...), '}')
 }
 
-// WithStatus is the document of a run with another status.
+// WithStatus returns the document of a run with another status.
 func WithStatus(doc []byte, status Status) ([]byte, error) {
 	return edit(doc, func(_, run map[string]json.RawMessage) { run["status"] = MustJSON(status) })
 }
 
-// RollUpState is how far the rollup of a run is, in the document of the run; "" if none is under way.
+// RollUpState is the progress of the rollup of a run, in the run's document; "" if none is under way.
 type RollUpState string
 
 const (
-	// RollUpWriting is while the document is still that of the finer documents.
+	// RollUpWriting means that the document still describes the finer documents.
 	RollUpWriting RollUpState = "writing"
-	// RollUpCounted is from when it is that of the coarser ones, all of which are there.
+	// RollUpCounted means that it describes the coarser documents, all of which are stored.
 	RollUpCounted RollUpState = "counted"
 )
 
-// WithRollUp is the document of a run with that state, "" for none, and status.
+// WithRollUp returns the document of a run with a rollup state, "" for none, and a status.
 func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
 	out, err := edit(doc, func(m, run map[string]json.RawMessage) {
 		if m["rolling"] = MustJSON(state); state == "" {
@@ -61,12 +61,12 @@ func WithRollUp(doc []byte, state RollUpState, status Status) []byte {
 		run["status"] = MustJSON(status)
 	})
 	if err != nil {
-		return doc // none was found; then nothing is there to be rolled up
+		return doc // there was no document, so there is nothing to roll up
 	}
 	return out
 }
 
-// PartialDoc is a document of the run that says so, made of the one found.
+// PartialDoc returns a document of the run with status partial, made from the one found.
 func (k RunKey) PartialDoc(found []byte) []byte {
 	if found != nil {
 		if doc, err := WithStatus(found, StatusPartial); err == nil {
@@ -80,22 +80,22 @@ func (k RunKey) PartialDoc(found []byte) []byte {
 	return MustJSON(map[string]any{"run": run, "fio": map[string]any{"kind": k.Kind}})
 }
 
-// Meaning is what of a document says whose it is.
+// Meaning is the part of a document that says what it belongs to.
 type Meaning struct {
 	Run DocRun
 	Fio struct{ Kind string }
 }
 
-// Key is the run, part and kind of latency of the document.
+// Key returns the run, part and kind of latency of the document.
 func (m *Meaning) Key() RunKey { return RunKey{m.Run.ID, m.Run.Part, m.Fio.Kind} }
 
-// RunKey names a run's document.
+// RunKey identifies the document of a run.
 type RunKey struct{ Run, Part, Kind string }
 
-// ID is the _id of the run's document.
+// ID returns the _id of the run's document.
 func (k RunKey) ID() string { return RunDocID(k.Run, k.Part, k.Kind) }
 
-// MeaningOf reads it from a document's source.
+// MeaningOf reads the Meaning of a document from its source.
 func MeaningOf(source []byte) (m Meaning, err error) {
 	if err = json.Unmarshal(source, &m); err != nil {
 		err = fmt.Errorf("a document cannot be read: %w", err)
@@ -103,15 +103,14 @@ func MeaningOf(source []byte) (m Meaning, err error) {
 	return m, err
 }
 
-// Owner is the process that has claimed a run, as the document of the run names it.
+// Owner is the process that has claimed a run, as stored in the run's document.
 type Owner struct {
-	// ID is random, another one for each claim.
+	// ID is random and differs between claims.
 	ID   string `json:"id"`
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// Boot and Namespace say which kernel's, since which boot, and which container's process
-	// PID is; Started is when it started, in the kernel's ticks. All are "" where the system
-	// does not tell.
+	// Boot identifies the kernel since its boot, and Namespace the PID namespace of PID; Started is the start
+	// of the process in kernel ticks. All are "" where the system does not provide them.
 	Boot      string `json:"boot,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Started   string `json:"started,omitempty"`
@@ -125,12 +124,12 @@ func (o *Owner) String() string {
 type StoredRun struct {
 	replay.Stored
 	Status Status
-	// Claim is who is at work on it, or died at it; nil if nobody is.
+	// Claim is the process that works on the run, or died doing so; nil if there is none.
 	Claim   *Owner
 	Rolling RollUpState
 }
 
-// Fault is what is wrong with a run that was stored.
+// Fault returns the *errs.ParseError for a fault of a stored run.
 func Fault(runID, part, hint, format string, args ...any) error {
 	what := fmt.Sprintf("run %q", runID)
 	if part != "" {
@@ -139,7 +138,7 @@ func Fault(runID, part, hint, format string, args ...any) error {
 	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Incomplete is the error of a run that is not complete.
+// Incomplete returns the error for a run that is not complete.
 func (r *StoredRun) Incomplete() error {
 	why, hint := "its ingest is not through, or was killed", "wait for it, or run it again"
 	if r.Rolling != "" {
@@ -187,7 +186,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 		out.Claim = &doc.Claim.Owner
 	}
 	if doc.Run.Status != StatusComplete && len(doc.Settings) == 0 {
-		// Only claimed, by who deletes or loads what is left of it.
+		// Only claimed, by a process that deletes or loads documents of the run.
 		out.Status, out.Rolling = StatusPartial, ""
 		run.Kind, _ = fiolog.ParseKind(doc.Fio.Kind)
 		return out, nil
@@ -255,7 +254,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	return out, nil
 }
 
-// nanos is a number of ms in ns; exact for 50 days, and for whole ms always.
+// nanos converts ms to ns. It is exact up to 50 days, and for whole ms always.
 func nanos(ms number) int64 { return int64(math.Round(float64(ms) * 1e6)) }
 
 // readSettings reads back what settings wrote.
@@ -334,13 +333,13 @@ type Book struct {
 	index map[pipeline.Part]int
 }
 
-// NewBook sorts the documents of runs by part.
+// NewBook returns the Book of the documents of a run or of its parts.
 func NewBook(runs []*StoredRun) *Book {
 	b := &Book{index: map[pipeline.Part]int{}}
 	for _, r := range runs {
 		b.Parts = append(b.Parts, &r.Stored)
 	}
-	// The order that a Replay gives them.
+	// in the order of replay.New
 	slices.SortStableFunc(b.Parts, func(x, y *replay.Stored) int { return cmp.Compare(x.Run.Part, y.Run.Part) })
 	for i, p := range b.Parts {
 		b.index[pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation}] = i
@@ -348,14 +347,14 @@ func NewBook(runs []*StoredRun) *Book {
 	return b
 }
 
-// DocRun says what a document belongs to.
+// DocRun is the run, generation and part that a document belongs to.
 type DocRun struct {
 	ID         string `json:"id"`
 	Generation string `json:"generation"`
 	Part       string `json:"part"`
 }
 
-// LeafDoc is what is read of the document of a leaf.
+// LeafDoc holds the fields that are read from the document of a leaf.
 type LeafDoc struct {
 	Timestamp stamp  `json:"@timestamp"`
 	Run       DocRun `json:"run"`
@@ -377,7 +376,7 @@ type LeafDoc struct {
 	} `json:"latency"`
 }
 
-// Leaf reads the document of a leaf.
+// Leaf checks and converts the document of a leaf.
 func (b *Book) Leaf(doc *LeafDoc) (out replay.Leaf, err error) {
 	part, ok := b.index[pipeline.Part{Name: doc.Run.Part, Generation: doc.Run.Generation}]
 	if !ok {

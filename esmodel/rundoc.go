@@ -15,20 +15,20 @@ import (
 	"fiolat/pipeline"
 )
 
-// Status is what the document of a run says of the others.
+// Status says, in the document of a run, whether the run's other documents are there.
 type Status string
 
 const (
-	// StatusRunning is from the first document on; it stays if the writer is killed.
+	// StatusRunning is set before the first document is sent. It remains if the writer is killed.
 	StatusRunning Status = "running"
-	// StatusComplete says that exactly the documents of this generation are there.
+	// StatusComplete means that exactly the documents of this generation are there.
 	StatusComplete Status = "complete"
-	// StatusPartial says that some are not: interrupted, refused or spooled.
+	// StatusPartial means that some are missing: interrupted, refused or spooled.
 	StatusPartial Status = "partial"
 )
 
-// Documents is the part of the account that is about documents. Histogram and
-// Percentiles are those made of the run; the others count its own document, too.
+// Documents counts documents, for the account of a run. Histogram and Percentiles are those made; the other
+// counts include the run's own document.
 type Documents struct {
 	Made        int64 `json:"made"`
 	Indexed     int64 `json:"indexed"`
@@ -38,7 +38,7 @@ type Documents struct {
 	Percentiles int64 `json:"percentiles"`
 }
 
-// number is a float64 in the same form as in other documents.
+// number is a float64 that is encoded by appendFloat.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) { return appendFloat(nil, float64(n)), nil }
@@ -72,7 +72,7 @@ type runDoc struct {
 	SLA        *slaField                `json:"sla,omitempty"`
 	Diagnosis  any                      `json:"diagnosis,omitempty"`
 	Account    *accountField            `json:"account,omitempty"`
-	Claim      *ClaimField              `json:"claim,omitempty"` // of whoever is at work on it
+	Claim      *ClaimField              `json:"claim,omitempty"` // of the process that works on it
 	RollUp     grainField               `json:"rollup,omitzero"` // what it was rolled up from
 	Rolling    RollUpState              `json:"rolling,omitempty"`
 }
@@ -136,20 +136,20 @@ type fileField struct {
 	Log        string `json:"log,omitempty"`
 	IntervalMS number `json:"interval_ms"`
 	StartMS    number `json:"start_ms"`
-	// EndMS and Directions are known at the end of the run.
+	// EndMS and Directions are set at the end of the run.
 	EndMS      *number                   `json:"end_ms,omitempty"`
 	Directions map[string]directionField `json:"directions,omitempty"`
 	Empty      bool                      `json:"empty,omitempty"`
 	Repaired   bool                      `json:"repaired,omitempty"`
 }
 
-// directionField is a pipeline.LogDirection; without limits those are not known.
+// directionField is a pipeline.LogDirection. Without Min and Max the limits are unknown.
 type directionField struct {
 	IOs  bool   `json:"ios,omitempty"`
 	None bool   `json:"none,omitempty"`
 	Min  *int64 `json:"min,omitempty"`
 	Max  *int64 `json:"max,omitempty"`
-	// Holes are pipeline.LogDirection's, each from and to in ms.
+	// Holes are the begin and end of each of pipeline.LogDirection's, in ms.
 	Holes [][2]number `json:"holes_ms,omitempty"`
 }
 
@@ -169,9 +169,9 @@ type accountField struct {
 	Documents Documents `json:"documents"`
 }
 
-// AppendRun appends the document of a run. sum and docs are nil as long as they are
-// not known; without both, files and jobs are left out: it is written again and again. Nothing in it depends on when
-// or where it is made, so a second ingest of the same logs makes the same bytes.
+// AppendRun appends the document of a run. sum and docs are nil while unknown. Without both, files and jobs are
+// left out, because that document is written repeatedly. Nothing in it depends on when or where it is made, so
+// a second ingest of the same logs gives the same bytes.
 func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, docs *Documents) ([]byte, error) {
 	run := e.run
 	summary := run.MetaSummary
@@ -226,7 +226,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 		if err != nil {
 			return dst, err
 		}
-		if syncs != nil && rows[syncs.Dims.Direction] == nil { // the run is not of syncs itself
+		if syncs != nil && rows[syncs.Dims.Direction] == nil { // unless the run's kind is sync
 			rows[syncs.Dims.Direction] = syncs
 		}
 		for direction, r := range rows {
@@ -234,7 +234,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 				doc.Summary, doc.Histograms = map[string]any{}, map[string]*RunHistogram{}
 			}
 			doc.Summary[direction] = e.summaryOf(r)
-			if r != syncs { // which jobs has
+			if r != syncs { // the histograms of syncs are in jobs
 				doc.Histograms[direction] = NewRunHistogram(r, e.run.Geometry, e.Noise[direction])
 			}
 		}
@@ -256,8 +256,7 @@ func (e *Encoder) AppendRun(dst []byte, status Status, sum *pipeline.Summary, do
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// directions are what the log's directions held, those of which there is anything
-// to say.
+// directions returns what the log's directions hold, without those that are empty.
 func directions(l *pipeline.Log) map[string]directionField {
 	out := map[string]directionField{}
 	for i, d := range l.Dirs {
@@ -275,8 +274,8 @@ func directions(l *pipeline.Log) map[string]directionField {
 	return out
 }
 
-// summaryRows are the rows of the whole run by direction, and of all of them.
-// Where only scopes of a host exist (a part), they are that host's, if it is one.
+// summaryRows returns the rows of the whole run by direction, including "all". A part has only rows of hosts:
+// they are used if there is a single host.
 func summaryRows(sum *pipeline.Summary) map[string]*pipeline.Row {
 	out := map[string]*pipeline.Row{}
 	hosts := map[string]bool{}
@@ -330,7 +329,7 @@ func (e *Encoder) atLeast(s *fiohist.Stats) (names []string) {
 	return names
 }
 
-// distinct are the values other than "" of all logs, sorted.
+// distinct returns the values of all logs other than "", each once, sorted.
 func distinct(logs []*pipeline.Log, of func(*pipeline.Log) string) []string {
 	seen := map[string]bool{}
 	for _, l := range logs {
@@ -355,12 +354,12 @@ func versions(run *pipeline.Run) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// longOption is beyond what Elasticsearch indexes as one term, with room for the
-// option's name; such values are only in jobs.options.
+// longOption is the length from which on a value is only in jobs.options. Elasticsearch limits the length of an
+// indexed term, which also contains the option's name.
 const longOption = 8000
 
-// options are the distinct values of each fio option in the whole run, so that runs
-// can be found by them; which job had which is in jobs.
+// options returns the distinct values of each fio option in the run, so that runs can be found by them. jobs
+// says which job has which value.
 func options(run *pipeline.Run) map[string][]string {
 	seen := map[string]map[string]bool{}
 	add := func(o jobfile.Options) {
@@ -388,8 +387,8 @@ func options(run *pipeline.Run) map[string][]string {
 	return out
 }
 
-// optionKey is the name of an option as a flattened field takes it: NUL is what
-// such a field separates names from values with.
+// optionKey returns the name of an option without NUL, which a flattened field uses as its separator of names
+// and values.
 func optionKey(k string) string { return strings.ReplaceAll(k, "\x00", "\uFFFD") }
 
 func jobs(run *pipeline.Run) (out []jobField, err error) {
@@ -409,7 +408,7 @@ func jobs(run *pipeline.Run) (out []jobField, err error) {
 	return out, nil
 }
 
-// settings are the choices that make the generation, as flags spell them.
+// settings returns the settings that determine the generation, spelled as the flags.
 func settings(run *pipeline.Run) map[string]any {
 	s := run.Settings
 	m := map[string]any{

@@ -13,31 +13,31 @@ import (
 	"fiolat/pipeline"
 )
 
-// Noise is how exactly the numbers of one run are known, by the noise within it: by direction and
-// metric (p50, p99.9, mean, iops), the factor, 1 or more, by which each may be too small or too large,
+// Noise is the uncertainty of a run's numbers, estimated from the noise within the run. By direction and metric
+// (p50, p99.9, mean, iops) it holds the factor, 1 or more, by which the number may be too small or too large,
 // with 95 % confidence.
 type Noise map[string]map[string]float64
 
-// RunHistogram are all I/Os of one direction of a run, as its document has them.
+// RunHistogram holds all I/Os of one direction of a run, as stored in the run's document.
 type RunHistogram struct {
-	// Index are the buckets that are not empty, ascending, and Count their weights.
+	// Index lists the buckets that are not empty, ascending, and Count their weights.
 	Index []uint16 `json:"index"`
 	Count []number `json:"count"`
 	// Min and Max are the smallest and largest latency, in ns, that fio measured; nil if unknown.
 	Min *int64 `json:"min,omitempty"`
 	Max *int64 `json:"max,omitempty"`
-	// Limits are those of 95 % by the noise within the run, of p50, p99_9, mean, iops.
+	// Limits are the 95 % limits by the noise within the run, for p50, p99_9, mean, iops.
 	Limits map[string]Range `json:"limits,omitempty"`
 }
 
-// Range is from Low to High, in ns or 1/s.
+// Range is an interval from Low to High, in ns or 1/s.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// NewRunHistogram makes that of a row of the whole run, on the run's grid; noise is that of its direction. It
-// is nil for rows of a quantum.
+// NewRunHistogram returns the histogram of a row of the whole run, on the run's grid; noise is that of its
+// direction. For the row of a quantum it returns nil.
 func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float64) *RunHistogram {
 	if r.Hist == nil {
 		return nil
@@ -76,8 +76,8 @@ func NewRunHistogram(r *pipeline.Row, g fiohist.Geometry, noise map[string]float
 	return w
 }
 
-// ReadRunHistograms reads the grid and all I/Os of a run, by direction, from its document; none from that of
-// an older fiolat.
+// ReadRunHistograms reads the grid and the histograms by direction from the document of a run. Documents of an
+// older fiolat have no histograms.
 func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogram, error) {
 	var doc struct {
 		Latency    bucketsField
@@ -94,7 +94,7 @@ func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogra
 	return g, doc.Histograms, nil
 }
 
-// Hist is the histogram on a grid, with fio's limits.
+// Hist returns the histogram on a grid, with fio's limits.
 func (w *RunHistogram) Hist(g fiohist.Geometry) (*fiohist.Hist, fiohist.Limits, error) {
 	var h fiohist.Hist
 	var limits fiohist.Limits

@@ -7,7 +7,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// slaField is what the document of a run says of its rules.
+// slaField is the part of a run's document about its SLA rules.
 type slaField struct {
 	State    sla.Status     `json:"state"`
 	Rules    []string       `json:"rules"`
@@ -31,7 +31,7 @@ type outcomeField struct {
 	WorstMS   *number    `json:"worst_offset_ms,omitempty"`
 }
 
-// outcomes is nil without rules.
+// outcomes returns nil without rules.
 func outcomes(sum *pipeline.Summary) *slaField {
 	if len(sum.SLA) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func outcomes(sum *pipeline.Summary) *slaField {
 		}
 		f.Outcomes = append(f.Outcomes, x)
 	}
-	for _, l := range []*[]string{&f.Rules, &f.Broken, &f.Unknown} { // of several hosts the same
+	for _, l := range []*[]string{&f.Rules, &f.Broken, &f.Unknown} { // hosts have the same rules
 		slices.Sort(*l)
 		*l = slices.Compact(*l)
 	}

@@ -7,18 +7,17 @@ import (
 	"strconv"
 )
 
-// TemplateVersion is in the _meta of templates and indices; raise it with each
-// change of mappings.
+// TemplateVersion is stored in the _meta of templates and indices; raise it with each change of mappings.
 const TemplateVersion = 6
 
-// priority lies above what Elastic ships and below what people tend to take to
-// override others.
+// priority is above that of the templates that Elastic ships, and below what people tend to choose to override
+// others.
 const priority = 400
 
 //go:embed mappings/*.json
 var mappings embed.FS
 
-// Template is the index template of a kind, for a cluster with or without the
+// Template returns the index template of a kind. histogram and lifecycle say whether the cluster has the
 // histogram field type and lifecycle management.
 func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]any, error) {
 	t := map[string]any{}
@@ -36,13 +35,13 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	meta := map[string]any{"fiolat": map[string]any{"version": float64(TemplateVersion)}}
 	m := t["mappings"].(map[string]any)
 	m["_meta"] = meta
-	// The meta of a field is what one sees who may read an index and nothing else.
+	// The meta of a field is visible even to a user who may read an index and nothing else.
 	within(m, "run", "id")["meta"] = map[string]any{"fiolat": strconv.Itoa(TemplateVersion)}
 	if (kind == KindHistogram || kind == KindProbe) && !histogram {
 		latency := within(m, "latency")["properties"].(map[string]any)
 		latency["histogram"] = map[string]any{"type": "object", "enabled": false}
 	}
-	if lifecycle && kind != KindRun { // the index of runs is not one of a month, and never to be deleted
+	if lifecycle && kind != KindRun { // the index of runs is for all months and never deleted
 		t["settings"].(map[string]any)["index"].(map[string]any)["lifecycle"] = map[string]any{"name": prefix}
 	}
 	return map[string]any{
@@ -54,7 +53,7 @@ func Template(prefix string, kind Kind, histogram, lifecycle bool) (map[string]a
 	}, nil
 }
 
-// within is a field's mapping.
+// within returns the mapping of a field.
 func within(m map[string]any, path ...string) map[string]any {
 	for _, p := range path {
 		m = m["properties"].(map[string]any)[p].(map[string]any)
@@ -62,7 +61,7 @@ func within(m map[string]any, path ...string) map[string]any {
 	return m
 }
 
-// merge adds src to dst, objects within objects.
+// merge adds src to dst, recursively.
 func merge(dst, src map[string]any) {
 	for k, v := range src {
 		a, ok1 := dst[k].(map[string]any)

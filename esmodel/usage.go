@@ -9,7 +9,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// WithHint appends what to do about it to a message.
+// WithHint appends a hint to a message, unless it is "".
 func WithHint(msg, hint string) string {
 	if hint == "" {
 		return msg
@@ -17,10 +17,10 @@ func WithHint(msg, hint string) string {
 	return msg + "; " + hint
 }
 
-// maxName is the longest name, in bytes, that a run can be found by.
+// maxName is the maximum length of names of a run and of values of labels, in bytes.
 const maxName = 512
 
-// CheckNames says whether a run can be found by its names; the error is a *errs.UsageError.
+// CheckNames checks that a run can be found by its names and labels. The error is a *errs.UsageError.
 func CheckNames(run *pipeline.Run) error {
 	for _, n := range []struct{ flag, value string }{{"--run-id", run.ID}, {"--part", run.Part}, {"--run-name",
 		run.Name}} {
@@ -37,8 +37,7 @@ func CheckNames(run *pipeline.Run) error {
 	return CheckLabels(run.Labels)
 }
 
-// CheckLabels says whether labels can be fields of a document; the error is a
-// *errs.UsageError.
+// CheckLabels checks that labels can be fields of a document. The error is a *errs.UsageError.
 func CheckLabels(labels map[string]string) error {
 	for k, v := range labels {
 		if len(v) > maxName {
