@@ -1,5 +1,4 @@
-// Package claim gives one process at a time the right to write and delete the documents of
-// a run.
+// Package claim gives one process at a time the right to write and delete the documents of a run.
 package claim
 
 import (
@@ -18,14 +17,13 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Error says that a run, or a part of it, belongs to another process: nothing
-// more is sent or deleted.
+// Error says that a run, or a part of it, belongs to another process, so nothing more is sent or deleted.
 type Error struct {
 	Run, Part, Kind string
-	// Owner is that process; nil if the run's document was deleted or replaced by
-	// something that is no fiolat.
+	// Owner is that process; nil if the document of the run was deleted or was replaced by a program other than
+	// fiolat.
 	Owner *esmodel.Owner
-	// Lost says that the claim was ours before.
+	// Lost says that this process had the claim before.
 	Lost bool
 }
 
@@ -54,40 +52,40 @@ func (e *Error) Error() string {
 	)
 }
 
-// Claim is the right to send and delete the documents of a run, of one part and kind.
-// It is an object in the document of the run, written only if that is still the version
-// that was seen last, and renewed by a goroutine of its own. No two clocks are compared:
-// whoever finds a claim watches by its own clock whether it is renewed.
+// Claim is a lease: the right to send and delete the documents of a run, of one part and kind. It is stored in
+// the document of the run, written only if that is still the version seen last, and renewed by a goroutine of
+// its own. Clocks of different hosts are never compared: a process that finds a claim measures by its own clock
+// whether it is renewed.
 type Claim struct {
 	c         *client.Client
 	index, ID string
 	what      Error // names the run
 	TakeOver  bool
 	Refresh   bool
-	Deletes   bool // the document is to be deleted in the end, and may be at first
-	// body is the document to hold the claim in, given the one found, nil if there is none.
+	Deletes   bool // delete the document in the end, or at once if it cannot be written
+	// body returns the document that is to hold the claim, given the one found, nil if there is none.
 	body func(found []byte) []byte
-	// onLost is called once, from any goroutine, when another process has the claim.
+	// OnLost is called once, from any goroutine, when another process has taken the claim.
 	OnLost func(error)
 
-	turn  chan struct{} // a lock on what follows that can be waited for with a context
+	turn  chan struct{} // lock on what follows; waiting for it respects a context
 	own   esmodel.ClaimField
-	Doc   []byte // of body
+	Doc   []byte // stored with the claim added
 	seq   int64
 	term  int64
-	tried time.Time          // the first renewal since the last that is known to be stored
-	stop  context.CancelFunc // of the renewals; nil before they begin
+	tried time.Time          // begin of the first renewal after the last one known to be stored
+	stop  context.CancelFunc // ends the renewals; nil before they begin
 	done  chan struct{}
 
 	mu      sync.Mutex // guards what follows
-	Found   []byte     // the document as it was before, without a claim
+	Found   []byte     // the document before the claim, without any claim
 	held    bool
-	Deleted bool      // in place of a claim
-	renewed time.Time // when the last write that succeeded was begun
+	Deleted bool      // the document was deleted instead of claimed
+	renewed time.Time // begin of the last write that succeeded
 	lost    error
 }
 
-// New makes a claim on the document of a run, of one part and kind; Take or Hold takes it.
+// New returns a claim on the document of a run, of one part and kind. Take or Hold acquires it.
 func New(c *client.Client, prefix, run, part, kind string, body func(found []byte) []byte) *Claim {
 	return &Claim{
 		c:      c,
@@ -101,16 +99,16 @@ func New(c *client.Client, prefix, run, part, kind string, body func(found []byt
 	}
 }
 
-// On makes it a claim on another document, of a process that does a part of the work on the run.
+// On changes the claim to one on another document, for a process that does part of the work on the run.
 func (k *Claim) On(index, id string) *Claim {
 	k.index, k.ID = index, id
 	return k
 }
 
-// errConflict says that the document is not the version that was seen last.
+// errConflict says that the document is not the version seen last.
 var errConflict = errors.New("the document of the run was changed meanwhile")
 
-// runVersion is the document of a run as it is now.
+// runVersion is a version of the document of a run.
 type runVersion struct {
 	there     bool
 	seq, term int64
@@ -118,7 +116,7 @@ type runVersion struct {
 	claim     *esmodel.ClaimField
 }
 
-// read reads the document of the run, once.
+// read reads the document of the run, without retries.
 func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	data, err := k.c.Once(
 		ctx,
@@ -130,7 +128,7 @@ func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		// Of a document, or of its index, that is not there; a proxy may say it of anything.
+		// A 404 without Absent may come from a proxy.
 		if !refused.Absent {
 			return v, err
 		}
@@ -162,7 +160,7 @@ func (k *Claim) read(ctx context.Context) (v runVersion, err error) {
 	return runVersion{true, *reply.Seq, *reply.Term, bytes.TrimSpace(reply.Source), doc.Claim}, nil
 }
 
-// write stores the document of the run, once, if it is still version v.
+// write stores the document of the run if it is still version v, without retries.
 func (k *Claim) write(ctx context.Context, v runVersion, doc []byte, refresh bool) (seq, term int64, err error) {
 	head := []byte(`{"create":{"_index":`)
 	if v.there {
@@ -204,8 +202,8 @@ func (k *Claim) act(
 	return items[0].Seq, items[0].Term, err
 }
 
-// Take claims the run, trying again for MaxWait what may pass, and begins to renew the
-// claim. After an error that may pass hold tries it again. release must be called.
+// Take claims the run, retrying temporary errors for MaxWait, and starts to renew the claim. After a temporary
+// error Hold tries again. The caller must call Release or Give, and then End.
 func (k *Claim) Take(ctx context.Context) error {
 	p := k.c.Pace("claim run "+k.what.Run, k.c.MaxWait)
 	for {
@@ -219,9 +217,8 @@ func (k *Claim) Take(ctx context.Context) error {
 	}
 }
 
-// Hold says whether the claim is ours, and was so a moment ago. It is asked before
-// anything is sent or deleted. A claim that is not yet ours, or was not renewed for long,
-// is taken or renewed now; the error may pass.
+// Hold returns nil if the claim is held and was renewed recently. It must be called before anything is sent or
+// deleted. If necessary it takes or renews the claim; the error may be temporary.
 func (k *Claim) Hold(ctx context.Context) error {
 	if fresh, err := k.Fresh(); fresh || err != nil {
 		return err
@@ -236,11 +233,11 @@ func (k *Claim) Hold(ctx context.Context) error {
 	return k.renew(ctx)
 }
 
-// Fresh says whether the claim is ours and was renewed a moment ago; the error says that it is lost.
+// Fresh reports whether the claim is held and was renewed recently; the error says that it is lost.
 func (k *Claim) Fresh() (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// Of a system that slept, only the wall clock went on.
+	// While the system sleeps, only the wall clock advances, so both clocks are checked.
 	now := time.Now()
 	return k.Deleted || k.held && now.Sub(k.renewed) < Stale && now.Round(0).Sub(k.renewed.Round(0)) < Stale, k.lost
 }
@@ -256,7 +253,7 @@ func (k *Claim) lock(ctx context.Context) error {
 
 func (k *Claim) unlock() { <-k.turn }
 
-// renew counts the claim up, or takes it if it is not yet ours; it is locked.
+// renew renews the claim, or acquires it if it is not held. The caller holds the lock.
 func (k *Claim) renew(ctx context.Context) error {
 	if !k.held {
 		return k.acquire(ctx)
@@ -264,8 +261,9 @@ func (k *Claim) renew(ctx context.Context) error {
 	return k.store(ctx, k.Doc, false)
 }
 
-// store stores a document to hold the claim in, with the claim counted up. Where that meets a write of ours whose reply
-// was lost, the claim is renewed, which is enough unless the document must be stored. It is locked, and held.
+// store stores a document with the claim renewed in it. If an earlier write whose reply was lost causes a
+// conflict, that write has renewed the claim, which is enough unless must is set. The caller holds the lock and
+// the claim.
 func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 	k.Doc = doc
 	for {
@@ -290,15 +288,15 @@ func (k *Claim) store(ctx context.Context, doc []byte, must bool) error {
 		if v.claim == nil || v.claim.ID != k.own.ID {
 			return k.lose(v)
 		}
-		k.ours(k.tried, *v.claim, v.seq, v.term) // stored not before the first that was tried
+		k.ours(k.tried, *v.claim, v.seq, v.term) // not stored before the first attempt
 		if fresh, _ := k.Fresh(); fresh && !must {
 			return nil
 		}
 	}
 }
 
-// Replace stores another document to hold the claim in, trying again for MaxWait what may pass. When it returns
-// without an error, that document is stored; else either of the two may be.
+// Replace stores another document to hold the claim, retrying temporary errors for MaxWait. After an error
+// either document may be stored.
 func (k *Claim) Replace(ctx context.Context, doc []byte) error {
 	p := k.c.Pace("change the document of run "+k.what.Run, k.c.MaxWait)
 	for {
@@ -326,7 +324,7 @@ func (k *Claim) replace(ctx context.Context, doc []byte) error {
 	return k.store(ctx, doc, true)
 }
 
-// ours notes that a write of the claim, begun at a time, was stored.
+// ours records that a write of the claim, begun at a time, was stored, and starts the renewals.
 func (k *Claim) ours(at time.Time, own esmodel.ClaimField, seq, term int64) {
 	k.own, k.seq, k.term, k.tried = own, seq, term, time.Time{}
 	k.mu.Lock()
@@ -353,7 +351,7 @@ func (k *Claim) lose(v runVersion) error {
 	return &e
 }
 
-// keep renews the claim until it is stopped or lost.
+// keep renews the claim until it is stopped, released or lost.
 func (k *Claim) keep(ctx context.Context) {
 	defer close(k.done)
 	for next := Every; ; {
@@ -384,14 +382,14 @@ func (k *Claim) keep(ctx context.Context) {
 	}
 }
 
-// acquire takes the claim if nobody has it, or whoever has it is dead; it is locked.
+// acquire takes the claim if nobody has it or its owner is dead. The caller holds the lock.
 func (k *Claim) acquire(ctx context.Context) error {
 	v, err := k.read(ctx)
 	if err != nil {
 		return err
 	}
-	var watched *esmodel.ClaimField // by another, as it was at first
-	var since time.Time             // of which it is known that it did not change
+	var watched *esmodel.ClaimField // another's claim, as first seen
+	var since time.Time             // when watched began to be unchanged without a gap
 	p := k.c.Pace("watch the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
 		if v.claim != nil && v.claim.ID == k.own.ID { // stored by a write whose reply was lost
@@ -399,7 +397,7 @@ func (k *Claim) acquire(ctx context.Context) error {
 			return k.renew(ctx)
 		}
 		switch {
-		case watched != nil && (v.claim == nil || *v.claim != *watched): // released, renewed, or taken over by a third
+		case watched != nil && (v.claim == nil || *v.claim != *watched): // released, renewed or taken over
 			e := k.what
 			if e.Owner = &watched.Owner; v.claim != nil {
 				e.Owner = &v.claim.Owner
@@ -427,8 +425,8 @@ func (k *Claim) acquire(ctx context.Context) error {
 				p.Progress()
 				break
 			}
-			// What cannot be seen cannot be called unchanged: an owner that cannot reach the
-			// server either has no way to renew.
+			// A gap in the observation starts the wait anew: the owner may have been unable to reach the
+			// server, too.
 			if err = p.Wait(ctx, err); err != nil {
 				return err
 			}
@@ -437,21 +435,20 @@ func (k *Claim) acquire(ctx context.Context) error {
 	}
 }
 
-// seize writes the claim over a version of the document.
+// seize writes the claim over version v of the document.
 func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	k.mu.Lock()
 	k.Found = withoutClaim(v)
 	k.mu.Unlock()
 	k.Doc = k.body(k.Found)
-	// A write that was interrupted may be stored: then the claim must be released.
+	// An interrupted write may be stored, and then the claim must be released: wait for the reply.
 	ctx, cancel := client.EndLater(ctx, claimLinger)
 	defer cancel()
 	now := time.Now()
 	seq, term, err := k.write(ctx, v, esmodel.WithClaim(k.Doc, &k.own), k.Refresh)
 	var no *client.ForbiddenError
 	if k.Deletes && errors.As(err, &no) && no.Status == http.StatusForbidden {
-		// Who may delete and not write takes the document itself away: nobody who has claimed
-		// it goes on then.
+		// A user who may delete but not write deletes the document instead, which ends any other claim on it.
 		if err = nil; v.there {
 			_, _, err = k.act(ctx, []byte(`{"delete":{"_index":`), v, nil, false)
 		}
@@ -468,8 +465,8 @@ func (k *Claim) seize(ctx context.Context, v runVersion) error {
 	return err
 }
 
-// Release gives the claim back by storing a document without one, or with nil by deleting
-// the document, once; the error may pass. A claim that was never taken is taken for it.
+// Release gives up the claim, without retries: it stores doc without a claim, or deletes the document if doc is
+// nil. The error may be temporary. If the claim is not held, Release first takes it.
 func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
 	if err := k.Hold(ctx); err != nil {
 		return err
@@ -512,14 +509,14 @@ func (k *Claim) Release(ctx context.Context, doc []byte, refresh bool) error {
 	}
 }
 
-// Before is the document as it was before the claim, without any; nil if there was none.
+// Before returns the document before the claim, without any claim; nil if there was none.
 func (k *Claim) Before() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Found
 }
 
-// Give is release, trying again for MaxWait what may pass.
+// Give is Release, but retries temporary errors for MaxWait.
 func (k *Claim) Give(ctx context.Context, doc []byte) error {
 	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
@@ -533,7 +530,7 @@ func (k *Claim) Give(ctx context.Context, doc []byte) error {
 	}
 }
 
-// End ends the renewals. A claim that was not released stays, for others to take over.
+// End stops the renewals. A claim that was not released remains, for others to take over.
 func (k *Claim) End() {
 	k.mu.Lock()
 	stop, done := k.stop, k.done
@@ -544,14 +541,14 @@ func (k *Claim) End() {
 	}
 }
 
-// withoutClaim is the document of a run as it was before it was claimed.
+// withoutClaim returns the document of a run without its claim.
 func withoutClaim(v runVersion) []byte {
 	if v.claim == nil {
 		return v.source
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(v.source, &m) != nil {
-		return v.source // read understood it
+		return v.source // cannot happen: read has decoded it
 	}
 	delete(m, "claim")
 	return esmodel.MustJSON(m)

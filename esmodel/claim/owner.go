@@ -8,19 +8,19 @@ import (
 	"fiolat/esmodel"
 )
 
-// NewOwner is this process, with an ID of its own.
+// NewOwner returns this process as an owner, with a new ID.
 func NewOwner() esmodel.Owner {
 	var id [12]byte
 	rand.Read(id[:])
 	o := esmodel.Owner{ID: hex.EncodeToString(id[:]), PID: os.Getpid()}
-	o.Host, _ = os.Hostname() // "" says no more than that nobody can look after the process
+	o.Host, _ = os.Hostname() // best effort
 	o.Boot, o.Namespace = thisSystem()
 	o.Started, _ = processStart(o.PID)
 	return o
 }
 
-// Gone says that the owner's process has ended, for certain: it ran on this very
-// system, and is not there any more, or its number is another one's now.
+// Gone reports whether the owner's process has certainly ended: it ran on this system, and either does not
+// exist any more or another process has its PID.
 func Gone(o *esmodel.Owner) bool {
 	boot, namespace := thisSystem()
 	host, _ := os.Hostname()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// thisSystem names the kernel since its boot, and the namespace of process numbers.
+// thisSystem identifies the kernel since its boot, and the PID namespace.
 func thisSystem() (boot, namespace string) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -20,17 +20,17 @@ func thisSystem() (boot, namespace string) {
 	return strings.TrimSpace(string(id)), namespace
 }
 
-// processStart is when a process started, in ticks since the boot, "" where that cannot
-// be read; alive is false only if there is no such process, or nothing but its exit code.
+// processStart returns the start of a process in ticks since the boot, "" if that cannot be read. alive is
+// false only if the process does not exist or is a zombie.
 func processStart(pid int) (started string, alive bool) {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return "", false
 	}
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return "", true // of another user, and hidden
+		return "", true // hidden: a process of another user
 	}
-	// PID (NAME) STATE ..., and the start is field 22; the name may hold anything.
+	// PID (NAME) STATE ..., with the start in field 22; NAME may contain anything.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 20 {
 		return "", true

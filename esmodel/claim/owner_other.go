@@ -2,7 +2,7 @@
 
 package claim
 
-// thisSystem is not known here, so nobody's process is ever known to be gone.
+// thisSystem is unknown here, so no process is ever known to be gone.
 func thisSystem() (boot, namespace string) { return "", "" }
 
 func processStart(int) (started string, alive bool) { return "", true }

@@ -10,6 +10,6 @@ const (
 	claimRetry  = 2 * time.Second  // after a renewal that failed
 	Stale       = 30 * time.Second // without a renewal the owner sends nothing
 	Dead        = 60 * time.Second // without a renewal others take the claim over
-	Watch       = time.Second      // between two looks at another's claim
-	claimLinger = 2 * time.Second  // for the reply to a claim when interrupted
+	Watch       = time.Second      // between two checks of another's claim
+	claimLinger = 2 * time.Second  // wait for the reply to a claim when interrupted
 )

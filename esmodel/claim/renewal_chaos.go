@@ -4,7 +4,7 @@ package claim
 
 import "time"
 
-// What internal/chaos builds: a tenth of the times of renewal.go.
+// Values for the builds of internal/chaos: a tenth of those in renewal.go, except for claimLinger.
 const (
 	Every       = time.Second
 	claimRetry  = 200 * time.Millisecond

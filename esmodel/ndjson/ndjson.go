@@ -1,4 +1,4 @@
-// Package ndjson reads files of documents as fiolat writes them: an action line, then its document.
+// Package ndjson reads files of documents in the form that fiolat writes: an action line, then its document.
 package ndjson
 
 import (
@@ -16,11 +16,10 @@ import (
 // Ext is the extension of files of documents.
 const Ext = ".ndjson"
 
-// maxLine is the longest line that Load reads; Elasticsearch takes no request of
-// more than 100 MB.
+// maxLine is the maximum length of a line. Elasticsearch accepts no request of more than 100 MB.
 const maxLine = 100 << 20
 
-// LineError is a line of a file that is not what it should be.
+// LineError is an error in a line of a file.
 type LineError struct {
 	File string
 	Line int64
@@ -32,7 +31,7 @@ func (e *LineError) Error() string {
 		e.Line, errs.Printable(e.Msg))
 }
 
-// Lines reads lines of bounded length; what next returns is good until the next call.
+// Lines reads lines of bounded length. The result of Next is valid until the next call.
 type Lines struct {
 	R    *bufio.Reader
 	File string
@@ -40,7 +39,7 @@ type Lines struct {
 	buf  []byte
 }
 
-// Next is the next line without its newline; whole says that it had one.
+// Next returns the next line without its newline; whole says that it had one.
 func (l *Lines) Next() (line []byte, whole bool, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -67,7 +66,7 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 	}
 }
 
-// Fault is an error in the line read last.
+// Fault returns an error in the line read last.
 func (l *Lines) Fault(msg string) error { return &LineError{File: l.File, Line: l.N, Msg: msg} }
 
 // Docs reads a file of documents, each behind its action line.
@@ -77,7 +76,7 @@ type Docs struct {
 	lines *bufio.Scanner
 	Line  int64
 	Index string // of the document
-	Doc   []byte // until the next one
+	Doc   []byte // valid until the next call of Next
 }
 
 // Open opens a file of documents.
@@ -91,7 +90,7 @@ func Open(path string) (*Docs, error) {
 	return d, nil
 }
 
-// Next reads the next document; io.EOF at the end.
+// Next reads the next document. It returns io.EOF at the end.
 func (d *Docs) Next() error {
 	var action struct {
 		Index struct {

@@ -1,6 +1,6 @@
-// Package sliced keeps, in Elasticsearch, what the processes that merge a run in slices have to tell the last of them:
-// of each slice a document that says how far it is, and of each quantum its pipeline.Extract. They lie beside the
-// histograms, under a scope of their own and without a generation, until the run is complete.
+// Package sliced stores, in Elasticsearch, the intermediate results of processes that merge a run in slices:
+// for each slice a document with its progress, and for each quantum its pipeline.Extract. These documents lie
+// in the histogram indices, with scopes of their own and without a generation, until the run is complete.
 package sliced
 
 import (
@@ -18,25 +18,26 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// Merge is one generation of a run that is merged in slices.
+// Merge identifies one generation of a run that is merged in slices.
 type Merge struct {
 	Prefix string
 	Run    *pipeline.Run
 }
 
-// State is how far a slice is.
+// State is the progress of a slice.
 type State struct {
 	Slice    string `json:"name"`
 	Complete bool   `json:"complete"`
-	// Made are the documents of the run that it has sent, by index; of a slice that is complete all are there.
+	// Made counts the documents of the run that it has sent, by index. If the slice is complete, all are
+	// stored.
 	Made map[string]int64 `json:"made,omitempty"`
-	// Indices are those that it has sent anything to.
+	// Indices are all indices that it has sent documents to.
 	Indices []string `json:"indices,omitempty"`
-	// Leaves are those that it has read, by part.
+	// Leaves counts the leaves that it has read, by part.
 	Leaves []int64 `json:"leaves,omitempty"`
 }
 
-// document is that of a slice, or of a quantum.
+// document is the document of a slice or of a quantum.
 type document struct {
 	Timestamp string `json:"@timestamp"`
 	Run       struct {
@@ -53,7 +54,7 @@ type document struct {
 const (
 	stateScope   = "slice"
 	extractScope = "extract"
-	// extractPage is how many extracts are read at a time: of a run with many hosts they are large.
+	// extractPage is the number of extracts read at a time; those of a run with many hosts are large.
 	extractPage = 20
 )
 
@@ -74,31 +75,31 @@ func (m *Merge) index(offset int64) string {
 	return esmodel.Index(m.Prefix, esmodel.KindHistogram, m.Run.Start+offset)
 }
 
-// StateAt is the index and the id of the document of a slice.
+// StateAt returns the index and the id of the document of a slice.
 func (m *Merge) StateAt(slice replay.Slice) (index, id string) {
 	return m.index(m.Run.FirstQuantum), m.id(slice.String())
 }
 
-// StateDoc is that document.
+// StateDoc returns the document of a slice.
 func (m *Merge) StateDoc(s State) []byte {
 	d := m.document(stateScope, m.Run.FirstQuantum)
 	d.Slice = &s
 	return esmodel.MustJSON(d)
 }
 
-// ExtractAt is the index and the id of the document of a quantum.
+// ExtractAt returns the index and the id of the document of a quantum.
 func (m *Merge) ExtractAt(e *pipeline.Extract) (index, id string) {
 	return m.index(e.Offset), m.id(fmt.Sprint(e.Offset))
 }
 
-// ExtractDoc is that document.
+// ExtractDoc returns the document of a quantum.
 func (m *Merge) ExtractDoc(e *pipeline.Extract) ([]byte, error) {
 	d := m.document(extractScope, e.Offset)
 	d.Sums = e
 	return json.Marshal(d)
 }
 
-// States are those of all slices, as they are now; nil of one that has not begun.
+// States returns the current states of all slices; nil for a slice that has not begun.
 func (m *Merge) States(ctx context.Context, c *client.Client, of int) ([]*State, error) {
 	out := make([]*State, of)
 	for i := range out {
@@ -119,7 +120,7 @@ func (m *Merge) States(ctx context.Context, c *client.Client, of int) ([]*State,
 	return out, nil
 }
 
-// Source is a document as it is now, also before a refresh; nil if it is not there.
+// Source returns the current source of a document, even before a refresh; nil if it does not exist.
 func Source(ctx context.Context, c *client.Client, index, id string) ([]byte, error) {
 	var reply struct {
 		Source json.RawMessage `json:"_source"`
@@ -133,7 +134,7 @@ func Source(ctx context.Context, c *client.Client, index, id string) ([]byte, er
 	return reply.Source, err
 }
 
-// query finds the documents of scopes.
+// query matches the documents with one of the scopes.
 func (m *Merge) query(scopes ...string) any {
 	for i := range scopes {
 		scopes[i] = m.scope(scopes[i])
@@ -145,7 +146,7 @@ func (m *Merge) query(scopes ...string) any {
 	}}}
 }
 
-// Extracts are those of all quanta. touched are indices that have some.
+// Extracts returns the extracts of all quanta. touched are the indices that hold some.
 func (m *Merge) Extracts(c *client.Client, touched []string) replay.Extracts {
 	return func(ctx context.Context, each func(*pipeline.Extract) error) error {
 		if err := indices.Refresh(ctx, c, m.Prefix, touched); err != nil {
@@ -174,7 +175,7 @@ func (m *Merge) Extracts(c *client.Client, touched []string) replay.Extracts {
 	}
 }
 
-// Drop deletes all of them, once the run is complete and nobody needs them.
+// Drop deletes the documents of all slices and quanta, once the run is complete.
 func (m *Merge) Drop(ctx context.Context, c *client.Client) error {
 	if err := indices.Refresh(ctx, c, m.Prefix, nil); err != nil {
 		return err

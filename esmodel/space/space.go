@@ -1,5 +1,6 @@
-// Package space estimates, before anything is sent, what a run's histograms and percentiles take in Elasticsearch, and
-// what is left of that after a rollup. The constants come from the measured points of docs/scale.md.
+// Package space estimates, before anything is sent, the space that a run's histograms and percentiles take in
+// Elasticsearch, and what remains of it after a rollup. The constants come from the measurements in
+// docs/scale.md.
 package space
 
 import (
@@ -14,16 +15,16 @@ import (
 	"fiolat/pipeline"
 )
 
-// Point is a measured one: bytes in the index of the documents of a run, without replicas, after segments were merged.
+// Point is a measurement: index bytes of each document of a run, without replicas, after segments were merged.
 type Point struct {
 	Coarseness, Columns int
 	Interval            string
-	Buckets             int // filled, of a histogram document
+	Buckets             int // not empty, in a histogram document
 	Histogram           float64
 	Percentiles         float64
 }
 
-// Points are those of BenchmarkScale, on a server without the field type histogram.
+// Points are the results of BenchmarkScale, on a server without the histogram field type.
 var Points = []Point{
 	{0, 1856, "1 s", 240, 3590, 328},
 	{0, 1856, "10 s", 329, 4750, 326},
@@ -31,31 +32,31 @@ var Points = []Point{
 	{6, 29, "1 s", 8, 360, 268},
 }
 
-// What documents take, in bytes.
+// Bytes that documents take.
 const (
 	document    = 250 // a histogram without its buckets
-	share       = 14  // a bucket whose weight is no whole number, as between two quanta that share a record
-	whole       = 6   // one whose weight is
-	field       = 9   // in the field histogram, a bucket of half an I/O or more
+	share       = 14  // a bucket with a fractional weight, as when two quanta share a record
+	whole       = 6   // a bucket with a whole weight
+	field       = 9   // a bucket in latency.histogram, from half an I/O on
 	percentiles = 300
 )
 
-// The rollup that is compared with.
+// The rollup that the estimate compares with.
 const (
 	rollUpInterval   = time.Minute
 	rollUpCoarseness = 3
 )
 
-// Sink is a pipeline.Sink that adds up what a run takes.
+// Sink is a pipeline.Sink that adds up the space of a run.
 type Sink struct {
 	pipeline.Discard
 	run *pipeline.Run
-	// Bytes are those of the run, RolledUp those after a rollup.
+	// Bytes is the space of the run, RolledUp that after a rollup.
 	Bytes, RolledUp float64
 
 	interval int64 // after a rollup
 	shift    int
-	at       int64 // the long quantum that leaves and rows are of
+	at       int64 // number of the rolled-up quantum of leaves and rows
 	leaves   map[pipeline.Dims]*fiohist.Hist
 	rows     map[row]bool
 }
@@ -65,7 +66,7 @@ type row struct {
 	dims  pipeline.Dims
 }
 
-// Begin takes the run.
+// Begin prepares for a run.
 func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
 	s.interval = max(run.Interval, int64(rollUpInterval))
@@ -74,7 +75,7 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum adds its documents.
+// Quantum adds the documents of a quantum.
 func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if at := q.Offset / s.interval; at != s.at {
 		s.flush()
@@ -96,7 +97,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		r := &q.Rows[i]
 		if s.run.Part != "" && r.Dims.Host == "" {
-			continue // for whoever merges
+			continue // stored by the merge
 		}
 		s.Bytes += percentiles
 		s.rows[row{r.Scope, r.Dims}] = true
@@ -104,7 +105,7 @@ func (s *Sink) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End adds the last long quantum.
+// End adds the last rolled-up quantum.
 func (s *Sink) End(context.Context, *pipeline.Summary) error {
 	s.flush()
 	return nil
@@ -119,7 +120,7 @@ func (s *Sink) flush() {
 	clear(s.rows)
 }
 
-// ofHist are the bytes of a document.
+// ofHist returns the bytes of the document of a histogram.
 func ofHist(h *fiohist.Hist) float64 {
 	bytes := float64(document)
 	h.Each(func(_ int, w float64) {
@@ -135,7 +136,7 @@ func ofHist(h *fiohist.Hist) float64 {
 	return bytes
 }
 
-// String is one line for users.
+// String returns a one-line summary for users.
 func (s *Sink) String() string {
 	text := "histograms and percentiles would take about " + megabytes(s.Bytes) + " in Elasticsearch"
 	if s.interval%s.run.Interval == 0 && (s.interval > s.run.Interval || s.shift > 0) {
@@ -145,7 +146,7 @@ func (s *Sink) String() string {
 	return text
 }
 
-// megabytes has two digits: more are not known.
+// megabytes rounds to two digits, which is as precise as the estimate.
 func megabytes(bytes float64) string {
 	return strconv.FormatFloat(units.Round(bytes/1e6, 2), 'f', -1, 64) + " MB"
 }
