@@ -1,9 +1,9 @@
-// Package client talks to Elasticsearch: connections and credentials, whom to trust, what is
-// tried again and for how long, bulk requests, searches, and errors that say what to do.
+// Package client talks to Elasticsearch: connections, credentials and trust, retries, bulk requests, searches,
+// and errors that say what to do.
 //
-// Supported are Elasticsearch 8.19 and 9.2 and what is compatible with them. Redirects are
-// not followed, and servers that do not name themselves Elasticsearch are not talked to.
-// A document counts as stored only when Elasticsearch said so for that very document.
+// It supports Elasticsearch 8.19 and 9.2 and what is compatible with them. It does not follow redirects, and
+// rejects servers that do not identify themselves as Elasticsearch. A document counts as stored only when
+// Elasticsearch has acknowledged that very document.
 package client
 
 import (
@@ -29,27 +29,26 @@ import (
 )
 
 const (
-	// DefaultMaxWait is how long one thing is tried again before giving up.
+	// DefaultMaxWait is how long an operation is retried before giving up.
 	DefaultMaxWait = 5 * time.Minute
-	// ConnectWait is the MaxUnreached of commands.
+	// ConnectWait is the MaxUnreached that commands use.
 	ConnectWait = 10 * time.Second
 
-	maxReply = 64 << 20 // bytes of a reply that are read at most
+	maxReply = 64 << 20 // longest reply that is read, in bytes
 )
 
-// DrainTime is how long what was begun may go on after an interruption: a Sink sends what it
-// holds before it spools the rest.
+// DrainTime is how long work may go on after an interruption: a Sink sends what it holds before it spools the
+// rest.
 const DrainTime = 5 * time.Second
 
-// Config says where Elasticsearch is and who we are. It holds secrets: it prints,
-// logs and formats as its addresses only.
+// Config says where Elasticsearch is and how to authenticate. It holds secrets, so printing, logging and
+// formatting show only its addresses.
 type Config struct {
-	// Addresses are base URLs of nodes of one cluster, http or https; requests go
-	// around them, and a node that does not answer is left out for a while. User
-	// and password may be part of a URL, the same in all.
+	// Addresses are base URLs of nodes of one cluster, http or https. Requests rotate among them, and a node
+	// that does not answer is skipped for a while. User and password may be part of a URL, the same in all.
 	Addresses []string
-	// At most one of user and password, API key (base64 of id:key) and service
-	// token; none for a cluster without security.
+	// Set at most one of user and password, API key (base64 of id:key) and service token; none for a cluster
+	// without security.
 	Username, Password string
 	APIKey             string
 	ServiceToken       string
@@ -58,32 +57,33 @@ type Config struct {
 	// Fingerprint is the hex SHA-256 of the server's certificate or of the
 	// authority that signed it, as Elasticsearch prints it at its first start.
 	Fingerprint string
-	// Insecure accepts any certificate. Whoever calls should warn about it.
+	// Insecure accepts any certificate. Callers should warn about it.
 	Insecure bool
-	// Timeout is for one request; 0 is defaultTimeout.
+	// Timeout is the limit for one request; 0 is defaultTimeout.
 	Timeout time.Duration
-	// MaxWait is for how long a thing that fails for reasons that may pass is tried
-	// again; 0 is DefaultMaxWait, negative is not at all.
+	// MaxWait is how long an operation is retried after temporary errors; 0 is DefaultMaxWait, negative
+	// disables retries.
 	MaxWait time.Duration
-	// MaxUnreached is the same from the first request on while no node has answered any; 0 is MaxWait.
+	// MaxUnreached is the same limit while no node has ever answered, counted from the first request; 0 is
+	// MaxWait.
 	MaxUnreached time.Duration
-	// Pause is before the second attempt, the next ones get longer; 0 is 200 ms.
+	// Pause is the wait before the first retry; later waits get longer. 0 is 200 ms.
 	Pause time.Duration
-	// Transport is used instead of connections to Addresses, in tests; nil is fine.
+	// Transport replaces the connections to Addresses, in tests; nil is fine.
 	Transport http.RoundTripper
-	// OnWait is called before each wait, from any goroutine; nil is fine.
+	// OnWait is called before each wait, from any goroutine, but not while MaxUnreached applies; nil is fine.
 	OnWait func(Wait)
 }
 
-// Wait is a pause before a thing is tried again.
+// Wait is a pause before a retry.
 type Wait struct {
 	Op   string
-	Err  error         // why
-	Next time.Duration // how long now
+	Err  error         // that is retried
+	Next time.Duration // length of the pause
 	Left time.Duration // until giving up
 }
 
-// String names the addresses without what may be secret in them.
+// String names the addresses without the secrets that they may contain.
 func (c Config) String() string {
 	var shown []string
 	for _, a := range c.Addresses {
@@ -97,13 +97,13 @@ func (c Config) String() string {
 	return "elasticsearch at " + strings.Join(shown, ", ")
 }
 
-// GoString keeps secrets out of %#v, LogValue out of logs.
+// GoString keeps secrets out of %#v.
 func (c Config) GoString() string { return "client.Config{" + c.String() + "}" }
 
-// LogValue is what log/slog shows.
+// LogValue keeps secrets out of log/slog.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// Client talks to one cluster. It is safe for use by many goroutines.
+// Client talks to one cluster. It is safe for concurrent use.
 type Client struct {
 	es      *elasticsearch.BaseClient
 	tr      *http.Transport
@@ -111,19 +111,19 @@ type Client struct {
 	timeout time.Duration
 	MaxWait time.Duration
 	onWait  func(Wait)
-	first   time.Duration // pause before the second attempt
+	first   time.Duration // pause before the first retry
 	Local   bool          // all nodes are on this machine
 	secrets *secret.Mask
-	spoken  atomic.Bool // a node has answered as Elasticsearch does
+	spoken  atomic.Bool // a node has answered with success
 
-	unreached time.Duration // MaxUnreached, below MaxWait; else 0
+	unreached time.Duration // MaxUnreached if that is below MaxWait, else 0
 	begun     atomic.Pointer[time.Time]
-	answered  atomic.Bool // a node has, in whatever words
+	answered  atomic.Bool // a node has answered, with any status
 	// Warnings are about the connection itself, e.g. a password over plain http.
 	Warnings []string
 }
 
-// New checks the configuration and makes a client; nothing is sent yet.
+// New checks the configuration and returns a client. It sends nothing.
 func New(cfg Config) (*Client, error) {
 	nodes, err := cfg.nodes()
 	if err != nil {
@@ -177,7 +177,7 @@ func New(cfg Config) (*Client, error) {
 		APIKey:       cfg.APIKey,
 		ServiceToken: cfg.ServiceToken,
 		Transport:    transport,
-		// What is tried again, when and for how long is decided in one place, retry.go.
+		// retry.go alone decides about retries.
 		DisableRetry:      true,
 		DisableMetaHeader: true,
 		Header:            http.Header{"User-Agent": {"fiolat"}},
@@ -188,8 +188,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// nodes are the addresses as URLs. User and password move from them into cfg, so
-// that no URL in a message or in the client can show them.
+// nodes returns the addresses as URLs. It moves user and password from them into c, so that no URL in a message
+// or in the client shows them.
 func (c *Config) nodes() ([]*url.URL, error) {
 	if len(c.Addresses) == 0 {
 		return nil, &errs.UsageError{Msg: "no address of Elasticsearch", Hint: "pass --es URL"}
@@ -197,7 +197,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 	explicit := c.Username != "" || c.Password != ""
 	var out []*url.URL
 	for i, a := range c.Addresses {
-		// A parse error quotes its URL, password and all: never pass it on.
+		// A parse error quotes the URL with its password: never return it.
 		u, err := url.Parse(strings.TrimSpace(a))
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
 			(u.Scheme != "http" && u.Scheme != "https") {
@@ -262,7 +262,7 @@ func loopback(nodes []*url.URL) bool {
 // String names the cluster for messages, without secrets.
 func (c *Client) String() string { return c.where }
 
-// Close gives connections back. Requests under way may fail.
+// Close releases the connections. Requests under way may fail.
 func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -273,18 +273,18 @@ func (c *Client) Close() error {
 
 // Request is one call of Elasticsearch's REST API.
 type Request struct {
-	// Op says for messages what the call is for: "search runs".
+	// Op describes the call in messages: "search runs".
 	Op     string
 	Method string
-	// Path with its query, from the slash on: "/fio-run/_search?size=0".
+	// Path includes the query: "/fio-run/_search?size=0".
 	Path string
 	// Body is JSON, or NDJSON for _bulk.
 	Body []byte
 }
 
-// Call makes a request, tries again for MaxWait what may pass, and decodes the
-// reply into out unless that is nil. A 404 is a *RefusedError like any other 4xx. What a
-// reply's method Check, if it has one, says against it may pass as well.
+// Call makes a request, retries temporary errors for MaxWait, and decodes the reply into out unless that is
+// nil. A 404 is a *RefusedError like any other 4xx. A reply that cannot be decoded, or that its method Check,
+// if any, rejects, is a temporary error.
 func (c *Client) Call(ctx context.Context, r Request, out any) error {
 	p := c.Pace(r.Op, c.MaxWait)
 	for {
@@ -304,12 +304,12 @@ func (c *Client) Call(ctx context.Context, r Request, out any) error {
 	}
 }
 
-// decodeReply decodes a reply. What its method Check, if it has one, says against it is an error.
+// decodeReply decodes a reply. An error of its method Check, if it has one, is an error.
 func decodeReply(data []byte, out any) error {
 	return checkReply(json.Unmarshal(data, out), out)
 }
 
-// checkReply is the second half of decodeReply, for replies that another decoder has read with that error.
+// checkReply is the second half of decodeReply, for replies that another decoder has read with error err.
 func checkReply(err error, out any) error {
 	if err != nil {
 		return fmt.Errorf("the reply cannot be read: %w", err)
@@ -320,7 +320,7 @@ func checkReply(err error, out any) error {
 	return nil
 }
 
-// Once makes a request a single time.
+// Once makes a request without retries.
 func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
 	var body io.Reader
 	if r.Body != nil {
@@ -329,8 +329,8 @@ func (c *Client) Once(ctx context.Context, r Request) ([]byte, error) {
 	return c.perform(ctx, r, body, "application/json", "", maxReply)
 }
 
-// perform sends a request and reads the whole reply, at most limit bytes of it.
-// Errors are typed: what may pass is a *TemporaryError.
+// perform sends a request and reads the whole reply, at most limit bytes of it. Temporary errors are a
+// *TemporaryError.
 func (c *Client) perform(
 	ctx context.Context,
 	r Request,
@@ -356,7 +356,7 @@ func (c *Client) perform(
 			req.ContentLength = int64(sized.Len())
 		}
 	}
-	if c.Local { // compressing replies only takes this machine's processor time
+	if c.Local { // compressed replies would only cost processor time
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	if encoding != "" {
@@ -385,13 +385,13 @@ func (c *Client) perform(
 	return nil, c.statusError(r.Op, req.URL, res.StatusCode, res.Header, data)
 }
 
-// transportError types what went wrong before there was a reply.
+// transportError classifies an error that occurred before the reply was complete.
 func (c *Client) transportError(outer, one context.Context, op string, node *url.URL, err error) error {
 	if cause := context.Cause(outer); cause != nil {
 		return cause
 	}
 	if cause := context.Cause(one); cause != nil {
-		err = cause // the time-out in our own words
+		err = cause // clearer than the transport's error
 	}
 	if t := trustError(node.Host, err); t != nil {
 		return t
@@ -399,16 +399,15 @@ func (c *Client) transportError(outer, one context.Context, op string, node *url
 	if t := c.speaksTLS(outer, node); t != nil {
 		return t
 	}
-	// The client's check of the product has no error value of its own.
+	// go-elasticsearch has no error value for its check of the product.
 	if strings.Contains(err.Error(), "not Elasticsearch") {
 		return fmt.Errorf("%s: %w", op, errNotElasticsearch)
 	}
 	return &TemporaryError{Err: c.Hide(err)}
 }
 
-// Hide replaces an error whose text holds a secret, and clean the text: proxies
-// say back what they were sent. These are at the places where the words of the
-// network and of the server enter.
+// Hide replaces an error whose text contains a secret, as proxies may echo what they receive. It and clean are
+// called wherever text from the network or the server enters.
 func (c *Client) Hide(err error) error {
 	if err == nil {
 		return nil
@@ -425,5 +424,5 @@ func (c *Client) clean(why *cause) {
 	}
 }
 
-// Path escapes a name for a request's path.
+// Path escapes a name for a request's path, and adds a leading slash.
 func Path(name string) string { return "/" + url.PathEscape(name) }

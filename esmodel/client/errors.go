@@ -12,20 +12,19 @@ import (
 )
 
 var (
-	// errNotElasticsearch says that whatever answers at the address does not name
-	// itself Elasticsearch.
+	// errNotElasticsearch says that the server does not identify itself as Elasticsearch.
 	errNotElasticsearch = errors.New("the server does not say that it is Elasticsearch")
 
 	errLongReply = errors.New("the reply is longer")
 )
 
-// UnavailableError says that Elasticsearch could not be reached, or did not take a
-// request, for as long as we were to wait.
+// UnavailableError says that Elasticsearch could not be reached, or did not accept a request, until the retries
+// ended.
 type UnavailableError struct {
 	Op     string
 	Waited time.Duration
 	Err    error
-	Never  string // the cluster, if no node of it has answered anything since the start
+	Never  string // the cluster, if none of its nodes has ever answered
 }
 
 func (e *UnavailableError) Error() string {
@@ -38,16 +37,15 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// ForbiddenError is Elasticsearch's 401 or 403: who we are, or what we may do.
+// ForbiddenError is a 401 or 403 of Elasticsearch: wrong credentials, or a missing privilege.
 type ForbiddenError struct {
 	Op     string
 	Status int
-	// Node is who said so, HOST:PORT; "" where it was said of a single document.
+	// Node is the HOST:PORT that answered; "" if it is about a single document.
 	Node string
-	// User is whom Elasticsearch took us for; "" where it does not say.
+	// User is the user that Elasticsearch saw; "" if unknown.
 	User string
-	// Privilege is the narrowest privilege that would do, Level is cluster or index;
-	// both "" where Elasticsearch does not say.
+	// Privilege is the narrowest sufficient privilege, Level is cluster or index; both are "" if unknown.
 	Privilege, Level string
 	Reason           string
 }
@@ -77,20 +75,19 @@ func (e *ForbiddenError) Error() string {
 	return b.String()
 }
 
-// RefusedError is a request or a document that Elasticsearch refused for good:
-// sending it again changes nothing.
+// RefusedError is a request or a document that Elasticsearch refused permanently: a retry changes nothing.
 type RefusedError struct {
 	Op           string
 	Status       int
 	Type, Reason string
 
 	request bool // the request as a whole, not a document in it
-	lost    bool // the search that it goes on with
+	lost    bool // the server no longer has the open search
 	Absent  bool // Elasticsearch says that the document, or its index, is not there
 }
 
-// WholeRequest says that the request was refused, whatever documents it was about: 413 is about
-// their size.
+// WholeRequest reports whether the request was refused regardless of its documents. A 413 depends on their
+// size.
 func (e *RefusedError) WholeRequest() bool {
 	return e.request && e.Status != http.StatusRequestEntityTooLarge
 }
@@ -99,11 +96,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: refused with %d %s: %s", e.Op, e.Status, errs.Printable(e.Type), errs.Printable(e.Reason))
 }
 
-// TrustError is a connection that must not be used: the certificate is not what was
-// asked for, only one side speaks TLS, or the server sends us elsewhere. Waiting
-// does not help, so nothing is tried again.
+// TrustError is a connection that must not be used: the certificate is not the expected one, only one side
+// speaks TLS, or the server redirects. It is never retried.
 type TrustError struct {
-	Node string // HOST:PORT, "" where it is said elsewhere
+	Node string // HOST:PORT; may be ""
 	Msg  string
 	Hint string
 	Err  error
@@ -119,8 +115,8 @@ func (e *TrustError) Error() string {
 
 func (e *TrustError) Unwrap() error { return e.Err }
 
-// TemporaryError is what may go away by itself: 429, 5xx, a broken connection, a
-// time-out, a reply that cannot be read.
+// TemporaryError is an error that may pass: 429, 5xx, a broken connection, a timeout, a reply that cannot be
+// read.
 type TemporaryError struct {
 	Err   error
 	After time.Duration // Retry-After, 0 without

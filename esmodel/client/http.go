@@ -2,9 +2,9 @@ package client
 
 import "net/http"
 
-// HTTPClient is a client for a server beside Elasticsearch that is trusted the same
-// way: of cfg it takes CACert, Fingerprint, Insecure and Timeout. It follows no
-// redirect, so that credentials go nowhere else.
+// HTTPClient returns a client for a server other than Elasticsearch that is trusted in the same way: it uses
+// CACert, Fingerprint, Insecure and Timeout of cfg. It follows no redirects, so that credentials go nowhere
+// else.
 func HTTPClient(cfg Config) (*http.Client, error) {
 	tr, err := newTransport(cfg)
 	if err != nil {
@@ -21,5 +21,5 @@ func HTTPClient(cfg Config) (*http.Client, error) {
 	return c, nil
 }
 
-// Trust is what is wrong with a TLS connection; nil if err is not about that.
+// Trust returns what is wrong with a TLS connection; nil if err is not about that.
 func Trust(err error) *TrustError { return trustError("", err) }

@@ -9,13 +9,12 @@ import (
 	"net/http"
 )
 
-// bulkPath asks for no more of a reply than what is looked at: of an accepted
-// document a tenth of what Elasticsearch would say.
+// bulkPath limits the reply to the fields that are read, a fraction of what Elasticsearch would send.
 const bulkPath = "/_bulk?filter_path=error,status,items.*._id,items.*.status," +
 	"items.*.error.type,items.*.error.reason,items.*.error.caused_by.type,items.*.error.caused_by.reason"
 
-// replyLimit is the longest reply that is read about n documents. A reason quotes
-// parts of its document; it does not get longer than this.
+// replyLimit is the longest reply that is read about n documents, in bytes. It has room for error reasons,
+// which quote parts of their documents.
 func replyLimit(n int) int64 { return min(1<<20+int64(n)*8<<10, 256<<20) }
 
 // BulkRequest is a call of the _bulk API.
@@ -27,9 +26,8 @@ type BulkRequest struct {
 	Versions bool   // ask for the versions stored
 }
 
-// Bulk makes a bulk request about n documents, once, and appends to dst what Elasticsearch
-// says of each. It returns nil if all were stored. A reply about documents with other ids
-// than those of id is an error that may pass.
+// Bulk makes a bulk request about n documents, without retries, and appends the item of each to dst. It returns
+// nil if all were stored. A reply about documents with other ids than those of id is a temporary error.
 func (c *Client) Bulk(
 	ctx context.Context,
 	r BulkRequest,
@@ -71,8 +69,8 @@ func (c *Client) Bulk(
 	return items, nil
 }
 
-// allStored says whether a reply is, byte for byte, that all n documents were stored.
-// Nearly all replies are, and this takes a twentieth of the time of decoding (BenchmarkReply).
+// allStored reports whether a reply says, byte for byte, that all n documents were stored. Nearly all replies
+// do, and this is much faster than decoding (BenchmarkReply).
 func allStored(reply []byte, n int, id func(i int) []byte) bool {
 	rest, ok := bytes.CutPrefix(reply, []byte(`{"items":[`))
 	for i := 0; ok && i < n; i++ {
@@ -95,16 +93,16 @@ func allStored(reply []byte, n int, id func(i int) []byte) bool {
 	return ok && string(rest) == "]}"
 }
 
-// BulkItem is what Elasticsearch says of one document. id is part of the reply.
+// BulkItem is the result for one document.
 type BulkItem struct {
 	id        []byte
 	Status    int
-	Seq, Term int64 // of the version stored, if they were asked for; else -1
+	Seq, Term int64 // of the version stored, if requested; else -1
 	cause     cause
 }
 
-// Err is nil for a document that was stored or deleted, else a *TemporaryError,
-// a *ForbiddenError or a *RefusedError.
+// Err returns nil for a document that was stored or deleted, else a *TemporaryError, a *ForbiddenError or a
+// *RefusedError.
 func (r *BulkItem) Err(op string) error {
 	switch {
 	case r.Status >= 200 && r.Status < 300:
@@ -117,7 +115,7 @@ func (r *BulkItem) Err(op string) error {
 	return &RefusedError{Op: op, Status: r.Status, Type: r.cause.Type, Reason: r.cause.text()}
 }
 
-// parseReply is the function of that name, without secrets in what it returns.
+// parseReply is the function parseReply, with secrets removed from its results.
 func (c *Client) parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 	items, err := parseReply(data, dst)
 	for i := len(dst); i < len(items); i++ {
@@ -126,8 +124,8 @@ func (c *Client) parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 	return items, c.Hide(err)
 }
 
-// parseReply reads the reply to a bulk request, appending to dst an item for each
-// document. It believes only what it understands completely.
+// parseReply reads the reply to a bulk request and appends an item for each document to dst. A reply that it
+// does not understand completely is an error.
 func parseReply(data []byte, dst []BulkItem) ([]BulkItem, error) {
 	var reply struct {
 		Items []struct {

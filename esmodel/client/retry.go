@@ -16,8 +16,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// transient says of an HTTP status, of a request or of one document in it, that
-// the same may be accepted later. 501 and 505 say that it never will be.
+// transient reports whether a request or a document with that HTTP status may be accepted later. 501 and 505
+// are permanent.
 func transient(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -28,13 +28,13 @@ func transient(status int) bool {
 	return status >= 500
 }
 
-// blocked says that an index takes no writes for now: read-only, out of disk. It
-// comes as 403, but is about the index and not about who we are.
+// blocked reports whether an index temporarily accepts no writes: read-only, or out of disk space. The status
+// is 403, but it is not about privileges.
 func blocked(status int, typ string) bool {
 	return status == http.StatusForbidden && typ == "cluster_block_exception"
 }
 
-// cause is Elasticsearch's account of an error.
+// cause is Elasticsearch's description of an error.
 type cause struct {
 	Type     string `json:"type"`
 	Reason   string `json:"reason"`
@@ -44,7 +44,7 @@ type cause struct {
 	} `json:"root_cause"` // one for each kind of shard failure
 }
 
-// is says whether the error is of a type, or one that a shard met in a search is.
+// is reports whether the error, or an error of a shard in a search, has a type.
 func (c *cause) is(typ string) bool {
 	for _, r := range c.Roots {
 		if r.Type == typ {
@@ -54,7 +54,7 @@ func (c *cause) is(typ string) bool {
 	return c.Type == typ
 }
 
-// text is the reason with those behind it, which often hold the real one.
+// text returns the reason and those of its causes, which often name the real problem.
 func (c *cause) text() string {
 	var parts []string
 	for ; c != nil && len(parts) < 4; c = c.CausedBy {
@@ -65,7 +65,7 @@ func (c *cause) text() string {
 	return strings.Join(parts, ": ")
 }
 
-// readCause understands both forms of "error": an object and a plain string.
+// readCause reads both forms of "error": an object and a plain string.
 func readCause(raw json.RawMessage) cause {
 	var c cause
 	if len(raw) == 0 {
@@ -80,7 +80,7 @@ func readCause(raw json.RawMessage) cause {
 	return c
 }
 
-// statusError types a node's reply that is not a success.
+// statusError classifies a reply that is not a success.
 func (c *Client) statusError(op string, node *url.URL, status int, header http.Header, body []byte) error {
 	var reply struct {
 		Error json.RawMessage `json:"error"`
@@ -92,13 +92,13 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	} else {
 		text := c.secrets.Hide(
 			string(body[:min(len(body), 64<<10)]),
-		) // before it is cut to what is shown: half a secret is one, too
+		) // before cutting, so that no half of a secret shows
 		why = cause{Type: http.StatusText(status), Reason: strings.TrimSpace(text[:min(len(text), 200)])}
 	}
 	c.clean(&why)
 	switch {
 	case transient(status) || blocked(status, why.Type) ||
-		why.is("illegal_index_shard_state_exception"): // as 404: it is just being made, or recovers
+		why.is("illegal_index_shard_state_exception"): // a 404 while a shard is created or recovers
 		return &TemporaryError{
 			Err:   fmt.Errorf("%d %s: %s", status, why.Type, why.text()),
 			After: retryAfter(header.Get("Retry-After"), time.Now()),
@@ -119,10 +119,9 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 	return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.text(), request: true, Absent: absent}
 }
 
-// forbidden reads from Elasticsearch's reason who lacks what: "action [...] is
-// unauthorized for user [x] ..., this action is granted by the index privileges
-// [create_index,manage,all]". The first is the narrowest, but for those that our
-// roles are made of: see docs/security.md.
+// forbidden parses Elasticsearch's reason: "action [...] is unauthorized for user [x] ..., this action is
+// granted by the index privileges [create_index,manage,all]". The first privilege is the narrowest, but those
+// that fiolat's roles are made of come before it: see docs/security.md.
 func forbidden(op string, status int, reason string) *ForbiddenError {
 	e := &ForbiddenError{Op: op, Status: status, Reason: reason}
 	if m := regexp.MustCompile(
@@ -146,7 +145,7 @@ func forbidden(op string, status int, reason string) *ForbiddenError {
 	return e
 }
 
-// retryAfter reads the header's two forms, seconds and a date; 0 for anything else.
+// retryAfter reads both forms of the header, seconds and a date; 0 for anything else.
 func retryAfter(h string, now time.Time) time.Duration {
 	h = strings.TrimSpace(h)
 	if h == "" {
@@ -161,18 +160,17 @@ func retryAfter(h string, now time.Time) time.Duration {
 	return 0
 }
 
-// Pace spaces out the attempts at one thing: exponentially longer, with jitter so
-// that many clients do not come back at once, and not longer than max since the
-// thing last got on.
+// Pace spaces out the attempts at an operation with exponential backoff and jitter, for at most max since its
+// last progress.
 type Pace struct {
 	c     *Client
 	op    string
 	max   time.Duration
 	back  backoff.ExponentialBackOff
-	since time.Time // of the first failure without progress since
+	since time.Time // the first failure after the last progress
 }
 
-// Pace begins the attempts at op, which are given up when it gets nowhere for most.
+// Pace begins the attempts at op, which end when there is no progress for most.
 func (c *Client) Pace(op string, most time.Duration) *Pace {
 	p := &Pace{c: c, op: op, max: most, back: backoff.ExponentialBackOff{
 		InitialInterval: c.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 15 * time.Second,
@@ -181,15 +179,14 @@ func (c *Client) Pace(op string, most time.Duration) *Pace {
 	return p
 }
 
-// Progress says that part of the thing got on: patience starts anew.
+// Progress says that part of the operation succeeded: backoff and time limit start anew.
 func (p *Pace) Progress() {
 	p.since = time.Time{}
 	p.back.Reset()
 }
 
-// Wait returns nil when it is time to try again after err. Otherwise it says why
-// not: err itself if it cannot pass, an *UnavailableError when patience is over,
-// or the context's cause.
+// Wait returns nil when it is time to retry after err. Otherwise it says why not: err itself if it is not
+// temporary, an *UnavailableError when the time is over, or the context's cause.
 func (p *Pace) Wait(ctx context.Context, err error) error {
 	var t *TemporaryError
 	if !errors.As(err, &t) {
@@ -211,9 +208,9 @@ func (p *Pace) Wait(ctx context.Context, err error) error {
 	if left <= 0 {
 		return &UnavailableError{Op: p.op, Waited: waited, Err: t.Err, Never: never}
 	}
-	// The last attempt comes when patience ends, however long the pause would be.
+	// The last attempt is made when the time ends, however long the pause would be.
 	next := min(max(p.back.NextBackOff(), t.After), left)
-	if p.c.onWait != nil && (never == "" || p.c.unreached == 0) { // else it is said once, and soon
+	if p.c.onWait != nil && (never == "" || p.c.unreached == 0) { // else the error comes soon
 		p.c.onWait(Wait{Op: p.op, Err: t.Err, Next: next, Left: left})
 	}
 	timer := time.NewTimer(next)
@@ -226,8 +223,8 @@ func (p *Pace) Wait(ctx context.Context, err error) error {
 	}
 }
 
-// EndLater returns a context that ends d after ctx does: what an interruption must not cut
-// off goes on for that long.
+// EndLater returns a context that ends d after ctx does, for work that an interruption must not cut off at
+// once.
 func EndLater(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -17,32 +17,31 @@ import (
 )
 
 const (
-	// PageSize is how many documents a page has unless said otherwise, maxPage what
-	// Elasticsearch allows (index.max_result_window).
+	// PageSize is the default number of documents in a page, maxPage the most that Elasticsearch allows
+	// (index.max_result_window).
 	PageSize, maxPage = 1000, 10_000
-	// keepAlive is for how long Elasticsearch keeps a search open between two pages;
-	// each page renews it. Whoever takes the documents may wait for DefaultMaxWait.
+	// keepAlive is how long Elasticsearch keeps a search open between two pages; each page renews it. It
+	// exceeds DefaultMaxWait, for which the consumer of a page may wait.
 	keepAlive = "10m"
 )
 
 // SearchRequest says which documents to read.
 type SearchRequest struct {
-	// Index is one or more names or patterns of indices, separated by commas. Those
-	// that do not exist hold nothing.
+	// Index is one or more names or patterns of indices, separated by commas. Missing indices count as empty.
 	Index string
-	// Query is Elasticsearch's query object; nil is all documents.
+	// Query is Elasticsearch's query object; nil matches all documents.
 	Query any
-	// Sort are Elasticsearch's sort objects; ties are broken by the place of the
-	// document in the index, and nil is that order alone.
+	// Sort are Elasticsearch's sort objects; ties are broken by the document's place in the index, which is the
+	// whole order if Sort is nil.
 	Sort []any
-	// Source are the fields, or patterns of fields, of the document to read; nil is all.
+	// Source lists the fields, or patterns of fields, to read; nil is all.
 	Source []string
-	// PageSize is how many documents are asked for at a time, 1 to 10000; 0 is 1000.
-	// A page that would be longer than 64 MiB is asked for again in smaller ones.
+	// PageSize is how many documents are requested at a time, 1 to 10000; 0 is 1000. A page longer than 64 MiB
+	// is requested again in smaller ones.
 	PageSize int
 }
 
-// Found is a document that a search found, decoded as D. SeqNo and Term name its version, if they were asked for.
+// Found is a document found by a search, decoded as D. SeqNo and Term identify its version, if requested.
 type Found[D any] struct {
 	Index  string          `json:"_index"`
 	ID     string          `json:"_id"`
@@ -52,18 +51,16 @@ type Found[D any] struct {
 	Source D               `json:"_source,omitempty"`
 }
 
-// Hit is a document that a search found, as it was stored.
+// Hit is a document found by a search, as it was stored.
 type Hit = Found[json.RawMessage]
 
-// Search calls each for every document that the request finds, in order, as they
-// were when the search began: by point in time and search_after, so that nothing is
-// seen twice or missed while others write, and no more than two pages are held. It
-// returns how many there were. What a shard could not answer, or not in time, is
-// tried again for Config.MaxWait and then an error, never a hole. An error of each
-// ends the search and is returned as it is.
+// Search calls each for every document that the request finds, in order, as of the beginning of the search. It
+// uses a point in time and search_after, so that concurrent writes neither repeat nor hide documents, and holds
+// at most two pages. It returns the number of documents. What a shard could not answer, or not in time, is
+// retried for Config.MaxWait and then an error, never a gap. An error of each ends the search and is returned
+// as it is.
 //
-// The documents of bulk requests are found after a refresh only, by default within
-// a second.
+// Documents of bulk requests are found only after a refresh, by default within a second.
 func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) error) (int64, error) {
 	var source any = true
 	if r.Source != nil {
@@ -85,8 +82,8 @@ func Search(ctx context.Context, c *Client, r SearchRequest, each func(Hit) erro
 	return n, err
 }
 
-// ScanRequest is what a scan is about; fields of the search's body come on top. Where the server loses the search, by
-// a restart, it is begun anew if nothing was found so far, or if what was found may come again.
+// ScanRequest describes a scan; Fields are added to the body of the search. If the server loses the search, as
+// by a restart, it starts again, provided that nothing was found so far or MayRepeat is set.
 type ScanRequest struct {
 	Op, Indices string
 	Query       any
@@ -101,7 +98,7 @@ type PIT struct {
 	ID string `json:"id"`
 }
 
-// Check says whether the reply names a point in time.
+// Check checks that the reply names a point in time.
 func (p *PIT) Check() error {
 	if p.ID == "" {
 		return errors.New("the reply names no point in time")
@@ -109,7 +106,7 @@ func (p *PIT) Check() error {
 	return nil
 }
 
-// OpenScan begins a search; what it returns must be given to close.
+// OpenScan opens a search; its result must be passed to CloseScan.
 func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error) {
 	return p, c.Call(
 		ctx,
@@ -122,8 +119,7 @@ func (c *Client) OpenScan(ctx context.Context, r ScanRequest) (p PIT, err error)
 	)
 }
 
-// CloseScan ends a search. Without this it would go by itself, but hold deleted documents
-// until then.
+// CloseScan closes a search. It would expire without this, but keep deleted documents on disk until then.
 func (c *Client) CloseScan(ctx context.Context, r ScanRequest, p PIT) {
 	_, _ = c.Once(
 		context.WithoutCancel(ctx),
@@ -157,7 +153,7 @@ func (c *Client) Scan(ctx context.Context, r ScanRequest, f func([]Hit) error) e
 	}
 }
 
-// Pages is a scan of an open search. A document that is no D is an error that names it.
+// Pages scans an open search. A document that does not decode as D is an error that names it.
 func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f func([]Found[D]) error) error {
 	size := min(cmp.Or(r.Size, PageSize), maxPage)
 	search := map[string]any{
@@ -209,8 +205,8 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 			return reply{hits: hits, last: len(hits) < size}
 		}
 	}
-	// While f is at one page the server is at the next: one goroutine at a time, and
-	// none is left when scan returns.
+	// The next page is fetched while f handles one. One goroutine runs at a time, and none is left when Pages
+	// returns.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages := make(chan reply, 1)
@@ -247,7 +243,7 @@ type searchPage[D any] struct {
 	} `json:"hits"`
 }
 
-// ShardsReply says in the reply to a search or a count whether all shards could answer.
+// ShardsReply says, in the reply to a search or a count, whether all shards answered.
 type ShardsReply struct {
 	Shards *struct {
 		Total      int `json:"total"`
@@ -259,8 +255,8 @@ type ShardsReply struct {
 	} `json:"_shards"`
 }
 
-// Check is nil if they could; it forgets what the reply said, for the next one may be
-// decoded into the same memory. A shard without a node neither succeeds nor fails.
+// Check returns an error unless all shards answered. It resets s, because the next reply may be decoded into
+// the same memory. A shard without a node neither succeeds nor fails.
 func (s *ShardsReply) Check() error {
 	said := s.Shards
 	*s = ShardsReply{}
@@ -283,7 +279,7 @@ func (s *ShardsReply) Check() error {
 	)
 }
 
-// read decodes a reply. One that is not whole is an error that may pass, a document that is no D is not.
+// read decodes a reply. An incomplete reply is a temporary error, a document that does not decode as D is not.
 func (s *searchPage[D]) read(data []byte) error {
 	// encoding/json would scan the documents twice.
 	err := jsonv2.Unmarshal(data, s, jsontext.AllowDuplicateNames(true))
@@ -312,10 +308,10 @@ func (s *searchPage[D]) read(data []byte) error {
 	return &TemporaryError{Err: err}
 }
 
-// IgnoreMissing is the part of a query string by which indices that do not exist hold nothing.
+// IgnoreMissing is the part of a query string with which missing indices count as empty.
 const IgnoreMissing = "ignore_unavailable=true&allow_no_indices=true"
 
-// Term is the query for documents whose field has a value.
+// Term returns the query for documents whose field has a value.
 func Term(field, value string) map[string]any {
 	return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
 }

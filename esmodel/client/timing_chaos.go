@@ -4,5 +4,5 @@ package client
 
 import "time"
 
-// defaultTimeout is that of what internal/chaos builds.
+// defaultTimeout is the value for the builds of internal/chaos.
 const defaultTimeout = 20 * time.Second

@@ -20,7 +20,7 @@ import (
 	"fiolat/internal/errs"
 )
 
-// newTransport is the standard one with our own limits and our own idea of trust.
+// newTransport returns the standard transport with limits and a verification of certificates of its own.
 func newTransport(cfg Config) (*http.Transport, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	chosen := 0
@@ -43,7 +43,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 				Hint: "it has 64 hex digits, with or without colons",
 			}
 		}
-		conf.InsecureSkipVerify = true // replaced by:
+		conf.InsecureSkipVerify = true // VerifyConnection verifies instead
 		conf.VerifyConnection = func(s tls.ConnectionState) error {
 			return pinned(s.PeerCertificates, want, time.Now())
 		}
@@ -69,7 +69,8 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}, nil
 }
 
-// dialer connects within a time, which all nodes together have before they count as never reached.
+// dialer is the timeout of one connection attempt. It is a share of ConnectWait, so that all nodes are tried in
+// that time.
 type dialer time.Duration
 
 func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -84,15 +85,14 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return largeWrites{conn}, nil
 }
 
-// largeWrites is a connection to which a request's body is written in blocks of 256 KiB.
-// The transport's are of 32 KiB, for each of which the server wakes up: 3 % of our
-// processor time when documents are sent, and 2 % of the server's.
+// largeWrites is a connection that writes the body of a request in blocks of 256 KiB. The transport's blocks of
+// 32 KiB wake the server more often, which costs processor time on both sides.
 type largeWrites struct{ net.Conn }
 
-// blocks are those that nobody writes from, as *[256 << 10]byte.
+// blocks are the unused blocks, as *[256 << 10]byte.
 var blocks sync.Pool
 
-// ReadFrom is what the transport calls with the body.
+// ReadFrom is called by the transport with the body.
 func (c largeWrites) ReadFrom(r io.Reader) (int64, error) {
 	block, ok := blocks.Get().(*[256 << 10]byte)
 	if !ok {
@@ -102,14 +102,13 @@ func (c largeWrites) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, struct{ io.Reader }{r}, block[:])
 }
 
-// errFingerprint is a server whose certificates do not have the fingerprint.
+// errFingerprint says that no certificate of the server has the fingerprint.
 var errFingerprint = errors.New("no certificate of the server has the fingerprint given")
 
-// pinned accepts a chain that the certificate with the given fingerprint vouches
-// for: it is the server's own, or it signed the server's. That it merely lies in
-// the chain is not enough, anybody can send along a public certificate. The host's
-// name is not compared: Elasticsearch makes its certificates before it knows how it
-// will be called, and who holds the fingerprint has named the server.
+// pinned accepts a chain that the certificate with the given fingerprint vouches for: it is the server's own,
+// or it signed the server's. That it is in the chain is not enough, because anybody can send a public
+// certificate along. The host name is not compared: Elasticsearch makes its certificates before it knows its
+// name, and the fingerprint identifies the server.
 func pinned(chain []*x509.Certificate, want []byte, now time.Time) error {
 	for i, c := range chain {
 		if sum := sha256.Sum256(c.Raw); !bytes.Equal(sum[:], want) {
@@ -128,9 +127,9 @@ func pinned(chain []*x509.Certificate, want []byte, now time.Time) error {
 	return errFingerprint
 }
 
-// speaksTLS finds out whether a node that was addressed with http and did not
-// answer as Elasticsearch does speaks TLS: Elasticsearch then only ends the
-// connection. Nothing is sent beyond the handshake; the error says what to do.
+// speaksTLS checks whether a node that was addressed with http and did not answer as Elasticsearch speaks TLS:
+// Elasticsearch then just closes the connection. It sends nothing beyond the handshake. The error says what to
+// do.
 func (c *Client) speaksTLS(ctx context.Context, node *url.URL) error {
 	if node.Scheme != "http" || c.spoken.Load() || ctx.Err() != nil {
 		return nil
@@ -149,7 +148,7 @@ func (c *Client) speaksTLS(ctx context.Context, node *url.URL) error {
 	return &TrustError{Node: node.Host, Msg: "the server speaks TLS", Hint: "use https:// in the address"}
 }
 
-// trustError names what is wrong with a TLS connection; nil if it is not that.
+// trustError describes what is wrong with a TLS connection; nil if err is not about that.
 func trustError(node string, err error) *TrustError {
 	t := &TrustError{Node: node, Err: err}
 	var (
@@ -180,7 +179,7 @@ func trustError(node string, err error) *TrustError {
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		t.Msg, t.Hint = "the server does not speak TLS", "use http:// in the address, or switch TLS on in the server"
 	case errors.As(err, &network) && network.Op == "remote error":
-		err = network // the transport may have put a word of its own in front of it
+		err = network // without the prefix that the transport may add
 		fallthrough
 	case err != nil && strings.HasPrefix(err.Error(), "tls: "):
 		t.Msg, t.Hint = fmt.Sprintf(

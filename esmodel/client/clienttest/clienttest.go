@@ -9,7 +9,7 @@ import (
 	"fiolat/esmodel/esmodeltest"
 )
 
-// New returns a client that pauses for 10 ms only, and that is closed with the test.
+// New returns a client that waits 10 ms before its first retry and is closed when the test ends.
 func New(tb testing.TB, cfg client.Config) *client.Client {
 	tb.Helper()
 	cfg.Pause = 10 * time.Millisecond
@@ -21,7 +21,7 @@ func New(tb testing.TB, cfg client.Config) *client.Client {
 	return c
 }
 
-// StandIn returns a full cluster and a client for it that is patient for two seconds.
+// StandIn returns a server with all features and a client for it that retries for two seconds.
 func StandIn(tb testing.TB) (*esmodeltest.Server, *client.Client) {
 	tb.Helper()
 	s := esmodeltest.New(tb, esmodeltest.Options{Histogram: true, Lifecycle: true})
