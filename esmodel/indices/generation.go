@@ -18,7 +18,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// CountedDoc is what of a run's document is about the number of its documents.
+// CountedDoc is the part of a run's document with the number of the run's documents.
 type CountedDoc struct {
 	Run struct {
 		ID, Generation, Part string
@@ -30,7 +30,7 @@ type CountedDoc struct {
 	} `json:"account"`
 }
 
-// ReadCounted reads it from the source of a run's document.
+// ReadCounted reads a CountedDoc from the source of a run's document.
 func ReadCounted(source []byte) (d CountedDoc, err error) {
 	if err = json.Unmarshal(source, &d); err != nil {
 		err = fmt.Errorf("the document of a run cannot be read: %w", err)
@@ -38,7 +38,7 @@ func ReadCounted(source []byte) (d CountedDoc, err error) {
 	return d, err
 }
 
-// Counted are the documents that should be there.
+// Counted returns the generation, and the number of its documents that should exist.
 func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
 	return Generation{d.Run.ID, d.Run.Part, d.Fio.Kind, d.Run.Generation},
 		map[esmodel.Kind]int64{
@@ -47,9 +47,9 @@ func (d *CountedDoc) Counted() (Generation, map[esmodel.Kind]int64) {
 		}
 }
 
-// MismatchError says that Elasticsearch holds another number of documents of a
-// run's generation than were made and acknowledged: something that heeds no claim has
-// changed them, or other logs were ingested under the same --run-id.
+// MismatchError says that Elasticsearch holds a different number of documents of a run's generation than were
+// made and acknowledged: something that ignores claims has changed them, or other logs were ingested under the
+// same --run-id.
 type MismatchError struct {
 	Run         string
 	Kind        esmodel.Kind
@@ -64,11 +64,10 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
 }
 
-// Generation names the documents of one generation of a run, or of a part of it, of
-// one kind of latency.
+// Generation identifies the documents of one generation of a run, or of a part of it, of one kind of latency.
 type Generation struct{ Run, Part, Kind, Generation string }
 
-// GenerationOf is the generation that a run makes.
+// GenerationOf returns the generation that a run makes.
 func GenerationOf(run *pipeline.Run) Generation {
 	return Generation{run.ID, run.Part, run.Kind.String(), run.Generation}
 }
@@ -77,9 +76,10 @@ func GenerationOf(run *pipeline.Run) Generation {
 var generationKinds = []esmodel.Kind{esmodel.KindHistogram, esmodel.KindPercentiles, esmodel.KindProbe,
 	esmodel.KindEvent}
 
-// Commit makes a generation the only one of its run: refresh, count, delete, until there
-// is nothing to delete. touched are indices that have documents of it. counted, if not nil,
-// is called once, when all of its documents are there; hold says whether we may delete.
+// Commit makes a generation the only one of its run: it refreshes, counts and deletes until there is nothing to
+// delete. It returns the number of deleted documents by index. touched are the indices that hold documents of
+// the generation. counted, if not nil, is called once, when all of its documents were found; hold says whether
+// deleting is allowed.
 func Commit(
 	ctx context.Context, c *client.Client,
 	prefix string,
@@ -118,8 +118,8 @@ func Commit(
 	}
 }
 
-// Verify says whether a generation is the only one of its run; if it has not the documents
-// that were made, the error is a *MismatchError.
+// Verify reports whether a generation is the only one of its run. If the numbers of its documents are not those
+// made, the error is a *MismatchError.
 func Verify(
 	ctx context.Context,
 	c *client.Client,
@@ -127,8 +127,8 @@ func Verify(
 	g Generation,
 	made map[esmodel.Kind]int64,
 ) (only bool, err error) {
-	// All at once, for the server is idle by now. Mostly there is no other generation,
-	// and counting it takes less than a search for what is to be deleted.
+	// The counts run concurrently, because the server is idle by now. Mostly there is no other generation, and
+	// counting is cheaper than a search for documents to delete.
 	var counting sync.WaitGroup
 	found, errs := make([]int64, len(generationKinds)), make([]error, len(generationKinds))
 	for i, kind := range generationKinds {
@@ -149,7 +149,7 @@ func Verify(
 	return others == 0, err
 }
 
-// Count is how many documents a query finds in indices.
+// Count returns how many documents a query finds in indices.
 func Count(ctx context.Context, c *client.Client, indices string, query any) (int64, error) {
 	var reply countReply
 	err := c.Call(
@@ -183,8 +183,8 @@ func (r *countReply) Check() error {
 	return nil
 }
 
-// Query finds the documents of the generation, or those of all others of the same
-// run, part and kind. What people note on a run has no generation and is never found.
+// Query matches the documents of the generation or, unless own is set, those of all others of the same run,
+// part and kind. Notes have no generation and never match.
 func (g Generation) Query(own bool) map[string]any {
 	term := func(field, value string) map[string]any {
 		return map[string]any{"term": map[string]any{field: map[string]any{"value": value}}}
@@ -208,7 +208,7 @@ func (g Generation) Query(own bool) map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": filter, "must_not": not}}
 }
 
-// Patterns are those of all indices that hold documents of a generation.
+// Patterns returns the patterns of all indices that hold documents of generations, separated by commas.
 func Patterns(prefix string) string {
 	var p []string
 	for _, k := range generationKinds {
@@ -217,10 +217,9 @@ func Patterns(prefix string) string {
 	return strings.Join(p, ",")
 }
 
-// Refresh makes acknowledged documents visible to searches. That takes the index
-// privilege "maintenance", which an ingest does not otherwise need; without it the
-// refresh comes as a parameter of a bulk request to each index touched, which
-// deletes a document that does not exist.
+// Refresh makes acknowledged documents visible to searches. That requires the index privilege "maintenance",
+// which an ingest does not need otherwise. Without it, Refresh sends to each index touched a bulk request that
+// deletes a nonexistent document and has a refresh as parameter.
 func Refresh(ctx context.Context, c *client.Client, prefix string, touched []string) error {
 	err := c.Call(
 		ctx,
@@ -253,7 +252,7 @@ func Refresh(ctx context.Context, c *client.Client, prefix string, touched []str
 	)
 }
 
-// refreshed is the reply to a refresh. It counts replicas that have no node as well.
+// refreshed is the reply to a refresh. Its total includes replicas without a node, which are no failure.
 type refreshed struct{ client.ShardsReply }
 
 func (r *refreshed) Check() error {
@@ -283,18 +282,18 @@ func Retire(
 	)
 }
 
-// Other says that a document is of the same run, part and kind, and of another generation.
+// Other reports whether a document is of another generation of the same run, part and kind.
 func (g Generation) Other(m esmodel.Meaning) bool {
 	return m.Key() == esmodel.RunKey{Run: g.Run, Part: g.Part, Kind: g.Kind} && m.Run.Generation != "" &&
 		m.Run.Generation != g.Generation
 }
 
-// Holder says whether the claims on what is sent or deleted are ours; what may pass is a
+// Holder returns nil if the claims on what is sent or deleted are held. A temporary error is a
 // *client.TemporaryError.
 type Holder func(context.Context) error
 
-// DeleteFound deletes the documents that a query finds and that say themselves that they
-// are meant, and counts them by index.
+// DeleteFound deletes the documents that a query finds and for which meant returns true, and counts them by
+// index.
 func DeleteFound(
 	ctx context.Context, c *client.Client,
 	op, indices string,
@@ -322,13 +321,12 @@ func DeleteFound(
 	})
 }
 
-// DeleteHits deletes documents as they were found, and no others: the point in time
-// may show one that has been overwritten since, by this generation or by another
-// ingest at work. Sequence number and term say which version is meant; a conflict
-// means that somebody has overwritten or deleted it, and nothing is to be done.
+// DeleteHits deletes documents in the versions that were found, and counts them by index: a point in time may
+// show a document that was overwritten since, by this generation or by a concurrent ingest. A conflict means
+// that another process has overwritten or deleted it, and is ignored.
 //
-// A hit without a term is deleted in any version. With refresh, what was written before is
-// visible to searches when deleteHits returns.
+// A hit without a term is deleted in any version. With refresh, earlier writes are visible to searches when
+// DeleteHits returns.
 func DeleteHits(
 	ctx context.Context,
 	c *client.Client,

@@ -13,12 +13,12 @@ import (
 	"fiolat/esmodel/client"
 )
 
-// neededKeywords are the fields by which documents are counted and deleted: in an index
-// where one of them is anything but a keyword, a query finds others, or none.
+// neededKeywords are the fields by which documents are counted and deleted. Where one of them is not a keyword,
+// a query matches other documents, or none.
 var neededKeywords = []string{"run.id", "run.generation", "run.part", "fio.kind"}
 
-// MappingError says that an index is not mapped as fiolat needs it: nothing is written to
-// it or deleted from it.
+// MappingError says that an index is not mapped as fiolat needs it, so nothing is written to it or deleted from
+// it.
 type MappingError struct{ Index, Msg string }
 
 func (e *MappingError) Error() string {
@@ -30,12 +30,11 @@ func (e *MappingError) Error() string {
 	)
 }
 
-// ErrClosedIndex says that an index is closed: what is in it can be neither counted nor deleted.
+// ErrClosedIndex says that an index is closed, so its documents can be neither counted nor deleted.
 var ErrClosedIndex = errors.New("an index is closed: open it first (POST /INDEX/_open)")
 
-// checkMappings compares the mappings of the prefix's indices that match patterns with what
-// fiolat needs. With closed, a closed index is an error, else it is left out. It returns the
-// indices that it has looked at.
+// checkMappings compares the mappings of the prefix's indices that match patterns with what fiolat needs, and
+// returns the indices that it has checked. A closed index is an error if closed is set, else it is skipped.
 func checkMappings(
 	ctx context.Context,
 	c *client.Client,
@@ -129,8 +128,8 @@ func CheckMappings(ctx context.Context, c *client.Client, prefix string, closed 
 	return seen, err
 }
 
-// Prepare makes an index, if it is not there, and checks its mapping: what another
-// template makes of it must show before the first document is in it.
+// Prepare creates an index, if it does not exist, and checks its mapping, so that a wrong mapping by another
+// template shows before the first document is stored.
 func Prepare(ctx context.Context, c *client.Client, prefix, index string) error {
 	for range 2 {
 		seen, err := checkMappings(ctx, c, prefix, index, false)
@@ -147,5 +146,5 @@ func Prepare(ctx context.Context, c *client.Client, prefix, index string) error 
 			return err
 		}
 	}
-	return nil // it is there, but closed, or an alias: sending says so
+	return nil // it is closed, or an alias: sending reports that
 }

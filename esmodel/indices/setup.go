@@ -1,6 +1,6 @@
-// Package indices sees to the indices of a cluster: it installs templates, checks mappings,
-// and counts, refreshes and deletes documents. What a cluster can do is found by asking it,
-// never by its version.
+// Package indices manages the indices of a cluster: it installs templates, checks mappings, and counts,
+// refreshes and deletes documents. It detects the features of a cluster by asking for them, never by its
+// version.
 package indices
 
 import (
@@ -19,10 +19,10 @@ import (
 	"fiolat/esmodel/client"
 )
 
-// errNoTemplates says that the index templates are missing and may not be made.
+// errNoTemplates says that the index templates are missing and may not be created.
 var errNoTemplates = errors.New("the index templates are missing")
 
-// noHistogram is what a cluster without the histogram field type lacks.
+// noHistogram is the warning about a cluster without the histogram field type.
 const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be " +
 	"searched or aggregated, " +
 	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile " +
@@ -31,17 +31,16 @@ const noHistogram = "this cluster does not have the histogram field type: latenc
 // SetupOptions say what Setup installs.
 type SetupOptions struct {
 	Prefix string
-	// DeleteAfter makes the lifecycle policy delete indices that old. 0 leaves a
-	// policy that is there as it is, and makes one that never deletes; negative takes
-	// deletion out again.
+	// DeleteAfter makes the lifecycle policy delete indices of that age. 0 keeps an existing policy, or creates
+	// one that never deletes; negative removes the deletion from the policy.
 	DeleteAfter time.Duration
-	// Now is the time whose month the first indices are of; zero is the present.
+	// Now is the time whose month the first indices are for; zero is the present.
 	Now time.Time
 }
 
-// SetupItem is one thing that Setup saw to.
+// SetupItem is one thing that Setup handled.
 type SetupItem struct {
-	Type   string `json:"type"` // index template, lifecycle policy, mapping
+	Type   string `json:"type"` // index template, lifecycle policy, index, mapping
 	Name   string `json:"name"`
 	Action string `json:"action"` // created, updated, unchanged
 }
@@ -49,7 +48,7 @@ type SetupItem struct {
 // SetupReport says what Setup found and did.
 type SetupReport struct {
 	Items []SetupItem `json:"items"`
-	// Histogram and Lifecycle say what the cluster has.
+	// Histogram and Lifecycle say whether the cluster has them.
 	Histogram bool     `json:"histogram_type"`
 	Lifecycle bool     `json:"lifecycle"`
 	Warnings  []string `json:"warnings,omitempty"`
@@ -63,9 +62,8 @@ func (r *SetupReport) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Setup installs index templates and, where the cluster has such, the lifecycle policy,
-// and makes an empty index of each kind that has none. It changes nothing that is as it
-// should be, so it can be repeated.
+// Setup installs the index templates and, where the cluster has lifecycle management, the policy, and creates
+// an empty index of each kind that has none. It changes nothing that is up to date, so it can be repeated.
 func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport, error) {
 	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	if err := esmodel.CheckPrefix(o.Prefix); err != nil {
@@ -91,16 +89,16 @@ func Setup(ctx context.Context, c *client.Client, o SetupOptions) (*SetupReport,
 			return r, err
 		}
 	}
-	// The template of runs comes last: who may not see templates takes an index of
-	// runs that was made from it for a sign that the others are there, too.
+	// The template of runs comes last: to a user who may not see templates, an index of runs that was made from
+	// it shows that the others exist, too.
 	if err := setupTemplate(ctx, c, o.Prefix, esmodel.KindRun, there, r); err != nil {
 		return r, err
 	}
 	return r, setupIndices(ctx, c, o, r)
 }
 
-// HasHistogram asks the cluster whether it knows the field type, by having it check
-// a template that is never stored.
+// HasHistogram reports whether the cluster has the histogram field type. It simulates a template, which stores
+// nothing.
 func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 	err := c.Call(
 		ctx,
@@ -128,7 +126,7 @@ func HasHistogram(ctx context.Context, c *client.Client) (bool, error) {
 	return err == nil, err
 }
 
-// setupPolicy sees to the lifecycle policy, if the cluster has lifecycles.
+// setupPolicy installs the lifecycle policy, if the cluster has lifecycle management.
 func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
 	req := client.Request{
 		Op:     "read lifecycle policy " + o.Prefix,
@@ -206,7 +204,7 @@ type storedTemplate struct {
 	Template map[string]any `json:"index_template"`
 }
 
-// version is the _meta.fiolat.version of a template, 0 without one.
+// version returns _meta.fiolat.version of a template, 0 without one.
 func (t storedTemplate) version() int {
 	meta, _ := t.Template["_meta"].(map[string]any)
 	return metaVersion(meta)
@@ -218,7 +216,7 @@ func metaVersion(meta map[string]any) int {
 	return int(v)
 }
 
-// Templates are the prefix's templates that are there.
+// Templates returns the existing templates of a prefix, by name.
 func Templates(ctx context.Context, c *client.Client, prefix string) (map[string]storedTemplate, error) {
 	var reply struct {
 		Templates []storedTemplate `json:"index_templates"`
@@ -283,9 +281,8 @@ func setupTemplate(
 	return nil
 }
 
-// same compares a template with what the server shows of it, which has numbers and
-// booleans as strings in places, and more at the top: dates, and what people may
-// have added, such as components for settings of their own.
+// same compares a template with what the server returns for it, which has some numbers and booleans as strings,
+// and more at the top level: dates, and what people may have added, such as components for their own settings.
 func same(want, have map[string]any) bool {
 	for k, v := range want {
 		if Canonical(v) != Canonical(have[k]) {
@@ -295,7 +292,7 @@ func same(want, have map[string]any) bool {
 	return true
 }
 
-// Canonical is a text that is the same for values which Elasticsearch takes for the same.
+// Canonical returns a text that is equal for values that Elasticsearch considers equal.
 func Canonical(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -320,15 +317,13 @@ func Canonical(v any) string {
 	return "null"
 }
 
-// setupIndices makes an empty index of each kind that has none, of the current month, and
-// gives indices that were made from an older template, or from none, what the new one adds.
-// What cannot be changed any more, or may not be, is a warning: the templates are in place
-// all the same.
+// setupIndices creates an empty index of the current month for each kind that has none, and adds new fields to
+// indices that were made from an older template, or from none. What can no longer be changed, or may not be, is
+// a warning, because the templates are in place all the same.
 //
-// The index of runs is made here because an ingest with no more than its own privileges sees
-// from it, and from nothing else, that the templates are there; it must not make one itself,
-// for without templates that would have guessed fields. The others are made because Kibana's
-// data views have all of their fields only from an index.
+// The index of runs is created here because an ingest with only its own privileges recognizes by it that the
+// templates exist. The ingest must not create it, because without templates its fields would be guessed. The
+// others are created because Kibana's data views get all of their fields only from an index.
 func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *SetupReport) error {
 	prefix := o.Prefix
 	var all []string
@@ -425,11 +420,10 @@ func setupIndices(ctx context.Context, c *client.Client, o SetupOptions, r *Setu
 	return nil
 }
 
-// EnsureTemplates makes sure, before anything is indexed, that the templates are
-// there: an index made without them has guessed fields for ever. It installs what
-// is missing if it may. A user who may not even look at templates sees from the
-// index of runs whether it was made from ours. The error is ErrNoTemplates if they
-// are missing and may not be installed.
+// EnsureTemplates makes sure, before anything is indexed, that the templates exist: an index made without them
+// has guessed fields forever. It installs what is missing if it may. For a user who may not read templates it
+// checks whether the index of runs was made from ours. The error is errNoTemplates if they are missing and may
+// not be installed.
 func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warnings []string, err error) {
 	there, err := Templates(ctx, c, prefix)
 	var no *client.ForbiddenError
@@ -473,8 +467,8 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 	return warnings, err
 }
 
-// ensureFromRuns looks whether the index of runs, which Setup makes, has our fields.
-// It makes nothing: without templates it would be an index with guessed fields.
+// ensureFromRuns checks whether the index of runs, which Setup creates, has our fields. It creates nothing,
+// because without templates the index would have guessed fields.
 func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, because error) error {
 	var reply struct {
 		Fields map[string]map[string]struct {
