@@ -14,16 +14,15 @@ import (
 	"fiolat/esmodel/indices"
 )
 
-// Change is a change point with the run where it is.
+// Change is a change point and the run in which it is.
 type Change struct {
 	Run  esmodel.ChangedRun
 	Of   esmodel.ChangePoint
 	Text string
 }
 
-// StoreChanges makes the stored change points of the metrics of some series those given: new ones are
-// stored, those that no longer hold are deleted, and what is there already stays as it is. It says how
-// many were stored and deleted.
+// StoreChanges replaces the stored change points of metrics, by series, with those given. It stores new ones,
+// deletes those that no longer hold, and leaves equal ones alone. It returns how many were stored and deleted.
 func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics map[string][]string,
 	changes []Change) (made, deleted int, err error) {
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
@@ -38,7 +37,7 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 		if bad := json.Unmarshal(h.Source, &doc); bad != nil {
 			return fmt.Errorf("%s/%s: %w", h.Index, h.ID, bad)
 		}
-		// In the source, as an index of an older fiolat has no mapping of these.
+		// Filtered here, because an index of an older fiolat has no mapping of these fields.
 		if slices.Contains(metrics[doc.Change.Series], doc.Change.Metric) {
 			there[h.ID] = h
 		}
@@ -68,14 +67,14 @@ func StoreChanges(ctx context.Context, c *client.Client, prefix string, metrics 
 	return made, deleted, err
 }
 
-// NoteFound is what somebody noted on a run.
+// NoteFound is a stored note on a run.
 type NoteFound struct {
 	RunID string
 	At    time.Time
 	Text  string
 }
 
-// Notes are those on the runs of these ids, the earliest first.
+// Notes returns the notes on the runs with these ids, the earliest first.
 func Notes(ctx context.Context, c *client.Client, prefix string, ids []string) (out []NoteFound, err error) {
 	_, err = client.Search(ctx, c, client.SearchRequest{
 		Index: esmodel.Pattern(prefix, esmodel.KindEvent),

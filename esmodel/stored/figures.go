@@ -16,24 +16,24 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// Figures are the numbers of a whole run, as its document has them.
+// Figures are the numbers of a whole run, as stored in its document.
 type Figures struct {
 	RunSummary
 	Start    time.Time
 	Geometry fiohist.Geometry
-	// Histograms is by direction; nil in documents of an older fiolat, and where a run is not complete.
+	// Histograms is by direction; nil in documents of an older fiolat and of runs that are not complete.
 	Histograms map[string]*esmodel.RunHistogram
 }
 
-// ListFigures are those of the runs in Elasticsearch that the filter lets through, of one kind of
-// latency, the earliest first. Of a run that was ingested in parts and merged, the parts are left out.
+// ListFigures returns the figures of the runs in Elasticsearch that the filter selects, of one kind of latency,
+// the earliest first. Of a run that was ingested in parts and merged, the parts are left out.
 func ListFigures(ctx context.Context, c *client.Client, prefix string, f RunFilter,
 	kind fiolog.Kind) ([]Figures, error) {
 	query := map[string]any{"bool": map[string]any{"filter": []any{f.query(), client.Term("fio.kind", kind.String())}}}
 	return listFigures(ctx, c, prefix, query)
 }
 
-// RunFigures are those of the run that has that id, its parts one by one if they are not merged.
+// RunFigures returns the figures of the run with that id, or of each of its parts if they are not merged.
 func RunFigures(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) ([]Figures, error) {
 	return listFigures(ctx, c, prefix, map[string]any{"bool": map[string]any{"filter": []any{
 		client.Term("run.id", runID), client.Term("fio.kind", kind.String())}}})
@@ -52,10 +52,10 @@ func listFigures(ctx context.Context, c *client.Client, prefix string, query any
 	return withoutParts(out), err
 }
 
-// figuresPage keeps a page of runs, each of tens of kilobytes, in a few megabytes.
+// figuresPage limits a page of runs, each of tens of kilobytes, to a few megabytes.
 const figuresPage = 200
 
-// DirFigures are those of the runs of which there are documents in a directory, the earliest first.
+// DirFigures returns the figures of the runs with documents in a directory, the earliest first.
 func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 	heads, err := dirHeads(dir, "")
 	for _, h := range heads {
@@ -74,7 +74,7 @@ func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 	return withoutParts(out), err
 }
 
-// readFigures reads them from the document of a run.
+// readFigures reads Figures from the document of a run.
 func readFigures(source []byte) (f Figures, err error) {
 	if err = json.Unmarshal(source, &f.RunSummary); err == nil {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)

@@ -14,16 +14,16 @@ import (
 	"fiolat/esmodel/indices"
 )
 
-// Labels are changes to the labels of a run: those of Set replace or join the ones it has, those of Remove go.
+// Labels are changes to the labels of a run: those of Set are added or replaced, those of Remove are removed.
 type Labels struct {
 	Set    map[string]string
 	Remove []string
 }
 
-// Label changes the labels of a run: those of its documents in fio-run, of all its parts and kinds of latency, and
-// those of its events. It says how many documents of each it has changed; done again it changes nothing. Documents of
-// quanta keep the labels of the ingest. The run is claimed meanwhile; one that another process has claimed is a
-// *claim.Error.
+// Label changes the labels of a run in its documents in fio-run, of all parts and kinds of latency, and in its
+// events. It returns how many documents of each kind it has changed; repeated, it changes nothing. Documents of
+// quanta keep the labels of the ingest. The run is claimed meanwhile; if another process has claimed it, the
+// error is a *claim.Error.
 func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels, takeOver bool) (KindCounts, error) {
 	if err := esmodel.CheckLabels(l.Set); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 	return out, err
 }
 
-// labelEvents changes the labels of a run's events, each in the version that was read: one that was changed
-// meanwhile is read again.
+// labelEvents changes the labels of a run's events, each in the version that was read. Events that were changed
+// meanwhile are read again.
 func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l Labels, hold indices.Holder) (
 	n int64, err error,
 ) {
@@ -90,7 +90,7 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 		err = c.Scan(ctx, client.ScanRequest{
 			Op: op, Indices: esmodel.Pattern(prefix, esmodel.KindEvent), Query: client.Term("run.id", runID),
 			Fields:    map[string]any{"seq_no_primary_term": true},
-			MayRepeat: true, // what is labelled is left alone
+			MayRepeat: true, // events with the right labels are skipped
 		}, func(page []client.Hit) error {
 			stored, missed, bad := labelPage(ctx, c, op, page, l, hold)
 			n += stored
@@ -109,7 +109,7 @@ func labelEvents(ctx context.Context, c *client.Client, prefix, runID string, l 
 	}
 }
 
-// labelPage changes the labels of some events. missed says that one of them is no longer as it was read.
+// labelPage changes the labels of some events. missed says that one of them must be read and tried again.
 func labelPage(ctx context.Context, c *client.Client, op string, page []client.Hit, l Labels, hold indices.Holder) (
 	stored int64, missed bool, err error,
 ) {

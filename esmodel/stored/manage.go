@@ -18,16 +18,16 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// RunFilter says which runs are meant; the zero value is all of them.
+// RunFilter selects runs; the zero value selects all.
 type RunFilter struct {
 	// Labels and Options (fio's job options) must have these values.
 	Labels, Options map[string]string
-	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or
-	// Elasticsearch's date math such as now-7d; "" does not.
+	// Since and Until bound the run's start, [Since, Until): a time in RFC 3339, or Elasticsearch's date math
+	// such as now-7d; "" is no bound.
 	Since, Until string
 }
 
-// RunSummary is what the list of runs says of one, or of a part of one.
+// RunSummary describes a run, or a part of one, in a list of runs.
 type RunSummary struct {
 	Run struct {
 		ID     string         `json:"id"`
@@ -46,7 +46,7 @@ type RunSummary struct {
 		Kind    string   `json:"kind"`
 		Version []string `json:"version,omitempty"`
 		Job     []string `json:"job,omitempty"`
-		// Workload is the load in words.
+		// Workload describes the load in words.
 		Workload []string            `json:"workload,omitempty"`
 		Options  map[string][]string `json:"options,omitempty"`
 	} `json:"fio"`
@@ -61,26 +61,26 @@ type RunSummary struct {
 	Logs struct {
 		Count int `json:"count"`
 	} `json:"logs"`
-	// Summary is by direction: samples, iops, min, max, mean, p50, p99_9, ... in ns;
-	// at_least names percentiles.
+	// Summary holds by direction samples, iops, min, max, mean, p50, p99_9, ..., with latencies in ns; at_least
+	// names percentiles.
 	Summary map[string]map[string]any `json:"summary,omitempty"`
 }
 
-// ListRuns are the runs that the filter lets through, the latest first. Of a run
-// that was ingested in parts and merged, the parts are left out.
+// ListRuns returns the runs that the filter selects, the latest first. Of a run that was ingested in parts and
+// merged, the parts are left out.
 func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter) ([]RunSummary, error) {
 	return runs(ctx, c, prefix, f.query(), listed...)
 }
 
-// listed is what a list of runs reads of their documents.
+// listed are the fields that a list of runs reads.
 var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "summary"}
 
-// query finds the runs that the filter lets through.
+// query matches the runs that the filter selects.
 func (f RunFilter) query() map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": f.filters()}}
 }
 
-// filters are none if it lets all runs through.
+// filters is empty if the filter selects all runs.
 func (f RunFilter) filters() []any {
 	filter := []any{}
 	for _, by := range []struct {
@@ -104,8 +104,8 @@ func (f RunFilter) filters() []any {
 	return filter
 }
 
-// ShortIDs are, by run.id, the fewest characters by which FindRun finds each run that is stored; found are those that
-// the filter lets through. Only ids that are hashes are shortened.
+// ShortIDs returns, by run.id, the shortest prefix by which FindRun finds each stored run; found are those that
+// the filter selects. Only ids that are hashes are shortened.
 func ShortIDs(ctx context.Context, c *client.Client, prefix string, f RunFilter, found []RunSummary) (
 	out map[string]string, err error,
 ) {
@@ -121,7 +121,7 @@ func ShortIDs(ctx context.Context, c *client.Client, prefix string, f RunFilter,
 
 var hashed = lazyregexp.New("^[0-9a-f]{32}$")
 
-// shorten shortens sorted ids; taken are words that mean something else.
+// shorten shortens sorted ids to prefixes that are unique and not in taken.
 func shorten(ids []string, taken map[string]bool) map[string]string {
 	out := map[string]string{}
 	for i, id := range ids {
@@ -141,7 +141,7 @@ func shorten(ids []string, taken map[string]bool) map[string]string {
 	return out
 }
 
-// shortID is how long a short id is at least; minIDPrefix would do.
+// shortID is the minimum length of a short id, although minIDPrefix would do.
 const shortID = 8
 
 func runs(ctx context.Context, c *client.Client, prefix string, query any, source ...string) (
@@ -178,11 +178,11 @@ func withoutParts[T interface{ idAndPart() (id, part string) }](all []T) []T {
 	})
 }
 
-// minIDPrefix is how much of a run.id is enough to name a run.
+// minIDPrefix is the length from which on a prefix of a run.id identifies a run.
 const minIDPrefix = 6
 
-// FindRun is the run with that id or, if there is none, the only one of that name, or else the only one whose id begins
-// with it, in six characters or more. Several, or none, are an error.
+// FindRun returns the run with that id or, if there is none, the only one with that name, or else the only one
+// whose id begins with it, in minIDPrefix characters or more. Several, or none, are an error.
 func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSummary, error) {
 	if err := indices.Refresh(ctx, c, prefix, nil); err != nil {
 		return nil, err
@@ -221,16 +221,16 @@ func FindRun(ctx context.Context, c *client.Client, prefix, name string) (*RunSu
 	return nil, esmodel.Fault(name, "", "see fiolat runs", "there is no such run")
 }
 
-// Note is what somebody wants to be seen beside a run's latency.
+// Note is a remark to be shown beside a run's latency.
 type Note struct {
 	Run *RunSummary
-	// At is the time in ns since 1970, Offset the same from the run's start.
+	// At is the time in ns since 1970, Offset the same time in ns from the run's start.
 	At, Offset int64
 	Text       string
 }
 
-// Annotate stores a note and says whether it is new: the same note at the same time
-// is the same document. It is there for searches when Annotate returns.
+// Annotate stores a note and reports whether it is new: the same note at the same time is the same document.
+// Searches find it when Annotate returns.
 func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (created bool, err error) {
 	if _, err = indices.EnsureTemplates(ctx, c, prefix); err != nil {
 		return false, err
@@ -241,7 +241,7 @@ func Annotate(ctx context.Context, c *client.Client, prefix string, n Note) (cre
 	return result == "created", err
 }
 
-// putEvent stores an event, and says whether it was created or updated.
+// putEvent stores an event and returns "created" or "updated".
 func putEvent(ctx context.Context, c *client.Client, op, index, id string, doc []byte, refresh string) (
 	result string, err error,
 ) {
@@ -261,7 +261,7 @@ func putEvent(ctx context.Context, c *client.Client, op, index, id string, doc [
 	return reply.Result, err
 }
 
-// KindCounts are numbers of documents by kind; kinds without any are left out.
+// KindCounts holds numbers of documents by kind.
 type KindCounts map[esmodel.Kind]int64
 
 func (k KindCounts) String() string {
@@ -277,8 +277,7 @@ func (k KindCounts) String() string {
 	return strings.Join(words, ", ")
 }
 
-// CountRun is how many documents there are of a run, those of its parts and of all
-// generations together.
+// CountRun counts the documents of a run by kind, including those of its parts and of all generations.
 func CountRun(ctx context.Context, c *client.Client, prefix, runID string) (KindCounts, error) {
 	return countRun(ctx, c, prefix, runID, nil)
 }
@@ -300,12 +299,11 @@ func countRun(ctx context.Context, c *client.Client, prefix, runID string, touch
 	return out, nil
 }
 
-// DeleteRun deletes all documents of a run, notes and all, and says how many of each
-// kind. It claims the run, all parts and kinds of it, and says partial in their documents
-// until these go as the last, so that a run which is half gone does not look complete;
-// deleting it again, by its id, then finishes the job. Without the privilege to write the
-// documents of the run go first, in place of a claim. A run that another process has
-// claimed is a *ClaimError, a closed index an error: what is in it could not be deleted.
+// DeleteRun deletes all documents of a run, including notes, and counts them by kind. It claims all parts and
+// kinds of the run and sets their documents to partial, and deletes these last, so that a half-deleted run does
+// not look complete; deleting it again, by its id, finishes the job. Without the privilege to write, it deletes
+// the documents of the run first instead of claiming them. If another process has claimed the run, the error is
+// a *claim.Error. A closed index is an error, because its documents could not be deleted.
 func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, takeOver bool) (KindCounts, error) {
 	out, deleted := KindCounts{}, map[string]int64{}
 	if _, err := indices.CheckMappings(ctx, c, prefix, true); err != nil {
@@ -330,7 +328,7 @@ func DeleteRun(ctx context.Context, c *client.Client, prefix, runID string, take
 	return out, cmp.Or(err, e)
 }
 
-// keysOf are the run, part and kind of latency of each document of a run in fio-run.
+// keysOf returns the keys of a run's documents in fio-run.
 func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[esmodel.RunKey]bool, error) {
 	keys := map[esmodel.RunKey]bool{}
 	_, err := client.Search(ctx, c, client.SearchRequest{
@@ -346,10 +344,10 @@ func keysOf(ctx context.Context, c *client.Client, prefix, runID string) (map[es
 	return keys, err
 }
 
-// claims are those on documents of a run in fio-run.
+// claims are claims on documents of a run in fio-run.
 type claims map[esmodel.RunKey]*claim.Claim
 
-// take takes claims that are made for documents, in order of their ids.
+// take makes and takes claims for documents, in order of their ids.
 func (all claims) take(ctx context.Context, keys map[esmodel.RunKey]bool,
 	claimOf func(esmodel.RunKey) *claim.Claim) error {
 	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b esmodel.RunKey) int {
@@ -372,7 +370,7 @@ func (all claims) hold(ctx context.Context) error {
 	return nil
 }
 
-// deletion is a DeleteRun under way.
+// deletion is a DeleteRun in progress.
 type deletion struct {
 	c           *client.Client
 	prefix, run string
@@ -380,8 +378,8 @@ type deletion struct {
 	claims      claims
 }
 
-// documents deletes all documents but those of the run itself. Each belongs to a document of
-// the run, which is claimed before, also where an interrupted attempt has deleted that one.
+// documents deletes all documents but those of the run itself. Each belongs to a document of the run, which is
+// claimed first, even if an interrupted attempt has deleted that one.
 func (d *deletion) documents(ctx context.Context, deleted map[string]int64) error {
 	query := client.Term("run.id", d.run)
 	more, err := keysOf(ctx, d.c, d.prefix, d.run)
@@ -400,7 +398,7 @@ func (d *deletion) documents(ctx context.Context, deleted map[string]int64) erro
 				if m.Run.ID != d.run {
 					return false
 				}
-				// What people noted, and what a probe saw, belongs to no document of a run.
+				// Notes and the documents of probes belong to no document of a run.
 				if m.Fio.Kind != "" && m.Fio.Kind != esmodel.ProbeKind && d.claims[m.Key()] == nil {
 					more[m.Key()] = true
 					return false
@@ -428,7 +426,7 @@ func (d *deletion) claim(ctx context.Context, keys map[esmodel.RunKey]bool) erro
 	})
 }
 
-// left fails if documents of the run are left, other than those claimed.
+// left fails if documents of the run remain, other than those claimed.
 func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
 	left, err := countRun(ctx, d.c, d.prefix, d.run, slices.Sorted(maps.Keys(deleted)))
 	delete(left, esmodel.KindRun)
@@ -444,8 +442,7 @@ func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
 	return err
 }
 
-// end deletes the claimed documents, or with an error behind it gives them back, and says
-// how many it has deleted.
+// end deletes the claimed documents and returns their number or, unless through is set, releases the claims.
 func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
 	if !through {
 		var cancel context.CancelFunc

@@ -9,8 +9,8 @@ import (
 	"fiolat/esmodel/indices"
 )
 
-// FinishRollUp does what is left to do for a run, or a part of it, whose rollup was interrupted when all of its
-// documents had been counted: it deletes the finer ones, and says complete.
+// FinishRollUp finishes the rollup of a run, or of a part of it, that was interrupted after all of its
+// documents had been counted: it deletes the finer documents and sets the status to complete.
 func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esmodel.StoredRun, takeOver bool) error {
 	r := run.Run
 	k := claim.New(c, prefix, r.ID, r.Part, r.Kind.String(), func(found []byte) []byte { return found })
@@ -31,7 +31,7 @@ func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esm
 	return err
 }
 
-// finished is the document of a run of which no finer documents are left.
+// finished deletes the finer documents and returns the document of the complete run.
 func finished(ctx context.Context, c *client.Client, prefix string, k *claim.Claim) ([]byte, error) {
 	doc := k.Before()
 	counted, err := indices.ReadCounted(doc)

@@ -10,21 +10,22 @@ import (
 	"fiolat/esmodel/client"
 )
 
-// Size is what a run takes in Elasticsearch.
+// Size is the space that a run takes in Elasticsearch.
 type Size struct {
 	Documents int64 `json:"documents"`
 	Bytes     int64 `json:"bytes"` // without replicas
 }
 
-// share is a run's part of an index.
+// share is the part of an index that belongs to a run.
 type share struct {
 	index, run string
 	documents  int64
-	length     float64 // of its documents as JSON, together
+	length     float64 // of all its documents as JSON, estimated
 }
 
-// Sizes are those of all runs, by run.id. Elasticsearch knows the bytes of an index, and not of a run in it: the runs
-// of an index share its bytes by the number of their documents, and the mean length of a sample of each run's.
+// Sizes estimates the sizes of all runs, by run.id. Elasticsearch reports the bytes of an index, not of a run
+// in it. They are divided among the runs by the number of their documents and the mean length of a sample of
+// each run's.
 func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Size, error) {
 	indices := esmodel.Index(prefix, esmodel.KindRun, 0) + "," + esmodel.AllPatterns(prefix)
 	bytes, err := storeBytes(ctx, c, indices)
@@ -35,7 +36,7 @@ func Sizes(ctx context.Context, c *client.Client, prefix string) (map[string]Siz
 	return divide(bytes, of), err
 }
 
-// storeBytes are what the primary shards of each index take.
+// storeBytes returns the bytes of the primary shards of each index.
 func storeBytes(ctx context.Context, c *client.Client, indices string) (map[string]int64, error) {
 	var reply struct {
 		Indices map[string]struct {
@@ -55,10 +56,10 @@ func storeBytes(ctx context.Context, c *client.Client, indices string) (map[stri
 	return out, err
 }
 
-// A page of sharesPage shares has sampled documents of each.
+// sharesPage is the number of shares in a page, sampled the number of documents sampled for each.
 const sharesPage, sampled = 50, 10
 
-// shares are those of all runs in indices.
+// shares returns the shares of all runs in indices.
 func shares(ctx context.Context, c *client.Client, indices string) (out []share, err error) {
 	runs := map[string]any{"size": sharesPage, "sources": []any{
 		map[string]any{"index": map[string]any{"terms": map[string]any{"field": "_index"}}},
@@ -68,9 +69,9 @@ func shares(ctx context.Context, c *client.Client, indices string) (out []share,
 		"query": map[string]any{"function_score": map[string]any{
 			"random_score": map[string]any{"seed": 1, "field": "_seq_no"}}},
 		"aggs": map[string]any{"runs": map[string]any{"composite": runs, "aggs": map[string]any{
-			// A bucket's own doc_count adds up _doc_count.
+			// The doc_count of a bucket would be the sum of _doc_count.
 			"documents": map[string]any{"value_count": map[string]any{"field": "run.id"}},
-			// What the documents of runs have of each log makes them long, and few of them are in a page.
+			// The fields files and jobs would make the page long.
 			"some": map[string]any{"top_hits": map[string]any{"size": sampled,
 				"_source": map[string]any{"excludes": []string{"files", "jobs"}}}}}}},
 	}
@@ -112,7 +113,7 @@ type sharesReply struct {
 	}
 }
 
-// divide shares out the bytes of indices.
+// divide divides the bytes of each index among its shares.
 func divide(bytes map[string]int64, all []share) map[string]Size {
 	length := map[string]float64{}
 	for _, s := range all {

@@ -1,5 +1,5 @@
-// Package stored reads runs back from Elasticsearch or from files, and lists, annotates and
-// deletes them.
+// Package stored reads runs back from Elasticsearch or from files, and lists, labels, annotates and deletes
+// them.
 package stored
 
 import (
@@ -33,10 +33,9 @@ import (
 	"fiolat/pipeline"
 )
 
-// Open reads back the run that has that id from Elasticsearch, one kind of
-// latency, all parts together: the generation that is complete there now. A run that is not there, is
-// not complete or does not fit together is an *ingest.ParseError. Whoever reads it
-// while it is ingested again gets an error from Process, and no wrong number.
+// Open reads back a run from Elasticsearch, one kind of latency, all parts together, in the generation that is
+// complete now. If the run is missing, incomplete or inconsistent, the error is an *errs.ParseError. If it is
+// ingested again while it is read, Process returns an error, never wrong numbers.
 func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	runs, err := Runs(ctx, c, prefix, runID, kind)
 	if err != nil {
@@ -49,8 +48,8 @@ func Open(ctx context.Context, c *client.Client, prefix, runID string, kind fiol
 	return Replay(c, prefix, parts)
 }
 
-// Runs are the documents of the run that has that id, of a kind of latency, or of all if none is given:
-// the run's own, if there is one, and that of each part.
+// Runs returns the documents of a run, of a kind of latency, or of all if none is given: the run's own, if
+// there is one, and that of each part.
 func Runs(
 	ctx context.Context,
 	c *client.Client,
@@ -90,8 +89,7 @@ func storedRuns(
 	return runs, err
 }
 
-// Kinds are the kinds of latency of which there is a document of the run that has
-// that id, in the order of the kinds.
+// Kinds returns the kinds of latency for which there is a document of the run, in order.
 func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []fiolog.Kind, err error) {
 	runs, err := Runs(ctx, c, prefix, runID)
 	if err != nil {
@@ -105,18 +103,18 @@ func Kinds(ctx context.Context, c *client.Client, prefix, runID string) (out []f
 	return out, nil
 }
 
-// Replay reads back parts of a run, or one that is all one, from Elasticsearch.
+// Replay reads back parts of a run, or a run that has no parts, from Elasticsearch.
 func Replay(c *client.Client, prefix string, parts []*esmodel.StoredRun) (*replay.Replay, error) {
 	b := esmodel.NewBook(parts)
 	return replay.New(b.Parts, leaves(c, prefix, b))
 }
 
-// Part reads back one part of a run, or a run that is all one, from Elasticsearch.
+// Part reads back one part of a run, or a run that has no parts, from Elasticsearch.
 func Part(c *client.Client, prefix string, part *esmodel.StoredRun) *replay.Replay {
 	return replay.Part(&part.Stored, leaves(c, prefix, esmodel.NewBook([]*esmodel.StoredRun{part})))
 }
 
-// leaves are those that Elasticsearch has of parts of a run.
+// leaves returns the leaves of parts of a run in Elasticsearch.
 func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 	var generations []string
 	for _, p := range b.Parts {
@@ -133,8 +131,7 @@ func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 		if in != (pipeline.Span{}) {
 			filter = append(filter, during(in))
 		}
-		// Whole documents: leaving out what is not needed takes Elasticsearch longer
-		// than sending it.
+		// Whole documents, because filtering their fields takes Elasticsearch longer than sending them.
 		return scanLeaves(ctx, b, c, client.ScanRequest{
 			Op: "read histograms", Indices: esmodel.Pattern(prefix, esmodel.KindHistogram),
 			Query: map[string]any{"bool": map[string]any{"filter": filter}},
@@ -143,26 +140,26 @@ func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 	}
 }
 
-// during finds what begins in a time, in ns since 1970.
+// during matches what begins in a span, in ns since 1970.
 func during(in pipeline.Span) map[string]any {
-	// As dates are indexed.
+	// in ms, as dates are indexed
 	at := func(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.000Z") }
 	return map[string]any{"range": map[string]any{"@timestamp": map[string]any{"gte": at(in.From), "lt": at(in.To)}}}
 }
 
-// readers is how many searches read histograms side by side, sortMemory the bytes of histograms that each holds in
-// memory to sort them.
+// readers is the number of concurrent searches that read histograms, sortMemory the bytes of histograms that
+// each holds in memory to sort them.
 const (
 	readers    = 4
 	sortMemory = 8 << 20
 )
 
-// packedLeaf is a replay.Leaf in little memory, and quick to write and read.
+// packedLeaf is a replay.Leaf that takes little memory and is fast to write and read.
 type packedLeaf struct {
 	Part    int
 	Start   int64
 	Dims    pipeline.Dims
-	Hist    []byte // of each bucket with any weight 2 bytes of its index, 8 of its weight
+	Hist    []byte // 2 bytes of index and 8 of weight for each bucket that is not empty
 	Members []int
 }
 
@@ -188,13 +185,13 @@ func (p *packedLeaf) unpack() replay.Leaf {
 
 func (p *packedLeaf) start() int64 { return p.Start }
 
-// size is its memory, roughly.
+// size is the approximate memory in bytes.
 func (p *packedLeaf) size() int { return 250 + cap(p.Hist) + 8*cap(p.Members) }
 
-// scanLeaves yields the leaves that a search finds in order of time, those of the same time in the order of the index.
-// They are read in the order of the index, by several searches of a stretch of it each, and sorted here: to read a
-// document, Elasticsearch unpacks the block of some 240 kB that it lies in, but once for all documents of a page if
-// these lie side by side.
+// scanLeaves yields the leaves that a search finds in order of time, those of the same time in the order of the
+// index. Several searches read them, each a slice of the index in its order, and they are sorted here: to read
+// a document Elasticsearch decompresses its block of some 240 kB, but does so only once for the documents of a
+// page that lie side by side.
 func scanLeaves(
 	ctx context.Context,
 	b *esmodel.Book,
@@ -240,8 +237,8 @@ func scanLeaves(
 	return extsort.Merge(ctx, sources, (*packedLeaf).start, func(p packedLeaf) error { return each(p.unpack()) })
 }
 
-// leafHolders are those of a run's documents that have leaves: the run's own, or
-// those of all its parts. All must be complete.
+// leafHolders returns those of a run's documents that have leaves: the run's own, or those of all its parts.
+// All must be complete.
 func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun, error) {
 	parts := partsOf(runs)
 	if len(parts) == 0 {
@@ -271,7 +268,7 @@ func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun,
 	return parts, nil
 }
 
-// partsOf are those of a run's documents that are of its parts.
+// partsOf returns those of a run's documents that are of its parts.
 func partsOf(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
 	for _, r := range runs {
 		if r.Run.Part != "" {
@@ -289,8 +286,8 @@ type dirHead struct {
 	Fio         struct{ Kind string }
 }
 
-// dirHeads are those of the files in a directory that an ingest has written into it;
-// runID "" is any run.
+// dirHeads returns the first document of each file that an ingest has written into a directory; runID "" is any
+// run.
 func dirHeads(dir, runID string) (out []dirHead, err error) {
 	paths, err := filepath.Glob(filepath.Join(globEscape(dir), "*"+ndjson.Ext))
 	if err != nil {
@@ -320,8 +317,8 @@ func dirHeads(dir, runID string) (out []dirHead, err error) {
 	return out, nil
 }
 
-// KindsDir are the kinds of latency of which there is a document of that run in a
-// directory, in the order of the kinds; "" is any run.
+// KindsDir returns the kinds of latency for which a directory has a document of the run, in order; runID "" is
+// any run.
 func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 	heads, err := dirHeads(dir, runID)
 	for k := range fiolog.Sync + 1 {
@@ -334,7 +331,7 @@ func KindsDir(dir, runID string) (out []fiolog.Kind, err error) {
 	return out, err
 }
 
-// RunsDir are the documents of runs in a directory, of all kinds of latency; runID "" is any run.
+// RunsDir returns the documents of runs in a directory, of all kinds of latency; runID "" is any run.
 func RunsDir(dir, runID string) (runs []*esmodel.StoredRun, err error) {
 	heads, err := dirHeads(dir, runID)
 	for _, h := range heads {
@@ -353,7 +350,7 @@ func RunsDir(dir, runID string) (runs []*esmodel.StoredRun, err error) {
 	return runs, err
 }
 
-// noRun is the error for a directory without documents of a run.
+// noRun returns the error for a directory without documents of a run.
 func noRun(dir, runID string) error {
 	what := "no document of a run"
 	if runID != "" {
@@ -362,9 +359,8 @@ func noRun(dir, runID string) error {
 	return &errs.ParseError{File: dir, Msg: what, Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
 }
 
-// OpenDir reads back a run from the documents that an ingest has written into
-// a directory, one kind of latency; "" is the only run there. The files are read
-// again by Process.
+// OpenDir reads back a run from the files that an ingest has written into a directory, one kind of latency;
+// runID "" is the only run there. Process reads the files again.
 func OpenDir(dir, runID string, kind fiolog.Kind) (*replay.Replay, error) {
 	heads, err := dirHeads(dir, runID)
 	if err != nil {
@@ -417,8 +413,7 @@ func globEscape(dir string) string {
 	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(dir)
 }
 
-// mergeFiles reads the files of all parts at the same time, each part's one after
-// the other, and yields their leaves in order of time.
+// mergeFiles yields the leaves of all parts in order of time. It reads the files of a part one after the other.
 func mergeFiles(
 	ctx context.Context,
 	b *esmodel.Book,
@@ -434,15 +429,15 @@ func mergeFiles(
 	return extsort.Merge(ctx, sources, func(l *replay.Leaf) int64 { return l.Start }, each)
 }
 
-// stream is the leaves of one part, from its files one after the other.
+// stream yields the leaves of one part, from its files one after the other.
 type stream struct {
 	book  *esmodel.Book
 	paths []string
 	file  *ndjson.Docs
-	start int64 // of the leaf before
+	start int64 // of the previous leaf
 }
 
-// next reads the next leaf; false at the end.
+// next returns the next leaf; more is false at the end.
 func (s *stream) next() (leaf replay.Leaf, more bool, err error) {
 	for {
 		if s.file == nil {
