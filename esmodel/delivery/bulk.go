@@ -18,54 +18,52 @@ import (
 	"fiolat/pipeline"
 )
 
-// Writer takes the documents of a run. A Sink drives it: Open, Make any number of times, Release if all documents were
-// made, and Close always.
+// Writer takes the documents of a run. A Sink calls Open, Make any number of times, Release if all documents
+// were made, and Close always.
 type Writer interface {
-	// Open makes ready for the documents of a run: templates, directories.
+	// Open prepares for the documents of a run: templates, directories.
 	Open(ctx context.Context, run *pipeline.Run) error
-	// Make takes over the document that doc appends to what it is given; if that is an
-	// error there is none, and Make returns it. It blocks while the writer holds as much
-	// as it may.
+	// Make adds the document that doc appends to its argument. If doc fails, Make adds none and returns the
+	// error. It blocks while the writer holds as much as it may.
 	Make(ctx context.Context, index string, id []byte, doc Appender) error
-	// Release stores the last document of the run, in place of the claimed one, and ends
-	// the claim. In the account or not: counted.
+	// Release stores the last document of the run, in place of the claimed one, and ends the claim. counted
+	// says whether it is in the account.
 	Release(ctx context.Context, index, id string, doc []byte, counted bool) error
-	// Close ends the writer. What has no outcome when ctx ends is spooled. With
-	// complete, what was left behind by earlier attempts at the run goes.
+	// Close ends the writer. Documents without an outcome when ctx ends are spooled. If complete is set, what
+	// earlier attempts at the run left behind is removed.
 	Close(ctx context.Context, complete bool) error
 	Report() Report
 }
 
-// remote is what a Writer that sends has as well: its documents are seen, or may be lost, before the run is complete.
+// remote is what a Writer that sends implements as well: its documents are visible, or may be lost, before the
+// run is complete.
 type remote interface {
-	// Claim makes the run this process's own and stores body of the document found,
-	// which it returns: nothing is sent or deleted before that, nor when the claim is lost. It fails with a *ClaimError
-	// if the run is another's, and with an *UnavailableError if that cannot be found out; then it
-	// is tried again before anything is sent.
+	// Claim claims the run and stores body of the document found, which it returns. Nothing is sent or deleted
+	// before that, or once the claim is lost. The error is a *claim.Error if another process has the run, and a
+	// *client.UnavailableError if that cannot be determined; then it is tried again before anything is sent.
 	Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) (found []byte, err error)
-	// count takes documents that others have sent into the account.
+	// count adds documents that other processes have sent to the account.
 	count(made map[string]int64) error
-	// Push sets off what is held, without waiting for it.
+	// Push sends what is held, without waiting for it.
 	Push(ctx context.Context) error
-	// Flush waits until each document added so far has an outcome. A nil error does
-	// not say that all is well; Report does.
+	// Flush waits until each document added so far has an outcome. Whether all were stored is in Report, not in
+	// the error.
 	Flush(ctx context.Context) error
-	// Commit makes the run's new generation the only one. It fails with an
-	// *IncompleteError or a *MismatchError, and then changes nothing, if a document
-	// of it is missing. It comes after Flush. counted, if not nil, is called when all documents were found to be
-	// there, before those of other generations are deleted.
+	// Commit makes the run's new generation the only one. If a document of it is missing, it changes nothing
+	// and fails with an *IncompleteError or an *indices.MismatchError. It comes after Flush. counted, if not
+	// nil, is called when all documents were found, before those of other generations are deleted.
 	Commit(ctx context.Context, run *pipeline.Run, counted func(context.Context) error) error
-	// Replace stores another document in place of a claimed one, which stays claimed.
+	// Replace stores another document in place of a claimed one, and keeps the claim.
 	Replace(ctx context.Context, id string, doc []byte) error
-	// Spool keeps a document for "fiolat load" without trying to send it, outside of
-	// the account; no-op where there is no spool.
+	// Spool stores a document for "fiolat load", without sending it or adding it to the account; a no-op
+	// without a spool.
 	Spool(index, id string, doc []byte) error
 }
 
-// Appender appends a document where it is to lie, so that nobody has to copy it there.
+// Appender appends a document in its final place, to save a copy.
 type Appender func(dst []byte) ([]byte, error)
 
-// made is the Appender of a document that is there.
+// made returns the Appender of a document that already exists.
 func made(doc []byte) Appender {
 	return func(dst []byte) ([]byte, error) { return append(dst, doc...), nil }
 }
@@ -74,57 +72,51 @@ func made(doc []byte) Appender {
 const (
 	defaultInFlight  = 8
 	defaultGzipLevel = 1
-	overhang         = 64 << 10 // room in a batch for the document that turns out to be too much
+	overhang         = 64 << 10 // room in a batch for the document that exceeds FlushBytes
 )
 
 // BulkConfig says how documents are sent.
 type BulkConfig struct {
-	// Prefix is that of the indices; "" is DefaultPrefix.
+	// Prefix is the prefix of the indices; "" is DefaultPrefix.
 	Prefix string
-	// FlushBytes is the size of a request before compression; 0 is 4 MiB. One
-	// document may be larger and then goes alone.
+	// FlushBytes is the size of a request before compression; 0 is 4 MiB. A larger document is sent alone.
 	FlushBytes int
-	// InFlight is the most requests under way at once; 0 is 8. How many there are is
-	// found out from what the server takes. The writer holds at most
-	// (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x FlushBytes
-	// of compressed requests if they do not compress at all; real ones take a quarter.
+	// InFlight is the maximum number of concurrent requests; 0 is 8. The actual number adapts to the server.
+	// The writer holds at most (InFlight + 1) x FlushBytes of documents, and with GzipLevel InFlight x
+	// FlushBytes of compressed requests if they do not compress at all.
 	InFlight int
-	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network
-	// and none to this very machine, where compression only takes the server's
-	// processor time: on two cores 16,000 histograms a second became 25,000.
+	// GzipLevel is 1 to 9, negative sends requests uncompressed. 0 is 1 over a network, and no compression to
+	// this machine, where it only costs the server processor time.
 	GzipLevel int
-	// MaxWait is for how long a document is tried again since it, or one sent with
-	// it, last got on; 0 is the client's.
+	// MaxWait is how long a document is retried since it, or one sent with it, last made progress; 0 is the
+	// client's.
 	MaxWait time.Duration
-	// SpoolDir is where documents go that could not be sent, or were refused. Without it they are only counted.
+	// SpoolDir is for documents that could not be sent, or were refused. Without it they are only counted.
 	SpoolDir string
-	// Refresh makes documents visible to searches before they are acknowledged, for
-	// runs that are watched while they go on.
+	// Refresh makes documents visible to searches before they are acknowledged, for runs that are watched live.
 	Refresh bool
-	// TakeOver takes the claim on a run from whoever has it, without waiting.
+	// TakeOver takes the claim on a run from its owner without waiting.
 	TakeOver bool
 	// NoTemplates leaves index templates alone: no check, no installation.
 	NoTemplates bool
 }
 
-// BulkWriter sends documents to Elasticsearch. It is safe for use by many
-// goroutines.
+// BulkWriter sends documents to Elasticsearch. It is safe for concurrent use.
 //
-// Documents are gathered in batches. A batch is a request of its own until every
-// document in it has an outcome: acknowledged, refused, or set aside. So memory is
-// bounded however long the server is away, and one slow request never holds up the
-// others. Batches are delivered by InFlight goroutines that end with Close. They
-// do not share the caller's context: a caller that is interrupted still wants what
-// it passed on to be sent or spooled, and Close says how long that may take.
+// Documents are gathered in batches. A batch is a request of its own until every document in it has an outcome:
+// acknowledged, refused or set aside. So memory is bounded however long the server is down, and a slow request
+// does not hold up the others. InFlight goroutines deliver batches until Close. They do not use the caller's
+// context, because an interrupted caller still wants its documents sent or spooled; Close limits how long that
+// may take.
 type BulkWriter struct {
 	c   *client.Client
 	cfg BulkConfig
 
-	adding chan struct{} // a lock that can be waited for with a context
-	cur    *batch        // being filled; owned by who holds adding
+	adding chan struct{} // lock; waiting for it respects a context
+	cur    *batch        // being filled; guarded by adding
 	over   []byte        // scratch of Make
-	closed bool          // owned by who holds adding
-	free   chan *batch   // flow.limit + 1 of them in all, but for those under way when it fell
+	closed bool          // guarded by adding
+	free   chan *batch   // of batches flow.limit + 1, or more just after the limit fell
 	queue  chan *batch
 	ctx    context.Context // of the deliveries
 	cancel context.CancelCauseFunc
@@ -136,16 +128,16 @@ type BulkWriter struct {
 	names   []string
 	number  map[string]int32
 	flow    flow
-	batches int // how many there are
+	batches int // number of batches
 	pending int
 	idle    chan struct{} // closed while pending is 0
-	fatal   error         // nothing more can be done: Add fails
-	down    error         // the server is away: what comes is spooled
-	probe   time.Time     // when to try it again
+	fatal   error         // permanent: Add fails
+	down    error         // the server is down: documents are spooled
+	probe   time.Time     // when to try the server again
 	spool   *spoolFile
 	refused *spoolFile
-	claims  []*claim.Claim  // without all of them nothing is sent
-	named   bool            // the name of the run was given, and is not kept from before
+	claims  []*claim.Claim  // all must be held to send anything
+	named   bool            // the name of the run was given and replaces a stored one
 	checked map[string]bool // indices whose mapping is as it must be
 }
 
@@ -196,7 +188,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	return w, nil
 }
 
-// name sets the names of the spool and of the file for refused documents.
+// name sets the names of the spool file and of the file for refused documents.
 func (w *BulkWriter) name(run *pipeline.Run) {
 	tail := ".load"
 	if run != nil {
@@ -206,8 +198,8 @@ func (w *BulkWriter) name(run *pipeline.Run) {
 	w.refused = newSpoolFile(w.cfg.SpoolDir, w.cfg.Prefix+"-refused"+tail)
 }
 
-// Open makes sure of the index templates. Where the server is away for MaxWait and
-// there is a spool, the run goes on into it.
+// Open makes sure of the index templates. If the server is down for MaxWait and there is a spool, the run goes
+// into the spool.
 func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	w.mu.Lock()
 	w.name(run)
@@ -234,7 +226,7 @@ func (w *BulkWriter) Open(ctx context.Context, run *pipeline.Run) error {
 	return err
 }
 
-// prepare sees to it that the indices of documents to be sent are mapped as they must be.
+// prepare makes sure that the indices of documents to be sent have the right mappings.
 func (w *BulkWriter) prepare(ctx context.Context, b *batch, todo []int32) error {
 	if w.cfg.NoTemplates {
 		return nil
@@ -263,13 +255,13 @@ func (w *BulkWriter) prepare(ctx context.Context, b *batch, todo []int32) error 
 	return nil
 }
 
-// Add takes over one document, which it copies; see Make.
+// Add adds one document, which it copies; see Make.
 func (w *BulkWriter) Add(ctx context.Context, index string, id, doc []byte) error {
 	return w.Make(ctx, index, id, made(doc))
 }
 
-// Make takes over one document. The error says that it was not taken: the context
-// ended, it could not be made, or nothing more can be done with any document.
+// Make adds one document. An error means that it was not added: the context ended, the document could not be
+// made, or the writer has failed permanently.
 func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appender) error {
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -290,7 +282,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 		return err
 	}
 	if len(w.cur.raw) > w.cfg.FlushBytes && len(w.cur.items) > 1 {
-		// It opens the next request; this one goes without it.
+		// The document starts the next request.
 		w.over = append(w.over[:0], w.cur.drop()...)
 		if err = w.dispatch(ctx); err == nil {
 			err = w.open(ctx)
@@ -310,7 +302,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 	return nil
 }
 
-// open waits for a batch to fill, if there is none; the caller holds adding.
+// open waits for a batch to fill, if there is none. The caller holds adding.
 func (w *BulkWriter) open(ctx context.Context) error {
 	if w.cur != nil {
 		return nil
@@ -323,7 +315,7 @@ func (w *BulkWriter) open(ctx context.Context) error {
 	}
 }
 
-// numberOf is the number of an index in counts.
+// numberOf returns the number of an index in counts.
 func (w *BulkWriter) numberOf(index string) (int32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -337,8 +329,8 @@ func (w *BulkWriter) numberOf(index string) (int32, error) {
 	return n, w.fatal
 }
 
-// Push sends what is held on its way, unless as many requests as may be are under way
-// already: then it goes with what comes next.
+// Push sends what is held. If the maximum number of requests is under way, it leaves that to the next
+// documents.
 func (w *BulkWriter) Push(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil || len(w.free) == 0 {
 		if err == nil {
@@ -350,7 +342,7 @@ func (w *BulkWriter) Push(ctx context.Context) error {
 	return w.dispatch(ctx)
 }
 
-// dispatch passes the batch being filled to a sender; the caller holds adding.
+// dispatch passes the batch being filled to a sender. The caller holds adding.
 func (w *BulkWriter) dispatch(ctx context.Context) error {
 	if w.cur == nil || len(w.cur.items) == 0 {
 		return nil
@@ -371,8 +363,7 @@ func (w *BulkWriter) dispatch(ctx context.Context) error {
 	}
 }
 
-// recycle makes a batch whose documents have their outcomes ready for others, or
-// lets it go where fewer requests at once are better.
+// recycle makes a finished batch available again, or drops it where fewer concurrent requests are better.
 func (w *BulkWriter) recycle(b *batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -386,14 +377,14 @@ func (w *BulkWriter) recycle(b *batch) {
 	w.supply()
 }
 
-// supply makes as many batches as requests may be under way, and one to be filled.
+// supply makes flow.limit batches to be sent, and one to be filled.
 func (w *BulkWriter) supply() {
 	for ; w.batches < w.flow.limit+1; w.batches++ {
 		w.free <- new(batch)
 	}
 }
 
-// done says that a batch has its outcome.
+// done records that a batch is finished.
 func (w *BulkWriter) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -402,8 +393,7 @@ func (w *BulkWriter) done() {
 	}
 }
 
-// Flush waits for all outcomes. It fails with the context, or if nothing more can
-// be done with any document.
+// Flush waits for all outcomes. It fails if ctx ends or the writer has failed permanently.
 func (w *BulkWriter) Flush(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil {
 		return err
@@ -426,10 +416,10 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 	return w.fatal
 }
 
-// Close waits for all outcomes until ctx ends, spools what has none, and ends the
-// writer's goroutines. It fails if a document is nowhere. A second Close is no-op.
+// Close waits for all outcomes until ctx ends, spools documents without one, and ends the writer's goroutines.
+// Its error is about the files of the spool. A second Close is a no-op.
 func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
-	// When ctx ends the senders give up, and so whoever waits for one goes on.
+	// When ctx ends, the senders give up, which unblocks all that wait for one.
 	stop := context.AfterFunc(ctx, func() { w.cancel(errInterrupted) })
 	defer stop()
 	w.adding <- struct{}{}
@@ -454,7 +444,7 @@ func (w *BulkWriter) Close(ctx context.Context, complete bool) error {
 	return err
 }
 
-// Report is the account so far.
+// Report returns the account so far.
 func (w *BulkWriter) Report() Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,25 +9,24 @@ import (
 	"fiolat/pipeline"
 )
 
-// Commit checks that all is there, calls counted, and removes the run's other generations.
+// Commit checks that all documents are stored, calls counted, and deletes the run's other generations.
 func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func(context.Context) error) error {
 	r := w.Report()
 	if r.Total().Incomplete() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.probe = time.Now() // the document of the run is worth another try: it says that it is partial
+		w.probe = time.Now() // try the server at once, to store the run as partial
 		return &IncompleteError{Report: r, Err: w.down}
 	}
 	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(),
 		counted, w.hold)
 	w.noteDeleted(deleted)
-	// What is still to come is the document of the run. Whoever asks Elasticsearch next
-	// sees it; else that takes a second.
+	// Only the document of the run is still to come. Searches are to find it at once.
 	w.cfg.Refresh = true
 	return err
 }
 
-// made are the documents of the run's generation by kind.
+// made returns the number of documents of the run's generation by kind.
 func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	made := map[esmodel.Kind]int64{esmodel.KindHistogram: 0, esmodel.KindPercentiles: 0}
 	for index, c := range r.Indices {
@@ -42,7 +41,7 @@ func (w *BulkWriter) made(run *pipeline.Run, r Report) map[esmodel.Kind]int64 {
 	return made
 }
 
-// Replace stores another document in place of a claimed one, which stays claimed.
+// Replace stores another document in place of a claimed one, and keeps the claim.
 func (w *BulkWriter) Replace(ctx context.Context, id string, doc []byte) error {
 	k := w.claimOf(id)
 	if k == nil {

@@ -20,25 +20,24 @@ import (
 	"fiolat/pipeline"
 )
 
-// batch is documents that are sent together, as they go over the wire.
+// batch is documents that are sent together, in the form of a bulk request.
 type batch struct {
 	raw   []byte
 	ids   []byte
 	items []item
 	todo  []int32 // scratch of all
-	again bool    // something had to be sent again
+	again bool    // some document was sent more than once
 }
 
-// item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the
-// document, both with their newlines.
+// item is one document of a batch: raw[at:doc] is its action line, raw[doc:end] the document, both with their
+// newlines.
 type item struct {
 	at, doc, end int
 	id, idEnd    int
 	index        int32 // in BulkWriter.counts
 }
 
-// add appends a document and returns the bytes that it takes; on an error of doc the
-// batch stays as it was.
+// add appends a document and returns its size in bytes. If doc fails, the batch is unchanged.
 func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error) {
 	it := item{at: len(b.raw), id: len(b.ids), index: n}
 	raw := append(b.raw, `{"index":{"_index":`...)
@@ -59,12 +58,12 @@ func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error)
 	return it.end - it.at, nil
 }
 
-// put is add of a document that is there.
+// put adds a document that already exists.
 func (b *batch) put(n int32, index, id string, doc []byte) {
 	_, _ = b.add(n, index, []byte(id), made(doc)) // made cannot fail
 }
 
-// drop takes the last document out and returns it, until the next one is added.
+// drop removes the last document and returns it. The result is valid until the next one is added.
 func (b *batch) drop() (doc []byte) {
 	last := len(b.items) - 1
 	it := b.items[last]
@@ -75,7 +74,7 @@ func (b *batch) drop() (doc []byte) {
 
 func (b *batch) idOf(i int32) []byte { return b.ids[b.items[i].id:b.items[i].idEnd] }
 
-// all are the numbers of all items.
+// all returns the numbers of all items.
 func (b *batch) all() []int32 {
 	b.todo = b.todo[:0]
 	for i := range b.items {
@@ -84,7 +83,7 @@ func (b *batch) all() []int32 {
 	return b.todo
 }
 
-// reset empties the batch and keeps its memory, unless one document blew it up.
+// reset empties the batch and keeps its memory, unless a large document has made that more than twice most.
 func (b *batch) reset(most int) {
 	if cap(b.raw) > 2*most {
 		b.raw = nil
@@ -92,7 +91,7 @@ func (b *batch) reset(most int) {
 	b.raw, b.ids, b.items = b.raw[:0], b.ids[:0], b.items[:0]
 }
 
-// deliver sends the items of todo until each has an outcome. It changes todo.
+// deliver sends the items of todo until each has an outcome. It modifies todo.
 func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 	p := w.c.Pace("send documents", w.cfg.MaxWait)
 	for len(todo) > 0 {
@@ -104,7 +103,7 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 		before := len(todo)
 		todo, err = s.attempt(w.ctx, b, todo)
 		if errors.Is(err, errTooLarge) {
-			// Half of it may pass. Both halves keep what is done about them so far.
+			// Half of it may be accepted. What already has an outcome is in neither half.
 			half := len(todo) / 2
 			w.deliver(s, b, todo[:half])
 			w.deliver(s, b, todo[half:])
@@ -131,21 +130,21 @@ func (w *BulkWriter) deliver(s *sender, b *batch, todo []int32) {
 			w.mu.Unlock()
 			b.again = true
 		case errors.As(err, new(*client.UnavailableError)), errors.As(err, &refused) && refused.WholeRequest():
-			// Whatever refuses whole requests, a wrong path or a proxy, can be mended.
+			// A refusal of whole requests, as by a wrong path or a proxy, can be corrected: keep the documents.
 			w.setDown(err)
 			w.setAside(b, todo)
 			return
 		case w.ctx.Err() != nil:
 			w.setAside(b, todo)
 			return
-		default: // credentials, trust, a server that is none: nothing will ever pass
+		default: // credentials, trust, not Elasticsearch: permanent
 			w.fail(err)
 		}
 	}
 }
 
-// hopeless says why a document should be set aside without being sent. While the
-// server is away one sender at a time tries it now and then: probing.
+// hopeless returns why a document should be set aside without being sent. While the server is down, one sender
+// at a time probes it now and then: probing.
 func (w *BulkWriter) hopeless() (probing bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,8 +162,8 @@ func (w *BulkWriter) hopeless() (probing bool, err error) {
 	return true, nil
 }
 
-// setDown notes that the server is away: until it is back, documents are spooled.
-// Without a spool that ends the work.
+// setDown records that the server is down: until it is back, documents are spooled. Without a spool that is a
+// permanent error.
 func (w *BulkWriter) setDown(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +199,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 		docs[n] = b.raw[b.items[i].at:b.items[i].end]
 	}
 	stored, err := 0, error(nil)
-	if !errors.As(w.fatal, new(*claim.Error)) { // else they are of no use to whoever has the run now
+	if !errors.As(w.fatal, new(*claim.Error)) { // else the new owner of the run replaces them
 		stored, err = w.spool.append(docs)
 	}
 	if err != nil && w.fatal == nil {
@@ -215,7 +214,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	}
 }
 
-// Spool keeps a document for later.
+// Spool stores a document in the spool.
 func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	var b batch
 	b.put(0, index, id, doc)
@@ -225,8 +224,8 @@ func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	return err
 }
 
-// Claim makes the run this writer's own, and returns its document as it was, nil if there was none or that is not
-// known. body makes of that the document to hold the claim in.
+// Claim claims the run and returns its document as it was, nil if there was none or it is not known. body makes
+// of that the document to hold the claim.
 func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(found []byte) []byte) ([]byte, error) {
 	w.mu.Lock()
 	w.named = run.Named
@@ -238,7 +237,7 @@ func (w *BulkWriter) Claim(ctx context.Context, run *pipeline.Run, body func(fou
 	return k.Before(), nil
 }
 
-// take takes a claim without which nothing is sent.
+// take takes a claim that must be held to send anything.
 func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 	k.TakeOver, k.Refresh, k.OnLost = w.cfg.TakeOver, w.cfg.Refresh, w.fail
 	w.mu.Lock()
@@ -256,14 +255,14 @@ func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 	return err
 }
 
-// claimed are the claims that the writer needs.
+// claimed returns the claims that the writer needs.
 func (w *BulkWriter) claimed() []*claim.Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.claims
 }
 
-// claimOf is the claim on a document; nil if the writer has none.
+// claimOf returns the claim on a document; nil if the writer has none.
 func (w *BulkWriter) claimOf(id string) *claim.Claim {
 	for _, k := range w.claimed() {
 		if k.ID == id {
@@ -273,7 +272,7 @@ func (w *BulkWriter) claimOf(id string) *claim.Claim {
 	return nil
 }
 
-// hold says whether the claims are still ours; see claim.hold.
+// hold returns nil if all claims are held; see claim.Claim.Hold.
 func (w *BulkWriter) hold(ctx context.Context) error {
 	for _, k := range w.claimed() {
 		if err := k.Hold(ctx); err != nil {
@@ -283,8 +282,8 @@ func (w *BulkWriter) hold(ctx context.Context) error {
 	return nil
 }
 
-// Release stores the last document of the run and gives up the claim. In the account
-// the document ends where any other would; nil then does not say that it is stored.
+// Release stores the last document of the run and gives up the claim. If counted is set, the document has an
+// outcome in the account like any other, and nil does not mean that it is stored.
 func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, counted bool) error {
 	k := w.claimOf(id)
 	if k == nil {
@@ -306,7 +305,7 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 		w.mu.Unlock()
 		if err == nil {
 			if err = k.Hold(ctx); err == nil {
-				doc = esmodel.Keep(doc, k.Before(), w.named) // a claim taken only now has found labels
+				doc = esmodel.Keep(doc, k.Before(), w.named) // a claim taken only now may have found labels
 				err = k.Release(ctx, doc, w.cfg.Refresh)
 			}
 		}
@@ -344,7 +343,7 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 	}
 }
 
-// sender is what one goroutine needs for sending.
+// sender is the state of one sending goroutine.
 type sender struct {
 	w     *BulkWriter
 	gz    *gzip.Writer
@@ -363,9 +362,8 @@ func (w *BulkWriter) newSender() *sender {
 // errTooLarge says that the request must be split.
 var errTooLarge = errors.New("the request is too large")
 
-// attempt sends the items of todo once and notes what Elasticsearch said of each. It
-// returns, in the memory of todo, those that are to be sent again, and why; nothing
-// left and a nil error mean that all have an outcome.
+// attempt sends the items of todo once and records the outcome of each. It returns, in the memory of todo,
+// those to be sent again, and why. An empty result and a nil error mean that all have an outcome.
 func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, error) {
 	w := s.w
 	err := w.hold(ctx)
@@ -376,9 +374,8 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		return todo, err
 	}
 	data, encoding := s.encode(b, todo)
-	// The transport may go on reading a body after the reply, or the failure, is
-	// there, and closes it when it is done. So it reads from something that can be
-	// cut off from our memory, which is filled anew for the next request.
+	// The transport may go on reading a body after Bulk has returned. Close detaches the body from its memory,
+	// which is reused for the next request.
 	body := &detachable{data: data}
 	defer body.Close()
 	w.mu.Lock()
@@ -395,7 +392,7 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 		return todo[:0], nil
 	}
 	if err != nil {
-		// What became of the documents may not be known; ids make sending them again safe.
+		// The outcome may be unknown; because of their ids the documents can safely be sent again.
 		return todo, err
 	}
 	if items == nil {
@@ -428,8 +425,8 @@ func (s *sender) attempt(ctx context.Context, b *batch, todo []int32) ([]int32, 
 	return left, again
 }
 
-// encode makes the request for todo: in s.buf, or where it is not compressed and
-// about neighbours, mostly all of the batch, the batch's own memory.
+// encode makes the request for todo, in s.buf. If it is not compressed and its items are adjacent, mostly the
+// whole batch, it is in the memory of the batch.
 func (s *sender) encode(b *batch, todo []int32) (data []byte, encoding string) {
 	s.buf.Reset()
 	var dst io.Writer = &s.buf
@@ -460,8 +457,8 @@ func (w *BulkWriter) acknowledge(index int32) {
 	w.mu.Unlock()
 }
 
-// refuse keeps a document that Elasticsearch refused for good, with the reason in
-// its action line: {"index":{...},"_error":{...}}.
+// refuse keeps a document that Elasticsearch refused permanently, with the reason in its action line:
+// {"index":{...},"_error":{...}}.
 func (w *BulkWriter) refuse(b *batch, i int32, e *client.RefusedError) {
 	it := b.items[i]
 	kept := append([]byte(nil), b.raw[it.at:it.doc-2]...) // without its closing brace
@@ -491,14 +488,14 @@ func (w *BulkWriter) indexOf(b *batch, i int32) string {
 	return w.names[b.items[i].index]
 }
 
-// detachable is a request body that its owner can take the memory from.
+// detachable is a request body that can be detached from its memory.
 type detachable struct {
 	mu     sync.Mutex
 	data   []byte
 	closed bool
 }
 
-// Len is what http.Request wants to know beforehand.
+// Len is used for the Content-Length of the request.
 func (d *detachable) Len() int { return len(d.data) }
 
 func (d *detachable) Read(p []byte) (int, error) {

@@ -14,14 +14,13 @@ var errClosed = errors.New("the writer is closed")
 
 var errInterrupted = errors.New("interrupted before Elasticsearch acknowledged it")
 
-// OutputError is a file of ours that cannot be written: a full disk, a directory
-// that takes no files.
+// OutputError says that an output file cannot be written: a full disk, a directory that takes no files.
 type OutputError struct {
 	Path string
 	Err  error
 }
 
-// outputError leaves out of err which file it is about.
+// outputError returns an OutputError without the path that err may hold.
 func outputError(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -18,14 +18,13 @@ import (
 	"fiolat/pipeline"
 )
 
-// DirWriter writes the documents of a run into files instead, ready for _bulk and
-// for "fiolat load": INDEX.RUN[.PART].ndjson, an action line before each document.
+// DirWriter writes the documents of a run to files, ready for _bulk and for "fiolat load":
+// INDEX.RUN[.PART].ndjson, an action line before each document.
 //
-// The files appear when all of them are complete, the run's own document last, and
-// then replace those of an earlier attempt; files of the same run and part that
-// belong to another generation go. A writer that dies leaves hidden temporary
-// files, which the next one in that directory removes. Its memory is 64 KiB a file, and
-// there are two files for each month that the run touches, and one more.
+// The files appear when all of them are complete, the run's own document last. They replace those of an earlier
+// attempt; files of other generations of the same run and part are removed. A writer that dies leaves hidden
+// temporary files, which the next one in that directory removes. It takes 64 KiB of memory for each file: up to
+// three for each month of the run, and one more.
 type DirWriter struct {
 	path, prefix string
 	root         *os.Root
@@ -41,7 +40,7 @@ type outFile struct {
 	n Counts
 }
 
-// NewDirWriter makes a writer into a directory; nothing is touched before Open.
+// NewDirWriter returns a writer into a directory. It touches nothing before Open.
 func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 	prefix = cmp.Or(prefix, esmodel.DefaultPrefix)
 	if err := esmodel.CheckPrefix(prefix); err != nil {
@@ -58,7 +57,7 @@ func NewDirWriter(dir, prefix string) (*DirWriter, error) {
 	}, nil
 }
 
-// Open makes the directory.
+// Open creates the directory, and removes temporary files that earlier writers left.
 func (d *DirWriter) Open(_ context.Context, run *pipeline.Run) error {
 	root, err := openDir(d.path)
 	if err != nil {
@@ -101,11 +100,11 @@ func (d *DirWriter) Make(ctx context.Context, index string, id []byte, doc Appen
 	return nil
 }
 
-// fault is about the directory: the names of temporary files say nothing.
+// fault returns an error about the directory, because the names of temporary files say nothing.
 func (d *DirWriter) fault(err error) error { return outputError(d.path, err) }
 
-// Close publishes the files if the run is complete, and otherwise removes them:
-// files of an earlier, complete attempt are worth more than half of a new one.
+// Close publishes the files if the run is complete, and otherwise removes them: files of an earlier, complete
+// attempt are worth more than an incomplete new one.
 func (d *DirWriter) Close(_ context.Context, complete bool) error {
 	if d.done || d.root == nil {
 		return nil
@@ -129,7 +128,7 @@ func (d *DirWriter) Close(_ context.Context, complete bool) error {
 func (d *DirWriter) publish() error {
 	own := esmodel.Index(d.prefix, esmodel.KindRun, 0)
 	order := slices.SortedFunc(maps.Keys(d.files), func(a, b string) int {
-		if (a == own) != (b == own) { // the run's document comes last: it says that the rest is there
+		if (a == own) != (b == own) { // the run's document says that the rest is there
 			if a == own {
 				return 1
 			}
@@ -137,7 +136,7 @@ func (d *DirWriter) publish() error {
 		}
 		return strings.Compare(a, b)
 	})
-	for _, index := range order { // all must be on disk before the first is seen
+	for _, index := range order { // all must be on disk before the first is published
 		o := d.files[index]
 		if err := errors.Join(o.w.Flush(), o.f.Sync()); err != nil {
 			return d.fault(err)
@@ -174,7 +173,7 @@ func (d *DirWriter) Release(ctx context.Context, index, id string, doc []byte, c
 	return d.Make(ctx, index, []byte(id), made(doc))
 }
 
-// Report is the account so far; before Close nothing is Written.
+// Report returns the account so far; before Close nothing is Written.
 func (d *DirWriter) Report() Report {
 	r := d.report.clone()
 	for index, o := range d.files {
@@ -189,7 +188,7 @@ type CountWriter struct {
 	doc    []byte // scratch
 }
 
-// NewCountWriter makes a CountWriter.
+// NewCountWriter returns a CountWriter.
 func NewCountWriter() *CountWriter { return &CountWriter{report: Report{Indices: map[string]Counts{}}} }
 
 // Make counts a document as it would be sent, with its action line.
@@ -212,10 +211,10 @@ func (c *CountWriter) Release(ctx context.Context, index, id string, doc []byte,
 	return c.Make(ctx, index, []byte(id), made(doc))
 }
 
-// Report is the account so far.
+// Report returns the account so far.
 func (c *CountWriter) Report() Report { return c.report.clone() }
 
-// Open does nothing: there is nothing to prepare.
+// Open does nothing.
 func (c *CountWriter) Open(context.Context, *pipeline.Run) error { return nil }
 
 // Close does nothing.

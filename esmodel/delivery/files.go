@@ -17,10 +17,9 @@ import (
 	"fiolat/pipeline"
 )
 
-// fileTail is what file names say of a run: .RUN or .RUN.PART, and the kind of
-// latency where it is not clat. Whatever is not a
-// letter, a digit, '-' or '_' is escaped: names come from whoever started the run,
-// and dots separate.
+// fileTail returns the part of file names that identifies a run: .RUN or .RUN.PART, and the kind of latency
+// unless it is clat. Characters other than letters, digits, '-' and '_' are escaped, because users choose the
+// names, and dots separate.
 func fileTail(run *pipeline.Run) string {
 	tail := "." + fileWord(run.ID)
 	if run.Part != "" {
@@ -49,10 +48,9 @@ func fileWord(s string) string {
 	return b.String()
 }
 
-// openDir opens a directory, made with mode 0700 if it is not there, such that
-// nothing in it is reached through a symlink that leads out of it. A directory
-// that is itself a symlink is refused: in a place where others may write, it would
-// be they who say where our files go.
+// openDir opens a directory, created with mode 0700 if it does not exist, such that nothing in it is reached
+// through a symlink that leads out of it. A directory that is itself a symlink is refused: where others may
+// write, they could redirect the files.
 func openDir(path string) (*os.Root, error) {
 	path = filepath.Clean(path)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -77,7 +75,7 @@ func openDir(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// names are the names in a directory, sorted.
+// names returns the names in a directory, sorted.
 func names(root *os.Root) []string {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -90,7 +88,7 @@ func names(root *os.Root) []string {
 	return out
 }
 
-// syncDir makes renames last. Not every system can; then there is nothing to do.
+// syncDir makes renames durable, on systems that can.
 func syncDir(root *os.Root) {
 	if d, err := root.Open("."); err == nil {
 		_ = d.Sync()
@@ -98,12 +96,10 @@ func syncDir(root *os.Root) {
 	}
 }
 
-// spoolFile takes documents in the form of a bulk request, for "fiolat load". It is
-// made when the first one comes; a file of an earlier attempt is never touched,
-// but for removeOld. A file ends in the middle of a line only if its writer died.
-// Its writer holds a lock on it: until then it is not whole. It is flushed to the
-// disk when it is closed: a killed writer's documents are there, those of a machine
-// that loses its power before that may not be; the logs are.
+// spoolFile stores documents in the form of a bulk request, for "fiolat load". It is created with the first
+// document. Only removeOld touches files of earlier attempts. The writer locks the file until it is complete;
+// it ends in the middle of a line only if its writer died. It is synced when it is closed: documents survive a
+// killed writer, but not always a power failure before that, when the logs still exist.
 type spoolFile struct {
 	dir, base string // dir "": there is no spool
 	root      *os.Root
@@ -114,7 +110,7 @@ type spoolFile struct {
 
 func newSpoolFile(dir, base string) *spoolFile { return &spoolFile{dir: dir, base: base} }
 
-// path is the file's path, "" if there is none.
+// path returns the file's path, "" if there is none.
 func (s *spoolFile) path() string {
 	if s.name == "" {
 		return ""
@@ -122,8 +118,8 @@ func (s *spoolFile) path() string {
 	return filepath.Join(s.dir, s.name)
 }
 
-// nth is the name of the n-th file: BASE.ndjson, BASE~2.ndjson. No base has a "~"
-// but as the first character of a word.
+// nth returns the name of the n-th file: BASE.ndjson, BASE~2.ndjson. A base has a "~" only as the first
+// character of a word.
 func (s *spoolFile) nth(n int) string {
 	if n == 1 {
 		return s.base + ndjson.Ext
@@ -131,8 +127,8 @@ func (s *spoolFile) nth(n int) string {
 	return fmt.Sprintf("%s~%d%s", s.base, n, ndjson.Ext)
 }
 
-// append writes documents with their action lines and returns how many of them are
-// in the file; without a spool that is 0, and no error.
+// append writes documents with their action lines and returns how many of them are in the file. Without a spool
+// that is 0, and no error.
 func (s *spoolFile) append(docs [][]byte) (stored int, err error) {
 	if s.dir == "" {
 		return 0, nil
@@ -144,7 +140,7 @@ func (s *spoolFile) append(docs [][]byte) (stored int, err error) {
 	}
 	for _, d := range docs {
 		if _, err := s.f.Write(d); err != nil {
-			// The disk is full, perhaps: leave no half document behind.
+			// The disk may be full: leave no partial document behind.
 			return stored, s.fault(errors.Join(err, s.f.Truncate(s.good), seekTo(s.f, s.good)))
 		}
 		s.good += int64(len(d))
@@ -153,7 +149,7 @@ func (s *spoolFile) append(docs [][]byte) (stored int, err error) {
 	return stored, nil
 }
 
-// fault names what could not be written.
+// fault adds the name of the file to an error.
 func (s *spoolFile) fault(err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +172,7 @@ func (s *spoolFile) create() (err error) {
 		s.f, err = s.root.OpenFile(s.nth(n), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			s.name = s.nth(n)
-			_ = tempfile.Lock(s.f) // load and removeOld keep away while we live
+			_ = tempfile.Lock(s.f) // keeps load and removeOld away while this process lives
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
@@ -201,8 +197,8 @@ func (s *spoolFile) close() error {
 	return s.fault(err)
 }
 
-// removeOld removes what earlier attempts at the same run left: all of it has
-// arrived now. What another ingest of the run still writes to is that one's.
+// removeOld removes the files of earlier attempts at the same run, because all documents have arrived now. It
+// leaves files that another ingest of the run still writes.
 func (s *spoolFile) removeOld() error {
 	if s.dir == "" {
 		return nil

@@ -2,21 +2,18 @@ package delivery
 
 import "time"
 
-// flow finds out how many requests at once a server gets most done with. It goes one
-// up where that brings more bytes a second, one down where one less brings as many,
-// and to the half where the server says that it has enough. What suits one server is
-// too much for the next: a node with two cores is busy with two requests, a cluster
-// takes as many as there are.
+// flow finds the number of concurrent requests with the highest throughput. It adds one if that increases the
+// bytes per second, removes one if that costs nothing, and halves the number when the server pushes back. No
+// fixed number suits all: a node with two cores is busy with two requests, a cluster takes many more.
 //
-// It looks at rounds of two requests for each place, and only at those in which all
-// places were taken: where documents come slower than the server takes them there is
-// nothing to find out. One round says little of a server that others use as well, so
-// what is known of each number of requests is a moving average; and because servers
-// get faster and slower, one more is tried anew from time to time. A server that
-// becomes slower makes the number fall, as what was known of fewer requests is better.
+// It measures rounds of two requests per slot, and only while all slots are in use: if documents come slower
+// than the server takes them, there is nothing to find out. One round says little about a server that others
+// use as well, so the rate of each number of requests is a moving average. Because servers get faster and
+// slower, one request more is tried from time to time; if a server becomes slower, the known rate of fewer
+// requests is better, and the number falls.
 type flow struct {
 	limit int
-	rates []float64 // by number of requests at once, bytes a second; 0 is not known
+	rates []float64 // by number of concurrent requests, bytes per second; 0 if unknown
 	rest  int       // rounds until one more is tried
 	round struct {
 		since    time.Time // zero before the first request
@@ -27,7 +24,7 @@ type flow struct {
 
 const (
 	flowStart  = 2
-	flowGain   = 1.05 // what one request more must bring to be worth its memory
+	flowGain   = 1.05 // by which one more request must raise the rate to be worth its memory
 	flowWeight = 0.3  // of the last round in the average
 	flowRest   = 16   // rounds
 )
@@ -36,8 +33,8 @@ func newFlow(most int) flow {
 	return flow{limit: min(flowStart, most), rates: make([]float64, most+1)}
 }
 
-// done notes that a request of so many bytes has its outcome at a time. busy says
-// that all places were taken, pushedBack that the server refused it at first.
+// done records that a request of that many bytes has its outcome at a time. busy says that all slots were in
+// use, pushedBack that documents had to be sent again.
 func (f *flow) done(now time.Time, bytes int, busy, pushedBack bool) {
 	r := &f.round
 	switch {

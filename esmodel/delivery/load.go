@@ -28,20 +28,20 @@ import (
 
 // LoadOptions say how files are sent again.
 type LoadOptions struct {
-	// Prefix is that of the indices; documents for others are refused as usage.
+	// Prefix is the prefix of the indices; documents for others are a usage error.
 	Prefix string
-	// TakeOver takes the claims on runs from whoever has them, without waiting.
+	// TakeOver takes the claims on runs from their owners without waiting.
 	TakeOver bool
 	// Bulk may set sizes; its SpoolDir is ignored.
 	Bulk BulkConfig
 }
 
-// LoadReport is the account of a Load. What could not be sent counts as Spooled: it
-// still lies in its file.
+// LoadReport is the account of a Load. Documents that could not be sent count as Spooled: they are still in
+// their files.
 type LoadReport struct {
 	Report
 	Loaded []string `json:"loaded"` // files read to the end
-	// Torn are FILE:LINE of last documents that are cut off: their writer died.
+	// Torn are FILE:LINE of last documents that are cut off because their writer died.
 	Torn []string `json:"torn,omitempty"`
 	// Complete are the runs whose documents are now all there.
 	Complete []string `json:"complete,omitempty"`
@@ -49,7 +49,7 @@ type LoadReport struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// busyError is a file that a running fiolat writes to, or loads.
+// busyError is a file that a running fiolat writes or loads.
 type busyError struct{ File string }
 
 func (e *busyError) Error() string {
@@ -57,7 +57,7 @@ func (e *busyError) Error() string {
 		errs.Printable(e.File))
 }
 
-// tornError says that files end in the middle of a document. The rest was loaded.
+// tornError says that files end in the middle of a document. All other documents were loaded.
 type tornError struct{ At []string }
 
 func (e *tornError) Error() string {
@@ -68,19 +68,19 @@ func (e *tornError) Error() string {
 	)
 }
 
-// Load sends the documents of files again: spooled ones, refused ones, those of an
-// output directory. A directory stands for the *.ndjson files in it.
+// Load sends the documents of files again: spooled ones, refused ones, those of an output directory. A
+// directory stands for the *.ndjson files in it.
 //
-// Documents of runs are held back until all others are acknowledged. One that says
-// "complete" is checked first: as many documents of its generation must be there as
-// it counts. Then the run's other generations go, as at the end of an ingest, but only
-// if the files hold documents of this one: a run's document alone, edited perhaps, removes
-// nothing. All files are read before anything is sent, and the runs that their documents
-// belong to are claimed; a run of which the files hold no document of its own stays complete
-// only if it still is. If documents are missing, because not all files were given, it is stored as partial.
-// Files of a spool, and of what was refused, are removed when every document of all
-// files was acknowledged, and not before; those of an output directory stay.
-// Documents of runs are held in memory, a few KiB and the names of the logs each.
+// All files are read before anything is sent, and the runs that their documents belong to are claimed.
+// Documents of runs are held in memory, a few KiB and the names of the logs each, until all others are
+// acknowledged. One with status complete is stored as partial if Elasticsearch does not hold as many documents
+// of its generation as it counts, because not all files were given. Otherwise the run's other generations are
+// deleted, as at the end of an ingest, but only if the files hold documents of this one: the document of a run
+// alone, perhaps edited, deletes nothing. A run of which the files hold no document of its own stays complete
+// only if it still is.
+//
+// Files of a spool and of refused documents are removed once every document of all files was acknowledged;
+// those of an output directory stay.
 func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) (*LoadReport, error) {
 	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	files, err := loadFiles(paths)
@@ -101,7 +101,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 		runs:     map[string]runLine{},
 		held:     map[esmodel.RunKey]map[string]bool{},
 	}
-	w.named = true // the files do not say whether the names in them were given
+	w.named = true // the files do not say whether the names were given
 	err = w.Open(ctx, nil)
 	for _, f := range files {
 		if err == nil {
@@ -111,7 +111,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	if err == nil {
 		err = l.claim(ctx)
 	}
-	l.report.Torn = nil // they are met again
+	l.report.Torn = nil // the second pass finds them again
 	for _, f := range files {
 		if err == nil {
 			err = l.file(f, func(index, id string, doc []byte) error { return l.w.Add(ctx, index, []byte(id), doc) })
@@ -125,7 +125,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.DrainTime)
 	defer cancel()
-	// While a request may be under way the runs are ours; leave a second for giving them back.
+	// Claims are held while a request may be under way; leave a second to release them.
 	sending, stop := context.WithTimeout(drain, client.DrainTime-time.Second)
 	defer stop()
 	err = errors.Join(err, w.Close(sending, false))
@@ -147,7 +147,7 @@ func Load(ctx context.Context, c *client.Client, paths []string, o LoadOptions) 
 	return &l.report, err
 }
 
-// remove removes the files that only wait to be loaded.
+// remove removes the loaded files of a spool and of refused documents.
 func (l *loader) remove() error {
 	for _, name := range l.report.Loaded {
 		base := filepath.Base(name)
@@ -162,7 +162,7 @@ func (l *loader) remove() error {
 	return nil
 }
 
-// loadFiles are the files that paths stand for, in order.
+// loadFiles returns the files that paths stand for, in order.
 func loadFiles(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
@@ -209,7 +209,7 @@ type loader struct {
 	takeOver bool
 	report   LoadReport
 	runs     map[string]runLine                 // by _id; the last one wins
-	held     map[esmodel.RunKey]map[string]bool // the generations of whose documents there are some in the files
+	held     map[esmodel.RunKey]map[string]bool // generations with documents in the files
 }
 
 type runLine struct {
@@ -217,7 +217,7 @@ type runLine struct {
 	doc   []byte
 }
 
-// actionLine is the line before a document. Refused documents carry the reason.
+// actionLine is the line before a document. For a refused document it holds the reason.
 type actionLine struct {
 	Index *struct {
 		Index string `json:"_index"`
@@ -226,7 +226,7 @@ type actionLine struct {
 	Error json.RawMessage `json:"_error"`
 }
 
-// look takes down which runs a document belongs to.
+// look records which run a document belongs to.
 func (l *loader) look(_, _ string, doc []byte) error {
 	m, err := esmodel.MeaningOf(doc)
 	if err != nil || m.Run.ID == "" || m.Fio.Kind == "" || m.Fio.Kind == esmodel.ProbeKind {
@@ -239,7 +239,7 @@ func (l *loader) look(_, _ string, doc []byte) error {
 	return nil
 }
 
-// claim claims all runs that the files hold documents of, in order of their ids.
+// claim claims all runs of which the files hold documents, in order of their ids.
 func (l *loader) claim(ctx context.Context) error {
 	for id, r := range l.runs {
 		m, err := esmodel.MeaningOf(r.doc)
@@ -267,8 +267,8 @@ func (l *loader) claim(ctx context.Context) error {
 	return nil
 }
 
-// giveBack releases the claims that are left after an error: a run of which something was
-// sent, acknowledged or not, is partial from now on.
+// giveBack releases the claims that remain after an error. A run of which anything was sent, acknowledged or
+// not, is partial from now on.
 func (l *loader) giveBack(ctx context.Context) error {
 	var errs []error
 	for _, k := range l.w.claimed() {
@@ -283,7 +283,7 @@ func (l *loader) giveBack(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// file reads a file and passes on its documents, those of runs apart.
+// file reads a file and calls each with its documents, except those of runs, which it holds.
 func (l *loader) file(name string, each func(index, id string, doc []byte) error) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -360,7 +360,7 @@ func (l *loader) finish(ctx context.Context) error {
 		return err
 	}
 	if l.w.Report().Total().Incomplete() {
-		return nil // the caller says so; the documents of runs still lie in their files
+		return nil // the caller reports it; documents of runs stay in their files
 	}
 	for _, k := range l.w.claimed() {
 		err := error(nil)
@@ -376,7 +376,7 @@ func (l *loader) finish(ctx context.Context) error {
 	return indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names())
 }
 
-// run stores the document of a run, after making it true.
+// run stores the document of a run, after correcting its status if necessary.
 func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	doc, err := indices.ReadCounted(r.doc)
 	if err != nil {
@@ -422,8 +422,8 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 	return missing
 }
 
-// leave gives back a run of which the files hold documents, but not its own. It is what it
-// was before only if that is still true.
+// leave releases a run of which the files hold documents, but not its own. It stays complete only if it still
+// is.
 func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 	if k.Found == nil {
 		return k.Give(ctx, nil)

@@ -6,16 +6,15 @@ import (
 	"fiolat/pipeline"
 )
 
-// ProbeFiles are files that documents are added to as they come, one for each index,
-// in the form of a bulk request, for "fiolat load". A probe goes on for months, so
-// unlike a DirWriter's they are there from the first document on, and whoever was
-// killed leaves all but the last.
+// ProbeFiles are files to which documents are appended as they come, one for each index, in the form of a bulk
+// request, for "fiolat load". A probe may run for months, so unlike those of a DirWriter they exist from the
+// first document on, and a killed probe loses the last document at most.
 type ProbeFiles struct {
 	dir, tail string
 	files     map[string]*spoolFile
 }
 
-// NewProbeFiles prepares for files of a run in a directory.
+// NewProbeFiles returns the ProbeFiles of a run in a directory.
 func NewProbeFiles(dir, run string) *ProbeFiles {
 	return &ProbeFiles{dir, fileTail(&pipeline.Run{ID: run}), map[string]*spoolFile{}}
 }
@@ -33,7 +32,7 @@ func (p *ProbeFiles) Add(index, id string, doc []byte) error {
 	return err
 }
 
-// Close makes sure of what was written.
+// Close syncs and closes the files.
 func (p *ProbeFiles) Close() error {
 	var errs []error
 	for _, f := range p.files {

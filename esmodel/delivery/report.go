@@ -17,14 +17,14 @@ type Counts struct {
 	Indexed int64 `json:"indexed"`
 	// Written are those in published files of a directory.
 	Written int64 `json:"written"`
-	// Refused are those that Elasticsearch refused for good; they are kept in the
-	// refused file, or nowhere if the writer has none.
+	// Refused are those that Elasticsearch refused permanently; they are kept in the refused file, if the
+	// writer has one.
 	Refused int64 `json:"refused"`
 	// Spooled are those that could not be sent and lie in the spool.
 	Spooled int64 `json:"spooled"`
 	// Lost are those that could neither be sent nor spooled.
 	Lost int64 `json:"lost"`
-	// Deleted are documents of other generations that were removed.
+	// Deleted are documents of other generations that were deleted.
 	Deleted int64 `json:"deleted"`
 	// Bytes are the bytes of the documents made, with their action lines, before
 	// compression.
@@ -42,7 +42,7 @@ func (c *Counts) add(o Counts) {
 	c.Bytes += o.Bytes
 }
 
-// Incomplete says that something is not where it was to go.
+// Incomplete reports whether any document was refused, spooled or lost.
 func (c Counts) Incomplete() bool { return c.Refused+c.Spooled+c.Lost > 0 }
 
 // Refusal is one reason for which Elasticsearch refused documents.
@@ -64,10 +64,10 @@ func (r Refusal) String() string {
 type Report struct {
 	// Indices are the counts by index.
 	Indices map[string]Counts `json:"indices"`
-	// Requests were sent, Retried documents were sent more than once.
+	// Requests counts requests, Retried each time a document was sent again.
 	Requests int64 `json:"requests"`
 	Retried  int64 `json:"retried"`
-	// Clamped are documents whose _doc_count would be beyond 2^31-1.
+	// Clamped counts documents whose _doc_count was reduced to 2^31-1.
 	Clamped int64 `json:"doc_count_clamped"`
 	// Refusals are the first reasons, at most maxRefusals, in order of appearance;
 	// OtherRefusals counts the documents refused for yet other reasons.
@@ -78,11 +78,11 @@ type Report struct {
 	RefusedFile string `json:"refused_file,omitempty"`
 	// Files are those published by a DirWriter.
 	Files []string `json:"files,omitempty"`
-	// Warnings are for people.
+	// Warnings are messages for users.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Total is the sum over all indices.
+// Total returns the sum over all indices.
 func (r Report) Total() Counts {
 	var t Counts
 	for _, c := range r.Indices {
@@ -91,13 +91,13 @@ func (r Report) Total() Counts {
 	return t
 }
 
-// names are the indices, sorted.
+// names returns the indices, sorted.
 func (r Report) names() []string { return slices.Sorted(maps.Keys(r.Indices)) }
 
 const maxRefusals = 20
 
-// refuse notes a refusal. Reasons are distinguished by index, status and type: the
-// reason itself often holds the document's id.
+// refuse records a refusal. Reasons are grouped by index, status and type, because the reason itself often
+// contains the document's id.
 func (r *Report) refuse(f Refusal) {
 	for i := range r.Refusals {
 		o := &r.Refusals[i]
@@ -114,7 +114,7 @@ func (r *Report) refuse(f Refusal) {
 	r.Refusals = append(r.Refusals, f)
 }
 
-// clone is a copy that does not change any more.
+// clone returns a deep copy.
 func (r *Report) clone() Report {
 	c := *r
 	c.Indices = maps.Clone(r.Indices)

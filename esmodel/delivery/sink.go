@@ -1,6 +1,6 @@
-// Package delivery brings the documents of a run to Elasticsearch or into files, accounts for
-// each of them, spools what cannot be sent, and loads files again. It does not use the
-// Elasticsearch client's BulkIndexer, which reports success after documents were refused.
+// Package delivery sends the documents of a run to Elasticsearch or writes them to files, accounts for each of
+// them, spools what cannot be sent, and loads files again. It does not use the Elasticsearch client's
+// BulkIndexer, which reports success after documents were refused.
 package delivery
 
 import (
@@ -17,39 +17,41 @@ import (
 	"fiolat/pipeline"
 )
 
-// SinkOptions say how a Sink works.
+// SinkOptions are the options of a Sink.
 type SinkOptions struct {
-	// Prefix is that of the indices and must be the writer's; "" is DefaultPrefix.
+	// Prefix is the prefix of the indices and must be the writer's; "" is DefaultPrefix.
 	Prefix string
-	// RowsOnly makes no documents of leaves, and of hosts none but of Row.Tail: the rest is there, from the parts.
+	// RowsOnly makes no documents of leaves, and for hosts only those of Row.Tail: the others were stored with
+	// the parts.
 	RowsOnly bool
-	// Noise is a sink that the run passes before this one, and says at its end how exactly the run's numbers are known;
+	// Noise is a sink that the run passes before this one, and that returns the noise of the run at its end;
 	// nil leaves the limits out of the document of the run.
 	Noise interface {
 		Noise(percentiles []float64) map[string]map[string]float64
 	}
-	// Diagnosis is such a sink, and says what the document of the run has as its diagnosis; nil leaves that out.
+	// Diagnosis is such a sink too; it returns the diagnosis for the document of the run. nil leaves it out.
 	Diagnosis interface {
 		Document() any
 		Events() []pipeline.Straggler
 	}
-	// Slices are the documents of the run that its slices have sent, by index; nil if it was not merged in slices.
+	// Slices counts the documents of the run that its slices have sent, by index; nil if it was not merged in
+	// slices.
 	Slices map[string]int64
-	// RollUp is the generation of which the run is made that is stored; "" if it is not made of what is stored. The
-	// document of the run stays that of what is stored until all others have been counted, so that whoever is
-	// interrupted before can do it again.
+	// RollUp is the stored generation from which the run is made; "" if it is not made from a stored one. The
+	// document of the run remains that of the stored generation until all others have been counted, so that an
+	// interrupted rollup can be repeated.
 	RollUp string
 }
 
-// Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink;
-// when the pipeline is through, in whatever way, Close must be called:
+// Sink makes documents of a run and passes them to a writer. It is a pipeline.Sink. When the pipeline has
+// ended, with or without an error, Close must be called:
 //
 //	summary, err := plan.Process(ctx, sink)
 //	err = sink.Close(ctx, err)
 //
-// The document of the run says "running" before the first other document is sent.
-// It says "complete" only after each other document has been acknowledged, as many
-// of them have been found as were made, and those of other generations are gone.
+// The document of the run says "running" before the first other document is sent. It says "complete" only after
+// each other document has been acknowledged, as many of them have been found as were made, and those of other
+// generations are deleted.
 type Sink struct {
 	pipeline.Discard
 	o      SinkOptions
@@ -58,9 +60,9 @@ type Sink struct {
 	prefix string
 	run    *pipeline.Run
 	enc    *esmodel.Encoder
-	back   []byte         // with RollUp, the document of the run that says what is to be done again
-	begun  bool           // the document of the run may be there
-	ended  bool           // End is through
+	back   []byte         // the document of the run to store on failure; nil: a partial one
+	begun  bool           // the document of the run may be stored
+	ended  bool           // End has finished
 	status esmodel.Status // what the document of the run says; "" if it was not stored
 	report Report
 	err    error // of End
@@ -68,7 +70,7 @@ type Sink struct {
 
 var _ pipeline.Sink = (*Sink)(nil)
 
-// NewSink makes a Sink over a writer, which it owns from now on.
+// NewSink returns a Sink over a writer, which it owns from now on.
 func NewSink(w Writer, o SinkOptions) *Sink {
 	o.Prefix = cmp.Or(o.Prefix, esmodel.DefaultPrefix)
 	s := &Sink{o: o, w: w, prefix: o.Prefix}
@@ -109,7 +111,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 		case err != nil:
 		case s.o.RollUp != "":
 			err = s.same(found)
-		case s.merged(found): // by another slice
+		case s.merged(found): // the process of another slice has finished it
 			s.back, s.begun = found, true
 			err = ErrMerged
 		case s.o.Slices != nil:
@@ -122,7 +124,7 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	}
 	var away *client.UnavailableError
 	if errors.As(err, &away) && s.o.RollUp == "" {
-		err = nil // with a spool the run goes on into it; without, the first Make says so
+		err = nil // the run goes into the spool; without one, the first Make fails
 	}
 	if s.begun = err == nil; s.begun {
 		s.status = esmodel.StatusRunning
@@ -130,24 +132,24 @@ func (s *Sink) Begin(ctx context.Context, run *pipeline.Run) error {
 	return err
 }
 
-// merged says that the document of the run that was found is the one that the slices are to make.
+// merged reports whether the document found is that of the complete run that the slices are to make.
 func (s *Sink) merged(found []byte) bool {
 	m, err := indices.ReadCounted(found)
 	return s.o.Slices != nil && err == nil && m.Run.Status == esmodel.StatusComplete &&
 		m.Run.Generation == s.run.Generation
 }
 
-// same says if the run was stored anew since it was read.
+// same returns an error if the run was stored again since it was read.
 func (s *Sink) same(found []byte) error {
 	m, err := esmodel.MeaningOf(found)
 	if err == nil && m.Run.Generation != s.o.RollUp {
-		s.back, s.begun = found, true // as it was
+		s.back, s.begun = found, true // to be restored
 		err = esmodel.Fault(s.run.ID, s.run.Part, "run it again", "it was changed after it had been read")
 	}
 	return err
 }
 
-// counted makes the document of the run that of what was written, all of which is there.
+// counted replaces the document of the run with that of the documents made, all of which are stored.
 func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
 	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, sum, s.documents(true))
 	if err != nil {
@@ -161,7 +163,7 @@ func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
 	return err
 }
 
-// runAt is the index and the id of the document of the run.
+// runAt returns the index and the id of the document of the run.
 func (s *Sink) runAt() (index, id string) {
 	return esmodel.Index(
 		s.prefix,
@@ -170,8 +172,8 @@ func (s *Sink) runAt() (index, id string) {
 	), esmodel.RunDocID(s.run.ID, s.run.Part, s.run.Kind.String())
 }
 
-// Quantum adds the documents of a quantum: a histogram of each leaf with any
-// weight, percentiles of each row.
+// Quantum adds the documents of a quantum: a histogram of each leaf that is not empty, percentiles of each row,
+// and events.
 func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	index := s.enc.Index(esmodel.KindHistogram, q)
 	for i := range q.Leaves {
@@ -209,7 +211,7 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return s.stragglers(ctx, q.Stragglers)
 }
 
-// stragglers makes their events.
+// stragglers adds the events of stragglers.
 func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
 	for i := range of {
 		id, doc := s.enc.Straggler(&of[i])
@@ -227,7 +229,7 @@ func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
 	for i := range q.Rows {
 		row := &q.Rows[i]
 		if s.run.Part != "" && row.Dims.Host == "" {
-			continue // scopes across hosts are for whoever has all parts
+			continue // scopes across hosts come from the merge of all parts
 		}
 		tailOnly := s.o.RowsOnly && row.Dims.Host != ""
 		if tailOnly && row.Tail == nil {
@@ -246,7 +248,7 @@ func (s *Sink) Late(ctx context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// Push sends what is held on its way, without waiting for it: for who knows that nothing more will come for a while.
+// Push sends what is held, without waiting for it. It is for pauses in which no documents are expected.
 func (s *Sink) Push(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
@@ -254,10 +256,9 @@ func (s *Sink) Push(ctx context.Context) error {
 	return s.remote.Push(ctx)
 }
 
-// End waits for all documents, removes those of other generations, and stores the
-// document of the run as complete. If anything is missing the run is partial, other
-// generations stay, and the error is an *IncompleteError, a *MismatchError, or why
-// nothing could be sent any more.
+// End waits for all documents, deletes those of other generations, and stores the document of the run as
+// complete. If anything is missing, the run is partial, other generations stay, and the error is an
+// *IncompleteError, an *indices.MismatchError, or why nothing could be sent any more.
 func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	if s.o.Noise != nil {
 		s.enc.Noise = s.o.Noise.Noise(s.run.Percentiles)
@@ -279,7 +280,7 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause // Close does what is left to do
+		return cause // Close does the rest
 	}
 	s.ended = true
 	if err == nil {
@@ -299,8 +300,8 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 			err = errors.Join(err, e)
 		}
 		if missing {
-			// Whoever loads what is set aside finishes the run with this; it must be
-			// the last that the spool says of the run.
+			// Loading the spool finishes the run with this document, which must be the last one of the run in
+			// it.
 			index, id := s.runAt()
 			err = errors.Join(err, s.remote.Spool(index, id, whole))
 		}
@@ -329,12 +330,12 @@ func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Su
 	return nil
 }
 
-// partial stores the document of the run as partial, outside of the account, and smaller
-// if that is what it takes.
+// partial stores the document of the run as partial, without adding it to the account, and in a smaller form if
+// the full one is refused.
 func (s *Sink) partial(ctx context.Context) {
 	if s.back != nil {
 		index, id := s.runAt()
-		_ = s.w.Release(ctx, index, id, s.back, false) // else it stays claimed, and is taken over by who does it again
+		_ = s.w.Release(ctx, index, id, s.back, false) // on failure the next attempt takes the claim over
 		return
 	}
 	for _, docs := range []*esmodel.Documents{s.documents(false), nil} {
@@ -352,8 +353,8 @@ func (s *Sink) partial(ctx context.Context) {
 	}
 }
 
-// documents is the account for the document of the run, which it counts as indexed;
-// whole says that all others are, or will be once the spool is loaded.
+// documents returns the account for the document of the run, which counts itself as indexed. whole says that
+// all others are indexed, or will be once the spool is loaded.
 func (s *Sink) documents(whole bool) *esmodel.Documents {
 	r := s.w.Report()
 	t := r.Total()
@@ -372,10 +373,9 @@ func (s *Sink) documents(whole bool) *esmodel.Documents {
 	return d
 }
 
-// Close ends the Sink and its writer. err is what the pipeline returned: unless the
-// run came to its End, the document of the run becomes partial. Once ctx has ended, what
-// is not acknowledged within DrainTime is spooled. It returns err, with what went wrong in
-// closing.
+// Close ends the Sink and its writer. err is what the pipeline returned: unless the run reached End, the
+// document of the run becomes partial. Once ctx has ended, documents not acknowledged within DrainTime are
+// spooled. Close returns err, joined with its own errors.
 func (s *Sink) Close(ctx context.Context, err error) error {
 	// Leave a second for the document of the run.
 	sending, stop := client.EndLater(ctx, client.DrainTime-time.Second)
@@ -384,7 +384,7 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 	defer cancel()
 	if s.begun && !s.ended {
 		if s.remote != nil {
-			_ = s.remote.Flush(sending) // what matters is err
+			_ = s.remote.Flush(sending) // err is the cause
 		}
 		s.partial(ctx)
 	}
@@ -413,7 +413,7 @@ func (s *Sink) Close(ctx context.Context, err error) error {
 	return err
 }
 
-// Report is the account; it is final after Close.
+// Report returns the account; it is final after Close.
 func (s *Sink) Report() Report {
 	if s.report.Indices != nil {
 		return s.report

@@ -7,4 +7,4 @@ import "time"
 // defaultFlushBytes is the size of a bulk request before compression.
 const defaultFlushBytes = 4 << 20
 
-const probeEvery = 30 * time.Second // between two attempts at a server that is away
+const probeEvery = 30 * time.Second // between two probes of a server that is down

@@ -4,7 +4,7 @@ package delivery
 
 import "time"
 
-// What internal/chaos builds: small requests, so that few documents make many of them.
+// Values for the builds of internal/chaos: small requests, so that few documents make many of them.
 const (
 	defaultFlushBytes = 128 << 10
 

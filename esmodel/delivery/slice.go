@@ -12,12 +12,12 @@ import (
 	"fiolat/pipeline/replay"
 )
 
-// ErrMerged says that the run is complete already, in the generation that was to be made.
+// ErrMerged says that the run is already complete in the generation to be made.
 var ErrMerged = errors.New("the run is merged already")
 
-// SliceSink passes what one slice of a merge makes to a writer: the documents of its hosts, and an extract of each
-// quantum. It claims the slice, and leaves the run to who finishes it. It is a pipeline.Sink; Done or Fail must be
-// called, and then Close of the writer.
+// SliceSink passes the documents of one slice of a merge to a writer: those of its hosts, and an extract of
+// each quantum. It claims the slice; another process finishes the run. It is a pipeline.Sink; call Done or
+// Fail, and then Close of the writer.
 type SliceSink struct {
 	Sink
 	w     *BulkWriter
@@ -26,14 +26,14 @@ type SliceSink struct {
 	held  bool
 }
 
-// NewSliceSink makes one over a writer, which it does not own.
+// NewSliceSink returns a SliceSink over a writer, which it does not own.
 func NewSliceSink(w *BulkWriter, slice replay.Slice) *SliceSink {
 	prefix := w.cfg.Prefix
 	sink := Sink{o: SinkOptions{Prefix: prefix, RowsOnly: true}, w: w, prefix: prefix}
 	return &SliceSink{Sink: sink, w: w, slice: slice}
 }
 
-// Begin claims the slice, after it has seen to it that the document of the run does not say "complete" any more.
+// Begin claims the slice, after making sure that the document of the run does not say "complete".
 func (s *SliceSink) Begin(ctx context.Context, run *pipeline.Run) error {
 	if err := esmodel.CheckNames(run); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *SliceSink) Begin(ctx context.Context, run *pipeline.Run) error {
 	return err
 }
 
-// announce makes the document of the run say that it is running.
+// announce stores the document of the run as running.
 func (s *SliceSink) announce(ctx context.Context) error {
 	doc, err := s.enc.AppendRun(nil, esmodel.StatusRunning, nil, nil)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *SliceSink) announce(ctx context.Context) error {
 			return err
 		}
 		if m, e := esmodel.MeaningOf(found); e == nil && m.Run.Generation == s.run.Generation {
-			return nil // by another slice
+			return nil // stored by another slice
 		}
 		k := claim.New(s.w.c, s.prefix, s.run.ID, "", s.run.Kind.String(), func(found []byte) []byte {
 			return esmodel.Keep(doc, found, s.run.Named)
@@ -82,7 +82,7 @@ func (s *SliceSink) announce(ctx context.Context) error {
 	}
 }
 
-// Quantum adds the documents of its hosts.
+// Quantum adds the documents of the hosts.
 func (s *SliceSink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	hosts := pipeline.Quantum{Offset: q.Offset}
 	for i := range q.Rows {
@@ -93,7 +93,7 @@ func (s *SliceSink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return s.Late(ctx, &hosts)
 }
 
-// Extract adds that of a quantum.
+// Extract adds the extract of a quantum.
 func (s *SliceSink) Extract(ctx context.Context, e *pipeline.Extract) error {
 	doc, err := s.merge.ExtractDoc(e)
 	if err != nil {
@@ -103,7 +103,8 @@ func (s *SliceSink) Extract(ctx context.Context, e *pipeline.Extract) error {
 	return s.w.Add(ctx, index, []byte(id), doc)
 }
 
-// Done says that the slice is complete, once all of its documents are there. leaves are those that were read.
+// Done marks the slice as complete, once all of its documents are stored. leaves counts the leaves read, by
+// part.
 func (s *SliceSink) Done(ctx context.Context, leaves []int64) error {
 	if err := s.w.Flush(ctx); err != nil {
 		return err
@@ -122,12 +123,12 @@ func (s *SliceSink) Done(ctx context.Context, leaves []int64) error {
 	return s.release(ctx, state)
 }
 
-// Fail gives the slice back as it was: not complete.
+// Fail releases the slice as not complete.
 func (s *SliceSink) Fail(ctx context.Context) {
 	if s.held {
 		late, cancel := client.EndLater(ctx, client.DrainTime)
 		defer cancel()
-		_ = s.release(late, sliced.State{Slice: s.slice.String()}) // else it stays claimed, and is taken over
+		_ = s.release(late, sliced.State{Slice: s.slice.String()}) // on failure the claim is taken over
 	}
 }
 
@@ -138,7 +139,7 @@ func (s *SliceSink) release(ctx context.Context, state sliced.State) error {
 	return err
 }
 
-// count takes documents that others have sent into the account.
+// count adds documents that other processes have sent to the account.
 func (w *BulkWriter) count(made map[string]int64) error {
 	for index, of := range made {
 		n, err := w.numberOf(index)

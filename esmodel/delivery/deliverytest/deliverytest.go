@@ -1,4 +1,4 @@
-// Package deliverytest delivers runs for the tests of the packages beside delivery.
+// Package deliverytest ingests runs for the tests of the packages that use delivery.
 package deliverytest
 
 import (
