@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// bulk carries out a bulk request line by line, as Elasticsearch does: a document
-// that is refused does not touch the others.
+// bulk carries out a bulk request line by line. As in Elasticsearch, a document that is refused does not affect
+// the others.
 func (s *Server) bulk(r *http.Request, body []byte, f *Fault) (int, any) {
 	if !bytes.HasSuffix(body, []byte("\n")) {
 		return 400, failure(400, "illegal_argument_exception", "The bulk request must be terminated by a newline [\\n]")
@@ -118,7 +118,7 @@ func (s *Server) store(op, name, id string, source []byte, seq, term *int64) (st
 	return status, "", ""
 }
 
-// get is a document, nil if it is not there, or the index is not.
+// get returns a document, nil if it or the index does not exist.
 func (ix *index) get(id string) *doc {
 	if ix == nil {
 		return nil
@@ -173,8 +173,8 @@ func flatten(out map[string]any, prefix string, v any) {
 	}
 }
 
-// duplicates refuses a document with the same name twice in one object, as
-// Elasticsearch does; encoding/json takes the last.
+// duplicates refuses a document with the same name twice in one object, as Elasticsearch does; encoding/json
+// keeps the last.
 func duplicates(source []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(source))
 	type level struct {
@@ -185,7 +185,7 @@ func duplicates(source []byte) error {
 	for {
 		tok, err := dec.Token()
 		if err != nil {
-			return nil // the end, or what the real parser will complain about
+			return nil // the end, or an error that the real parser reports
 		}
 		top := len(stack) - 1
 		if d, ok := tok.(json.Delim); ok {
@@ -214,11 +214,10 @@ func duplicates(source []byte) error {
 	}
 }
 
-// checkHistogram enforces the rules of the histogram field type on a value decoded
-// with json.Number. Elasticsearch refuses: values that do not ascend, lists of
-// unequal length, negative counts, counts beyond 2^63-1, strings. It takes what
-// fiolat must not send, which is refused here too: fractions, of which it cuts
-// off what is behind the point, equal values, and infinities.
+// checkHistogram enforces the rules of the histogram field type on a value decoded with json.Number.
+// Elasticsearch refuses values that do not ascend, lists of unequal length, negative counts, counts beyond
+// 2^63-1, and strings. It accepts, but this function refuses, what fiolat must not send: fractions, which
+// Elasticsearch truncates, counts of 0, equal values, and infinities.
 func checkHistogram(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {

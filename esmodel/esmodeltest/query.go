@@ -114,7 +114,7 @@ func (s *Server) query(r *http.Request, p []string, body []byte) (int, any) {
 
 var allShards = object{"total": 1, "successful": 1, "failed": 0}
 
-// sortBy is the field of an element of sort, and whether it descends.
+// sortBy returns the field of an element of sort, and whether it descends.
 func sortBy(s any) (field string, down bool) {
 	m, _ := s.(map[string]any)
 	for name, order := range m {
@@ -126,7 +126,7 @@ func sortBy(s any) (field string, down bool) {
 	return fmt.Sprint(s), false
 }
 
-// sortValues are what document n is sorted by; without anything that is n itself.
+// sortValues returns the sort values of document n; without sort that is n itself.
 func sortValues(by []any, f found, n int) []any {
 	out := []any{}
 	for _, s := range by {
@@ -151,7 +151,7 @@ func sortValues(by []any, f found, n int) []any {
 	return out
 }
 
-// compareSort compares values of sort; a document without one comes last.
+// compareSort compares sort values; a missing value comes last.
 func compareSort(by, a, b []any) int {
 	for i := range min(len(a), len(b)) {
 		down := false
@@ -187,7 +187,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// visible are the refreshed documents of indices, in a fixed order.
+// visible returns the refreshed documents of indices, in a fixed order.
 func (s *Server) visible(indices string) []found {
 	var out []found
 	for _, name := range s.match(indices) {
@@ -204,7 +204,7 @@ func (s *Server) visible(indices string) []found {
 	return out
 }
 
-// matches evaluates a query; what it does not know is an error.
+// matches evaluates a query; one that it does not support is an error.
 func matches(query any, f found) (bool, error) {
 	if query == nil {
 		return true, nil
@@ -303,7 +303,7 @@ func matchField(typ string, f found, name string, want any) (bool, error) {
 		}
 		return false, nil
 	}
-	// Ranges compare texts: of times in our one form they sort like the times.
+	// Ranges compare strings: in the format of fiolat's times that is the order of time.
 	m, _ := want.(map[string]any)
 	for _, h := range have {
 		ok := true

@@ -1,14 +1,13 @@
-// Package esmodeltest is a stand-in for Elasticsearch in tests: an HTTP server with
-// as much of its REST API as fiolat uses, and with the rules of the histogram field
-// type, which the freely built server that tests run against does not have.
+// Package esmodeltest is a stand-in for Elasticsearch in tests: an HTTP server with the part of its REST API
+// that fiolat uses, and with the rules of the histogram field type, which the server of the integration tests,
+// built from free sources, does not have.
 //
-// It is stricter than Elasticsearch where that is silent about mistakes: fractions
-// in a histogram's counts, which Elasticsearch cuts off, duplicates among its
-// values and infinities are refused. Searches see what has been refreshed and
-// nothing else, so a forgotten refresh shows. It knows neither shards nor users, and
-// of queries only bool, term, terms, exists, range and match_all.
+// It is stricter than Elasticsearch where that accepts mistakes silently: fractions in a histogram's counts,
+// which Elasticsearch truncates, duplicates among its values, and infinities are refused. Searches see only
+// what has been refreshed, so a forgotten refresh shows. It has neither shards nor users, and of queries it
+// supports bool, term, terms, exists, range, prefix and match_all.
 //
-// Faults that networks and servers have are injected by Inject.
+// Inject simulates faults of networks and servers.
 package esmodeltest
 
 import (
@@ -31,9 +30,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Options say what kind of cluster it is.
+// Options are the features of the cluster.
 type Options struct {
-	// Histogram: it knows the histogram field type. Lifecycle: it has ILM.
+	// Histogram is the histogram field type, Lifecycle is ILM.
 	Histogram, Lifecycle bool
 }
 
@@ -48,13 +47,13 @@ type Server struct {
 	closed    map[string]bool
 	policies  map[string]map[string]any
 	pits      map[string][]found
-	opened    int // of pits, ever
+	opened    int // number of pits ever opened
 	seq       int64
 	faults    []*Fault
 	requests  []string
 }
 
-// index is one index: documents as stored, and as searches see them.
+// index holds documents as stored, and as searches see them.
 type index struct {
 	mappings map[string]any
 	docs     map[string]*doc
@@ -68,7 +67,7 @@ type doc struct {
 	fields  map[string]any
 }
 
-// New starts a server that ends with the test.
+// New starts a server that is closed when the test ends.
 func New(tb testing.TB, o Options) *Server {
 	s := &Server{o: o, indices: map[string]*index{}, templates: map[string]map[string]any{},
 		policies: map[string]map[string]any{}, pits: map[string][]found{}}
@@ -77,29 +76,27 @@ func New(tb testing.TB, o Options) *Server {
 	return s
 }
 
-// Fault is something that goes wrong with a request.
+// Fault is a simulated fault of a request.
 type Fault struct {
-	// Match chooses requests; nil is bulk requests.
+	// Match selects requests; nil selects bulk requests.
 	Match func(r *http.Request) bool
-	// Times it strikes; 0 is once, negative always.
+	// Times is how often the fault strikes; 0 is once, negative always.
 	Times int
 	// Delay is before anything else.
 	Delay time.Duration
-	// Reset breaks the connection before the request is looked at, LoseReply after
-	// it has been carried out.
+	// Reset breaks the connection before the request is handled, LoseReply after that.
 	Reset, LoseReply bool
-	// Status, with Type, Reason and RetryAfter, is answered instead of carrying out.
+	// Status, with Type, Reason and RetryAfter, is replied instead of handling the request.
 	Status       int
 	Type, Reason string
 	RetryAfter   string
-	// Reply changes the reply of a request that was carried out.
+	// Reply changes the reply to a request that was handled.
 	Reply func(body []byte) []byte
-	// Item answers for single documents, which are then not stored; status 0 lets
-	// one pass.
+	// Item replies for single documents, which are then not stored; those with status 0 are.
 	Item func(index, id string) (status int, typ, reason string)
 }
 
-// Inject adds faults; for each request the first that matches strikes.
+// Inject adds faults. The first one that matches a request strikes.
 func (s *Server) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +130,7 @@ func (s *Server) fault(r *http.Request) *Fault {
 	return nil
 }
 
-// Requests are the requests so far, METHOD PATH, whose path contains a string.
+// Requests returns those requests so far that contain a string, as METHOD PATH.
 func (s *Server) Requests(containing string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +153,8 @@ type Doc struct {
 	Fields map[string]any
 }
 
-// Docs are the documents of all indices that match a pattern such as
-// "fio-histogram-*", sorted by index and id, whether refreshed or not.
+// Docs returns the documents of all indices that match a pattern such as "fio-histogram-*", sorted by index and
+// id, refreshed or not.
 func (s *Server) Docs(pattern string) []Doc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +168,7 @@ func (s *Server) Docs(pattern string) []Doc {
 	return out
 }
 
-// Template is an index template as it was stored, nil if there is none.
+// Template returns an index template as it was stored, nil if there is none.
 func (s *Server) Template(name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +185,7 @@ func (s *Server) CloseIndex(name string) {
 	s.closed[name] = true
 }
 
-// match are the names of indices that match patterns separated by commas, sorted.
+// match returns the names of indices that match patterns separated by commas, sorted.
 func (s *Server) match(patterns string) []string {
 	var out []string
 	for name := range s.indices {
@@ -209,7 +206,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		f = new(Fault)
 	}
 	if f.Delay > 0 {
-		// Only once the body is read does the server notice that the client is gone.
+		// The server notices that the client is gone only once the body is read.
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		select {
@@ -238,7 +235,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	enc.SetEscapeHTML(false) // a source comes back as it is
 	s.mu.Lock()
 	status, reply := s.handle(r, body, f)
-	err = enc.Encode(reply) // while nobody changes what it is made of
+	err = enc.Encode(reply) // under the lock, because reply shares stored data
 	s.mu.Unlock()
 	if err != nil {
 		panic(err)
@@ -252,7 +249,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(data) // who asked may be gone
+	_, _ = w.Write(data) // the client may be gone
 }
 
 func send(w http.ResponseWriter, status int, v any) {
@@ -385,8 +382,7 @@ func (s *Server) handle(r *http.Request, body []byte, f *Fault) (int, any) {
 		r.Method)}
 }
 
-// changed is the first field that has another type in one mapping than in another, "" if
-// there is none.
+// changed returns the first field whose type differs between two mappings, "" if there is none.
 func changed(prefix string, old, more object) string {
 	have, _ := old["properties"].(object)
 	want, _ := more["properties"].(object)
@@ -418,7 +414,7 @@ func (s *Server) make(name string) *index {
 				best = prio
 				part, _ := t["template"].(object)
 				mappings, _ := part["mappings"].(object)
-				ix.mappings = maps.Clone(mappings) // its own: more fields may come
+				ix.mappings = maps.Clone(mappings) // a copy, because fields may be added
 			}
 		}
 	}
@@ -461,7 +457,7 @@ func (s *Server) lifecycle(r *http.Request, name string, body []byte) (int, any)
 	return 200, object{name: s.policies[name]}
 }
 
-// fieldCaps says of fields which types they have in which indices.
+// fieldCaps returns the types of fields, and the indices that have them.
 func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 	names := s.match(patterns)
 	if len(names) == 0 && !strings.Contains(patterns, "*") && q.Get("ignore_unavailable") != "true" {
@@ -500,7 +496,7 @@ func (s *Server) fieldCaps(patterns string, q url.Values) (int, any) {
 				types[typ]["meta"] = lists
 			}
 		}
-		if len(types) == 1 { // in all indices: they are not listed
+		if len(types) == 1 { // the same in all indices, which are then not listed
 			for typ := range types {
 				if delete(types[typ], "indices"); typ == "unmapped" {
 					delete(types, typ)

@@ -18,7 +18,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// Decode is a document as encoding/json sees it.
+// Decode decodes a document, which must be a single line, with json.Number.
 func Decode(t testing.TB, doc []byte) map[string]any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(doc))
@@ -33,7 +33,7 @@ func Decode(t testing.TB, doc []byte) map[string]any {
 	return m
 }
 
-// ReadFile is what is in a file.
+// ReadFile returns the contents of a file.
 func ReadFile(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -43,7 +43,7 @@ func ReadFile(t testing.TB, name string) string {
 	return string(b)
 }
 
-// List are the names in a directory.
+// List returns the names in a directory.
 func List(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -56,7 +56,7 @@ func List(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// LeafTypes are the types of all fields of a mapping by full name.
+// LeafTypes returns the types of all fields of a mapping by full name.
 func LeafTypes(m map[string]any) map[string]string {
 	out := map[string]string{}
 	var walk func(prefix string, m map[string]any)
@@ -82,7 +82,7 @@ func LeafTypes(m map[string]any) map[string]string {
 	return out
 }
 
-// FieldNames are the full names of all values in a document; latency.histogram is one.
+// FieldNames returns the full names of all values in a document; latency.histogram is one.
 func FieldNames(doc []byte) (out []string) {
 	var walk func(prefix string, v any)
 	walk = func(prefix string, v any) {
@@ -116,10 +116,10 @@ func FieldNames(doc []byte) (out []string) {
 // Geometry is the grid of fio 3.
 var Geometry = fiohist.Geometry{Groups: 29, Unit: 1}
 
-// At is 2026-08-31T23:59:58Z: a run of some seconds crosses into another month.
+// At is 2026-08-31T23:59:58Z, so that a run of some seconds crosses into another month.
 var At = time.Date(2026, 8, 31, 23, 59, 58, 0, time.UTC).UnixNano()
 
-// Run is a run of two hosts whose names need care.
+// Run returns a run of two hosts whose names need care.
 func Run() *pipeline.Run {
 	meta := &fiojson.Document{Version: "fio-3.36", Global: jobfile.Options{"bs": "4k", "a.b": "1", "a": "2"},
 		Entries: []fiojson.Entry{{JobName: "job \"1\"", Host: "alpha", StartMS: 1788220798123, RuntimeMS: 4000,
@@ -163,7 +163,7 @@ func Run() *pipeline.Run {
 	}
 }
 
-// Hist is a histogram of n buckets with fractions, now and then dust.
+// Hist returns a histogram of n random weights, with fractions and a few tiny ones.
 func Hist(r *rand.Rand, n int) *fiohist.Hist {
 	h := new(fiohist.Hist)
 	for range n {
@@ -179,8 +179,8 @@ func Hist(r *rand.Rand, n int) *fiohist.Hist {
 	return h
 }
 
-// Quanta are the quanta of testRun: leaves by host and direction, rows of all
-// scopes; the last quantum is empty.
+// Quanta returns n quanta for a run of Run: leaves by host and direction, rows of some scopes. The last one is
+// empty.
 func Quanta(run *pipeline.Run, n int) []*pipeline.Quantum {
 	r := rand.New(rand.NewPCG(1, 2))
 	var out []*pipeline.Quantum
@@ -239,7 +239,7 @@ var tails = []*fiohist.Part{
 	nil,
 }
 
-// Summary is what a pipeline would say of these quanta.
+// Summary returns what a pipeline would report for these quanta.
 func Summary(run *pipeline.Run, quanta []*pipeline.Quantum) *pipeline.Summary {
 	s := &pipeline.Summary{
 		Quanta:  len(quanta),
@@ -273,7 +273,7 @@ func NoLeak(t *testing.T) {
 	})
 }
 
-// Contents are all documents of a server by index and id.
+// Contents returns all documents of a server by INDEX/ID.
 func Contents(s *Server) map[string]string {
 	out := map[string]string{}
 	for _, d := range s.Docs("*") {
@@ -298,7 +298,7 @@ func EqualContents(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// DocumentsOf are a server's documents of a run.
+// DocumentsOf returns a server's documents of a run.
 func DocumentsOf(s *Server, run string) (out []Doc) {
 	for _, d := range s.Docs("*") {
 		if strings.Contains(string(d.Source), fmt.Sprintf(`"id":%q`, run)) {
