@@ -48,9 +48,9 @@ func Relabel(doc []byte, set map[string]string, remove []string) ([]byte, error)
 	})
 }
 
-// Keep adds to the document of a run the labels of found, the document that it replaces, that it does not set
-// itself. It also keeps the name of found, unless the run has a name and named is set. If found cannot be
-// decoded, doc is unchanged.
+// Keep adds the labels of found, the stored document of the run, to doc, unless doc has a value for them. It
+// also keeps the name of found, unless named is set and doc has a name. If either cannot be decoded, it returns
+// doc.
 func Keep(doc, found []byte, named bool) []byte {
 	name, labels, err := NameAndLabels(found)
 	own, given, bad := NameAndLabels(doc)

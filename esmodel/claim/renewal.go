@@ -4,7 +4,7 @@ package claim
 
 import "time"
 
-// How claims are renewed and watched.
+// Times of the renewal and the observation of claims.
 const (
 	Every       = 10 * time.Second // between two renewals
 	claimRetry  = 2 * time.Second  // after a renewal that failed

@@ -20,7 +20,7 @@ import (
 	"fiolat/internal/errs"
 )
 
-// newTransport returns the standard transport with limits and a verification of certificates of its own.
+// newTransport returns the standard transport with fiolat's limits and its own verification of certificates.
 func newTransport(cfg Config) (*http.Transport, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	chosen := 0

@@ -60,7 +60,7 @@ type remote interface {
 	Spool(index, id string, doc []byte) error
 }
 
-// Appender appends a document in its final place, to save a copy.
+// Appender appends a document directly to the buffer of a writer, which saves a copy.
 type Appender func(dst []byte) ([]byte, error)
 
 // made returns the Appender of a document that already exists.
@@ -138,7 +138,7 @@ type BulkWriter struct {
 	refused *spoolFile
 	claims  []*claim.Claim  // all must be held to send anything
 	named   bool            // the name of the run was given and replaces a stored one
-	checked map[string]bool // indices whose mapping is as it must be
+	checked map[string]bool // indices with the right mapping
 }
 
 // NewBulkWriter starts a writer; it must be closed.
@@ -290,7 +290,7 @@ func (w *BulkWriter) Make(ctx context.Context, index string, id []byte, doc Appe
 		if err != nil {
 			return err
 		}
-		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // it will be as full
+		w.cur.raw = slices.Grow(w.cur.raw, w.cfg.FlushBytes+overhang) // the next batch will be as full
 		if _, err = w.cur.add(n, index, id, made(w.over)); err != nil {
 			return err
 		}
@@ -329,8 +329,7 @@ func (w *BulkWriter) numberOf(index string) (int32, error) {
 	return n, w.fatal
 }
 
-// Push sends what is held. If the maximum number of requests is under way, it leaves that to the next
-// documents.
+// Push sends what is held. If the maximum number of requests is under way, it goes with the next documents.
 func (w *BulkWriter) Push(ctx context.Context) error {
 	if err := w.lock(ctx); err != nil || len(w.free) == 0 {
 		if err == nil {

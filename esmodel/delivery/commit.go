@@ -21,7 +21,7 @@ func (w *BulkWriter) Commit(ctx context.Context, run *pipeline.Run, counted func
 	deleted, err := indices.Commit(ctx, w.c, w.cfg.Prefix, indices.GenerationOf(run), w.made(run, r), r.names(),
 		counted, w.hold)
 	w.noteDeleted(deleted)
-	// Only the document of the run is still to come. Searches are to find it at once.
+	// Only the document of the run is still to come. With refresh, searches find it at once.
 	w.cfg.Refresh = true
 	return err
 }

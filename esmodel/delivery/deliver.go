@@ -83,7 +83,7 @@ func (b *batch) all() []int32 {
 	return b.todo
 }
 
-// reset empties the batch and keeps its memory, unless a large document has made that more than twice most.
+// reset empties the batch and keeps its memory, unless that has grown to more than twice most.
 func (b *batch) reset(most int) {
 	if cap(b.raw) > 2*most {
 		b.raw = nil
@@ -214,7 +214,7 @@ func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	}
 }
 
-// Spool stores a document in the spool.
+// Spool stores a document in the spool, without adding it to the account.
 func (w *BulkWriter) Spool(index, id string, doc []byte) error {
 	var b batch
 	b.put(0, index, id, doc)

@@ -69,7 +69,7 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 // Fault returns an error in the line read last.
 func (l *Lines) Fault(msg string) error { return &LineError{File: l.File, Line: l.N, Msg: msg} }
 
-// Docs reads a file of documents, each behind its action line.
+// Docs reads a file of documents, each after its action line.
 type Docs struct {
 	*os.File
 	Path  string

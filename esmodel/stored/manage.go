@@ -164,7 +164,7 @@ func runs(ctx context.Context, c *client.Client, prefix string, query any, sourc
 
 func (r RunSummary) idAndPart() (id, part string) { return r.Run.ID, r.Run.Part }
 
-// withoutParts leaves out the parts of runs that are there as a whole.
+// withoutParts leaves out the parts of runs that are also there as a whole.
 func withoutParts[T interface{ idAndPart() (id, part string) }](all []T) []T {
 	whole := map[string]bool{}
 	for _, r := range all {
