@@ -214,7 +214,6 @@ func hashParts(family string, parts ...string) []byte {
 	return k
 }
 
-// hashIDAt returns an _id made from texts and a time.
 func hashIDAt(at stamp, family string, parts ...string) string {
 	return hashID(binary.BigEndian.AppendUint64(hashParts(family, parts...), uint64(at)))
 }

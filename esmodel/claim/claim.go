@@ -541,7 +541,6 @@ func (k *Claim) End() {
 	}
 }
 
-// withoutClaim returns the document of a run without its claim.
 func withoutClaim(v runVersion) []byte {
 	if v.claim == nil {
 		return v.source

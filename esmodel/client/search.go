@@ -233,7 +233,6 @@ func Pages[D any](ctx context.Context, c *Client, r ScanRequest, pit *PIT, f fun
 	}
 }
 
-// searchPage is the reply to a search.
 type searchPage[D any] struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`

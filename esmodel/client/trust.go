@@ -102,7 +102,6 @@ func (c largeWrites) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, struct{ io.Reader }{r}, block[:])
 }
 
-// errFingerprint says that no certificate of the server has the fingerprint.
 var errFingerprint = errors.New("no certificate of the server has the fingerprint given")
 
 // pinned accepts a chain that the certificate with the given fingerprint vouches for: it is the server's own,

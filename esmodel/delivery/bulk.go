@@ -383,7 +383,6 @@ func (w *BulkWriter) supply() {
 	}
 }
 
-// done records that a batch is finished.
 func (w *BulkWriter) done() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

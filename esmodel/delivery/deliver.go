@@ -58,7 +58,6 @@ func (b *batch) add(n int32, index string, id []byte, doc Appender) (int, error)
 	return it.end - it.at, nil
 }
 
-// put adds a document that already exists.
 func (b *batch) put(n int32, index, id string, doc []byte) {
 	_, _ = b.add(n, index, []byte(id), made(doc)) // made cannot fail
 }
@@ -74,7 +73,6 @@ func (b *batch) drop() (doc []byte) {
 
 func (b *batch) idOf(i int32) []byte { return b.ids[b.items[i].id:b.items[i].idEnd] }
 
-// all returns the numbers of all items.
 func (b *batch) all() []int32 {
 	b.todo = b.todo[:0]
 	for i := range b.items {
@@ -190,7 +188,6 @@ func (w *BulkWriter) fail(err error) {
 	}
 }
 
-// setAside spools documents that cannot be sent.
 func (w *BulkWriter) setAside(b *batch, todo []int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,7 +252,6 @@ func (w *BulkWriter) take(ctx context.Context, k *claim.Claim) (err error) {
 	return err
 }
 
-// claimed returns the claims that the writer needs.
 func (w *BulkWriter) claimed() []*claim.Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -272,7 +268,6 @@ func (w *BulkWriter) claimOf(id string) *claim.Claim {
 	return nil
 }
 
-// hold returns nil if all claims are held; see claim.Claim.Hold.
 func (w *BulkWriter) hold(ctx context.Context) error {
 	for _, k := range w.claimed() {
 		if err := k.Hold(ctx); err != nil {
@@ -343,7 +338,6 @@ func (w *BulkWriter) Release(ctx context.Context, index, id string, doc []byte, 
 	}
 }
 
-// sender is the state of one sending goroutine.
 type sender struct {
 	w     *BulkWriter
 	gz    *gzip.Writer

@@ -75,7 +75,6 @@ func openDir(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// names returns the names in a directory, sorted.
 func names(root *os.Root) []string {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -110,7 +109,6 @@ type spoolFile struct {
 
 func newSpoolFile(dir, base string) *spoolFile { return &spoolFile{dir: dir, base: base} }
 
-// path returns the file's path, "" if there is none.
 func (s *spoolFile) path() string {
 	if s.name == "" {
 		return ""

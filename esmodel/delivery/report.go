@@ -91,7 +91,6 @@ func (r Report) Total() Counts {
 	return t
 }
 
-// names returns the indices, sorted.
 func (r Report) names() []string { return slices.Sorted(maps.Keys(r.Indices)) }
 
 const maxRefusals = 20

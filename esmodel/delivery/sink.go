@@ -163,7 +163,6 @@ func (s *Sink) counted(ctx context.Context, sum *pipeline.Summary) error {
 	return err
 }
 
-// runAt returns the index and the id of the document of the run.
 func (s *Sink) runAt() (index, id string) {
 	return esmodel.Index(
 		s.prefix,
@@ -211,7 +210,6 @@ func (s *Sink) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	return s.stragglers(ctx, q.Stragglers)
 }
 
-// stragglers adds the events of stragglers.
 func (s *Sink) stragglers(ctx context.Context, of []pipeline.Straggler) error {
 	for i := range of {
 		id, doc := s.enc.Straggler(&of[i])
@@ -310,7 +308,6 @@ func (s *Sink) End(ctx context.Context, sum *pipeline.Summary) error {
 	return err
 }
 
-// last stores the last document of the run.
 func (s *Sink) last(ctx context.Context, status esmodel.Status, sum *pipeline.Summary) error {
 	doc, err := s.enc.AppendRun(nil, status, sum, s.documents(status == esmodel.StatusComplete))
 	if err != nil {

@@ -139,7 +139,6 @@ func (s *SliceSink) release(ctx context.Context, state sliced.State) error {
 	return err
 }
 
-// count adds documents that other processes have sent to the account.
 func (w *BulkWriter) count(made map[string]int64) error {
 	for index, of := range made {
 		n, err := w.numberOf(index)

@@ -97,7 +97,6 @@ func checkMappings(
 	return seen, nil
 }
 
-// fieldCaps is the reply to _field_caps.
 type fieldCaps struct {
 	Indices []string `json:"indices"`
 	Fields  map[string]map[string]struct {

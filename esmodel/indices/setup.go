@@ -22,7 +22,6 @@ import (
 // errNoTemplates says that the index templates are missing and may not be created.
 var errNoTemplates = errors.New("the index templates are missing")
 
-// noHistogram is the warning about a cluster without the histogram field type.
 const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be " +
 	"searched or aggregated, " +
 	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile " +

@@ -120,7 +120,6 @@ func (s *Sink) flush() {
 	clear(s.rows)
 }
 
-// ofHist returns the bytes of the document of a histogram.
 func ofHist(h *fiohist.Hist) float64 {
 	bytes := float64(document)
 	h.Each(func(_ int, w float64) {

@@ -74,7 +74,6 @@ func DirFigures(dir string, kind fiolog.Kind) (out []Figures, err error) {
 	return withoutParts(out), err
 }
 
-// readFigures reads Figures from the document of a run.
 func readFigures(source []byte) (f Figures, err error) {
 	if err = json.Unmarshal(source, &f.RunSummary); err == nil {
 		f.Start, err = time.Parse(time.RFC3339Nano, f.Run.Start)

@@ -75,7 +75,6 @@ func ListRuns(ctx context.Context, c *client.Client, prefix string, f RunFilter)
 // listed are the fields that a list of runs reads.
 var listed = []string{"run", "labels", "host", "fio", "interval", "rollup", "logs", "summary"}
 
-// query matches the runs that the filter selects.
 func (f RunFilter) query() map[string]any {
 	return map[string]any{"bool": map[string]any{"filter": f.filters()}}
 }

@@ -59,7 +59,6 @@ func storeBytes(ctx context.Context, c *client.Client, indices string) (map[stri
 // sharesPage is the number of shares in a page, sampled the number of documents sampled for each.
 const sharesPage, sampled = 50, 10
 
-// shares returns the shares of all runs in indices.
 func shares(ctx context.Context, c *client.Client, indices string) (out []share, err error) {
 	runs := map[string]any{"size": sharesPage, "sources": []any{
 		map[string]any{"index": map[string]any{"terms": map[string]any{"field": "_index"}}},

@@ -114,7 +114,6 @@ func Part(c *client.Client, prefix string, part *esmodel.StoredRun) *replay.Repl
 	return replay.Part(&part.Stored, leaves(c, prefix, esmodel.NewBook([]*esmodel.StoredRun{part})))
 }
 
-// leaves returns the leaves of parts of a run in Elasticsearch.
 func leaves(c *client.Client, prefix string, b *esmodel.Book) replay.Leaves {
 	var generations []string
 	for _, p := range b.Parts {
@@ -268,7 +267,6 @@ func leafHolders(runID string, runs []*esmodel.StoredRun) ([]*esmodel.StoredRun,
 	return parts, nil
 }
 
-// partsOf returns those of a run's documents that are of its parts.
 func partsOf(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
 	for _, r := range runs {
 		if r.Run.Part != "" {
@@ -278,7 +276,6 @@ func partsOf(runs []*esmodel.StoredRun) (parts []*esmodel.StoredRun) {
 	return parts
 }
 
-// dirHead is the first document of a file.
 type dirHead struct {
 	path, index string
 	doc         []byte
@@ -350,7 +347,6 @@ func RunsDir(dir, runID string) (runs []*esmodel.StoredRun, err error) {
 	return runs, err
 }
 
-// noRun returns the error for a directory without documents of a run.
 func noRun(dir, runID string) error {
 	what := "no document of a run"
 	if runID != "" {
