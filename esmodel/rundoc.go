@@ -354,7 +354,7 @@ func versions(run *pipeline.Run) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// longOption is the length from which on a value is only in jobs.options. Elasticsearch limits the length of an
+// longOption is the length beyond which a value is only in jobs.options. Elasticsearch limits the length of an
 // indexed term, which also contains the option's name.
 const longOption = 8000
 
