@@ -16,14 +16,13 @@ type alertRule struct {
 	body map[string]any
 }
 
-// alertWindow is how far back a rule looks, in minutes. An event has the time at which a
-// breach or trouble began, and is there when that is certain.
+// alertWindow is how far back a rule looks, in minutes. An event has the time at which the breach or trouble began,
+// but is indexed only once that is certain.
 const alertWindow = 15
 
-// alertRules are the rules for the events of a prefix: one for SLA breaches, one for
-// trouble that the probe finds. Both look for documents every minute, and neither does
-// anything with what it finds: connectors are for people to add. Ids differ by space, for a
-// rule's id must be unique in all of them.
+// alertRules returns the rules for the events of a prefix: one for SLA breaches, one for trouble that the probe finds.
+// Both run every minute and have no actions; users add connectors. Ids depend on the space because a rule's id must be
+// unique across all spaces.
 func alertRules(prefix, space string) []alertRule {
 	space = cmp.Or(space, "default")
 	var out []alertRule
@@ -31,7 +30,7 @@ func alertRules(prefix, space string) []alertRule {
 		{"SLA broken", "sla-breach"},
 		{"the probe finds trouble", "probe-trouble"},
 	} {
-		// of strings alone
+		// Marshal cannot fail: all values are strings.
 		term := map[string]any{"event.action": r.action}
 		query, _ := json.Marshal(map[string]any{"query": map[string]any{"term": term}})
 		sum := sha256.Sum256(fmt.Appendf(nil, "fiolat alert rule 1\x00%s\x00%s\x00%s", prefix, space, r.action))
@@ -48,7 +47,7 @@ func alertRules(prefix, space string) []alertRule {
 					"size":    100, "timeWindowSize": alertWindow, "timeWindowUnit": "m", "threshold": []int{0},
 					"thresholdComparator": ">",
 					"aggType":             "count", "groupBy": "all",
-					// It would pass over events that began before the latest one that was seen.
+					// true would miss events that began before the latest one of the previous run.
 					"excludeHitsFromPreviousRun": false,
 				},
 			},
@@ -57,8 +56,8 @@ func alertRules(prefix, space string) []alertRule {
 	return out
 }
 
-// AlertRules makes the alert rules for the events of a prefix, and returns how many. Those
-// that are there stay as they are: people add connectors to them. Errors are those of Import.
+// AlertRules creates the alert rules for the events of a prefix. It returns how many it created and how many existed.
+// Existing rules stay unchanged, as users add connectors to them. Errors are those of Import.
 func AlertRules(ctx context.Context, c Config, prefix string) (made, there int, err error) {
 	k, err := c.connect(ctx)
 	if err != nil {

@@ -5,17 +5,17 @@ import (
 	"io"
 )
 
-// Names of fields that are used in several places.
+// Field names used in several places.
 const (
 	timeField   = "@timestamp"
 	offsetField = "interval.offset_ms"
 	histogram   = "latency.histogram"
 )
 
-// shownPercentiles are those that charts draw; all are among the defaults of ingest.
+// shownPercentiles are the percentiles that charts draw. All are among the defaults of ingest.
 var shownPercentiles = []string{"p50", "p95", "p99", "p99.9"}
 
-// What descriptions of several panels say, and a query of several.
+// Parts of descriptions and queries that several panels share.
 const (
 	drag       = " Drag over a part of the time to set the time range."
 	zoom       = " Drag over a part of the time to see it alone, double-click to see all."
@@ -28,11 +28,11 @@ const (
 		"that `fiolat live` follows. "
 )
 
-// A bundle is what its dashboards are made from: the data views, and the charts so far.
+// bundle holds the data views, and the dashboards and charts made so far.
 type bundle struct {
 	prefix                                               string
 	runs, histograms, percentiles, ofRun, events, probes *view
-	oneRun, host, ofKinds                                *dashboard // where panels lead to
+	oneRun, host, ofKinds                                *dashboard // targets of drilldowns
 	boards                                               []*dashboard
 	charts                                               []Object
 }
@@ -50,9 +50,9 @@ func (b *bundle) add(os ...Object) []Object {
 	return os
 }
 
-// Bundle is all objects for the indices of a prefix, data views first. Ids begin
-// with the prefix, so that bundles of two prefixes can be in one space, and stay the
-// same from version to version, so that a newer bundle replaces an older one.
+// Bundle returns all objects for the indices of a prefix: the tag, data views, charts, dashboards. Ids begin with the
+// prefix, so that bundles of several prefixes fit into one space, and never change, so that a newer bundle replaces an
+// older one.
 func Bundle(prefix string) []Object {
 	b := &bundle{prefix: prefix}
 	index := func(kind string) string { return prefix + "-" + kind + "-*" }
@@ -67,7 +67,7 @@ func Bundle(prefix string) []Object {
 			summaries["summary."+d+"."+f] = milliseconds
 		}
 	}
-	// Runs have no time field: the history is there whatever the time picker says.
+	// The view has no time field, so the history ignores the time picker.
 	b.runs = &view{id: b.id("runs"), pattern: prefix + "-run", name: prefix + " runs", formats: summaries,
 		labels: map[string]string{"fio.workload": "workload", "fio.version": "fio"}}
 	b.histograms = &view{id: b.id("histograms"), pattern: index("histogram"), name: prefix + " latency histograms",
@@ -78,11 +78,11 @@ func Bundle(prefix string) []Object {
 	b.probes = &view{id: b.id("probes"), pattern: index("probe"), name: prefix + " probe", time: true,
 		formats: map[string]fieldFormat{"latency.value": milliseconds, "latency.expected": milliseconds}}
 
-	// The panels of a run show all of it, whatever the time picker says.
+	// Panels of a run show all of it and ignore the time picker.
 	b.ofRun = &view{id: b.id("percentiles-of-run"), pattern: index("percentiles"), name: prefix +
 		" latency percentiles of a run", formats: durations}
 
-	// The dashboards are there before their panels, so that each can lead to the others.
+	// All dashboards exist before their panels are made, because panels link to them.
 	live := b.board("live", "Live", "live latency percentiles", "now-15m")
 	live.refresh = 5000
 	b.oneRun = b.board("one-run", "One run", "one run", "now-10y")
@@ -480,8 +480,8 @@ func (b *bundle) fillEvents(d *dashboard) {
 	}
 }
 
-// Write writes the bundle for a prefix as NDJSON, the form of Kibana's own exports:
-// an object a line, and at last how many there are.
+// Write writes the bundle for a prefix as NDJSON in the format of Kibana's exports: an object per line, then a line
+// with their number.
 func Write(w io.Writer, prefix string) error {
 	var b bytes.Buffer
 	objects := Bundle(prefix)

@@ -7,7 +7,7 @@ import (
 	"fiolat/internal/vegaspec"
 )
 
-// fillCurve is latency against load.
+// fillCurve adds the panel of latency against load.
 func (b *bundle) fillCurve(d *dashboard) {
 	d.description = "How much load does the storage carry at which latency? Choose the runs of a sweep by a label or " +
 		"by their names."
@@ -21,7 +21,7 @@ func (b *bundle) fillCurve(d *dashboard) {
 		loadCurve(b.runs.pattern))), b.aRun()}}
 }
 
-// loadCurve shows the chosen runs.
+// loadCurve plots latency against load for the selected runs.
 func loadCurve(runs string) vegaspec.Spec {
 	directions := []string{"all", "read", "write", "trim"}
 	asked := []string{"run.id", "run.name", "fio.workload"}

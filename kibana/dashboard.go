@@ -2,7 +2,7 @@ package kibana
 
 import "fmt"
 
-// columns is the width of Kibana's grid.
+// gridColumns is the width of Kibana's dashboard grid.
 const gridColumns = 48
 
 type grid struct {
@@ -67,7 +67,7 @@ type link struct {
 	Options         linkOptions `json:"options"`
 }
 
-// control is a choice above the panels.
+// control is a drop-down list above the panels.
 type control struct {
 	view     *view
 	field    string
@@ -119,12 +119,12 @@ type dashboardAttributes struct {
 	Search      searchSource    `json:"kibanaSavedObjectMeta"`
 }
 
-// dashboard is laid out in rows: panels beside each other, of one height.
+// dashboard is laid out in rows of panels of the same height.
 type dashboard struct {
 	id, title, description string
 	label                  string // in the links between dashboards
 	from                   string
-	refresh                int // ms; 0 is only when asked to
+	refresh                int // ms; 0 is no automatic refresh
 	controls               []control
 	rows                   []row
 }
@@ -135,20 +135,19 @@ type row struct {
 	open   []destination // what a click on a value of these charts opens, filtered by it
 }
 
-// destination is a dashboard that a click opens, with what Kibana's menu says of it.
+// destination is a dashboard that a click opens, and its entry in Kibana's menu.
 type destination struct {
 	words string
 	to    *dashboard
 }
 
-// object makes the dashboard. all are those to link to, in order; this one is among
-// them.
+// object returns the saved object. all are the dashboards to link to, in order, this one included.
 func (d *dashboard) object(all []*dashboard) Object {
 	var refs []Reference
 	nav := links{Layout: "horizontal"}
 	for i, o := range all {
-		// Nothing goes along: Kibana would bring what the controls have chosen as filters, which no control
-		// of the other dashboard can change.
+		// A link carries no filters along: Kibana would turn the controls' selections into filters that the other
+		// dashboard's controls cannot change.
 		l := link{Type: "dashboardLink", ID: fmt.Sprintf("l%d", i+1), Order: i, Label: o.label}
 		l.DestinationName = "link_" + l.ID + "_dashboard"
 		nav.Links = append(nav.Links, l)

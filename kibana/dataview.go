@@ -13,10 +13,10 @@ type view struct {
 	time    bool
 	formats map[string]fieldFormat
 	labels  map[string]string
-	used    map[string]string // by field of a chart or a control: string, number or date
+	used    map[string]string // type of each field that a chart or control uses: string, number or date
 }
 
-// use notes that a chart or a control needs a field of a type of Kibana's.
+// use records that a chart or control uses a field, typ being Kibana's type.
 func (v *view) use(field, typ string) {
 	if v.used == nil {
 		v.used = map[string]string{}
@@ -24,9 +24,9 @@ func (v *view) use(field, typ string) {
 	v.used[field] = typ
 }
 
-// savedField is a field that is saved with a data view. Kibana reads a data view's fields from its indices, and
-// falls back on the saved ones while there is no index and AllowNoIndex is set: without them Lens would show an
-// error in place of "No results found".
+// savedField is a field that is saved with a data view. Kibana reads a data view's fields from its indices, and falls
+// back on the saved ones while there is no index and AllowNoIndex is set. Without them Lens would then show an error
+// in place of "No results found".
 type savedField struct {
 	Name         string   `json:"name"`
 	Type         string   `json:"type"`
@@ -36,10 +36,10 @@ type savedField struct {
 	DocValues    bool     `json:"readFromDocValues"`
 }
 
-// esTypes are types of Elasticsearch's that Kibana takes for its own.
+// esTypes maps Kibana's types to Elasticsearch types that Kibana reads as such.
 var esTypes = map[string]string{"string": "keyword", "number": "double", "date": "date"}
 
-// savedFields are those in use and the time, by which the last value is found.
+// savedFields returns the used fields and the time field, by which Lens finds the last value.
 func (v *view) savedFields() (out []savedField) {
 	v.use(timeField, "date")
 	for _, name := range slices.Sorted(maps.Keys(v.used)) {
@@ -49,14 +49,14 @@ func (v *view) savedFields() (out []savedField) {
 	return out
 }
 
-// fieldFormat is how a field's numbers are printed.
+// fieldFormat is how Kibana prints a field's numbers.
 type fieldFormat struct {
 	ID     string `json:"id"`
 	Params any    `json:"params"`
 }
 
-// milliseconds prints nanoseconds as milliseconds with three decimals, whole
-// microseconds: Kibana has no smaller unit.
+// milliseconds prints nanoseconds as milliseconds with three decimals, that is to the microsecond: Kibana has no
+// smaller unit.
 var milliseconds = fieldFormat{"duration", struct {
 	InputFormat            string `json:"inputFormat"`
 	OutputFormat           string `json:"outputFormat"`

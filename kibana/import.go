@@ -19,23 +19,22 @@ import (
 	"fiolat/internal/secret"
 )
 
-// Config says where Kibana is and who we are. It holds secrets: print String.
+// Config holds the address of Kibana and the credentials. Print only String: the rest has secrets.
 type Config struct {
-	// URL is Kibana's address with its base path, if it has one. User and password
-	// may be part of it.
+	// URL is Kibana's address, with its base path if it has one. It may contain user and password.
 	URL string
-	// Space is the id of a space that exists; "" is the default one.
+	// Space is the id of an existing space; "" is the default space.
 	Space string
-	// One of user and password, API key (base64 of id:key) and service token; none
-	// for a Kibana without security.
+	// Credentials: user and password, an API key (base64 of id:key) or a service token; none for a Kibana without
+	// security.
 	Username, Password string
 	APIKey             string
 	ServiceToken       string
-	// HTTP decides whom to trust and how long to wait. It must follow no redirect.
+	// HTTP sets TLS trust and timeouts. It must not follow redirects.
 	HTTP *http.Client
 }
 
-// String names the address without what may be secret in it.
+// String returns the address without credentials and query.
 func (c Config) String() string {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" {
@@ -47,16 +46,16 @@ func (c Config) String() string {
 // GoString keeps secrets out of %#v.
 func (c Config) GoString() string { return "kibana.Config{" + c.String() + "}" }
 
-// ImportError says that Kibana did not do everything that it was asked to.
+// ImportError reports that Kibana failed, refused or only partly did what was requested.
 type ImportError struct {
-	// Msg is what happened, Hint what to do about it.
+	// Msg says what happened, Hint what to do about it.
 	Msg, Hint string
-	// Objects are those that were refused, with Kibana's reason.
+	// Objects are the refused objects, each with Kibana's reason.
 	Objects []string
-	// Err is the cause below, if there is one.
+	// Err is the underlying error, if any.
 	Err error
 
-	status int // of the reply, if there is one
+	status int // of the reply, if any
 }
 
 func (e *ImportError) Error() string {
@@ -73,34 +72,33 @@ func (e *ImportError) Error() string {
 
 func (e *ImportError) Unwrap() error { return e.Err }
 
-// Result is what Kibana said of an import that succeeded as a whole.
+// Result is Kibana's reply to an import that succeeded completely.
 type Result struct {
 	Objects  int // imported
-	Replaced int // of them, those that were there before
-	Removed  int // others, that only an older fiolat had
+	Replaced int // of the imported, those that existed before
+	Removed  int // others, which only earlier versions of the bundle had
 	Warnings []string
 }
 
-const maxReply = 16 << 20 // bytes of a reply that are read at most
+const maxReply = 16 << 20 // bytes; a longer reply is cut
 
 var (
 	spaceID = lazyregexp.New(`^[a-z0-9_-]+$`)
 	version = lazyregexp.New(`^([0-9]+)\.([0-9]+)\.`)
 )
 
-// conn is one space of a Kibana that was asked whether it is one.
+// conn is a checked connection to one space of a Kibana.
 type conn struct {
 	Config
 	root     *url.URL
 	warnings []string
 }
 
-// connect asks Kibana for its version and for the space, because it takes objects of a
-// space that does not exist without a word.
+// connect checks Kibana's version and that the space exists: Kibana silently accepts objects for a missing space.
 func (c Config) connect(ctx context.Context) (*conn, error) {
 	u, err := url.Parse(strings.TrimSpace(c.URL))
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
-		// A parse error quotes its URL, password and all: it is not passed on.
+		// The parse error is dropped because it quotes the URL with the password.
 		return nil, &errs.UsageError{Msg: "the address of Kibana is not the URL of a server; it looks like " +
 			"https://host:5601"}
 	}
@@ -140,7 +138,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	return k, nil
 }
 
-// status looks whether Kibana is ready and of a version that the objects are for.
+// status checks that Kibana is ready and that its version can read the objects.
 func (k *conn) status(ctx context.Context) error {
 	var status struct {
 		Version struct{ Number string }
@@ -151,8 +149,8 @@ func (k *conn) status(ctx context.Context) error {
 	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", outside: true}, &status); err != nil {
 		return err
 	}
-	n := version().FindStringSubmatch(status.Version.Number)
-	if n == nil { // not shown without a login
+	n := version.FindStringSubmatch(status.Version.Number)
+	if n == nil { // Kibana hides the version without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k),
 				Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
@@ -176,13 +174,13 @@ func (k *conn) status(ctx context.Context) error {
 type apiCall struct {
 	method, path string
 	query        url.Values
-	outside      bool   // of the space
-	body         []byte // JSON unless form says otherwise
-	form         string // its content type
+	outside      bool   // the path is not below the space
+	body         []byte // JSON unless form is set
+	form         string // content type of body
 }
 
-// call makes a request and reads its reply into out, unless that is nil. Any status but
-// 200 and 204 is an error.
+// call makes a request and decodes its reply into out, unless that is nil; a *[]byte gets the reply as is. Any status
+// but 200 and 204 is an error.
 func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	u := *k.root
 	if !r.outside && k.Space != "" && k.Space != "default" {
@@ -234,11 +232,9 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	return nil
 }
 
-// Import sends the bundle for the indices of a prefix to Kibana, in place of what it
-// has of it, and removes objects that only earlier versions of the bundle had. Kibana
-// answers 200 also to an import that failed in part or as a whole: nothing is believed
-// imported but what its reply counts. Any error is a *errs.UsageError or an *ImportError,
-// unless the context ended.
+// Import imports the bundle for the indices of a prefix, replacing existing objects, and removes those that only
+// earlier versions of the bundle had. Kibana answers 200 even if an import fails, so the counts in its reply decide.
+// Any error is a *errs.UsageError or an *ImportError, unless the context ended.
 func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	k, err := c.connect(ctx)
 	if err != nil {
@@ -246,7 +242,7 @@ func Import(ctx context.Context, c Config, prefix string) (*Result, error) {
 	}
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	file, err := form.CreateFormFile("file", prefix+".ndjson") // another ending is refused
+	file, err := form.CreateFormFile("file", prefix+".ndjson") // Kibana refuses any other extension
 	if err == nil {
 		err = Write(file, prefix)
 	}
@@ -285,7 +281,7 @@ func (c Config) unreachable(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	var wrapped *url.Error // says POST and the whole address again
+	var wrapped *url.Error // would repeat the method and the whole address
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
@@ -293,7 +289,7 @@ func (c Config) unreachable(ctx context.Context, err error) error {
 		Hint: "does it run, and is that its port (5601)? If only its reply was lost: importing again does no harm"}
 }
 
-// refused explains a status that is not 200.
+// refused returns the error for a status other than 200 and 204.
 func (c Config) refused(res *http.Response, reply []byte) error {
 	var r struct {
 		Message string `json:"message"`
@@ -332,7 +328,7 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 	return e
 }
 
-// read is what Kibana's reply of 200 says.
+// read evaluates a reply with status 200 to an import of sent objects.
 func (c Config) read(reply []byte, sent int) (*Result, error) {
 	var r struct {
 		Success      *bool `json:"success"`
@@ -393,7 +389,7 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 	return nil, e
 }
 
-// safe is text of a server without control characters and without our secrets.
+// safe returns text of a server without control characters and secrets.
 func (c Config) safe(s string) string {
 	return errs.Printable(secret.Credentials(c.Username, c.Password, c.APIKey, c.ServiceToken).Hide(s))
 }

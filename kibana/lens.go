@@ -16,7 +16,7 @@ type column struct {
 	References []string `json:"references,omitempty"`
 }
 
-// columnFormat is how a Lens column prints its numbers.
+// columnFormat is the number format of a Lens column.
 type columnFormat struct {
 	ID     string       `json:"id"`
 	Params formatParams `json:"params"`
@@ -41,7 +41,7 @@ type format struct {
 	Format columnFormat `json:"format"`
 }
 
-// metric is a column of one number; op is Lens's name of it, which is Elasticsearch's.
+// metric returns a column with one number; op is its name in Lens and Elasticsearch alike.
 func metric(id, op, field, label string, f columnFormat) column {
 	return column{id: id, Label: label, Custom: true, DataType: "number", Operation: op, Field: field, Scale: "ratio",
 		Params: format{f}}
@@ -62,8 +62,7 @@ func percentile(id, field, label string, p float64, f columnFormat) column {
 	return c
 }
 
-// latest is the value of the last document by time; several says that a document may have several, to be
-// shown all.
+// latest returns a column with the value of the last document by time; with several, all values of its field.
 func latest(id, field, label string, several bool) column {
 	return column{id: id, Label: label, Custom: true, DataType: "string", Operation: "last_value", Field: field,
 		Scale:  "ordinal",
@@ -74,7 +73,7 @@ func latest(id, field, label string, several bool) column {
 		}{timeField, several}}
 }
 
-// date is a time, op being min or max. The last value of a time would come as text, and be sorted as such.
+// date returns a column with a time; op is min or max. last_value would yield text and sort as text.
 func date(id, op, field, label string) column {
 	return column{id: id, Label: label, Custom: true, DataType: "date", Operation: op, Field: field, Scale: "ratio",
 		Params: struct{}{}}
@@ -83,7 +82,7 @@ func date(id, op, field, label string) column {
 // allRecords is Lens's name for the documents themselves.
 const allRecords = "___records___"
 
-// records counts documents.
+// records returns a column that counts documents.
 func records(id, label string) column {
 	c := metric(id, "count", allRecords, label, wholeFormat)
 	c.Params = struct {
@@ -111,8 +110,8 @@ type termsParams struct {
 	ExcludeIsRegex bool     `json:"excludeIsRegex"`
 }
 
-// terms is a column of the size most values of a field by a metric's column, the
-// largest first; by name where that is "".
+// terms returns a column with the first size values of a field, in descending order of the column by, or in
+// alphabetical order if by is "".
 func terms(id, field, label string, size int, by string) column {
 	p := termsParams{Size: size, OrderDirection: "desc", ParentFormat: set{"id": "terms"}, Include: []string{},
 		Exclude: []string{},
@@ -124,7 +123,7 @@ func terms(id, field, label string, size int, by string) column {
 		IsBucketed: true, Scale: "ordinal", Params: p}
 }
 
-// orNone keeps the documents without the field; Kibana does that beside a bucket of all other values only.
+// orNone keeps the documents without the field, which Kibana allows only with a bucket for all other values.
 func (c column) orNone() column {
 	p := c.Params.(termsParams)
 	p.OtherBucket, p.MissingBucket = true, true
@@ -132,8 +131,8 @@ func (c column) orNone() column {
 	return c
 }
 
-// only is a column of the documents that q finds; the columns before it are of all documents. So the run that
-// is looked for is the same in all panels, whatever else they show of it.
+// only returns a column that limits those after it to the documents that q finds. The columns before it are not
+// limited, so all panels pick the same run, whatever they show of it.
 func only(q, label string) column {
 	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters",
 		IsBucketed: true, Scale: "ordinal",
@@ -147,23 +146,22 @@ type labelledQuery struct {
 	Input query  `json:"input"`
 }
 
-// theRun is the column of the run, of those that the dashboard chooses, that began last; start is its time.
+// theRun returns the column of the last started of the runs that the dashboard selects. It needs the column start.
 func theRun() column { return terms("run", "run.id", "run", 1, "start") }
 
-// start is when a run's documents begin, by which theRun is found.
+// start returns the column with the time of a run's first document, by which theRun sorts.
 func start() column { return date(hiddenStart, "min", timeField, "began") }
 
-// Columns of tables that are there to find the run and its documents.
+// Columns that only select the run and its documents; tables hide them.
 const (
 	hiddenStart = "start"
 	hiddenOnly  = "only"
 )
 
-// overTime is a column of time buckets, as many as Kibana finds fit. Empty ones are
-// kept, so that a gap is a gap.
+// overTime returns a column of time buckets of a length that Kibana chooses. It keeps empty ones, so that gaps show.
 func overTime(id string) column { return timeBuckets(id, timeField, "auto", true) }
 
-// timeBuckets is a column of time buckets of a length.
+// timeBuckets returns a column of time buckets of a length, with empty ones if empty is set.
 func timeBuckets(id, label, length string, empty bool) column {
 	return column{id: id, Label: label, Custom: label != timeField, DataType: "date", Operation: "date_histogram",
 		Field: timeField, IsBucketed: true, Scale: "interval",
@@ -174,8 +172,7 @@ func timeBuckets(id, label, length string, empty bool) column {
 		}{length, empty, false}}
 }
 
-// layer is a layer of a Lens chart: a data view and columns, those that make buckets
-// first and in the order of their nesting.
+// layer is a layer of a Lens chart: a data view and columns, bucket columns first, in the order of their nesting.
 type layer struct {
 	id      string
 	view    *view
@@ -203,8 +200,7 @@ type lensState struct {
 	AdHocDataViews     struct{} `json:"adHocDataViews"`
 }
 
-// lensAttributes have no version on purpose: its absence is what makes a later
-// Kibana upgrade the older form of the state.
+// lensAttributes has no version on purpose: its absence makes a later Kibana migrate the older format of the state.
 type lensAttributes struct {
 	Title             string    `json:"title"`
 	Description       string    `json:"description"`
@@ -212,7 +208,7 @@ type lensAttributes struct {
 	State             lensState `json:"state"`
 }
 
-// lens is a Lens chart over one layer, of the documents that q finds.
+// lens returns a Lens chart with one layer, of the documents that q finds.
 func lens(id, title, description, kind, q string, l layer, visualization any) Object {
 	st := layerState{Sampling: 1, Columns: map[string]column{}}
 	for _, c := range l.columns {
@@ -242,7 +238,7 @@ type xyVisualization struct {
 	PreferredSeriesType string    `json:"preferredSeriesType"`
 	Legend              legend    `json:"legend"`
 	ValueLabels         string    `json:"valueLabels"`
-	FittingFunction     string    `json:"fittingFunction"` // None: a gap is a gap
+	FittingFunction     string    `json:"fittingFunction"` // None shows gaps as gaps
 	YLeftExtent         set       `json:"yLeftExtent"`
 	YLeftScale          string    `json:"yLeftScale"`
 	AxisTitles          axisFlags `json:"axisTitlesVisibilitySettings"`
@@ -260,7 +256,7 @@ type axisFlags struct {
 	YRight bool `json:"yRight"`
 }
 
-// xy is the form of a chart with axes, y being the columns drawn.
+// xy returns the visualization of a chart with axes; y are the columns drawn.
 func xy(series, layerID, x, split string, y ...string) xyVisualization {
 	return xyVisualization{
 		PreferredSeriesType: series, Legend: legend{true, "right"}, ValueLabels: "hide", FittingFunction: "None",
@@ -293,7 +289,7 @@ type tableSort struct {
 	Direction string `json:"direction"`
 }
 
-// table shows all columns of a layer, sorted by one of them, the largest first.
+// table shows all columns of a layer, in descending order of the column by.
 func table(l layer, by string) tableVisualization {
 	v := tableVisualization{LayerID: l.id, LayerType: "data", Sorting: &tableSort{by, "desc"}}
 	v.Paging.Enabled, v.Paging.Size = true, 20

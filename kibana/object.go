@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// Reference is how an object names another one. Kibana rewrites ids here, and only
-// here, when it has to import an object under another one.
+// Reference names another object. When Kibana has to import an object under a new id, it rewrites the id here and
+// nowhere else.
 type Reference struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Object is a saved object, a line of the export.
+// Object is a saved object, one line of the export.
 type Object struct {
 	ID                   string      `json:"id"`
 	Type                 string      `json:"type"`
@@ -33,10 +33,9 @@ const (
 	typeTag           = "tag"
 )
 
-// coreVersion and typeVersions are what the attributes here are written for. An
-// object without its type's version would be put through every migration since 6.x,
-// some of which fail on what they do not know; one of a later version than the Kibana
-// at hand is refused.
+// coreVersion and typeVersions are the versions of the attributes' format. Kibana applies every migration since 6.x to
+// an object without a type version, some of which fail on newer attributes. It refuses an object of a version later
+// than its own.
 const coreVersion = "8.8.0"
 
 var typeVersions = map[string]string{
@@ -55,7 +54,7 @@ func object(typ, id string, attributes any, refs ...Reference) Object {
 		TypeMigrationVersion: typeVersions[typ]}
 }
 
-// text is a value that Kibana keeps as JSON within a string.
+// text is a value that Kibana stores as a string of JSON.
 type text struct{ v any }
 
 func (t text) MarshalJSON() ([]byte, error) {
@@ -66,8 +65,7 @@ func (t text) MarshalJSON() ([]byte, error) {
 	return marshal(string(inner))
 }
 
-// marshal is JSON without the escapes that are for HTML, which would make the
-// strings within strings unreadable.
+// marshal is json.Marshal without HTML escaping, which would make nested strings unreadable.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -78,7 +76,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// query is Kibana's query language, KQL.
+// query is a query in KQL, Kibana's query language.
 type query struct {
 	Query    string `json:"query"`
 	Language string `json:"language"`
@@ -86,7 +84,7 @@ type query struct {
 
 func kql(q string) query { return query{q, "kuery"} }
 
-// searchSource is what charts and dashboards keep of a search: none of their own.
+// searchSource is the saved search of a chart or dashboard, always empty here.
 type searchSource struct {
 	SearchSourceJSON text `json:"searchSourceJSON"`
 }
@@ -106,7 +104,7 @@ type tagAttributes struct {
 	Color       string `json:"color"`
 }
 
-// tagged puts a tag on charts and dashboards.
+// tagged adds a tag to all objects except data views.
 func tagged(tag Object, objects []Object) {
 	for i := range objects {
 		if o := &objects[i]; o.Type != typeDataView {

@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// shipped names every object that a bundle ever had, a line of type and id without prefix
-// each: what an update takes out is in it and not in the bundle. No line ever goes.
+// shipped lists every object that any version of the bundle had, a line of type and id without prefix each. An import
+// removes those that are no longer in the bundle. Lines are never deleted from the list.
 //
 //go:embed shipped.txt
 var shipped string
 
-// savedObject is the name of an object.
+// savedObject identifies an object.
 type savedObject struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 }
 
-// shippedObjects are the objects of all bundles for a prefix.
+// shippedObjects returns the objects of all versions of the bundle for a prefix.
 func shippedObjects(prefix string) map[savedObject]bool {
 	out := map[savedObject]bool{}
 	for line := range strings.Lines(shipped) {
@@ -36,10 +36,8 @@ func shippedObjects(prefix string) map[savedObject]bool {
 	return out
 }
 
-// Remove takes out of a space what Import and AlertRules put there, of this version and
-// of earlier ones, and nothing else: neither copies that people saved under another name,
-// nor other people's objects. It returns how many objects and how many rules it removed.
-// Errors are those of Import.
+// Remove removes from a space what Import and AlertRules of this and earlier versions put there. Copies that users
+// saved under another name stay. It returns the number of objects and of rules removed. Errors are those of Import.
 func Remove(ctx context.Context, c Config, prefix string) (objects, rules int, err error) {
 	k, err := c.connect(ctx)
 	if err != nil {
@@ -59,11 +57,11 @@ func Remove(ctx context.Context, c Config, prefix string) (objects, rules int, e
 	return objects, rules, err
 }
 
-// perPage is how many objects are listed at a time; Kibana shows at most 10,000 in all.
+// perPage is the number of objects per page of a listing; Kibana lists at most 10,000 in all.
 const perPage = 1000
 
-// remove removes those of the objects that are there. An import into a second space makes
-// objects with other ids, whose originId is the one that was asked for.
+// remove removes those of the objects that exist. When Kibana imported an object under a new id, as it does for a
+// second space, originId is the requested one.
 func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (removed int, err error) {
 	if len(objects) == 0 {
 		return 0, nil
@@ -123,7 +121,7 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 		case s.Success:
 			removed++
 			gone[s.savedObject] = true
-		case s.Error.StatusCode == http.StatusNotFound: // somebody else was faster
+		case s.Error.StatusCode == http.StatusNotFound: // someone else deleted it meanwhile
 			gone[s.savedObject] = true
 		default:
 			left.Objects = append(left.Objects, k.safe(fmt.Sprintf("%s %s: %s", s.Type, s.ID, s.Error.Message)))

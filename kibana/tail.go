@@ -10,13 +10,13 @@ const ofTail = "The 20 hosts with the highest lift, of runs of two hosts or more
 	"host+direction). 1 is a host's share; from 1.3 on it has more of the I/Os above p99 of all hosts than " +
 	"that. Cells of several intervals hold their I/Os together."
 
-// liveTails are the maps of the tail of the live dashboard. A drilldown would follow the time range too, so a click
-// filters that dashboard.
+// liveTails returns the tail maps of the live dashboard. A click filters the dashboard, because a drilldown would also
+// open when a drag sets the time range.
 func (b *bundle) liveTails() row {
 	return b.tails("live-tail", " Click a host to filter by it. There while no job is chosen."+drag, liveTail, nil)
 }
 
-// runTails are those of a run.
+// runTails returns the tail maps of a run.
 func (b *bundle) runTails() row {
 	return b.tails("run-tail", " Click a host to open it."+zoom, runTail, b.aHost())
 }
@@ -31,17 +31,18 @@ func (b *bundle) tails(name, how string, spec func(percentiles, direction string
 	return r
 }
 
-// runFindings are what is to be said of a run.
+// runFindings returns the panel of the findings of `fiolat diagnose`.
 func (b *bundle) runFindings() row {
 	return row{9, b.add(vega(b.id("run-findings"), "Findings, the worst first",
 		"What `fiolat diagnose` says of the whole run.", findingsOf(b.runs.pattern))), nil}
 }
 
-// tailHosts is how many hosts a map of the tail shows: those with the highest lift.
+// tailHosts is the number of hosts in a tail map: those with the highest lift.
 const tailHosts = 20
 
-// liftByHost asks for the hosts with the highest lift, and for aggs of each. Lifts are averaged by I/Os: that is the
-// lift of all these I/Os together, as a host's share of the I/Os times its lift is its share of those above p99.
+// liftByHost returns the aggregation of the hosts with the highest lift, with aggs for each. The average of lifts
+// weighted by I/Os is the lift of all these I/Os, as a host's share of the I/Os times its lift is its share of those
+// above p99.
 func liftByHost(aggs m) m {
 	return m{"host": m{
 		"terms": m{"field": "host.name", "size": tailHosts, "collect_mode": "breadth_first",
@@ -50,16 +51,16 @@ func liftByHost(aggs m) m {
 	}}
 }
 
-// liftOf is the lift of the I/Os of several documents.
+// liftOf is the lift over several documents.
 var liftOf = m{"weighted_avg": m{"value": m{"field": "tail.lift"}, "weight": m{"field": "samples"}}}
 
-// tailAggs are what a cell of the map shows.
+// tailAggs returns the aggregations for a cell of the map.
 func tailAggs() m {
 	return m{"lift": liftOf, "n": m{"sum": m{"field": "samples"}},
 		"expected": m{"avg": m{"field": "tail.expected"}}, "without": m{"max": m{"field": "tail.p99.without"}}}
 }
 
-// tailRows are the fields of a cell, of the host h and the bucket b.
+// tailRows computes the fields of a cell from the host h and the bucket b.
 var tailRows = []m{
 	calculate("host", "datum.h.key"),
 	calculate("whole", "datum.h.lift.value"),
@@ -69,13 +70,13 @@ var tailRows = []m{
 	calculate("n", "datum.b.n && datum.b.n.value"),
 }
 
-// ofHosts are the documents of a direction by host that say who makes the tail.
+// ofHosts matches the documents of a direction by host that have a lift.
 func ofHosts(direction string) m {
 	return m{"bool": m{"filter": []m{{"term": m{"scope": "host+direction"}}, {"term": m{"fio.direction": direction}},
 		{"exists": m{"field": "tail.lift"}}}}}
 }
 
-// liveTail is over the dashboard's time range.
+// liveTail draws the tail map over the dashboard's time range.
 func liveTail(percentiles, direction string) vegaspec.Spec {
 	path := "aggregations.of.host.buckets"
 	return vegaspec.TailMap{
@@ -98,7 +99,7 @@ func liveTail(percentiles, direction string) vegaspec.Spec {
 	}.Spec()
 }
 
-// runTail is of the run, over the time since its start.
+// runTail draws the tail map of the run over the time since its start.
 func runTail(percentiles, direction string) vegaspec.Spec {
 	of, all := liftByHost(sinceStart(tailAggs())), sinceStart(nil)
 	of["end"], of["ms"] = all["end"], all["ms"]
@@ -116,7 +117,8 @@ func runTail(percentiles, direction string) vegaspec.Spec {
 	}.Spec()
 }
 
-// findingsOf are those of the diagnosis of the run that began last. Its document has them, but they are not mapped.
+// findingsOf lists the diagnosis of the run that began last. The findings are unmapped, so they come from the source
+// of the run's document.
 func findingsOf(runs string) vegaspec.Spec {
 	return vegaspec.Findings{Data: vegaspec.Data{
 		Source: chosen(search("answer", runs, m{"size": 1, "sort": []m{{"run.start": "desc"}},

@@ -12,32 +12,31 @@ import (
 
 type m = vegaspec.M
 
-// Digits of HDR: as few as keep a panel's memory small over time, and more for single figures.
+// Significant digits of HDR: few over time, where each bucket has a structure of its own, more for single figures.
 const (
 	liveDigits   = 2
 	figureDigits = 3
 )
 
-// search is data of Elasticsearch in a Vega panel: one row, the reply. Kibana assigns answers by
-// name, so each search of a panel has one of its own.
+// search returns Vega data whose only row is Elasticsearch's reply. Kibana assigns replies by name, so names must be
+// unique within a panel.
 func search(name, index string, body m) m {
 	return m{"name": name, "url": m{"index": index, "body": body}}
 }
 
-// chosen lets Kibana add the dashboard's query, filters and controls to a search; its
-// body has no query.
+// chosen makes Kibana add the dashboard's query, filters and controls to a search. The body must have no query.
 func chosen(data m) m {
 	data["url"].(m)["%context%"] = true
 	return data
 }
 
-// inRange lets Kibana add the dashboard's time range.
+// inRange makes Kibana add the dashboard's time range. The body must have no query.
 func inRange(data m) m {
 	data["url"].(m)["%timefield%"] = timeField
 	return data
 }
 
-// reach is the expression of what lies at a path of the reply, null where something on the way is missing: a
+// reach returns a Vega expression for the value at a path of the reply, null where part of the path is missing: a
 // reply has no aggregations as long as no index matches.
 func reach(path string) string {
 	var out []string
@@ -54,7 +53,7 @@ func reach(path string) string {
 	return "(" + strings.Join(out, " && ") + " || null)"
 }
 
-// each makes a row of each element of the list at a path of the reply.
+// each makes a row for each element of the list at a path of the reply.
 func each(path, as string) []m {
 	return []m{calculate("list", reach(path)+" || []"), flatten("list", as)}
 }
@@ -63,8 +62,8 @@ func calculate(as, expr string) m { return m{"calculate": expr, "as": as} }
 
 func flatten(field, as string) m { return m{"flatten": []string{field}, "as": []string{as}} }
 
-// vega is a panel that a specification draws. Kibana's warnings are switched off: it
-// lays them over a chart that has, say, no events to mark.
+// vega returns a panel for a Vega specification. Kibana's warnings are off because they would cover charts that have,
+// say, no events to mark.
 func vega(id, title, description string, spec vegaspec.Spec) Object {
 	spec.Config = m{"kibana": m{"hideWarnings": true, "controlsLocation": "top"}}
 	return object(typeVisualization, id, visualizationAttributes{
@@ -92,8 +91,8 @@ type vegaParams struct {
 	Spec text `json:"spec"`
 }
 
-// octaves are the sums of the octave counts of histogram documents; foldOctaves
-// makes a row of each that the object at path holds.
+// octaves returns aggregations that sum the octave counts of histogram documents; foldOctaves makes a row for each sum
+// in the object at path.
 func octaves() m {
 	aggs := m{}
 	for n := range vegaspec.Octaves {
@@ -113,12 +112,11 @@ func foldOctaves(path string) []m {
 	}
 }
 
-// maxBars is how many time buckets a chart over the time picker asks for. Kibana rounds their length down to
-// as little as a fifth (EsQueryParser._roundInterval), so there can be five times as many.
+// maxBars is the number of time buckets that a chart over the time picker asks for. Kibana rounds their length to as
+// little as a fifth (EsQueryParser._roundInterval), so there can be five times as many.
 const maxBars = 50
 
-// overTimeRange are aggregations by time over the dashboard's time range. Each bucket has the length of its
-// longest quantum as ms.
+// overTimeRange returns aggs by time over the dashboard's time range. ms of each bucket is its longest quantum.
 func overTimeRange(aggs m) m {
 	return m{
 		"date_histogram": m{"field": timeField, "interval": m{"%autointerval%": maxBars}, "min_doc_count": 0,
@@ -127,8 +125,8 @@ func overTimeRange(aggs m) m {
 	}
 }
 
-// timeRows make a row of each time bucket at a path: t is its start, step its length. A bucket without
-// documents stays, as a gap, unless it lies within the quantum of one before it.
+// timeRows makes a row for each time bucket at a path: t is its start, step its length. An empty bucket stays as a
+// gap, unless it lies within the quantum of an earlier one.
 func timeRows(path string) []m {
 	return append(each(path, "b"),
 		calculate("t", "datum.b.key"),
@@ -144,7 +142,7 @@ func timeRows(path string) []m {
 	)
 }
 
-// livePercentiles are those of a direction's histograms, of whatever is chosen, merged with HDR.
+// livePercentiles draws percentiles of the selected histograms of a direction, merged with HDR.
 func livePercentiles(histograms, percentiles, events, direction string) vegaspec.Spec {
 	var percents []json.Number
 	rows, limitRows := "", ""
@@ -182,7 +180,7 @@ func livePercentiles(histograms, percentiles, events, direction string) vegaspec
 	}.Spec()
 }
 
-// percentKey is the key of a percentile in Elasticsearch's answer: "50.0", "99.9".
+// percentKey is the key of a percentile in Elasticsearch's reply: "50.0", "99.9".
 func percentKey(p string) string {
 	if p = p[1:]; strings.Contains(p, ".") {
 		return p
@@ -190,12 +188,12 @@ func percentKey(p string) string {
 	return p + ".0"
 }
 
-// qRows makes a row q of each of the rows, objects in Vega's language.
+// qRows makes a row with the field q for each of the comma-separated object literals of a Vega expression.
 func qRows(rows string) []m {
 	return []m{calculate("rows", "["+strings.TrimSuffix(rows, ",")+"]"), flatten("rows", "q")}
 }
 
-// slowdownPercentiles are those of what a probe saw, with the worst.
+// slowdownPercentiles draws percentiles and the maximum of the slowdown that probes measured.
 func slowdownPercentiles(probes, events string) vegaspec.Spec {
 	names := []string{"p50", "p95", "p99", "worst"}
 	rows := "{p: 'worst', v: datum.b.worst && datum.b.worst.value},"
@@ -221,7 +219,7 @@ func slowdownPercentiles(probes, events string) vegaspec.Spec {
 	}.Spec()
 }
 
-// liveHosts ranks hosts by the worst p99 of an interval, of all runs.
+// liveHosts ranks hosts of all runs by the worst p99 of an interval.
 func liveHosts(percentiles string) vegaspec.Spec {
 	return vegaspec.Hosts{
 		What: "worst p99 of an interval",
@@ -248,7 +246,7 @@ func runHosts(percentiles string) vegaspec.Spec {
 	}.Spec()
 }
 
-// worstHosts are the hosts with the largest exact p99, by direction.
+// worstHosts returns the aggregation of the hosts with the largest exact p99, by direction.
 func worstHosts() m {
 	p99 := m{"p99": m{"max": m{"field": "latency.p99"}}}
 	return m{"host": m{
@@ -268,12 +266,13 @@ func hostRows(source m, path string) vegaspec.Data {
 	}
 }
 
-// addFilter gives Kibana a filter on documents of an index, and the label of its pill.
+// addFilter returns a Vega expression that adds a filter on an index to the dashboard; words is the expression of its
+// label.
 func addFilter(index, filter, words string) string {
 	return fmt.Sprintf("kibanaAddFilter(%s, '%s', %s)", filter, index, words)
 }
 
-// liveHeatMap is over the dashboard's time range.
+// liveHeatMap draws the heat map over the dashboard's time range.
 func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
@@ -288,11 +287,11 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	}.Spec()
 }
 
-// butSyncs are all other I/Os, where the dashboard's control chooses syncs as well.
+// butSyncs excludes syncs where the dashboard's control selects them as well.
 var butSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}}
 
-// eventsInRange are the events of all hosts, jobs and kinds of latency in the dashboard's time range,
-// whatever is chosen: what befell the cluster befell them all.
+// eventsInRange returns all events in the dashboard's time range. It ignores the selection of hosts, jobs and kinds of
+// latency, because an event of the cluster concerns all of them.
 func eventsInRange(events string) *vegaspec.Data {
 	return &vegaspec.Data{
 		Source:    inRange(search("events", events, latestEvents)),
@@ -300,11 +299,11 @@ func eventsInRange(events string) *vegaspec.Data {
 	}
 }
 
-// latestEvents are no more than a chart can hold.
+// latestEvents asks for no more events than a chart can hold.
 var latestEvents = m{"size": 1000, "sort": []m{{timeField: "desc"}}, "_source": []string{timeField, "run.id",
 	"event.action", "message", offsetField}}
 
-// eventRows make the rows that a chart wants of hits, t being the time.
+// eventRows makes a row for each hit; t is the expression of its time.
 func eventRows(t string) []m {
 	return append(each("hits.hits", "hit"),
 		calculate("t", t),
@@ -313,16 +312,14 @@ func eventRows(t string) []m {
 	)
 }
 
-// steps are the lengths, in seconds, of the intervals in which time since a run's
-// start is cut. A panel asks for all of them, each as far as maxSteps of it reach,
-// and draws the finest that the run fits in and that its quanta fill evenly:
-// the request cannot know how long the run is, and no interval must be too many.
+// steps are the possible lengths, in seconds, of intervals of the time since a run's start. The length of the run is
+// unknown when a panel makes its request, so it asks for all steps, each but the last over at most maxSteps intervals.
+// It draws the finest step that covers the run and is no shorter than a quantum, if possible a multiple of it.
 var steps = []int{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 21600}
 
 const maxSteps = 200
 
-// sinceStart are aggregations of a run's documents by time since its start, with
-// aggs in each interval.
+// sinceStart returns aggregations of a run's documents by time since its start, with aggs in each interval.
 func sinceStart(aggs m) m {
 	out := m{
 		"end": m{"max": m{"field": offsetField}},
@@ -340,11 +337,11 @@ func sinceStart(aggs m) m {
 	return out
 }
 
-// chooseStep makes rows of the intervals of the step that suits the run that the
-// object at path is about: the field b is the bucket, t and t2 its start and end.
+// chooseStep picks a step for the run whose sinceStart aggregations are at path and makes a row for each interval: the
+// field b is the bucket, t and t2 its start and end.
 func chooseStep(path string) []m { return append(stepOf(path), stepRows(path)...) }
 
-// stepOf chooses the step for the run that the object at path is about.
+// stepOf picks the step.
 func stepOf(path string) []m {
 	var even, any strings.Builder
 	for _, s := range steps {
@@ -355,7 +352,7 @@ func stepOf(path string) []m {
 	return []m{calculate("step", even.String()+any.String()+fmt.Sprint(steps[len(steps)-1]))}
 }
 
-// stepRows makes rows of the intervals of the chosen step.
+// stepRows makes a row for each interval of the picked step.
 func stepRows(path string) []m {
 	return []m{
 		calculate("buckets", fmt.Sprintf("%[1]s.end ? %[1]s['s' + datum.step].h.buckets : []", path)),
@@ -365,8 +362,8 @@ func stepRows(path string) []m {
 	}
 }
 
-// oneRun asks for the run, of those that the dashboard chooses, that began last. Only its documents are kept
-// for aggs: breadth_first, and few candidates.
+// oneRun asks for the last started of the runs that the dashboard selects. breadth_first and few candidates keep the
+// memory for aggs small.
 func oneRun(name, index string, aggs m) m {
 	return chosen(search(name, index, m{"size": 0, "aggs": m{"run": m{
 		"terms": m{"field": "run.id", "size": 1, "shard_size": candidates, "collect_mode": "breadth_first",
@@ -375,7 +372,7 @@ func oneRun(name, index string, aggs m) m {
 	}}}))
 }
 
-// candidates is how many runs each shard, a month, offers for the latest.
+// candidates is the number of runs that each shard, which holds a month, offers as the latest.
 const candidates = 2
 
 func with(aggs m, name string, agg any) m {
@@ -384,14 +381,15 @@ func with(aggs m, name string, agg any) m {
 	return out
 }
 
-// runEvents are the events of the run that a panel over index shows.
+// runEvents returns the events of the run that a panel over index shows.
 func runEvents(index, events string) *vegaspec.Data {
 	rows := eventRows("datum.hit._source.interval.offset_ms")
 	return &vegaspec.Data{
 		Source: search("events", events, latestEvents),
 		Transform: slices.Concat(rows[:2], []m{
 			calculate("run", "datum.hit._source.run && datum.hit._source.run.id"),
-			// The reply is one row, which each event is to have beside it: any member of one value is a key.
+			// The lookup joins the reply, a single row, to every event. Its key can be any field with a known value:
+			// timed_out is always false.
 			calculate("same", "false"),
 			{"lookup": "same", "from": m{"data": oneRun("run", index, nil), "key": "timed_out",
 				"fields": []string{"aggregations"}}},
@@ -414,14 +412,14 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 	}.Spec()
 }
 
-// runPath is where the reply has the run of oneRun; each row of it is r.
+// runPath is the path of oneRun's run in the reply.
 const runPath = "aggregations.run.buckets[0]"
 
-// field is the field of a percentile: p99.9 is p99_9.
+// field returns the field name of a percentile: p99_9 for p99.9.
 func field(percentile string) string { return strings.ReplaceAll(percentile, ".", "_") }
 
-// exactly asks for exact percentiles with their confidence limits and the SLA's limits;
-// rows are, for Vega, those of the bucket at path.
+// exactly returns aggregations for exact percentiles with their confidence limits and the SLA's limits. rows returns
+// the object literals for qRows of the bucket at path.
 func exactly(names []string) (aggs m, rows func(label, path string) string) {
 	aggs = m{}
 	for _, p := range names {
@@ -440,7 +438,7 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 	}
 }
 
-// runPercentiles are the exact percentiles of all hosts' I/Os of a direction.
+// runPercentiles draws the exact percentiles of a run over all hosts.
 func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events),
@@ -448,7 +446,7 @@ func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
 		shownPercentiles, nil, rows("", "datum.b"), why(direction))
 }
 
-// why says what is missing where there are no percentiles over time.
+// why explains an empty chart of percentiles over time.
 func why(direction string) string {
 	if direction == "sync" {
 		return "no syncs, or not followed by fiolat live: no log has them"
@@ -456,7 +454,7 @@ func why(direction string) string {
 	return ""
 }
 
-// hostPercentiles are those of a host: of those chosen in the run, the first by name.
+// hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
 func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	aggs, rows := exactly(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
@@ -465,13 +463,13 @@ func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
 			"datum.b"), "")
 }
 
-// oneHost asks for one host of a run.
+// oneHost asks for the first host of a run by name.
 func oneHost(aggs m) m {
 	return m{"host": m{"terms": m{"field": "host.name", "size": 1, "shard_size": 1, "collect_mode": "breadth_first",
 		"order": m{"_key": "asc"}}, "aggs": aggs}}
 }
 
-// hostHeatMap is that of a host's I/Os.
+// hostHeatMap draws the heat map of a host.
 func hostHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
@@ -485,7 +483,7 @@ func hostHeatMap(histograms, events string) vegaspec.Spec {
 	}.Spec()
 }
 
-// hostFigures are percentiles of all I/Os of a host in a run.
+// hostFigures shows percentiles of all I/Os of a host in a run.
 func hostFigures(histograms string) vegaspec.Spec {
 	rows := ""
 	for _, p := range shownPercentiles {
@@ -507,10 +505,10 @@ func hostFigures(histograms string) vegaspec.Spec {
 	}}.Spec()
 }
 
-// kinds are fio's latencies: submission, completion, total.
+// kinds are fio's kinds of latency: submission, completion, total.
 var kinds = []string{"slat", "clat", "lat"}
 
-// eachKind asks for the same of each kind of latency.
+// eachKind returns aggs for each kind of latency.
 func eachKind(aggs m) m {
 	out := m{}
 	for _, k := range kinds {
@@ -519,7 +517,7 @@ func eachKind(aggs m) m {
 	return out
 }
 
-// kindPercentiles are those of each kind of latency.
+// kindPercentiles draws p50 and p99 of each kind of latency.
 func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 	var names []string
 	all := ""
@@ -537,8 +535,8 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 		names, slices.Concat(vegaspec.KindPale, vegaspec.KindColors), all, "")
 }
 
-// scopeOf are aggregations of the percentile documents of a direction by time since the run's start: of all
-// hosts' I/Os, unless another scope is asked for.
+// scopeOf returns aggs of the percentile documents of a direction by time since the run's start. A nil scope is that
+// of all hosts together.
 func scopeOf(direction string, scope, aggs m) m {
 	of := allHosts(direction)
 	if scope != nil {
@@ -547,8 +545,8 @@ func scopeOf(direction string, scope, aggs m) m {
 	return m{"scope": m{"filter": of, "aggs": with(sinceStart(aggs), "n", m{"sum": m{"field": "samples"}})}}
 }
 
-// sinceStartOf draws the percentiles of these names, which rows make of the bucket b, over the time since the
-// run's start. runs is where the answer has the run, or its host.
+// sinceStartOf draws percentiles over the time since the run's start. rows are the object literals, by the bucket b,
+// that yield the percentiles of these names. runs is the path of the run, or of its host, in the reply.
 func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []string, rows, why string,
 ) vegaspec.Spec {
 	return vegaspec.Percentiles{
@@ -567,8 +565,7 @@ func sinceStartOf(source m, events *vegaspec.Data, runs string, names, colors []
 	}.Spec()
 }
 
-// kindParts are the means of a whole run by kind: each interval's counts as much as
-// it has I/Os, which is the mean of them all.
+// kindParts shows the mean of a whole run by kind. Weighting the intervals by their I/Os gives the mean of all I/Os.
 func kindParts(percentiles string) vegaspec.Spec {
 	mean := m{"mean": m{"weighted_avg": m{"value": m{"field": "latency.mean"}, "weight": m{"field": "samples"}}}}
 	path := runPath + ".scope.direction.buckets"
@@ -587,7 +584,8 @@ func kindParts(percentiles string) vegaspec.Spec {
 	}}.Spec()
 }
 
-// allHosts are the percentile documents of a direction's I/Os as a whole: syncs, which have one, are a run's.
+// allHosts matches the percentile documents of a direction over all hosts. Syncs, a single direction, have those of
+// scope run.
 func allHosts(direction string) m {
 	scope := "direction"
 	if direction == "sync" {
@@ -596,14 +594,13 @@ func allHosts(direction string) m {
 	return m{"bool": m{"filter": []m{{"term": m{"scope": scope}}, {"term": m{"fio.direction": direction}}}}}
 }
 
-// runLabel names a run in a legend: by its name, and by enough of its id to tell two
-// of a name apart.
+// runLabel is the expression of a run's name in a legend, with enough of its id to tell runs of the same name apart.
 const runLabel = "(length(datum.r.name.buckets) ? datum.r.name.buckets[0].key + ' ' : '') + substring(datum.r.key, " +
 	"0, 8)"
 
 var runName = m{"terms": m{"field": "run.name", "size": 1}}
 
-// overlay lays the latest chosen runs over each other.
+// overlay draws the latest of the selected runs over each other.
 func overlay(percentiles, direction string) vegaspec.Spec {
 	aggs := m{}
 	for _, p := range shownPercentiles {
@@ -633,10 +630,10 @@ func overlay(percentiles, direction string) vegaspec.Spec {
 	}.Spec()
 }
 
-// comparedRuns is how many runs a chart shows at most: the latest of the chosen.
+// comparedRuns is how many of the selected runs a chart shows at most, the latest ones.
 const comparedRuns = 8
 
-// change compares the latest chosen runs with the earliest of them.
+// change compares the latest of the selected runs with the earliest of these.
 func change(runs string) vegaspec.Spec {
 	aggs := m{"started": m{"max": m{"field": "run.start"}}, "name": runName}
 	rows := ""
@@ -668,14 +665,14 @@ func change(runs string) vegaspec.Spec {
 	}}.Spec()
 }
 
-// historyRuns is how many runs a chart of the history shows at most: the latest of the chosen.
+// historyRuns is how many of the selected runs a chart of the history shows at most, the latest ones.
 const historyRuns = 1000
 
-// historyPercentiles are those that charts of the history draw: those in which `fiolat history` looks for changes.
+// historyPercentiles are the percentiles in which `fiolat history` looks for changes.
 var historyPercentiles = []string{"p50", "p99", "p99.9"}
 
-// history shows percentiles of a direction of the chosen runs over their start, and the change points that
-// `fiolat history --store` has stored.
+// history plots percentiles of a direction of the selected runs by start time, and the change points that
+// `fiolat history --store` stored.
 func history(runs, events, direction string) vegaspec.Spec {
 	of := map[string]string{}
 	for _, p := range historyPercentiles {
@@ -687,7 +684,7 @@ func history(runs, events, direction string) vegaspec.Spec {
 		fmt.Sprintf("substring(datum.metric, %d)", len(direction)+1), false)
 }
 
-// historyRates is the same of I/Os per second.
+// historyRates plots I/Os per second in the same way.
 func historyRates(runs, events string) vegaspec.Spec {
 	names, of, metrics := []string{"read", "write", "trim"}, map[string]string{}, []string{}
 	for _, d := range names {
@@ -698,7 +695,7 @@ func historyRates(runs, events string) vegaspec.Spec {
 		"split(datum.metric, ' ')[0]", true)
 }
 
-// latestRuns asks for these fields of the chosen runs that are neither parts nor still running.
+// latestRuns asks for these fields of the selected runs that are complete and no parts.
 func latestRuns(runs string, source any, fields []string) m {
 	return chosen(search("answer", runs, m{"size": historyRuns, "sort": []m{{timeField: "desc"}},
 		"_source": source, "docvalue_fields": fields, "post_filter": m{"bool": m{
@@ -706,8 +703,8 @@ func latestRuns(runs string, source any, fields []string) m {
 			"must_not": []m{{"exists": m{"field": "run.part"}}}}}}))
 }
 
-// historyOf draws numbers of runs by these names: fields are those of summary. Of the change points it asks for those
-// that match; name is the expression of which number it was, by its metric.
+// historyOf plots numbers of runs. fields maps the names of the numbers to their fields below summary. match selects
+// the change points; name is the expression that maps a change point's metric to one of names.
 func historyOf(runs, events string, names []string, fields map[string]string, match m, name string,
 	rate bool) vegaspec.Spec {
 	asked := []string{"run.id", "run.name", "run.start", "fio.workload", "fio.kind"}
@@ -746,7 +743,7 @@ func historyOf(runs, events string, names []string, fields map[string]string, ma
 				"_source": []string{timeField, "run.id", "run.name", "fio.kind", "change.series",
 					"change.metric", "change.before", "change.after", "message"}}),
 			Transform: slices.Concat(each("hits.hits", "hit"), []m{
-				// The reply with the runs is one row, which each change is to have beside it.
+				// Joins the reply with the runs, a single row, to every change; see runEvents.
 				calculate("same", "false"),
 				{"lookup": "same", "from": m{"data": m{"name": "answer"}, "key": "timed_out",
 					"fields": []string{"hits"}}, "as": []string{"runs"}},

@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// HDR is the structure that Elasticsearch's percentiles aggregation keeps with "hdr": HdrHistogram's
-// DoubleHistogram, which widens its range by itself (elastic/elasticsearch x-pack/plugin/analytics/src/main/java/
-// org/elasticsearch/xpack/analytics/aggregations/metrics/AbstractHistoBackedHDRPercentilesAggregator.java;
-// HdrHistogram/HdrHistogram 2.1.9 src/main/java/org/HdrHistogram/{DoubleHistogram,AbstractHistogram}.java).
+// HDR models the structure of Elasticsearch's percentiles aggregation with "hdr": HdrHistogram's auto-ranging
+// DoubleHistogram (elastic/elasticsearch x-pack/plugin/analytics/src/main/java/org/elasticsearch/xpack/analytics/
+// aggregations/metrics/AbstractHistoBackedHDRPercentilesAggregator.java; HdrHistogram/HdrHistogram 2.1.9
+// src/main/java/org/HdrHistogram/{DoubleHistogram,AbstractHistogram}.java).
 type HDR struct {
-	perDoubling float64           // buckets of one width between 2^n and 2^(n+1)
+	perDoubling float64           // buckets of equal width between 2^n and 2^(n+1)
 	counts      map[float64]int64 // by the lower edge of the bucket
 	lowest      float64           // the smallest value above 0
 	total       int64
 }
 
-// NewHDR is an empty structure of 1 to 5 significant digits.
+// NewHDR returns an empty structure with 1 to 5 significant digits.
 func NewHDR(digits int) *HDR {
 	return &HDR{subBuckets(digits) / 2, map[float64]int64{}, math.Inf(1), 0}
 }
 
-// subBuckets is the power of two from twice 10^digits on.
+// subBuckets is the smallest power of two that is at least 2*10^digits.
 func subBuckets(digits int) float64 { return math.Exp2(math.Ceil(math.Log2(2 * math.Pow10(digits)))) }
 
-// Add records a value of 0 or more, n times.
+// Add records a value n times. The value must not be negative.
 func (h *HDR) Add(value float64, n int64) {
 	if value > 0 && n > 0 {
 		h.lowest = min(h.lowest, value)
@@ -35,7 +35,7 @@ func (h *HDR) Add(value float64, n int64) {
 	}
 }
 
-// width is that of the bucket of a value.
+// width is the width of a value's bucket.
 func (h *HDR) width(value float64) float64 {
 	if value == 0 {
 		return 1
@@ -43,8 +43,8 @@ func (h *HDR) width(value float64) float64 {
 	return math.Exp2(math.Floor(math.Log2(value))) / h.perDoubling
 }
 
-// Percentile is the answer for a percentile of 0 to 100; false without a value. Its rank is rounded to the
-// nearest whole number, and it is the upper edge of the bucket there, less one step of the finest bucket.
+// Percentile returns a percentile of 0 to 100, false if there are no values. Its rank is rounded to the nearest whole
+// number. The result is the upper edge of the bucket at that rank, less the width of the finest bucket.
 func (h *HDR) Percentile(p float64) (float64, bool) {
 	if h.total == 0 {
 		return 0, false

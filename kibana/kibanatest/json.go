@@ -5,7 +5,7 @@ import "encoding/json"
 // M is a JSON object.
 type M = map[string]any
 
-// At is what lies at a path, also within strings that hold JSON; nil where it is missing.
+// At returns the value at a path, nil where it is missing. It decodes strings of JSON on the way.
 func At(v any, path ...string) any {
 	for _, p := range path {
 		if s, ok := v.(string); ok {
@@ -17,7 +17,7 @@ func At(v any, path ...string) any {
 	return v
 }
 
-// Obj is the object at a path, nil where there is none.
+// Obj returns the object at a path, nil where there is none.
 func Obj(v any, path ...string) M {
 	v = At(v, path...)
 	if s, ok := v.(string); ok {
@@ -27,7 +27,7 @@ func Obj(v any, path ...string) M {
 	return m
 }
 
-// List is the list at a path, nil where there is none.
+// List returns the list at a path, nil where there is none.
 func List(v any, path ...string) []any {
 	v = At(v, path...)
 	if s, ok := v.(string); ok {
@@ -37,13 +37,13 @@ func List(v any, path ...string) []any {
 	return l
 }
 
-// Str is the string at a path, as it stands.
+// Str returns the string at a path, not decoded, "" where there is none.
 func Str(v any, path ...string) string {
 	s, _ := At(v, path...).(string)
 	return s
 }
 
-// Unpack is the JSON within a string, nil if it is none.
+// Unpack decodes a string of JSON. It returns nil for any other string.
 func Unpack(s string) any {
 	var out any
 	if json.Unmarshal([]byte(s), &out) != nil {
@@ -52,7 +52,7 @@ func Unpack(s string) any {
 	return out
 }
 
-// clone is a copy of what JSON can hold.
+// clone returns a deep copy by way of JSON.
 func clone[T any](v T) (out T) {
 	b, err := json.Marshal(v)
 	if err == nil {

@@ -12,19 +12,19 @@ import (
 
 func sortedKeys(m M) []string { return slices.Sorted(maps.Keys(m)) }
 
-// LensPanel is the search of a Lens chart of one layer.
+// LensPanel is the search of a Lens chart with one layer.
 type LensPanel struct {
 	Request Request
-	Names   map[string]string // of the aggregation of each column
-	Buckets []string          // columns that make buckets, in the order of their nesting
-	Metrics []string          // the others
+	Names   map[string]string // name of each column's aggregation
+	Buckets []string          // bucket columns, in the order of their nesting
+	Metrics []string          // the other columns
 	columns M
 }
 
-// Lens makes the search of a Lens chart's one layer, with auto as the length of time buckets that are not
-// given. Aggregations are named by the place of their column and nested in the order of those that make
-// buckets (x-pack/plugins/lens/public/datasources/form_based/to_expression.ts, operations/definitions/). A field
-// that the mapping of the moment lacks is the error that the panel would show.
+// Lens builds the search of a Lens chart with one layer. auto is the length of "auto" time buckets. Aggregations are
+// named by the index of their column and nested in the order of the bucket columns
+// (x-pack/plugins/lens/public/datasources/form_based/to_expression.ts, operations/definitions/). If the current mapping
+// lacks a field, Lens returns the error that the panel would show.
 func (s *Space) Lens(o *Object, st State, fields Fields, auto time.Duration) (*LensPanel, error) {
 	layers := Obj(o.Attributes, "state", "datasourceStates", "formBased", "layers")
 	if len(layers) != 1 {
@@ -73,7 +73,7 @@ func (s *Space) Lens(o *Object, st State, fields Fields, auto time.Duration) (*L
 		return nil, err
 	}
 	filters = append(filters, q)
-	// Only a data view with a time field is cut by the time picker
+	// The time picker applies only to data views with a time field
 	// (src/plugins/data/common/query/timefilter/get_time.ts).
 	if t := Str(view.Attributes, "timeFieldName"); t != "" {
 		filters = append(filters, M{"range": M{t: M{"format": "strict_date_optional_time", "gte": iso(st.From),
@@ -99,8 +99,7 @@ func (l *lensLayer) field(c string) (string, error) {
 	return name, nil
 }
 
-// bucket is the aggregation of a column that makes buckets
-// (definitions/{terms/index,date_histogram,filters/filters}.tsx).
+// bucket returns the aggregation of a bucket column (definitions/{terms/index,date_histogram,filters/filters}.tsx).
 func (l *lensLayer) bucket(c string) (M, error) {
 	params := Obj(l.p.columns, c, "params")
 	if Str(l.p.columns, c, "operationType") == "filters" {
@@ -128,8 +127,7 @@ func (l *lensLayer) bucket(c string) (M, error) {
 			t["missing"] = "__missing__"
 		}
 		agg := M{"terms": t, "aggs": M{}}
-		// Not by what is no metric, nor by a percentile that is no whole number (isSortableByColumn,
-		// isPercentileSortable).
+		// Lens sorts only by metrics, and not by fractional percentiles (isSortableByColumn, isPercentileSortable).
 		by := Str(params, "orderBy", "columnId")
 		col := Obj(l.p.columns, by)
 		p, isPercentile := At(col, "params", "percentile").(float64)
@@ -169,7 +167,7 @@ func (l *lensLayer) bucket(c string) (M, error) {
 	}
 }
 
-// metric is the aggregation of a column of numbers, with its name; nil for a count of documents
+// metric returns the name and the aggregation of a metric column. The aggregation is nil for a count of documents
 // (definitions/{metrics,percentile,last_value,count}.tsx).
 func (l *lensLayer) metric(c string) (string, M, error) {
 	col := Obj(l.p.columns, c)
@@ -227,7 +225,7 @@ func (l *lensLayer) metric(c string) (string, M, error) {
 	return name, agg, nil
 }
 
-// Rows are the rows of the answer, by column: by the values of the buckets, joined with "|", times in ms.
+// Rows returns the rows of the reply, each by column. The key of a row is its bucket keys joined with "|", times in ms.
 func (p *LensPanel) Rows(answer M) map[string]M {
 	out := map[string]M{}
 	p.rows(out, nil, Obj(answer, "aggregations"))
@@ -283,8 +281,8 @@ func (p *LensPanel) rows(out map[string]M, path []string, in M) {
 	out[strings.Join(path, "|")] = row
 }
 
-// KQL is the query of the little Kibana language that is understood here: "and" of field: value, field: * and
-// not field: ... (packages/kbn-es-query/src/kuery).
+// KQL translates a query in the supported subset of KQL: field: value, field: * and not field: ..., joined by "and"
+// (packages/kbn-es-query/src/kuery).
 func KQL(q string) (M, error) {
 	all := []any{}
 	for _, part := range strings.Split(q, " and ") {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Size is what a cluster holds, as far as the memory of a search depends on it.
+// Size describes the data of a cluster, as far as the memory of a search depends on it.
 type Size struct {
-	Values  map[string]int // how many there are of a field's
+	Values  map[string]int // number of distinct values of a field
 	Shards  int            // months that a search without a time range touches
 	Quantum time.Duration
-	Lowest  float64 // of what percentiles are asked of
+	Lowest  float64 // range of the values of percentiles aggregations
 	Highest float64
 }
 
-// HDR is how many HdrHistogram structures a search keeps at once, on all shards together, and their bytes.
+// HDR returns how many HdrHistogram structures a search holds at once on all shards together, and their bytes.
 //
-// Elasticsearch keeps one for each bucket that has documents and each percentiles aggregation with "hdr",
-// however many percentiles that asks for. A terms aggregation makes buckets of every value that matches, unless
-// breadth_first defers what is below: then of those that a shard returns.
+// Elasticsearch holds one for each non-empty bucket and percentiles aggregation with "hdr", however many percentiles
+// that requests. A terms aggregation has a bucket for every matching value, or, if breadth_first defers its
+// sub-aggregations, for those that a shard returns.
 func (z Size) HDR(body M) (structures int, bytes float64) {
 	return z.hdr(Obj(body, "aggs"), 1, z.Shards)
 }
@@ -32,7 +32,7 @@ func (z Size) hdr(aggs M, buckets, shards int) (structures int, bytes float64) {
 			case "terms":
 				here *= z.terms(Obj(v), Obj(agg, "aggs"))
 			case "date_histogram":
-				here, on = here*z.timeBuckets(Obj(v)), 1 // a time is in one month
+				here, on = here*z.timeBuckets(Obj(v)), 1 // a time bucket lies in one month
 			case "histogram", "auto_date_histogram":
 				here *= 1000
 			case "filters":
@@ -68,18 +68,18 @@ func (z Size) terms(t, below M) int {
 	}
 	for by := range Obj(t, "order") {
 		if At(below, by, "percentiles") != nil {
-			return all // what is ordered by is not deferred
+			return all // the aggregation that sorts is not deferred
 		}
 	}
 	return min(all, int(returned))
 }
 
-// timeBuckets is the largest number that hold documents, over all time ranges that a user may choose.
+// timeBuckets is the largest number of non-empty buckets over all time ranges that a user may choose.
 func (z Size) timeBuckets(h M) int {
 	most := 0
 	n, auto := At(h, "interval", "%autointerval%").(float64)
 	if !auto {
-		return math.MaxInt16 // of any range
+		return math.MaxInt16 // without a limit
 	}
 	for d := time.Second; d < 20*365*24*time.Hour; d += d/200 + time.Second {
 		length := max(Length(RoundInterval(time.Duration(float64(d)/n))), z.Quantum)
@@ -88,9 +88,8 @@ func (z Size) timeBuckets(h M) int {
 	return most
 }
 
-// structure is the bytes of a DoubleHistogram that covers Lowest to Highest
-// (HdrHistogram/HdrHistogram src/main/java/org/HdrHistogram/AbstractHistogram.java: counts of 8 bytes, half as
-// many for each doubling as there are sub-buckets, which are the power of two from twice 10^digits on).
+// structure is the size in bytes of a DoubleHistogram that covers Lowest to Highest (HdrHistogram/HdrHistogram
+// src/main/java/org/HdrHistogram/AbstractHistogram.java: half of the sub-buckets for each doubling, 8 bytes each).
 func (z Size) structure(digits int) float64 {
 	doublings := math.Ceil(math.Log2(z.Highest/z.Lowest)) + 2
 	return 8 * doublings * subBuckets(digits) / 2

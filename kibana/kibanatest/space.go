@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Reference is how an object names another one.
+// Reference names another object.
 type Reference struct {
 	Type, ID, Name string
 }
@@ -25,7 +25,7 @@ type Object struct {
 	panels []any
 }
 
-// Ref is what a name of the object refers to; its zero value where there is none.
+// Ref returns the reference of that name, the zero value if there is none.
 func (o *Object) Ref(name string) Reference {
 	for _, r := range o.References {
 		if r.Name == name {
@@ -43,9 +43,8 @@ type Space struct {
 	Objects []*Object
 }
 
-// Import reads an export. Kibana imports all or nothing where a data view is missing; a reference to anything
-// else may dangle
-// (src/core/packages/saved-objects/import-export-server-internal/src/import/lib/validate_references.ts).
+// Import reads an export. It fails if a data view is missing, as Kibana then imports nothing; other references may
+// dangle (src/core/packages/saved-objects/import-export-server-internal/src/import/lib/validate_references.ts).
 func Import(ndjson []byte) (*Space, error) {
 	s := &Space{}
 	for line := range bytes.Lines(ndjson) {
@@ -74,7 +73,7 @@ func Import(ndjson []byte) (*Space, error) {
 	return s, nil
 }
 
-// Find is the object of a type and id, nil without one.
+// Find returns the object of a type and id, nil if there is none.
 func (s *Space) Find(typ, id string) *Object {
 	for _, o := range s.Objects {
 		if o.Type == typ && o.ID == id {
@@ -84,7 +83,7 @@ func (s *Space) Find(typ, id string) *Object {
 	return nil
 }
 
-// Of are the objects of a type.
+// Of returns the objects of a type.
 func (s *Space) Of(typ string) (out []*Object) {
 	for _, o := range s.Objects {
 		if o.Type == typ {
@@ -94,14 +93,14 @@ func (s *Space) Of(typ string) (out []*Object) {
 	return out
 }
 
-// Control is a choice above the panels of a dashboard.
+// Control is a drop-down list above the panels of a dashboard.
 type Control struct {
 	ID, Field, Title string
 	View             *Object
 	Preset           []string
 }
 
-// Controls are a dashboard's, in their order. The data view comes from a reference
+// Controls returns the controls of a dashboard in their order. Their data views come from references
 // (src/plugins/controls/common/options_list/options_list_persistable_state.ts).
 func (s *Space) Controls(d *Object) (out []Control) {
 	all := Obj(d.Attributes, "controlGroupInput", "panelsJSON")
@@ -118,10 +117,10 @@ func (s *Space) Controls(d *Object) (out []Control) {
 	return out
 }
 
-// CanChoose says whether a control can be made for a field of this type of Elasticsearch's. Kibana wants strings that
-// aggregations can count, or booleans (src/plugins/controls/public/options_list/embeddable/
-// options_list_embeddable_factory.tsx); to it "flattened" is no string (packages/kbn-field-types/src/
-// kbn_field_types_factory.ts), and a field must have one name, whatever keys documents have.
+// CanChoose reports whether a field of this Elasticsearch type can have a control. Kibana requires aggregatable strings
+// or booleans (src/plugins/controls/public/options_list/embeddable/options_list_embeddable_factory.tsx). "flattened" is
+// no string to it (packages/kbn-field-types/src/kbn_field_types_factory.ts), and a field must have one name, whatever
+// keys documents have.
 func CanChoose(esType string) bool {
 	return slices.Contains([]string{"keyword", "version", "boolean"}, esType)
 }
@@ -129,12 +128,12 @@ func CanChoose(esType string) bool {
 // State is what a user has set on a dashboard.
 type State struct {
 	Dashboard *Object
-	Pills     []M                 // filters, as Elasticsearch's queries
+	Pills     []M                 // filters, as Elasticsearch queries
 	Selected  map[string][]string // by the control's field
 	From, To  time.Time
 }
 
-// Open opens a dashboard as it was saved: with the presets of its controls; the time range is the caller's.
+// Open opens a dashboard with the presets of its controls. The caller sets the time range.
 func (s *Space) Open(d *Object, from, to time.Time) State {
 	st := State{Dashboard: d, Selected: map[string][]string{}, From: from, To: to}
 	for _, c := range s.Controls(d) {
@@ -145,14 +144,14 @@ func (s *Space) Open(d *Object, from, to time.Time) State {
 	return st
 }
 
-// Choose is the state after values were chosen in the control of a field.
+// Choose returns the state after the user has selected values in the control of a field.
 func (st State) Choose(field string, values ...string) State {
 	st.Selected = maps.Clone(st.Selected)
 	st.Selected[field] = values
 	return st
 }
 
-// Filters are what every panel gets: pills and the selections of controls, joined by AND
+// Filters returns the filters of every panel: pills and the selections of controls, joined by AND
 // (src/plugins/controls/public/options_list/embeddable/options_list_embeddable.tsx: buildPhrasesFilter; all
 // panels, whatever their data view: src/plugins/dashboard/public/dashboard_container/embeddable/integrations/
 // controls/sync_dashboard_control_group.ts).
@@ -170,11 +169,11 @@ func (st State) Filters() (out []M) {
 	return out
 }
 
-// Panel is a panel of a dashboard that draws something.
+// Panel is a panel of a dashboard, other than its links.
 type Panel struct {
 	Index  string
-	Object *Object // nil if the reference leads nowhere: Kibana shows a broken panel
-	Clicks []Way   // what a click on a value opens
+	Object *Object // nil if the reference dangles: Kibana shows a broken panel
+	Clicks []Way   // drilldowns of a click on a value
 }
 
 // Way leads from one dashboard to another.
@@ -191,7 +190,7 @@ func (o *Object) list() []any {
 	return o.panels
 }
 
-// Panels are those that draw something
+// Panels returns all panels but the links
 // (src/plugins/dashboard/common/dashboard_container/persistable_state/dashboard_container_references.ts).
 func (s *Space) Panels(d *Object) (out []Panel) {
 	for _, p := range d.list() {
@@ -212,7 +211,7 @@ func (s *Space) Panels(d *Object) (out []Panel) {
 
 func (s *Space) find(r Reference) *Object { return s.Find(r.Type, r.ID) }
 
-// Links are the links on top of a dashboard
+// Links returns the links on top of a dashboard
 // (src/plugins/links/public/components/dashboard_link/dashboard_link_component.tsx).
 func (s *Space) Links(d *Object) (out []Way) {
 	for _, p := range d.list() {
@@ -225,8 +224,8 @@ func (s *Space) Links(d *Object) (out []Way) {
 	return out
 }
 
-// Follow is where a way leads: the destination as it was saved, and with it what was clicked. With current
-// filters the pills and the selections of controls come along, as pills
+// Follow returns the state of the destination as saved, with the clicked filters. With CurrentFilters, the pills and
+// the selections of controls come along as pills
 // (src/plugins/dashboard/public/dashboard_app/locator/get_dashboard_locator_params.ts: "preserve all the filters
 // (pinned, unpinned, and from controls)"; x-pack/plugins/dashboard_enhanced/public/services/drilldowns/
 // embeddable_to_dashboard_drilldown/embeddable_to_dashboard_drilldown.tsx adds those of the event).
@@ -239,16 +238,16 @@ func (s *Space) Follow(st State, w Way, clicked ...M) State {
 	return next
 }
 
-// Pattern is the index pattern behind a data view.
+// Pattern returns the index pattern of a data view.
 func Pattern(view *Object) string { return Str(view.Attributes, "title") }
 
-// Fields are the types of an index pattern's fields, empty as long as no index matches
+// Fields returns the types of an index pattern's fields, empty as long as no index matches
 // (src/plugins/data_views/server/fetcher/lib/es_api.ts: _field_caps with allow_no_indices).
 type Fields func(pattern string) map[string]string
 
-// FieldsOf are the types of a data view's fields: those of its indices, or those saved with it while no index has
-// a field and the data view allows that (src/plugins/data_views/common/data_views/data_views.ts:
-// refreshFieldSpecMap, whose "more than 5" are the fields that Kibana adds to those of any index).
+// FieldsOf returns the types of a data view's fields: those of its indices, or those saved with it while no index has
+// a field and the data view allows that (src/plugins/data_views/common/data_views/data_views.ts: refreshFieldSpecMap;
+// its "more than 5" are the fields that Kibana adds to those of any index).
 func FieldsOf(view *Object, fields Fields) map[string]string {
 	found := fields(Pattern(view))
 	mapped := slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(name string) bool { return name[0] != '_' })
@@ -264,15 +263,15 @@ func FieldsOf(view *Object, fields Fields) map[string]string {
 	return saved
 }
 
-// Request is a search. Kibana sends each with ignore_unavailable, so that a missing index is an empty answer
+// Request is a search. Kibana sends it with ignore_unavailable, so that a missing index gives an empty reply
 // (src/plugins/data/server/search/strategies/es_search/request_utils.ts).
 type Request struct {
-	Name  string // of the answer
+	Name  string // of the reply
 	Index string
 	Body  M
 }
 
-// Path is the request's, below Elasticsearch's address.
+// Path returns the request's path and query, relative to Elasticsearch's address.
 func (r Request) Path() string {
 	return "/" + strings.TrimPrefix(r.Index, "/") + "/_search?ignore_unavailable=true&track_total_hits=true"
 }

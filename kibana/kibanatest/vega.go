@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Spec is what a Vega panel draws, nil for another one.
+// Spec returns the specification of a Vega panel, nil for any other object.
 func Spec(o *Object) M {
 	if o.spec == nil && o.Type == "visualization" {
 		if state := Obj(o.Attributes, "visState"); Str(state, "type") == "vega" {
@@ -15,16 +15,16 @@ func Spec(o *Object) M {
 	return o.spec
 }
 
-// VegaPanel is a Vega panel on its way to be drawn.
+// VegaPanel is a Vega panel with its searches.
 type VegaPanel struct {
 	Spec     M
 	Requests []Request
-	data     []M // of each request
+	data     []M // the "data" object of each request
 }
 
-// Vega reads a specification: every "data" with an object as its url is a search, wherever it stands
-// (src/plugins/vis_types/vega/public/data_model/vega_parser.ts: _findObjectDataUrls), with its placeholders
-// filled (es_query_parser.ts beside it).
+// Vega reads the specification of a panel. Every "data" whose url is an object is a search, wherever it stands
+// (src/plugins/vis_types/vega/public/data_model/vega_parser.ts: _findObjectDataUrls). Its placeholders are filled in
+// (es_query_parser.ts in the same folder).
 func Vega(o *Object, st State) (*VegaPanel, error) {
 	p := &VegaPanel{Spec: clone(Spec(o))}
 	if Str(p.Spec, "$schema") == "" {
@@ -76,20 +76,20 @@ func (p *VegaPanel) url(data, url M, st State) error {
 		if timed != "" {
 			must = append(must, body["query"])
 		}
-		// buildEsQuery of the dashboard's query and filters (vega_request_handler.ts), then the time range.
+		// vega_request_handler.ts: buildEsQuery of the dashboard's query and filters, then the time range.
 		body["query"] = M{"bool": M{"must": must, "filter": filters, "should": []any{}, "must_not": []any{}}}
 	}
 	if err := inject("", body["aggs"], st); err != nil {
 		return err
 	}
-	// getRequestName: unnamed data get a name by their place, which matches any of them.
+	// getRequestName: unnamed data is named by its index, a name that matches any unnamed data.
 	name := Str(data, "name")
 	p.Requests = append(p.Requests, Request{Name: name, Index: Str(url, "index"), Body: body})
 	p.data = append(p.data, data)
 	return nil
 }
 
-// inject fills the placeholders of aggregations (es_query_parser.ts: _injectContextVars).
+// inject fills in the placeholders of aggregations (es_query_parser.ts: _injectContextVars).
 func inject(key string, v any, st State) error {
 	switch v := v.(type) {
 	case []any:
@@ -137,12 +137,12 @@ func inject(key string, v any, st State) error {
 	return nil
 }
 
-// calendar are the intervals of one unit (src/plugins/data/common/search/aggs/utils/date_interval_utils/
-// parse_es_interval.ts).
+// calendar holds the calendar intervals, those of a single unit
+// (src/plugins/data/common/search/aggs/utils/date_interval_utils/parse_es_interval.ts).
 var calendar = map[string]bool{"1m": true, "1h": true, "1d": true, "1w": true, "1M": true, "1y": true}
 
-// RoundInterval is the length of time buckets (es_query_parser.ts: _roundInterval). It may be as little as a
-// fifth of what was asked for.
+// RoundInterval returns the length of time buckets (es_query_parser.ts: _roundInterval). It may be as little as a
+// fifth of the requested length.
 func RoundInterval(d time.Duration) string {
 	for _, r := range []struct {
 		upTo time.Duration
@@ -161,7 +161,7 @@ func RoundInterval(d time.Duration) string {
 	return "1y"
 }
 
-// Length is that of an interval.
+// Length returns the length of an interval.
 func Length(interval string) time.Duration {
 	var n int
 	var unit string
@@ -173,8 +173,8 @@ func Length(interval string) time.Duration {
 		"d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "y": 365 * 24 * time.Hour}[unit]
 }
 
-// Draw assigns the answers, in the order of the requests: each goes to the first data of its name; data
-// without one take any (es_query_parser.ts: populateData). What is left with no answer fails when Vega reads it.
+// Draw assigns the replies, in the order of the requests, each to the first data of its name; unnamed data takes any
+// (es_query_parser.ts: populateData). Data without a reply is an error, as it fails when Vega reads it.
 func (p *VegaPanel) Draw(answers []M) error {
 	names := func(i, at int) string { // getRequestName(request i, at)
 		if p.Requests[i].Name == "" {
