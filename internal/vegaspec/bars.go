@@ -38,14 +38,14 @@ func (c Hosts) Spec() Spec {
 	}
 }
 
-// Figures prints percentiles as words, a line for each direction.
+// Figures prints percentiles as text, a line for each direction.
 type Figures struct {
 	// Data has a row for each direction and percentile, with the fields
 	//
 	//	direction  read, write
 	//	p          its name: p50, p99.9
 	//	v          ns
-	//	n          I/Os that it is of
+	//	n          number of I/Os
 	Data Data
 }
 

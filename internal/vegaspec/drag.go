@@ -2,24 +2,24 @@ package vegaspec
 
 import "fmt"
 
-// Drag says what a drag over a chart over time does.
+// Drag is the effect of a drag over a chart over time.
 type Drag int
 
-// noDrag: nothing. SetTime: it sets Kibana's time range. Zoom: the chart shows that part of the time, and
-// all of it again after a double click.
+// A drag has no effect (noDrag), sets Kibana's time range (SetTime), or makes the chart show only that part of the
+// time until a double click (Zoom).
 const (
 	noDrag Drag = iota
 	SetTime
 	Zoom
 )
 
-// farEnough is how many pixels a drag has to go; a shorter one is a click.
+// farEnough is the minimum length of a drag in pixels; a shorter one is a click.
 const farEnough = 5
 
-// on adds the signals of a drag to a chart whose scale of time is x, and the area that is dragged over.
+// on adds the signals of a drag to a chart whose time scale is x, and a layer that highlights the dragged area.
 //
-// Vega-Lite has no event for the end of a drag. It copies what else a parameter holds, here "on", into
-// Vega's signal (vega/vega-lite src/compile/parameter.ts).
+// Vega-Lite has no event for the end of a drag. But it copies other properties of a parameter, here "on", into Vega's
+// signal (vega/vega-lite src/compile/parameter.ts).
 func (d Drag) on(s Spec) Spec {
 	if d == noDrag {
 		return s
@@ -53,7 +53,7 @@ func (d Drag) on(s Spec) Spec {
 	return s
 }
 
-// clicked does what the expression says, over the row behind the mark of that type that is clicked.
+// clicked evaluates an expression on a click on a mark of a type, over the row of that mark.
 func clicked(expr, mark string) []M {
 	if expr == "" {
 		return nil

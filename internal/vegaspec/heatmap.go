@@ -2,19 +2,18 @@ package vegaspec
 
 import "slices"
 
-// Octaves is how many octave counts a histogram document can have: e00 to e39.
+// Octaves is the number of octave counts that a histogram document can have: e00 to e39.
 const Octaves = 40
 
-// HeatMap shows how many I/Os had which latency when.
+// HeatMap shows the number of I/Os by time and latency.
 type HeatMap struct {
-	// Data has a row for each time and octave that is not empty, with the fields
+	// Data has a row for each time and non-empty octave, with the fields
 	//
 	//	t, t2   start and end of the time, ms
 	//	octave  N of [2^N, 2^(N+1)) ns; 0 is [0, 2)
 	//	n       I/Os, above 0
 	Data Data
-	// Finer says that there are rows of any height: with lo and hi, ns above 0,
-	// instead of octave.
+	// Finer says that rows can have any height: they have lo and hi, in ns above 0, instead of octave.
 	Finer  bool
 	Axis   Axis
 	Drag   Drag
@@ -22,8 +21,8 @@ type HeatMap struct {
 	Title  string
 }
 
-// Spec is the heat map's specification. The colour is on a symmetric log scale, for
-// a single slow I/O is what people look for among thousands of fast ones.
+// Spec is the heat map's specification. The colour scale is logarithmic, so that a single slow I/O shows among
+// thousands of fast ones.
 func (h HeatMap) Spec() Spec {
 	heights := []M{
 		calculate("lo", "datum.octave == 0 ? 1 : pow(2, datum.octave)"),
@@ -65,8 +64,7 @@ func (h HeatMap) Spec() Spec {
 	return h.Drag.on(s)
 }
 
-// events marks what happened: a rule at each time, with its text in the tooltip. Its
-// rows have the fields
+// events marks each event with a vertical rule and a tooltip. Its rows have the fields
 //
 //	t     ms
 //	what  the kind of event: breach, recovery, note

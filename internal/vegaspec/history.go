@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// History shows numbers of runs over the time at which these began, and where their level changed.
+// History plots numbers of runs by their start time, and their change points.
 type History struct {
 	// Data has a row for each run and number, with the fields
 	//
 	//	t       ms since 1970 at which the run began
-	//	series  what the runs that a line joins have in common
+	//	series  shared by the runs that a line joins
 	//	run     its name
 	//	id      its id
 	//	name    of the number, one of Names
 	//	v       ns, or 1/s with Rate; null where the run has none
-	//	low     its confidence limits; null where they are unknown
-	//	high
+	//	low     lower confidence limit of v, null if unknown
+	//	high    upper confidence limit
 	Data  Data
 	Names []string // in the order of the legend
 	Rate  bool     // v is I/Os per second
 	// Changes has a row for each change point, with the fields t, series, run, id, and
 	//
-	//	name  of the number whose level changed; one that is not in Names is marked by a rule across the chart
+	//	name  of the number whose level changed; if not in Names, a vertical rule marks it
 	//	v     the new level
 	//	way   up or down
 	//	text  in words
@@ -40,7 +40,7 @@ func (c History) Spec() Spec {
 		scale = M{}
 		x["scale"] = scale
 	}
-	scale["padding"] = edge // the latest run lies on it
+	scale["padding"] = edge // the latest run lies at the end of the scale
 	axis, words, unit := latencyAxis("latency"), latency("datum.v"), "ns"
 	if c.Rate {
 		axis = M{"title": "I/Os per second", "labelOverlap": true, "values": steps(1e-3, 1e9), "format": "~s"}
@@ -67,7 +67,7 @@ func (c History) Spec() Spec {
 		Transform:   c.Data.Transform,
 		Params:      clicked(c.Click, "symbol"),
 		Layer: []Spec{
-			{ // below the points, which are to be hovered over
+			{ // below the points, so that these get the mouse
 				Data:      c.Changes.Source,
 				Transform: changes("< 0"),
 				Mark: M{"type": "rule", "clip": true, "strokeDash": []int{4, 3}, "strokeWidth": 2,
@@ -79,7 +79,7 @@ func (c History) Spec() Spec {
 				Mark:      M{"type": "line", "strokeWidth": 1, "opacity": 0.6, "clip": true},
 				Encoding:  M{"x": x, "y": y, "color": color, "detail": M{"field": "series", "type": "nominal"}},
 			},
-			{ // below the points, too
+			{ // also below the points
 				Transform: []M{filter("datum.low > 0 && datum.high > 0")},
 				Mark:      M{"type": "rule", "strokeWidth": 1, "opacity": 0.6, "clip": true},
 				Encoding:  M{"x": x, "y": low, "y2": M{"field": "high"}, "color": color},

@@ -4,9 +4,9 @@ package vegaspec
 type Rate struct {
 	// Data has rows in order of t with the fields
 	//
-	//	p  what the line is of
+	//	p  the line
 	//	t  ms from which on v holds
-	//	v  I/Os per second; null from where on nothing is known
+	//	v  I/Os per second; null if unknown
 	Data Data
 	Axis Axis
 }
@@ -22,13 +22,13 @@ func (r Rate) Spec() Spec {
 	}
 }
 
-// Spectrum shows latency over percentiles as HdrHistogram's plots do: each further
-// nine is as far as the one before.
+// Spectrum shows latency over percentiles as HdrHistogram's plots do, with equal distances between 90 %, 99 %, 99.9 %
+// and so on.
 type Spectrum struct {
 	// Data has rows with the fields
 	//
-	//	p  what the line is of
-	//	x  1/(1-q) of the percentile 100 q, 1 or more
+	//	p  the line
+	//	x  1/(1-q) for percentile 100 q, 1 or more
 	//	v  ns, above 0
 	Data Data
 }
@@ -50,13 +50,13 @@ func (s Spectrum) Spec() Spec {
 	}
 }
 
-// CDF shows which share of I/Os took at most how long.
+// CDF shows the cumulative share of I/Os by latency.
 type CDF struct {
 	// Data has rows in order of v with the fields
 	//
-	//	p      what the line is of
+	//	p      the line
 	//	v      ns, above 0
-	//	share  of the I/Os that took at most v, of 1
+	//	share  of the I/Os that took at most v, 0 to 1
 	Data Data
 }
 
@@ -70,14 +70,14 @@ func (c CDF) Spec() Spec {
 	}
 }
 
-// Counts shows how many I/Os lie in each bucket of a histogram.
+// Counts shows the number of I/Os in each bucket of a histogram.
 type Counts struct {
 	// Data has a row for each bucket, with the fields
 	//
-	//	p       what the bar is of
-	//	lo, hi  its edges in ns, above 0
+	//	p       the series
+	//	lo, hi  edges of the bucket in ns, above 0
 	//	n       I/Os
-	//	base    where the bar begins: not above the smallest n
+	//	base    lower end of the bar: not above the smallest n
 	Data Data
 }
 

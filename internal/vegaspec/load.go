@@ -2,19 +2,19 @@ package vegaspec
 
 import "slices"
 
-// LoadCurve shows latency against load: a point for each setting, a line through those of a series, and a dot for
+// LoadCurve plots latency against load: a point for each setting, a line through those of a series, and a dot for
 // each run.
 type LoadCurve struct {
 	// Data has a row for each run and percentile, with the fields
 	//
 	//	run      its name
-	//	setting  what the runs of a point have in common
-	//	series   what the points of a line have in common
+	//	setting  shared by the runs of a point
+	//	series   shared by the points of a line
 	//	p        the percentile, one of Names
 	//	v        ns; null where the run has none
 	//	iops     I/Os per second
-	//	flight   I/Os in flight, the order of the points of a line
-	//	bs       bytes of an I/O; null where it is not known
+	//	flight   I/Os in flight, by which the points of a line are sorted
+	//	bs       bytes of an I/O; null if unknown
 	//
 	// Its transform may read the signal direction, one of Directions.
 	Data       Data
@@ -23,7 +23,7 @@ type LoadCurve struct {
 	Click      string // see Overlay
 }
 
-// Spec is the chart's specification. A point is the geometric mean of its runs, as fiolat curve has it.
+// Spec is the chart's specification. A point is the geometric mean of its runs, as in fiolat curve.
 func (c LoadCurve) Spec() Spec {
 	const rate, bytes = "IOPS", "MiB/s"
 	x := M{"field": "x", "type": "quantitative", "scale": M{"zero": true}, "axis": M{"title": nil, "format": "~s",

@@ -1,13 +1,13 @@
 package vegaspec
 
-// KindColors are those of slat, clat and lat, KindPale the same for their p50.
+// KindColors are the colours of slat, clat and lat, KindPale those of their p50.
 var (
 	KindColors = []string{"#2E8B6B", "#4A86C5", "#C9762B"}
 	KindPale   = []string{"#6FC2A4", "#85B5E3", "#DFA76E"}
 )
 
-// Parts shows what the mean latency is made of: submission (slat) and completion
-// (clat) end to end, the total (lat) as a tick across them, and the gap in words.
+// Parts shows the parts of the mean latency: submission (slat) and completion (clat) end to end, the total (lat) as a
+// tick across them, and the gap in words.
 type Parts struct {
 	// Data has a row for each direction, with the fields
 	//
@@ -16,9 +16,8 @@ type Parts struct {
 	Data Data
 }
 
-// Spec is the chart's specification. There is a gap where there are lat and clat:
-// without slat, which many of fio's engines do not count, it is lat - clat, and the
-// words say so.
+// Spec is the chart's specification. The gap needs lat and clat. Without slat, which many of fio's engines do not
+// count, it is lat - clat, and the words say so.
 func (c Parts) Spec() Spec {
 	x := func(field string) M {
 		return M{"field": field, "type": "quantitative", "axis": M{"title": "mean latency", "labelOverlap": true,

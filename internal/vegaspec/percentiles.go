@@ -5,32 +5,30 @@ import (
 	"slices"
 )
 
-// palette colours percentiles from calm to alarming, also for eyes that tell red and
-// green apart badly.
+// palette colours percentiles from calm to alarming and is safe for red-green colour blindness.
 var palette = []string{"#54B399", "#6092C0", "#9170B8", "#DA8B45", "#D36086", "#A66F3A"}
 
 // Percentiles shows percentiles over time, with the 95 % confidence band of each.
 type Percentiles struct {
-	// Data has a row for each time and percentile, also where there is none, with
-	// the fields
+	// Data has a row for each time and percentile, also where there is no value, with the fields
 	//
 	//	t             ms
 	//	p             its name: p50, p99.9
-	//	v             its value, ns; null breaks the line: a gap is shown, not bridged
+	//	v             its value, ns; null breaks the line, so that gaps show
 	//	lower, upper  its confidence limits, ns; null where there is none
 	//	limit         the SLA's limit for it, ns; null without one
-	//	n             with Merged: I/Os that it is of
+	//	n             with Merged: number of I/Os
 	Data   Data
 	Names  []string // in the order of the legend
-	Colors []string // of Names; nil for those of one kind's percentiles
+	Colors []string // of Names; nil for palette
 	Axis   Axis
 	Drag   Drag
 	Events *Data // see events in heatmap.go; nil for none
-	Limits *Data // rows t, p and limit, where they come from elsewhere
-	// Merged says that the percentiles come out of merged histograms, without confidence limits: a tooltip
-	// tells how many I/Os there are, and warns of fewer than ten above a percentile.
+	Limits *Data // rows with t, p and limit, if those of Data have no limit
+	// Merged says that the percentiles are of merged histograms and have no confidence limits. Tooltips then show the
+	// number of I/Os and warn if fewer than ten are above a percentile.
 	Merged bool
-	// Ratio says that v is a number of times, no latency.
+	// Ratio says that v is a ratio, not a latency.
 	Ratio bool
 	Title string
 }
@@ -69,7 +67,7 @@ func (c Percentiles) Spec() Spec {
 		Schema:      schema,
 		Description: "Latency percentiles over time with their 95 % confidence bands and the SLA's limits",
 		Layer: []Spec{
-			{ // the band, where both of its ends are known
+			{ // the band, where both limits are known
 				Transform: []M{calculate("low", "isValid(datum.upper) ? datum.lower : null")},
 				Mark:      M{"type": "area", "opacity": 0.2, "clip": true},
 				Encoding:  M{"x": x, "y": y("low"), "y2": M{"field": "upper"}, "color": color},
@@ -78,7 +76,7 @@ func (c Percentiles) Spec() Spec {
 				Mark:     M{"type": "line", "strokeWidth": 1.5, "clip": true},
 				Encoding: M{"x": x, "y": y("v"), "color": color},
 			},
-			{ // to hover over, and to see what stands alone between two gaps
+			{ // points carry the tooltips, and show values between two gaps
 				Transform: []M{
 					filter("isValid(datum.v)"),
 					calculate("latency", words),
@@ -114,10 +112,10 @@ func (c Percentiles) Spec() Spec {
 	return c.Drag.on(s)
 }
 
-// edge is how many pixels lie between what is drawn and the edge of the chart.
+// edge is the padding of scales in pixels.
 const edge = 6
 
-// room keeps a tenth above and below the values, so that a scale of values that are all the same is one.
+// room widens the scale by a tenth above and below the values, which keeps it valid if all values are equal.
 func room(y M) Spec {
 	lowest, highest := maps.Clone(y), M{"field": "highest"}
 	lowest["field"] = "lowest"
@@ -129,12 +127,11 @@ func room(y M) Spec {
 			calculate("lowest", "datum.lowest / 1.1"), calculate("highest", "datum.highest * 1.1"),
 		},
 		Mark:     M{"type": "rule", "opacity": 0, "tooltip": nil},
-		Encoding: M{"x": M{"value": -edge}, "y": lowest, "y2": highest}, // beside what the mouse may hover over
+		Encoding: M{"x": M{"value": -edge}, "y": lowest, "y2": highest}, // outside the plot, away from the mouse
 	}
 }
 
-// Overlay lays one percentile of several runs over each other, on the time since the
-// start of each.
+// Overlay shows one percentile of several runs over the time since the start of each.
 type Overlay struct {
 	// Data has a row for each run and time, with the fields
 	//
@@ -143,13 +140,13 @@ type Overlay struct {
 	//	p50, p99, ...  ns; null where there is none; names as in Names, with _ for the dot
 	Data  Data
 	Names []string // percentiles to choose from: p50, p99.9
-	First string   // the one that is shown first
+	First string   // the one shown initially
 	Drag  Drag
-	Click string // what a click on a run does, an expression over its row; "" for nothing
+	Click string // expression that a click on a run evaluates over its row; "" for none
 	Title string
 }
 
-// Spec is the overlay's specification, with a choice of the percentile.
+// Spec is the overlay's specification, with a drop-down list of the percentiles.
 func (c Overlay) Spec() Spec {
 	x := SinceStart.channel("t", c.Drag)
 	y := M{"field": "v", "type": "quantitative", "scale": M{"type": "log", "nice": false, "padding": edge},
@@ -184,13 +181,13 @@ func (c Overlay) Spec() Spec {
 	return c.Drag.on(s)
 }
 
-// Change shows by which factor measures of runs differ from a baseline's.
+// Change shows by which factor measures of runs differ from those of a baseline.
 type Change struct {
 	// Data has a row for each run and measure, with the fields
 	//
 	//	run       its name
 	//	started   ms since 1970
-	//	baseline  the name of the run it is compared with
+	//	baseline  the baseline's name
 	//	measure   "read p99"
 	//	value     in the measure's unit; null rows are left out
 	//	base      the baseline's value

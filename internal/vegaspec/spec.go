@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// JS are vega.min.js, vega-lite.min.js and vega-interpreter.min.js below "js", with
-// VERSIONS and LICENSES.
+// JS holds vega.min.js, vega-lite.min.js, vega-interpreter.min.js, VERSIONS and LICENSES in the folder js.
 //
 //go:embed js
 var JS embed.FS
 
-// schema names the version of Vega-Lite that the specifications are written for.
+// schema is the Vega-Lite version of the specifications.
 const schema = "https://vega.github.io/schema/vega-lite/v5.json"
 
-// M is a part of a specification; encoding/json writes its keys in order.
+// M is a part of a specification. encoding/json sorts its keys.
 type M = map[string]any
 
 // Spec is a specification, or a layer of one.
@@ -36,16 +35,15 @@ type Spec struct {
 
 // Data says where a chart's rows come from.
 type Data struct {
-	Source    any // what Vega-Lite calls data: {"name":...}, {"values":...}, {"url":...}
-	Transform []M // makes the chart's fields of what the source returns
-	// Found says, as an expression over a row of the source before Transform, whether there is
-	// anything to draw; the chart says "no data" where it is false. "" for a chart that never says so.
-	// The source needs a name.
+	Source    any // Vega-Lite's data: {"name":...}, {"values":...}, {"url":...}
+	Transform []M // computes the chart's fields from the source
+	// Found is an expression over a row of the source before Transform. Where it is false, the chart says "no data";
+	// "" for a chart that never does. It needs a source with a name.
 	Found string
-	Why   string // what that may be for, below "no data"
+	Why   string // possible reason, shown below "no data"
 }
 
-// anyTheme is the colour of words that are read on white and on black.
+// anyTheme is a text colour that is readable on white and on black.
 const anyTheme = "#7B8798"
 
 // noData writes "no data" in the middle of the chart.
@@ -70,21 +68,19 @@ func (d Data) noData() []Spec {
 	return out
 }
 
-// Named is data that the page passes to the view by that name, already with the
-// fields that the chart wants.
+// Named is data that the page passes to the view by name, with all fields that the chart needs.
 func Named(name string) Data { return Data{Source: M{"name": name}} }
 
-// Axis says what the times of the rows count from.
+// Axis is the origin of the times of rows.
 type Axis int
 
-// Since 1970 in UTC or the viewer's zone, and since the start of the run.
+// Times count from 1970, shown in UTC or the viewer's time zone, or from the start of the run.
 const (
 	WallClock Axis = iota
 	SinceStart
 )
 
-// channel encodes a time; title is null where a panel's title says it all. A chart with a drag shows
-// the part of the time that was dragged over.
+// channel encodes a time. With Zoom the scale is limited to the dragged part of the time.
 func (a Axis) channel(field string, d Drag) M {
 	c := M{"field": field, "type": "temporal", "axis": M{"title": nil, "labelOverlap": true, "labelFlush": false,
 		"labelSeparation": 6, "tickCount": 8,
@@ -106,7 +102,7 @@ func (a Axis) channel(field string, d Drag) M {
 	return c
 }
 
-// words is the expression of a time in a tooltip.
+// words returns an expression that formats a time for a tooltip.
 func (a Axis) words(expr string) string {
 	if a == WallClock {
 		return "timeFormat(" + expr + ", '%Y-%m-%d %H:%M:%S')"
@@ -114,22 +110,21 @@ func (a Axis) words(expr string) string {
 	return elapsed(expr)
 }
 
-// elapsed is the expression of milliseconds since the start as [days]d hh:mm:ss[.sss].
+// elapsed returns an expression that formats milliseconds since the start as [days]d hh:mm:ss[.sss].
 func elapsed(expr string) string {
 	return fmt.Sprintf("(%[1]s >= 864e5 ? floor(%[1]s / 864e5) + 'd ' : '') + utcFormat(%[1]s, '%%H:%%M:%%S') + "+
 		"substring(format(%[1]s %% 1e3 / 1e3, '.3~f'), 1)", expr)
 }
 
-// latency is the expression of nanoseconds in the unit that suits them, to three
-// digits: 850 ns, 12.3 µs, 4.56 ms, 1.7 s.
+// latency returns an expression that formats nanoseconds in a suitable unit with three significant digits: 850 ns,
+// 12.3 µs, 4.56 ms, 1.7 s.
 func latency(expr string) string {
 	return fmt.Sprintf("(%[1]s < 1e3 ? format(%[1]s, '.3~r') + ' ns' : %[1]s < 1e6 ? format(%[1]s / 1e3, '.3~r') + ' "+
 		"µs' : "+
 		"%[1]s < 1e9 ? format(%[1]s / 1e6, '.3~r') + ' ms' : format(%[1]s / 1e9, '.3~r') + ' s')", expr)
 }
 
-// latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as
-// far as there is room.
+// latencyAxis is a log axis of nanoseconds, labelled at 1, 2 and 5 of each decade as far as labels fit.
 func latencyAxis(title string) M {
 	return M{"title": title, "values": steps(1, 1e12), "labelOverlap": true, "labelExpr": latency("datum.value")}
 }
@@ -142,7 +137,7 @@ func steps(from, to float64) (at []float64) {
 	return at
 }
 
-// change is an expression that prints a ratio: as -12% or +150%, and beyond a third and three as ÷4 or ×4.
+// change returns an expression that formats a ratio: as -12% or +150%, and from a third or three on as ÷4 or ×4.
 func change(expr string) string {
 	return fmt.Sprintf("(%[1]s >= 3 ? '×' + format(%[1]s, '.4~r') : %[1]s > 0 && 1 / %[1]s >= 3 ? '÷' + "+
 		"format(1 / %[1]s, '.4~r') : format(%[1]s - 1, '+.3~p'))", expr)
@@ -152,5 +147,5 @@ func calculate(as, expr string) M { return M{"calculate": expr, "as": as} }
 
 func filter(expr string) M { return M{"filter": expr} }
 
-// tip is a line of a tooltip.
+// tip returns a line of a tooltip.
 func tip(field, typ, title string) M { return M{"field": field, "type": typ, "title": title} }

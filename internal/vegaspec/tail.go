@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// TailMap shows which host had more than its share of the slow I/Os when: hosts over time, the one with the highest
-// lift first.
+// TailMap is a map of hosts over time that shows which had more than their share of the slow I/Os. The host with the
+// highest lift comes first.
 type TailMap struct {
 	// Data has a row for each host and time, with the fields
 	//
 	//	host      its name
-	//	whole     its lift over all of the time shown, by which hosts are sorted
+	//	whole     its lift over the whole time shown, by which hosts are sorted
 	//	t, t2     start and end of the time, ms
-	//	v         its lift in that time: its share of the I/Os above p99 of all, over its share of all I/Os
+	//	v         its lift in that time: its share of all I/Os above the p99 of all hosts, over its share of all I/Os
 	//	expected  its share of all I/Os, 0 to 1
-	//	without   the highest p99 without it of an interval in that time, ns; or null
+	//	without   the highest p99 of the other hosts in an interval of that time, ns; or null
 	//	n         I/Os
 	Data  Data
 	Axis  Axis
@@ -23,7 +23,7 @@ type TailMap struct {
 	Click string // see Overlay
 }
 
-// Colours of a lift below its share, at it, and 1.3, 2, 4 and 8 times its share or more, on white and on black.
+// Colours of a lift below 0.77, from there to 1.3, and from 1.3, 2, 4 and 8 on, for white and for black backgrounds.
 var (
 	liftSteps  = []float64{0.77, 1.3, 2, 4, 8}
 	liftColors = []string{"#5B9BD5", "#8B95A5", "#E5C44D", "#EE9339", "#DB4E2D", "#A0185A"}
@@ -60,14 +60,14 @@ func (c TailMap) Spec() Spec {
 	return c.Drag.on(s)
 }
 
-// shaped is a number in a tooltip, of a format.
+// shaped returns a line of a tooltip with a formatted number.
 func shaped(field, title, format string) M {
 	out := tip(field, "quantitative", title)
 	out["format"] = format
 	return out
 }
 
-// Findings prints sentences below each other, as many as there is room for.
+// Findings prints sentences below each other, as many as fit.
 type Findings struct {
 	// Data has a row for each sentence, with the fields
 	//
@@ -75,17 +75,17 @@ type Findings struct {
 	//	about       straggler, incident, warm-up, steady, concurrency or nothing
 	//	text        the sentence
 	//	confidence  0 to 1, or null
-	//	omitted     how many sentences there are that have no row
+	//	omitted     number of sentences without a row
 	Data Data
 }
 
-// lineHeight of the sentences, and the width of a letter, in pixels.
+// Line height and letter width of the sentences in pixels.
 const (
 	lineHeight  = 16
 	letterWidth = "6.4"
 )
 
-// Spec is the chart's specification. Lines are broken between words, as Vega does not do that.
+// Spec is the chart's specification. It wraps lines between words, which Vega cannot do.
 func (c Findings) Spec() Spec {
 	wrapped := "replace(datum.text, regexp('(.{1,' + max(floor((width - 24) / " + letterWidth +
 		"), 30) + '})( +|$)', 'g'), '$1\\n')"
