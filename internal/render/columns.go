@@ -14,26 +14,26 @@ import (
 	"fiolat/internal/units"
 )
 
-// Column is a column of a table for people, or of CSV.
+// Column is a column of a table, for people or of CSV.
 type Column struct {
-	// Name is its head; a latency's gets the unit behind it.
+	// Name is its header. That of a latency gets the unit appended.
 	Name string
-	// Latency says that the cells are in ns; Text that they are words.
+	// Latency says that the cells are in ns, Text that they are text.
 	Latency, Text bool
-	// Right sets words to the right, as numbers are.
+	// Right aligns text to the right, like numbers.
 	Right bool
 	Cells []Cell
 }
 
-// Cell is a word or a number; a word in a column of numbers stands for one.
+// Cell is text or a number. Text in a column of numbers replaces the number.
 type Cell struct {
 	Text   string
-	Number float64 // NaN: not known
+	Number float64 // NaN if unknown
 	// AtLeast says that the number is a lower bound.
 	AtLeast bool
 }
 
-// sign stands before the number.
+// sign is the prefix of the number.
 func (c *Cell) sign() string {
 	if c.AtLeast {
 		return ">="
@@ -41,10 +41,10 @@ func (c *Cell) sign() string {
 	return ""
 }
 
-// Units are the units of latencies, for --unit.
+// Units are the values of --unit.
 var Units = []string{"ns", "us", "ms", "s", "auto"}
 
-// Unit is the unit of a column: with auto that in which its median is 1 or more.
+// Unit returns the unit of a column: wanted, or for auto the largest in which the median is 1 or more, at least ns.
 func (c *Column) Unit(wanted string) string {
 	if wanted != "auto" {
 		return wanted
@@ -99,7 +99,7 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 	switch format {
 	case "csv":
 		w := csv.NewWriter(out)
-		_ = w.WriteAll(table) // it says so once more
+		_ = w.WriteAll(table) // Error returns the same error
 		return w.Error()
 	case "markdown":
 		for _, row := range table {
@@ -114,7 +114,7 @@ func Columns(out *bufio.Writer, format, unit string, columns []Column) error {
 	return nil
 }
 
-// layout prints rows, of which the first may be the heads, with numbers to the right.
+// layout prints rows, of which the first may be the header, with numbers aligned to the right.
 func layout(out *bufio.Writer, columns []Column, table [][]string) {
 	widths := make([]int, len(columns))
 	for _, row := range table {
@@ -140,7 +140,7 @@ func layout(out *bufio.Writer, columns []Column, table [][]string) {
 	}
 }
 
-// text is a cell as it is printed.
+// text returns a cell as it is printed.
 func (c *Column) text(row int, unit, format string) string {
 	cell := c.Cells[row]
 	dash := "-"
@@ -169,10 +169,10 @@ func (c *Column) text(row int, unit, format string) string {
 	return cell.sign() + strconv.FormatFloat(cell.Number, 'f', decimals, 64)
 }
 
-// places are the most decimals of each unit: those that show a nanosecond.
+// places is the maximum number of decimals of each unit: to the nanosecond, but three for ns.
 var places = map[string]int{"ns": 3, "us": 3, "ms": 6, "s": 9}
 
-// Latency is one of ns in a unit: four significant digits or so, and none below a nanosecond.
+// Latency formats ns in a unit, with about four significant digits and at most as many decimals as places allows.
 func Latency(ns float64, unit string) string {
 	v := ns / units.Divisors[unit]
 	decimals := Decimals(v)
@@ -182,7 +182,8 @@ func Latency(ns float64, unit string) string {
 	return strconv.FormatFloat(v, 'f', min(decimals, places[unit]), 64)
 }
 
-// Percentile is a cell of one of percentiles, which may not be among them; atLeast names those that are lower bounds.
+// Percentile returns the cell of a percentile, unknown if it is not among percentiles. atLeast names those that are
+// lower bounds.
 func Percentile(percentiles map[string]float64, key string, atLeast []string) Cell {
 	v, ok := percentiles[key]
 	if !ok {
@@ -191,7 +192,7 @@ func Percentile(percentiles map[string]float64, key string, atLeast []string) Ce
 	return Cell{Number: v, AtLeast: slices.Contains(atLeast, key)}
 }
 
-// Known is a cell of a number that may be unknown.
+// Known returns the cell of a number that is unknown if nil.
 func Known(v *float64) Cell {
 	if v == nil {
 		return Cell{Number: math.NaN()}

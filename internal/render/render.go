@@ -22,9 +22,9 @@ type Renderer struct {
 	Options
 	run *pipeline.Run
 	out *bufio.Writer
-	nth int // from 1: the kind of latency, of so many that follow each other
-	Of  int // as many kinds follow each other
-	// begin, row and end are the format.
+	nth int // number of the current kind of latency, from 1
+	Of  int // number of kinds that follow each other
+	// begin, row and end implement the format.
 	begin func() error
 	row   func(q *pipeline.Quantum, r *pipeline.Row) error
 	end   func(*pipeline.Summary) error
@@ -36,14 +36,14 @@ type Options struct {
 	Format string // table, csv, json or ndjson
 	Unit   string // of latencies in tables and csv: one of Units; in csv auto is us
 	Limits bool   // confidence limits as columns of table and csv
-	// NoTotal leaves out the rows that add up others: those of all dimensions of --by are left.
+	// NoTotal leaves out rows that add up others. Only those split by all dimensions of --by remain.
 	NoTotal bool
-	// Wide is a figure that is laid out with a row for each time and a column for each host, job, ...: a percentile or
-	// one of Figures. It is for table and csv; "" is none.
+	// Wide is a percentile or one of Figures, printed with a row for each time and a column for each host, job and so
+	// on. It is for table and csv; "" is none.
 	Wide string
 }
 
-// New makes a Renderer.
+// New returns a Renderer that prints to out.
 func New(o Options, out *bufio.Writer) *Renderer {
 	r := &Renderer{Options: o, out: out, Of: 1, begin: func() error { return nil },
 		end: func(*pipeline.Summary) error { return nil }}
@@ -69,7 +69,7 @@ func New(o Options, out *bufio.Writer) *Renderer {
 	return r
 }
 
-// Begin prints what comes before the rows.
+// Begin prints what precedes the rows.
 func (r *Renderer) Begin(_ context.Context, run *pipeline.Run) error {
 	r.run = run
 	r.nth++
@@ -93,13 +93,13 @@ func (r *Renderer) Quantum(_ context.Context, q *pipeline.Quantum) error {
 // Late prints the rows.
 func (r *Renderer) Late(ctx context.Context, q *pipeline.Quantum) error { return r.Quantum(ctx, q) }
 
-// Flush writes what is held back.
+// Flush flushes the output buffer.
 func (r *Renderer) Flush() error { return r.out.Flush() }
 
-// End prints what comes after the rows.
+// End prints what follows the rows.
 func (r *Renderer) End(_ context.Context, s *pipeline.Summary) error { return r.end(s) }
 
-// timestamp is the wall-clock start of a quantum, "" if it is not known.
+// timestamp formats the wall-clock start of a quantum, "" if unknown.
 func (r *Renderer) timestamp(offset int64) string {
 	if !r.run.StartKnown {
 		return ""
@@ -107,11 +107,10 @@ func (r *Renderer) timestamp(offset int64) string {
 	return time.Unix(0, r.run.Start+offset).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// number is f as briefly as it can be read back exactly.
+// number appends the shortest decimal form of f that reads back exactly, without an exponent.
 func number(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'f', -1, 64) }
 
-// appendJSON appends the row as the NDJSON of the contract: ns, and null where
-// there is nothing to say.
+// appendJSON appends the row as documented NDJSON: latencies in ns, null where a value is unknown.
 func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) []byte {
 	text := func(name, v string) {
 		b = append(b, ',', '"')
@@ -246,7 +245,7 @@ func (r *Renderer) appendJSON(b []byte, q *pipeline.Quantum, row *pipeline.Row) 
 	return append(b, '}')
 }
 
-// verdict is what the rules say of a row together, "" without any.
+// verdict is the worst status of a row's SLA rules, "" without rules.
 func verdict(row *pipeline.Row) string {
 	worst := ""
 	for _, v := range row.SLA {
@@ -257,8 +256,7 @@ func verdict(row *pipeline.Row) string {
 	return worst
 }
 
-// json is one object: what the run is, and its rows; of several kinds an array of
-// such objects.
+// json prints one object with the run, its rows and its account, or an array of such objects for several kinds.
 func (r *Renderer) json() {
 	rows := 0
 	r.begin = func() error {

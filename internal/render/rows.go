@@ -15,7 +15,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// finest is the scope of all dimensions.
+// finest is the scope that is split by all dimensions.
 func finest(by []string) string {
 	if len(by) == 0 {
 		return "run"
@@ -23,7 +23,7 @@ func finest(by []string) string {
 	return strings.Join(by, "+")
 }
 
-// figures are the latencies of a row, in the order of its columns.
+// figures returns the latencies of a row, in the order of names.
 func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 	s := &row.Stats
 	add := func(v float64, atLeast bool) {
@@ -45,7 +45,7 @@ func (r *Renderer) figures(row *pipeline.Row) (cells []Cell) {
 	return cells
 }
 
-// names are those of figures.
+// names returns the names of figures.
 func (r *Renderer) names() []string {
 	names := []string{"min", "max", "mean", "stddev"}
 	for _, p := range r.run.Percentiles {
@@ -58,8 +58,8 @@ func (r *Renderer) names() []string {
 	return names
 }
 
-// rounded is v to so many decimals, and no more than it takes to read that back. What is below the smallest of them is
-// kept to three significant digits, so that nothing becomes 0 that is not.
+// rounded formats v with at most so many decimals. Values below the last decimal get three significant digits instead,
+// so that only 0 is printed as 0.
 func rounded(v float64, decimals int) string {
 	unit := math.Pow(10, float64(decimals))
 	if v != 0 && math.Abs(v)*unit < 1 {
@@ -68,7 +68,7 @@ func rounded(v float64, decimals int) string {
 	return strconv.FormatFloat(math.Round(v*unit)/unit, 'f', -1, 64)
 }
 
-// nanoseconds is a latency of a cell of CSV in a unit, to the nanosecond; "" is not known.
+// nanoseconds formats a latency for CSV in a unit, rounded to the nanosecond; "" if unknown.
 func nanoseconds(c Cell, unit string) string {
 	if math.IsNaN(c.Number) {
 		return ""
@@ -76,15 +76,15 @@ func nanoseconds(c Cell, unit string) string {
 	return c.sign() + strconv.FormatFloat(math.Round(c.Number)/units.Divisors[unit], 'f', -1, 64)
 }
 
-// csv has latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. What needs more
-// takes a format of JSON.
+// csv rounds latencies to the nanosecond, I/Os and IOPS to a thousandth, and concurrency to a millionth. Only the JSON
+// formats have the exact values.
 func (r *Renderer) csv() {
 	w := csv.NewWriter(r.out)
 	head := []string{"offset_ms", "timestamp", "scope", "direction", "host", "job", "log", "kind", "samples", "logs",
 		"iops", "concurrency"}
 	r.begin = func() error {
 		if r.nth > 1 {
-			return nil // under the head of the first
+			return nil // the first kind wrote the header
 		}
 		for _, name := range r.names() {
 			head = append(head, name+"_"+r.Unit)
@@ -109,7 +109,7 @@ func (r *Renderer) csv() {
 		if len(r.run.Settings.SLA) > 0 {
 			rec = append(rec, verdict(row))
 		}
-		rec = append(rec, make([]string, len(head)-len(rec))...) // rules are about the first kind
+		rec = append(rec, make([]string, len(head)-len(rec))...) // only the first kind has SLA rules
 		if row.Partial(r.run.Interval) {
 			rec[len(rec)-1] = "true"
 		}
@@ -121,8 +121,8 @@ func (r *Renderer) csv() {
 	}
 }
 
-// CSVName is a name as a cell of CSV. Whoever named a host or a job must not make a
-// spreadsheet compute: what would be a formula gets a quote in front.
+// CSVName formats a name for CSV. Names are not trusted: one that a spreadsheet would take for a formula gets a quote
+// in front.
 func CSVName(name string) string {
 	name = errs.Printable(name)
 	if name != "" && strings.ContainsRune("=+-@", rune(name[0])) {
@@ -131,15 +131,15 @@ func CSVName(name string) string {
 	return name
 }
 
-// value is that of a dimension.
+// value is the value of a dimension.
 func value(d *pipeline.Dims, dim string) string {
 	return map[string]string{"host": d.Host, "job": d.Job, "log": d.Log, "direction": d.Direction}[dim]
 }
 
-// block is how many rows are laid out together: a day of seconds must not wait for its end.
+// block is the number of rows that table lays out together, so that a long run prints before its end.
 const block = 1000
 
-// table is for people: only the columns that say something, rounded, each in a unit that suits it.
+// table prints for people: few columns, rounded, each in a unit that suits it.
 func (r *Renderer) table() {
 	var columns []Column
 	var heads []string
@@ -171,7 +171,7 @@ func (r *Renderer) table() {
 				name := columns[i].Name
 				if columns[i].Latency {
 					unit[i] = columns[i].Unit(r.Unit)
-					if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of what it limits
+					if p, _, limit := strings.Cut(name, "_"); limit { // in the unit of its percentile
 						unit[i] = unit[slices.IndexFunc(columns, func(c Column) bool { return c.Name == p })]
 					}
 					name += "_" + unit[i]
@@ -226,7 +226,7 @@ func (r *Renderer) table() {
 	}
 }
 
-// ios is a number of I/Os, which are whole, for people.
+// ios is a cell with a number of I/Os, rounded to a whole one.
 func ios(n float64) Cell {
 	if n > 0 && n < 0.5 {
 		return Cell{Text: "<1"}
@@ -234,10 +234,10 @@ func ios(n float64) Cell {
 	return Cell{Number: math.Round(n)}
 }
 
-// Figures are those that Options.Wide may be, beside a percentile.
+// Figures are the values of Options.Wide other than percentiles.
 var Figures = []string{"samples", "iops", "concurrency", "min", "mean", "max", "stddev"}
 
-// figure is one of a row, NaN if it is not known.
+// figure returns a figure of a row by name, NaN if unknown.
 func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
 	s := &row.Stats
 	unknown := Cell{Number: math.NaN()}
@@ -261,14 +261,14 @@ func (r *Renderer) figure(row *pipeline.Row, name string) Cell {
 	return Cell{Number: map[string]float64{"min": s.Min, "mean": s.Mean, "max": s.Max, "stddev": s.StdDev}[name]}
 }
 
-// wide has a row for each time, and one figure in a column for each host, job, ... It is held until the end, since a
-// column may come late.
+// wide prints a row for each time, with one figure in a column for each host, job and so on. It holds all rows until
+// the end, because new columns may appear late.
 func (r *Renderer) wide() {
 	latencies := !slices.Contains(Figures[:3], r.Wide)
 	var times []int64
 	var names []string
 	cells := map[string]map[int64]Cell{}
-	partial := map[int64][]string{} // by time: the names of those whose interval is
+	partial := map[int64][]string{} // by time: the names whose interval is partial
 	r.row = func(q *pipeline.Quantum, row *pipeline.Row) error {
 		by := r.run.Settings.By
 		name := pipeline.All
@@ -327,7 +327,7 @@ func (r *Renderer) wide() {
 			unit.Cells = append(unit.Cells, c.Cells...)
 			columns = append(columns, c)
 		}
-		if latencies { // one unit, as what lies side by side is to be compared
+		if latencies { // one unit, so that columns can be compared
 			unit := unit.Unit(r.Unit)
 			for i := range columns[1:] {
 				for n, cell := range columns[i+1].Cells {
@@ -347,7 +347,7 @@ func (r *Renderer) wide() {
 	}
 }
 
-// partialMarks are a column that says at which times the intervals of columns are partial: all of them, or whose.
+// partialMarks returns a column that marks the times with partial intervals, with names unless all columns have one.
 func partialMarks(times []int64, columns []Column, partial map[int64][]string) Column {
 	marks := Column{Text: true}
 	for n, at := range times {
@@ -357,7 +357,7 @@ func partialMarks(times []int64, columns []Column, partial map[int64][]string) C
 				known++
 			}
 		}
-		mark := " " // not a dash
+		mark := " " // an empty cell would print as a dash
 		if names := partial[at]; len(names) > 0 {
 			if mark = "partial"; len(names) < known {
 				mark += ": " + strings.Join(names, ", ")
@@ -368,7 +368,7 @@ func partialMarks(times []int64, columns []Column, partial map[int64][]string) C
 	return marks
 }
 
-// wideCSV prints a figure as CSV: names with what it is and its unit.
+// wideCSV prints a figure as CSV. Each column's name ends with the figure and its unit.
 func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of func(string, int64) Cell,
 	partial map[int64][]string) error {
 	w := csv.NewWriter(r.out)
@@ -403,7 +403,7 @@ func (r *Renderer) wideCSV(times []int64, names []string, latencies bool, of fun
 	return w.WriteAll(table)
 }
 
-// Decimals leaves four significant digits or so.
+// Decimals is the number of decimals that leaves about four significant digits.
 func Decimals(v float64) int {
 	switch {
 	case v >= 1000 || v == 0:
