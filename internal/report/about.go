@@ -16,7 +16,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// about adds what the page says of the run beside its charts: the run in a sentence, its jobs and its syncs.
+// about adds the lead sentence and the tables of jobs and syncs, of each run.
 func (s *Sink) about(d *pageData) error {
 	of := []*Sink{s}
 	if s.runs != nil {
@@ -48,7 +48,7 @@ func (s *Sink) about(d *pageData) error {
 	return nil
 }
 
-// split separates what is wrong from what is to know.
+// split separates warnings from other notes.
 func split(notes []note) (warnings, others []note) {
 	for _, n := range notes {
 		if n.Warning {
@@ -60,7 +60,7 @@ func split(notes []note) (warnings, others []note) {
 	return warnings, others
 }
 
-// lead is the run in a sentence: how many I/Os in what time, and how long they took; and its syncs.
+// lead summarizes the run in a sentence: I/Os, duration, rate and latencies. A second one has the syncs, if any.
 func (s *Sink) lead(syncs *pipeline.Row) string {
 	var all *scope
 	for _, sc := range s.scopes {
@@ -102,7 +102,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	return text
 }
 
-// work is what the jobs did, and where: a row for each name, set of options and direction.
+// work returns the table of the jobs, with a row for each name, set of options and direction.
 func (s *Sink) work() *block {
 	type did struct {
 		name, options  string
@@ -169,7 +169,7 @@ func mebibytes(perSecond float64) string {
 	return strconv.FormatFloat(units.Round(perSecond/(1<<20), 4), 'f', -1, 64) + " MiB/s"
 }
 
-// optionsOf are the options of a job in words: those that say most about its load first.
+// optionsOf formats the options of a job, those that say most about its load first.
 func optionsOf(m *fiojson.Document, e *fiojson.Entry) string {
 	values := map[string]string{}
 	maps.Copy(values, m.Global)
@@ -197,7 +197,7 @@ func optionsOf(m *fiojson.Document, e *fiojson.Entry) string {
 	return strings.Join(names, " ")
 }
 
-// syncTable are the syncs of the run, by job where several have any; nil without.
+// syncTable returns the table of the run's syncs, by job if several have any, nil without syncs.
 func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 	if whole == nil {
 		return nil, nil
@@ -241,7 +241,7 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 	return t, nil
 }
 
-// sameUnits writes the latencies of each column in one unit: that of the median.
+// sameUnits rewrites the latencies of each column from first on in one unit: that of the median.
 func sameUnits(rows [][]cell, first int) {
 	if len(rows) == 0 {
 		return
@@ -280,7 +280,7 @@ func sameUnits(rows [][]cell, first int) {
 	}
 }
 
-// order is where rows of a scope value stand in a table: those of directions alone first, then hosts, then jobs.
+// order is the sort key of a scope value in a table: directions alone first, then hosts, then jobs.
 func (d dims) order() int {
 	n := 0
 	for i, v := range []string{d.Host, d.Job, d.Log} {

@@ -10,21 +10,20 @@ import (
 	"fiolat/internal/tempfile"
 )
 
-// bins is a histogram of which only what is not 0 is kept: a tenth of a dense one.
-// The zero value is empty. Counts keep all their bits: with fewer, a rank that falls
-// between two buckets can change sides.
+// bins is a sparse histogram. The zero value is empty. Counts stay float64: with fewer bits, a rank between two buckets
+// could change sides.
 type bins struct {
 	at   []uint16 // buckets, ascending; nil if they are in the file
 	n    []float64
-	from int64 // where they are in the file
-	size int   // buckets
+	from int64 // offset in the file
+	size int   // number of buckets
 }
 
-// binBytes is what a bucket and its count take, in memory and in the file.
+// binBytes is the size of a bucket and its count, in memory and in the file.
 const binBytes = 10
 
-// columns keeps histograms in memory up to a limit, and the others in a file that has no
-// name. The first error of the file stays in err.
+// columns stores histograms in memory up to a limit, and the others in an unlinked temporary file. err is the first
+// error of the file.
 type columns struct {
 	limit, held int // bytes
 	file        *os.File
@@ -35,7 +34,7 @@ type columns struct {
 	err         error
 }
 
-// keep keeps a histogram.
+// keep stores a histogram.
 func (c *columns) keep(h *fiohist.Hist) bins {
 	c.at, c.n = h.Sparse(c.at[:0], c.n[:0])
 	b := bins{size: len(c.at)}
@@ -58,7 +57,7 @@ func (c *columns) keep(h *fiohist.Hist) bins {
 	return b
 }
 
-// load returns the buckets and counts of a histogram, until the next call.
+// load returns the buckets and counts of a histogram. They are valid until the next load or keep.
 func (c *columns) load(b bins) ([]uint16, []float64) {
 	if b.at != nil || b.size == 0 {
 		return b.at, b.n
@@ -83,23 +82,23 @@ func (c *columns) addTo(b bins, h *fiohist.Hist) {
 	h.AddAll(at, n, 0, 1)
 }
 
-// close gives the file's space back.
+// close releases the file.
 func (c *columns) close() {
 	if c.file != nil {
 		c.file.Close() //nolint:errcheck // nothing of it is needed any more
 	}
 }
 
-// leaf is one element of the finest split: each I/O is in exactly one.
+// leaf is one element of the finest split. Each I/O is in exactly one leaf.
 type leaf struct {
 	dims   dims
 	limits fiohist.Limits
 	total  fiohist.Hist
-	cols   []bins       // finished columns; shorter than the run if it was silent
-	open   fiohist.Hist // of the column under way
+	cols   []bins       // finished columns; trailing ones without I/O are missing
+	open   fiohist.Hist // of the current column
 }
 
-// finish puts the open histogram into column k.
+// finish stores the open histogram as column k.
 func (l *leaf) finish(k int, in *columns) {
 	if l.open.Empty() {
 		return
@@ -109,7 +108,7 @@ func (l *leaf) finish(k int, in *columns) {
 	l.open.Reset()
 }
 
-// halve adds up columns 0 and 1, 2 and 3, and so on.
+// halve merges columns 0 and 1, 2 and 3, and so on. sum is scratch space.
 func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 	for k := 0; k < len(l.cols); k += 2 {
 		sum.Reset()
@@ -124,10 +123,10 @@ func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 	l.cols = l.cols[:keep]
 }
 
-// stretch is what is known of a scope value in a column beside its I/Os.
+// stretch is what a scope value has in a column beside its I/Os.
 type stretch struct {
 	quanta  int32
-	logs    int32   // the fewest with I/O in any quantum
+	logs    int32   // minimum over the quanta of the logs with I/O
 	covered float64 // seconds in which a log was running
 }
 
@@ -142,7 +141,7 @@ func (s *stretch) add(o stretch) {
 	s.covered += o.covered
 }
 
-// scope is one scope value: what can be chosen on the page.
+// scope is one scope value, which users can select on the page.
 type scope struct {
 	dims dims
 	cols []stretch

@@ -14,14 +14,13 @@ import (
 	"fiolat/internal/units"
 )
 
-// head is what the page knows of the run as plain JSON.
+// head describes the packed data; the page has it as plain JSON.
 type head struct {
 	Percentiles []string `json:"percentiles"`
-	// Start is in ms since 1970, null if it is not known; all other times are ms
-	// counted from it.
+	// Start is in ms since 1970, null if unknown. All other times are in ms since Start.
 	Start *float64 `json:"start"`
-	// Columns are Column ms long, the first begins at First, the last ends at End.
-	// Interval is a quantum's length, and Quanta how many of them make a column.
+	// Columns is the number of columns, of Column ms each. The first begins at First, the last ends at End.
+	// Interval is the length of a quantum, Quanta the number of quanta in a column.
 	First    float64   `json:"first"`
 	Column   float64   `json:"column"`
 	Columns  int       `json:"columns"`
@@ -30,8 +29,8 @@ type head struct {
 	Quanta   int64     `json:"quanta"`
 	Logs     int       `json:"logs"`
 	Kind     string    `json:"kind"`
-	Part     string    `json:"part"`           // what the page calls it
-	Name     string    `json:"name,omitempty"` // of a run among several
+	Part     string    `json:"part"`           // see Sink.part
+	Name     string    `json:"name,omitempty"` // of the run, if there are several
 	Scopes   []dims    `json:"scopes"`
 	Leaves   []dims    `json:"leaves"`
 	SLA      []slaLine `json:"sla"`
@@ -39,12 +38,11 @@ type head struct {
 	Ladder []float64 `json:"ladder"`
 	// Edges are the edges in ns of the heat map's rows.
 	Edges []int64 `json:"edges"`
-	// Kinds are the same of the other kinds of latency.
+	// Kinds are the heads of the other kinds or runs.
 	Kinds []head `json:"kinds,omitempty"`
 }
 
-// slaLine is a rule that is a line in a chart of latencies: Measure must not be above
-// Limit ns.
+// slaLine is a rule that charts of latencies draw as a line: Measure must not be above Limit ns.
 type slaLine struct {
 	Direction string  `json:"direction"`
 	Measure   string  `json:"measure"`
@@ -52,7 +50,7 @@ type slaLine struct {
 	Text      string  `json:"text"`
 }
 
-// scopeData are the statistics of a scope value, by column, in ns.
+// scopeData has the statistics of a scope value by column, in ns.
 type scopeData struct {
 	P    []latencies `json:"p"`  // by percentile
 	CI   []limits    `json:"ci"` // parallel to P
@@ -62,25 +60,24 @@ type scopeData struct {
 	N    counts      `json:"n"`
 	Rate rates       `json:"rate"` // I/Os per second
 	Logs []int32     `json:"logs"`
-	// Partial are the columns of which the logs cover a part only, with its seconds.
+	// Partial maps the columns that the logs cover only in part to the seconds covered.
 	Partial map[int]float64 `json:"partial,omitempty"`
-	// Total is the whole run, in the order p..., min, max, mean, stddev.
+	// Total is of the whole run, in the order p..., min, max, mean, stddev.
 	Total     latencies `json:"total"`
 	TotalN    counts    `json:"totalN"`
 	TotalRate rates     `json:"totalRate"`
-	// Curve is the spectrum: the percentiles of the head's ladder as far as it goes,
-	// and the 100th.
+	// Curve is the spectrum: the percentiles of the head's Ladder, as far as there are enough I/Os, and the 100th.
 	Curve latencies `json:"curve"`
 }
 
-// limits are 95 % confidence limits by column, below 0 where there is none.
+// limits are 95 % confidence limits by column, negative where there is none.
 type limits struct {
 	Lower latencies `json:"lower"`
 	Upper latencies `json:"upper"`
 }
 
-// leafData is the heat map of a leaf: from row From on, each row's counts by column; and its I/Os of the whole run: N
-// of them in the buckets At.
+// leafData has the heat map of a leaf, counts by row and column with From as the first row, and its I/Os over the whole
+// run, N of them in the buckets At.
 type leafData struct {
 	From int      `json:"from"`
 	Rows []counts `json:"rows"`
@@ -88,27 +85,26 @@ type leafData struct {
 	N    counts   `json:"n"`
 }
 
-// latencies are ns with five digits, which is finer than any bucket, and no fractions;
-// below 0 where the percentile is at least that much.
+// latencies are in whole ns, rounded to five digits, which is finer than any bucket. A negative value is a lower bound.
 type latencies []float64
 
-// MarshalJSON writes them.
+// MarshalJSON implements json.Marshaler.
 func (l latencies) MarshalJSON() ([]byte, error) {
 	return numbers(l, func(v float64) float64 { return math.Round(units.Round(v, 5)) }), nil
 }
 
-// rates are per second, with five digits.
+// rates are per second, rounded to five digits.
 type rates []float64
 
-// MarshalJSON writes them.
+// MarshalJSON implements json.Marshaler.
 func (r rates) MarshalJSON() ([]byte, error) {
 	return numbers(r, func(v float64) float64 { return units.Round(v, 5) }), nil
 }
 
-// counts are I/Os: whole, or with two places where they are few.
+// counts are numbers of I/Os, rounded to whole ones, or below 10 to two decimals.
 type counts []float64
 
-// MarshalJSON writes them.
+// MarshalJSON implements json.Marshaler.
 func (c counts) MarshalJSON() ([]byte, error) {
 	return numbers(c, func(v float64) float64 {
 		if v < 10 {
@@ -133,13 +129,12 @@ func numbers(values []float64, round func(float64) float64) []byte {
 	return append(b, ']')
 }
 
-// heatGrid is the grid of the heat map's rows: four to an octave.
+// heatGrid is the grid of the heat map's rows: at most four per octave.
 func (s *Sink) heatGrid() fiohist.Geometry {
 	return s.run.Geometry.Coarsen(max(4, s.run.Geometry.Coarseness))
 }
 
-// head describes the numbers that pack packs. Times count from the start of the first
-// kind on the page.
+// head describes the data that pack packs. Times of kinds count from the start of the main one.
 func (s *Sink) head() head {
 	late := int64(0)
 	if s.runs == nil && s.run.StartKnown && s.main().run.StartKnown {
@@ -183,7 +178,7 @@ func (s *Sink) head() head {
 	return h
 }
 
-// pack computes the numbers and compresses them.
+// pack computes the data of the page as gzipped JSON.
 func (p *page) pack() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -206,7 +201,7 @@ func (p *page) pack() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode writes an object's beginning, without its end.
+// encode writes an object without its closing brace, so that pack can add to it.
 func (s *Sink) encode(z *gzip.Writer) error {
 	enc := json.NewEncoder(z)
 	z.Write([]byte(`{"scopes":[`)) //nolint:errcheck // to a buffer
@@ -231,7 +226,7 @@ func (s *Sink) encode(z *gzip.Writer) error {
 	return cmp.Or(s.columns.err, enc.Encode(s.buckets()))
 }
 
-// buckets are the edges in ns of those of fio's buckets that have I/Os, from bucket From on.
+// buckets has the edges in ns of fio's buckets from the first with I/Os, From, to the last.
 type buckets struct {
 	From  int     `json:"from"`
 	Edges []int64 `json:"edges"`
@@ -253,15 +248,15 @@ func (s *Sink) buckets() buckets {
 	return b
 }
 
-// members are the leaves of a scope value, and the limits of their latencies: none if one of them may have had any.
+// members are the leaves of a scope value and the limits of their latencies, none if those of a leaf are unknown.
 type members struct {
 	leaves  []*leaf
 	limits  fiohist.Limits
 	unknown bool
 }
 
-// members finds those of all scope values at once, when they are first asked for: each leaf is looked at once for
-// each combination of dimensions.
+// members returns the members of a scope value. The first call finds those of all scope values in one pass over the
+// leaves, with one look-up for each combination of dimensions.
 func (s *Sink) members(sc *scope) *members {
 	if s.of == nil {
 		s.of = map[dims]*members{}
@@ -323,7 +318,7 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 	return d
 }
 
-// rate is I/Os per second of the time in which a log was running.
+// rate is the I/Os per second over the time in which a log was running.
 func (s stretch) rate(st *fiohist.Stats) float64 {
 	if s.covered == 0 || st.Empty() {
 		return 0
@@ -331,13 +326,13 @@ func (s stretch) rate(st *fiohist.Stats) float64 {
 	return st.Samples / s.covered
 }
 
-// partial says that no log was running in more than a hundredth of the column, and one in the rest.
+// partial reports whether logs were running, but not for more than a hundredth of the column and at least 1 ms.
 func (s stretch) partial(interval int64) bool {
 	ns := float64(s.quanta) * float64(interval)
 	return s.covered > 0 && 1e9*s.covered < ns-max(ns/100, 1e6)
 }
 
-// samples is 0 only where there is no I/O, for that is where a line breaks.
+// samples is 0 only if there is no I/O, because 0 breaks a line.
 func samples(st *fiohist.Stats) float64 {
 	if st.Empty() {
 		return 0
@@ -345,7 +340,7 @@ func samples(st *fiohist.Stats) float64 {
 	return max(st.Samples, 0.01)
 }
 
-// signed are the percentiles, those that are "at least" below 0.
+// signed returns the percentiles, with those that are lower bounds negated.
 func signed(st *fiohist.Stats) latencies {
 	out := append(latencies(nil), st.Percentiles...)
 	for _, i := range st.AtLeast {
@@ -354,9 +349,9 @@ func signed(st *fiohist.Stats) latencies {
 	return out
 }
 
-// ladder are the percentiles of the spectrum of n I/Os, below 100: ten to each
-// halving of what is left above, until less than one I/O is, as HdrHistogram steps
-// (its "percentile ticks per half distance"). Fewer I/Os have the beginning of it.
+// ladder returns the percentiles of the spectrum of n I/Os, all below 100. As in HdrHistogram ("percentile ticks per
+// half distance"), each ten steps halve the share above, until it is less than one I/O. The ladder of fewer I/Os is a
+// prefix of that of more.
 func ladder(n float64) []float64 {
 	const perHalf = 10
 	out := []float64{0}
@@ -391,7 +386,7 @@ func (s *Sink) leafData(l *leaf) leafData {
 	var d leafData
 	for r := first; r <= last; r++ {
 		d.From = first
-		d.Rows = append(d.Rows, rows[r]) // a row without I/O is empty
+		d.Rows = append(d.Rows, rows[r]) // a row without I/O is [], not zeros
 	}
 	l.total.Each(func(i int, n float64) { d.At, d.N = append(d.At, i), append(d.N, n) })
 	return d

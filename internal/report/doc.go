@@ -1,17 +1,13 @@
-// Package report makes one self-contained HTML page of a run: percentiles over time,
-// a heat map, the percentile spectrum, the account and where every number came from.
+// Package report writes a self-contained HTML page of a run: percentiles over time, a heat map, the percentile
+// spectrum, the account and the origin of every number.
 //
-// A Sink is a pipeline.Sink. It keeps the histograms of the finest split in columns
-// of one quantum each; when these become too many for a page it adds up neighbours
-// in pairs, bucket by bucket, as often as needed. At the end percentiles are taken
-// from the added-up histograms, so that what a drawn point says is true of all I/Os
-// in the time that it covers:
+// A Sink is a pipeline.Sink. It keeps the histograms of the finest split in columns, at first of one quantum each. When
+// these become too many for a page, it merges them in pairs, as often as needed. Percentiles are computed at the end
+// from the merged histograms, so that a point is exact for all I/Os in the time that it covers:
 //
 //	Quantum -> columns of histograms -> (halve) -> statistics -> data -> page
 //
-// It refuses to average percentiles, to draw a line through time without I/O, and to
-// load anything: the page forbids itself the network. Names of hosts, jobs and labels
-// are not trusted. Memory is bounded by columns and split, not by the run's length.
-//
-// It is called by the commands, and imports pipeline and below.
+// The page never averages percentiles, never draws a line through time without I/O, and loads nothing: its
+// Content-Security-Policy forbids network access. Names of hosts, jobs and labels are not trusted. Memory is bounded by
+// columns and split, not by the run's length.
 package report

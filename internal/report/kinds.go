@@ -18,24 +18,24 @@ import (
 	"fiolat/pipeline"
 )
 
-// kindsJS is a part of page.js that pages of several kinds have.
+// kindsJS is inserted into page.js on pages of several kinds or runs.
 //
 //go:embed kinds.js
 var kindsJS string
 
-// page is what the Sinks of one page share.
+// page is shared by the Sinks of one page.
 type page struct {
 	w        io.Writer
 	o        Options
-	kinds    []*Sink     // of one run, in the end in the order in which an I/O goes through them; or runs of one kind
-	runs     []string    // the names of these; nil: kinds of one run
-	compared *Comparison // how the runs differ
-	packs    int         // how often the numbers were packed until the page was small enough
+	kinds    []*Sink     // kinds of one run, sorted as in through by finished; or runs of one kind
+	runs     []string    // names of the runs; nil for kinds of one run
+	compared *Comparison // of the runs
+	packs    int         // how often the data was packed until the page was small enough
 }
 
 var through = []fiolog.Kind{fiolog.Slat, fiolog.Clat, fiolog.Lat}
 
-// part is what the page calls a kind or a run where there are several.
+// part is the name of a kind, or the letter of a run, where there are several.
 func (s *Sink) part() string {
 	if s.runs != nil {
 		return string(rune('A' + slices.Index(s.kinds, s)))
@@ -43,7 +43,7 @@ func (s *Sink) part() string {
 	return s.run.Kind.String()
 }
 
-// main is the part that the page shows first: of runs the first, of kinds clat, if it is there.
+// main is the part that the page shows first: the first run, or of kinds clat, if there is one.
 func (p *page) main() *Sink {
 	if p.runs != nil {
 		return p.kinds[0]
@@ -51,7 +51,7 @@ func (p *page) main() *Sink {
 	return p.kinds[max(slices.IndexFunc(p.kinds, func(s *Sink) bool { return s.run.Kind == fiolog.Clat }), 0)]
 }
 
-// others are all kinds but that.
+// others returns all parts but main.
 func (p *page) others() (out []*Sink) {
 	for _, s := range p.kinds {
 		if s != p.main() {
@@ -61,7 +61,7 @@ func (p *page) others() (out []*Sink) {
 	return out
 }
 
-// finished writes the page, if all kinds have come to their end.
+// finished writes the page once all Sinks have ended.
 func (p *page) finished() error {
 	if slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.sum == nil }) {
 		return nil
@@ -81,7 +81,7 @@ func (p *page) finished() error {
 	for _, s := range p.kinds {
 		longest = max(longest, s.run.Interval*s.step)
 	}
-	for _, s := range p.kinds { // what lies side by side covers as much
+	for _, s := range p.kinds { // columns of charts side by side cover about the same time
 		for s.col > 1 && 2*s.run.Interval*s.step <= longest {
 			s.halve()
 		}
@@ -97,7 +97,7 @@ func (p *page) finished() error {
 			return err
 		}
 		shrinks := slices.ContainsFunc(p.kinds, func(s *Sink) bool { return s.col > 1 })
-		// Tables of thousands of hosts may take more by themselves: such a page is better than none.
+		// The tables of thousands of hosts alone may exceed the limit. Such a page is better than none.
 		if b.Len() <= p.o.MaxBytes || !shrinks && len(packed) <= p.o.MaxBytes {
 			for _, s := range p.kinds {
 				s.columns.close()
@@ -113,8 +113,8 @@ func (p *page) finished() error {
 	}
 }
 
-// shrink halves the columns of a page that is too large, of which so many bytes are numbers: as often as it must be,
-// for two columns take at most two and a half times what they take as one.
+// shrink halves the columns as often as the page certainly needs. size is the page's, of which numbers bytes are packed
+// data. Two columns take at most two and a half times as much as the merged one, so halving leaves at least two fifths.
 func (p *page) shrink(size, numbers int) {
 	for left := numbers; ; {
 		shrinks := false
@@ -131,7 +131,7 @@ func (p *page) shrink(size, numbers int) {
 	}
 }
 
-// sideBySide is the whole run by kind in numbers, or both runs.
+// sideBySide compares the kinds, or the runs, in numbers of the whole run.
 type sideBySide struct {
 	Names, Title, Hint string
 	Whole              table
@@ -145,14 +145,14 @@ type table struct {
 	Rows  [][]cell
 }
 
-// wholeKind is the whole run of one kind and direction.
+// wholeKind has the statistics of one kind and direction over the whole run.
 type wholeKind struct {
 	fiohist.Stats
-	mean, ios float64 // and of how many I/Os it is
-	exact     bool    // the mean is
+	mean, ios float64 // the mean and its number of I/Os
+	exact     bool    // the mean is exact
 }
 
-// wholeOf is false where the run has no such direction.
+// wholeOf returns false if the run has no such direction.
 func (s *Sink) wholeOf(direction string) (w wholeKind, ok bool) {
 	sc := s.scopeAt[dims{Direction: direction}]
 	if sc == nil {
@@ -183,7 +183,7 @@ func (w *wholeKind) meanCell() cell {
 	return cell{Text: text, Value: strconv.FormatFloat(w.mean, 'f', -1, 64)}
 }
 
-// sideBySide is nil where there is one kind.
+// sideBySide returns nil if there is only one kind.
 func (p *page) sideBySide() *sideBySide {
 	if len(p.kinds) == 1 {
 		return nil
@@ -271,7 +271,7 @@ func number(v float64, text string) cell {
 	return cell{Text: text, Value: strconv.FormatFloat(v, 'f', -1, 64)}
 }
 
-// decimal writes v with so many places, and 0 without a sign.
+// decimal formats v with so many decimals, and -0 without a sign.
 func decimal(v float64, places int) string {
 	unit := math.Pow10(places)
 	return strconv.FormatFloat(math.Round(v*unit)/unit+0, 'f', places, 64)

@@ -33,7 +33,7 @@ var (
 
 type pageData struct {
 	Title, Kind, Generator, CSP string
-	Part                        string // of several, what the tables of one are of
+	Part                        string // the main kind or run, see Sink.part
 	Compared                    *Comparison
 	Style                       template.CSS
 	Scripts                     []template.JS
@@ -42,16 +42,16 @@ type pageData struct {
 	Lead                        []string
 	Work                        []block
 	Syncs                       []table
-	Notes                       []note // what is wrong
+	Notes                       []note // warnings
 	Footnotes                   []note
 	Summary                     table
-	Kinds                       *sideBySide // nil for one
+	Kinds                       *sideBySide // nil if there is only one
 	Accounts                    []block     // of the other kinds
 	SLA, Origin                 []block
 	Head                        head
 	Specs                       map[string]vegaspec.Spec
 	Packed                      template.HTML // base64
-	// Libraries are their versions and licences.
+	// Libraries are the versions and licences of vegaspec.JS.
 	Libraries string
 }
 
@@ -64,11 +64,11 @@ type note struct {
 
 type cell struct {
 	Text   string
-	Value  string // in ns or I/Os, for sorting and for machines
+	Value  string // exact, in ns or I/Os, for sorting and for machines
 	Header bool
 }
 
-// block is a table of provenance; without a Head its rows are pairs.
+// block is a table of text; without a Head its rows are pairs.
 type block struct {
 	Title string
 	Open  bool
@@ -76,7 +76,7 @@ type block struct {
 	Rows  [][]string
 }
 
-// write writes the page, of which s is the main kind.
+// write writes the page. s must be the main kind or run, packed the data from pack.
 func (s *Sink) write(w io.Writer, packed []byte) error {
 	axis, sum := vegaspec.SinceStart, s.sum
 	d := pageData{
@@ -92,7 +92,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 			"cdf":         vegaspec.CDF{Data: vegaspec.Named("points")}.Spec(),
 			"counts":      vegaspec.Counts{Data: vegaspec.Named("points")}.Spec(),
 		},
-		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // nothing but base64
+		Packed: template.HTML(base64.StdEncoding.EncodeToString(packed)), // base64 only
 	}
 	if s.o.Findings != nil {
 		d.Findings = s.o.Findings()
@@ -128,7 +128,7 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	for _, js := range d.Scripts {
 		hashes += " " + hash(string(js))
 	}
-	// Nothing may be loaded or sent, and only these scripts run, none made of text.
+	// Nothing may be loaded or sent, only these scripts run, and none may evaluate text.
 	d.CSP = "default-src 'none'; script-src" + hashes + "; style-src " + hash(pageCSS) +
 		"; base-uri 'none'; form-action 'none'"
 	if err := template.Must(template.New("page").Parse(pageHTML)).Execute(w, d); err != nil {
@@ -137,10 +137,10 @@ func (s *Sink) write(w io.Writer, packed []byte) error {
 	return nil
 }
 
-// kindsBefore is where in pageJS kindsJS belongs: all is defined and nothing drawn.
+// kindsBefore is the line of pageJS before which kindsJS goes: all is defined, nothing is drawn.
 const kindsBefore = "$('charts').hidden = false;"
 
-// more adds what the other kinds have to say beside the charts.
+// more adds the notes and tables of the other kinds, or runs, to the page.
 func (s *Sink) more(d *pageData) {
 	heads := func(k *Sink, blocks []block) []block {
 		for i := range blocks {
@@ -149,7 +149,7 @@ func (s *Sink) more(d *pageData) {
 		return blocks
 	}
 	d.SLA = heads(s, d.SLA)
-	own := func(of []block) []block { // settings and files; fio's options are those of the run
+	own := func(of []block) []block { // settings and files; kinds of one run share fio's options
 		if s.runs == nil {
 			return of[:2]
 		}
@@ -165,7 +165,7 @@ func (s *Sink) more(d *pageData) {
 	d.Notes = nil
 	for _, k := range s.kinds {
 		for _, n := range k.notes(k.sum) {
-			if said[n] < len(s.kinds) { // not of all
+			if said[n] < len(s.kinds) { // not common to all
 				n.Text = k.part() + ": " + n.Text
 			}
 			if !slices.Contains(d.Notes, n) {
@@ -185,7 +185,7 @@ func (s *Sink) more(d *pageData) {
 	}
 }
 
-// hash is the source expression by which a Content-Security-Policy allows text.
+// hash returns the source expression that allows an inline text in a Content-Security-Policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -275,7 +275,7 @@ func (s *Sink) distinct(of func(*pipeline.Log) string) map[string]bool {
 	return out
 }
 
-// notes are what a reader must know before believing a number.
+// notes returns what a reader must know to interpret the numbers.
 func (s *Sink) notes(sum *pipeline.Summary) (out []note) {
 	a := &sum.Account
 	for _, w := range a.Warnings {
@@ -333,7 +333,7 @@ func account(a *pipeline.Account) []pair {
 	}
 }
 
-// latency writes ns as people read them, at least that much if it is below 0.
+// latency formats ns for people. A negative value is a lower bound.
 func latency(ns float64) string {
 	prefix := ""
 	if ns < 0 {
@@ -342,7 +342,7 @@ func latency(ns float64) string {
 	return prefix + strings.Replace(units.Latency(ns, 4), " us", " µs", 1)
 }
 
-// summary is the table of the whole run: a row for each scope value.
+// summary fills in the table of the whole run, with a row for each scope value.
 func (s *Sink) summary(d *pageData) {
 	var split []string
 	for _, dim := range []string{"host", "job", "log", "direction"} {
@@ -380,8 +380,7 @@ func (s *Sink) summary(d *pageData) {
 	sameUnits(d.Summary.Rows, len(split)+2)
 }
 
-// runTotals are the totals of the whole run of a scope value: its I/Os, their statistics, and how many
-// there were per second.
+// runTotals returns the histogram of a scope value over the whole run, its statistics and the I/Os per second.
 func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perSecond float64) {
 	of := s.members(sc)
 	total = new(fiohist.Hist)
@@ -396,7 +395,7 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 	return total, st, all.rate(&st)
 }
 
-// verdicts are what became of the SLA rules.
+// verdicts returns tables of the SLA rules' verdicts and of breaches and recoveries.
 func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	if len(sum.SLA) == 0 {
 		return nil
@@ -431,7 +430,7 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	return []block{all, changes}
 }
 
-// measured is the value of a verdict.
+// measured formats the value of a verdict.
 func measured(v *sla.Verdict) string {
 	switch {
 	case !v.Known:
@@ -444,7 +443,7 @@ func measured(v *sla.Verdict) string {
 	return latency(v.Value)
 }
 
-// origin is where the numbers come from: files, options, settings.
+// origin returns the provenance of the numbers: settings, log files and, if known, fio's options.
 func (s *Sink) origin() []block {
 	run := s.run
 	settings := block{Title: "Settings"}
@@ -498,7 +497,7 @@ func (s *Sink) origin() []block {
 	}
 	blocks = append(blocks, files)
 
-	// An option that all jobs share is said once.
+	// An option has one row with all of its values.
 	values := map[string]map[string]int{}
 	add := func(options map[string]string) {
 		for k, v := range options {

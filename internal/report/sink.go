@@ -13,69 +13,67 @@ import (
 )
 
 const (
-	// maxColumns is how many points a line has at most: what a wide screen can show.
+	// maxColumns is the maximum number of points of a line: what a wide screen can show.
 	maxColumns = 600
-	// maxCells bounds the histograms and statistics that are held: columns times
-	// what the run is split into. The heap is 100 MB then, if each histogram fills 300
-	// buckets.
+	// maxCells bounds memory: the histograms and statistics held, columns times leaves and scope values.
 	maxCells = 1 << 16
-	// minColumns are kept for that reason all the same: fewer show nothing.
+	// minColumns are kept even above maxCells, as fewer show too little.
 	minColumns = 64
-	// mostCells bounds them of any run: thousands of hosts, whose page has no room for as many
-	// columns either. fewColumns are kept whatever that takes.
+	// mostCells bounds the cells with fewer columns than that, as with thousands of hosts, whose page has no room for
+	// more columns anyway. fewColumns are always kept.
 	mostCells  = 3 * maxCells
 	fewColumns = 16
-	// maxChanges is how many breaches and recoveries are listed.
+	// maxChanges is the maximum number of breaches and recoveries listed.
 	maxChanges = 200
-	// maxBytes is how large a page may be, but for what its tables take that have a row for each host.
+	// maxBytes is the maximum size of a page. Only tables with a row for each host may make it larger.
 	maxBytes = 10_000_000
-	// maxHeld is how many bytes of finished columns are held in memory; the others are in a
-	// temporary file.
+	// maxHeld is how many bytes of finished columns stay in memory; the others are in a temporary file.
 	maxHeld = 64 << 20
 )
 
-// Options say what a page shows that the run does not.
+// Options are the contents and limits of a page that do not come from the run.
 type Options struct {
 	// Generator is the program and its version.
 	Generator string
-	// Findings, if not nil, is asked for what stands out, in sentences, once the run of the first kind has ended.
+	// Findings, if not nil, returns what stands out, in sentences. It is called after all kinds have ended, and again
+	// each time the page must shrink.
 	Findings func() []string
-	// Compared, if not nil, is asked how the runs of a page of several differ, once the last has ended.
+	// Compared, if not nil, returns how the runs of a page differ. It is called once, after the last has ended.
 	Compared func() (*Comparison, error)
-	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 is the constants'.
+	// MaxColumns, MaxBytes and MaxHeld are smaller in tests; 0 means maxColumns, maxBytes and maxHeld.
 	MaxColumns, MaxBytes, MaxHeld int
 }
 
-// Comparison is how runs differ: in sentences, and number by number.
+// Comparison says how runs differ, in sentences and number by number.
 type Comparison struct {
 	Sentences []string
 	Head      []string
 	Rows      [][]string
-	Findings  [][]string // of each run: what stands out
+	Findings  [][]string // of each run
 }
 
-// Sink takes one run, or one kind of latency of it, for a page.
+// Sink collects one run, or one kind of latency of it, for a page.
 type Sink struct {
 	pipeline.Discard
 	*page
 	run     *pipeline.Run
 	sum     *pipeline.Summary // nil until End
-	by      map[string]bool   // the dimensions that tell anything apart
+	by      map[string]bool   // true for dimensions with more than one value
 	step    int64             // quanta in a column
-	col     int               // the column under way
+	col     int               // index of the current column; after End, the number of columns
 	columns columns           // the finished ones
 	quanta  int64             // seen so far
 	leaves  []*leaf
 	scopes  []*scope
 	leafAt  map[pipeline.Dims]*leaf
 	scopeAt map[dims]*scope
-	of      map[dims]*members // of the scope values, once they are asked for
+	of      map[dims]*members // of the scope values; made on first use
 	rules   []sla.Rule
 	changes []change // the first maxChanges
-	changed int      // how many there were
+	changed int      // number of all changes
 }
 
-// change is a breach of a rule, or a recovery, and the start of its quantum.
+// change is a breach of a rule or a recovery, at the start of its quantum.
 type change struct {
 	pipeline.Change
 	at int64
@@ -83,7 +81,7 @@ type change struct {
 
 var _ pipeline.Sink = (*Sink)(nil)
 
-// dims are the dimensions of a leaf or scope value; "" is not split by.
+// dims are the dimensions of a leaf or scope value; "" if not split by.
 type dims struct {
 	Host      string `json:"host,omitempty"`
 	Job       string `json:"job,omitempty"`
@@ -91,12 +89,12 @@ type dims struct {
 	Direction string `json:"direction"`
 }
 
-// split says by which dimensions d is split: host, job, log, direction.
+// split reports by which dimensions d is split: host, job, log, direction.
 func (d dims) split() [4]bool {
 	return [...]bool{d.Host != "", d.Job != "", d.Log != "", d.Direction != pipeline.All}
 }
 
-// at is the scope value of that split that has the I/Os of the leaf d.
+// at returns the scope value of a split that contains the leaf d.
 func (d dims) at(split [4]bool) dims {
 	for i, value := range []*string{&d.Host, &d.Job, &d.Log} {
 		if !split[i] {
@@ -109,8 +107,8 @@ func (d dims) at(split [4]bool) dims {
 	return d
 }
 
-// NewKinds makes n Sinks, each for one kind of latency of the same run, one after the
-// other. The last End writes the page, on which they lie side by side.
+// NewKinds returns n Sinks for kinds of latency of the same run, to be used one after the other. The last End writes
+// the page, which shows them side by side.
 func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	o.MaxColumns = cmp.Or(o.MaxColumns, maxColumns)
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxBytes)
@@ -125,14 +123,14 @@ func NewKinds(w io.Writer, n int, o Options) []*Sink {
 	return slices.Clone(p.kinds)
 }
 
-// NewRuns makes Sinks for runs of one kind that are compared, one after the other, the baseline first.
+// NewRuns returns Sinks for runs of one kind to compare, to be used one after the other, the baseline first.
 func NewRuns(w io.Writer, names []string, o Options) []*Sink {
 	sinks := NewKinds(w, len(names), o)
 	sinks[0].runs = names
 	return sinks
 }
 
-// Begin takes note of the run.
+// Begin starts a run.
 func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 	s.run = run
 	var err error
@@ -148,13 +146,13 @@ func (s *Sink) Begin(_ context.Context, run *pipeline.Run) error {
 		for _, l := range run.Logs {
 			values[map[string]string{"host": l.Host, "job": l.Job, "log": l.LogName}[dim]] = true
 		}
-		// A dimension with one value is no choice, and would double all that is kept.
+		// Users cannot select by a dimension with one value, and it would double the memory.
 		s.by[dim] = len(values) != 1
 	}
 	return nil
 }
 
-// reduce leaves the dimensions out that tell nothing apart.
+// reduce drops the dimensions that have only one value.
 func (s *Sink) reduce(d pipeline.Dims) dims {
 	out := dims{Direction: d.Direction}
 	if s.by["host"] {
@@ -193,7 +191,7 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 		r := &q.Rows[i]
 		d := s.reduce(r.Dims)
 		if names := strings.Count(r.Scope, "+") + 1; r.Scope != "run" && names != d.count() {
-			continue // the same as a scope with fewer dimensions
+			continue // the same I/Os as a scope with fewer dimensions
 		}
 		sc := s.scopeAt[d]
 		if sc == nil {
@@ -201,9 +199,8 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 			s.scopeAt[d] = sc
 			s.scopes = append(s.scopes, sc)
 		}
-		// The rows say how fast; that and how much is how long. Where nothing
-		// completed a log may have run for a part of the quantum only, at either end
-		// of the run; that part is taken for the whole.
+		// Rows have no covered time, but I/Os and their rate yield it. Without I/O the logs may have run for only a
+		// part of the quantum, at either end of the run; it counts in full.
 		st := stretch{quanta: 1, logs: int32(r.Logs)}
 		switch {
 		case r.IOPS > 0:
@@ -238,8 +235,8 @@ func (s *Sink) add(from *pipeline.Leaf) {
 	l.open.AddHist(from.Hist)
 }
 
-// finish closes the column under way, and halves the columns if they have become
-// too many. It does so after an even number of them, so that each is whole.
+// finish closes the current column and halves the columns if there are too many. It does so only after an even number
+// of them, so that all stay complete.
 func (s *Sink) finish() {
 	for _, l := range s.leaves {
 		l.finish(s.col, &s.columns)
@@ -268,7 +265,7 @@ func (s *Sink) halve() {
 	s.col = (s.col + 1) / 2
 }
 
-// End closes this kind; the last one makes the page and writes it.
+// End ends this kind or run. The last End writes the page.
 func (s *Sink) End(_ context.Context, sum *pipeline.Summary) error {
 	s.sum = sum
 	for _, l := range s.leaves {
