@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// option is a flag of the program. Its target's type says how many values it takes and which: *bool none, *[]float64
-// one or more, the others one.
+// option is a flag of the program. The type of target determines its values: none for *bool, one or more for
+// *[]float64, one for all others.
 type option struct {
 	names   []string
 	target  any
@@ -18,21 +18,20 @@ type option struct {
 	choices []int64
 }
 
-// parser reads a command line as Python 3.11's argparse does with one positional argument that takes one or more
-// values:
-// names may be cut short, a value may follow `=`, several values may follow one flag, `--` ends flags, and the files
-// must stand together.
+// parser parses a command line like Python 3.11's argparse with one positional argument that takes one or more values:
+// flags may be abbreviated, a value may follow `=`, several values may follow one flag, `--` ends flags, and the files
+// must be contiguous.
 type parser struct {
 	program string
 	options []*option
 	files   []string
 }
 
-// flag is an argument that was recognised as a flag. opt is nil for one that nobody knows.
+// flag is an argument recognised as a flag. opt is nil for an unknown one.
 type flag struct {
 	opt   *option
 	name  string
-	value *string // the part behind `=`, or behind a one-letter name
+	value *string // the part after `=`, or after a one-letter name
 }
 
 func newParser(program string) *parser {
@@ -48,7 +47,7 @@ func (p *parser) add(target any, meta, help string, names ...string) *option {
 	return o
 }
 
-// usage writes our own summary of the flags, not the program's.
+// usage writes a summary of the flags, in other words than the program's.
 func (p *parser) usage(w io.Writer) {
 	fmt.Fprintf(w, "usage: fiolat percentiles --like %s [FLAG...] [--] FILE...\n\n", p.program)
 	for _, o := range p.options {
@@ -56,7 +55,7 @@ func (p *parser) usage(w io.Writer) {
 	}
 }
 
-// usageOr prints the usage, which was asked for, unless there is an error.
+// usageOr prints the usage unless err is set.
 func (p *parser) usageOr(err error, w io.Writer) error {
 	if err == nil {
 		p.usage(w)
@@ -72,7 +71,7 @@ func (p *parser) fail(format string, args ...any) *UsageError {
 	}
 }
 
-// negativeNumber tells a value such as -5 from a flag.
+// negativeNumber matches values such as -5, which are no flags.
 var negativeNumber = lazily(`^-(\d+|\d*\.\d+)$`)
 
 func (p *parser) exact(name string) *option {
@@ -84,7 +83,7 @@ func (p *parser) exact(name string) *option {
 	return nil
 }
 
-// recognise says whether arg is a flag (nil: it is a value or a file).
+// recognise returns the flag that arg is, nil if it is a value or a file.
 func (p *parser) recognise(arg string) (*flag, error) {
 	if len(arg) < 2 || arg[0] != '-' {
 		return nil, nil
@@ -128,9 +127,9 @@ func (p *parser) recognise(arg string) (*flag, error) {
 	return &flag{name: arg}, nil
 }
 
-// parse sets the options' targets and p.files. help is true when -h or --help came before any error.
+// parse sets the options' targets and p.files. help is true if -h or --help precedes any error.
 func (p *parser) parse(args []string) (help bool, err error) {
-	// pattern has one letter an argument: O a flag, - the first "--", A all else.
+	// pattern has one letter for each argument: O for a flag, - for the first "--", A for all others.
 	pattern := make([]byte, 0, len(args))
 	flags := make([]*flag, len(args))
 	last := -1
@@ -186,7 +185,7 @@ func (p *parser) parse(args []string) (help bool, err error) {
 	return false, nil
 }
 
-// takeFiles takes the first run of values that there is as the files, and says where it ends.
+// takeFiles sets p.files to the values at at, unless it is set already, and returns where they end.
 func (p *parser) takeFiles(args []string, pattern []byte, at int) int {
 	if p.files != nil {
 		return at
@@ -205,7 +204,7 @@ func (p *parser) takeFiles(args []string, pattern []byte, at int) int {
 	return end
 }
 
-// withoutDashes is values less the first "--".
+// withoutDashes returns values without the first "--".
 func withoutDashes(values []string) []string {
 	var out []string
 	for i, v := range values {
@@ -217,12 +216,12 @@ func withoutDashes(values []string) []string {
 	return out
 }
 
-// takeFlag sets f's target and says how many of the arguments behind it were its values.
+// takeFlag sets the target of f and returns how many of the arguments after it are its values.
 func (p *parser) takeFlag(f *flag, args []string, pattern []byte) (n int, help bool, err error) {
 	none := func(o *option) bool { _, is := o.target.(*bool); return is }
 	var switches []*option
 	for f.value != nil && none(f.opt) {
-		// Behind a letter that takes no value, more letters may follow: -hi1000.
+		// More letters may follow one that takes no value: -hi1000.
 		tail := *f.value
 		if strings.HasPrefix(f.name, "--") || tail == "" {
 			return 0, false, p.fail("%s takes no value, %q given", f.name, tail)
@@ -264,7 +263,7 @@ func (p *parser) takeFlag(f *flag, args []string, pattern []byte) (n int, help b
 	return n, false, nil
 }
 
-// set converts values for o as Python's int() and float() do.
+// set converts values like Python's int() and float() and stores them in the target of o.
 func (p *parser) set(o *option, name string, values []string) error {
 	switch t := o.target.(type) {
 	case *bool:

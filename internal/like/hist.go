@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxIdle is how many intervals without an I/O it may take in one go with --noweight: the program walks through
-	// each, and needs twenty seconds for this many.
+	// maxIdle is the maximum number of consecutive intervals without I/O with --noweight. The program visits each and
+	// takes about 20 s for this many.
 	maxIdle = 100_000_000
-	// maxIdleWeighted is the same without --noweight, where an interval takes it 80 microseconds.
+	// maxIdleWeighted is the same without --noweight, where each interval takes the program about 80 µs.
 	maxIdleWeighted = 1_000_000
-	// maxGroups is how many groups of 64 buckets stay below 2^63.
+	// maxGroups is the maximum number of groups of 64 buckets whose latencies stay below 2^63.
 	maxGroups = 56
 )
 
 // histParser is a run of fiologparser_hist.
 type histParser struct {
 	buffer     int64
-	maxLatency *float64 // nil: 20, as a whole number
+	maxLatency *float64 // nil is 20, as an int
 	interval   *int64
 	noweight   bool
 	warn       bool
@@ -38,14 +38,14 @@ type histParser struct {
 	directions string
 
 	wanted []float64 // 50, and those of texts
-	step   float64   // interval
+	step   float64   // interval in ms
 	hint   string
 
-	// Of each bucket: the value that stands for it, the edges for min and max, and the value in ms.
+	// For each bucket: its representative value, the edges for min and max, and the value in ms.
 	values, lower, upper, ms []float64
 	rows                     []string // the directions to print, sorted: m r t w
 	out                      *bytes.Buffer
-	products, cdf, found     []float64 // room for stats
+	products, cdf, found     []float64 // scratch space of stats
 }
 
 func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
@@ -58,7 +58,7 @@ func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
 	return h.run(ctx, p.files)
 }
 
-// flags sets the defaults, and returns a parser that sets the rest.
+// flags sets the defaults and returns a parser for the flags.
 func (h *histParser) flags() *parser {
 	*h = histParser{buffer: 10000, divisor: 1, decimals: 3, groups: 29, texts: "90:95:99"}
 	p := newParser(parserName)
@@ -138,10 +138,10 @@ func (h *histParser) run(ctx context.Context, files []string) error {
 	return h.weighted(ctx, logs)
 }
 
-// buckets works out from the first line of the first log what each column stands for.
+// buckets computes the latencies of each column from the number of columns in the first line of the first log.
 func (h *histParser) buckets(l *hlog) error {
 	columns := int64(l.columns - 3)
-	// Where --group_nr is within what it knows of fio 2, it tries them all, whatever the number.
+	// If --group_nr is one of fio 2's, the program tries all of these.
 	groups := []int64{h.groups}
 	if 19 <= h.groups && h.groups <= 26 {
 		groups = []int64{19, 20, 21, 22, 23, 24, 25, 26}
@@ -161,7 +161,7 @@ func (h *histParser) buckets(l *hlog) error {
 				divisor = 1e3
 			}
 			for i := range columns {
-				// The upper value is one bucket too far: it is the end of the next one.
+				// A bug of the program: the upper edge is the end of the next bucket.
 				lo, hi := binValue(i*stride, 0), binValue((i+1)*stride, 1)
 				value := lo + (hi-lo)*0.5
 				h.values = append(h.values, value)
@@ -177,8 +177,8 @@ func (h *histParser) buckets(l *hlog) error {
 		l.columns, h.groups)
 }
 
-// binValue is the latency of a bucket, edge of its width from its lower end. Of the buckets of width 1 it is always the
-// lower end.
+// binValue is the latency at the fraction edge of a bucket's width above its lower end. For buckets of width 1 it is
+// always the lower end.
 func binValue(index int64, edge float64) float64 {
 	const bits, perGroup = 6, 64
 	if index < 2*perGroup {
@@ -188,10 +188,10 @@ func binValue(index int64, edge float64) float64 {
 	return float64(int64(1)<<(shift+bits)) + float64((float64(index%perGroup)+edge)*float64(int64(1)<<shift))
 }
 
-// histogram is what a row is made from.
+// histogram is the data of a row.
 type histogram struct {
 	counts  []float64
-	ints    []int64 // in place of counts, until a count beyond 64 bits makes numpy go over to floats
+	ints    []int64 // instead of counts, until a count beyond int64 makes numpy switch to floats
 	samples int64
 	lo, hi  float64
 	used    bool
@@ -226,8 +226,8 @@ func (h *histParser) print(end float64, direction string, samples string, g *his
 	return nil
 }
 
-// stats returns the average, and leaves the percentiles in h.found. Each bucket stands for its middle, at the middle of
-// its share of the cumulative distribution; between the middles of buckets it interpolates, also across empty ones.
+// stats returns the average and stores the percentiles in h.found. The middle of a bucket lies at the middle of its
+// share of the cumulative distribution. Between the middles it interpolates, also across empty buckets.
 func (h *histParser) stats(g *histogram) float64 {
 	var sum float64
 	if g.ints != nil {
@@ -253,10 +253,10 @@ func (h *histParser) stats(g *histogram) float64 {
 	return pairwiseSum(h.products) / sum
 }
 
-// unweighted puts each record into the interval that its stamp lies in, or the next if it is within 10 ms of its end.
+// unweighted puts each record into the interval of its timestamp, or into the next if that is within 10 ms of the end.
 func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
-	next := make([]int, len(logs)) // the record at which each log is; beyond the last: at its end
-	// stamp is 0 at the end of a log, and the program takes a stamp of 0 for that, too: such a log is read no further.
+	next := make([]int, len(logs)) // index of each log's next record
+	// stamp is 0 at the end of a log. The program also takes a timestamp of 0 for the end and stops reading that log.
 	stamp := func(i int) int64 {
 		if next[i] < len(logs[i].records) {
 			return logs[i].records[next[i]].time()
@@ -321,7 +321,7 @@ func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
 		if h.step <= 0 {
 			return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, first)
 		}
-		// It walks on by single intervals; the next that takes a record is this many on.
+		// The program advances by single intervals; the next one with a record is so many on.
 		idle := math.Floor((float64(first)+10-end)/h.step) + 1
 		if idle > maxIdle {
 			return h.stop(where, "it would walk through %.0f empty intervals to come to %d ms; stamps since 1970 it "+
@@ -333,7 +333,7 @@ func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
 	}
 }
 
-// count adds a record to the sums of the directions that it belongs to.
+// count adds a record to the sums of its direction and of all directions.
 func (h *histParser) count(sums map[string]*histogram, l *hlog, r *record) error {
 	if r.columns < 2 {
 		return h.stop(at(l, r.line), "one column, no direction")
@@ -347,7 +347,7 @@ func (h *histParser) count(sums map[string]*histogram, l *hlog, r *record) error
 		if g == nil {
 			continue
 		}
-		// numpy adds the one number of a cut line to every bucket.
+		// numpy broadcasts the only count of a truncated line to every bucket.
 		buckets := r.columns - len(r.head)
 		if buckets != len(h.values) && buckets != 1 {
 			return h.stop(at(l, r.line), "%d buckets, want %d as in the first line of the first log", max(buckets, 0),
@@ -390,7 +390,7 @@ func (h *histParser) printUnweighted(end float64, direction string, g *histogram
 	var samples string
 	if g.ints != nil {
 		for _, n := range g.ints {
-			g.samples += n // numpy wraps around, and so do we
+			g.samples += n // wraps around, as in numpy
 		}
 		if g.samples <= 0 {
 			return nil
@@ -414,8 +414,8 @@ func (h *histParser) printUnweighted(end float64, direction string, g *histogram
 	return h.print(end, direction, samples, g)
 }
 
-// weighted shares each record out over the intervals in which its I/Os were in flight: an I/O in bucket b of a record
-// of stamp t began at t - interval/2 - b and ended at t.
+// weighted distributes each record over the intervals in which its I/Os were in flight: an I/O in bucket b of a record
+// with timestamp t began at t - interval/2 - b and ended at t.
 func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 	if h.buffer < 1 {
 		return h.stop("--buff_size", "%d is below 1", h.buffer)
@@ -434,7 +434,7 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 	if h.maxLatency != nil {
 		latency = *h.maxLatency
 	}
-	var window []queued // records that may reach into the interval, as they were read
+	var window []queued // records that may reach into the interval, in the order read
 	idle := 0
 	for start, end := 0.0, h.step; queue.Len() > 0 || len(window) > 0; {
 		if ctx.Err() != nil {
@@ -445,9 +445,9 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 		}
 		first := float64(window[0].time())
 		if start == 0 && first-latency > end {
-			// It jumps to the first stamp, and takes seconds for milliseconds at that.
+			// The program skips to the first timestamp. It confuses seconds and milliseconds here.
 			start = first - latency
-			if h.maxLatency != nil || h.step != 0 { // numpy: a whole number % 0 is 0, a float % 0 is nan
+			if h.maxLatency != nil || h.step != 0 { // in numpy, an int % 0 is 0, a float % 0 is nan
 				start -= floorMod(start, h.step)
 			}
 			end = start + h.step
@@ -487,7 +487,7 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 	return nil
 }
 
-// check refuses what pandas and numpy refuse in a log, wherever in it that is: it is read as a whole.
+// check refuses what pandas and numpy refuse anywhere in a log: the program reads each log whole.
 func (h *histParser) check(l *hlog) error {
 	for i := range l.records {
 		r := &l.records[i]
@@ -510,14 +510,14 @@ func (h *histParser) check(l *hlog) error {
 	return nil
 }
 
-// addOverlap adds to the sums what of r falls into an interval.
+// addOverlap adds to the sums the part of r that falls into an interval.
 func (h *histParser) addOverlap(sums map[string]*histogram, r *record, start, end float64) {
 	if len(r.bins) == 0 {
 		return
 	}
 	stamp := float64(r.time())
 	middle := stamp - 0.5*h.step
-	// The slower a bucket, the earlier its I/Os began, so that those which began before the end are the last ones.
+	// The slower a bucket, the earlier its I/Os began: the buckets that began before the end are the last ones.
 	began := func(i uint32) float64 { return middle - h.ms[i] }
 	from := len(r.bins)
 	var samples int64
@@ -546,7 +546,7 @@ func (h *histParser) addOverlap(sums map[string]*histogram, r *record, start, en
 			s := began(b.index)
 			w := (until - math.Max(s, start)) / (stamp - s)
 			if math.IsNaN(w) {
-				w = 0 // no length
+				w = 0 // the record has no length
 			}
 			g.counts[b.index] += float64(float64(b.n) * w)
 		}
@@ -558,14 +558,14 @@ func (h *histParser) addOverlap(sums map[string]*histogram, r *record, start, en
 	}
 }
 
-// queued is a record on its way, with its log for messages.
+// queued is a record with its log, which messages name.
 type queued struct {
 	*record
 	log *hlog
 }
 
-// logQueue merges logs by the stamps of the records that they are at, the earlier named first among equals. Logs whose
-// time runs backwards come out as the program takes them: not sorted.
+// logQueue merges logs by the timestamps of their next records; ties go to the log named first. As in the program, a
+// log whose time runs backwards is not sorted.
 type logQueue []*cursor
 
 type cursor struct {
@@ -597,7 +597,7 @@ func (q *logQueue) Pop() any {
 	return c
 }
 
-// next takes the next record, of which there must be one.
+// next removes and returns the next record. The queue must not be empty.
 func (q *logQueue) next() queued {
 	c := (*q)[0]
 	r := queued{&c.rest[0], c.log}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// jobInterval returns the log_hist_msec that fiologparser_hist finds in a job file: that of the last section which has
-// one, nil if none has. It reads the file as Python 3.11's SafeConfigParser(allow_no_value=True) does, and so refuses
-// what fio allows and that does not: a section or an option given twice, and an option before any section.
+// jobInterval returns the log_hist_msec that fiologparser_hist finds in a job file: that of the last section that has
+// one, nil if none has. It parses the file like Python 3.11's SafeConfigParser(allow_no_value=True). Unlike fio, that
+// refuses a duplicate section or option and an option before any section.
 func jobInterval(path string) (*int64, error) {
 	const key = "log_hist_msec"
 	text, err := os.ReadFile(path)
@@ -31,7 +31,7 @@ func jobInterval(path string) (*int64, error) {
 		fail := func(what string) error { return fmt.Errorf("%s:%d: %s", path, i+1, what) }
 		value := strings.Trim(line, pySpace)
 		if value == "" {
-			// A blank line belongs to a value that goes on behind it.
+			// A blank line is part of a multi-line value.
 			if option != "" && i < len(lines)-1 && current.values[option] != nil {
 				*current.values[option] += "\n"
 			}
@@ -42,7 +42,7 @@ func jobInterval(path string) (*int64, error) {
 		}
 		depth := len(line) - len(strings.TrimLeft(line, pySpace))
 		if current != nil && option != "" && depth > indent {
-			// Deeper than the option above it: a further line of its value.
+			// A line that is indented more than the option above continues its value.
 			if current.values[option] == nil {
 				return nil, fail("an indented line under an option without a value")
 			}
@@ -99,7 +99,7 @@ func jobInterval(path string) (*int64, error) {
 		}
 		ms, ok := pyInt64(*value)
 		if !ok {
-			// Without a word of what is there: it may be a file of secrets, named by mistake.
+			// The message does not quote the value: the file may hold secrets and be named by mistake.
 			return nil, fmt.Errorf("%s:%d: %s is not a whole number", path, line, key)
 		}
 		found = &ms

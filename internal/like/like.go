@@ -1,12 +1,11 @@
-// Package like answers as fio's two Python programs for histogram logs do: fio-histo-log-pctiles and fiologparser_hist,
-// as fio 3.33 ships them. It reads their command lines and prints what they print, number for number, faults included
-// (stamps read as the start of an interval, counts that land in the last rows, samples counted once per interval that
-// they touch), so that results of years can be compared before anybody changes over.
+// Package like emulates fio's two Python programs for histogram logs, fio-histo-log-pctiles and fiologparser_hist, as
+// fio 3.33 ships them. It accepts their command lines and prints the same numbers, including their bugs (timestamps
+// taken for the start of an interval, counts that land in the last rows, samples counted once per interval that they
+// touch), so that users can compare with old results before they switch. `fiolat percentiles --like` uses it.
 //
-// It refuses, with an [InputError] and without a line of output, wherever the program that it stands for crashes,
-// aborts or runs for longer than anybody waits: half a table would look like an answer. It corrects nothing, reads
-// plain files only, and shares no code with the pipeline, whose answers are meant to differ. cmd/fiolat calls it for
-// `fiolat percentiles --like`.
+// Where the emulated program crashes, aborts or runs practically forever, it returns an [InputError] and prints
+// nothing, because half a table would look like a result. It corrects nothing, reads plain files only, and shares no
+// code with the pipeline, whose results are meant to differ.
 package like
 
 import (
@@ -17,16 +16,16 @@ import (
 	"strings"
 )
 
-// The programs that this package stands for, as --like names them.
+// The emulated programs, as --like names them.
 const (
 	pctilesName = "fio-histo-log-pctiles"
 	parserName  = "fiologparser_hist"
 )
 
-// Programs lists the names that [Run] knows.
+// Programs lists the programs that [Run] accepts.
 var Programs = []string{pctilesName, parserName}
 
-// UsageError is a command line that the program's own argument parser refuses.
+// UsageError reports a command line that the program's argument parser refuses.
 type UsageError struct {
 	Message string // what is wrong, with the flag as it was typed
 	Hint    string // what to do
@@ -34,16 +33,16 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return e.Message }
 
-// InputError is a command line and logs with which the program crashes, aborts or hangs.
+// InputError reports a command line and logs with which the program crashes, aborts or hangs.
 type InputError struct {
 	Message string // where it stops and why: `FILE:LINE: fio-histo-log-pctiles stops here: ...`
-	Hint    string // the command that gives an answer
+	Hint    string // a fiolat command that works
 }
 
 func (e *InputError) Error() string { return e.Message }
 
-// Run reads args as program reads its own command line, and writes to stdout what it prints. Nothing is written when it
-// returns an error other than one of writing. What the programs warn of on standard error is not repeated.
+// Run parses args as the program does and writes its output to stdout. If it returns an error other than one of
+// writing, it has written nothing. It does not print the warnings that the programs write to standard error.
 func Run(ctx context.Context, program string, args []string, stdout, _ io.Writer) error {
 	var run func(context.Context, []string, *bytes.Buffer) error
 	switch program {
@@ -65,7 +64,7 @@ func Run(ctx context.Context, program string, args []string, stdout, _ io.Writer
 	return err
 }
 
-// stop says why program ends without an answer. where is `FILE`, `FILE:LINE` or a flag.
+// stop returns the error that says where and why program stops. where is `FILE`, `FILE:LINE` or a flag.
 func stop(program, where, hint, format string, args ...any) *InputError {
 	return &InputError{
 		Message: fmt.Sprintf("%s: %s stops here: %s", where, program, fmt.Sprintf(format, args...)),
@@ -73,10 +72,10 @@ func stop(program, where, hint, format string, args ...any) *InputError {
 	}
 }
 
-// stopBad is stop for a line that cannot be read, which fiolat skips on request.
+// stopBad is stop for a malformed line. Its hint adds --skip-bad, with which fiolat skips such lines.
 func stopBad(program string, l *hlog, hint string) *InputError {
 	return stop(program, at(l, l.bad.line), strings.Replace(hint, "FILE...", "--skip-bad FILE...", 1), "%s", l.bad.what)
 }
 
-// at names a line of a log.
+// at formats the position of a line in a log.
 func at(l *hlog, line int) string { return fmt.Sprintf("%s:%d", l.path, line) }

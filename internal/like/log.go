@@ -15,12 +15,12 @@ import (
 	"sync"
 )
 
-// hlog is a whole log in memory, without its zeros, which are nine tenths of it.
+// hlog is a whole log in memory, without empty buckets.
 type hlog struct {
 	path    string
 	columns int // of the first line, blank or not
 	records []record
-	bad     *badLine // what a reader meets behind records, nil for the end of the file
+	bad     *badLine // the malformed line after records, nil at the end of the file
 }
 
 // record is a line of a log.
@@ -34,11 +34,11 @@ type record struct {
 func (r *record) time() int64      { return r.head[0] }
 func (r *record) direction() int64 { return r.head[1] }
 
-// bin is a bucket that isn't zero.
+// bin is a non-empty bucket.
 type bin struct {
 	index  uint32
-	wide   bool  // n holds the bits of a float64: the count is beyond int64, as wrapped counters are
-	beyond bool  // it is beyond uint64, too
+	wide   bool  // n holds the bits of a float64, as the count exceeds int64, such as that of a wrapped counter
+	beyond bool  // the count exceeds uint64, too
 	n      int64 // the count
 }
 
@@ -49,14 +49,14 @@ func (b bin) float() float64 {
 	return float64(b.n)
 }
 
-// badLine is a line that a dialect cannot read.
+// badLine is a malformed line.
 type badLine struct {
 	line int
 	what string
 }
 
-// dialect is how a program reads a line. They agree on plain decimal numbers with spaces before them; number says
-// which other tokens are taken for a whole number, and gives them a form that strconv reads.
+// dialect is how a program parses a line. All accept plain decimal numbers after spaces. number converts any other
+// token that the program takes for a whole number to a form that strconv parses, and returns false for the rest.
 type dialect struct {
 	skipBlank bool
 	number    func(string) (string, bool)
@@ -65,25 +65,25 @@ type dialect struct {
 var (
 	// pctilesLines is line.strip() and int() of each token.
 	pctilesLines = dialect{true, pyInt}
-	// parserLines is what pandas.read_csv takes with dtype=int.
+	// parserLines is pandas.read_csv with dtype=int.
 	parserLines = dialect{true, func(s string) (string, bool) {
 		if strings.Contains(s, "_") {
 			return "", false
 		}
 		return pyInt(s)
 	}}
-	// unweightedLines is int() after every space was taken out: "1 2" is 12.
+	// unweightedLines is int() after removing all spaces: "1 2" is 12.
 	unweightedLines = dialect{false, func(s string) (string, bool) {
 		return pyInt(strings.ReplaceAll(s, " ", ""))
 	}}
 )
 
 const (
-	maxLine   = 64 << 20 // no log has such a line; a binary file may
+	maxLine   = 64 << 20 // longer than any line of a log, but not of a binary file
 	arenaSize = 8192     // bins allocated at a time
 )
 
-// zeros is eight empty buckets as fio writes them, for comparing three words at a time.
+// zeros is eight empty buckets as fio writes them: three 64-bit words to compare.
 const zeros = " 0, 0, 0, 0, 0, 0, 0, 0,"
 
 var zero0, zero1, zero2 = binary.LittleEndian.Uint64([]byte(zeros)),
@@ -93,10 +93,10 @@ var zero0, zero1, zero2 = binary.LittleEndian.Uint64([]byte(zeros)),
 // lineReader turns lines into records.
 type lineReader struct {
 	dialect
-	arena []bin // room for the bins of records to come
+	arena []bin // preallocated bins
 }
 
-// record reads a line. What is wrong with it comes back as text.
+// record parses a line. wrong says what is wrong with it, "" if nothing.
 func (r *lineReader) record(line []byte) (rec record, wrong string) {
 	if cap(r.arena)-len(r.arena) < 512 {
 		r.arena = make([]bin, 0, arenaSize)
@@ -104,7 +104,7 @@ func (r *lineReader) record(line []byte) (rec record, wrong string) {
 	start := len(r.arena)
 	col, i := 0, 0
 	for {
-		// A token begins at i.
+		// A token starts at i.
 		for col >= len(rec.head) && i+len(zeros) <= len(line) &&
 			binary.LittleEndian.Uint64(line[i:]) == zero0 &&
 			binary.LittleEndian.Uint64(line[i+8:]) == zero1 &&
@@ -157,7 +157,7 @@ func (r *lineReader) record(line []byte) (rec record, wrong string) {
 	return rec, ""
 }
 
-// odd reads a token that isn't plain digits.
+// odd parses a token that is not just digits.
 func (r *lineReader) odd(token string) (v int64, wide, beyond, ok bool) {
 	s, ok := r.number(token)
 	if !ok {
@@ -180,8 +180,8 @@ func quote(token []byte) string {
 	return strconv.Quote(string(token))
 }
 
-// read takes in a whole log, up to the first line that the dialect cannot read. Lines end as in Python's text mode:
-// with a line feed, a carriage return, or both.
+// read reads a whole log, up to the first malformed line. Lines end as in Python's text mode, with a line feed, a
+// carriage return, or both.
 func read(ctx context.Context, path string, d dialect) (*hlog, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -226,8 +226,8 @@ func read(ctx context.Context, path string, d dialect) (*hlog, error) {
 	return l, nil
 }
 
-// readAll reads each file once, however often it is named, as many at a time as there are processors. The logs are in
-// the order of the paths.
+// readAll reads each file once, even if named several times, GOMAXPROCS files at a time. It returns a log for each
+// path, in the order of the paths.
 func readAll(ctx context.Context, program string, paths []string, d dialect) ([]*hlog, error) {
 	type result struct {
 		log *hlog
@@ -256,7 +256,7 @@ func readAll(ctx context.Context, program string, paths []string, d dialect) ([]
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			// The path is named once: os.PathError repeats it.
+			// The message has the path already.
 			cause := res.err
 			if pe := (*os.PathError)(nil); errors.As(cause, &pe) {
 				cause = pe.Err

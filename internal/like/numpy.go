@@ -2,11 +2,11 @@ package like
 
 import "math"
 
-// The products below are converted to float64 on their own so that no compiler joins them with the following addition
-// into one rounding, which numpy as it is distributed does not do.
+// The products below are converted to float64 so that the compiler cannot fuse them with the following addition, which
+// numpy as distributed does not do.
 
-// pairwiseSum is numpy's sum of a contiguous array: eight running sums over blocks of up to 128 elements, and the
-// blocks added up as a tree. A plain loop differs from it in the last digits.
+// pairwiseSum is numpy's sum of a contiguous array: eight running sums over blocks of up to 128 elements, and a tree of
+// the blocks. A plain loop differs in the last digits.
 func pairwiseSum(a []float64) float64 {
 	n := len(a)
 	switch {
@@ -36,8 +36,8 @@ func pairwiseSum(a []float64) float64 {
 	return pairwiseSum(a[:half]) + pairwiseSum(a[half:])
 }
 
-// interp is numpy.interp of each x over the points (xp, fp), written into out. xp should ascend, and need not: negative
-// weights can make it fall, and then the answer depends on the way in which numpy searches.
+// interp is numpy.interp of each x over the points (xp, fp), written into out. If xp does not ascend, as happens with
+// negative weights, the result depends on numpy's search.
 func interp(out, x, xp, fp []float64) {
 	last := len(xp) - 1
 	j := 0
@@ -71,8 +71,8 @@ func interp(out, x, xp, fp []float64) {
 	}
 }
 
-// searchGuess returns the last j with a[j] <= key, -1 below all and len(a) above all, as numpy's search does that
-// starts at the place of the one before. On an ascending array any search would do.
+// searchGuess returns the last j with a[j] <= key, -1 below all and len(a) above all. Like numpy's search, it starts at
+// a guess, the previous result. This matters only if a is not ascending.
 func searchGuess(key float64, a []float64, guess int) int {
 	const near = 8
 	n := len(a)

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// lookahead is how many records further it looks for the next one of the same direction, whose stamp it takes for
-	// the end.
+	// lookahead is how many records ahead the program searches for the next one of the same direction, whose timestamp
+	// is the end of the current one.
 	lookahead = 3
-	// epochFrom is the first stamp that it takes for one since 1970, in ms.
+	// epochFrom is the smallest timestamp, in ms, that the program takes for one since 1970.
 	epochFrom = 1_000_000
-	// noEnd is the end of a run of which no log has ended yet, in ms.
+	// noEnd is the initial minimum of the logs' ends, in ms.
 	noEnd = 1_000_000_000_000_000_000
-	// maxQuantum keeps milliseconds within 64 bits, in seconds.
+	// maxQuantum, in seconds, keeps milliseconds within 64 bits.
 	maxQuantum = 1_000_000_000_000
-	// maxCells bounds rows times buckets. The program holds them all as Python floats, twice; this many take over 64
-	// GB.
+	// maxCells bounds rows times buckets. The program holds each cell twice as a Python float, more than 64 GB in all.
 	maxCells = 1 << 33
 )
 
@@ -45,7 +44,7 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	return c.run(ctx, p.files, out)
 }
 
-// flags sets the defaults, and returns a parser that sets the rest.
+// flags sets the defaults and returns a parser for the flags.
 func (c *pctiles) flags() *parser {
 	*c = pctiles{version: 3, groups: 29, bits: 6, quantum: 1, wanted: []float64{0, 50, 95, 99, 100}, unit: "usec"}
 	p := newParser(pctilesName)
@@ -100,7 +99,7 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	if err != nil {
 		return err
 	}
-	// All threads run from the last start to the first end.
+	// The table covers the time in which all threads run: from the last start to the first end.
 	start, end := int64(0), int64(noEnd)
 	for _, l := range logs {
 		s, e, err := c.check(l)
@@ -130,7 +129,7 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	seen := make(map[string]bool, len(files))
 	for _, l := range logs {
 		if seen[l.path] {
-			continue // it keys logs by name, so that one named twice counts once
+			continue // the program keys logs by name, so duplicates count once
 		}
 		seen[l.path] = true
 		t, err := c.align(l, start, endMs, rows)
@@ -142,8 +141,7 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	return c.print(ctx, out, threads, rows)
 }
 
-// check refuses what the program refuses in a log, drops the records that it drops, and returns the log's start and end
-// in ms.
+// check refuses and drops the same records as the program, and returns the log's start and end in ms.
 func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	var lastTime [2]int64
 	kept := l.records[:0]
@@ -174,7 +172,7 @@ func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	if l.bad != nil {
 		return 0, 0, stopBad(pctilesName, l, c.hint)
 	}
-	// A log that is named twice comes here twice; dropping is idempotent.
+	// For a log that is named twice this happens twice; it is idempotent.
 	l.records = kept
 	if len(kept) == 0 {
 		return 0, 0, c.stop(l.path, "no record in it")
@@ -193,19 +191,19 @@ func (c *pctiles) check(l *hlog) (start, end int64, err error) {
 	return start, kept[len(kept)-1].time(), nil
 }
 
-// share is the part of a record that goes into a row.
+// share is the part of a record in a row.
 type share struct {
 	row    int64
 	weight float64
 	bins   []bin
 }
 
-// thread is a log's shares in the order of rows, and within a row in the order of the log. They stand for the dense
-// histograms that the program makes per log and row.
+// thread holds a log's shares, sorted by row and within a row in the order of the log. The program has a dense
+// histogram for each log and row instead.
 type thread struct{ shares []share }
 
-// align spreads a log's records over the rows. A record begins at its own stamp and ends at that of the next record of
-// its direction, which is one interval late: fio's stamps are ends.
+// align distributes a log's records over the rows. As in the program, a record lasts from its own timestamp to that of
+// the next record of its direction. This is one interval late, as fio's timestamps are ends.
 func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 	t := new(thread)
 	step := c.quantum * 1000
@@ -223,7 +221,7 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 					lookahead)
 			}
 		}
-		// Rounding down puts what came before the start at rows below 0, and Python counts these from the end.
+		// Records before the start get negative rows, which Python counts from the end.
 		row := floorDiv(from-start, step)
 		lo := start + row*step
 		hi := start + floorDiv(from-start+step, step)*step
@@ -248,7 +246,7 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 	return t, nil
 }
 
-// print writes the table. A row is made when it is due, so that one histogram for all threads and one for a thread do.
+// print writes the table. It computes one row at a time, so that it needs only two histograms.
 func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*thread, rows int64) error {
 	fmt.Fprintf(out, "time (millisec), percentiles in increasing order with values in %s\nmsec-since-start, samples, ",
 		c.unit)
@@ -280,8 +278,7 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*threa
 					own[b.index] += float64(t.shares[n].weight * b.float())
 				}
 			}
-			// A thread's sum is finished before it goes into the total: the order of additions shows in the last
-			// digits.
+			// Each thread is summed up before it is added to the total: the order of additions changes the last digits.
 			for _, s := range t.shares[:n] {
 				for _, b := range s.bins {
 					total[b.index] += own[b.index]
@@ -327,7 +324,7 @@ func (c *pctiles) print(ctx context.Context, out *bytes.Buffer, threads []*threa
 	return nil
 }
 
-// edges returns the lower edge of each bucket and its upper one, in microseconds.
+// edges returns the lower and upper edge of each bucket in microseconds.
 func (c *pctiles) edges() [][2]float64 {
 	edges := make([][2]float64, 0, c.buckets)
 	base, width := 0.0, 1.0
@@ -347,14 +344,14 @@ func (c *pctiles) edges() [][2]float64 {
 	return edges
 }
 
-// percentile is a value found.
+// percentile is a percentile and its value.
 type percentile struct{ p, value float64 }
 
-// percentiles looks for wanted in the order given, which the program expects to ascend and does not check: a smaller
-// one behind a larger one is extrapolated from the larger one's bucket. It returns them sorted, each once, or says
-// why the program ends.
+// percentiles finds wanted in the order given. The program expects ascending order without checking it: a smaller one
+// after a larger one is extrapolated from the larger one's bucket. It returns them sorted, each once, or the reason
+// why the program fails.
 func percentiles(counts []float64, total float64, wanted []float64, edges [][2]float64) ([]percentile, string) {
-	// Sums of fractions need not reach 100.
+	// Rounding may keep sums of fractions below 100.
 	const almost = 99.9999
 	var found []percentile
 	var sum, pct float64

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// pySpace is the white space that Python's str.strip takes off, as far as it is ASCII.
+// pySpace is the ASCII white space that Python's str.strip removes.
 const pySpace = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
 
-// Compiled when they are needed: the program starts in four milliseconds.
+// Compiled on first use, to keep the program's start fast.
 var (
 	pyIntForm   = lazily(`^[+-]?\d+(_\d+)*$`)
 	pyFloatForm = lazily(`(?i)^[+-]?((\d+(_\d+)*\.?(\d+(_\d+)*)?|\.\d+(_\d+)*)(e[+-]?\d+(_\d+)*)?|inf(inity)?|nan)$`)
@@ -23,8 +23,8 @@ func lazily(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// pyInt strips s and takes the underscores out, so that strconv reads what Python's int() does; false if that refuses
-// it.
+// pyInt strips s and removes underscores, so that strconv can parse what Python's int() accepts. It returns false if
+// int() refuses s.
 func pyInt(s string) (string, bool) {
 	s = strings.Trim(s, pySpace)
 	if !pyIntForm().MatchString(s) {
@@ -33,7 +33,7 @@ func pyInt(s string) (string, bool) {
 	return strings.ReplaceAll(s, "_", ""), true
 }
 
-// pyInt64 is Python's int(), for numbers of 64 bits.
+// pyInt64 is Python's int() for 64-bit numbers.
 func pyInt64(s string) (int64, bool) {
 	s, ok := pyInt(s)
 	if !ok {
@@ -49,13 +49,13 @@ func pyFloat(s string) (float64, bool) {
 	if !pyFloatForm().MatchString(s) {
 		return 0, false
 	}
-	// Beyond the range strconv reports an error and returns what Python does: an infinity.
+	// Out of range, strconv returns an error, but also an infinity, as Python does.
 	v, _ := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
 	return v, true
 }
 
 // repr is Python's repr of a float: the shortest digits that read back the same, with an exponent below 1e-4 and from
-// 1e16.
+// 1e16 on.
 func repr(v float64) string {
 	if s, odd := notFinite(v); odd {
 		return s
@@ -119,7 +119,7 @@ func floorMod(a, b float64) float64 {
 	return m
 }
 
-// ctime is Python's time.ctime of a stamp in milliseconds.
+// ctime is Python's time.ctime of a timestamp in milliseconds.
 func ctime(ms int64, zone *time.Location) string {
 	t := time.UnixMilli(ms).In(zone)
 	return t.Format("Mon Jan _2 15:04:05 ") + strconv.Itoa(t.Year())
