@@ -16,10 +16,10 @@ import (
 	"strings"
 )
 
-// ingestEvery has ingest asked for every nth answer, for it takes as long as all else; 0: for each.
+// ingestEvery makes only every nth answer run ingest, which takes as long as all else; 0 is each.
 var ingestEvery int
 
-// An account is what inspect and ingest say became of the I/Os.
+// An account is the account of I/Os that inspect and ingest print.
 type account struct {
 	Logged    float64  `json:"ios_logged"`
 	Counted   float64  `json:"ios_in_fio_totals"`
@@ -43,7 +43,7 @@ type account struct {
 	} `json:"jobs"`
 }
 
-// A use is what inspect says of a log.
+// A use is inspect's statement about a log.
 type use struct {
 	Path    string   `json:"path"`
 	Use     string   `json:"use"`
@@ -51,7 +51,7 @@ type use struct {
 	Options []string `json:"fio_options"`
 }
 
-// kind is the kind of latency to inspect: that of the first log.
+// kind returns the kind of latency to inspect: that of the first log.
 func (a *answer) kind() string {
 	if a.truth.Kind == single {
 		if m := singleName.FindStringSubmatch(a.truth.Logs[0]); m != nil {
@@ -61,7 +61,7 @@ func (a *answer) kind() string {
 	return "clat"
 }
 
-// books asks inspect and ingest about the folder that percentiles answered, and says what of theirs does not add up.
+// books runs inspect and ingest on the folder that percentiles has read, and returns what does not add up in theirs.
 func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, error) {
 	whole := a.truth.Random || a.Given == a.booked()
 	if len(a.truth.Logs) == 0 || !whole && a.Verdict == right && a.Given != "none" {
@@ -73,7 +73,7 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	}
 	couldNot := a.Verdict == refused || a.Verdict == overcareful
 	if a.shape != nil && a.shape.twice {
-		return "", nil // whether two runs make sense is not for inspect to say
+		return "", nil // inspect does not judge two runs
 	}
 	if couldNot && code == 0 && a.truth.Kind == hist {
 		return "inspect: exit 0 where percentiles refuses", nil
@@ -114,8 +114,7 @@ func (a *answer) books(ctx context.Context, fiolat, scratch string) (string, err
 	return a.ingest(ctx, fiolat, scratch, books)
 }
 
-// booked is the way to pass a fixture in which ingest is asked as well: one of them will do, without JSON for every
-// fourth folder.
+// booked returns the one way to pass a folder in which ingest runs as well: for every fourth folder without JSON.
 func (a *answer) booked() string {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, a.Folder)
@@ -128,7 +127,7 @@ func (a *answer) booked() string {
 	return "json+job"
 }
 
-// uses checks that each log is used, used with a warning, or not used, and says why.
+// uses checks that inspect mentions each log, with a reason if it is not used or used with a warning.
 func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) string {
 	said := map[string]bool{}
 	warned := false
@@ -152,14 +151,14 @@ func (a *answer) uses(uses []use, notUsed, warnings []string, scratch string) st
 			return name + ": not a word about it"
 		}
 	}
-	// A loss may be of a log that is not there.
+	// A warning may be about a missing log.
 	if a.Verdict == named && !warned && len(warnings) == 0 && len(notUsed) == 0 && a.truth.Kind == hist {
 		return "no log has a warning, though percentiles warns"
 	}
 	return ""
 }
 
-// adds checks that what came in is what went out and what is named as lost.
+// adds checks that the I/Os read equal those placed and those named as lost.
 func (b *account) adds() string {
 	switch {
 	case math.Abs(b.Logged+b.Restored-b.Placed) > 0.5:
@@ -187,7 +186,7 @@ func (a *answer) jobs(b account) string {
 		return ""
 	}
 	want, got := map[string]int64{}, map[string]float64{}
-	hosts := map[string]bool{} // with a log: of the others it is said that they have none
+	hosts := map[string]bool{} // those with a log; fiolat warns of the others
 	for _, j := range b.Jobs {
 		hosts[j.Host] = true
 	}
@@ -262,7 +261,7 @@ func (a *answer) ingest(ctx context.Context, fiolat, scratch string, want accoun
 	return "", nil
 }
 
-// documents calls f with each document of the _bulk files that fit a pattern.
+// documents calls f with each document of the _bulk files that match a pattern.
 func documents(pattern string, f func([]byte) error) error {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -277,7 +276,7 @@ func documents(pattern string, f func([]byte) error) error {
 		lines.Buffer(nil, 64<<20)
 		for n := 0; lines.Scan(); n++ {
 			if n%2 == 0 {
-				continue // the action
+				continue // the action line
 			}
 			if err := f(lines.Bytes()); err != nil {
 				return fmt.Errorf("%s:%d: %w", file, n+1, err)
@@ -290,7 +289,7 @@ func documents(pattern string, f func([]byte) error) error {
 	return nil
 }
 
-// command runs fiolat. Many run at a time, each for a moment: without garbage collection they take a third less.
+// command runs fiolat, mostly without garbage collection, which saves time as many short processes run at once.
 func command(ctx context.Context, fiolat string, args ...string) (out []byte, stderr string, code int, err error) {
 	cmd := exec.CommandContext(ctx, fiolat, args...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=256MiB")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A kind is what a case's folder holds for fiolat to read.
+// A kind is the kind of logs in a case's folder.
 type kind string
 
 const (
@@ -29,38 +29,38 @@ const (
 type testCase struct {
 	Name string
 	Kind kind
-	// The row of docs/fio-options.md, in fio's words; empty where no option is the point.
+	// About is the row of docs/fio-options.md, in fio's words; "" if the case is not about an option.
 	About string
-	// Options of [global], "key=value"; "key" alone takes a common option out.
+	// Global are options of [global], "key=value"; "key" alone removes a common option.
 	Global []string
-	// Jobs, a name and its options each; none: one job "a".
+	// Jobs are the jobs, each a name and its options. Empty is one job "a".
 	Jobs  [][]string
 	Modes []mode
-	// Output are fio's arguments for its JSON; none: --output-format=json+.
+	// Output are fio's arguments for its JSON. Empty is --output-format=json+.
 	Output []string
-	// Piped: the JSON is what fio wrote to its standard output.
+	// Piped says that fio writes its JSON to standard output.
 	Piped bool
-	// Interrupt is after how many ms fio gets SIGINT; 0: never.
+	// Interrupt is the time in ms after which fio gets SIGINT; 0 is never.
 	Interrupt int
-	// Kill is how many ms after its first job started fio, of which the jobs are processes, gets SIGKILL; KillJob, its
-	// last job. 0: never. Only alone.
+	// Kill is the time in ms, from the start of the first job, after which fio's main process gets SIGKILL, KillJob the
+	// same for the last job's process. 0 is never. Only in mode alone.
 	Kill, KillJob int
-	// Include: the job file includes the options of Global from another file. Only alone.
+	// Include says that the job file includes the options of Global from another file. Only in mode alone.
 	Include bool
-	// Random: drawn, and not in the table of the docs.
+	// Random says that the case was drawn at random. It is not in the table of the docs.
 	Random bool
 }
 
-// common are the options of every job unless a case changes them. The device answers at once, so logs are small.
+// common are the options of every job unless a case changes them. The null engine completes at once, so logs are small.
 var common = []string{
 	"ioengine=null", "size=1g", "rw=randrw", "bs=4k", "rate_iops=400", "time_based=1", "runtime=2",
 	"log_hist_msec=250",
 }
 
-// included is the name of the file that a job file includes.
+// included is the name of the file that job files include.
 const included = "more.fio"
 
-// jobFile is the text of the job file, and of what it includes.
+// jobFile returns the text of the job file and of the included file.
 func (c testCase) jobFile() (text, more string) {
 	global := slices.Clone(common)
 	if c.Kind == single {
@@ -97,12 +97,12 @@ func (c testCase) jobFile() (text, more string) {
 	return b.String(), more
 }
 
-// has says whether a common option is set for all jobs.
+// has reports whether an option is set in Global.
 func (c testCase) has(option string) bool {
 	return slices.ContainsFunc(c.Global, func(o string) bool { return strings.HasPrefix(o, option+"=") })
 }
 
-// logs says whether a job writes histograms.
+// logs reports whether a job writes logs of the case's kind.
 func (c testCase) logs(job string) bool {
 	if c.Kind == single || !slices.Contains(c.Global, "write_hist_log") {
 		return true
@@ -111,7 +111,7 @@ func (c testCase) logs(job string) bool {
 	return slices.ContainsFunc(c.Jobs, func(j []string) bool { return j[0] == job && slices.ContainsFunc(j, sets) })
 }
 
-// A thread is one of a run's, in the order of their logs' numbers.
+// A thread is a thread of a run. Its index is the number of its log, less one.
 type thread struct {
 	job  string
 	ramp int64 // ms
@@ -155,7 +155,7 @@ func two(first, second string) [][]string {
 	return [][]string{fields("a", first), fields("b", second)}
 }
 
-// cases are the combinations that are always run.
+// cases returns the fixed combinations.
 func cases() []testCase {
 	var all []testCase
 	add := func(k kind, modes []mode, name, about string, global string, jobs ...[]string) {

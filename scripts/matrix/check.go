@@ -18,18 +18,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A verdict sorts an answer.
+// A verdict classifies an answer.
 type verdict string
 
 const (
 	right       verdict = "right"
 	named       verdict = "named"   // something is missing or unknown, and a warning says so
-	refused     verdict = "refused" // with an error, and for a reason
+	refused     verdict = "refused" // with an error, for a good reason
 	overcareful verdict = "refused although readable"
 	wrong       verdict = "silently wrong"
 )
 
-// An answer is what fiolat said about a folder of which it got the logs and, perhaps, fio's JSON and the job file.
+// An answer is fiolat's result for a folder, of which it got the logs and, depending on Given, fio's JSON and job file.
 type answer struct {
 	Folder  string   `json:"folder"`
 	Given   string   `json:"given"` // "json+job", "json", "job", "none"
@@ -39,12 +39,12 @@ type answer struct {
 	Shape   string   `json:"shape,omitempty"`
 	truth   *truth
 	shape   *shape
-	number  int // of all answers
-	// options are those of fio that inspect says led to what is not right.
+	number  int // index among all answers
+	// options are the fio options that inspect names as causes.
 	options []string
 }
 
-// given are the ways to pass a folder to fiolat.
+// given lists the ways to pass a folder to fiolat.
 var given = []string{"json+job", "json", "job", "none"}
 
 func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answer, error) {
@@ -90,7 +90,7 @@ func check(ctx context.Context, fiolat, out, only string, parallel int) ([]*answ
 	return slices.DeleteFunc(answers, func(a *answer) bool { return a.Verdict == "" }), failed
 }
 
-// ask passes a folder to fiolat and sorts what it says.
+// ask runs fiolat on a copy of a folder and sets the verdict.
 func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	scratch, err := os.MkdirTemp("", "fiolat-matrix-")
 	if err != nil {
@@ -134,7 +134,7 @@ func (a *answer) ask(ctx context.Context, fiolat, dir string) error {
 	return err
 }
 
-// percentiles asks for percentiles over time, and sorts what is said.
+// percentiles runs fiolat percentiles and sets the verdict.
 func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error {
 	args := strings.Fields("percentiles --format ndjson --by direction,job --interval 500ms --percentiles 50")
 	if a.truth.Kind == single {
@@ -174,7 +174,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	a.Verdict = right
 	said := a.Said
 	if a.shape != nil && a.shape.loses {
-		// A repair is not the loss.
+		// A warning of a repair does not report the loss.
 		said = slices.DeleteFunc(slices.Clone(said), func(s string) bool {
 			return strings.Contains(s, "logs repaired")
 		})
@@ -194,7 +194,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 		switch {
 		case p.text == "":
 			continue
-		case a.Verdict == named: // what is wrong with the numbers is wrong with their times
+		case a.Verdict == named: // wrong numbers make wrong times
 		case p.cause.MatchString(warnings):
 			if a.Verdict == right {
 				a.Verdict = named
@@ -207,7 +207,7 @@ func (a *answer) percentiles(ctx context.Context, fiolat, scratch string) error 
 	return nil
 }
 
-// Words that a warning about I/Os, or about time, has.
+// sumNamed and timeNamed match warnings about I/Os and about time.
 var (
 	sumNamed = regexp.MustCompile(`missing|lost|damaged|belong|counted|averages|cut|mixed|empty|not placed|` +
 		`log_hist_msec|very run|servers|breaks off|clat_percentiles|disable|overwrit|no I/O`)
@@ -222,7 +222,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o644)
 }
 
-// A row is a quantum of a scope, as percentiles prints it.
+// A row is a row of the output of percentiles: a quantum of a scope.
 type row struct {
 	Offset    float64 `json:"offset_ms"`
 	Scope     string  `json:"scope"`
@@ -247,7 +247,7 @@ func readRows(r io.Reader) ([]row, error) {
 	}
 }
 
-// readable says whether the logs hold a true picture: whole, and all that fio counted but for each one's last window.
+// readable reports whether the logs are intact and hold all I/Os that fio counted, except for each log's last window.
 func (t *truth) readable() bool {
 	if t.Kind == single {
 		any := false
@@ -275,7 +275,7 @@ func (t *truth) readable() bool {
 	return any
 }
 
-// judge compares an answer with what fio counted, and says what differs: in I/Os, and in time.
+// judge compares an answer with fio's counts and returns how I/Os and times differ, "" if they do not.
 func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
 	var problems []string
 	if t.Kind == single {
@@ -297,10 +297,10 @@ func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
 			for _, d := range directions {
 				want := t.Singles[k][d]
 				if !any && want > 0 && k == "slat" {
-					continue // a synchronous engine's totals of slat have no log
+					continue // synchronous engines count slat but do not log it
 				}
 				if !withJSON && (t.Mode == ports || t.Case == "lat-per-job-logs") {
-					want = t.Lines[k][d] // one server's, or thread's, log was written over another's
+					want = t.Lines[k][d] // the log of one server or thread overwrote that of another
 				}
 				if math.Abs(got[d]-float64(want)) > 0.5 {
 					problems = append(problems, fmt.Sprintf("%s %s: fio %d, given %.0f", k, d, want, got[d]))
@@ -346,11 +346,11 @@ func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
 	default:
 		for _, d := range directions {
 			lowest, highest := float64(n[d]), float64(n[d])
-			if all == 0 { // all in logs only, or in the JSON as one sum of all directions
+			if all == 0 { // the I/Os are only in the logs, or the JSON has one sum of all directions
 				lowest, highest = float64(t.Logged[d]), float64(t.Logged[d])
 			} else if !withJSON {
-				// Nobody knows then of the last window, of the other server whose log was written over, of a burst
-				// shorter than a window: what the logs hold is right.
+				// Without JSON the last window, an overwritten log of another server and a burst shorter than a
+				// window are unknown: the counts of the logs are right.
 				lowest = float64(n[d] - t.Fullest[d]*3/2 - 3)
 				known := float64(t.Logged[d]) >= lowest || t.Mode == alone || t.Mode == ports && t.Note == ""
 				if t.Logged != nil && known && t.Logged[d] <= n[d] {
@@ -388,11 +388,11 @@ func (t *truth) judge(rows []row, withJSON bool) (sums, times string) {
 	return strings.Join(problems, ", "), t.judgeTimes(rows)
 }
 
-// jitter in ms is how far a note of a job's start may be from the start on a busy machine.
+// jitter is the maximum error, in ms, of the recorded start of a job on a busy machine.
 const jitter = 200
 
-// judgeTimes compares how many I/Os of a direction fiolat says had completed by the end of each quantum with the logs'
-// records: those stamped earlier had, and of those stamped later only the next of each log may have in part.
+// judgeTimes compares fiolat's cumulative I/Os of a direction at the end of each quantum with the logs' records:
+// records with earlier timestamps have completed, and of the later ones only part of the next record of each log.
 func (t *truth) judgeTimes(rows []row) string {
 	const quantum = 500
 	n, _ := t.totals()

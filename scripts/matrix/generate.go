@@ -29,7 +29,8 @@ type folder struct {
 
 func (f folder) name() string { return fmt.Sprintf("%s-%s-%s-%s", f.ver, f.mode, f.c.Kind, f.c.Name) }
 
-// generate runs every case with every fio into folders below out, parallel at a time, and returns how many it made.
+// generate runs every case with every fio, parallel at a time, each into a folder below out. It returns the number of
+// folders.
 func generate(ctx context.Context, fios []string, all []testCase, out string, parallel int) (int, error) {
 	var folders []folder
 	for _, fio := range fios {
@@ -69,7 +70,7 @@ func generate(ctx context.Context, fios []string, all []testCase, out string, pa
 	return made, group.Wait()
 }
 
-// cannotError is an option that this fio doesn't know, or a run that fio ended with an error.
+// cannotError reports a run that is skipped, such as with an option that this fio does not support.
 type cannotError struct{ text string }
 
 func (e *cannotError) Error() string { return e.text }
@@ -90,7 +91,7 @@ func (f folder) run(ctx context.Context, dir string) error {
 	if err = os.WriteFile(filepath.Join(dir, "job.fio"), []byte(job), 0o644); err != nil {
 		return err
 	}
-	if more != "" { // fio looks for it from where it runs
+	if more != "" { // fio looks for it in its working directory
 		if err = os.WriteFile(filepath.Join(dir, included), []byte(more), 0o644); err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (f folder) run(ctx context.Context, dir string) error {
 			_ = os.Remove(file)
 		}
 	}()
-	// fio runs with a job file that also notes each job's start; the folder gets the one without.
+	// fio runs with a job file that also records each job's start; the folder gets the original.
 	noted := filepath.Join(scratch, "job.fio")
 	text := strings.Replace(job, "[global]\n", "[global]\nexec_prerun=date +%s%N\n", 1)
 	if err = os.WriteFile(noted, []byte(text), 0o644); err != nil {
@@ -118,7 +119,7 @@ func (f folder) run(ctx context.Context, dir string) error {
 	if !f.c.Piped {
 		args = append(args, "--output="+filepath.Join(scratch, "fio.json"))
 	}
-	// Where the servers, or fio itself, write what exec_prerun printed.
+	// The working directories of the servers, or of fio itself, which get the output of exec_prerun.
 	homes := []string{dir}
 	switch f.mode {
 	case alone:
@@ -181,19 +182,19 @@ func (f folder) run(ctx context.Context, dir string) error {
 		}()
 	}
 	err = cmd.Wait()
-	defer func() { // its jobs are no longer its children
+	defer func() { // jobs may outlive fio
 		for _, pid := range running(noted) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}()
 	for f.c.Kill > 0 && ctx.Err() == nil && len(running(noted)) > 0 {
-		time.Sleep(50 * time.Millisecond) // they go on
+		time.Sleep(50 * time.Millisecond) // jobs continue after fio was killed
 	}
 	if ctx.Err() != nil {
 		return &cannotError{"fio did not end in time"}
 	}
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log*"))
-	if err != nil && len(logs) == 0 { // with logs it is the run that failed, or was interrupted
+	if err != nil && len(logs) == 0 { // with logs, the run is used even if it failed or was interrupted
 		return &cannotError{fmt.Sprintf("%v: %s", err, said.String())}
 	}
 	if f.c.Piped {
@@ -236,14 +237,14 @@ func (f folder) run(ctx context.Context, dir string) error {
 	return nil
 }
 
-// group makes fio and its jobs, which are processes of their own, end together.
+// group makes fio and its jobs, which are separate processes, end together.
 func group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 }
 
-// running are the processes with an argument, in order of their ids: fio, and each of its jobs.
+// running returns the processes with an argument, fio and its jobs, in order of their ids.
 func running(arg string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -277,11 +278,11 @@ func server(ctx context.Context, fio, address, home string) (port int, stop func
 	stop = func() {
 		_ = cmd.Cancel()
 		_ = cmd.Wait()
-		for _, pid := range running(where) { // its jobs have process groups of their own
+		for _, pid := range running(where) { // jobs have their own process groups
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	// A connection would be taken for a client: ask the kernel instead.
+	// The server would take a connection for a client, so this looks into the kernel's socket table.
 	want := fmt.Sprintf(":%04X 00000000:0000 0A", port)
 	for range 200 {
 		table, err := os.ReadFile("/proc/net/tcp")

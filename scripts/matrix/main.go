@@ -1,5 +1,4 @@
-// Command matrix runs fio through combinations of its options, and checks what fiolat says of each against what fio
-// counted.
+// Command matrix runs fio with combinations of its options and checks fiolat's results against fio's own counts.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// odd are options that a random case draws from, by what they touch: one of a group at most. "key=value"
-// adds an option to [global], several are parted by ";".
+// odd are the options that random cases draw from, at most one of each group. An entry is a list, separated by ";", of
+// "key=value", which adds to [global], "key", which removes a common option, and "FILE" for files in place of a device.
 var odd = map[string][]string{
 	"coarseness": {"log_hist_coarseness=0", "log_hist_coarseness=1", "log_hist_coarseness=2", "log_hist_coarseness=3",
 		"log_hist_coarseness=4", "log_hist_coarseness=5", "log_hist_coarseness=6"},
@@ -64,7 +64,7 @@ var odd = map[string][]string{
 		"log_hist_coarseness=2;numjobs=2"},
 }
 
-// jobSets are what the jobs of a random case are.
+// jobSets are the sets of jobs that random cases draw from.
 var jobSets = [][][]string{
 	nil, nil, nil,
 	{{"a"}, {"b"}}, {{"a"}, {"b", "stonewall=1"}}, {{"a"}, {"b", "startdelay=1"}}, {{"a"}, {"b", "stonewall"}},
@@ -83,7 +83,7 @@ var jobSets = [][][]string{
 	{{"a", "runtime=1"}, {"b", "runtime=3"}, {"c", "wait_for=a", "runtime=1"}},
 }
 
-// outputs are how fio is asked for its JSON.
+// outputs are the arguments for fio's output that random cases draw from.
 var outputs = [][]string{
 	{"--output-format=normal,json+"}, {"--output-format=json+,normal"}, {"--output-format=json"},
 	{"--output-format=json,json+"}, {"--output-format=terse,json+"},
@@ -92,7 +92,7 @@ var outputs = [][]string{
 	{"--output-format=normal"},
 }
 
-// randomCases draws n cases of one to three odd options; the same seed draws the same.
+// randomCases draws n cases with one to three odd options. It is deterministic for a seed.
 func randomCases(seed uint64, n int) []testCase {
 	r := rand.New(rand.NewPCG(seed, 0))
 	groups := slices.Sorted(maps.Keys(odd))
@@ -142,7 +142,7 @@ func randomCases(seed uint64, n int) []testCase {
 	return all
 }
 
-// set adds an option to [global], or a key that takes a common one out.
+// set adds an option, or a key that removes a common one, to Global, in place of one with the same key.
 func (c *testCase) set(option string) {
 	key, _, _ := strings.Cut(option, "=")
 	c.Global = slices.DeleteFunc(c.Global, func(o string) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// report prints what is not right, and how many answers there were of each kind.
+// report prints all answers that are not right, and the number of answers of each verdict.
 func report(w io.Writer, answers []*answer) error {
 	counts := map[verdict]int{}
 	for _, a := range answers {
@@ -25,7 +25,7 @@ func report(w io.Writer, answers []*answer) error {
 	return nil
 }
 
-// given is what fiolat got, and what was done to it.
+// given describes the input of fiolat and the shape applied to it.
 func (a *answer) given() string {
 	if a.Shape == "" {
 		return a.Given

@@ -14,27 +14,26 @@ import (
 	"strings"
 )
 
-// A shape is what happens to folders after fio: copies, moves, losses.
+// A shape is a change to a folder after fio has run: copies, moves, losses.
 type shape struct {
 	name string
-	// The cases it is tried on.
+	// cases are those that it applies to.
 	cases []string
 	modes []mode
-	// I/Os are in no log, more than a last window may hold: that must be said.
+	// loses: more I/Os are missing than a last window may hold, and fiolat must say so.
 	loses bool
-	// There are two runs: that must be said.
+	// twice: there are two runs, and fiolat must say so.
 	twice bool
-	// A refusal is for no reason.
+	// readable: fiolat must not refuse the folder.
 	readable bool
-	// It is tried without JSON as well.
+	// bare: it is also tried without JSON.
 	bare bool
-	// It leaves no JSON that counts: what the logs hold is right.
+	// noTotals: there is no usable JSON, so the counts of the logs are right.
 	noTotals bool
 	make     func(dir string, t *truth, from string) error
 }
 
-// applies says whether the shape is tried on a folder: on the cases that it names, and on some of those drawn at
-// random.
+// applies reports whether to try the shape on a folder: on its cases, and on a fifth of the random ones.
 func (s *shape) applies(t *truth, name string) bool {
 	if t.Kind != hist || len(t.Logs) == 0 || t.NoJSON || !slices.Contains(s.modes, t.Mode) {
 		return false
@@ -47,7 +46,7 @@ func (s *shape) applies(t *truth, name string) bool {
 	return h.Sum32()%5 == 0
 }
 
-// errNotHere is a folder on which a shape cannot be tried.
+// errNotHere says that a shape does not apply to a folder.
 var errNotHere = errors.New("not for this folder")
 
 var shapes = []shape{
@@ -96,7 +95,7 @@ var shapes = []shape{
 			other := filepath.Join(filepath.Dir(from),
 				strings.NewReplacer("-plain", "-poisson", "-coarse3", "-mix90").Replace(filepath.Base(from)))
 			if t.Random {
-				// Logs without a record contradict no JSON.
+				// Logs without I/O do not contradict another run's JSON.
 				if other = sibling(from, t); other == "" || t.empty() {
 					return errNotHere
 				}
@@ -125,7 +124,7 @@ var shapes = []shape{
 		}},
 }
 
-// join puts the run of another folder into one, with logs of another name.
+// join copies the run of the folder other into dir, with renamed logs.
 func join(dir, other string) error {
 	text, err := os.ReadFile(filepath.Join(other, "fio.json"))
 	if err != nil {
@@ -146,7 +145,8 @@ func join(dir, other string) error {
 	return err
 }
 
-// sibling is another folder of the same fio and mode that counted other numbers of I/Os in the same directions.
+// sibling returns another folder of the same fio version and mode with other counts in as many directions, "" if there
+// is none.
 func sibling(dir string, t *truth) string {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "truth.json"))
 	mine, _ := t.totals()
@@ -164,7 +164,7 @@ func sibling(dir string, t *truth) string {
 	return ""
 }
 
-// empty says that the logs hold no I/O.
+// empty reports whether the logs hold no I/O.
 func (t *truth) empty() bool {
 	for _, n := range t.Logged {
 		if n > 0 {
@@ -174,8 +174,8 @@ func (t *truth) empty() bool {
 	return true
 }
 
-// provable says whether the loss of a share of the lines can be proven: by docs/correctness.md it takes a log of
-// several records, and more lost than the fullest of them, or two, hold.
+// provable reports whether the loss of a share of the lines can be proven: as in docs/correctness.md, but with a
+// margin, it takes a log of several records, and a loss of more than twice the I/Os of the fullest.
 func (t *truth) provable(lines [][]byte, from, to float64) bool {
 	const few = 8
 	n := len(lines) - 1
@@ -211,7 +211,7 @@ func (t *truth) provable(lines [][]byte, from, to float64) bool {
 	return true
 }
 
-// again copies each log once more, under another name.
+// again copies each log under another name.
 func again(name func(string) string) func(string, *truth, string) error {
 	return func(dir string, t *truth, _ string) error {
 		for _, log := range t.Logs {
@@ -240,7 +240,7 @@ func move(dir string, logs []string, folder func(i int) string) error {
 	return nil
 }
 
-// cut takes the lines from a share of the first log to another out.
+// cut removes the lines between two fractions of the first log.
 func cut(from, to float64) func(string, *truth, string) error {
 	return func(dir string, t *truth, _ string) error {
 		path := filepath.Join(dir, t.Logs[0])

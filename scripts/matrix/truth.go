@@ -16,36 +16,36 @@ import (
 	"strings"
 )
 
-// A truth is what is known of a run without fiolat: fio's own totals, the starts that the jobs noted, the single I/Os.
+// A truth is what is known of a run without fiolat: fio's totals, the recorded starts of jobs, the logs' counts.
 type truth struct {
 	Version string `json:"version"`
 	Mode    mode   `json:"mode"`
 	Kind    kind   `json:"kind"`
 	Case    string `json:"case"`
 	About   string `json:"about,omitempty"`
-	// Entries of fio's JSON, without the one that adds up all clients.
+	// Entries are those of fio's JSON, without the sum of all clients.
 	Entries []entry `json:"entries"`
-	// Starts of jobs in ns since 1970, as date(1) printed them right before the job started.
+	// Starts of jobs in ns since 1970, as date(1) printed them right before each job started.
 	Starts map[string]int64 `json:"starts"`
-	// Logged I/Os per direction, repaired where fio --client damaged the logs; nil: unknown.
+	// Logged I/Os per direction, repaired where fio --client damaged the logs; nil if unknown.
 	Logged map[string]int64 `json:"logged,omitempty"`
-	// Fullest is the largest record of a direction, times the number of logs: at most so much is missing at the end.
+	// Fullest sums the largest records of a direction over the logs: at most so much is missing at the end.
 	Fullest map[string]int64 `json:"fullest,omitempty"`
-	// Names of the logs.
+	// Logs are the names of the logs.
 	Logs []string `json:"logs"`
 	// Note says why Logged is unknown.
 	Note string `json:"note,omitempty"`
-	// Records of histogram logs per direction, in order of time: ms from the start of the run's first job, and I/Os.
+	// Records of histogram logs per direction, sorted by time: ms since the start of the run's first job, and I/Os.
 	Records map[string][][2]int64 `json:"records,omitempty"`
-	// Singles are the I/Os of each kind and direction that fio's JSON counts, for logs of single I/Os.
+	// Singles are the I/Os by kind and direction in fio's JSON, for logs of single I/Os.
 	Singles map[string]map[string]int64 `json:"singles,omitempty"`
 	// Lines are the I/Os in logs of single I/Os, by kind and direction.
 	Lines map[string]map[string]int64 `json:"lines,omitempty"`
 	// Averages is set if the logs hold one value for several I/Os.
 	Averages bool `json:"averages,omitempty"`
-	// NoJSON is set if fio wrote none: the logs are all there is.
+	// NoJSON is set if fio wrote no JSON.
 	NoJSON bool `json:"no_json,omitempty"`
-	// Random is set if the case was drawn.
+	// Random is set if the case was drawn at random.
 	Random bool `json:"random,omitempty"`
 	// Grouped is set if one entry of fio's JSON stands for several jobs.
 	Grouped bool `json:"grouped,omitempty"`
@@ -58,10 +58,10 @@ type entry struct {
 	Group  int              `json:"group"`
 	N      map[string]int64 `json:"n"`      // clat_ns.N per direction
 	Issued map[string]int64 `json:"issued"` // total_ios per direction
-	// slat_ns.N and lat_ns.N.
+	// Slat and Lat are slat_ns.N and lat_ns.N.
 	Slat map[string]int64 `json:"slat"`
 	Lat  map[string]int64 `json:"lat"`
-	// Start is fio's job_start, in ms since 1970; fio before 3.36 has none.
+	// Start is fio's job_start, in ms since 1970, which fio has from 3.36 on.
 	Start int64 `json:"start,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type document struct {
 
 var errNoJSON = errors.New("fio.json: no object")
 
-// lastDocument is the last of fio's JSON documents in a text, among other output.
+// lastDocument returns the last of fio's JSON documents in a text with other output.
 func lastDocument(raw []byte) (last document, ok bool) {
 	for {
 		at := bytes.Index(raw, []byte("{\n"))
@@ -131,7 +131,7 @@ func readJSON(dir string) ([]entry, error) {
 		if err := errors.Join(json.Unmarshal(text, &head), json.Unmarshal(text, &stats)); err != nil {
 			return nil, fmt.Errorf("fio.json: %w", err)
 		}
-		head.Job = cmp.Or(head.Job, "unnamed") // as fiolat calls a job without a name
+		head.Job = cmp.Or(head.Job, "unnamed") // fiolat's name for such jobs
 		e := entry{Job: head.Job, Host: head.Host, Port: head.Port, Group: head.Group, Start: head.Start,
 			N: map[string]int64{}, Issued: map[string]int64{}, Slat: map[string]int64{}, Lat: map[string]int64{}}
 		for _, d := range append(slices.Clone(directions), "mixed") {
@@ -155,7 +155,7 @@ func readJSON(dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// isSum says whether an entry adds up others.
+// isSum reports whether an entry is the sum of others.
 func (e entry) isSum(others []entry) bool {
 	for d, n := range e.Issued {
 		for _, o := range others {
@@ -212,10 +212,11 @@ func sum(bins []int64) (n int64) {
 	return n
 }
 
-// A point is a record: its stamp in ms and its I/Os.
+// A point is the timestamp of a record in ms and its I/Os.
 type point = [2]int64
 
-// points are a log's records per direction; over undoes fio --client's subtraction in place.
+// points returns a log's records per direction. over repairs logs of fio --client, which subtracts records in place. ok
+// is false if a count is negative.
 func points(lines []histLine, over bool) (all [3][]point, ok bool) {
 	var before [3][][]int64
 	for _, l := range lines {
@@ -274,7 +275,7 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 		if t.Lines, back, err = countLines(dir, t.Logs); err != nil {
 			t.Note = strings.ReplaceAll(err.Error(), dir+"/", "")
 		} else if back != "" && f.c.has("latency_target") && !f.c.has("per_job_logs") {
-			t.Note = back // fio reset the clock in mid-way
+			t.Note = back // fio reset the clock during the run
 		}
 		t.Singles = map[string]map[string]int64{"clat": {}, "slat": {}, "lat": {}}
 		for _, e := range t.Entries {
@@ -346,7 +347,7 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 	}
 	n, _ := t.totals()
 	for d := range t.Records {
-		if t.Logged[d] > n[d] && n["mixed"] == 0 { // garbage that fio --client left in a record
+		if t.Logged[d] > n[d] && n["mixed"] == 0 { // fio --client left garbage in a record
 			delete(t.Records, d)
 		}
 	}
@@ -356,8 +357,8 @@ func makeTruth(dir string, f folder, starts map[string]int64) (*truth, error) {
 	return t, nil
 }
 
-// countLines counts the lines of logs of single I/Os, and says where time runs backwards; log_window_value=both has the
-// direction one column further on.
+// countLines counts the lines of logs of single I/Os and says where time runs backwards. With log_window_value=both the
+// direction is in the column after.
 func countLines(dir string, logs []string) (lines map[string]map[string]int64, back string, err error) {
 	lines = map[string]map[string]int64{}
 	for _, name := range logs {
@@ -395,7 +396,7 @@ func countLines(dir string, logs []string) (lines map[string]map[string]int64, b
 	return lines, back, nil
 }
 
-// started is when each host's jobs started, after the ramp, in ms since 1970: as fio says, else as the jobs noted it.
+// started returns when each host's jobs started, after the ramp, in ms since 1970: from fio's JSON, else from Starts.
 func (t *truth) started(threads []thread) map[[2]string]int64 {
 	all := map[[2]string]int64{}
 	for _, e := range t.Entries {
@@ -404,7 +405,7 @@ func (t *truth) started(threads []thread) map[[2]string]int64 {
 			switch {
 			case thread.job == e.Job && e.Start > 0:
 				all[key] = e.Start
-			case e.Start > 0 && thread.ramp > 0: // in the entry of another job; and how long it ramped, nothing tells
+			case e.Start > 0 && thread.ramp > 0: // the entry of another job: this one's start after the ramp is unknown
 			case all[key] == 0 && t.Starts[thread.job] > 0:
 				all[key] = t.Starts[thread.job]/1e6 + thread.ramp
 			}
@@ -413,7 +414,7 @@ func (t *truth) started(threads []thread) map[[2]string]int64 {
 	return all
 }
 
-// truthsAgain writes truth.json of all folders below out anew, with the starts that were noted when fio ran.
+// truthsAgain rewrites truth.json of all folders below out, keeping the starts recorded when fio ran.
 func truthsAgain(out string) error {
 	files, err := filepath.Glob(filepath.Join(out, "*", "truth.json"))
 	if err != nil {
@@ -461,7 +462,7 @@ func writeTruth(dir string, f folder, starts map[string]int64) error {
 	return os.WriteFile(filepath.Join(dir, "truth.json"), encoded, 0o644)
 }
 
-// totals are fio's own numbers of completed I/Os per direction.
+// totals returns fio's numbers of completed and issued I/Os per direction.
 func (t *truth) totals() (n, issued map[string]int64) {
 	n, issued = map[string]int64{}, map[string]int64{}
 	for _, e := range t.Entries {
