@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// diagnosis compares ingest with itself without a diagnosis: a part of a run has none, nor who makes the tail, as it
-// does not know all peers. It also writes no percentiles of all hosts together, 3 of 99 documents an interval.
+// diagnosis compares ingest with and without a diagnosis. A part of a run has no diagnosis and no lifts, as these need
+// all hosts. It also has no percentiles of all hosts together, 3 of 99 documents per interval.
 func diagnosis(ctx context.Context, b *bench) ([]result, error) {
 	set, err := b.set()
 	if err != nil {
@@ -40,7 +40,7 @@ func diagnosis(ctx context.Context, b *bench) ([]result, error) {
 	return b.more(2).race(ctx, ingest("the same as a part of a run, which has no diagnosis", "--part", "p"), with)
 }
 
-// cpuOf wants at most so many times the processor time of the first contender, by the median of the rounds' ratios.
+// cpuOf requires at most so many times the CPU time of the first contender, by the median of the rounds' ratios.
 func cpuOf(most float64) want {
 	return func(r result, of []result) (string, bool) {
 		var ratios []float64

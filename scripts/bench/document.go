@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// document is what is written about a run.
+// document is the table of a run of bench.
 type document struct {
 	machine string
 	rows    []string
@@ -36,7 +36,7 @@ func newDocument(ctx context.Context) *document {
 	return d
 }
 
-// field is the value of the first line `NAME : VALUE` of a file of the kernel's.
+// field returns the value of the first line `NAME : VALUE` of a file in /proc.
 func field(file, name string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d *document) add(p part, results []result) {
 	}
 }
 
-// peak is the median of the peaks of memory, and the highest where it differs.
+// peak formats the median of the memory peaks, and the highest if it differs.
 func (r *result) peak() string {
 	usual, highest := fmt.Sprintf("%.0f", r.memory), fmt.Sprintf("%.0f", r.highest)
 	if highest != usual {
@@ -90,13 +90,13 @@ func (r *result) peak() string {
 	return usual
 }
 
-// short is a duration in seconds with three digits.
+// short formats a duration in seconds with three significant digits.
 func short(t time.Duration) string { return strconv.FormatFloat(digits3(t.Seconds()), 'f', -1, 64) }
 
 func times(v float64) string { return strconv.FormatFloat(digits3(v), 'f', -1, 64) }
 
 func digits3(v float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // it wrote it itself
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // cannot fail
 	return r
 }
 

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// history asks Elasticsearch for the change points of a thousand runs, one a night, and counts the requests.
+// history measures fiolat history over a thousand nightly runs in Elasticsearch and counts the requests.
 func history(ctx context.Context, b *bench) ([]result, error) {
 	const runs, most = 1000, 10
 	p := &posting{b: b}
@@ -68,8 +68,8 @@ func history(ctx context.Context, b *bench) ([]result, error) {
 	})
 }
 
-// nights writes the documents of runs made from the one that is there: its latencies, 5 % more or less each night, and
-// 20 % more from the 701st on.
+// nights writes documents of runs derived from the stored one: latencies vary by 5 % (one standard deviation) and are
+// 20 % higher from the 701st run on.
 func (p *posting) nights(ctx context.Context, name string, runs int) error {
 	var found struct {
 		Hits struct {
@@ -111,7 +111,7 @@ func (p *posting) nights(ctx context.Context, name string, runs int) error {
 		}
 		for _, whole := range doc["whole"].(map[string]any) {
 			index := whole.(map[string]any)["index"].([]any)
-			for k, bucket := range index { // 64 of them double the latency
+			for k, bucket := range index { // 64 buckets are a factor of 2
 				index[k] = min(max(math.Round(bucket.(float64)+64*math.Log2(factor)), 0), 1855)
 			}
 		}
@@ -124,7 +124,7 @@ func (p *posting) nights(ctx context.Context, name string, runs int) error {
 	return f.Close()
 }
 
-// allRuns says whether each series of a history has so many runs.
+// allRuns checks that each series of a history has so many runs.
 func allRuns(stdout string, runs int) error {
 	f, err := os.Open(stdout)
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 
 const (
 	pythonClient = "elasticsearch==8.19.1"
-	esPort       = "BENCH_ES_PORT" // where the server listens; default 9290
+	esPort       = "BENCH_ES_PORT" // environment variable of the server's port; default 9290
 )
 
 //go:embed parallel_bulk.py
 var parallelBulk []byte
 
-// posting is a real Elasticsearch, and documents ready to be posted to it.
+// posting is a real Elasticsearch and documents to post to it.
 type posting struct {
 	b     *bench
 	url   string
 	files []string // *.ndjson
 	bytes int64
 	docs  int64
-	run   []string // arguments of fiolat ingest that make these documents
+	run   []string // arguments of fiolat ingest for the same documents
 }
 
-// newPosting starts a server and makes documents; down must be called.
+// newPosting starts a server and makes documents. The caller must call down.
 func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err error) {
 	set, err := b.set()
 	if err != nil {
@@ -72,10 +72,10 @@ func newPosting(ctx context.Context, b *bench) (p *posting, down func(), err err
 	return p, stop, err
 }
 
-// up starts a server; down must be called.
+// up starts a server. The caller must call down.
 func (p *posting) up(ctx context.Context) (down func(), err error) {
 	port := cmp.Or(os.Getenv(esPort), "9290")
-	// Whatever has happened to the context, the server goes.
+	// The server must stop even if the context has ended.
 	down = func() {
 		_, _ = output(context.WithoutCancel(ctx), "scripts/elasticsearch", "down", "--port", port)
 	}
@@ -87,16 +87,16 @@ func (p *posting) up(ctx context.Context) (down func(), err error) {
 	return down, nil
 }
 
-// sends is a contender that fills an empty server with the documents.
+// sends returns a contender that fills an empty server with the documents.
 func (p *posting) sends(name string, args ...string) contender {
 	return contender{name: name, args: args, docs: p.docs, before: p.empty, after: p.arrived,
 		env: []string{"ELASTICSEARCH_URL=" + p.url}}
 }
 
-// refresh is the request that makes documents found by searches.
+// refresh is the path of the request that makes documents searchable.
 const refresh = "/fio-*/_refresh"
 
-// posts is the bare poster. seen says that it ends when its documents are found.
+// posts returns the bare poster as a contender. With seen it also waits until its documents are searchable.
 func (p *posting) posts(name string, senders, size, gzip int, seen bool) contender {
 	args := []string{p.b.self, "post", "-url", p.url, "-senders", strconv.Itoa(senders), "-bytes", strconv.Itoa(size),
 		"-gzip", strconv.Itoa(gzip)}
@@ -110,11 +110,9 @@ func (p *posting) posts(name string, senders, size, gzip int, seen bool) contend
 	return c
 }
 
-// index compares fiolat with plain senders of the same documents to the same
-// server, from none of them there to all of them found by searches. fiolat reads the
-// logs and makes the documents meanwhile, makes sure of each one, and of the run in the
-// end; the others find them made. The poster that does not wait for the documents to be
-// found shows what that takes.
+// index compares fiolat with plain senders of the same documents to the same server, from an empty server until all
+// are searchable. Meanwhile fiolat also reads the logs, makes the documents and verifies each of them and the run; the
+// others send documents that are already made. The poster that does not wait shows the cost of making them searchable.
 func index(ctx context.Context, b *bench) ([]result, error) {
 	p, down, err := newPosting(ctx, b)
 	if err != nil {
@@ -141,9 +139,8 @@ func index(ctx context.Context, b *bench) ([]result, error) {
 		unseen, helper)
 }
 
-// requests shows what the size of a request, compression and their number do. More
-// than 15 MiB at once is left out: to the server's heap of 512 MB that is too much,
-// and it says 429.
+// requests shows the effect of the size of bulk requests, compression and concurrency. Larger requests than 15 MiB are
+// left out: with its heap of 512 MB, the server answers them with 429.
 func requests(ctx context.Context, b *bench) ([]result, error) {
 	p, down, err := newPosting(ctx, b)
 	if err != nil {
@@ -169,7 +166,7 @@ func requests(ctx context.Context, b *bench) ([]result, error) {
 	return b.race(ctx, all...)
 }
 
-// warm lets the server's compiler see the work before anybody is timed.
+// warm warms up the server's JIT compiler.
 func (p *posting) warm(ctx context.Context) error {
 	for range 3 {
 		c := p.posts("warm up", 4, 4<<20, 0, false)
@@ -180,8 +177,7 @@ func (p *posting) warm(ctx context.Context) error {
 	return nil
 }
 
-// empty removes all documents and leaves what setup makes: the templates and the index
-// of runs.
+// empty removes all documents and keeps what setup makes: the templates and the index of runs.
 func (p *posting) empty(ctx context.Context) error {
 	var indices []struct{ Index string }
 	if err := p.call(ctx, http.MethodGet, "/_cat/indices/fio-*?format=json", &indices); err != nil {
@@ -195,7 +191,7 @@ func (p *posting) empty(ctx context.Context) error {
 	return p.call(ctx, http.MethodPut, "/fio-run", nil)
 }
 
-// arrived says whether each document is found.
+// arrived checks that all documents are searchable.
 func (p *posting) arrived(string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -230,8 +226,8 @@ func (p *posting) call(ctx context.Context, method, path string, out any) error 
 	return json.Unmarshal(data, out)
 }
 
-// venv is the interpreter of a virtual environment with Elasticsearch's client,
-// which is made if it is not there.
+// venv returns the interpreter of a Python virtual environment with Elasticsearch's client. It makes the environment if
+// needed.
 func venv(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -249,6 +245,6 @@ func venv(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	// Written last, so that an installation that was cut short is done again.
+	// Written last, so that an interrupted installation is repeated.
 	return python, os.WriteFile(stamp, []byte(pythonClient), 0o600)
 }

@@ -26,28 +26,28 @@ import (
 	"fiolat/internal/testlog"
 )
 
-// real are the records of which all logs are made.
+// real matches the logs from whose records all others are made.
 const real = "testdata/fio/randrw/randrw_clat_hist.*.log"
 
-// The set: as many logs and seconds as in the issue that names the targets.
+// The size of the set of logs, to which the targets refer.
 const (
 	setLogs    = 32
-	setRecords = 600 // in each direction, one a second
+	setRecords = 600 // in each direction, one per second
 )
 
 // logSet are the logs on disk.
 type logSet struct {
 	dir   string // of the plain logs
 	plain []string
-	// mixed are as many records, no two the same: real ones repeated are learned
-	// by heart by the processor's branch prediction, which flatters every parser.
+	// mixed has as many records, no two the same: the branch predictor learns repeated records, which flatters every
+	// parser.
 	mixed   []string
 	gz, zst []string
 	bytes   int64 // of plain
 	sparse  int64 // of mixed
 }
 
-// makeSet writes the set, once in a run.
+// makeSet writes the set of logs.
 func makeSet(ctx context.Context, b *bench) (s logSet, err error) {
 	fmt.Fprintln(os.Stderr, "making the set of logs")
 	s.dir = filepath.Join(b.dir, "plain")
@@ -92,7 +92,7 @@ func realLogs() (logs [][]byte, err error) {
 	return logs, nil
 }
 
-// logTemplate makes logs like the real ones, with that coarseness.
+// logTemplate returns a template for logs like the real ones with a coarseness.
 func logTemplate(coarseness int) (*testlog.Template, error) {
 	source, err := realLogs()
 	if err != nil {
@@ -125,9 +125,9 @@ func makeSetTool(_ context.Context, args []string) error {
 			if err != nil {
 				return err
 			}
-			// The levels are the ones that gzip and zstd choose themselves.
+			// The levels are the defaults of gzip and zstd.
 			var gz, zst bytes.Buffer
-			zw, _ := gzip.NewWriterLevel(&gz, 6) // 6 is a level
+			zw, _ := gzip.NewWriterLevel(&gz, 6) // 6 is a valid level
 			zw.Write(mixed)                      //nolint:errcheck // into memory
 			zw.Close()                           //nolint:errcheck // into memory
 			sw, err := zstd.NewWriter(&zst, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(3)))
@@ -156,7 +156,7 @@ func makeSetTool(_ context.Context, args []string) error {
 
 func logName(n int) string { return fmt.Sprintf("bench_clat_hist.%d.log", n+1) }
 
-// streamName is the name of the nth of the streams.
+// streamName is the name of the nth stream.
 func streamName(n int, hosts bool) string {
 	if hosts {
 		return fmt.Sprintf("bench_clat_hist.1.log.host%04d", n)
@@ -164,8 +164,7 @@ func streamName(n int, hosts bool) string {
 	return logName(n)
 }
 
-// writeSynced writes a file to the disk, so that no writing back disturbs what is
-// measured later; it stays in the page cache.
+// writeSynced writes and syncs a file, so that no writeback disturbs later measurements. It stays in the page cache.
 func writeSynced(name string, data []byte) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -175,16 +174,14 @@ func writeSynced(name string, data []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// streams are logs that are made while they are read from named pipes, at the
-// speed of memory.
+// streams are logs that are generated while they are read from named pipes.
 type streams struct {
 	logs, seconds, coarseness int
-	hosts                     bool  // each log is of a host of its own
+	hosts                     bool  // each log is of another host
 	least                     int64 // bytes that must have been read
 }
 
-// contender is fiolat, or whatever reads the pipes, over such logs: args get the
-// names of the pipes appended.
+// contender returns a program that reads such logs. The names of the pipes are appended to args.
 func (s streams) contender(b *bench, name string, args ...string) contender {
 	c := contender{name: name, runs: 1}
 	dir := filepath.Join(b.dir, fmt.Sprintf("pipes-%d-%d", s.logs, s.seconds))
@@ -227,8 +224,7 @@ func (s streams) contender(b *bench, name string, args ...string) contender {
 	return c
 }
 
-// makeLogsTool is the subcommand that writes logs into named pipes, and prints how
-// many bytes that were.
+// makeLogsTool is the subcommand that writes logs into named pipes and prints the number of bytes.
 func makeLogsTool(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("make-logs", flag.ContinueOnError)
 	logs := flags.Int("logs", 1, "how many")
@@ -251,8 +247,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 				return openErr
 			}
 			block := make([]byte, 1<<20/min(*logs, 16))
-			// Not through io.CopyBuffer, which would prefer the file's own ReadFrom
-			// and with it a buffer of 32 KiB.
+			// The struct hides the file's ReadFrom, which would use a buffer of 32 KiB instead of block.
 			sum, copyErr := io.CopyBuffer(struct{ io.Writer }{pipe}, template.Stream(uint64(n), time.Second, *seconds),
 				block)
 			written.Add(sum)
@@ -264,7 +259,7 @@ func makeLogsTool(ctx context.Context, args []string) error {
 	return err
 }
 
-// openPipe waits for a reader without a thread that waits.
+// openPipe opens a named pipe for writing. It polls for a reader, because a blocking open would occupy a thread.
 func openPipe(ctx context.Context, name string) (*os.File, error) {
 	for {
 		pipe, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -279,7 +274,7 @@ func openPipe(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// coarser is a log as fio writes it with a log_hist_coarseness.
+// coarser converts a log to a log_hist_coarseness.
 func coarser(log []byte, coarseness int) (out []byte, err error) {
 	r := fiolog.NewBytesReader(log, "real", fiolog.ReaderOptions{})
 	for {
@@ -305,9 +300,8 @@ func coarser(log []byte, coarseness int) (out []byte, err error) {
 	}
 }
 
-// decompressTool is the subcommand that decompresses files with the library that
-// fiolat uses, and does nothing with what comes out: as many at a time as there
-// are cores. It is read into a block of memory or, with -drop, stays where it lies.
+// decompressTool is the subcommand that decompresses files with the same library as fiolat and discards the output,
+// GOMAXPROCS files at a time. With -drop the output is not even copied into a buffer.
 func decompressTool(_ context.Context, args []string) error {
 	flags := flag.NewFlagSet("decompress", flag.ContinueOnError)
 	drop := flags.Bool("drop", false, "what comes out is copied nowhere")

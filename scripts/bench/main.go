@@ -1,16 +1,11 @@
-// Command bench measures the speed and memory of fiolat, each as a
-// ratio to another program that does the same work in the same run on the same
-// machine, and writes one table into docs/benchmarks.md. `make bench` runs it.
+// Command bench measures fiolat's speed and memory relative to other programs that do the same work in the same run on
+// the same machine, and writes a table into docs/benchmarks.md. `make bench` runs it.
 //
-// It claims nothing that it did not see: each program's output is checked, and
-// a program that fails, or that leaves work undone, fails the benchmark. A part is
-// a function in the list below; it names its contenders and what is wanted of
-// them. It is no test: a target that is missed is written down as missed, and the
-// exit code is 0.
+// The output of each program is checked: one that fails or leaves work undone fails the benchmark. A part is a function
+// in the list below that names its contenders and their targets. Missed targets are only recorded; the exit code is 0.
 //
-// What a contender needs of this program (making logs, posting documents) runs in
-// processes of its own, as hidden subcommands: on Linux a child's peak memory is
-// at least that of the process that started it, so this one must stay small.
+// Helpers of contenders, such as making logs and posting documents, run as hidden subcommands in separate processes: on
+// Linux a child's peak memory is at least that of the process that started it, so this process must stay small.
 package main
 
 import (
@@ -51,9 +46,9 @@ var parts = []part{
 // bench is what all parts share.
 type bench struct {
 	self, fiolat string // programs
-	dir          string // for everything that is made; goes in the end
+	dir          string // temporary, for all files
 	rounds       int
-	rows         *regexp.Regexp // races without a contender of such a name do not run
+	rows         *regexp.Regexp // races without a contender whose name matches do not run
 	set          func() (logSet, error)
 }
 
@@ -112,7 +107,7 @@ func run(args []string) error {
 	if b.dir, err = os.MkdirTemp("", "fiolat-bench-"); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(b.dir) }() // only room would be lost
+	defer func() { _ = os.RemoveAll(b.dir) }() // a failure only costs disk space
 	b.set = sync.OnceValues(func() (logSet, error) { return makeSet(ctx, b) })
 	doc := newDocument(ctx)
 	for _, p := range wanted {
@@ -133,7 +128,7 @@ func run(args []string) error {
 	return doc.write(*out)
 }
 
-// tools are the subcommands that parts start as processes of their own.
+// tools are the subcommands that parts start as separate processes.
 var tools = map[string]func(context.Context, []string) error{
 	"make-set":     makeSetTool,
 	"make-logs":    makeLogsTool,

@@ -18,8 +18,8 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// memory measures the peak of resident memory over logs that never touch a disk: a
-// thousand long ones, coarse and as fine as fio logs, and a single one of 20 GB.
+// memory measures the peak of resident memory, mostly over logs that are streamed through pipes: a thousand long ones,
+// coarse and as fine as fio logs, and a single one of 20 GB. Only the logs of many jobs are files.
 func memory(ctx context.Context, b *bench) ([]result, error) {
 	var many []result
 	for _, s := range []struct{ short, long, coarseness, columns int }{{2160, 21600, 6, 29}, {720, 7200, 0, 1856}} {
@@ -28,7 +28,7 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 				fmt.Sprintf("fiolat --by host --interval 60s, 1,000 logs x %d s x %d columns", seconds, s.columns),
 				b.fiolat, "percentiles", "--format", "csv", "--by", "host", "--interval", "60s")
 			c.after = both(c.after, atLeastLines(seconds/60))
-			if s.columns == 29 { // seconds, not minutes
+			if s.columns == 29 { // short enough to run in all rounds
 				c.runs = 0
 			}
 			return c
@@ -41,8 +41,8 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 		}
 		many = append(many, results...)
 	}
-	// Half as many rows as seconds at least: the default interval is the spacing of the records,
-	// rounded up to whole seconds.
+	// At least half as many rows as seconds: the default interval is the spacing of the records, rounded up to whole
+	// seconds.
 	byDefault := func(seconds int) contender {
 		c := streams{logs: 1000, seconds: seconds}.contender(b,
 			fmt.Sprintf("fiolat percentiles, 1,000 logs x %d s x 1856 columns", seconds),
@@ -101,7 +101,7 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	return append(many, alone...), err
 }
 
-// both does one thing after the other.
+// both runs f, then g.
 func both(f, g func(string) error) func(string) error {
 	return func(stdout string) error {
 		if err := f(stdout); err != nil {
@@ -111,7 +111,7 @@ func both(f, g func(string) error) func(string) error {
 	}
 }
 
-// manyJobs is fiolat over the logs of 1,600 jobs, and fio's JSON of them with or without bins.
+// manyJobs is fiolat over the logs of 1,600 jobs and their fio JSON, with or without bins.
 func manyJobs(b *bench, bins bool, flags ...string) contender {
 	const jobs = 1600
 	format := "json without bins"
@@ -130,7 +130,7 @@ func manyJobs(b *bench, bins bool, flags ...string) contender {
 	return c
 }
 
-// makeJobsTool is the subcommand that writes the logs of many jobs into a directory, and their fio.json.
+// makeJobsTool is the subcommand that writes the logs of many jobs and their fio.json into a directory.
 func makeJobsTool(_ context.Context, args []string) error {
 	flags := flag.NewFlagSet("make-jobs", flag.ContinueOnError)
 	jobs := flags.Int("jobs", 1, "how many")
@@ -183,7 +183,7 @@ func makeJobsTool(_ context.Context, args []string) error {
 	return errors.Join(w.Flush(), f.Close())
 }
 
-// sumsOf adds up the records of a log by direction.
+// sumsOf sums the records of a log by direction.
 func sumsOf(log []byte) (sums [2][]uint64, err error) {
 	r := fiolog.NewBytesReader(log, "bench", fiolog.ReaderOptions{})
 	for d := range sums {
@@ -203,7 +203,7 @@ func sumsOf(log []byte) (sums [2][]uint64, err error) {
 	}
 }
 
-// writeBins writes a kind of latency as fio does.
+// writeBins writes a kind of latency in the format of fio's JSON.
 func writeBins(w io.Writer, name string, counts []uint64, bins bool) {
 	total := uint64(0)
 	for _, n := range counts {

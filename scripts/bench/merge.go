@@ -14,10 +14,10 @@ import (
 	"fiolat/internal/testlog"
 )
 
-// A run whose hosts are ingested in parts, all at the same time.
+// A run whose hosts are ingested in parts, all at once.
 const (
 	mergeParts   = 10
-	mergeHosts   = 10 // of a part
+	mergeHosts   = 10 // per part
 	mergeSeconds = 60
 )
 
@@ -60,7 +60,7 @@ func merge(ctx context.Context, b *bench) (all []result, err error) {
 	return all, nil
 }
 
-// complete says whether so many documents of runs are complete.
+// complete returns a check that exactly want documents of runs and parts are complete.
 func (p *posting) complete(want int) func(string) error {
 	return func(string) error {
 		var count struct{ Count int }
@@ -72,7 +72,7 @@ func (p *posting) complete(want int) func(string) error {
 	}
 }
 
-// makePartsTool is the subcommand that writes the logs of all parts, of hosts that are alike.
+// makePartsTool is the subcommand that writes the logs of all parts, with similar hosts.
 func makePartsTool(_ context.Context, args []string) error {
 	source, err := realLogs()
 	if err != nil {
@@ -94,7 +94,7 @@ func makePartsTool(_ context.Context, args []string) error {
 	return nil
 }
 
-// ingestPartsTool is the subcommand that ingests all parts at once: the rest of its arguments is the command.
+// ingestPartsTool is the subcommand that ingests all parts at once. Its arguments are their folder and the command.
 func ingestPartsTool(ctx context.Context, args []string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for part := range mergeParts {

@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// postTool is the subcommand that is the bare poster: it sends *.ndjson files in
-// requests of so many bytes, so many at once, and looks at nothing but whether
-// Elasticsearch says that all went well. It asks for the shortest reply there is. With
-// -refresh it ends when what it sent is found by searches.
+// postTool is the subcommand of the bare poster. It sends *.ndjson files in concurrent bulk requests, asks for the
+// shortest reply, and checks only that Elasticsearch reports no errors. With -refresh it ends when the documents are
+// searchable.
 func postTool(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("post", flag.ContinueOnError)
 	url := flags.String("url", "", "of Elasticsearch")
@@ -104,11 +103,11 @@ func post(ctx context.Context, client *http.Client, url string, body []byte, zip
 		(reply.Errors != nil && *reply.Errors) {
 		return fmt.Errorf("reply %s, errors %v: %w", res.Status, reply.Errors, err)
 	}
-	_, err = io.Copy(io.Discard, res.Body) // to the end, so that the connection is used again
+	_, err = io.Copy(io.Discard, res.Body) // to the end, so that the connection is reused
 	return err
 }
 
-// cut is the length of a request: whole pairs of lines up to the size, but one at least.
+// cut returns the length of a request: as many pairs of lines as fit into size, but at least one.
 func cut(data []byte, size int) (n int) {
 	for n < len(data) {
 		pair := n

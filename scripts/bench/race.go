@@ -13,44 +13,40 @@ import (
 	"time"
 )
 
-// contender is one of the programs that do the same work. The first of a race is
-// what the others are compared with.
+// contender is one of the programs that do the same work. The others are compared with the first of a race.
 type contender struct {
 	name string
 	args []string
 	env  []string
-	// runs is in how many of the rounds it takes part, the last ones, 0 is all: what takes
-	// minutes runs once.
+	// runs is the number of rounds, the last ones, in which it takes part; 0 is all. What takes minutes runs once.
 	runs int
-	// before and after are not timed. after looks at whether the work was done; it
-	// gets the path of standard output.
+	// before and after are not timed. after checks that the work was done; stdout is the path of standard output.
 	before func(context.Context) error
 	after  func(stdout string) error
-	// bytes and docs are what it gets through, 0 if that is of no interest.
+	// bytes and docs are the amount of work, for rates; 0 for none.
 	bytes, docs int64
 	want        want
 }
 
-// want is a target: what a result should be, in words, and whether it is. The
-// results are those of the race so far, this one included.
+// want returns a target in words and whether r meets it. of has the results of the race up to and including r.
 type want func(r result, of []result) (string, bool)
 
-// timesAs wants the contender to take at least so many times as long as the first.
+// timesAs requires the contender to take at least so many times as long as the first.
 func timesAs(least float64) want {
 	return func(r result, _ []result) (string, bool) {
 		return "at least " + times(least) + " times", r.ratio >= least
 	}
 }
 
-// memoryOf wants no peak above so many MB.
+// memoryOf requires all peaks to be at most so many MB.
 func memoryOf(most float64) want {
 	return func(r result, _ []result) (string, bool) {
 		return fmt.Sprintf("at most %g MB", most), r.highest <= most
 	}
 }
 
-// flatMemoryOf is memoryOf, and wants the median of the peaks to be at most 1.1 times that of the first contender.
-// It compares medians because the peak of a single run depends on when the garbage collector got a processor.
+// flatMemoryOf is memoryOf, and requires the median of the peaks to be at most 1.1 times that of the first contender.
+// It compares medians because the peak of a single run depends on the timing of the garbage collector.
 func flatMemoryOf(most float64) want {
 	return func(r result, of []result) (string, bool) {
 		return fmt.Sprintf("at most %g MB, and 1.1 times the memory of the one before", most),
@@ -64,7 +60,7 @@ type sample struct {
 	memory    float64 // peak, in MB of 2^20 bytes
 }
 
-// result is what became of a contender.
+// result is the result of a contender.
 type result struct {
 	*contender
 	samples []sample
@@ -72,15 +68,14 @@ type result struct {
 	cpu     time.Duration // median, user and system
 	memory  float64       // median of the peaks, in MB of 2^20 bytes
 	highest float64       // of the peaks
-	ratio   float64       // of wall time to the first contender's: median of those of the rounds
+	ratio   float64       // of wall time to that of the first contender, median over the rounds
 	wanted  string
 	met     bool
-	note    string // instead of times, where there are none
+	note    string // shown instead of times, if there are none
 }
 
-// race runs the contenders in turn, round after round, so that whatever else the
-// machine does falls on all of them; in every other round in opposite order. It
-// compares runs of one round only. If no contender's row is wanted, nothing runs.
+// race runs the contenders in turn, round after round, in every other round in reverse order, so that other load on the
+// machine affects all of them. It compares only runs of the same round. If b.rows matches no contender, nothing runs.
 func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, error) {
 	if !slices.ContainsFunc(contenders, func(c contender) bool { return b.rows.MatchString(c.name) }) {
 		return nil, nil
@@ -114,7 +109,7 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 		for n, s := range r.samples {
 			wall, cpu, memory = append(wall, s.wall.Seconds()), append(cpu, s.cpu.Seconds()), append(memory, s.memory)
 			r.highest = max(r.highest, s.memory)
-			first := results[0].samples // of the same round, counted from the last
+			first := results[0].samples // aligned at the last round
 			if n += len(first) - len(r.samples); n >= 0 {
 				ratio = append(ratio, s.wall.Seconds()/first[n].wall.Seconds())
 			}
@@ -128,7 +123,7 @@ func (b *bench) race(ctx context.Context, contenders ...contender) ([]result, er
 	return results, nil
 }
 
-// more is b with n times as many rounds: for races whose runs are short, or differ.
+// more is b with n times as many rounds, for races whose runs are short or vary.
 func (b *bench) more(n int) *bench {
 	c := *b
 	c.rounds *= n
@@ -166,7 +161,7 @@ func (b *bench) time(ctx context.Context, c *contender) (s sample, err error) {
 	return s, err
 }
 
-// gently ends a command with SIGTERM first when its context ends.
+// gently makes a command get SIGTERM before SIGKILL when its context ends.
 func gently(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
@@ -181,7 +176,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a command that nobody times and returns what it prints.
+// output runs an untimed command and returns its output.
 func output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	gently(cmd)

@@ -17,10 +17,10 @@ import (
 	"fiolat/ingest/source"
 )
 
-// interval of the percentiles over the set.
+// interval is that of the percentiles, in seconds.
 const interval = 10
 
-// percentiles compares fiolat with fio's own programs, and with reading alone.
+// percentiles compares fiolat with fio's programs and with only reading the logs.
 func percentiles(ctx context.Context, b *bench) ([]result, error) {
 	set, err := b.set()
 	if err != nil {
@@ -57,19 +57,19 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 	return append(plain, mixed...), err
 }
 
-// percentiles is fiolat's command line over logs.
+// percentiles returns fiolat's command line for logs.
 func (b *bench) percentiles(logs []string) []string {
 	return append([]string{b.fiolat, "percentiles", "--format", "csv", "--interval", strconv.Itoa(interval) + "s"},
 		logs...)
 }
 
-// cat is a shell's `cat FILES > /dev/null`.
+// cat returns the command line of `cat FILES > /dev/null`.
 func cat(files []string) []string {
 	return append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, files...)
 }
 
-// quanta says whether fiolat's table has a row for each quantum of the set: 600 s
-// begin with the first I/O and end some ms after a whole number of quanta.
+// quanta checks that fiolat's table has a row for each quantum of the set. There may be one more, because the logs end
+// some ms after a whole number of quanta.
 func quanta(stdout string) error {
 	n, err := lines(stdout)
 	if rows := n - 1; err == nil && rows != setRecords/interval && rows != setRecords/interval+1 {
@@ -101,8 +101,7 @@ func lines(name string) (n int, err error) {
 	return n, s.Err()
 }
 
-// fioProgram unpacks a program that comes with fio: from FIOLAT_TEST_FIO_HIST_DIR,
-// fio's tools/hist, or from where Debian puts it.
+// fioProgram copies a program of fio from FIOLAT_TEST_FIO_HIST_DIR, fio's tools/hist, or from Debian's package.
 func (b *bench) fioProgram(name string) error {
 	var text []byte
 	dir := os.Getenv("FIOLAT_TEST_FIO_HIST_DIR")
@@ -125,9 +124,8 @@ func (b *bench) fioProgram(name string) error {
 	return os.WriteFile(filepath.Join(b.dir, name+".py"), text, 0o600)
 }
 
-// compressed compares reading compressed logs with decompressing them and nothing
-// else, on as many cores: with the library that fiolat uses, and with the programs
-// gzip and zstd.
+// compressed compares reading compressed logs with only decompressing them on as many cores, with the same library as
+// fiolat and with the programs gzip and zstd.
 func compressed(ctx context.Context, b *bench) ([]result, error) {
 	set, err := b.set()
 	if err != nil {
@@ -161,13 +159,13 @@ func compressed(ctx context.Context, b *bench) ([]result, error) {
 	return all, nil
 }
 
-// figures are what benchmarks of Go reported, by the benchmark's name and the unit.
+// figures are the results of Go benchmarks, by the benchmark's name and the unit.
 type figures struct {
-	names []string // in the order in which they came
+	names []string // in order of appearance
 	by    map[string]map[string][]float64
 }
 
-// goBench runs benchmarks of one package and reads what they report.
+// goBench runs benchmarks of one package and parses their results.
 func goBench(ctx context.Context, pattern, pkg string, args ...string) (*figures, error) {
 	out, err := output(ctx, slices.Concat([]string{"go", "test", "-run", "^$", "-bench", "^" + pattern + "$"}, args,
 		[]string{pkg})...)
@@ -199,11 +197,11 @@ func goBench(ctx context.Context, pattern, pkg string, args ...string) (*figures
 	return found, nil
 }
 
-// of is the median of a figure.
+// of returns the median of a figure.
 func (f *figures) of(name, unit string) float64 { return median(f.by[name][unit]) }
 
-// parser is the reader's own benchmark: it has no program to be compared with, but
-// bytes and allocations.
+// parser runs the Go benchmark of the log reader, which compares with no program but reports throughput and
+// allocations.
 func parser(ctx context.Context, b *bench) ([]result, error) {
 	found, err := goBench(ctx, "BenchmarkReader", "./ingest/fiolog", "-benchmem", "-cpu", "1", "-count",
 		strconv.Itoa(b.rounds))
@@ -226,8 +224,7 @@ func parser(ctx context.Context, b *bench) ([]result, error) {
 	return all, nil
 }
 
-// page makes the report page of a small and of a large run from their documents, and
-// opens both in Chromium.
+// page makes the report pages of a small and of a large run from their documents and opens both in Chromium.
 func page(ctx context.Context, _ *bench) ([]result, error) {
 	found, err := goBench(ctx, "BenchmarkReport", "./internal/report", "-tags", "integration", "-benchtime", "1x",
 		"-timeout", "30m")

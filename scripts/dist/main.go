@@ -1,8 +1,8 @@
-// Command dist builds what is released: static binaries for linux amd64 and arm64 in .tar.gz, .deb and .rpm, with man
-// pages, completions, the systemd unit and job examples; an SBOM of each binary; checksums. The same commit gives the
-// same bytes, whenever and wherever it is built by the same Go.
+// Command dist builds a release: static binaries for linux amd64 and arm64 as .tar.gz, .deb and .rpm, with man pages,
+// completions, the systemd unit and job examples; an SBOM of each binary; checksums. Builds are reproducible: the same
+// commit and Go version give the same bytes.
 //
-// It is a module of its own, so that nobody who builds fiolat gets what it needs.
+// It is a separate module, to keep its dependencies out of fiolat's.
 package main
 
 import (
@@ -41,18 +41,18 @@ func main() {
 	}
 }
 
-// arches are what is built.
+// arches are the architectures built.
 var arches = []string{"amd64", "arm64"}
 
 // file is a file of a release.
 type file struct {
-	// tar is its path in the archive, pkg that in a package; "" is not there.
+	// tar is its path in the archive, pkg that in packages; "" leaves it out.
 	tar, pkg string
 	mode     fs.FileMode
 	data     []byte
 }
 
-// release is what all files have in common.
+// release is shared by all files.
 type release struct {
 	root, out, version, commit string
 	date                       time.Time
@@ -81,7 +81,7 @@ func dist(root, out, version string) error {
 	return r.checksums()
 }
 
-// identify finds version, commit and date. What is not committed makes a version of its own.
+// identify finds version, commit and date. Uncommitted changes make a dirty version.
 func (r *release) identify() error {
 	git := func(args ...string) (string, error) { return r.output(nil, "git", args...) }
 	commit, err := git("rev-parse", "HEAD")
@@ -114,7 +114,7 @@ func (r *release) identify() error {
 	return err
 }
 
-// output runs a program in the repository.
+// output runs a program in the repository and returns its output.
 func (r *release) output(env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = r.root, append(os.Environ(), env...), os.Stderr
@@ -125,7 +125,7 @@ func (r *release) output(env []string, name string, args ...string) (string, err
 	return strings.TrimSpace(string(b)), nil
 }
 
-// compile builds fiolat for an architecture, "" for this machine's.
+// compile builds fiolat for an architecture; "" is that of this machine.
 func (r *release) compile(arch, to string) error {
 	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOAMD64=v1"}
 	if arch != "" {
@@ -139,7 +139,7 @@ func (r *release) compile(arch, to string) error {
 	return err
 }
 
-// shared are the files that are the same for each architecture.
+// shared returns the files that do not depend on the architecture.
 func (r *release) shared() (all []file, err error) {
 	temp, err := os.MkdirTemp("", "fiolat-dist")
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *release) shared() (all []file, err error) {
 	return all, err
 }
 
-// zipped is text as gzip, without a name or a time.
+// zipped returns text compressed by gzip, without name and time.
 func zipped(text []byte) []byte {
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -214,7 +214,7 @@ func zipped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// build makes the files of one architecture.
+// build writes the files of one architecture.
 func (r *release) build(arch string, shared []file) error {
 	name := fmt.Sprintf("fiolat-%s-linux-%s", r.version, arch)
 	binary := filepath.Join(r.out, name)
@@ -263,7 +263,7 @@ func (r *release) archive(dir string, all []file) []byte {
 	return zipped(b.Bytes())
 }
 
-// pack makes a package.
+// pack writes a package.
 func (r *release) pack(format, arch string, all []file) error {
 	temp, err := os.MkdirTemp("", "fiolat-"+format)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command samebytes shows that a change of the code changes nothing that fiolat prints or writes. It builds fiolat at
-// another commit and from the working tree, runs both on every run of testdata/fio and of the packed runs of
-// scripts/matrix, and compares standard output, standard error, exit codes and files byte for byte. Of HTML pages it
-// compares the numbers that they show. It exits with 1 if anything differs.
+// Command samebytes checks that a change of the code does not change fiolat's output. It builds fiolat at another
+// commit and from the working tree, runs both on every run of testdata/fio and of the packed runs of scripts/matrix,
+// and compares standard output, standard error, exit codes and files byte for byte. Of HTML pages it compares only the
+// data that they show. It exits with 1 if anything differs.
 package main
 
 import (
@@ -106,7 +106,7 @@ func compare(ctx context.Context, commits [2]string, only string, workers int) (
 	return different, errors.Join(err, ctx.Err())
 }
 
-// build makes fiolat at two commits, of which "" is the working tree. Neither knows the commit that it was built from.
+// build builds fiolat at two commits; "" is the working tree. The binaries do not contain their commits.
 func build(ctx context.Context, commits [2]string, dir string) (binaries [2]string, err error) {
 	for i, commit := range commits {
 		binaries[i] = filepath.Join(dir, strconv.Itoa(i), "fiolat")
@@ -138,7 +138,7 @@ func command(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// unpackRuns returns the folders with the runs, sorted.
+// unpackRuns returns the folders of the runs, sorted.
 func unpackRuns(ctx context.Context, dir string) ([]string, error) {
 	packed, err := filepath.Glob("scripts/matrix/testdata/*.tar.zst")
 	if err != nil || len(packed) == 0 {
@@ -167,20 +167,20 @@ func unpackRuns(ctx context.Context, dir string) ([]string, error) {
 	return append(recorded, runs...), err
 }
 
-// alone are commands that read no run.
+// alone lists commands that read no run.
 var alone = [][]string{
 	{"setup", "--export", "-"}, {"setup", "--export", "-", "--index-prefix", "other"}, {"setup", "--export",
 		"kibana.ndjson"},
 	{"explain"}, {"explain", "libaio"}, {"docs", "."}, {"--help"}, {"ingest", "--help"}, {"completion", "bash"},
 }
 
-// testCase is a command line, and the run that it is about, which it finds as the folder "run".
+// testCase is a command line and its run, which it finds as the folder "run".
 type testCase struct {
 	name, folder string
 	args         []string
 }
 
-// casesOf are the commands for one run.
+// casesOf returns the commands for one run.
 func casesOf(folder string) (out []testCase) {
 	add := func(args ...string) { out = append(out, testCase{filepath.Base(folder), folder, args}) }
 	for _, format := range []string{"table", "csv", "json", "ndjson"} {
@@ -207,7 +207,7 @@ func casesOf(folder string) (out []testCase) {
 	return out
 }
 
-// compare says how the results of two binaries differ, "" if they do not.
+// compare describes how the results of two binaries differ, "" if they do not.
 func (c *testCase) compare(ctx context.Context, binaries [2]string, dir string) (string, error) {
 	var results [2]map[string]string
 	for i, binary := range binaries {
@@ -245,7 +245,7 @@ func (c *testCase) compare(ctx context.Context, binaries [2]string, dir string) 
 	return strings.Join(differ, "; "), nil
 }
 
-// run returns what the command prints, its exit code, and the files that it writes.
+// run returns the command's output, its exit code, and the files that it writes, by name.
 func (c *testCase) run(ctx context.Context, binary, dir string) (map[string]string, error) {
 	cmd := exec.CommandContext(ctx, binary, c.args...)
 	cmd.Dir = dir
@@ -274,10 +274,10 @@ func (c *testCase) run(ctx context.Context, binary, dir string) (map[string]stri
 	return out, err
 }
 
-// numbers are the parts of a page that hold what was measured; all else is what draws it.
+// numbers matches the parts of a page that hold data.
 var numbers = regexp.MustCompile(`(?s)id="(head|kinds|packed)">.*?</script>`)
 
-// pageSize is the size of a page on standard error.
+// pageSize matches the size of a page on standard error.
 var pageSize = regexp.MustCompile(`, \d+ bytes`)
 
 // firstDifference shows the first line that differs.
