@@ -1,13 +1,13 @@
-# The gates of this project, for people and for CI alike; `make help` lists them, CONTRIBUTING.md explains them.
+# The checks of this project, which CI runs, too. `make help` lists the targets, CONTRIBUTING.md explains them.
 
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# Tools have a module of their own, so that nobody who builds fiolat gets theirs.
+# Tools have a separate module, to keep their dependencies out of fiolat's.
 TOOL := go tool -modfile=tools/go.mod
 
-# More packages at a time than there are cores, for many tests wait; and time enough on a busy machine.
+# Four packages at a time even on fewer cores, because many tests mostly wait. The timeout is for busy machines.
 GOTEST := go test -p 4 -timeout 2h
 
 FUZZTIME     ?= 10s# for each fuzz target
@@ -24,8 +24,8 @@ ES_SERVERS   ?= 8.19.0 9.2.0 8.19.0+security# for integration; +security is one 
 CHAOS_SERVERS ?= 8.19.0 9.2.0 8.19.0+security 9.2.0+security# for chaos
 CHAOS_RUN    ?= .# its faults to try, a regular expression
 
-# What the race detector makes long and cannot judge, which race runs without it: tests of one goroutine's arithmetic,
-# and whole commands whose goroutines other tests start in the same ways.
+# Tests that race runs without the race detector, which would only slow them down: those of one goroutine's arithmetic,
+# and of whole commands whose goroutines other tests cover.
 NOT_RACED_TESTS := \
 	Compare History Pages SecretsInCrash CompareGroups CompareWithHistory Matrix MaxCells EachCheckFindsWhatItIsFor \
 	Lines ADayOfTenTargets RealRuns BombOfEmptyLines GzipBomb LostRecords RareDirection AutoIntervalScopes \
