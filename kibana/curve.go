@@ -7,7 +7,6 @@ import (
 	"fiolat/internal/vegaspec"
 )
 
-// fillCurve adds the panel of latency against load.
 func (b *bundle) fillCurve(d *dashboard) {
 	d.description = "How much load does the storage carry at which latency? Choose the runs of a sweep by a label or " +
 		"by their names."

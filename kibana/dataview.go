@@ -49,7 +49,6 @@ func (v *view) savedFields() (out []savedField) {
 	return out
 }
 
-// fieldFormat is how Kibana prints a field's numbers.
 type fieldFormat struct {
 	ID     string `json:"id"`
 	Params any    `json:"params"`

@@ -16,7 +16,6 @@ type column struct {
 	References []string `json:"references,omitempty"`
 }
 
-// columnFormat is the number format of a Lens column.
 type columnFormat struct {
 	ID     string       `json:"id"`
 	Params formatParams `json:"params"`
@@ -82,7 +81,6 @@ func date(id, op, field, label string) column {
 // allRecords is Lens's name for the documents themselves.
 const allRecords = "___records___"
 
-// records returns a column that counts documents.
 func records(id, label string) column {
 	c := metric(id, "count", allRecords, label, wholeFormat)
 	c.Params = struct {

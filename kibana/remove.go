@@ -19,7 +19,6 @@ import (
 //go:embed shipped.txt
 var shipped string
 
-// savedObject identifies an object.
 type savedObject struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`

@@ -16,7 +16,6 @@ func (b *bundle) liveTails() row {
 	return b.tails("live-tail", " Click a host to filter by it. There while no job is chosen."+drag, liveTail, nil)
 }
 
-// runTails returns the tail maps of a run.
 func (b *bundle) runTails() row {
 	return b.tails("run-tail", " Click a host to open it."+zoom, runTail, b.aHost())
 }
@@ -54,7 +53,6 @@ func liftByHost(aggs m) m {
 // liftOf is the lift over several documents.
 var liftOf = m{"weighted_avg": m{"value": m{"field": "tail.lift"}, "weight": m{"field": "samples"}}}
 
-// tailAggs returns the aggregations for a cell of the map.
 func tailAggs() m {
 	return m{"lift": liftOf, "n": m{"sum": m{"field": "samples"}},
 		"expected": m{"avg": m{"field": "tail.expected"}}, "without": m{"max": m{"field": "tail.p99.without"}}}

@@ -272,7 +272,6 @@ func addFilter(index, filter, words string) string {
 	return fmt.Sprintf("kibanaAddFilter(%s, '%s', %s)", filter, index, words)
 }
 
-// liveHeatMap draws the heat map over the dashboard's time range.
 func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
@@ -341,7 +340,6 @@ func sinceStart(aggs m) m {
 // field b is the bucket, t and t2 its start and end.
 func chooseStep(path string) []m { return append(stepOf(path), stepRows(path)...) }
 
-// stepOf picks the step.
 func stepOf(path string) []m {
 	var even, any strings.Builder
 	for _, s := range steps {
@@ -469,7 +467,6 @@ func oneHost(aggs m) m {
 		"order": m{"_key": "asc"}}, "aggs": aggs}}
 }
 
-// hostHeatMap draws the heat map of a host.
 func hostHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,

@@ -58,7 +58,6 @@ func runParser(ctx context.Context, args []string, out *bytes.Buffer) error {
 	return h.run(ctx, p.files)
 }
 
-// flags sets the defaults and returns a parser for the flags.
 func (h *histParser) flags() *parser {
 	*h = histParser{buffer: 10000, divisor: 1, decimals: 3, groups: 29, texts: "90:95:99"}
 	p := newParser(parserName)

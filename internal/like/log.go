@@ -49,7 +49,6 @@ func (b bin) float() float64 {
 	return float64(b.n)
 }
 
-// badLine is a malformed line.
 type badLine struct {
 	line int
 	what string

@@ -44,7 +44,6 @@ func runPctiles(ctx context.Context, args []string, out *bytes.Buffer) error {
 	return c.run(ctx, p.files, out)
 }
 
-// flags sets the defaults and returns a parser for the flags.
 func (c *pctiles) flags() *parser {
 	*c = pctiles{version: 3, groups: 29, bits: 6, quantum: 1, wanted: []float64{0, 50, 95, 99, 100}, unit: "usec"}
 	p := newParser(pctilesName)
@@ -344,7 +343,6 @@ func (c *pctiles) edges() [][2]float64 {
 	return edges
 }
 
-// percentile is a percentile and its value.
 type percentile struct{ p, value float64 }
 
 // percentiles finds wanted in the order given. The program expects ascending order without checking it: a smaller one

@@ -140,7 +140,6 @@ func layout(out *bufio.Writer, columns []Column, table [][]string) {
 	}
 }
 
-// text returns a cell as it is printed.
 func (c *Column) text(row int, unit, format string) string {
 	cell := c.Cells[row]
 	dash := "-"

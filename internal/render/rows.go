@@ -131,7 +131,6 @@ func CSVName(name string) string {
 	return name
 }
 
-// value is the value of a dimension.
 func value(d *pipeline.Dims, dim string) string {
 	return map[string]string{"host": d.Host, "job": d.Job, "log": d.Log, "direction": d.Direction}[dim]
 }

@@ -34,7 +34,6 @@ type columns struct {
 	err         error
 }
 
-// keep stores a histogram.
 func (c *columns) keep(h *fiohist.Hist) bins {
 	c.at, c.n = h.Sparse(c.at[:0], c.n[:0])
 	b := bins{size: len(c.at)}

@@ -430,7 +430,6 @@ func (s *Sink) verdicts(sum *pipeline.Summary) (out []block) {
 	return []block{all, changes}
 }
 
-// measured formats the value of a verdict.
 func measured(v *sla.Verdict) string {
 	switch {
 	case !v.Known:

@@ -147,5 +147,4 @@ func calculate(as, expr string) M { return M{"calculate": expr, "as": as} }
 
 func filter(expr string) M { return M{"filter": expr} }
 
-// tip returns a line of a tooltip.
 func tip(field, typ, title string) M { return M{"field": field, "type": typ, "title": title} }

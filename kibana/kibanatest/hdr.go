@@ -35,7 +35,6 @@ func (h *HDR) Add(value float64, n int64) {
 	}
 }
 
-// width is the width of a value's bucket.
 func (h *HDR) width(value float64) float64 {
 	if value == 0 {
 		return 1

@@ -47,7 +47,6 @@ type logSet struct {
 	sparse  int64 // of mixed
 }
 
-// makeSet writes the set of logs.
 func makeSet(ctx context.Context, b *bench) (s logSet, err error) {
 	fmt.Fprintln(os.Stderr, "making the set of logs")
 	s.dir = filepath.Join(b.dir, "plain")
@@ -156,7 +155,6 @@ func makeSetTool(_ context.Context, args []string) error {
 
 func logName(n int) string { return fmt.Sprintf("bench_clat_hist.%d.log", n+1) }
 
-// streamName is the name of the nth stream.
 func streamName(n int, hosts bool) string {
 	if hosts {
 		return fmt.Sprintf("bench_clat_hist.1.log.host%04d", n)

@@ -60,7 +60,6 @@ type sample struct {
 	memory    float64 // peak, in MB of 2^20 bytes
 }
 
-// result is the result of a contender.
 type result struct {
 	*contender
 	samples []sample

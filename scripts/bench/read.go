@@ -57,13 +57,11 @@ func percentiles(ctx context.Context, b *bench) ([]result, error) {
 	return append(plain, mixed...), err
 }
 
-// percentiles returns fiolat's command line for logs.
 func (b *bench) percentiles(logs []string) []string {
 	return append([]string{b.fiolat, "percentiles", "--format", "csv", "--interval", strconv.Itoa(interval) + "s"},
 		logs...)
 }
 
-// cat returns the command line of `cat FILES > /dev/null`.
 func cat(files []string) []string {
 	return append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, files...)
 }
@@ -197,7 +195,6 @@ func goBench(ctx context.Context, pattern, pkg string, args ...string) (*figures
 	return found, nil
 }
 
-// of returns the median of a figure.
 func (f *figures) of(name, unit string) float64 { return median(f.by[name][unit]) }
 
 // parser runs the Go benchmark of the log reader, which compares with no program but reports throughput and

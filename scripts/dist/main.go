@@ -41,7 +41,6 @@ func main() {
 	}
 }
 
-// arches are the architectures built.
 var arches = []string{"amd64", "arm64"}
 
 // file is a file of a release.
@@ -214,7 +213,6 @@ func zipped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// build writes the files of one architecture.
 func (r *release) build(arch string, shared []file) error {
 	name := fmt.Sprintf("fiolat-%s-linux-%s", r.version, arch)
 	binary := filepath.Join(r.out, name)
@@ -263,7 +261,6 @@ func (r *release) archive(dir string, all []file) []byte {
 	return zipped(b.Bytes())
 }
 
-// pack writes a package.
 func (r *release) pack(format, arch string, all []file) error {
 	temp, err := os.MkdirTemp("", "fiolat-"+format)
 	if err != nil {

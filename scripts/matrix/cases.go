@@ -57,7 +57,6 @@ var common = []string{
 	"log_hist_msec=250",
 }
 
-// included is the name of the file that job files include.
 const included = "more.fio"
 
 // jobFile returns the text of the job file and of the included file.
@@ -155,7 +154,6 @@ func two(first, second string) [][]string {
 	return [][]string{fields("a", first), fields("b", second)}
 }
 
-// cases returns the fixed combinations.
 func cases() []testCase {
 	var all []testCase
 	add := func(k kind, modes []mode, name, about string, global string, jobs ...[]string) {

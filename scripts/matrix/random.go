@@ -64,7 +64,6 @@ var odd = map[string][]string{
 		"log_hist_coarseness=2;numjobs=2"},
 }
 
-// jobSets are the sets of jobs that random cases draw from.
 var jobSets = [][][]string{
 	nil, nil, nil,
 	{{"a"}, {"b"}}, {{"a"}, {"b", "stonewall=1"}}, {{"a"}, {"b", "startdelay=1"}}, {{"a"}, {"b", "stonewall"}},

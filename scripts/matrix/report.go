@@ -25,7 +25,6 @@ func report(w io.Writer, answers []*answer) error {
 	return nil
 }
 
-// given describes the input of fiolat and the shape applied to it.
 func (a *answer) given() string {
 	if a.Shape == "" {
 		return a.Given

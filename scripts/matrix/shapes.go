@@ -164,7 +164,6 @@ func sibling(dir string, t *truth) string {
 	return ""
 }
 
-// empty reports whether the logs hold no I/O.
 func (t *truth) empty() bool {
 	for _, n := range t.Logged {
 		if n > 0 {

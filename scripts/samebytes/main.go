@@ -180,7 +180,6 @@ type testCase struct {
 	args         []string
 }
 
-// casesOf returns the commands for one run.
 func casesOf(folder string) (out []testCase) {
 	add := func(args ...string) { out = append(out, testCase{filepath.Base(folder), folder, args}) }
 	for _, format := range []string{"table", "csv", "json", "ndjson"} {
