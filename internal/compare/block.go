@@ -2,12 +2,10 @@ package compare
 
 import "math"
 
-// blockLength is how many neighbouring quanta must be drawn together so that what
-// is drawn has the memory of the series z: the optimal length for the circular block
-// bootstrap by Politis and White, "Automatic Block-Length Selection for the Dependent
-// Bootstrap", Econometric Reviews 23 (2004), with the correction by Patton, Politis
-// and White, ibid. 28 (2009). It is 1 for a series without memory, and at most
-// min(3 sqrt n, n / 3).
+// blockLength returns the optimal block length, in quanta, for a circular block bootstrap of the series z (Politis
+// and White, "Automatic Block-Length Selection for the Dependent Bootstrap", Econometric Reviews 23 (2004), with the
+// correction by Patton, Politis and White, ibid. 28 (2009)). It is 1 without autocorrelation, and at most min(3 sqrt
+// n, n / 3), rounded up.
 func blockLength(z []float64) float64 {
 	n := float64(len(z))
 	mean := 0.0
@@ -24,7 +22,7 @@ func blockLength(z []float64) float64 {
 	if len(z) < 4 || r0 <= 0 {
 		return 1
 	}
-	// m is the smallest lag after which so many correlations are negligible.
+	// m is the last lag whose autocorrelation is not negligible; run negligible ones in a row end the search.
 	run := max(5, int(math.Ceil(math.Sqrt(math.Log10(n)))))
 	most := int(math.Ceil(math.Sqrt(n))) + run
 	negligible := 2 * math.Sqrt(math.Log10(n)/n)

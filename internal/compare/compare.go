@@ -18,76 +18,76 @@ import (
 )
 
 const (
-	// Confidence is that of the limits of a comparison, all of them together.
+	// Confidence is the joint confidence level of the limits of a comparison.
 	Confidence = 0.95
-	// GateConfidence is that of the limits by which rules are judged, all of them together.
+	// GateConfidence is the joint confidence level of the limits by which rules are judged.
 	GateConfidence = 0.99
-	// Margin is how small a change is usually called none at all, as a share.
+	// Margin is the default of Options.Margin.
 	Margin = 0.05
-	// resamples are the runs drawn from a run; fewer do where only their spread is wanted.
+	// resamples is the number of bootstrap resamples of a run. Groups need fewer: only the variance is used.
 	resamples      = 1000
 	groupResamples = 200
-	// seed makes them the same each time.
+	// seed makes the resamples reproducible.
 	seed = 0xf10
-	// fewest is how many quanta with I/O a run must have for its noise to be known.
+	// fewest is the least number of quanta with I/O from which a run's noise is estimated.
 	fewest = 10
-	// fewestBlocks bounds how long blocks can be: from fewer nothing can be drawn.
+	// fewestBlocks is the least number of blocks in a run. It limits the block length.
 	fewestBlocks = 5
-	// fewRuns a side are enough to measure the noise between runs.
+	// fewRuns is the number of runs in each group from which the noise between runs is estimated.
 	fewRuns = 3
-	// BaselineRuns on one side are enough for that whatever the other has.
+	// BaselineRuns in one group are enough for that, whatever the other has.
 	BaselineRuns = 5
 )
 
-// family are the percentiles whose rows, with mean and IOPS, have joint limits, whatever is shown.
+// family lists the percentiles whose rows, with those of mean and IOPS, have joint limits, whatever is shown.
 var family = []float64{50, 90, 99, 99.9}
 
-// Verdict says what is known of a change.
+// Verdict classifies a change.
 type Verdict string
 
 // The verdicts.
 const (
 	Higher       Verdict = "higher"
 	Lower        Verdict = "lower"
-	Same         Verdict = "same"         // all of the interval is within the margin
-	Inconclusive Verdict = "inconclusive" // the interval has room for none and for more than the margin
+	Same         Verdict = "same"         // the limits are within the margin
+	Inconclusive Verdict = "inconclusive" // the limits include no change and changes beyond the margin
 )
 
-// Row is one number of two sides.
+// Row compares one metric of one direction.
 type Row struct {
 	Direction string `json:"direction"`
 	// Metric is p50, p99.9, ..., mean (ns), or iops (1/s).
 	Metric string `json:"metric"`
-	// Baseline and Other are its values, of groups the geometric means over their runs;
-	// nil where a run has no I/O of that direction.
+	// Baseline and Other are its values, for groups the geometric means over their runs; nil if a run has no I/O of
+	// that direction.
 	Baseline *float64 `json:"baseline"`
 	Other    *float64 `json:"other"`
-	// AtLeast says that a percentile fell into fio's last bucket in one of the runs:
-	// the values are lower limits, and nothing is known of the change.
+	// AtLeast says that a percentile fell into fio's last bucket in one of the runs. The values are then lower
+	// bounds, and the change is unknown.
 	AtLeast bool `json:"at_least,omitempty"`
-	// Change is Other / Baseline - 1, and Low and High are its limits; nil if unknown.
+	// Change is Other / Baseline - 1. Low and High are its confidence limits. They are nil if unknown.
 	Change *float64 `json:"change"`
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
-	// RunNoise is the standard deviation between runs of the same, as a share: as measured
-	// (pooled over both sides), or as given; nil if unknown.
+	// RunNoise is the standard deviation between repeated runs, as a share: measured (pooled over both groups) or
+	// given; nil if unknown.
 	RunNoise *float64 `json:"run_noise"`
-	// NoiseGiven says that RunNoise is not measured.
+	// NoiseGiven says that RunNoise was given, not measured.
 	NoiseGiven bool    `json:"run_noise_given,omitempty"`
 	Verdict    Verdict `json:"verdict"`
 	// Advice is what would make an inconclusive row conclusive.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Side is what a comparison knows of one of its sides.
+// Side describes one of the two groups of a comparison.
 type Side struct {
 	Name string `json:"name"`
 	Runs int    `json:"runs"`
-	// Quanta are the intervals compared, of all runs, each of IntervalMS; of long runs several
-	// of the run's own are one.
+	// Quanta is the number of intervals of all runs, each IntervalMS long. In long runs an interval is several
+	// quanta.
 	Quanta     int     `json:"quanta"`
 	IntervalMS float64 `json:"interval_ms"`
-	// Block is how many neighbouring quanta were drawn together.
+	// Block is the block length of the bootstrap in intervals.
 	Block int `json:"block"`
 }
 
@@ -98,17 +98,17 @@ type Result struct {
 	Rows     []Row `json:"rows"`
 	// Caveat says that runs were not repeated.
 	Caveat string `json:"caveat,omitempty"`
-	// Note says why there are no limits, or what else matters.
+	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
 
-	all      []Row      // Rows, and those of the family that are not shown
+	all      []Row      // Rows, and the rows of the family that are not shown
 	estimate []estimate // parallel to all
 	deviates deviates
-	enough   bool // runs to measure the noise between them
+	enough   bool // there are enough runs to estimate the noise between them
 }
 
-// find is the number of the row of a direction and metric, or -1. In a run of a single direction that is also the sum
-// of all.
+// find returns the index in r.all of a direction and metric, or -1. In a run of a single direction, that one also
+// serves as the sum of all.
 func (r *Result) find(direction, metric string) int {
 	return slices.IndexFunc(r.all, func(row Row) bool {
 		return row.Metric == metric &&
@@ -116,10 +116,10 @@ func (r *Result) find(direction, metric string) int {
 	})
 }
 
-// metricName is the name of a percentile in results and rules: p99.9.
+// metricName returns the name of a percentile in results and rules, such as p99.9.
 func metricName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
-// Group is one side of a comparison: one run, or several of the same.
+// Group is one side of a comparison: one run, or several repeated runs.
 type Group struct {
 	Name string
 	Runs []*Series
@@ -127,35 +127,33 @@ type Group struct {
 
 // Options say what to compare.
 type Options struct {
-	// Percentiles are those shown, above 0 and below 100. Limits do not depend on them.
+	// Percentiles are those shown, above 0 and below 100. The limits do not depend on them.
 	Percentiles []float64
-	// Rules are those that will be judged: their percentiles are shown as well.
+	// Rules are the rules that will be judged. Their percentiles are shown as well.
 	Rules []Rule
-	// Margin is the largest change that is called none, as a share.
+	// Margin is the largest change, as a share, that counts as no change.
 	Margin float64
-	// RunNoise is what runs of the same are known to differ by.
+	// RunNoise is the known noise between repeated runs.
 	RunNoise []RunNoise
-	// times are the resamples of a run; 0 for the default.
+	// times is the number of resamples of a run; 0 for the default.
 	times int
 }
 
-// Compare compares other with a baseline: percentiles, mean and IOPS of each direction that has
-// I/O in one of them, and of all of them together if there are several. A group's value is the
-// geometric mean of its runs' values, and all limits are those of the logarithm of a ratio: its
-// value -+ c times its standard error.
+// Compare compares other with a baseline: percentiles, mean and IOPS of each direction that has I/O in one of them,
+// and of the sum of all directions if there are several. The value of a group is the geometric mean of its runs'
+// values. All limits are those of the logarithm of a ratio: estimate -+ c times its standard error.
 //
-// The standard error is that of the spread between the runs of a group: Student's t with the
-// variance pooled over both sides, or not pooled where that is larger. It is not below that of
-// the noise within the runs, by a circular block bootstrap over quanta (Politis and Romano, "A
-// circular block-resampling procedure for stationary data", 1992; after Künsch, "The jackknife
-// and the bootstrap for general stationary observations", Annals of Statistics 17, 1989): many
-// times each run is put together anew from blocks of its own neighbouring quanta, all directions
-// alike, and its numbers are computed from the sum of their histograms. Blocks are as long as the
-// run's memory asks for (blockLength). Of single runs that is all there is, and Options.RunNoise.
+// The standard error comes from the variance between the runs of a group, pooled over both groups, or not pooled if
+// that is larger. It is not below that of the noise within the runs, which a circular block bootstrap over quanta
+// estimates (Politis and Romano, "A circular block-resampling procedure for stationary data", 1992; after Künsch,
+// "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989): each run is
+// resampled many times in blocks of neighbouring quanta, the same ones for all directions, and its metrics are
+// computed from the sum of the resampled histograms. blockLength chooses the length of the blocks. With single runs
+// there is only this noise, and Options.RunNoise.
 //
-// c is the same for all rows: that which the largest standardized deviation of any row of the
-// family stays below with 95 % confidence, given how the rows are correlated (see deviates). So all
-// limits of a comparison hold at once.
+// The limits of a comparison hold jointly: c is the quantile of Student's t at an error probability, the same for all
+// rows, such that the limits of all rows of the family hold with 95 % confidence, given the correlation of the rows
+// (see deviates).
 func Compare(baseline, other *Group, o Options) (*Result, error) {
 	g, err := common(baseline, other)
 	if err != nil {
@@ -179,7 +177,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	return judge(a, b, rowNames(dirs, computed), shown, o), nil
 }
 
-// judge says what the numbers of two groups mean.
+// judge turns the measurements of two groups into a Result.
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
 	r := &Result{Baseline: a.side, Other: b.side}
@@ -196,7 +194,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	r.estimates(a, b, o.RunNoise)
 	r.judge(o.Margin)
 	for _, row := range r.all {
-		if row.Metric != "mean" { // the first after the percentiles of a direction
+		if row.Metric != "mean" { // follows the percentiles of its direction
 			continue
 		}
 		for _, p := range shown {
@@ -208,7 +206,7 @@ func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Resul
 	return r
 }
 
-// common is the finest geometry to which the buckets of all runs can be added up.
+// common returns the finest geometry to which the buckets of all runs can be added up.
 func common(groups ...*Group) (g fiohist.Geometry, err error) {
 	first := groups[0].Runs[0]
 	g = first.geometry
@@ -222,7 +220,8 @@ func common(groups ...*Group) (g fiohist.Geometry, err error) {
 	return g, nil
 }
 
-// directionsOf are the indices in directions of what the runs have: that of all first if they are several.
+// directionsOf returns the directions that the runs have, as indices in directions. If there are several, their sum
+// comes first.
 func directionsOf(groups ...*Group) (dirs []int) {
 	for d := range directions[1:] {
 		if slices.ContainsFunc(groups, func(g *Group) bool {
@@ -237,7 +236,7 @@ func directionsOf(groups ...*Group) (dirs []int) {
 	return dirs
 }
 
-// rowNames are direction and metric of each value of a sample.
+// rowNames returns the direction and metric of each value of a sample.
 func rowNames(dirs []int, percentiles []float64) (names [][2]string) {
 	for _, d := range dirs {
 		for _, p := range percentiles {
@@ -285,8 +284,7 @@ func (r *Result) judge(margin float64) {
 	}
 }
 
-// limit fills in the limits of a row such that each is wrong with the probability alpha, and says
-// whether there are any.
+// limit sets the limits of a row at the error probability alpha, and reports whether there are any.
 func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 	row.Low, row.High = nil, nil
 	if row.Change == nil || math.IsNaN(e.se) || math.IsInf(e.se, 0) {
@@ -298,11 +296,11 @@ func (r *Result) limit(row *Row, e estimate, alpha float64) bool {
 	return true
 }
 
-// mostAdvised is how many runs, or times the length, are worth a number.
+// mostAdvised is the largest number of runs, or multiple of the length, that advice recommends.
 const mostAdvised = 100
 
-// advice says what would narrow the limits of an inconclusive row so far that they exclude either no
-// change or one beyond the margin, if change and noise stay as they are.
+// advice says how many runs, or how much longer ones, would make an inconclusive row conclusive: its limits would
+// exclude either no change or all changes beyond the margin, if estimate and noise stayed the same.
 func (r *Result) advice(e estimate, alpha, margin float64) string {
 	target := max(math.Abs(e.center), min(math.Log1p(margin)-e.center, e.center-math.Log1p(-min(margin, 0.99))))
 	if e.within {
@@ -336,7 +334,7 @@ func zeroNoise(given []RunNoise) bool {
 	return !slices.ContainsFunc(given, func(n RunNoise) bool { return n.SD > 0 })
 }
 
-// remarks fills in what else must be said of the comparison.
+// remarks fills in Caveat and Note.
 func (r *Result) remarks(a, b *measured, o Options) {
 	na, nb := r.Baseline.Runs, r.Other.Runs
 	var notes []string
@@ -377,13 +375,12 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	r.Note = strings.Join(notes, "\n")
 }
 
-// has says that the series has I/O of a direction.
+// has reports whether the series has I/O of a direction.
 func (s *Series) has(d int) bool {
 	return slices.ContainsFunc(s.at, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
 }
 
-// sample is a series made ready to be resampled: the buckets of each direction that
-// occur at all are numbered without gaps.
+// sample is a series prepared for resampling: the non-empty buckets of each direction are numbered without gaps.
 type sample struct {
 	of          *Series
 	percentiles []float64
@@ -395,13 +392,13 @@ type sample struct {
 
 // compact is one direction of a sample, or the sum of all.
 type compact struct {
-	lower, upper, middle []float64        // ns, by number of the bucket
-	last                 int              // the number of fio's last bucket; -1 if it does not occur
-	quanta               []fiohist.Sparse // by number; nil for the sum of all
-	inAll                []uint16         // the numbers that the buckets have in the sum of all
+	lower, upper, middle []float64        // ns, by bucket number
+	last                 int              // number of fio's last bucket; -1 if it is empty
+	quanta               []fiohist.Sparse // with bucket numbers as indices; nil for the sum of all
+	inAll                []uint16         // by bucket number: its number in the sum of all
 }
 
-// number numbers the buckets of g that occur, and tells the number of each. all are those in the sum of all.
+// number numbers the non-empty buckets of g and returns the number of each. all has the numbers in the sum of all.
 func (c *compact) number(g fiohist.Geometry, occur []bool, all []uint16) []uint16 {
 	number := make([]uint16, len(occur))
 	c.last = -1
@@ -442,7 +439,7 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 			out.dirs[d].quanta = append(out.dirs[d].quanta, h)
 		}
 	}
-	var all []uint16 // the numbers of the first, by bucket
+	var all []uint16 // bucket numbers of the first direction
 	for d := range out.dirs {
 		number := out.dirs[d].number(g, occur[d], all)
 		if d == 0 {
@@ -457,13 +454,13 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	return out
 }
 
-// single is the first of dirs that is one direction: where there are several, the first is the sum of the others.
+// single returns the index in dirs of the first single direction. If there are several, they follow their sum.
 func (s *sample) single() int { return min(len(s.dirs)-1, 1) }
 
-// metrics is the number of values of a direction.
+// metrics returns the number of values of a direction.
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
-// few says why there are too few quanta to know the noise; "" if there are not.
+// few says why there are too few quanta to estimate the noise; "" if there are enough.
 func (s *sample) few() string {
 	n := 0
 	for _, q := range s.of.at {
@@ -478,11 +475,11 @@ func (s *sample) few() string {
 	return ""
 }
 
-// lane is a number of each of the runs that are computed together, so that the buckets of a quantum are
-// read once for all of them.
+// lane holds one number for each of several resamples that are computed together, so that the buckets of a quantum
+// are read only once for all of them.
 type lane [8]float64
 
-// buffers are for the counts of each direction.
+// buffers returns room for the bucket counts of each direction.
 func (s *sample) buffers() (counts [][]lane) {
 	for _, d := range s.dirs {
 		counts = append(counts, make([]lane, len(d.lower)))
@@ -490,8 +487,8 @@ func (s *sample) buffers() (counts [][]lane) {
 	return counts
 }
 
-// compute writes the values of up to len(lane) runs in which each quantum occurs so many times. atLeast
-// is that of the first, if it is not nil.
+// compute writes the values of up to len(lane) resamples, in which each quantum occurs as often as its weight. If
+// atLeast is not nil, it receives the flags of the first resample.
 func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, atLeast []bool) {
 	var covered lane
 	for q := range weights {
@@ -507,7 +504,7 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 		for q := range weights {
 			h, w := &c.quanta[q], &weights[q]
 			for i, n := range h.Count {
-				l := &to[h.Index[i]] // without a loop, which would take half as long again
+				l := &to[h.Index[i]] // unrolled: a loop is slower
 				l[0] += n * w[0]
 				l[1] += n * w[1]
 				l[2] += n * w[2]
@@ -552,7 +549,7 @@ func (s *sample) compute(weights []lane, values [][]float64, counts [][]lane, at
 	}
 }
 
-// percentile is fiohist's, on numbered buckets.
+// percentile computes the same value as fiohist, on numbered buckets.
 func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, value float64) {
 	want, sum := n*p/100, 0.0
 	for i := range counts {
@@ -568,12 +565,11 @@ func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, va
 	return -1, math.NaN()
 }
 
-// memory is the length of the blocks that the sample must be drawn in: the longest
-// that a value of the family asks for, but a fifth of the sample at most: Student's t
-// with as many degrees of freedom as there are blocks makes up for that. What a quantum adds to a value is, to first
-// order, the series whose memory matters: to IOPS its completions less those expected
-// of it, to the mean the sum of its latencies less the mean, to a percentile its I/Os
-// above that less the share expected.
+// memory returns the block length for the sample: the longest that a metric of the family needs, but at most a fifth
+// of the sample. The degrees of freedom, which follow from the number of blocks, make up for that limit. The
+// autocorrelation that matters is that of each quantum's contribution to the value, to first order: for IOPS its
+// completions less those expected, for the mean the sum of its latencies less the mean, for a percentile its I/Os
+// above that less the expected share.
 func (s *sample) memory() int {
 	longest := 1.0
 	z := make([]float64, len(s.of.at))
@@ -582,7 +578,7 @@ func (s *sample) memory() int {
 		if d < s.single() {
 			parts = s.dirs[s.single():]
 		}
-		// see takes what a quantum adds in each second, and for each I/O of bucket b.
+		// see takes the contribution of each second and of each I/O in bucket b.
 		see := func(second float64, each func(c *compact, b int) float64) {
 			for q := range z {
 				z[q] = second * s.of.at[q].covered
@@ -622,10 +618,9 @@ func (s *sample) memory() int {
 	return max(1, int(min(math.Ceil(longest-1e-9), float64(len(s.of.at)/fewestBlocks))))
 }
 
-// resample computes the values of so many runs put together anew from blocks of
-// this one's quanta, which is taken as a ring. The stream tells the random numbers of
-// one run from those of another; each resample has its own, so that it does not
-// matter who computes it.
+// resample computes the values of bootstrap resamples of the run, drawn in blocks of quanta from the run taken as a
+// ring. The stream selects the random numbers of this run. Each resample has its own generator, so the result does
+// not depend on the number of workers.
 func (s *sample) resample(stream uint64, times int) [][]float64 {
 	out := make([][]float64, times)
 	together := len(lane{})

@@ -1,15 +1,13 @@
-// Package compare says whether runs really differ: percentiles, mean latency and IOPS of each
-// direction, how much they changed from one group of repeats to another, and between which limits
-// the change lies with 95 % confidence.
+// Package compare tests whether runs differ. For percentiles, mean latency and IOPS of each direction it computes how
+// much they changed from one group of repeated runs to another, with 95 % confidence limits of the change.
 //
 //	pipeline -> Series -> Group -> Compare -> Result -> Judge
 //	quanta      a run     its      limits,    rows      --fail-if
 //	            sparse    repeats  verdicts
 //
-// Limits come from the spread between the runs of a group, and are not narrower than the noise within
-// the runs: neighbouring seconds resemble each other, so whole blocks of quanta are drawn again. The
-// limits of all rows of a fixed family hold together, whatever is shown.
+// The limits come from the spread between the runs of a group, and are not narrower than the noise within the runs.
+// Neighbouring quanta are autocorrelated, so that noise is estimated by a block bootstrap. The limits are
+// simultaneous for a fixed family of rows, whatever is shown.
 //
-// The same runs give the same result to the last bit. It is called by the commands;
-// it imports pipeline and internal/fiohist.
+// The same runs give the same result to the last bit.
 package compare

@@ -10,27 +10,27 @@ import (
 	"fiolat/internal/student"
 )
 
-// measured is a group of runs as numbers, without their quanta. Where there is one by run and row, it
-// is [run][row].
+// measured holds the values of a group's runs, without their quanta. Two-dimensional fields are indexed [run][row]
+// unless they say otherwise.
 type measured struct {
 	side    Side
 	value   [][]float64 // NaN without I/O
-	log     [][]float64 // its logarithm
-	atLeast [][]bool    // it fell into fio's last bucket
-	within  [][]float64 // the variance of log by the run's own noise, NaN if unknown
-	draws   [][]float64 // by resample and row, of the first run: the deviation from log
+	log     [][]float64 // logarithm of value
+	atLeast [][]bool    // value fell into fio's last bucket
+	within  [][]float64 // variance of log from the noise within the run; NaN if unknown
+	draws   [][]float64 // [resample][row] of the first run: deviation from log
 	few     string      // why the noise within a run is unknown, or ""
-	// first and last are when the runs began, in ns since 1970; nobody knows when all did if !startsKnown.
+	// first and last are the earliest and latest start of the runs, in ns since 1970, valid if startsKnown.
 	first, last int64
 	startsKnown bool
-	// freedom are the degrees of freedom of within, of the run that has the fewest. Blocks that
-	// overlap have half as many again as blocks that do not (Meketon and Schmeiser, "Overlapping
-	// batch means: something for nothing?", Winter Simulation Conference 1984).
+	// freedom is the smallest degrees of freedom of within over the runs. Overlapping blocks have 1.5 times as many
+	// as blocks that do not overlap (Meketon and Schmeiser, "Overlapping batch means: something for nothing?", Winter
+	// Simulation Conference 1984).
 	freedom int
 }
 
-// measure computes the rows of each run and their noise. The stream, 0 or 1, tells the random
-// numbers of one side from those of the other.
+// measure computes the rows of each run and their noise. The stream, 0 or 1, separates the random numbers of the two
+// sides.
 func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []float64, stream uint64,
 	times int) *measured {
 	m := &measured{side: Side{Name: g.Name, Runs: len(g.Runs)}, freedom: student.ManyDegrees, first: math.MaxInt64,
@@ -68,7 +68,7 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 	return m
 }
 
-// mean is the geometric mean of the runs' values of a row; nil if a run has none.
+// mean returns the geometric mean of the runs' values of a row; nil if a run has none.
 func (m *measured) mean(row int) *float64 {
 	v := m.value[0][row]
 	if len(m.value) > 1 {
@@ -80,7 +80,7 @@ func (m *measured) mean(row int) *float64 {
 	return &v
 }
 
-// center is the mean logarithm of a row.
+// center returns the mean logarithm of a row.
 func (m *measured) center(row int) (mean float64) {
 	for _, run := range m.log {
 		mean += run[row] / float64(len(m.log))
@@ -88,7 +88,7 @@ func (m *measured) center(row int) (mean float64) {
 	return mean
 }
 
-// squares is the sum of the squared deviations of the runs from the mean of a row.
+// squares returns the sum of the squared deviations of the runs' logarithms from the mean of a row.
 func (m *measured) squares(row int) (sum float64) {
 	center := m.center(row)
 	for _, run := range m.log {
@@ -97,7 +97,7 @@ func (m *measured) squares(row int) (sum float64) {
 	return sum
 }
 
-// noise is the variance of a group's mean by the noise within its runs.
+// noise returns the variance of a group's mean that comes from the noise within its runs.
 func (m *measured) noise(row int) (sum float64) {
 	n := float64(len(m.within))
 	for _, run := range m.within {
@@ -110,20 +110,20 @@ func (m *measured) anyAtLeast(row int) bool {
 	return slices.ContainsFunc(m.atLeast, func(run []bool) bool { return run[row] })
 }
 
-// before says that all runs began before those of another group, as far as all starts are known.
+// before reports whether all runs are known to have begun before those of another group.
 func (m *measured) before(other *measured) bool {
 	return m.startsKnown && other.startsKnown && m.last < other.first
 }
 
-// estimate is what is known of the logarithm of the ratio of two values.
+// estimate is the estimated logarithm of the ratio of two values.
 type estimate struct {
 	center  float64
-	se      float64 // its standard error; NaN if unknown
-	freedom int     // degrees of freedom of that
+	se      float64 // standard error; NaN if unknown
+	freedom int     // degrees of freedom of se
 	within  bool    // se comes from the noise within the runs
 }
 
-// estimates fills in what is known of each row, and how the rows are correlated.
+// estimates fills in the estimate of each row and how the rows are correlated.
 func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	freedom := len(a.log) + len(b.log) - 2
@@ -172,25 +172,24 @@ func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	}
 }
 
-// share is a standard deviation of logarithms as a share of the value.
+// share converts a standard deviation of logarithms to a share of the value.
 func share(sd float64) *float64 {
 	v := math.Expm1(sd)
 	return &v
 }
 
-// deviates make standard normal deviates of rows together, [sample][row]: a sample of what the rows'
-// errors may be, in units of their standard errors. NaN is a row of which nothing is known.
+// deviates returns a random sample of the joint errors of some rows, [sample][row], as standard normal deviates. NaN
+// marks a row whose error is unknown.
 type deviates func(rows []int) [][]float64
 
-// alpha is the probability with which each of some rows may be wrong so that none of them is with
-// that confidence: the max-t of the rows (Romano and Wolf, "Exact and approximate stepdown methods
-// for multiple hypothesis testing", JASA 100, 2005).
+// alpha returns the error probability per row at which the limits of all rows hold jointly with the given confidence:
+// max-t (Romano and Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100, 2005).
 func (d deviates) alpha(rows []int, confidence float64) float64 {
 	var largest []float64
 	for _, sample := range d(slices.Sorted(slices.Values(rows))) {
 		most := 0.0
 		for _, v := range sample {
-			if v = math.Abs(v); v > most { // not NaN
+			if v = math.Abs(v); v > most { // false for NaN
 				most = v
 			}
 		}
@@ -207,9 +206,8 @@ func (d deviates) alpha(rows []int, confidence float64) float64 {
 // deviateSamples give the 99 % quantile to about 2 %.
 const deviateSamples = 5000
 
-// independentDeviates are those of rows that may be correlated or not: what they make of alpha is
-// enough for both (Šidák, "Rectangular confidence regions for the means of multivariate normal
-// distributions", JASA 62, 1967).
+// independentDeviates ignores any correlation of the rows, which makes alpha conservative (Šidák, "Rectangular
+// confidence regions for the means of multivariate normal distributions", JASA 62, 1967).
 func independentDeviates(rows int) [][]float64 {
 	d := make([][]float64, deviateSamples)
 	for s := range d {
@@ -222,10 +220,9 @@ func independentDeviates(rows int) [][]float64 {
 	return d
 }
 
-// residualDeviates have the correlation of the runs' deviations from the mean of their group, shrunk
-// towards independence by as much as so few runs leave open (Schäfer and Strimmer, "A shrinkage
-// approach to large-scale covariance matrix estimation", Statistical Applications in Genetics and
-// Molecular Biology 4, 2005).
+// residualDeviates have the correlation of the runs' deviations from the mean of their group, shrunk towards
+// independence according to its sampling error (Schäfer and Strimmer, "A shrinkage approach to large-scale covariance
+// matrix estimation", Statistical Applications in Genetics and Molecular Biology 4, 2005).
 func residualDeviates(rows []int, a, b *measured) [][]float64 {
 	var residuals [][]float64
 	for _, m := range []*measured{a, b} {
@@ -254,7 +251,7 @@ func residualDeviates(rows []int, a, b *measured) [][]float64 {
 				correlation += r[i] * r[j]
 			}
 			squares += correlation * correlation
-			unexplained := min(1, (1-correlation*correlation)/(1-1/freedom)) // adjusted for so few runs
+			unexplained := min(1, (1-correlation*correlation)/(1-1/freedom)) // adjusted for the number of runs
 			variances += unexplained * unexplained / freedom
 		}
 	}
@@ -279,7 +276,7 @@ func residualDeviates(rows []int, a, b *measured) [][]float64 {
 	return d
 }
 
-// drawnDeviates are those of single runs' resamples.
+// drawnDeviates are taken from the resamples of two single runs.
 func drawnDeviates(rows []int, estimates []estimate, a, b *measured) [][]float64 {
 	d := make([][]float64, min(len(a.draws), len(b.draws)))
 	for s := range d {
@@ -291,7 +288,7 @@ func drawnDeviates(rows []int, estimates []estimate, a, b *measured) [][]float64
 	return d
 }
 
-// Noise is what the runs of a group differ by in one number.
+// Noise is the spread of one metric over the runs of a group.
 type Noise struct {
 	Direction string `json:"direction"`
 	Metric    string `json:"metric"`
@@ -301,7 +298,7 @@ type Noise struct {
 	RunNoise *float64 `json:"run_noise"`
 }
 
-// Spread is what the runs of one group differ by, of which there are at least 2.
+// Spread measures the noise between the runs of a group, which has at least 2.
 func Spread(g *Group, percentiles []float64) (Side, []Noise, error) {
 	geometry, err := common(g)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// RunNoise is what runs of the same differ by: one standard deviation.
+// RunNoise is the standard deviation between repeated runs, as given by the user.
 type RunNoise struct {
 	// Direction is read, write, trim or all, Metric p50, p99.9, ..., mean or iops; "" is any.
 	Direction, Metric string
-	// SD is that of the logarithm of a value.
+	// SD is the standard deviation of the logarithm of a value.
 	SD float64
 }
 
@@ -46,8 +46,7 @@ func ParsePercent(text string) (float64, error) {
 	return p / 100, nil
 }
 
-// sigma is the noise given for a row: of several the one that says most about what it is for, and
-// of such the last.
+// sigma returns the noise given for a row. The most specific entry wins, and of equal ones the last.
 func sigma(given []RunNoise, direction, metric string) (sd float64, ok bool) {
 	best := -1
 	for _, n := range given {

@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// Rule is a change that must not be: the condition of --fail-if.
+// Rule is a condition of --fail-if: the largest change that is allowed.
 type Rule struct {
 	// Text is the rule as it was given.
 	Text string
 	// Direction is read, write, trim, all, or "" for each.
 	Direction string
-	// Metric is p50, p99.9, ..., mean or iops; Percentile is its number, 0 of others.
+	// Metric is p50, p99.9, ..., mean or iops. Percentile is the number in it, 0 for mean and iops.
 	Metric     string
 	Percentile float64
-	// Limit is the largest change that may be, as a share: 0.1 for +10%, -0.05 for -5%.
+	// Limit is the largest change allowed, as a share: 0.1 for +10%, -0.05 for -5%.
 	Limit float64
 }
 
@@ -49,21 +49,20 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-// Ruling is what a rule says of a comparison.
+// Ruling is the result of a rule for a comparison.
 type Ruling struct {
 	Rule   string `json:"rule"`
 	Run    string `json:"run"`
 	Failed bool   `json:"failed"`
-	// Broken are the rows that break it, with limits of GateConfidence.
+	// Broken are the rows that break it, with their limits at GateConfidence.
 	Broken []Row `json:"broken,omitempty"`
 }
 
-// Judge says of each rule whether the comparison breaks it: a change is beyond its limit, and more
-// than chance. The limits that say so are those of all rows that the rules are about, together, at
-// GateConfidence; what is shown does not matter. Of single runs that are too short to have limits
-// the change alone decides. A percentile in fio's last bucket breaks nothing, for nothing is known of
-// its change. A rule that finds nothing to check is an error, for it would never be broken; so is one
-// about single runs of which nobody has said what runs of the same differ by.
+// Judge checks the rules. A row breaks a rule if its change is beyond the rule's limit and its confidence limits
+// exclude no change. These are joint limits at GateConfidence of all rows that the rules are about, whatever is
+// shown. If a row has no limits, as in runs that are too short, the change alone decides. A percentile in fio's last
+// bucket breaks no rule, since its change is unknown. Judge fails if a rule matches no row, because it could never be
+// broken, and if there are too few runs to measure the noise between them and none is given.
 func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 	var family []int
 	rows := make([][]int, len(rules))
@@ -114,7 +113,7 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 	return out, nil
 }
 
-// unknownNoise is the error of a rule about runs that were not repeated.
+// unknownNoise is the error for a rule on a row whose noise between runs is neither measured nor given.
 type unknownNoise struct {
 	Rule Rule
 	Row  Row
@@ -127,7 +126,7 @@ func (e *unknownNoise) Error() string {
 		e.Rule.Text, e.Row.Direction, e.Row.Metric, fewRuns, BaselineRuns, e.Row.Metric)
 }
 
-// percentilesOf are those wanted with those that rules ask for, without duplicates.
+// percentilesOf returns the wanted percentiles and those of the rules, without duplicates.
 func percentilesOf(wanted []float64, rules []Rule) []float64 {
 	out := slices.Clone(wanted)
 	for _, r := range rules {

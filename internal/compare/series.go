@@ -14,49 +14,48 @@ import (
 	"fiolat/pipeline"
 )
 
-// maxQuanta is how many quanta a Series keeps: neighbours are added up in pairs
-// when there are more, so that a day of seconds takes no more time and memory than
-// ten minutes.
+// maxQuanta is the most quanta that a Series keeps, which bounds time and memory. When there are more, neighbours are
+// added up in pairs.
 const maxQuanta = 512
 
-// directions are those compared: the sum of all, and each.
+// directions are those compared: first the sum of all, then each.
 var directions = []string{pipeline.All, fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
-// Series is what Compare must know of a run: the histogram of every quantum by
-// direction. It is a pipeline.Sink; any split of leaves will do.
+// Series collects a run for Compare: the histogram of every quantum by direction. It is a pipeline.Sink. The leaves
+// may be split in any way.
 type Series struct {
 	pipeline.Discard
-	// Name is what the run is called in results.
+	// Name identifies the run in results.
 	Name string
-	// ID is the run's, Workload what its jobs did, as far as that is known.
+	// ID is the run's id, Workload a description of its jobs, if known.
 	ID, Workload string
 
 	geometry fiohist.Geometry
-	// start is when the run began, in ns since 1970, if that is known.
+	// start is when the run began, in ns since 1970, valid if startKnown.
 	start      int64
 	startKnown bool
 	interval   int64
-	fold       int64 // quanta of the run in one of at
+	fold       int64 // quanta of the run in one element of at
 	seen       int64 // quanta of the run so far
 	at         []quantum
 
-	sums [4]fiohist.Hist // of a quantum, and room for its sparse form: memory that is used again
+	sums [4]fiohist.Hist // of a quantum; these and room are reused
 	room fiohist.Sparse
 }
 
 // quantum is one step of a series.
 type quantum struct {
-	// hists are parallel to directions; the first, of the sum of the others, stays empty.
+	// hists are parallel to directions. The first, for the sum, stays empty.
 	hists   [4]fiohist.Sparse
-	covered float64 // seconds that the logs cover
+	covered float64 // seconds covered by the logs
 }
 
-// empty says that it has no I/O.
+// empty reports whether it has no I/O.
 func (q *quantum) empty() bool {
 	return !slices.ContainsFunc(q.hists[:], func(h fiohist.Sparse) bool { return len(h.Index) > 0 })
 }
 
-// coarser is h with 2^shift neighbouring buckets added up, in memory of its own.
+// coarser returns a copy of h with 2^shift neighbouring buckets added up.
 func coarser(h *fiohist.Sparse, shift int) (out fiohist.Sparse) {
 	if shift == 0 {
 		return h.Clone()
@@ -71,7 +70,7 @@ func coarser(h *fiohist.Sparse, shift int) (out fiohist.Sparse) {
 	return out
 }
 
-// sparseOf is h without the room that a histogram has.
+// sparseOf returns h in its sparse form, without spare capacity.
 func sparseOf(h *fiohist.Hist) fiohist.Sparse {
 	var room fiohist.Sparse
 	room.Set(h)
@@ -80,10 +79,10 @@ func sparseOf(h *fiohist.Hist) fiohist.Sparse {
 
 var _ pipeline.Sink = (*Series)(nil)
 
-// Began says that the run began after a time, or that nobody knows when it began.
+// Began reports whether the run began after a time, or its start is unknown.
 func (s *Series) Began(after time.Time) bool { return !s.startKnown || s.start > after.UnixNano() }
 
-// Begin takes the run.
+// Begin implements pipeline.Sink.
 func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	s.geometry, s.interval, s.fold = run.Geometry, run.Interval, 1
 	s.ID, s.Workload = run.ID, strings.Join(run.Workloads(), ", ")
@@ -92,7 +91,7 @@ func (s *Series) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum takes a quantum.
+// Quantum adds a quantum.
 func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if int(s.seen/s.fold) == len(s.at) {
 		if len(s.at) == maxQuanta {
@@ -111,7 +110,7 @@ func (s *Series) Quantum(_ context.Context, q *pipeline.Quantum) error {
 		}
 	}
 	for i := 1; i < len(s.sums); i++ {
-		// Last, so that it does not matter whether the leaves come by themselves or added up.
+		// Added last, so that floating-point rounding does not depend on how the leaves are split.
 		s.sums[i].AddAll(to.hists[i].Index, to.hists[i].Count, 0, 1)
 		s.room.Set(&s.sums[i])
 		to.hists[i] = s.room.Clone()
@@ -145,9 +144,9 @@ func (s *Series) halve() {
 	s.fold *= 2
 }
 
-// Noise is how exactly the run's own numbers are known, by the noise within it, and not by that
-// between runs: by direction and metric the factor, 1 or more, by which each may be too small or too
-// large with 95 % confidence; none where there are too few quanta to know.
+// Noise returns the uncertainty of the run's own values from the noise within the run, not between runs. By direction
+// and metric it is a factor, 1 or more, by which the value may be too small or too large with 95 % confidence. Values
+// without a known uncertainty are missing, such as those of runs with too few quanta.
 func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 	group := &Group{Runs: []*Series{s}}
 	wanted := slices.Clone(family)
@@ -172,7 +171,7 @@ func (s *Series) Noise(percentiles []float64) map[string]map[string]float64 {
 			out[name[0]][name[1]] = factor
 		}
 	}
-	if len(dirs) == 1 && len(out) == 1 { // the sum of one is that one
+	if len(dirs) == 1 && len(out) == 1 { // the sum of one direction is that direction
 		out[directions[0]] = out[directions[dirs[0]]]
 	}
 	return out

@@ -2,10 +2,10 @@ package compare
 
 import "fmt"
 
-// Words are a row's change and what is known of it, as people read them.
+// Words is a row's change, limits, noise and verdict as text.
 type Words struct{ Change, Limits, RunNoise, Verdict string }
 
-// Words says them of a row of the result.
+// Words formats a row of the result.
 func (r *Result) Words(row *Row) Words {
 	w := Words{Change: Percent(row.Change), Limits: "-", RunNoise: NoiseText(row.RunNoise),
 		Verdict: string(row.Verdict)}
@@ -28,14 +28,14 @@ func (r *Result) Words(row *Row) Words {
 	return w
 }
 
-// factorFrom is the change from which on a factor says more than a percentage, and mostFactor the
-// one from which on, up or down, more digits say nothing.
+// Percent writes ratios above factorFrom as a factor. Above mostFactor or below 1/mostFactor it gives only that
+// bound.
 const (
 	factorFrom = 3
 	mostFactor = 100
 )
 
-// Percent is a share as people write a change.
+// Percent formats a change given as a share.
 func Percent(v *float64) string {
 	switch {
 	case v == nil:
@@ -50,7 +50,7 @@ func Percent(v *float64) string {
 	return fmt.Sprintf("%+.2f %%", *v*100)
 }
 
-// NoiseText is a standard deviation as a share.
+// NoiseText formats a standard deviation given as a share.
 func NoiseText(v *float64) string {
 	if v == nil {
 		return "-"
