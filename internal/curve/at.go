@@ -9,9 +9,9 @@ import (
 	"fiolat/internal/metric"
 )
 
-// spread is how much runs of one setting differ, on the scale of logarithms.
+// spread estimates how much runs of the same setting differ, in logarithms.
 type spread struct {
-	// freedom are the degrees of freedom of the pooled variances; 0: no setting was repeated.
+	// freedom is the degrees of freedom of the pooled variances; 0 if no setting was repeated.
 	freedom int
 	pooled  map[string]float64 // variance by metric
 	points  []Point
@@ -25,7 +25,7 @@ func newSpread(points []Point) *spread {
 	return s
 }
 
-// residuals are the deviations of a point's runs from its mean; nil if a run has no such value.
+// residuals returns the deviations of a point's runs from its mean, in logarithms; nil if a run lacks the metric.
 func (p *Point) residuals(name string) (out []float64) {
 	center, ok := p.value(name)
 	if !ok {
@@ -45,7 +45,7 @@ func squares(residuals []float64) (sum float64) {
 	return sum
 }
 
-// variance is that of one run of a point: pooled over all settings, and not below the point's own.
+// variance returns the variance of one run of a point: pooled over all settings, but not below the point's own.
 func (s *spread) variance(p *Point, name string) float64 {
 	if s.freedom == 0 {
 		return math.NaN()
@@ -63,8 +63,8 @@ func (s *spread) variance(p *Point, name string) float64 {
 	return pooled
 }
 
-// error is the standard error of a point's mean; NaN if it is not known. It is not below that of the I/Os within the
-// runs, as far as percentiles tell it.
+// error returns the standard error of a point's mean; NaN if it is not known. For percentiles it is not below the
+// error that their confidence limits within the runs imply.
 func (s *spread) error(p *Point, name string) float64 {
 	n := float64(len(p.rows))
 	variance := s.variance(p, name) / n
@@ -79,7 +79,8 @@ func (s *spread) error(p *Point, name string) float64 {
 	return math.Sqrt(max(variance, within)) // NaN stays
 }
 
-// correlation is that of two metrics over repeats.
+// correlation returns the correlation of two metrics over repeated runs, limited to +-0.95; 0 if too few were
+// repeated.
 func (s *spread) correlation(a, b string) float64 {
 	product, aa, bb := 0.0, 0.0, 0.0
 	for i := range s.points {
@@ -101,15 +102,16 @@ func (s *spread) correlation(a, b string) float64 {
 // place is a point as IOPS and latency.
 type place struct{ iops, ns float64 }
 
-// draws fix the limits to about a tenth of their width; seed makes them the same each time.
+// draws is the number of Monte Carlo draws, enough to fix the limits to about a tenth of their width. seed makes the
+// draws reproducible.
 const (
 	draws = 4000
 	seed  = 0xf10
 )
 
-// at is how many IOPS of a series meet a rule about a latency, and between which limits with 95 % confidence: the
-// points are drawn anew as runs differ, and of each draw the least and the most that the curve between the points can
-// be are taken.
+// at returns how many IOPS of a series meet a latency rule, with 95 % confidence limits. For the limits the points
+// are drawn at random with the errors of repeated runs. Each draw contributes the lower and the upper bound of
+// crossing.
 func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	at := &At{Rule: rule.Text}
 	var places []place
@@ -154,7 +156,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 			z := rng.NormFloat64()
 			chi += z * z
 		}
-		scale := math.Sqrt(float64(s.freedom) / chi) // Student's t: the variance itself is known from few runs
+		scale := math.Sqrt(float64(s.freedom) / chi) // Student's t: the variance is an estimate, too
 		for i, p := range places {
 			a, b := rng.NormFloat64(), rng.NormFloat64()
 			drawn[i] = place{p.iops * math.Exp(scale*errorsIOPS[i]*a),
@@ -174,7 +176,8 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	return at
 }
 
-// keeping are the first point that meets the rule, and the last of those that follow it without a break; -1 if none.
+// keeping returns the first point that meets the rule and the last one of the unbroken sequence from there; -1 if
+// none.
 func keeping(places []place, rule *metric.Rule) (first, last int) {
 	first = slices.IndexFunc(places, func(p place) bool { return rule.Met(p.ns) })
 	if first < 0 {
@@ -187,10 +190,10 @@ func keeping(places []place, rule *metric.Rule) (first, last int) {
 	return first, last
 }
 
-// crossing is how many IOPS meet the rule, and the least and the most that this can be: 0 where no point meets it, and
-// no upper bound where the heaviest load does. Between two points the logarithm of the latency is taken as a straight
-// line over IOPS. A curve that gets steeper lies between the straight line through both points and the lines through
-// each of them and its other neighbour, which are the bounds.
+// crossing returns how many IOPS meet the rule, with a lower and an upper bound. If no point meets it, iops and low
+// are 0 and high is the IOPS of the first point. If the heaviest load meets it, high is infinite. Between two points
+// the logarithm of the latency is interpolated linearly over IOPS. The bounds hold for a convex curve, which lies
+// below the chord of the two points and above the lines through each of them and its other neighbour.
 func crossing(places []place, rule *metric.Rule) (iops, low, high float64) {
 	first, last := keeping(places, rule)
 	if first < 0 {

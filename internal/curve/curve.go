@@ -1,5 +1,5 @@
-// Package curve makes a curve of latency against load from the whole-run figures of a sweep: a point for each setting,
-// with limits from the spread between repeats, where the curve bends, and how many IOPS meet a rule.
+// Package curve builds a curve of latency against load from the whole-run figures of a sweep: a point for each
+// setting, with confidence limits from the spread between repeats, the bend, and how many IOPS meet a rule.
 //
 //	[]summary.Row -> Make -> Curve
 //
@@ -22,21 +22,21 @@ import (
 	"fiolat/pipeline"
 )
 
-// Point is what the runs of one setting did. Values are the geometric means over the runs; latencies are in ns.
+// Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
 type Point struct {
-	// Options are the job options that the runs differ in.
+	// Options are the values of the job options in which the runs differ.
 	Options map[string]string `json:"options"`
 	Runs    int               `json:"runs"`
-	// Names are those of the runs.
+	// Names are the names of the runs, with host, job and log if the rows are split by them.
 	Names []string `json:"names"`
-	// Samples are the I/Os of all runs.
+	// Samples is the number of I/Os of all runs.
 	Samples        float64            `json:"samples"`
 	IOPS           float64            `json:"iops"`
 	BytesPerSecond *float64           `json:"bytes_per_second"`
 	Concurrency    *float64           `json:"concurrency"`
 	Mean           *float64           `json:"mean"`
 	Percentiles    map[string]float64 `json:"percentiles"`
-	// Limits are 95 % confidence limits of "iops", "mean" and each percentile, where runs were repeated.
+	// Limits are 95 % confidence limits of "iops", "mean" and each percentile, if settings were repeated.
 	Limits map[string]summary.Limits `json:"limits"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
@@ -46,9 +46,9 @@ type Point struct {
 	rows []summary.Row
 }
 
-// Series is a curve of its own: points that differ in the load only.
+// Series is one line of the curve: points that differ in the load only.
 type Series struct {
-	// Options are those that series differ in.
+	// Options are the values of the options in which series differ.
 	Options map[string]string `json:"options"`
 	// Points are indices of Curve.Points, in ascending order of load.
 	Points []int `json:"points"`
@@ -57,18 +57,18 @@ type Series struct {
 	At   *At `json:"at,omitempty"`
 }
 
-// At is how many IOPS meet a rule.
+// At is the number of IOPS that meet a rule.
 type At struct {
 	Rule string `json:"rule"`
 	// Options are those of the series.
 	Options map[string]string `json:"options,omitempty"`
-	// IOPS is nil where no point meets the rule.
+	// IOPS is nil if no point meets the rule.
 	IOPS *float64 `json:"iops"`
-	// Low and High are 95 % confidence limits; nil is none.
+	// Low and High are 95 % confidence limits; nil if there is none.
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
-	// Between are the indices of the last point that meets the rule and the next one, which breaks it; nil where all
-	// keep it or none does.
+	// Between holds the indices of the last point that meets the rule and of the next one, which breaks it. It is nil
+	// if no point meets the rule, or if no heavier load breaks it.
 	Between []int  `json:"between"`
 	Note    string `json:"note,omitempty"`
 }
@@ -76,24 +76,24 @@ type At struct {
 // Curve is latency against load.
 type Curve struct {
 	Direction string   `json:"direction"`
-	Load      []string `json:"load"` // the options that the load follows from
+	Load      []string `json:"load"` // the options that set the load
 	Points    []Point  `json:"points"`
 	Series    []Series `json:"series"`
-	// At is that of the series with the most IOPS.
+	// At is the result of the series with the most IOPS.
 	At *At `json:"at,omitempty"`
-	// Notes are what must be said beside the numbers.
+	// Notes are remarks to be shown with the numbers.
 	Notes []string `json:"notes,omitempty"`
 
 	bound float64 // of the rule, in ns
 }
 
-// ErrOneSetting says that a curve cannot be made of runs that all have the same options.
+// ErrOneSetting means that all runs have the same options, so there is no curve.
 var ErrOneSetting = errors.New("all runs have the same job options")
 
-// loads are the options that change the load only, from the one that changes it most.
+// loads are the options that change only the load, the most effective first.
 var loads = []string{"iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
 
-// Make makes the curve of a direction; rule may be nil.
+// Make returns the curve of a direction; rule may be nil. It skips runs without such I/O or known IOPS, with a note.
 func Make(rows []summary.Row, direction string, percentiles []float64, rule *metric.Rule) (*Curve, error) {
 	c := &Curve{Direction: direction, Points: []Point{}}
 	var chosen []summary.Row
@@ -148,7 +148,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 	return c, nil
 }
 
-// group makes a point of the runs whose options are the same.
+// group makes one point of all runs with the same options.
 func (c *Curve) group(rows []summary.Row, differ []string) {
 	index := map[string]int{}
 	for _, r := range rows {
@@ -176,7 +176,7 @@ func (c *Curve) group(rows []summary.Row, differ []string) {
 	}
 }
 
-// sort puts the points in order, and divides them into series.
+// sort sorts the points and divides them into series.
 func (c *Curve) sort(differ []string) {
 	for _, name := range loads {
 		if slices.Contains(differ, name) {
@@ -189,7 +189,7 @@ func (c *Curve) sort(differ []string) {
 			others = append(others, name)
 		}
 	}
-	if len(c.Load) == 0 { // such as a sweep of block sizes
+	if len(c.Load) == 0 { // for example, a sweep of block sizes
 		c.Load, others = others, nil
 	}
 	by := func(a, b *Point, names []string) int {
@@ -216,7 +216,7 @@ func (c *Curve) sort(differ []string) {
 	}
 }
 
-// inFlight is how many I/Os the options allow at a time, of those that differ.
+// inFlight returns how many I/Os the options allow in flight, as far as runs differ in these options.
 func inFlight(p *Point) float64 {
 	n := 1.0
 	for _, name := range []string{"iodepth", "numjobs"} {
@@ -227,7 +227,7 @@ func inFlight(p *Point) float64 {
 	return n
 }
 
-// fill computes the numbers of a point.
+// fill computes the values of a point.
 func (p *Point) fill(percentiles []float64, s *spread) {
 	p.Runs = len(p.rows)
 	p.Percentiles, p.Limits = map[string]float64{}, map[string]summary.Limits{}
@@ -271,7 +271,7 @@ func (p *Point) fill(percentiles []float64, s *spread) {
 	}
 }
 
-// value is the geometric mean of a metric over the runs of a point.
+// value returns the geometric mean of a metric over the runs of a point.
 func (p *Point) value(name string) (float64, bool) {
 	sum := 0.0
 	for i := range p.rows {
@@ -287,7 +287,7 @@ func (p *Point) value(name string) (float64, bool) {
 	return math.Exp(sum / float64(len(p.rows))), true
 }
 
-// bend finds the point of a series with the most IOPS per mean latency: beyond it latency grows faster than IOPS
+// bend finds the point of a series with the most IOPS per mean latency. Beyond it latency grows faster than IOPS
 // (Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC
 // 1979).
 func (c *Curve) bend(s *Series) {
@@ -303,7 +303,7 @@ func (c *Curve) bend(s *Series) {
 	}
 }
 
-// DirectionOf is the direction that a curve of these rows is about by default: that of the rule, else all.
+// DirectionOf returns the default direction of a curve: that of the rule, or all without one.
 func DirectionOf(rule *metric.Rule) string {
 	if rule != nil {
 		return rule.Direction
@@ -311,7 +311,7 @@ func DirectionOf(rule *metric.Rule) string {
 	return pipeline.All
 }
 
-// label is options in one line, sorted.
+// label formats options in one line, sorted by name.
 func label(options map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {

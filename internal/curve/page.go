@@ -15,7 +15,7 @@ import (
 	"fiolat/internal/units"
 )
 
-// Axis is what the page's horizontal axis shows.
+// Axis is the quantity on the page's horizontal axis.
 type Axis string
 
 // The axes.
@@ -25,15 +25,15 @@ const (
 	axisConcurrency Axis = "concurrency"
 )
 
-// axes are all of them, the default first.
+// axes lists all of them, the default first.
 var axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
 
-// title is what is written at the axis.
+// title returns the label of the axis.
 func (a Axis) title() string {
 	return map[Axis]string{axisIOPS: "IOPS", axisMiB: "MiB/s", axisConcurrency: "I/Os in flight (mean)"}[a]
 }
 
-// of is a point's place on the axis; 0 if it is not known.
+// of returns a point's value on the axis; 0 if it is not known.
 func (a Axis) of(p *Point) float64 {
 	switch {
 	case a == axisMiB && p.BytesPerSecond != nil:
@@ -46,7 +46,7 @@ func (a Axis) of(p *Point) float64 {
 	return 0
 }
 
-// Sentence says what an At found.
+// Sentence formats an At as text.
 func (c *Curve) Sentence(at *At) string {
 	text := at.Rule
 	if len(at.Options) > 0 {
@@ -77,7 +77,7 @@ func (c *Curve) Sentence(at *At) string {
 	return text
 }
 
-// loadOf is a point's load in words.
+// loadOf formats a point's load.
 func (c *Curve) loadOf(point int) string {
 	options := map[string]string{}
 	for _, name := range c.Load {
@@ -95,7 +95,7 @@ var (
 	pageCSS string
 )
 
-// Page is the curve as one HTML page that needs nothing else: no script, no network.
+// Page is the curve as one self-contained HTML page, without scripts or network access.
 type Page struct {
 	Title, Generator string
 	Curve            *Curve
@@ -103,7 +103,7 @@ type Page struct {
 	Axis             Axis
 }
 
-// chart is one series, drawn.
+// chart is the drawing of one series.
 type chart struct {
 	Title      string
 	At         string
@@ -281,7 +281,7 @@ func (p *Page) table(ch *chart, s *Series) {
 	}
 }
 
-// nice is the smallest of 1, 2 and 5 times a power of ten that is not below v.
+// nice returns the smallest of 1, 2 and 5 times a power of ten that is not below v.
 func nice(v float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {
@@ -292,7 +292,7 @@ func nice(v float64) float64 {
 	return 10 * unit
 }
 
-// short is a number with three digits or so.
+// short formats a number with about three digits.
 func short(v float64) string {
 	switch {
 	case v >= 1e6:
@@ -305,5 +305,5 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// latency is a time in ns, with three digits.
+// latency formats a time in ns with three digits.
 func latency(ns float64) string { return strings.Replace(units.Latency(ns, 3), " us", " µs", 1) }

@@ -18,17 +18,17 @@ type Metric struct {
 	Direction string
 	// Name is p99 or another percentile, min, mean or max (ns), iops, mib (MiB/s), concurrency, samples or seconds.
 	Name string
-	// Percentile is that of a name such as p99.9; 0 of others.
+	// Percentile is the number in a name such as p99.9; 0 for other names.
 	Percentile float64
 }
 
 // Directions are those a Metric may have.
 var Directions = []string{"all", "read", "write", "trim", "sync"}
 
-// rates are the names of figures that are no latencies.
+// rates are the names of figures that are not latencies.
 var rates = []string{"iops", "mib", "concurrency", "samples", "seconds"}
 
-// form says how a Metric is written.
+// form describes the syntax of a Metric.
 const form = "[read|write|trim|all|sync] METRIC, where METRIC is p99 or another percentile, min, mean, max, iops, " +
 	"mib (MiB/s), concurrency, samples or seconds"
 
@@ -68,7 +68,7 @@ type Rule struct {
 	Text string
 }
 
-// Bound is what a value is compared with.
+// Bound is a threshold and its direction.
 type Bound struct {
 	// Above is true for > and >=, OrEqual for <= and >=.
 	Above, OrEqual bool
@@ -89,8 +89,8 @@ func (b *Bound) Met(v float64) bool {
 
 var operator = lazyregexp.New(`^(.*?)\s*(<=|>=|<|>)\s*(.*)$`)
 
-// ParseRule reads "METRIC < VALUE", such as "read p99 < 1ms", "sync max < 10 ms" or "iops >= 10000"; <=, > and >= are
-// known, too. The value of a latency has a unit.
+// ParseRule reads "METRIC < VALUE", such as "read p99 < 1ms", "sync max < 10 ms" or "iops >= 10000". <=, > and >=
+// work, too. The value of a latency needs a unit.
 func ParseRule(text string) (r Rule, err error) {
 	parts := operator().FindStringSubmatch(text)
 	if parts == nil {

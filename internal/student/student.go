@@ -1,10 +1,10 @@
-// Package student is Student's t distribution.
+// Package student implements Student's t distribution.
 package student
 
 import "math"
 
-// Tail is the probability that the absolute value of Student's t with so many degrees of
-// freedom exceeds t >= 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// Tail returns the probability that the absolute value of a Student's t variable with the given degrees of freedom
+// exceeds t >= 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 func Tail(t float64, freedom int) float64 {
 	if freedom >= ManyDegrees {
 		return math.Erfc(t / math.Sqrt2)
@@ -25,10 +25,10 @@ func Tail(t float64, freedom int) float64 {
 	return max(0, 1-sin*sum)
 }
 
-// ManyDegrees of freedom make a normal distribution.
+// ManyDegrees is the degrees of freedom from which on the normal distribution is used.
 const ManyDegrees = 1000
 
-// Quantile is the t that Student's t exceeds, up or down, with the probability alpha, above 0 and up to 1.
+// Quantile returns the t at which Tail is alpha, for alpha above 0 and up to 1.
 func Quantile(alpha float64, freedom int) float64 {
 	low, high := 0.0, 1.0
 	for Tail(high, freedom) > alpha && high < 1e9 {

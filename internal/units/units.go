@@ -1,4 +1,4 @@
-// Package units writes numbers for people.
+// Package units formats numbers for people.
 package units
 
 import (
@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Divisors turn ns into the units of latencies.
+// Divisors are the lengths of the units of latencies in ns.
 var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
-// Latency is a latency in ns, to so many significant digits, in the largest unit of which it is 1 or more: 12.3 us.
+// Latency formats ns with that many significant digits in the largest unit in which it is 1 or more, such as 12.3 us.
 func Latency(ns float64, digits int) string {
 	unit := "ns"
 	for _, larger := range []string{"us", "ms", "s"} {
@@ -20,19 +20,19 @@ func Latency(ns float64, digits int) string {
 	return strconv.FormatFloat(Round(ns/Divisors[unit], digits), 'f', -1, 64) + " " + unit
 }
 
-// Round rounds v to so many significant digits.
+// Round rounds v to that many significant digits.
 func Round(v float64, digits int) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-float64(digits-1))
 	if v == 0 || unit >= 1 {
 		return math.Round(v/max(unit, 1)) * max(unit, 1)
 	}
-	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is whole, unit is not exact
+	return math.Round(v/unit) / math.Round(1/unit) // 1/unit is an integer, unit itself is inexact
 }
 
-// Count is a count that is a whole number but for rounding.
+// Count formats a count with at most three decimals, which hides rounding errors.
 func Count(n float64) string { return strconv.FormatFloat(math.Round(n*1e3)/1e3, 'f', -1, 64) }
 
-// Grouped is a Count to the whole, with a comma for each thousand: 123,999.
+// Grouped formats n as an integer with a comma for each thousand: 123,999.
 func Grouped(n float64) string {
 	s := strconv.FormatFloat(math.Round(n), 'f', -1, 64)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -41,5 +41,5 @@ func Grouped(n float64) string {
 	return s
 }
 
-// Percentile is how a percentile is named, such as 99.9.
+// Percentile formats the number of a percentile, such as 99.9.
 func Percentile(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
