@@ -334,7 +334,6 @@ func zeroNoise(given []RunNoise) bool {
 	return !slices.ContainsFunc(given, func(n RunNoise) bool { return n.SD > 0 })
 }
 
-// remarks fills in Caveat and Note.
 func (r *Result) remarks(a, b *measured, o Options) {
 	na, nb := r.Baseline.Runs, r.Other.Runs
 	var notes []string
@@ -457,7 +456,6 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 // single returns the index in dirs of the first single direction. If there are several, they follow their sum.
 func (s *sample) single() int { return min(len(s.dirs)-1, 1) }
 
-// metrics returns the number of values of a direction.
 func (s *sample) metrics() int { return len(s.percentiles) + 2 }
 
 // few says why there are too few quanta to estimate the noise; "" if there are enough.

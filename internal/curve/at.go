@@ -63,8 +63,8 @@ func (s *spread) variance(p *Point, name string) float64 {
 	return pooled
 }
 
-// error returns the standard error of a point's mean; NaN if it is not known. For percentiles it is not below the
-// error that their confidence limits within the runs imply.
+// error returns the standard error of a point's mean; NaN if it is not known. It is not below the error that the
+// limits of percentiles within the runs imply.
 func (s *spread) error(p *Point, name string) float64 {
 	n := float64(len(p.rows))
 	variance := s.variance(p, name) / n
@@ -79,8 +79,7 @@ func (s *spread) error(p *Point, name string) float64 {
 	return math.Sqrt(max(variance, within)) // NaN stays
 }
 
-// correlation returns the correlation of two metrics over repeated runs, limited to +-0.95; 0 if too few were
-// repeated.
+// correlation returns that of two metrics over repeated runs, limited to +-0.95; 0 if too few were repeated.
 func (s *spread) correlation(a, b string) float64 {
 	product, aa, bb := 0.0, 0.0, 0.0
 	for i := range s.points {
@@ -110,8 +109,7 @@ const (
 )
 
 // at returns how many IOPS of a series meet a latency rule, with 95 % confidence limits. For the limits the points
-// are drawn at random with the errors of repeated runs. Each draw contributes the lower and the upper bound of
-// crossing.
+// are drawn at random with their errors, and crossing gives the bounds of each draw.
 func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	at := &At{Rule: rule.Text}
 	var places []place
@@ -176,8 +174,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	return at
 }
 
-// keeping returns the first point that meets the rule and the last one of the unbroken sequence from there; -1 if
-// none.
+// keeping returns the first point that meets the rule, and the last of those that follow without a gap; -1 if none.
 func keeping(places []place, rule *metric.Rule) (first, last int) {
 	first = slices.IndexFunc(places, func(p place) bool { return rule.Met(p.ns) })
 	if first < 0 {

@@ -93,7 +93,7 @@ var ErrOneSetting = errors.New("all runs have the same job options")
 // loads are the options that change only the load, the most effective first.
 var loads = []string{"iodepth", "numjobs", "rate_iops", "rate", "thinktime", "iodepth_batch", "iodepth_batch_submit"}
 
-// Make returns the curve of a direction; rule may be nil. It skips runs without such I/O or known IOPS, with a note.
+// Make returns the curve of a direction; rule may be nil. Runs without such I/O or known IOPS are skipped.
 func Make(rows []summary.Row, direction string, percentiles []float64, rule *metric.Rule) (*Curve, error) {
 	c := &Curve{Direction: direction, Points: []Point{}}
 	var chosen []summary.Row
@@ -227,7 +227,6 @@ func inFlight(p *Point) float64 {
 	return n
 }
 
-// fill computes the values of a point.
 func (p *Point) fill(percentiles []float64, s *spread) {
 	p.Runs = len(p.rows)
 	p.Percentiles, p.Limits = map[string]float64{}, map[string]summary.Limits{}
@@ -311,7 +310,6 @@ func DirectionOf(rule *metric.Rule) string {
 	return pipeline.All
 }
 
-// label formats options in one line, sorted by name.
 func label(options map[string]string) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {

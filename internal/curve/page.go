@@ -28,7 +28,6 @@ const (
 // axes lists all of them, the default first.
 var axes = []Axis{axisIOPS, axisMiB, axisConcurrency}
 
-// title returns the label of the axis.
 func (a Axis) title() string {
 	return map[Axis]string{axisIOPS: "IOPS", axisMiB: "MiB/s", axisConcurrency: "I/Os in flight (mean)"}[a]
 }
@@ -77,7 +76,6 @@ func (c *Curve) Sentence(at *At) string {
 	return text
 }
 
-// loadOf formats a point's load.
 func (c *Curve) loadOf(point int) string {
 	options := map[string]string{}
 	for _, name := range c.Load {
@@ -103,7 +101,6 @@ type Page struct {
 	Axis             Axis
 }
 
-// chart is the drawing of one series.
 type chart struct {
 	Title      string
 	At         string
@@ -305,5 +302,4 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// latency formats a time in ns with three digits.
 func latency(ns float64) string { return strings.Replace(units.Latency(ns, 3), " us", " µs", 1) }

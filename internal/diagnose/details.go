@@ -7,15 +7,15 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// details fills in what needs the histograms of the quanta in which somebody stood out. It is given the run a second
-// time, once these are known.
+// details fills in the fields of stragglers that need histograms of their quanta. It needs a second pass over the
+// run, once these quanta are known.
 type details struct {
 	geometry fiohist.Geometry
 	of       []Straggler
 	windows  []*detail
 }
 
-// detail is a value and a stretch of time; stragglers at several percentiles share one.
+// detail is a value and its time window. Stragglers at several percentiles share one.
 type detail struct {
 	of     Straggler
 	own    fiohist.Hist
@@ -25,10 +25,10 @@ type detail struct {
 	rest   limits // of others
 }
 
-// limits are the smallest and largest latency of several leaves.
+// limits are the smallest and the largest latency of several leaves.
 type limits struct {
 	fiohist.Limits
-	open bool // one of them is not known
+	open bool // those of some leaf are unknown
 }
 
 func (l *limits) widen(o fiohist.Limits) {
@@ -42,7 +42,6 @@ func (l *limits) known() fiohist.Limits {
 	return l.Limits
 }
 
-// newDetails makes details for what Stragglers returned.
 func newDetails(geometry fiohist.Geometry, of []Straggler) *details {
 	d := &details{geometry: geometry, of: of}
 	for i := range of {
@@ -63,7 +62,7 @@ func (d *details) window(s *Straggler) *detail {
 	return nil
 }
 
-// Add takes the leaves of the quantum that starts at offset.
+// Add adds the leaves of the quantum that starts at offset.
 func (d *details) Add(offset int64, leaves []leaf) {
 	for _, w := range d.windows {
 		dimension := slices.Index(dimensions, w.of.Dimension)
@@ -90,7 +89,7 @@ func (d *details) Add(offset int64, leaves []leaf) {
 	}
 }
 
-// Stragglers are those given, complete and worst first.
+// Stragglers returns the given stragglers, complete and worst first.
 func (d *details) Stragglers() []Straggler {
 	for i := range d.of {
 		s := &d.of[i]
@@ -121,7 +120,7 @@ func (d *details) Stragglers() []Straggler {
 	return d.of
 }
 
-// worstFirst sorts by how much a straggler makes the percentile of all worse, or by its lift where that is not known.
+// worstFirst sorts by the factor by which stragglers raise the percentile of all I/Os, or by lift if it is unknown.
 func worstFirst(s []Straggler) {
 	severity := func(s *Straggler) float64 {
 		if s.Pooled == nil || s.Without == nil || *s.Without <= 0 {

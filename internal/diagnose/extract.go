@@ -11,7 +11,7 @@ import (
 // Extracts is a pipeline.Sink that makes an Extract of each quantum.
 type Extracts struct {
 	pipeline.Discard
-	// Each takes one; it belongs to the Extracts again when Each returns.
+	// Each receives each Extract. It must not keep it.
 	Each func(ctx context.Context, e *pipeline.Extract) error
 
 	peers  *peers
@@ -19,13 +19,13 @@ type Extracts struct {
 	pools  pools
 }
 
-// Begin takes the run.
+// Begin implements pipeline.Sink.
 func (s *Extracts) Begin(_ context.Context, run *pipeline.Run) error {
 	s.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
 	return nil
 }
 
-// Quantum takes a quantum.
+// Quantum implements pipeline.Sink.
 func (s *Extracts) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
 	pooled := s.pools.of(s.buffer)

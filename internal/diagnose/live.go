@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// lookback is how many quanta of a run that goes on are compared.
+	// lookback is the number of latest quanta of a live run that are compared.
 	lookback = 240
-	// leastHistory is the number of quanta before which nobody is named.
+	// leastHistory is the number of quanta before which no straggler is named.
 	leastHistory = 10
 )
 
-// Live looks for stragglers while a run goes on: it puts those who begin to stand out, or cease to, into the quanta
-// that pass through it to another sink. Of the latest quanta it does what peers does of a run. Who stood out in
-// minQuanta quanta at least, the latest among them, has begun to; who has not for as many has ceased to.
+// Live finds stragglers while a run is in progress. It adds those that start or cease to stand out to the quanta that
+// it passes on to the next sink. It applies the tests of peers to the latest quanta. A straggler starts when the
+// window in which it stands out reaches into the last minQuanta quanta, and ends when it no longer does.
 type Live struct {
 	next    pipeline.Sink
 	run     *pipeline.Run
 	peers   *peers
 	pools   pools
 	buffer  []leaf
-	current []Straggler // who stands out
+	current []Straggler // those that stand out now
 }
 
-// NewLive makes a Live before next.
+// NewLive returns a Live that passes everything on to next.
 func NewLive(next pipeline.Sink) *Live { return &Live{next: next} }
 
-// Begin takes the run.
+// Begin implements pipeline.Sink.
 func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	l.run = run
 	l.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
@@ -39,7 +39,8 @@ func (l *Live) Begin(ctx context.Context, run *pipeline.Run) error {
 	return l.next.Begin(ctx, run)
 }
 
-// Quantum looks at it. A part of a run does not have all peers, so nobody is named in it.
+// Quantum adds the stragglers and passes the quantum on. A part of a run does not have all peers, so none are named
+// in it.
 func (l *Live) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 	if l.run.Part == "" {
 		l.buffer = leavesOf(l.buffer[:0], q)
@@ -61,13 +62,13 @@ func (l *Live) Early(ctx context.Context, q *pipeline.Quantum) error { return l.
 // End passes on the summary.
 func (l *Live) End(ctx context.Context, s *pipeline.Summary) error { return l.next.End(ctx, s) }
 
-// look finds who begins to stand out, and who ceases to, at the end of a quantum.
+// look returns the stragglers that start or end by the end of a quantum, at now.
 func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	if l.peers.quanta < leastHistory {
 		return nil
 	}
 	found := l.peers.Stragglers()
-	over := now - minQuanta*l.run.Interval // who has not stood out since then does so no longer
+	over := now - minQuanta*l.run.Interval // what has not stood out since then has ended
 	l.current = slices.DeleteFunc(l.current, func(was Straggler) bool {
 		at := slices.IndexFunc(found, func(s Straggler) bool { return was.same(&s) && s.until > over })
 		if at >= 0 {
@@ -93,7 +94,7 @@ func (l *Live) look(now int64) (out []pipeline.Straggler) {
 	return out
 }
 
-// same says that both are of the same host, job or log and direction.
+// same reports whether both are the same host, job or log in the same direction.
 func (s *Straggler) same(o *Straggler) bool {
 	return s.Dimension == o.Dimension && s.Value == o.Value && s.Direction == o.Direction
 }
@@ -107,7 +108,8 @@ func (p *peers) forget() {
 	p.quanta--
 }
 
-// except takes a straggler out of the quanta in which it stood out: it would hide that it stands out once more.
+// except removes an ended straggler from the quanta in which it stood out. Otherwise they would hide that it starts
+// again.
 func (p *peers) except(s *Straggler) {
 	for _, g := range p.groups {
 		at, ok := g.index[s.Value]
@@ -123,8 +125,8 @@ func (p *peers) except(s *Straggler) {
 	}
 }
 
-// event is the begin or the end of a straggler. certain is the end of the quantum in which that became certain, in ns
-// from the run's start; 0: all of the run was looked at together.
+// event returns the start or the end of a straggler. certain is the end of the quantum in which it was detected, in
+// ns from the run's start; 0 if the whole run was analysed at once.
 func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
 	out := pipeline.Straggler{Dimension: s.Dimension, Value: s.Value, Scope: s.Dimension + "+direction", Ended: ended,
 		Start: s.since, End: certain, Percentile: s.Percentile, Share: s.Share, Expected: s.Expected, Lift: s.Lift,
@@ -152,13 +154,13 @@ func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
 	return out
 }
 
-// Events are the begins and ends of stragglers, as all of the run shows them; after End.
+// Events returns the starts and ends of stragglers in the whole run. It is valid after End.
 func (f *Full) Events() (out []pipeline.Straggler) {
 	all := f.Diagnosis.Stored().Stragglers
 	for i := range all {
 		s := &all[i]
 		if slices.ContainsFunc(all[:i], func(o Straggler) bool { return o.same(s) }) {
-			continue // at another percentile
+			continue // the same one at another percentile
 		}
 		out = append(out, s.event(false, 0))
 		if s.Recovered {

@@ -9,16 +9,16 @@ import (
 	"fiolat/pipeline"
 )
 
-// setLoads are the options that set the load from outside: a slower device has as many I/Os as before.
+// setLoads are the options that set the load from outside, so that a slower device gets as many I/Os as a fast one.
 var setLoads = []string{"rate_iops", "rate", "thinktime"}
 
-// openLoop says that the job of every log of a run is known to set the load of a direction.
+// openLoop reports whether the jobs of all logs of a run are known to set the load of a direction.
 func openLoop(run *pipeline.Run, direction string) bool {
 	at := slices.Index(run.Directions(), direction)
 	closed := func(l *pipeline.Log) bool {
 		return l.Log == nil || !slices.ContainsFunc(setLoads, func(name string) bool {
 			v, _ := l.Option(name)
-			parts := strings.Split(v, ",") // of reads, writes and trims; the last one is that of the rest
+			parts := strings.Split(v, ",") // for reads, writes and trims; the last one also for the rest
 			return strings.ContainsAny(parts[min(at, len(parts)-1)], "123456789")
 		})
 	}
@@ -26,21 +26,21 @@ func openLoop(run *pipeline.Run, direction string) bool {
 }
 
 const (
-	// leastApart is the least difference of two loads, as a logarithm, from which a slope is taken.
+	// leastApart is the least difference of two loads, as logarithms, for which a slope is computed.
 	leastApart = 0.2
-	// alike is how far the load of a value may be below another's that has as much to do.
+	// alike is how far the load of a value may be below another's, as logarithms, and still count as equal.
 	alike = 0.1
-	// nextAbove is how many values with as much to do or more are looked at.
+	// nextAbove is how many values with an equal or higher load are used.
 	nextAbove = 3
-	// maxLoads is how many values are compared two by two.
+	// maxLoads is how many values are compared in pairs.
 	maxLoads = 500
 )
 
-// byLoad is the logarithm of the median latency that each value's load explains, beside the others': its own if that
-// lies between the line of Theil (Indagationes Mathematicae 12 (1950), 386-392) and Sen, of which the slope is the
-// median of those between all pairs, and the middle of the next values with as much to do or more. Near saturation
-// latency grows faster than by any line, so who has most to do is not above what its load explains. It is nil where too
-// few values, or none with different loads, tell a slope.
+// byLoad returns, for each value, the logarithm of the median latency that its load explains: its own, clamped
+// between two estimates. One is the Theil-Sen line over all values, whose slope is the median of those between all
+// pairs (Theil, Indagationes Mathematicae 12 (1950), 386-392). The other is the median of the next values with an
+// equal or higher load. Near saturation latency grows faster than any line, so nothing limits the value with the
+// highest load from above. byLoad returns nil if too few values, or too few with different loads, are known.
 func (g *group) byLoad(d *drift) []float64 {
 	loads, mids := make([]float64, len(g.values)), make([]float64, len(g.values))
 	var known []int
@@ -69,7 +69,7 @@ func (g *group) byLoad(d *drift) []float64 {
 	if len(known) < manyPeers || len(slopes) < manyPeers {
 		return nil
 	}
-	slope := max(median(slopes), 0) // below 0 the load is not set: who is slow has fewer I/Os
+	slope := max(median(slopes), 0) // negative if the load is not set: slow values have fewer I/Os
 	for _, v := range known {
 		rest = append(rest, mids[v]-slope*loads[v])
 	}

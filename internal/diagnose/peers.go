@@ -9,23 +9,23 @@ import (
 	"fiolat/pipeline"
 )
 
-// Percentiles are those whose tails are looked at.
+// Percentiles are those whose tails are compared.
 var Percentiles = fiohist.TailPercentiles[:]
 
-// dimensions are what I/Os are distinguished by.
+// dimensions are the properties by which I/Os are compared.
 var dimensions = []string{"host", "job", "log"}
 
 const (
-	// maxBlocks is how many blocks of quanta are kept before pairs of them are added up.
+	// maxBlocks is the number of blocks that are kept. When there are more, pairs of blocks are added up.
 	maxBlocks = 1024
-	// maxMembers is the same for blocks times hosts, jobs and logs, which take 20 bytes each.
+	// maxMembers limits blocks times hosts, jobs and logs in the same way. Each takes 20 bytes.
 	maxMembers = 1 << 21
 )
 
-// leaf is the histogram of one log, or of some logs with the same host and job, in one quantum and direction.
+// leaf is the histogram of one log, or of several logs with the same host and job, in one quantum and direction.
 type leaf struct {
 	Direction string
-	// By are the values of dimensions; "" is not known.
+	// By are the values of dimensions; "" if unknown.
 	By     [3]string
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
@@ -41,18 +41,18 @@ type peers struct {
 	groups   []*group
 	scratch  []*fiohist.Hist
 	ranks    fiohist.Ranks
-	open     func(direction string) bool // see openLoop; nil: not known
+	open     func(direction string) bool // see openLoop; nil if unknown
 }
 
-// group is all values of one dimension in one direction.
+// group holds all values of one dimension in one direction.
 type group struct {
 	direction string
 	dimension int
 	values    []string
-	parents   [][3]string // of logs: leaf.By
+	parents   [][3]string // for logs: leaf.By
 	index     map[string]int
 	blocks    []block
-	open      bool // an open loop: see openLoop
+	open      bool // see openLoop
 }
 
 // block is one or more quanta of a group.
@@ -69,20 +69,20 @@ type member struct {
 	mid   float32 // natural logarithm of the median latency in ns
 }
 
-// newPeers makes peers for quanta of interval ns, the first of which starts at first.
+// newPeers returns peers for quanta of interval ns, the first of which starts at first.
 func newPeers(geometry fiohist.Geometry, first, interval int64) *peers {
 	return &peers{geometry: geometry, first: first, interval: interval, fold: 1}
 }
 
-// Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
+// Add adds the leaves of the quantum that starts at offset. Quanta come in ascending order, with gaps.
 func (p *peers) Add(offset int64, leaves []leaf) { p.add(offset, leaves, new(pools).of(leaves), nil) }
 
-// add is Add with what is known of the leaves: rows may hold the tallies of their hosts, jobs and logs.
+// add is Add with the pools of the leaves, and rows that may already have the tallies of hosts, jobs and logs.
 func (p *peers) add(offset int64, leaves []leaf, pooled []pool, rows []pipeline.Row) {
 	p.addPeers(offset, p.extract(leaves, pooled, rows))
 }
 
-// addPeers takes what extract says of the quantum that starts at offset.
+// addPeers adds the result of extract for the quantum that starts at offset.
 func (p *peers) addPeers(offset int64, of []pipeline.Peers) {
 	n := int((offset - p.first) / p.interval)
 	p.quanta = n + 1
@@ -94,16 +94,16 @@ func (p *peers) addPeers(offset int64, of []pipeline.Peers) {
 	}
 }
 
-// pool is what all leaves of a direction have together.
+// pool is the sum of all leaves of a direction.
 type pool struct {
 	direction string
 	hist      *fiohist.Hist
 }
 
-// pools are those of a quantum; the next one takes their memory.
+// pools are the pools of a quantum. Their memory is reused for the next one.
 type pools []pool
 
-// of are those of leaves, sorted by direction.
+// of returns the pools of leaves, sorted by direction.
 func (p *pools) of(leaves []leaf) []pool {
 	n := 0
 	for i := range leaves {
@@ -129,7 +129,7 @@ func (p *peers) size() (n int) {
 	return n
 }
 
-// extract is what is kept of a quantum.
+// extract returns what peers keep of a quantum.
 func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out []pipeline.Peers) {
 	for i := range pooled {
 		if p.ranks.Read(pooled[i].hist, p.geometry); p.ranks.Empty() {
@@ -138,7 +138,7 @@ func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out 
 		of := pipeline.Peers{Direction: pooled[i].direction}
 		buckets := p.ranks.TailBuckets()
 		of.All = p.peer([3]string{}, memberOf(p.ranks.Tally(buckets)))
-		var single map[*fiohist.Hist]member // of leaves: a host, a job and a log may be the same one
+		var single map[*fiohist.Hist]member // a host, a job and a log may share a histogram
 		for d := range dimensions {
 			names, index := namesOf(of.Direction, d, leaves)
 			members := tallied(of.Direction, d, rows, index)
@@ -168,7 +168,7 @@ func (p *peers) extract(leaves []leaf, pooled []pool, rows []pipeline.Row) (out 
 	return out
 }
 
-// tallied are the members of a dimension that rows tell of; nil if they tell of none.
+// tallied returns the members of a dimension from the tallies in rows; nil if there are none.
 func tallied(direction string, dimension int, rows []pipeline.Row, index map[string]int) (out []member) {
 	scope := dimensions[dimension] + "+direction"
 	for i := range rows {
@@ -215,7 +215,7 @@ func (p *peers) addDirection(at int, of *pipeline.Peers) {
 	}
 }
 
-// value is the number of the value of the group that is in its place in by.
+// value returns the index of the group's value in by, and adds it if it is new.
 func (g *group) value(by [3]string) int {
 	name := by[g.dimension]
 	v, ok := g.index[name]
@@ -253,7 +253,8 @@ func (p *peers) group(direction string, dimension int) *group {
 	return g
 }
 
-// namesOf are the values of a dimension that have I/O in a direction, each as its first leaf has it, and their places.
+// namesOf returns the values of a dimension that have I/O in a direction, as the By of their first leaf, and their
+// indices.
 func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string, index map[string]int) {
 	index = map[string]int{}
 	for i := range leaves {
@@ -267,7 +268,8 @@ func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string,
 	return names, index
 }
 
-// sums are the histograms of the values of a dimension that have I/O in a direction.
+// sums returns the histograms of the values of a dimension that have I/O in a direction. A value with a single leaf
+// shares its histogram.
 func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[string]int) []*fiohist.Hist {
 	out := make([]*fiohist.Hist, len(index))
 	own := map[int]bool{}
@@ -298,7 +300,7 @@ func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[s
 	return out
 }
 
-// plus adds up two cells of the same value.
+// plus adds up two members of the same value.
 func (c member) plus(o member) member {
 	if n := c.n + o.n; n > 0 {
 		c.mid = (c.mid*c.n + o.mid*o.n) / n
@@ -337,7 +339,7 @@ func (p *peers) halve() {
 	}
 }
 
-// tallies are the running sums of a value: the difference of two of them is what lies in between.
+// tallies returns the running sums of a value. The difference of two of them is the tally in between.
 func (g *group) tallies(value, percentile int) []tally {
 	out := make([]tally, len(g.blocks)+1)
 	for t, b := range g.blocks {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Diagnosis is all that is to be said of a run.
+// Diagnosis is the result for a run.
 type Diagnosis struct {
 	Run        string  `json:"run"`
 	Kind       string  `json:"kind"`
 	IntervalMS float64 `json:"interval_ms"`
 	Quanta     int     `json:"quanta"`
-	// Findings are the rest in words, the worst first; there is always one.
+	// Findings are all results as text, the worst first. There is always at least one.
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
 }
 
-// Sentences are the findings in words, the worst first.
+// Sentences returns the texts of the findings, the worst first.
 func (d *Diagnosis) Sentences() (out []string) {
 	for _, f := range d.Findings {
 		out = append(out, f.Text)
@@ -29,32 +29,32 @@ func (d *Diagnosis) Sentences() (out []string) {
 	return out
 }
 
-// Finding is a sentence with what it rests on.
+// Finding is a sentence and the numbers behind it.
 type Finding struct {
 	// About is straggler, incident, warm-up, steady, concurrency or nothing.
 	About string `json:"about"`
-	// Factor is by how much something is worse than it would be without: the percentile, p99 or the I/Os per second.
+	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
-	// Confidence is the probability, from 0 to 1, with which chance does not explain it, at most 0.999999. Of an
-	// incident it is the least that makes one; of a warm-up it is not known.
+	// Confidence is 1 minus the probability that chance explains the finding, at most 0.999999. For an incident it is
+	// the least confidence of any incident. It is 0 if unknown, as for a warm-up.
 	Confidence float64 `json:"confidence,omitempty"`
 	Text       string  `json:"text"`
 }
 
-// maxListed is how many findings, stragglers and segments the document of a run has at most, of each.
+// maxListed limits each of the lists of findings, stragglers and segments in the document of a run.
 const maxListed = 100
 
-// Stored is a Diagnosis as the document of a run has it: without what that says itself, and of a bounded size.
+// Stored is a Diagnosis for the document of a run: limited in size, and without fields that the document has itself.
 type Stored struct {
 	Findings   []Finding   `json:"findings"`
 	Stragglers []Straggler `json:"stragglers"`
 	Segments   []Segment   `json:"segments"`
 	Load       *Load       `json:"concurrency"`
-	// Omitted is how many more there are in the three lists together.
+	// Omitted is the number of entries left out of the three lists together.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// Stored is that of d: the worst findings and stragglers, and the earliest segments.
+// Stored returns the stored form of d: the worst findings and stragglers, and the earliest segments.
 func (d *Diagnosis) Stored() *Stored {
 	s := &Stored{Findings: d.Findings, Stragglers: d.Stragglers, Segments: d.Segments, Load: d.Load}
 	s.Findings, s.Omitted = limited(s.Findings, s.Omitted)
@@ -63,13 +63,13 @@ func (d *Diagnosis) Stored() *Stored {
 	return s
 }
 
-// limited is the start of a list, and omitted with what was left out.
+// limited returns the start of a list, and omitted plus the number of entries left out.
 func limited[T any](list []T, omitted int) ([]T, int) {
 	n := min(len(list), maxListed)
 	return list[:n], omitted + len(list) - n
 }
 
-// Diagnose puts together what was seen, with the stragglers that secondPass has completed and what was noted.
+// Diagnose combines the results. secondPass has completed the stragglers if there was one.
 func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	d := &Diagnosis{Run: w.run.ID, Kind: w.run.Kind.String(), IntervalMS: float64(w.run.Interval) / 1e6,
 		Quanta: w.quanta, Stragglers: append([]Straggler{}, stragglers...), Load: w.Load()}
@@ -105,7 +105,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 	return d
 }
 
-// nothing says that nothing stands out, and among whom.
+// nothing says that nothing stands out, and among how many hosts, jobs and logs.
 func (w *Watch) nothing() Finding {
 	var among []string
 	for dimension, name := range dimensions {
@@ -140,7 +140,7 @@ func seconds(s float64) string { return number(s) + " s" }
 
 func percent(share float64) string { return number(share*100) + " %" }
 
-// mostCertain is what a normal approximation can tell.
+// mostCertain is the highest confidence that the normal approximation supports.
 const mostCertain = 0.999999
 
 func confidence(p float64) float64 { return min(1-p, mostCertain) }
@@ -149,7 +149,7 @@ func (s *Straggler) finding() Finding {
 	name := fmt.Sprintf("p%g", s.Percentile)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s has ", s.Dimension, s.Value)
-	slow := s.atLoad && s.Percentile == 50 // few of the I/Os above p50, perhaps
+	slow := s.atLoad && s.Percentile == 50 // its share of the I/Os above p50 may be small
 	if slow {
 		fmt.Fprintf(&text, "%s times its peers' median at its load (%s to %s), ", number(*s.Factor),
 			number(*s.FactorLow), number(*s.FactorHigh))
@@ -189,7 +189,7 @@ func certain(p float64) string {
 	return fmt.Sprintf("%.6g %%", math.Floor((1-p)*1e6)/1e4)
 }
 
-// incident is an incident in words, with the time that the run took to recover.
+// incident formats an incident, with the time that the run took to recover.
 func (s *Segment) incident(d *Diagnosis) Finding {
 	var steady, after *Segment
 	for i := range d.Segments {
@@ -233,7 +233,7 @@ func (s *Segment) incident(d *Diagnosis) Finding {
 }
 
 const (
-	// full is the part of the limit from which on a queue is always full, slack the one below which it is not.
+	// From full of the limit on, a queue counts as always full; below slack, as not full.
 	full, slack = 0.9, 0.75
 )
 

@@ -13,10 +13,10 @@ import (
 	"fiolat/pipeline"
 )
 
-// By is the split that a run must have for all of dimensions to be distinguished.
+// By is the split of a run that all dimensions need.
 var By = []string{"direction", "host", "job", "log"}
 
-// Watch looks at a run as it passes. It is a pipeline.Sink; its leaves must be split by what is to be compared.
+// Watch is a pipeline.Sink that collects what a Diagnosis needs. Its leaves must be split by what is to be compared.
 type Watch struct {
 	pipeline.Discard
 	run      *pipeline.Run
@@ -30,7 +30,7 @@ type Watch struct {
 	pools   pools
 }
 
-// Begin takes the run.
+// Begin implements pipeline.Sink.
 func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	w.run = run
 	w.peers = newPeers(run.Geometry, run.FirstQuantum, run.Interval)
@@ -39,7 +39,7 @@ func (w *Watch) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum takes a quantum.
+// Quantum implements pipeline.Sink.
 func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	w.buffer = leavesOf(w.buffer[:0], q)
 	pooled := w.pools.of(w.buffer)
@@ -58,24 +58,24 @@ func (w *Watch) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	return nil
 }
 
-// End takes the end.
+// End implements pipeline.Sink.
 func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 	w.summary = s
 	return nil
 }
 
-// Full is a Watch that has the run once more if somebody stands out.
+// Full is a Watch that makes a second pass over the run if there are stragglers.
 type Full struct {
 	Watch
-	// Again passes the same run to a sink; nil: it cannot be had twice, and stragglers come without Pooled and Without.
+	// Again passes the same run to a sink. If it is nil, the stragglers have no Pooled and Without.
 	Again func(context.Context, pipeline.Sink) error
-	// Notes are those of the run, the earliest first.
+	// Notes are the notes on the run, the earliest first.
 	Notes []Note
-	// Diagnosis is there after End.
+	// Diagnosis is set by End.
 	Diagnosis *Diagnosis
 }
 
-// End makes the Diagnosis.
+// End sets Diagnosis.
 func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 	if err := f.Watch.End(ctx, s); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
-// Document is the Diagnosis as the document of the run has it; after End.
+// Document returns the stored form of the Diagnosis. It is valid after End.
 func (f *Full) Document() any { return f.Diagnosis.Stored() }
 
 func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
@@ -103,13 +103,12 @@ func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {
 	return to
 }
 
-// by are the values of dimensions.
 func by(d *pipeline.Dims) [3]string { return [3]string{d.Host, d.Job, d.Log} }
 
-// Stragglers are those that stand out; secondPass fills in the rest.
+// Stragglers returns the stragglers. secondPass fills in the rest of their fields.
 func (w *Watch) Stragglers() []Straggler { return w.peers.Stragglers() }
 
-// secondPass is for the same run once more: it completes the stragglers. It is a pipeline.Sink.
+// secondPass is a pipeline.Sink for a second pass over the run. It completes the stragglers.
 type secondPass struct {
 	pipeline.Discard
 	details *details
@@ -117,32 +116,31 @@ type secondPass struct {
 	buffer  []leaf
 }
 
-// newSecond makes a secondPass for what Watch.Stragglers returned.
 func newSecond(of []Straggler) *secondPass { return &secondPass{of: of} }
 
-// Begin takes the run.
+// Begin implements pipeline.Sink.
 func (s *secondPass) Begin(_ context.Context, run *pipeline.Run) error {
 	s.details = newDetails(run.Geometry, s.of)
 	return nil
 }
 
-// Quantum takes a quantum.
+// Quantum implements pipeline.Sink.
 func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
 	s.details.Add(q.Offset, s.buffer)
 	return nil
 }
 
-// End takes the end.
+// End implements pipeline.Sink.
 func (s *secondPass) End(context.Context, *pipeline.Summary) error {
 	s.of = s.details.Stragglers()
 	return nil
 }
 
-// Stragglers are those given to newSecond, complete and worst first.
+// Stragglers returns the given stragglers, complete and worst first.
 func (s *secondPass) Stragglers() []Straggler { return s.of }
 
-// running are the times in which the logs of a direction ran and have their records.
+// running returns the times in which the logs of a direction ran and no records are missing.
 func (w *Watch) running(direction string) (out []span) {
 	for _, l := range w.run.Logs {
 		for d := range fiolog.Direction(fiolog.Directions) {
@@ -161,17 +159,17 @@ func (w *Watch) running(direction string) (out []span) {
 	return out
 }
 
-// Load says how many I/Os were in flight.
+// Load describes how many I/Os were in flight.
 type Load struct {
 	// Mean is the mean number of I/Os in flight while any job ran: the sum of all latencies over that time (Little,
-	// Operations Research 9 (1961), 383-387). Latencies are taken from the middles of fio's buckets.
+	// Operations Research 9 (1961), 383-387). Latencies are the middles of fio's buckets.
 	Mean float64 `json:"mean"`
-	// Limit is the mean of the sum of iodepth over the jobs' threads in that time; null where an iodepth is not known.
+	// Limit is the mean over that time of the sum of iodepth over the threads; null if an iodepth is unknown.
 	Limit *float64 `json:"limit"`
 	Text  string   `json:"text"`
 }
 
-// Load is that of the whole run; nil without I/O.
+// Load returns the Load of the whole run; nil without I/O.
 func (w *Watch) Load() *Load {
 	ran, limit, known := w.time()
 	if ran <= 0 || w.latency <= 0 {
@@ -186,7 +184,7 @@ func (w *Watch) Load() *Load {
 	return l
 }
 
-// time is for how many ns any log ran, and the sum over the logs of iodepth times the time that each of them ran.
+// time returns for how many ns any log ran, and the sum over the logs of iodepth times the ns that each ran.
 func (w *Watch) time() (ran, limit float64, known bool) {
 	var spans []span
 	known = true
@@ -202,7 +200,7 @@ func (w *Watch) time() (ran, limit float64, known bool) {
 	return float64(union(spans)), limit, known && len(spans) > 0
 }
 
-// depthOf is how many I/Os of a log can be in flight: iodepth, but 1 with a synchronous engine.
+// depthOf returns the most I/Os of a log that can be in flight: iodepth, but 1 with a synchronous engine.
 func depthOf(l *ingest.Log) (depth int, ok bool) {
 	if l.Entry == nil && l.Section == nil {
 		return 0, false
@@ -221,7 +219,7 @@ func depthOf(l *ingest.Log) (depth int, ok bool) {
 	return depth, true
 }
 
-// union is how long any of spans lasts.
+// union returns the total time in which there is at least one of spans.
 func union(spans []span) (total int64) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.From, b.From) })
 	end := int64(math.MinInt64)

@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// Fixed numbers of the tests; docs/diagnose.md gives the reasons.
+// Parameters of the tests. docs/diagnose.md gives the reasons for them.
 const (
-	// falseDiscoveries is the share of findings that chance may make (Benjamini and Hochberg).
+	// falseDiscoveries is the false discovery rate of findings (Benjamini and Hochberg).
 	falseDiscoveries = 0.01
-	// minLift is the least share of the tail over the share of all I/Os that is reported.
+	// minLift is the least lift, the share of the tail over the share of all I/Os, that is reported.
 	minLift = 1.3
-	// minFactor is the least median latency over that of the peers that is reported as slow.
+	// minFactor is the least ratio of median latencies, of a value to its peers, that is reported as slow.
 	minFactor = 1.2
-	// minQuanta is the shortest time, in quanta, in which somebody stands out.
+	// minQuanta is the shortest time in quanta in which a value can stand out.
 	minQuanta = 3
-	// manyPeers is from how many peers on their spread is measured between them, and not only in time.
+	// manyPeers is the number of peers from which on their spread is measured between them, and not only over time.
 	manyPeers = 5
 	// z95 is the two-sided 95 % quantile of the normal distribution.
 	z95 = 1.959963984540054
 )
 
-// upperTail is the probability that a standard normal variable exceeds z.
+// upperTail returns the probability that a standard normal variable exceeds z.
 func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// normalOfT turns Student's t with some degrees of freedom into a standard normal variable of nearly the same
-// probability (Wallace, Annals of Mathematical Statistics 30 (1959), 1124-1130).
+// normalOfT converts Student's t to a standard normal variable of nearly the same probability (Wallace, Annals of
+// Mathematical Statistics 30 (1959), 1124-1130).
 func normalOfT(t, freedom float64) float64 {
 	z := (8*freedom + 1) / (8*freedom + 3) * math.Sqrt(freedom*math.Log1p(t*t/freedom))
 	return math.Copysign(z, t)
 }
 
-// tally counts the I/Os of one value and of all together in some quanta.
+// tally counts the I/Os of one value and of all values in some quanta.
 type tally struct {
 	above, expected float64 // the value's I/Os above the pooled percentile, and its share of all of these
 	allAbove, all   float64
@@ -50,7 +50,7 @@ func (a tally) lift() float64 {
 
 // z is the signed root of the likelihood ratio of a value's I/Os above the percentile against its expected share of
 // them (Kulldorff, Communications in Statistics 26 (1997), 1481-1496), with the variance of drawing without
-// replacement. It is close to a standard normal variable also where few I/Os are expected.
+// replacement. It is nearly a standard normal variable even if few I/Os are expected.
 func (a tally) z() float64 {
 	rest, restExpected := max(a.allAbove-a.above, 0), a.allAbove-a.expected
 	if a.expected <= 0 || restExpected <= 0 || a.all <= a.allAbove {
@@ -71,15 +71,16 @@ func plogp(n, expected float64) float64 {
 	return n * math.Log(n/expected)
 }
 
-// spread is how wide the z of undisturbed values lie.
+// spread is the dispersion of the z of undisturbed values.
 type spread struct {
-	scale   float64 // their standard deviation
-	freedom float64 // degrees of freedom with which it is known
+	scale   float64 // standard deviation
+	freedom float64 // degrees of freedom of scale
 }
 
-// spreadOf estimates the spread of blocks[i][b], the z of block b of value i. NaN is no block. Of many peers it is
-// that about their median in each block, so that it holds what always sets them apart; of few, that between successive
-// blocks. It is a quantile of absolute values, and so not moved by the three largest of ten.
+// spreadOf estimates the spread of blocks[i][b], the z of block b of value i; NaN for no block. With many peers it is
+// the deviation from their median in each block, which includes lasting differences between them; with few, the
+// difference of successive blocks. The estimate is robust: as a quantile of absolute values, it ignores the largest
+// three of ten.
 func spreadOf(blocks [][]float64) spread {
 	var off, peers []float64
 	if len(blocks) < manyPeers {
@@ -106,13 +107,13 @@ func spreadOf(blocks [][]float64) spread {
 	if len(off) == 0 {
 		return spread{math.Inf(1), 1}
 	}
-	// The quantile of the absolute value of a standard normal variable, and how well it tells the deviation beside
-	// the mean of the squares.
+	// The quantile, its value for the absolute value of a standard normal variable, and the efficiency of the
+	// estimate relative to the mean square.
 	const at, normal, efficiency = 0.7, 1.0364333894937898, 0.55
 	return spread{nth(off, int(at*float64(len(off)))) / normal, max(efficiency*float64(len(off)), 1)}
 }
 
-// median changes the order of v. It is NaN of nothing.
+// median returns NaN for an empty v. It changes the order of v.
 func median(v []float64) float64 {
 	n := len(v)
 	if n == 0 {
@@ -125,8 +126,8 @@ func median(v []float64) float64 {
 	return (low + slices.Min(v[n/2:])) / 2
 }
 
-// nth is the element of v that has k others before it if v is sorted, without NaN. It changes the order of v: no
-// element before k is larger, and none behind it smaller (Hoare, Communications of the ACM 4 (1961), 321).
+// nth returns the element with k others before it in sorted order (Hoare, Communications of the ACM 4 (1961), 321). v
+// must not contain NaN. nth reorders v: no element before k is larger, and none after it smaller.
 func nth(v []float64, k int) float64 {
 	for from, to := 0, len(v)-1; from < to; {
 		pivot, i, j := v[k], from, to
@@ -153,11 +154,11 @@ func nth(v []float64, k int) float64 {
 	return v[k]
 }
 
-// window is a stretch of quanta, or of blocks of them.
+// window is a half-open interval of quanta, or of blocks of quanta.
 type window struct{ from, to int }
 
-// scan are the windows of n quanta that are looked at: of all lengths from least on, a quarter apart, and of
-// each length those that begin a sixth of it apart. The best of them is then moved to the best edges.
+// scan returns the windows of n quanta that are tested: lengths from least on in steps of a quarter, and for each
+// length the starts in steps of a sixth of it. refine then improves the edges of the best one.
 func scan(n, least int) (out []window) {
 	for length := least; ; length = min(max(length+1, length*5/4), n) {
 		if length > n {
@@ -176,7 +177,7 @@ func scan(n, least int) (out []window) {
 	}
 }
 
-// refine moves the edges of w, by one to eight quanta at a time, as long as the score grows.
+// refine moves the edges of w by one to eight quanta at a time as long as the score grows.
 func refine(w window, n, least int, score func(window) float64) window {
 	best := score(w)
 	for range 2 * n {
@@ -200,8 +201,8 @@ func refine(w window, n, least int, score func(window) float64) window {
 	return w
 }
 
-// discoveries tells of p-values which may be believed if no more than the share q of those shall be false
-// (Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995), 289-300).
+// discoveries returns the largest significant one of p-values at the false discovery rate q (Benjamini and Hochberg,
+// Journal of the Royal Statistical Society B 57 (1995), 289-300).
 func discoveries(p []float64, q float64) (limit float64) {
 	sorted := slices.Sorted(slices.Values(p))
 	for i, v := range sorted {

@@ -5,60 +5,60 @@ import (
 	"slices"
 )
 
-// Straggler is a host, job or log that stands out among its peers. Share to Without are of the quanta from SinceMS to
-// UntilMS (exclusive) together.
+// Straggler is a host, job or log that stands out among its peers. Share to Without cover the quanta from SinceMS to
+// UntilMS (exclusive).
 type Straggler struct {
 	Dimension  string  `json:"dimension"` // host, job or log
 	Value      string  `json:"value"`
 	Direction  string  `json:"direction"`
 	Percentile float64 `json:"percentile"`
-	// Share is the part, from 0 to 1, of the I/Os above the pooled percentile that are the value's, Expected its part
-	// of all I/Os, Lift the one over the other.
+	// Share is the value's share, from 0 to 1, of the I/Os above the pooled percentile. Expected is its share of all
+	// I/Os. Lift is Share / Expected.
 	Share    float64 `json:"share"`
 	Expected float64 `json:"expected"`
 	Lift     float64 `json:"lift"`
-	// LiftLow and LiftHigh are the 95 % confidence limits of Lift, with the dispersion that was seen.
+	// LiftLow and LiftHigh are 95 % confidence limits of Lift, given the observed dispersion.
 	LiftLow  float64 `json:"lift_low"`
 	LiftHigh float64 `json:"lift_high"`
-	// Pooled is the percentile of all I/Os of the direction in ns, Without that of all but the value's; null where
-	// nobody else has any, or before the run was seen a second time.
+	// Pooled is the percentile of all I/Os of the direction in ns, Without that of all I/Os but the value's. They are
+	// null before the second pass; Without also if there are no others.
 	Pooled  *float64 `json:"pooled"`
 	Without *float64 `json:"without"`
-	// Factor is the value's median latency over its peers' median, quantum by quantum, null where it is not known;
+	// Factor is the ratio of the value's median latency to its peers' median, quantum by quantum; null if unknown.
 	// FactorLow and FactorHigh are its 95 % confidence limits.
 	Factor     *float64 `json:"factor"`
 	FactorLow  *float64 `json:"factor_low"`
 	FactorHigh *float64 `json:"factor_high"`
-	// Quanta is in how many quanta the value had more than its share above the percentile.
+	// Quanta is the number of quanta in which the value had more than its share above the percentile.
 	Quanta  int   `json:"quanta"`
 	SinceMS int64 `json:"since_ms"`
 	UntilMS int64 `json:"until_ms"`
-	// Recovered says that the run went on without it.
+	// Recovered says that the value stopped standing out before the end of the run.
 	Recovered bool `json:"recovered"`
-	// P is the probability of so much by chance, for all times that were looked at together.
+	// P is the p-value, corrected for the number of time windows that were tested.
 	P float64 `json:"p"`
 
 	since, until int64 // ns
-	atLoad       bool  // Factor is that at its load
+	atLoad       bool  // Factor allows for the load
 }
 
-// candidate is the stretch of quanta in which a value stands out most, by one test.
+// candidate is the window in which a value stands out most, by one test.
 type candidate struct {
 	group      *group
 	value      int
 	percentile int // index in Percentiles
 	window
 	p        float64
-	lift     [3]float64 // with its limits
-	factor   [3]float64 // with its limits; NaN: not known
-	atLoad   bool       // so is factor
+	lift     [3]float64 // with its confidence limits
+	factor   [3]float64 // with its confidence limits; NaN if unknown
+	atLoad   bool       // factor allows for the load
 	slow     bool       // found by its median latency, not by its share of the tail
 	excess   float64    // I/Os above the percentile beyond its share
 	share    float64
 	expected float64
 }
 
-// Stragglers are the values that stand out, the one that matters most first. Pooled and Without are nil: see details.
+// Stragglers returns the values that stand out, the worst first. details sets their Pooled and Without.
 func (p *peers) Stragglers() []Straggler {
 	var found []candidate
 	for _, g := range p.groups {
@@ -84,7 +84,7 @@ func (p *peers) Stragglers() []Straggler {
 	return out
 }
 
-// repeats says that a group has the same values as an earlier one, under other names: hosts with a single log.
+// repeats reports whether an earlier group has the same data under other names, such as hosts with a single log each.
 func (p *peers) repeats(g *group) bool {
 	for _, o := range p.groups {
 		if o == g {
@@ -98,8 +98,8 @@ func (p *peers) repeats(g *group) bool {
 	return false
 }
 
-// strongest leaves the surer of two tests of one value and percentile. Of a host, a job and a log that share their
-// excess it leaves the host, or the job, or where nearly all of it is the log's, the log.
+// strongest keeps the more significant of two tests of the same value and percentile. Where a host or job and its log
+// stand out, it keeps the host or job, unless the log has most of its excess, but not all.
 func strongest(found []candidate) (out []candidate) {
 	found = slices.DeleteFunc(found, func(c candidate) bool {
 		return slices.ContainsFunc(found, func(o candidate) bool { return c.covered(&o) })
@@ -118,10 +118,10 @@ func strongest(found []candidate) (out []candidate) {
 	return out
 }
 
-// mostly is the part of the excess of a host or job that makes it a single log's.
+// mostly is the share of the excess of a host or job from which on it is attributed to a single log.
 const mostly = 0.8
 
-// covered says that another finding says the same as c, and better.
+// covered reports whether another finding describes the same excess better.
 func (c *candidate) covered(by *candidate) bool {
 	if c.group.direction != by.group.direction || c.percentile != by.percentile {
 		return false
@@ -162,7 +162,7 @@ func (p *peers) straggler(c candidate) Straggler {
 	return s
 }
 
-// candidates are the best stretch of each value by each test.
+// candidates returns the best window of each value by each test.
 func (g *group) candidates() []candidate {
 	windows := scan(len(g.blocks), minQuanta)
 	if len(windows) == 0 {
@@ -176,7 +176,7 @@ func (g *group) candidates() []candidate {
 	return append(out, g.slow(windows, drift)...)
 }
 
-// tails tests who has more than its share of the I/Os above a percentile.
+// tails finds the values with more than their share of the I/Os above a percentile.
 func (g *group) tails(percentile int, windows []window, drift *drift) (out []candidate) {
 	sums := make([][]tally, len(g.values))
 	for v := range g.values {
@@ -194,7 +194,7 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 		if !ok {
 			continue
 		}
-		// A single quantum does not make a straggler: it must stand out without its worst one too.
+		// A single quantum does not make a straggler: the value must stand out even without its worst one.
 		var worst tally
 		for t := w.from; t < w.to; t++ {
 			if one := in(v, window{t, t + 1}); one.above-one.expected > worst.above-worst.expected {
@@ -218,17 +218,17 @@ func (g *group) tails(percentile int, windows []window, drift *drift) (out []can
 	return out
 }
 
-// drift is how much slower each value was than its peers: running sums of the logarithm of its median latency over
-// that of the others' medians.
+// drift measures how much slower each value is than its peers: running sums of the logarithm of its median latency
+// over the median of the others'.
 type drift struct {
 	sums    [][]float64 // by value, then block
-	counts  [][]float64 // blocks in sums
+	counts  [][]float64 // number of blocks in sums
 	spreads spreads
-	atLoad  bool      // less what their loads make expect
-	sorted  []float64 // the logarithms of all blocks, once they are wanted
+	atLoad  bool      // sums allow for the load
+	sorted  []float64 // the logarithms of all blocks; set on first use
 }
 
-// fewest I/Os have a median that is worth comparing.
+// fewest is the least number of I/Os from which a median is computed.
 const fewest = 10
 
 func (g *group) drift() *drift {
@@ -243,7 +243,7 @@ func (g *group) drift() *drift {
 	return d
 }
 
-// ratios is drift without the spreads; from the logarithm of each value's median that which is expected is subtracted.
+// ratios returns a drift without spreads. It subtracts the expected logarithm from that of each value's median.
 func (g *group) ratios(expected []float64) *drift {
 	k, n := len(g.values), len(g.blocks)
 	d := &drift{sums: make([][]float64, k), counts: make([][]float64, k)}
@@ -271,13 +271,13 @@ func (g *group) ratios(expected []float64) *drift {
 	return d
 }
 
-// z is how surely a mean of logarithms in a window of some length is above the peers'.
+// z returns the significance of a mean of logarithms over length blocks, as a standard normal deviate.
 func (d *drift) z(mean float64, length int) float64 { return d.spreads.z(mean, length) }
 
-// othersMedian is the median of sorted without one element of the value v.
+// othersMedian returns the median of sorted without one element equal to v.
 func othersMedian(sorted []float64, v float64) float64 {
 	i, _ := slices.BinarySearch(sorted, v)
-	at := func(k int) float64 { // of what is left
+	at := func(k int) float64 { // of the remaining elements
 		if k >= i {
 			k++
 		}
@@ -287,7 +287,7 @@ func othersMedian(sorted []float64, v float64) float64 {
 	return (at((n-1)/2) + at(n/2)) / 2
 }
 
-// mean is that of the logarithms in w; NaN where more than half of them are missing.
+// mean returns the mean of the logarithms in w; NaN if more than half of them are missing.
 func (d *drift) mean(v int, w window) float64 {
 	n := d.counts[v][w.to] - d.counts[v][w.from]
 	if 2*n < float64(w.to-w.from) {
@@ -296,7 +296,7 @@ func (d *drift) mean(v int, w window) float64 {
 	return (d.sums[v][w.to] - d.sums[v][w.from]) / n
 }
 
-// withoutWorst is the mean of the logarithms in w but the highest.
+// withoutWorst returns the mean of the logarithms in w except the highest.
 func (d *drift) withoutWorst(v int, w window) float64 {
 	worst := math.Inf(-1)
 	for t := w.from; t < w.to; t++ {
@@ -311,9 +311,9 @@ func (d *drift) withoutWorst(v int, w window) float64 {
 	return (d.sums[v][w.to] - d.sums[v][w.from] - worst) / (n - 1)
 }
 
-// repeated is an upper limit of the probability that a value has quanta as slow as those of w by chance, if each were
-// one of its peers' quanta of any time: where single quanta often are that slow, a few in a row say little. It is the
-// least, over k, of the probability that k of them are as slow as its k slowest, times their number.
+// repeated returns an upper bound of the probability that a value has quanta as slow as those of w by chance, if each
+// were drawn from its peers' quanta at any time: where single quanta often are that slow, a few in a row mean little.
+// It is a union bound over k: the least probability that k quanta are as slow as the k slowest, times their number.
 func (d *drift) repeated(v int, w window) float64 {
 	one := func(u, t int) (ratio float64, known bool) {
 		return d.sums[u][t+1] - d.sums[u][t], d.counts[u][t+1] > d.counts[u][t]
@@ -328,7 +328,7 @@ func (d *drift) repeated(v int, w window) float64 {
 		}
 		slices.Sort(d.sorted)
 	}
-	var own, whole []float64 // its quanta in w, and all of them
+	var own, whole []float64 // the value's blocks in w, and all of them
 	for t := range len(d.sums[v]) - 1 {
 		if ratio, known := one(v, t); known {
 			whole = append(whole, ratio)
@@ -341,7 +341,7 @@ func (d *drift) repeated(v int, w window) float64 {
 	slices.Sort(whole)
 	peers := len(d.sorted) - len(whole)
 	n, least := len(own), math.Inf(1)
-	choose := func(k int) float64 { // logarithm of n over k
+	choose := func(k int) float64 { // logarithm of the binomial coefficient
 		all, _ := math.Lgamma(float64(n + 1))
 		some, _ := math.Lgamma(float64(k + 1))
 		rest, _ := math.Lgamma(float64(n - k + 1))
@@ -356,8 +356,8 @@ func (d *drift) repeated(v int, w window) float64 {
 	return float64(n) * math.Exp(least)
 }
 
-// gain is how much better a level of its own in w fits the logarithms than none: the fall of the sum of squares. It is
-// 0 if that level is below the peers'.
+// gain returns how much a separate level in w improves the fit of the logarithms: the decrease of the sum of squares.
+// It is 0 if that level is below the peers'.
 func (d *drift) gain(v int, w window) float64 {
 	n := d.counts[v][w.to] - d.counts[v][w.from]
 	if n == 0 {
@@ -367,16 +367,16 @@ func (d *drift) gain(v int, w window) float64 {
 	return sum * sum / n
 }
 
-// leastSpread of the logarithm of a median: fio's buckets are 1/64 wide.
+// leastSpread is the least spread assumed of the logarithm of a median. fio's buckets are 1/64 wide.
 const leastSpread = 1.0 / 64
 
-// factor is how much slower a value was in w, with its limits.
+// factor returns how much slower a value was in w, with confidence limits.
 func (d *drift) factor(v int, w window) [3]float64 {
 	m, half := d.mean(v, w), z95*d.spreads.at(w).scale
 	return [3]float64{math.Exp(m), math.Exp(m - half), math.Exp(m + half)}
 }
 
-// slow tests whose median latency is above its peers'.
+// slow finds the values whose median latency is above their peers'.
 func (g *group) slow(windows []window, d *drift) (out []candidate) {
 	for v := range g.values {
 		score := func(w window) float64 {
@@ -398,7 +398,7 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 		}
 		lift := all.lift()
 		p := min(upperTail(z)*float64(len(windows)), 1)
-		if p <= falseDiscoveries { // else it is none anyway
+		if p <= falseDiscoveries { // otherwise it is not significant anyway
 			p = min(max(p, d.repeated(v, w)*float64(len(windows))), 1)
 		}
 		out = append(out, candidate{group: g, value: v, window: w, slow: true, factor: d.factor(v, w), atLoad: d.atLoad,
@@ -408,7 +408,7 @@ func (g *group) slow(windows []window, d *drift) (out []candidate) {
 	return out
 }
 
-// best is the window with the highest score above 0.
+// best returns the window with the highest score above 0.
 func best(windows []window, score func(window) float64) (w window, ok bool) {
 	most := 0.0
 	for _, one := range windows {
@@ -419,12 +419,12 @@ func best(windows []window, score func(window) float64) (w window, ok bool) {
 	return w, ok
 }
 
-// spreads are the spreads of what is measured in windows, by length.
+// spreads are indexed by window length.
 type spreads []spread
 
-// spreadsOf measures them in windows side by side, for each length that is scanned, and takes no less than least.
-// What lasts longer than a quarter of the run, of few peers, is not seen often enough: it is taken to spread as what
-// lasts that long.
+// spreadsOf estimates the spread of a measure for each scanned window length, from adjacent windows. No spread is
+// less than least. With few peers, windows longer than a quarter of the run take the spread of the longest shorter
+// ones, because there are too few of them.
 func spreadsOf(windows []window, values int, least float64, measure func(value int, w window) float64) spreads {
 	n := windows[len(windows)-1].to
 	out := make(spreads, n+1)
@@ -453,9 +453,8 @@ func spreadsOf(windows []window, values int, least float64, measure func(value i
 	return out
 }
 
-// z is how many standard deviations a mean over length blocks is off, turned into those of a normal distribution. Means
-// over longer times do not lie further apart, so the spread over a shorter time, which was seen more often, is an upper
-// limit of theirs.
+// z returns the deviation of a mean over length blocks as a standard normal deviate. Means over longer times do not
+// vary more, so the spread of shorter windows, of which there are more, is an upper bound.
 func (s spreads) z(mean float64, length int) (z float64) {
 	for l := 1; l <= length; l++ {
 		if l == 1 || s[l] != s[l-1] {
@@ -465,5 +464,4 @@ func (s spreads) z(mean float64, length int) (z float64) {
 	return z
 }
 
-// at is the spread of windows as long as w.
 func (s spreads) at(w window) spread { return s[w.to-w.from] }

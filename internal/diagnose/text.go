@@ -8,7 +8,7 @@ import (
 	"fiolat/internal/units"
 )
 
-// number is a count or a rate with three digits.
+// number formats a count or a rate with three digits, or as an integer.
 func number(v float64) string {
 	if v >= 1000 {
 		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
@@ -16,10 +16,10 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// latency is a latency in ns in the unit that suits it.
+// latency formats a latency in ns with a suitable unit.
 func latency(ns float64) string { return units.Latency(ns, 3) }
 
-// Clock is a time in ms from the run's start, such as 0:40 or 1:02:03.5.
+// Clock formats a time in ms from the run's start, such as 0:40 or 1:02:03.500.
 func Clock(ms int64) string {
 	sign := ""
 	if ms < 0 {

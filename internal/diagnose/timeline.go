@@ -21,23 +21,23 @@ const (
 )
 
 const (
-	// leastSlow and leastFewer are the changes of p99 and of I/Os per second that make an incident.
+	// leastSlow and leastFewer are the factors of p99 and of I/Os per second that make an incident.
 	leastSlow, leastFewer = 1.35, 1 / 1.3
-	// stalled is the part of the I/Os per second that is left in a stall.
+	// stalled is the share of the steady I/Os per second below which a direction has stalled.
 	stalled = 0.1
-	// mostSlow and mostFewer are the factors from which on a quantum does not count for more.
+	// mostSlow and mostFewer are the factors at which the deviation of a block is clipped.
 	mostSlow, mostFewer = 4, 2 / stalled
-	// leastWarmUp is the least change since the beginning that makes a warm-up.
+	// leastWarmUp is the least factor by which a warm-up differs from the steady level.
 	leastWarmUp = 1.15
-	// surely is by how many standard deviations it must be off.
+	// surely is the least deviation of a warm-up in standard deviations.
 	surely = 4
-	// inBand is how many standard deviations from the steady level are still on it.
+	// inBand is the largest deviation from the steady level, in standard deviations, that still counts as steady.
 	inBand = 2.5
-	// chance is the probability of an incident where there is none, in a run.
+	// chance is the false positive probability of an incident, for each of p99 and I/Os per second of a direction.
 	chance = 1e-4
 )
 
-// Segment is a stretch of a run in which one direction behaved in one way.
+// Segment is a time interval of a run in which one direction behaved in one way.
 type Segment struct {
 	Kind      string `json:"kind"` // warm-up, steady, incident or recovery
 	FromMS    int64  `json:"from_ms"`
@@ -47,28 +47,28 @@ type Segment struct {
 	P50  *float64 `json:"p50"`
 	P99  *float64 `json:"p99"`
 	IOPS float64  `json:"iops"`
-	// Why says in words what set it apart; "" for steady.
+	// Why says how it differs from the steady segments; "" for steady.
 	Why string `json:"why"`
-	// WorstP99 is the highest p99 of a quantum, in ns.
+	// WorstP99 is the highest p99 of a block of quanta, in ns.
 	WorstP99 *float64 `json:"worst_p99"`
-	// LostIOPS is how many completions per second were missing in the worst quantum, of an incident.
+	// LostIOPS is how many completions per second were missing in the worst block of an incident.
 	LostIOPS float64 `json:"lost_iops"`
 	// Beyond is the number of I/Os in whole buckets above the p99.9 of the steady segments.
 	Beyond float64 `json:"beyond_steady_p99_9"`
-	// Notes are what was noted shortly before an incident began, or in its first quantum.
+	// Notes are the notes from shortly before an incident, or from its first quantum.
 	Notes []Note `json:"notes,omitempty"`
 }
 
-// Note is what somebody noted of a run.
+// Note is a note by a user on a run.
 type Note struct {
 	AtMS int64  `json:"at_ms"` // from the run's start
 	Text string `json:"text"`
 }
 
-// leading is how long before an incident a note may be of what led to it.
+// leading is the time before an incident in which notes are shown with it.
 const leading = time.Minute
 
-// leadingTo are the notes of what may have led to an incident. interval is that of a quantum in ns.
+// leadingTo returns the notes shown with an incident. interval is the length of a quantum in ns.
 func leadingTo(s *Segment, notes []Note, interval int64) (out []Note) {
 	for _, n := range notes {
 		if n.AtMS >= s.FromMS-leading.Milliseconds() && n.AtMS < s.FromMS+interval/1e6 {
@@ -78,7 +78,7 @@ func leadingTo(s *Segment, notes []Note, interval int64) (out []Note) {
 	return out
 }
 
-// span is a stretch of time in ns from the run's start.
+// span is a time interval in ns from the run's start.
 type span struct{ From, To int64 }
 
 // timeline keeps the histogram of all I/Os over time, by direction.
@@ -91,12 +91,12 @@ type timeline struct {
 	by       map[string][]*fiohist.Hist
 }
 
-// newTimeline makes a timeline for quanta of interval ns, the first of which starts at first.
+// newTimeline returns a timeline for quanta of interval ns, the first of which starts at first.
 func newTimeline(geometry fiohist.Geometry, first, interval int64) *timeline {
 	return &timeline{geometry: geometry, first: first, interval: interval, fold: 1, by: map[string][]*fiohist.Hist{}}
 }
 
-// Add takes the leaves of the quantum that starts at offset; quanta come in ascending order, and some may be missing.
+// Add adds the leaves of the quantum that starts at offset. Quanta come in ascending order, with gaps.
 func (tl *timeline) Add(offset int64, leaves []leaf) { tl.add(offset, new(pools).of(leaves)) }
 
 func (tl *timeline) add(offset int64, pooled []pool) {
@@ -138,21 +138,21 @@ func (tl *timeline) halve() {
 	}
 }
 
-// Directions are those that had I/O, sorted.
+// Directions returns the directions that had I/O, sorted.
 func (tl *timeline) Directions() []string { return slices.Sorted(maps.Keys(tl.by)) }
 
-// course is what a direction did, block by block.
+// course is the time series of one direction, by block.
 type course struct {
 	*timeline
 	direction string
-	hists     []*fiohist.Hist // nil: no I/O
-	p50, p99  []float64       // natural logarithms, NaN: not known
-	iops      []float64       // per second of what runs, times the most that ever ran; NaN: nothing ran
-	seconds   []float64       // in which anything ran
+	hists     []*fiohist.Hist // nil without I/O
+	p50, p99  []float64       // natural logarithms; NaN if unknown
+	iops      []float64       // per second, scaled to all logs running; NaN if logs ran in less than half of the block
+	seconds   []float64       // time in which any log ran
 }
 
-// Segments are those of all directions, in order of time. running says for a direction when each of the logs ran and
-// has its records; nil: all did throughout.
+// Segments returns the segments of all directions in order of time. running returns the times in which each log of a
+// direction ran and has its records; if it is nil, all did throughout.
 func (tl *timeline) Segments(running func(direction string) []span) (out []Segment) {
 	for _, d := range tl.Directions() {
 		var spans []span
@@ -176,7 +176,7 @@ func (tl *timeline) course(direction string, spans []span) *course {
 	}
 	c := &course{timeline: tl, direction: direction, hists: make([]*fiohist.Hist, n)}
 	copy(c.hists, tl.by[direction])
-	share := make([]float64, n) // how many logs ran
+	share := make([]float64, n) // mean number of logs that ran
 	top := 0.0
 	for t := range n {
 		from := tl.first + int64(t)*length
@@ -199,7 +199,7 @@ func (tl *timeline) course(direction string, spans []span) *course {
 		s := h.Stats(tl.geometry, []float64{50, 99}, fiohist.Limits{})
 		from := tl.first + int64(t)*length
 		to := min(from+length, end)
-		whole := c.seconds[t] >= float64(to-from)/1e9/2 // else it is the edge of what ran
+		whole := c.seconds[t] >= float64(to-from)/1e9/2 // not the edge of the time in which logs ran
 		if s.Samples >= fewest && whole {
 			p50, p99 = math.Log(max(s.Percentiles[0], 1)), math.Log(max(s.Percentiles[1], 1))
 		}
@@ -211,15 +211,15 @@ func (tl *timeline) course(direction string, spans []span) *course {
 	return c
 }
 
-// shift is by how much a series is off its steady level, block by block.
+// shift is the deviation of a series from its steady level, by block.
 type shift struct {
-	off     []float64 // NaN: not known
+	off     []float64 // NaN if unknown
 	sums    []float64
 	counts  []float64
 	spreads spreads
 }
 
-// newShift makes one in which no block counts for more than the factor most.
+// newShift returns a shift in which deviations are clipped to the factor most.
 func newShift(off []float64, most float64, windows []window) *shift {
 	n := len(off)
 	s := &shift{off: off, sums: make([]float64, n+1), counts: make([]float64, n+1)}
@@ -234,7 +234,7 @@ func newShift(off []float64, most float64, windows []window) *shift {
 	return s
 }
 
-// mean is that in w; 0 where nothing is known.
+// mean returns the mean deviation in w; 0 if nothing is known.
 func (s *shift) mean(w window) float64 {
 	n := s.counts[w.to] - s.counts[w.from]
 	if n == 0 {
@@ -243,16 +243,16 @@ func (s *shift) mean(w window) float64 {
 	return (s.sums[w.to] - s.sums[w.from]) / n
 }
 
-// z is how many standard deviations w is off.
+// z returns the mean deviation in w in standard deviations.
 func (s *shift) z(w window) float64 { return s.mean(w) / s.spreads.at(w).scale }
 
-// steady says that the blocks from t on are at the steady level.
+// steady reports whether the given number of blocks from t on are at the steady level.
 func (s *shift) steady(t, blocks int) bool {
 	w := window{t, min(t+blocks, len(s.off))}
 	return math.Abs(s.mean(w)) <= max(inBand*s.spreads.at(w).scale, leastSpread)
 }
 
-// up is how far, in standard deviations of a single block, a stretch is up in all of series together.
+// up returns how far w is above the steady level in all series together, in standard deviations of a single block.
 func up(series []*shift, w window) float64 {
 	sum := 0.0
 	for _, s := range series {
@@ -262,8 +262,8 @@ func up(series []*shift, w window) float64 {
 	return math.Sqrt(sum * float64(w.to-w.from))
 }
 
-// incidents are the windows in which one of series is up by at least its least factor, beyond chance. Their edges are
-// those that fit all series best.
+// incidents returns the windows in which one of the series is up significantly, and by at least its least factor.
+// Their edges are those that fit all series best.
 func incidents(series []*shift, least []float64, windows []window) (out []window) {
 	n := len(series[0].off)
 	taken := make([]bool, n)
@@ -303,7 +303,7 @@ func (c *course) segments() []Segment {
 		return newShift(minus(c.p99, from), mostSlow, windows), newShift(minus(c.p50, from), mostSlow, windows),
 			newShift(c.missing(from), mostFewer, windows)
 	}
-	// The level of the second half says when the first one reached it.
+	// The second half of the run sets the level that ends a warm-up.
 	slow, mid, fewer := offs(n / 2)
 	warm := 0
 	for warm < n/2 && !(slow.steady(warm, 5) && mid.steady(warm, 5) && fewer.steady(warm, 5)) {
@@ -350,7 +350,7 @@ type part struct {
 	window
 }
 
-// minus is v less its median from a block on.
+// minus returns v less its median from a block on.
 func minus(v []float64, from int) (out []float64) {
 	level := median(slices.DeleteFunc(slices.Clone(v[from:]), math.IsNaN))
 	for _, x := range v {
@@ -359,7 +359,8 @@ func minus(v []float64, from int) (out []float64) {
 	return out
 }
 
-// missing is the logarithm of the steady I/Os per second over those of each block; NaN where most have none.
+// missing returns the logarithm of the steady I/Os per second over those of each block; NaN if unknown or if most
+// blocks have no I/O.
 func (c *course) missing(from int) (out []float64) {
 	level := median(slices.DeleteFunc(slices.Clone(c.iops[from:]), math.IsNaN))
 	for _, x := range c.iops {
@@ -375,7 +376,7 @@ func (c *course) missing(from int) (out []float64) {
 	return out
 }
 
-// merge sorts windows, cuts off what is before from, and joins those with no more than one block in between.
+// merge sorts windows, cuts off the part before from, and joins those at most one block apart.
 func merge(windows []window, from int) (out []window) {
 	slices.SortFunc(windows, func(a, b window) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	for _, w := range windows {
@@ -391,7 +392,7 @@ func merge(windows []window, from int) (out []window) {
 	return out
 }
 
-// sum adds up the blocks of w, in I/Os and seconds.
+// sum adds the blocks of w to a histogram and returns their seconds.
 func (c *course) sum(to *fiohist.Hist, w window) (seconds float64) {
 	for t := w.from; t < w.to; t++ {
 		to.AddHist(c.hists[t])
@@ -400,7 +401,6 @@ func (c *course) sum(to *fiohist.Hist, w window) (seconds float64) {
 	return seconds
 }
 
-// describe makes segments of parts.
 func (c *course) describe(parts []part) (out []Segment) {
 	var steady fiohist.Hist
 	seconds := 0.0
@@ -460,7 +460,6 @@ func (c *course) describe(parts []part) (out []Segment) {
 	return out
 }
 
-// why says what sets a segment apart from the steady ones.
 func why(s *Segment, steady *fiohist.Stats, iops, least float64) string {
 	var words []string
 	switch rest := s.IOPS / iops; {
