@@ -3,30 +3,29 @@ package history
 import "slices"
 
 const (
-	// shortest is how many runs a level has at least.
+	// shortest is the least number of runs of a level.
 	shortest = 2
-	// weak is how much less certain a split may be than a change that stays: neighbours that are
-	// found later may make it certain.
+	// weak is the factor by which the p-value of a split may exceed alpha at first: splits found later may make it
+	// significant.
 	weak = 10
-	// recent is how many runs at the end are tested as a series of no more runs would be. What lies before has more
-	// chances of a change by chance the longer the series is, and needs to be as much more certain.
+	// recent is the number of runs at the end whose p-values are not corrected for the length of the series. Before
+	// them, a longer series has more chances of a false positive, and needs lower p-values.
 	recent = 50
 )
 
-// series is what changes are looked for in: runs in order, how far each is from each other, and the
-// probability that the runs [a, m) and [m, b) differ as much as they do by chance.
+// series is the input of the change point detection: the number of runs in order, their distances, and the p-value of
+// the difference between the runs [a, m) and [m, b).
 type series struct {
 	runs     int
 	distance func(i, j int) float64
 	test     func(a, m, b int) float64
 }
 
-// changes finds where the level of a series changes: the first run of each new level, ascending. It
-// splits the series where the energy distance between the sides is largest (E-divisive means: Matteson
-// and James, "A nonparametric approach for multiple change point analysis of multivariate data", JASA
-// 109, 2014), and each side again, as long as a test of the two sides is certain enough (by a t-test
-// and not by permutations: Fleming and others, "Hunter: using change point detection to hunt for
-// performance regressions", ICPE 2023). Then the least certain change goes until all are certain
+// changes returns the change points of the series: the first run of each new level, ascending. It splits the series
+// where the energy distance of the two sides is largest (E-divisive means: Matteson and James, "A nonparametric
+// approach for multiple change point analysis of multivariate data", JASA 109, 2014), and then each side, as long as
+// a t-test, not a permutation test, is significant (Fleming and others, "Hunter: using change point detection to hunt
+// for performance regressions", ICPE 2023). Then it removes the least significant change until all are significant
 // against their neighbours.
 func (s *series) changes(alpha float64) (found []int) {
 	if s.runs < 2*shortest {
@@ -51,7 +50,7 @@ func (s *series) changes(alpha float64) (found []int) {
 	return found
 }
 
-// chances are by how much a change at run m is likelier to be found by chance than one in a short series.
+// chances returns the factor by which false positives at run m are more likely than in a short series.
 func (s *series) chances(m int) float64 {
 	if m >= s.runs-recent {
 		return 1
@@ -59,7 +58,7 @@ func (s *series) chances(m int) float64 {
 	return float64(s.runs) / recent
 }
 
-// neighbours are where the level before a change begins, and where the level after it ends.
+// neighbours returns the start of the level before a change and the end of the level after it.
 func (s *series) neighbours(found []int, i int) (a, b int) {
 	b = s.runs
 	if i > 0 {
@@ -71,7 +70,7 @@ func (s *series) neighbours(found []int, i int) (a, b int) {
 	return a, b
 }
 
-// split looks for changes in the runs [a, b).
+// split finds changes in the runs [a, b).
 func (s *series) split(sums *sums, a, b int, alpha float64, found *[]int) {
 	best, at, until := 0.0, -1, b
 	for m := a + shortest; m <= b-shortest; m++ {
@@ -89,7 +88,7 @@ func (s *series) split(sums *sums, a, b int, alpha float64, found *[]int) {
 	s.split(sums, at, b, alpha, found)
 }
 
-// sums are those of the distances between the first i and the first j runs, by i and j.
+// sums are the sums of the distances between the first i and the first j runs, at i*n + j.
 type sums struct {
 	at []float64
 	n  int
@@ -114,20 +113,20 @@ func newSums(s *series) *sums {
 	return t
 }
 
-// between is the sum of the distances between the runs [a, b) and [c, d).
+// between returns the sum of the distances between the runs [a, b) and [c, d).
 func (t *sums) between(a, b, c, d int) float64 {
 	return t.at[b*t.n+d] - t.at[a*t.n+d] - t.at[b*t.n+c] + t.at[a*t.n+c]
 }
 
-// energy is the energy distance between the runs [a, m) and [m, b), times their number: formula (5)
-// of Matteson and James.
+// energy returns the energy distance between the x runs [a, m) and the y runs [m, b), times x y / (x + y): formula
+// (5) of Matteson and James.
 func (t *sums) energy(a, m, b int) float64 {
 	x, y := float64(m-a), float64(b-m)
 	e := 2/(x*y)*t.between(a, m, m, b) - t.between(a, m, a, m)/(x*(x-1)) - t.between(m, b, m, b)/(y*(y-1))
 	return x * y / (x + y) * e
 }
 
-// mean is the mean of values, and the sum of their squared deviations from it.
+// mean returns the mean of values and the sum of their squared deviations from it.
 func mean(values []float64) (mean, squares float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))

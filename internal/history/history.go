@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// certain is the probability of a change by chance alone below which it is one. With it, 1 or 2 of
-	// 100 histories of 50 runs without a change have a false one.
+	// certain is the p-value below which a step is a change. It gives a false positive rate of 1 to 2 % for a history
+	// of 50 runs.
 	certain = 0.0005
-	// certainShape is the same of whole histograms.
+	// certainShape is the same for whole histograms.
 	certainShape = 0.0001
-	// confidence is that of the limits of a change.
+	// confidence is the confidence level of the limits of a change.
 	confidence = 0.95
-	// leastSpread is the smallest standard deviation between runs, as a share, that is believed: numbers
-	// of a run that is held at a rate are the same to many digits.
+	// leastSpread is the least standard deviation between runs, as a share. Runs at a fixed rate agree to many
+	// digits, which says nothing about their noise.
 	leastSpread = 0.001
 )
 
 // Run is one run of a history.
 type Run struct {
 	ID, Name string
-	// Start is zero where nobody knows it.
+	// Start is zero if unknown.
 	Start    time.Time
 	Workload string
 	Labels   map[string]string
@@ -42,40 +42,40 @@ type Run struct {
 	Directions map[string]*Direction
 }
 
-// Title is what people call the run.
+// Title returns the name of the run, or its id.
 func (r *Run) Title() string { return cmp.Or(r.Name, r.ID) }
 
-// Note is what people noted on a run.
+// Note is a note by a user on a run.
 type Note struct {
 	At   time.Time
 	Text string
 }
 
-// Direction are all I/Os of one direction of a run.
+// Direction holds all I/Os of one direction of a run.
 type Direction struct {
 	Geometry fiohist.Geometry
 	Hist     *fiohist.Hist
 	// Bounds are fio's smallest and largest latency.
 	Bounds fiohist.Limits
-	// IOPS are 0 where they are unknown.
+	// IOPS is 0 if unknown.
 	IOPS float64
-	// Limits are those of 95 % by the noise within the run, of p99, p99.9, mean, iops.
+	// Limits are 95 % confidence limits from the noise within the run, of p99, p99.9, mean, iops.
 	Limits map[string][2]float64
 }
 
-// Histogram is the name of the metric that is the distance between whole histograms.
+// Histogram is the name of the metric that compares whole histograms.
 const Histogram = "histogram"
 
-// Metric is what changes are looked for in.
+// Metric is a figure in which changes are looked for.
 type Metric struct {
 	// Direction is read, write, trim, all, or "" for each of read, write and trim.
 	Direction string
-	// Name is p50, p99.9, ..., mean, iops or histogram; Percentile is its number, 0 of others.
+	// Name is p50, p99.9, ..., mean, iops or histogram. Percentile is the number in it, 0 for other names.
 	Name       string
 	Percentile float64
 }
 
-// Defaults are the metrics unless others are asked for.
+// Defaults are the metrics used unless others are given.
 var Defaults = []Metric{{Name: "p50", Percentile: 50}, {Name: "p99", Percentile: 99},
 	{Name: "p99.9", Percentile: 99.9}, {Name: "iops"}, {Name: Histogram}}
 
@@ -101,17 +101,17 @@ func ParseMetric(text string) (Metric, error) {
 
 func (m Metric) String() string { return strings.TrimSpace(m.Direction + " " + m.Name) }
 
-// Series are runs of the same, in order.
+// Series holds comparable runs in order.
 type Series struct {
-	// Name is the workload, and the labels by which the runs were split.
+	// Name is the workload and the labels by which the runs were split.
 	Name string
 	Runs []Run
-	// Unordered says that nobody knows when some of the runs began: they are in the order given.
+	// Unordered says that the start of some runs is unknown. The runs are then in the order given.
 	Unordered bool
 }
 
-// Split makes a series of the runs of each workload and each combination of the values of some labels.
-// The series are sorted by name, and the runs of each by their start, those that start together by id.
+// Split makes a series of the runs of each workload and each combination of values of the given labels. The series
+// are sorted by name, the runs of each by start and then by id.
 func Split(runs []Run, labels []string) []Series {
 	by := map[string]*Series{}
 	for _, r := range runs {
@@ -138,7 +138,7 @@ func Split(runs []Run, labels []string) []Series {
 	return out
 }
 
-// Result is one metric of a series.
+// Result is the analysis of one metric of a series.
 type Result struct {
 	Series  string   `json:"series"`
 	Metric  string   `json:"metric"`
@@ -148,45 +148,45 @@ type Result struct {
 	of Metric
 }
 
-// Of is the metric, which has a direction.
+// Of returns the metric, which always has a direction.
 func (r *Result) Of() Metric { return r.of }
 
-// Point is a metric of one run: latencies in ns, IOPS in 1/s, of histograms the distance from the mean
-// of the first level.
+// Point is the value of a metric in one run: ns for latencies, 1/s for IOPS, and for histograms the distance from the
+// mean of the first level.
 type Point struct {
 	ID string `json:"id"`
-	// Start is nil where nobody knows it.
+	// Start is nil if unknown.
 	Start *time.Time `json:"start"`
-	// Value is nil where the run has no such I/O; Low and High are its limits of 95 % by the noise
-	// within the run, nil where that is unknown.
+	// Value is nil if the run has no such I/O. Low and High are its 95 % confidence limits from the noise within the
+	// run, nil if unknown.
 	Value *float64 `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
-	// AtLeast says that a percentile lies in fio's last bucket: the value is a lower limit.
+	// AtLeast says that a percentile is in fio's last bucket, so the value is a lower bound.
 	AtLeast bool `json:"at_least,omitempty"`
-	// RolledUp says so of the run.
+	// RolledUp is that of the run.
 	RolledUp bool `json:"rolled_up,omitempty"`
 }
 
 // Change is a change point.
 type Change struct {
-	// Run is the first of the new level, and Index its place in the runs, from 0.
+	// Run is the first run of the new level, Index its position in the runs, from 0.
 	Run   string `json:"run"`
 	Index int    `json:"index"`
-	// Before and After are the levels: geometric means over their runs.
+	// Before and After are the levels: geometric means over their runs, for histograms arithmetic ones.
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
-	// Change is After / Before - 1, of histograms how far an I/O has moved on average, as a share; Low
-	// and High are its limits of 95 %.
+	// Change is After / Before - 1, for histograms the mean distance by which an I/O has moved, as a share. Low and
+	// High are its 95 % confidence limits.
 	Change float64 `json:"change"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
-	// P is the probability of such a change by chance alone.
+	// P is the p-value.
 	P float64 `json:"p"`
 }
 
-// Analyse finds the change points of some metrics of a series. A metric without a direction is of each
-// of read, write and trim of which there is I/O, of all together if there is none of these.
+// Analyse finds the change points of metrics of a series. A metric without a direction stands for each of read, write
+// and trim with I/O, or for all if none of these has any.
 func Analyse(s *Series, metrics []Metric) (out []Result) {
 	has := func(direction string) bool {
 		return slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Directions[direction] != nil })
@@ -218,7 +218,7 @@ func Analyse(s *Series, metrics []Metric) (out []Result) {
 
 func analyse(s *Series, m Metric) Result {
 	r := Result{Series: s.Name, Metric: m.String(), Changes: []Change{}, of: m}
-	var known []int // the runs that have a value
+	var known []int // runs that have a value
 	for i := range s.Runs {
 		run := &s.Runs[i]
 		p := Point{ID: run.ID, RolledUp: run.RolledUp}
@@ -257,7 +257,7 @@ func analyse(s *Series, m Metric) Result {
 	return r
 }
 
-// level is the geometric mean of runs' values; of distances, which may be 0, the arithmetic one.
+// level returns the geometric mean of the runs' values, or the arithmetic one of distances, which may be 0.
 func level(points []Point, runs []int, m Metric) float64 {
 	sum := 0.0
 	for _, i := range runs {
@@ -273,7 +273,7 @@ func level(points []Point, runs []int, m Metric) float64 {
 	return math.Exp(sum)
 }
 
-// value fills in the metric of a run.
+// value sets the value of a metric and its limits.
 func (d *Direction) value(m Metric, p *Point) {
 	var v float64
 	switch {
@@ -296,14 +296,14 @@ func (d *Direction) value(m Metric, p *Point) {
 	}
 }
 
-// levels are the runs of a metric that have a value, numbered without gaps.
+// levels holds the runs that have a value of a metric, numbered without gaps.
 type levels interface {
 	distance(i, j int) float64
-	// step is from the runs [a, m) to the runs [m, b).
+	// step returns the step from the runs [a, m) to the runs [m, b).
 	step(a, m, b int) step
-	// certain is the probability of a step by chance alone below which it is a change.
+	// certain returns the p-value below which a step is a change.
 	certain() float64
-	// fill fills in the values that follow from the levels.
+	// fill sets the values that depend on the levels.
 	fill(points []Point, known, found []int)
 }
 
@@ -322,14 +322,14 @@ func newStep(before, after []float64, least float64) step {
 	return st
 }
 
-// p is the probability of the step by chance alone, by Student's t-test with a pooled variance.
+// p returns the p-value of Student's t-test with pooled variance.
 func (s step) p() float64 { return student.Tail(math.Abs(s.change)/s.se, s.freedom) }
 
 // logs are the logarithms of values.
 type logs struct {
 	x []float64
-	// spread is the standard deviation between neighbours, without those few between which the level
-	// changes. A level of few runs that happen to be alike has no less.
+	// spread is a robust estimate of the standard deviation of a run, from the differences of neighbours. It is a
+	// lower bound for each level, whose runs may be alike by chance.
 	spread float64
 }
 
@@ -344,7 +344,7 @@ func newLogs(points []Point, known []int) *logs {
 	}
 	if len(steps) > 0 {
 		slices.Sort(steps)
-		// The median of the absolute difference of two normal numbers is 0.954 standard deviations.
+		// The median absolute difference of two normal variables is 0.954 standard deviations.
 		l.spread = max(l.spread, steps[len(steps)/2]/0.954)
 	}
 	return l

@@ -21,7 +21,7 @@ var pageHTML string
 //go:embed page.css
 var pageCSS string
 
-// FormatValue is a value of a metric with its unit; unit is that of latencies: ns, us or ms.
+// FormatValue formats a value of a metric with its unit. unit is that of latencies: ns, us or ms.
 func FormatValue(m Metric, v float64, unit string) string {
 	number := func(v float64) string {
 		decimals := 0
@@ -39,7 +39,7 @@ func FormatValue(m Metric, v float64, unit string) string {
 	return number(v/units.Divisors[unit]) + " " + unit
 }
 
-// The size of a chart, in the units of its view box.
+// The dimensions of a chart in the units of its view box.
 const (
 	chartWidth, chartHeight         = 960, 200
 	chartLeft, chartRight, chartTop = 90, 14, 26
@@ -96,7 +96,7 @@ type changeMark struct {
 	X             float64
 	Index         int
 	Label, Anchor string
-	End           bool // the label is to the left of it
+	End           bool // the label is to the left of the mark
 }
 
 type pageRun struct {
@@ -108,9 +108,8 @@ type pageRun struct {
 	Previous, Next           string
 }
 
-// WritePage writes one page of HTML that needs nothing else: each metric over the runs with its
-// limits, the change points, labels and notes; a click on a run opens its figures. unit is that of
-// latencies: ns, us or ms.
+// WritePage writes a self-contained HTML page: each metric over the runs with its limits, the change points, labels
+// and notes. A click on a run opens its figures. unit is that of latencies: ns, us or ms.
 func WritePage(w io.Writer, all []Series, results []Result, unit string) error {
 	p := page{Title: "History", Style: template.CSS(pageCSS), //nolint:gosec // our own file
 		CSP: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"}
@@ -190,8 +189,8 @@ func newPageRun(s *Series, i int, anchor func(int) string) pageRun {
 	return out
 }
 
-// newChart lays out a metric: the runs from left to right at equal distances, latencies and IOPS on a
-// logarithmic axis, distances on a linear one from 0.
+// newChart lays out a metric: the runs from left to right at equal distances, latencies and IOPS on a logarithmic
+// axis, distances on a linear one from 0.
 func newChart(s *Series, r *Result, unit string, anchor func(int) string) chart {
 	linear := r.of.Name == Histogram
 	scale := math.Log
@@ -288,10 +287,10 @@ func newChart(s *Series, r *Result, unit string, anchor func(int) string) chart 
 	return c
 }
 
-// round keeps a coordinate to a hundredth.
+// round rounds a coordinate to hundredths.
 func round(v float64) float64 { return math.Round(v*100) / 100 }
 
-// ticks are a few round values between two ends of an axis, which are logarithms unless it is linear.
+// ticks returns a few round values between the ends of an axis, given as logarithms unless the axis is linear.
 func ticks(low, high float64, linear bool) (out []float64) {
 	from, to := low, high
 	if !linear {

@@ -6,17 +6,15 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// perOctave is how many steps of the distribution function are compared in each doubling of the
-// latency, of octaves of them.
+// A distribution function has perOctave steps for each of octaves doublings of the latency, from 1 ns on.
 const (
 	perOctave = 8
 	octaves   = 38
 )
 
-// shapes are whole histograms as distribution functions of the logarithm of the latency. Their
-// distance is the area between two of them: how far an I/O must be moved on average to make one of
-// the other (Wasserstein). It embeds into a Hilbert space as its square root, so that the energy
-// distance holds for it.
+// shapes holds whole histograms as distribution functions of the logarithm of the latency. The distance of two of
+// them is the area in between, the mean distance by which I/Os must be moved to turn one into the other
+// (Wasserstein). Its square root embeds into a Hilbert space, so the energy distance applies.
 type shapes struct {
 	f [][]float64 // by run
 }
@@ -34,7 +32,7 @@ func newShapes(s *Series, direction string, known []int) *shapes {
 		}
 		out.f = append(out.f, f)
 	}
-	for i, f := range out.f { // where all are 0, or all are 1, they do not differ
+	for i, f := range out.f { // omit the steps at which all are 0 or all are 1
 		if first > last {
 			first, last = 0, 0
 		}
@@ -43,7 +41,7 @@ func newShapes(s *Series, direction string, known []int) *shapes {
 	return out
 }
 
-// distribution is the share of the I/Os below each of the edges 2^(k/perOctave) ns.
+// distribution returns the share of the I/Os below each of the edges 2^(k/perOctave) ns.
 func distribution(g fiohist.Geometry, h *fiohist.Hist) []float64 {
 	f := make([]float64, perOctave*octaves)
 	k, below, total := 0, 0.0, h.Sum()
@@ -61,7 +59,7 @@ func distribution(g fiohist.Geometry, h *fiohist.Hist) []float64 {
 	return f
 }
 
-// area is that between two distribution functions.
+// area returns the area between two distribution functions.
 func area(f, g []float64) (sum float64) {
 	for k, v := range f {
 		sum += math.Abs(v - g[k])
@@ -71,7 +69,7 @@ func area(f, g []float64) (sum float64) {
 
 func (s *shapes) distance(i, j int) float64 { return area(s.f[i], s.f[j]) }
 
-// mean is the mean distribution function of the runs [a, b).
+// mean returns the mean distribution function of the runs [a, b).
 func (s *shapes) mean(a, b int) []float64 {
 	sum := make([]float64, len(s.f[a]))
 	for _, f := range s.f[a:b] {
@@ -82,7 +80,7 @@ func (s *shapes) mean(a, b int) []float64 {
 	return sum
 }
 
-// without is the mean of n distribution functions without one of them.
+// without returns the mean of n distribution functions without one of them.
 func without(mean, f []float64, n int) []float64 {
 	out := make([]float64, len(f))
 	for k, v := range mean {
@@ -91,8 +89,8 @@ func without(mean, f []float64, n int) []float64 {
 	return out
 }
 
-// step compares how much nearer each run is to the mean of the runs before than to that of the runs
-// after, both without itself: a run that made the mean would be near it.
+// step compares how much nearer each run is to the mean of the runs before than to that of the runs after. The run
+// itself is excluded, because a mean is near the runs that it is made of.
 func (s *shapes) step(a, m, b int) step {
 	left, right := s.mean(a, m), s.mean(m, b)
 	var before, after []float64
@@ -103,13 +101,13 @@ func (s *shapes) step(a, m, b int) step {
 		after = append(after, (area(f, left)-area(f, without(right, f, b-m)))/2)
 	}
 	st := newStep(before, after, leastSpread)
-	st.change = max(0, st.change) // below 0 each side is nearer to the other than to itself: no change
+	st.change = max(0, st.change) // negative if each side is nearer to the other than to itself: no change
 	return st
 }
 
 func (s *shapes) certain() float64 { return certainShape }
 
-// fill makes the value of each run its distance from the mean of the first level, without itself.
+// fill sets the value of each run to its distance from the mean of the first level without this run.
 func (s *shapes) fill(points []Point, known, found []int) {
 	end := len(known)
 	if len(found) > 0 {

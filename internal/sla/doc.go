@@ -1,10 +1,9 @@
 // Package sla evaluates SLA rules such as "read p99 < 5ms".
 //
-// A Rule is parsed from one line of text. A Judge receives the histogram of one scope,
-// quantum by quantum, and returns a verdict for each rule: ok, broken, or unknown if
-// there are too few I/Os. If a percentile's confidence interval straddles the
-// threshold, the window is extended backwards. A Watch turns consecutive verdicts into
+// A Rule is parsed from one line of text. A Judge receives the histogram of one scope, quantum by quantum, and
+// returns a verdict for each rule: ok, broken, or unknown if there are too few I/Os. If a percentile's confidence
+// interval straddles the threshold, the window is extended backwards. A Watch turns consecutive verdicts into
 // breaches and recoveries.
 //
-// The package has no clock and depends on package fiohist only.
+// The package does not use the clock.
 package sla

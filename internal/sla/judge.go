@@ -53,7 +53,7 @@ type Judge struct {
 	past    []past // oldest first, including the current quantum
 	last    int64  // end of the last quantum with a completion, or the start of the first
 	started bool
-	rate    float64 // completions per ns: a mean of which the last quantum with I/O is one half
+	rate    float64 // completions per ns: moving average in which the last quantum with I/O has the weight 1/2
 }
 
 // past is a quantum that was judged.

@@ -11,17 +11,17 @@ import (
 	"fiolat/pipeline"
 )
 
-// defaultOptions are the job options that each row has, if fio's JSON has the job.
+// defaultOptions are the job options in each row, as far as fio's JSON has the job.
 var defaultOptions = []string{"ioengine", "rw", "bs", "iodepth", "numjobs"}
 
-// defaults are fio's, for options that a job does not set.
+// defaults are fio's defaults for options that a job does not set.
 var defaults = map[string]string{"rw": "read", "bs": "4k", "iodepth": "1", "numjobs": "1"}
 
-// aliases are other names of options.
+// aliases maps other names of options.
 var aliases = map[string]string{"readwrite": "rw", "blocksize": "bs", "bssplit": "bs", "bsrange": "bs"}
 
-// ignored are options that say where a run puts its data and logs, how long it is and how it is reported, and do not
-// change what a request meets; so do all that begin with one of ignoredPrefixes.
+// ignored and ignoredPrefixes are options that do not change how a request is served: where data and logs are, how
+// long a run is, how it is reported.
 var (
 	ignored = []string{"name", "description", "filename", "filename_format", "directory", "opendir", "rbdname", "pool",
 		"clientname", "hostname", "port", "uri", "nrfiles", "randseed", "runtime", "time_based", "ramp_time",
@@ -32,7 +32,7 @@ var (
 	ignoredPrefixes = []string{"write_", "log_", "create_", "status", "steadystate"}
 )
 
-// options are the values of job options over several jobs.
+// options collects the values of job options over several jobs.
 type options struct {
 	with, without []map[string]string // jobs with I/O of the direction, and others
 }
@@ -53,13 +53,14 @@ func (o *options) add(m *fiojson.Document, e *fiojson.Entry, some bool) {
 	}
 }
 
-// counts says whether an option changes what a request meets.
+// counts reports whether an option changes how a request is served.
 func counts(option string) bool {
 	return !slices.Contains(ignored, option) &&
 		!slices.ContainsFunc(ignoredPrefixes, func(p string) bool { return strings.HasPrefix(option, p) })
 }
 
-// values are those of each option, joined; summary is what a stored run says of its jobs together.
+// values returns the values of each option, joined by commas. summary holds the options of a stored run, over all of
+// its jobs.
 func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 	seen := map[string]map[string]bool{}
 	add := func(k, v string) {
@@ -99,7 +100,7 @@ func (o *options) values(summary *pipeline.MetaSummary) map[string]string {
 	return out
 }
 
-// normal is a value as fio's users write it, so that 4096 and 4K are the same block size.
+// normal returns a value in the usual spelling, so that 4096 and 4K are the same block size.
 func normal(option, v string) string {
 	v = strings.TrimSpace(v)
 	if option != "bs" || strings.ContainsAny(v, ",-/:") {
@@ -119,7 +120,7 @@ func normal(option, v string) string {
 	return v
 }
 
-// Size reads a number with fio's suffix for powers of 1024, such as 4k or 1m.
+// Size parses a number with fio's suffix for powers of 1024, such as 4k or 1m.
 func Size(v string) (float64, bool) {
 	v = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(v)), "b"), "i")
 	unit := 1.0
@@ -132,7 +133,7 @@ func Size(v string) (float64, bool) {
 	return f * unit, err == nil && f >= 0
 }
 
-// CompareValues orders values of options: numbers with their suffixes first, by size.
+// CompareValues orders values of options: first numbers with their suffixes, by size.
 func CompareValues(a, b string) int {
 	x, xok := Size(a)
 	y, yok := Size(b)
@@ -147,7 +148,7 @@ func CompareValues(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// blockSize is the bytes of an I/O, if all are of one size.
+// blockSize returns the size of an I/O in bytes, if all have the same.
 func blockSize(bs, direction string) (float64, bool) {
 	if parts := strings.Split(bs, ","); len(parts) == 1 || direction == "read" {
 		return Size(parts[0])
@@ -155,8 +156,8 @@ func blockSize(bs, direction string) (float64, bool) {
 	return 0, false
 }
 
-// Differing are the options that runs, or with --by their hosts or jobs, differ in: those of DefaultOptions first, then
-// the others by name.
+// Differing returns the options in which runs, or with --by their hosts or jobs, differ: first those of
+// defaultOptions, then the others by name.
 func Differing(rows []Row) (names []string) {
 	groups := map[Group]map[string][]string{} // values by option, one for each direction
 	all := map[string]bool{}
@@ -192,7 +193,7 @@ func Differing(rows []Row) (names []string) {
 	return append(names, slices.Sorted(maps.Keys(differ))...)
 }
 
-// Shorten keeps of each row's options DefaultOptions and those named.
+// Shorten removes all options from the rows except defaultOptions and those named.
 func Shorten(rows []Row, names []string) {
 	for i := range rows {
 		maps.DeleteFunc(rows[i].Options, func(k, _ string) bool {

@@ -1,10 +1,10 @@
-// Package summary makes one row of figures for each run and direction: I/Os, IOPS, bandwidth, concurrency, latencies of
-// the whole run, and the job options that runs differ in.
+// Package summary makes one row of figures for each run and direction: I/Os, IOPS, bandwidth, concurrency, latencies
+// of the whole run, and the job options in which runs differ.
 //
 //	pipeline -> Collector -> Row
-//	ingest.Totals -> FromTotals -> Row    where there is fio's JSON only
+//	ingest.Totals -> FromTotals -> Row    if there is only fio's JSON
 //
-// Rows of syncs come from fio's JSON alone, have the direction "sync", and are in no sum with others.
+// Rows of syncs come from fio's JSON alone, have the direction "sync", and are not part of any sum.
 package summary
 
 import (
@@ -26,25 +26,26 @@ import (
 // syncKind is the direction of the rows of fsync, fdatasync and sync_file_range.
 const syncKind = "sync"
 
-// Row is what a whole run was in one direction. Latencies are in ns; nil is not known.
+// Row is the result of a whole run in one direction. Latencies are in ns; nil is unknown.
 type Row struct {
 	// Run is the run's id, Name its name or the path it was read from.
 	Run  string `json:"run"`
 	Name string `json:"name"`
-	// Direction is read, write, trim, all (where there are several) or sync.
+	// Direction is read, write, trim, all (if there are several) or sync.
 	Direction string `json:"direction"`
 	Host      string `json:"host,omitempty"`
 	Job       string `json:"job,omitempty"`
 	Log       string `json:"log,omitempty"`
-	// Samples are the I/Os that completed.
+	// Samples is the number of completed I/Os.
 	Samples float64 `json:"samples"`
-	// Seconds are those in which the jobs ran.
+	// Seconds is the time in which the jobs ran.
 	Seconds        *float64 `json:"seconds"`
 	IOPS           *float64 `json:"iops"`
 	BytesPerSecond *float64 `json:"bytes_per_second"`
 	// Concurrency is the mean number of I/Os in flight, by Little's law: IOPS x mean latency.
 	Concurrency *float64 `json:"concurrency"`
-	// Options are job options, of several jobs all values: those of DefaultOptions, and what runs differ in.
+	// Options are the values of job options, of several jobs joined: those of defaultOptions, and those in which runs
+	// differ.
 	Options     map[string]string  `json:"options"`
 	Min         *float64           `json:"min"`
 	Mean        *float64           `json:"mean"`
@@ -54,35 +55,35 @@ type Row struct {
 	Limits map[string]Limits `json:"limits"`
 	// AtLeast names percentiles in fio's last bucket, which has no upper edge.
 	AtLeast []string `json:"at_least,omitempty"`
-	// LongestSync is that of the run's jobs.
+	// LongestSync is the longest sync of the jobs, in ns.
 	LongestSync *float64 `json:"longest_sync,omitempty"`
 }
 
-// Limits are confidence limits; nil is none.
+// Limits are confidence limits; nil if there is none.
 type Limits struct {
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
 }
 
-// Group is what rows of one run are about that differ in the direction only.
+// Group identifies the rows of one run that differ only in the direction.
 type Group struct{ Run, Name, Host, Job, Log string }
 
-// Group is the row's.
+// Group returns the row's Group.
 func (r *Row) Group() Group { return Group{r.Run, r.Name, r.Host, r.Job, r.Log} }
 
 // Collector is a pipeline.Sink that makes the rows of a run.
 type Collector struct {
 	pipeline.Discard
-	// Name is what the run is called if it has no name.
+	// Name identifies a run that has no name.
 	Name string
-	// By are the dimensions of the rows; the direction is always one.
+	// By lists the dimensions of the rows besides the direction.
 	By []string
-	// To takes the rows at the end of the run.
+	// To receives the rows at the end of the run.
 	To  func([]Row)
 	run *pipeline.Run
 }
 
-// Begin takes the run.
+// Begin fails if the run was stored without a dimension of By.
 func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 	for _, dim := range c.By {
 		if !slices.Contains(run.Settings.By, dim) {
@@ -100,7 +101,7 @@ func (c *Collector) Begin(_ context.Context, run *pipeline.Run) error {
 // End makes the rows.
 func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	by := slices.DeleteFunc(slices.Clone(c.By), func(dim string) bool {
-		// Hosts that are not known have no rows.
+		// Unknown hosts have no rows.
 		return dim == "direction" || dim == "host" && !slices.ContainsFunc(s.Total, func(t pipeline.Row) bool {
 			return t.Dims.Host != ""
 		})
@@ -132,8 +133,8 @@ func (c *Collector) End(_ context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
-// FromTotals makes the rows of what is picked, which is of its whole time, of a run of which there is fio's JSON only,
-// split by host and job as by says. bins says that all of the JSON has histograms (json+), without which there are no
+// FromTotals makes the rows of a run of which there is only fio's JSON, split by host and job according to by. pick
+// must not restrict the time. bins reports whether all of the JSON has histograms (json+), without which there are no
 // percentiles.
 func FromTotals(whole *ingest.Totals, kind fiolog.Kind, by []string, percentiles []float64, pick *pipeline.Pick) (
 	rows []Row, bins bool, err error) {
@@ -176,7 +177,7 @@ func FromTotals(whole *ingest.Totals, kind fiolog.Kind, by []string, percentiles
 	return append(rows, more...), bins, err
 }
 
-// groupsOf are what the rows of a run are about.
+// groupsOf returns the groups of the rows of a run.
 func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 	for _, m := range t.Metas {
 		for i := range m.Entries {
@@ -199,10 +200,10 @@ func (g Group) holds(e *fiojson.Entry) bool {
 	return (g.Host == "" || g.Host == e.Host) && (g.Job == "" || g.Job == e.JobName)
 }
 
-// geometry is that of fio 3's bins; those of fio 2 lie in its buckets, too.
+// geometry is that of fio 3's bins, which fit those of fio 2, too.
 var geometry = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 
-// sums add up what several jobs did in one direction.
+// sums adds up the I/Os of several jobs in one direction.
 type sums struct {
 	n, ns  float64
 	hist   fiohist.Hist
@@ -213,13 +214,13 @@ type sums struct {
 	err    error // bins that could not be read again
 }
 
-// stage is when a job ran.
+// stage is the time in which a job ran.
 type stage struct {
-	start, runtime int64 // ms; start is 0 where it is not known
+	start, runtime int64 // ms; start is 0 if unknown
 	group          int
 }
 
-// add says whether there are bins.
+// add reports whether the I/Os, if any, have bins.
 func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 	if t.N == 0 {
 		return true
@@ -243,8 +244,8 @@ func (s *sums) add(e *fiojson.Entry, t *fiojson.Totals, runtime int64) bool {
 	return t.Bins.Len() > 0
 }
 
-// seconds are those in which at least one of the jobs ran. Where nothing says when they started, groups followed each
-// other, and the jobs of a group ran together.
+// seconds returns the time in which at least one of the jobs ran. If their starts are unknown, it assumes that groups
+// ran one after another, and the jobs of a group together.
 func (s *sums) seconds() float64 {
 	slices.SortFunc(s.spans, func(a, b stage) int { return int(a.start - b.start) })
 	if s.spans[0].start == 0 {
@@ -283,7 +284,7 @@ func (s *sums) row(rows []Row, g Group, direction string, metas []*fiojson.Docum
 	return append(rows, r)
 }
 
-// tidy leaves out the sum of a single direction, and puts the sum before its parts.
+// tidy removes the sum of a single direction, and puts the other sums before their parts.
 func tidy(rows []Row) []Row {
 	directions := map[Group]int{}
 	for i := range rows {
@@ -305,9 +306,9 @@ func tidy(rows []Row) []Row {
 	return rows
 }
 
-// syncs are the rows of the syncs of a run, one for each group of its rows whose jobs have any.
+// syncs returns the rows of the syncs of a run, one for each group of its rows whose jobs have any.
 func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *pipeline.Pick) (out []Row, _ error) {
-	if pick.Timed() || !pick.HoldsDirection(syncKind) { // nothing tells when a sync was
+	if pick.Timed() || !pick.HoldsDirection(syncKind) { // syncs have no times
 		return nil, nil
 	}
 	var groups []Group
@@ -343,7 +344,7 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 	return out, nil
 }
 
-// latencies fills in the statistics of the row.
+// latencies sets the statistics of the row.
 func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
 	if s.Empty() {
@@ -367,7 +368,7 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	}
 }
 
-// jobs fills in what the jobs say, and what follows from that.
+// jobs sets the options, the bandwidth and the concurrency.
 func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pick *pipeline.Pick) {
 	if r.Percentiles == nil {
 		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
@@ -412,7 +413,8 @@ func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pic
 	}
 }
 
-// Value is a metric of the row: iops, mean, max, min, or a percentile such as p99; mib is MiB/s.
+// Value returns a metric of the row: samples, iops, mib (MiB/s), concurrency, min, mean, max, seconds, or a
+// percentile such as p99.
 func (r *Row) Value(metric string) (v float64, ok bool) {
 	var p *float64
 	switch metric {
@@ -444,7 +446,8 @@ func (r *Row) Value(metric string) (v float64, ok bool) {
 	return *p, true
 }
 
-// Find is the row of a direction among those of a group; of all: the only one where there is no sum.
+// Find returns the row of a direction among those of a group. If there is no sum of all, a single direction stands
+// for it.
 func Find(rows []Row, g Group, direction string) *Row {
 	var only *Row
 	n := 0
