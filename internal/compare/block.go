@@ -22,7 +22,7 @@ func blockLength(z []float64) float64 {
 	if len(z) < 4 || r0 <= 0 {
 		return 1
 	}
-	// m is the last lag whose autocorrelation is not negligible; run negligible ones in a row end the search.
+	// m is the last lag whose autocorrelation is not negligible.
 	run := max(5, int(math.Ceil(math.Sqrt(math.Log10(n)))))
 	most := int(math.Ceil(math.Sqrt(n))) + run
 	negligible := 2 * math.Sqrt(math.Log10(n)/n)

@@ -24,7 +24,7 @@ const (
 	GateConfidence = 0.99
 	// Margin is the default of Options.Margin.
 	Margin = 0.05
-	// resamples is the number of bootstrap resamples of a run. Groups need fewer: only the variance is used.
+	// resamples is the number of bootstrap resamples of a run. The variance alone needs fewer.
 	resamples      = 1000
 	groupResamples = 200
 	// seed makes the resamples reproducible.
@@ -35,7 +35,7 @@ const (
 	fewestBlocks = 5
 	// fewRuns is the number of runs in each group from which the noise between runs is estimated.
 	fewRuns = 3
-	// BaselineRuns in one group are enough for that, whatever the other has.
+	// BaselineRuns in one group are enough for that.
 	BaselineRuns = 5
 )
 
@@ -129,7 +129,7 @@ type Group struct {
 type Options struct {
 	// Percentiles are those shown, above 0 and below 100. The limits do not depend on them.
 	Percentiles []float64
-	// Rules are the rules that will be judged. Their percentiles are shown as well.
+	// Rules are those to be judged. Their percentiles are shown as well.
 	Rules []Rule
 	// Margin is the largest change, as a share, that counts as no change.
 	Margin float64
@@ -177,7 +177,6 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 	return judge(a, b, rowNames(dirs, computed), shown, o), nil
 }
 
-// judge turns the measurements of two groups into a Result.
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
 	r := &Result{Baseline: a.side, Other: b.side}
@@ -374,7 +373,6 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	r.Note = strings.Join(notes, "\n")
 }
 
-// has reports whether the series has I/O of a direction.
 func (s *Series) has(d int) bool {
 	return slices.ContainsFunc(s.at, func(q quantum) bool { return len(q.hists[d].Index) > 0 })
 }
@@ -477,7 +475,6 @@ func (s *sample) few() string {
 // are read only once for all of them.
 type lane [8]float64
 
-// buffers returns room for the bucket counts of each direction.
 func (s *sample) buffers() (counts [][]lane) {
 	for _, d := range s.dirs {
 		counts = append(counts, make([]lane, len(d.lower)))

@@ -220,9 +220,9 @@ func independentDeviates(rows int) [][]float64 {
 	return d
 }
 
-// residualDeviates have the correlation of the runs' deviations from the mean of their group, shrunk towards
-// independence according to its sampling error (Schäfer and Strimmer, "A shrinkage approach to large-scale covariance
-// matrix estimation", Statistical Applications in Genetics and Molecular Biology 4, 2005).
+// residualDeviates have the correlation of the runs' residuals in their group, shrunk towards independence according
+// to its sampling error (Schäfer and Strimmer, "A shrinkage approach to large-scale covariance matrix estimation",
+// Statistical Applications in Genetics and Molecular Biology 4, 2005).
 func residualDeviates(rows []int, a, b *measured) [][]float64 {
 	var residuals [][]float64
 	for _, m := range []*measured{a, b} {

@@ -50,7 +50,6 @@ type quantum struct {
 	covered float64 // seconds covered by the logs
 }
 
-// empty reports whether it has no I/O.
 func (q *quantum) empty() bool {
 	return !slices.ContainsFunc(q.hists[:], func(h fiohist.Sparse) bool { return len(h.Index) > 0 })
 }

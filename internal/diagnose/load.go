@@ -28,7 +28,7 @@ func openLoop(run *pipeline.Run, direction string) bool {
 const (
 	// leastApart is the least difference of two loads, as logarithms, for which a slope is computed.
 	leastApart = 0.2
-	// alike is how far the load of a value may be below another's, as logarithms, and still count as equal.
+	// alike is how far below another load, as logarithms, a load still counts as equal.
 	alike = 0.1
 	// nextAbove is how many values with an equal or higher load are used.
 	nextAbove = 3

@@ -69,7 +69,7 @@ type member struct {
 	mid   float32 // natural logarithm of the median latency in ns
 }
 
-// newPeers returns peers for quanta of interval ns, the first of which starts at first.
+// newPeers returns peers for quanta of interval ns from first on.
 func newPeers(geometry fiohist.Geometry, first, interval int64) *peers {
 	return &peers{geometry: geometry, first: first, interval: interval, fold: 1}
 }
@@ -253,8 +253,7 @@ func (p *peers) group(direction string, dimension int) *group {
 	return g
 }
 
-// namesOf returns the values of a dimension that have I/O in a direction, as the By of their first leaf, and their
-// indices.
+// namesOf returns the By of the first leaf of each value of a dimension with I/O in a direction, and their indices.
 func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string, index map[string]int) {
 	index = map[string]int{}
 	for i := range leaves {
@@ -268,8 +267,7 @@ func namesOf(direction string, dimension int, leaves []leaf) (names [][3]string,
 	return names, index
 }
 
-// sums returns the histograms of the values of a dimension that have I/O in a direction. A value with a single leaf
-// shares its histogram.
+// sums returns the histogram of each value of a dimension with I/O in a direction. That of a single leaf is shared.
 func (p *peers) sums(direction string, dimension int, leaves []leaf, index map[string]int) []*fiohist.Hist {
 	out := make([]*fiohist.Hist, len(index))
 	own := map[int]bool{}

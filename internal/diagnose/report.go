@@ -41,7 +41,7 @@ type Finding struct {
 	Text       string  `json:"text"`
 }
 
-// maxListed limits each of the lists of findings, stragglers and segments in the document of a run.
+// maxListed limits the lists of findings, stragglers and segments in the document of a run.
 const maxListed = 100
 
 // Stored is a Diagnosis for the document of a run: limited in size, and without fields that the document has itself.
@@ -63,7 +63,7 @@ func (d *Diagnosis) Stored() *Stored {
 	return s
 }
 
-// limited returns the start of a list, and omitted plus the number of entries left out.
+// limited returns the start of a list, and adds to omitted the number of the others.
 func limited[T any](list []T, omitted int) ([]T, int) {
 	n := min(len(list), maxListed)
 	return list[:n], omitted + len(list) - n

@@ -118,20 +118,17 @@ type secondPass struct {
 
 func newSecond(of []Straggler) *secondPass { return &secondPass{of: of} }
 
-// Begin implements pipeline.Sink.
 func (s *secondPass) Begin(_ context.Context, run *pipeline.Run) error {
 	s.details = newDetails(run.Geometry, s.of)
 	return nil
 }
 
-// Quantum implements pipeline.Sink.
 func (s *secondPass) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	s.buffer = leavesOf(s.buffer[:0], q)
 	s.details.Add(q.Offset, s.buffer)
 	return nil
 }
 
-// End implements pipeline.Sink.
 func (s *secondPass) End(context.Context, *pipeline.Summary) error {
 	s.of = s.details.Stragglers()
 	return nil
@@ -140,7 +137,7 @@ func (s *secondPass) End(context.Context, *pipeline.Summary) error {
 // Stragglers returns the given stragglers, complete and worst first.
 func (s *secondPass) Stragglers() []Straggler { return s.of }
 
-// running returns the times in which the logs of a direction ran and no records are missing.
+// running returns when the logs of a direction ran, without gaps in their records.
 func (w *Watch) running(direction string) (out []span) {
 	for _, l := range w.run.Logs {
 		for d := range fiolog.Direction(fiolog.Directions) {

@@ -13,9 +13,9 @@ const (
 	minLift = 1.3
 	// minFactor is the least ratio of median latencies, of a value to its peers, that is reported as slow.
 	minFactor = 1.2
-	// minQuanta is the shortest time in quanta in which a value can stand out.
+	// minQuanta is the shortest time, in quanta, for which a value can stand out.
 	minQuanta = 3
-	// manyPeers is the number of peers from which on their spread is measured between them, and not only over time.
+	// manyPeers is the number of peers from which on their spread is measured between them, not over time.
 	manyPeers = 5
 	// z95 is the two-sided 95 % quantile of the normal distribution.
 	z95 = 1.959963984540054
@@ -113,7 +113,7 @@ func spreadOf(blocks [][]float64) spread {
 	return spread{nth(off, int(at*float64(len(off)))) / normal, max(efficiency*float64(len(off)), 1)}
 }
 
-// median returns NaN for an empty v. It changes the order of v.
+// median reorders v. It returns NaN for an empty v.
 func median(v []float64) float64 {
 	n := len(v)
 	if n == 0 {

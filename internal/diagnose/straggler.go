@@ -162,7 +162,7 @@ func (p *peers) straggler(c candidate) Straggler {
 	return s
 }
 
-// candidates returns the best window of each value by each test.
+// candidates returns the best window of each value and test.
 func (g *group) candidates() []candidate {
 	windows := scan(len(g.blocks), minQuanta)
 	if len(windows) == 0 {

@@ -16,7 +16,6 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// latency formats a latency in ns with a suitable unit.
 func latency(ns float64) string { return units.Latency(ns, 3) }
 
 // Clock formats a time in ms from the run's start, such as 0:40 or 1:02:03.500.

@@ -23,7 +23,7 @@ const (
 const (
 	// leastSlow and leastFewer are the factors of p99 and of I/Os per second that make an incident.
 	leastSlow, leastFewer = 1.35, 1 / 1.3
-	// stalled is the share of the steady I/Os per second below which a direction has stalled.
+	// stalled is the share of the steady I/Os per second below which there is a stall.
 	stalled = 0.1
 	// mostSlow and mostFewer are the factors at which the deviation of a block is clipped.
 	mostSlow, mostFewer = 4, 2 / stalled
@@ -31,7 +31,7 @@ const (
 	leastWarmUp = 1.15
 	// surely is the least deviation of a warm-up in standard deviations.
 	surely = 4
-	// inBand is the largest deviation from the steady level, in standard deviations, that still counts as steady.
+	// inBand is the largest deviation of the steady level in standard deviations.
 	inBand = 2.5
 	// chance is the false positive probability of an incident, for each of p99 and I/Os per second of a direction.
 	chance = 1e-4
@@ -91,7 +91,7 @@ type timeline struct {
 	by       map[string][]*fiohist.Hist
 }
 
-// newTimeline returns a timeline for quanta of interval ns, the first of which starts at first.
+// newTimeline returns a timeline for quanta of interval ns from first on.
 func newTimeline(geometry fiohist.Geometry, first, interval int64) *timeline {
 	return &timeline{geometry: geometry, first: first, interval: interval, fold: 1, by: map[string][]*fiohist.Hist{}}
 }
@@ -359,8 +359,7 @@ func minus(v []float64, from int) (out []float64) {
 	return out
 }
 
-// missing returns the logarithm of the steady I/Os per second over those of each block; NaN if unknown or if most
-// blocks have no I/O.
+// missing returns the logarithm of the steady I/Os per second over those of each block; NaN if unknown.
 func (c *course) missing(from int) (out []float64) {
 	level := median(slices.DeleteFunc(slices.Clone(c.iops[from:]), math.IsNaN))
 	for _, x := range c.iops {

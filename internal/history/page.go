@@ -287,7 +287,6 @@ func newChart(s *Series, r *Result, unit string, anchor func(int) string) chart 
 	return c
 }
 
-// round rounds a coordinate to hundredths.
 func round(v float64) float64 { return math.Round(v*100) / 100 }
 
 // ticks returns a few round values between the ends of an axis, given as logarithms unless the axis is linear.

@@ -32,8 +32,8 @@ const (
 // Dir is a probe's directory. It implements Files. Every name is looked up in an open
 // directory with O_NOFOLLOW, so nothing outside of it can be reached.
 //
-// It makes system calls directly, because registering the descriptors of package os with
-// the runtime's poller would be timed, too.
+// It makes system calls directly: package os would register the descriptors with the runtime's poller, and that would
+// be timed, too.
 type Dir struct {
 	path   string // DIR
 	cfg    DirConfig
@@ -46,7 +46,7 @@ type Dir struct {
 	small           []uint64 // the pool, oldest first
 	next            uint64
 	block, content  []byte
-	stat            unix.Stat_t // reused: allocating one takes a tenth of the time of a stat
+	stat            unix.Stat_t // reused: allocating one would be timed
 }
 
 // OpenDir opens the probe's directory below path and creates what is missing: everything
@@ -331,8 +331,8 @@ func (d *Dir) makeData(ctx context.Context) error {
 	return nil
 }
 
-// onlyOurs fails unless fd is a regular file of this user with a single name: a planted
-// hard link would lead to another file. The result of fstat is left in d.stat.
+// onlyOurs fails unless fd is a regular file of this user without other hard links: a planted link would lead to
+// another file. The result of fstat is left in d.stat.
 func (d *Dir) onlyOurs(fd int) error {
 	switch err := unix.Fstat(fd, &d.stat); {
 	case err != nil:
@@ -440,7 +440,7 @@ func (d *Dir) Ready() error {
 // Do performs one operation. It times everything from the name lookup to the close,
 // which over NFS sends data to the server.
 func (d *Dir) Do(op Operation) (at time.Time, took time.Duration, err error) {
-	var name string // built before the clock starts: it takes a tenth of the time of a stat
+	var name string // built before the clock starts
 	if len(d.small) > 0 {
 		name = smallName(d.small[0])
 	}
@@ -576,8 +576,8 @@ func (d *Dir) Close() error {
 
 func (d *Dir) close() {
 	if d.lock >= 0 {
-		// A process being started from this one holds the file, too, until its program runs.
-		_ = unix.Flock(d.lock, unix.LOCK_UN) // if it has no locks, it has nothing to give back
+		// A child process holds the file, too, until it calls exec.
+		_ = unix.Flock(d.lock, unix.LOCK_UN) // fails only without file locks
 	}
 	for _, fd := range []*int{&d.pool, &d.dir, &d.lock} {
 		if *fd >= 0 {

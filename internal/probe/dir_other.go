@@ -22,7 +22,7 @@ func Cleanup(string, string) ([]string, error) { return nil, errLinux }
 // ReadStatus fails.
 func ReadStatus(string) (map[string]*Status, error) { return nil, errLinux }
 
-// Layout is nothing.
+// Layout returns the zero Layout.
 func (*Dir) Layout() Layout { return Layout{} }
 
 // Ready fails.
@@ -34,7 +34,7 @@ func (*Dir) Do(Operation) (time.Time, time.Duration, error) { return time.Time{}
 // Keep fails.
 func (*Dir) Keep([]byte) error { return errLinux }
 
-// Kept is nothing.
+// Kept returns nil.
 func (*Dir) Kept() []byte { return nil }
 
 // Close does nothing.

@@ -133,12 +133,12 @@ type Target struct {
 	Open func(context.Context) (Files, error)
 
 	cfg   *Config
-	state chan []byte // to be stored, only the newest
+	state chan []byte // status to be stored, only the newest
 
 	mu     sync.Mutex // guards the following fields and the statistics
 	phase  State      // preparing, learning (running), failing (could not be opened)
 	series [operations]*series
-	failed [operations]string // the error reported last, "" if it succeeds
+	failed [operations]string // the error reported last, "" if the operation works
 	hung   *Hang
 	now    counts // of this interval
 	events [operations]opCounts
@@ -161,8 +161,8 @@ type Hang struct {
 
 type counts struct{ Rounds, Late, Missed int64 }
 
-// Run probes until ctx ends, and then waits for at most Grace. Targets that cannot be
-// opened are skipped and named in the error. Without any other target Run returns.
+// Run probes until ctx ends, and then waits a little longer than endWait at most. Targets that cannot be opened are
+// skipped and named in the error. If none can be opened, Run returns.
 func Run(ctx context.Context, cfg Config, targets []*Target) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(targets))

@@ -14,7 +14,7 @@ import (
 var Grid = fiohist.Geometry{Groups: fiohist.GroupsV3, Unit: 1}
 
 const (
-	// enough is the number of samples that a usual time needs.
+	// enough is the number of samples from which a usual time is computed.
 	enough = 10
 	// chunks is the number of parts of a sliding window.
 	chunks = 24
@@ -96,7 +96,7 @@ func (s *series) learn(at, took int64) {
 		number := at / s.width
 		for i := range s.parts { // drop what has left the window
 			if p := &s.parts[i]; p.hist != nil && p.number <= number-chunks {
-				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact, these are whole numbers
+				p.hist.Each(func(i int, w float64) { s.all.Add(i, -w) }) // exact: the counts are integers
 				s.count -= p.count
 				*p = part{}
 			}

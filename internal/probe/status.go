@@ -56,7 +56,7 @@ func (t *Target) status(now time.Time) *Status {
 	return s
 }
 
-// marshal is kept for callers that hold the lock.
+// marshal is like kept, but the caller holds the lock.
 func (t *Target) marshal(now time.Time) []byte {
 	b, err := json.Marshal(t.status(now))
 	if err != nil {

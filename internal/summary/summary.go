@@ -177,7 +177,6 @@ func FromTotals(whole *ingest.Totals, kind fiolog.Kind, by []string, percentiles
 	return append(rows, more...), bins, err
 }
 
-// groupsOf returns the groups of the rows of a run.
 func groupsOf(t *ingest.Totals, by []string) (groups []Group) {
 	for _, m := range t.Metas {
 		for i := range m.Entries {
@@ -344,7 +343,6 @@ func syncs(rows []Row, metas []*fiojson.Document, percentiles []float64, pick *p
 	return out, nil
 }
 
-// latencies sets the statistics of the row.
 func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}
 	if s.Empty() {
