@@ -96,7 +96,7 @@ type Result struct {
 	Baseline Side  `json:"baseline"`
 	Other    Side  `json:"other"`
 	Rows     []Row `json:"rows"`
-	// Caveat says that runs were not repeated.
+	// Caveat warns of too few repeated runs.
 	Caveat string `json:"caveat,omitempty"`
 	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
@@ -125,7 +125,7 @@ type Group struct {
 	Runs []*Series
 }
 
-// Options say what to compare.
+// Options configure Compare.
 type Options struct {
 	// Percentiles are those shown, above 0 and below 100. The limits do not depend on them.
 	Percentiles []float64
@@ -256,7 +256,6 @@ func inFamily(row *Row) bool {
 	return row.Change != nil && (!ok || slices.Contains(family, p))
 }
 
-// judge fills in limits and verdicts.
 func (r *Result) judge(margin float64) {
 	var of []int
 	for i := range r.all {

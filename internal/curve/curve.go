@@ -24,10 +24,10 @@ import (
 
 // Point is the result of the runs of one setting. Values are geometric means over the runs; latencies are in ns.
 type Point struct {
-	// Options are the values of the job options in which the runs differ.
+	// Options are those in which runs differ.
 	Options map[string]string `json:"options"`
 	Runs    int               `json:"runs"`
-	// Names are the names of the runs, with host, job and log if the rows are split by them.
+	// Names are those of the runs, with host, job and log if split by them.
 	Names []string `json:"names"`
 	// Samples is the number of I/Os of all runs.
 	Samples        float64            `json:"samples"`
@@ -48,7 +48,7 @@ type Point struct {
 
 // Series is one line of the curve: points that differ in the load only.
 type Series struct {
-	// Options are the values of the options in which series differ.
+	// Options are those in which series differ.
 	Options map[string]string `json:"options"`
 	// Points are indices of Curve.Points, in ascending order of load.
 	Points []int `json:"points"`

@@ -289,7 +289,6 @@ func nice(v float64) float64 {
 	return 10 * unit
 }
 
-// short formats a number with about three digits.
 func short(v float64) string {
 	switch {
 	case v >= 1e6:

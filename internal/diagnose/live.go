@@ -154,7 +154,7 @@ func (s *Straggler) event(ended bool, certain int64) pipeline.Straggler {
 	return out
 }
 
-// Events returns the starts and ends of stragglers in the whole run. It is valid after End.
+// Events returns the starts and ends of stragglers in the whole run; valid after End.
 func (f *Full) Events() (out []pipeline.Straggler) {
 	all := f.Diagnosis.Stored().Stragglers
 	for i := range all {

@@ -36,7 +36,7 @@ type Finding struct {
 	// Factor is how much worse something is than it would be otherwise: the percentile, p99 or the I/Os per second.
 	Factor float64 `json:"factor,omitempty"`
 	// Confidence is 1 minus the probability that chance explains the finding, at most 0.999999. For an incident it is
-	// the least confidence of any incident. It is 0 if unknown, as for a warm-up.
+	// the least confidence of any incident; 0 if unknown.
 	Confidence float64 `json:"confidence,omitempty"`
 	Text       string  `json:"text"`
 }

@@ -67,7 +67,7 @@ func (w *Watch) End(_ context.Context, s *pipeline.Summary) error {
 // Full is a Watch that makes a second pass over the run if there are stragglers.
 type Full struct {
 	Watch
-	// Again passes the same run to a sink. If it is nil, the stragglers have no Pooled and Without.
+	// Again passes the same run to a sink. Without it stragglers have no Pooled and Without.
 	Again func(context.Context, pipeline.Sink) error
 	// Notes are the notes on the run, the earliest first.
 	Notes []Note
@@ -92,7 +92,7 @@ func (f *Full) End(ctx context.Context, s *pipeline.Summary) error {
 	return nil
 }
 
-// Document returns the stored form of the Diagnosis. It is valid after End.
+// Document returns the stored form of the Diagnosis; valid after End.
 func (f *Full) Document() any { return f.Diagnosis.Stored() }
 
 func leavesOf(to []leaf, q *pipeline.Quantum) []leaf {

@@ -79,8 +79,8 @@ func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
 }
 
 // Ahead returns the breach that a verdict on the quantum from start to end would cause if
-// it came next, and leaves the Watch as it is. There is none during a breach, and if the
-// rule demands a number of quanta.
+// it came next, and leaves the Watch as it is. There is none during a breach, or if the
+// rule demands several quanta.
 func (w *Watch) Ahead(v Verdict, start, end int64) (c Change, breach bool) {
 	if w.broken || w.need > 1 && v.Rule.For > 0 {
 		return c, false

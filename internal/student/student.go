@@ -3,8 +3,8 @@ package student
 
 import "math"
 
-// Tail returns the probability that the absolute value of a Student's t variable with the given degrees of freedom
-// exceeds t >= 0 (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// Tail returns the probability that the absolute value of Student's t with these degrees of freedom exceeds t >= 0
+// (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 func Tail(t float64, freedom int) float64 {
 	if freedom >= ManyDegrees {
 		return math.Erfc(t / math.Sqrt2)

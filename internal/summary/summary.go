@@ -366,7 +366,6 @@ func (r *Row) latencies(s *fiohist.Stats, percentiles []float64) {
 	}
 }
 
-// jobs sets the options, the bandwidth and the concurrency.
 func (r *Row) jobs(metas []*fiojson.Document, summary *pipeline.MetaSummary, pick *pipeline.Pick) {
 	if r.Percentiles == nil {
 		r.Percentiles, r.Limits = map[string]float64{}, map[string]Limits{}

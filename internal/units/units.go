@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Divisors are the lengths of the units of latencies in ns.
+// Divisors are the units of latencies in ns.
 var Divisors = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
-// Latency formats ns with that many significant digits in the largest unit in which it is 1 or more, such as 12.3 us.
+// Latency formats ns with that many significant digits in the largest unit that it reaches: 12.3 us.
 func Latency(ns float64, digits int) string {
 	unit := "ns"
 	for _, larger := range []string{"us", "ms", "s"} {
