@@ -11,26 +11,27 @@ import (
 	"fiolat/internal/errs"
 )
 
-// LogCount is what one log adds to the comparison with fio's totals.
+// LogCount is one log's contribution to the comparison with fio's totals.
 type LogCount struct {
-	// Entry is that of fio's JSON which counts the log's I/Os, in the document Meta; nil without one, or if it turned
-	// out to be another run's.
+	// Entry is the entry of fio's JSON document Meta that counts the log's I/Os. It is nil if there is none, or if
+	// the document turned out to belong to another run.
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
-	// Single says that it is a log of single I/Os.
+	// Single is set for a log of single I/Os.
 	Single bool
-	// IOs are the I/Os logged, after repair, and NS the sum of their latencies, if Single.
+	// IOs are the I/Os logged, after repair; NS is the sum of their latencies in ns, if Single.
 	IOs, NS [fiolog.Directions]float64
 }
 
-// Compare compares with fio's totals, by job and direction, and warns where the logs hold more. tail says what of an
-// entry's direction was restored, and what was lost for good.
+// Compare compares the logs with fio's totals by job and direction. It warns where the logs hold more than fio
+// counted, or less than can be restored. tail returns how many I/Os of an entry's direction were restored or lost
+// for good.
 func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, fiolog.Direction) (restored,
 	lost float64),
 	warn func(format string, args ...any)) {
 	jobs := map[*fiojson.Entry]*[fiolog.Directions]JobAccount{}
 	var order []*fiojson.Entry
-	counts := map[*fiojson.Entry]bool{} // fio 3 says how many I/Os were measured, fio 2 does not
+	counts := map[*fiojson.Entry]bool{} // fio 3 gives the number of I/Os measured, fio 2 does not
 	a.CountedKnown = len(logs) > 0
 	fio, single := map[string]Latencies{}, map[string]Latencies{}
 	for i := range logs {
@@ -118,8 +119,8 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	}
 }
 
-// MixedTotals compares with fio's totals of all directions together, which nothing
-// gives back to the directions (unified_rw_reporting=mixed).
+// MixedTotals compares the logs with fio's totals of all directions together (unified_rw_reporting=mixed), which
+// cannot be split by direction.
 func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any)) {
 	logged := map[*fiojson.Entry]float64{}
 	var order []*LogCount
@@ -151,7 +152,7 @@ func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any
 	}
 }
 
-// Balance says if not as many I/Os went out as came in.
+// Balance returns an error unless as many I/Os went out as came in, to 1e-9.
 func (a *Account) Balance() error {
 	if in, out := a.Logged+a.Restored, a.Placed+a.PickedAway; math.Abs(in-out) > 1e-9*math.Max(in, 1) {
 		return fmt.Errorf("internal error: %.6f I/Os came in and %.6f went out", in, out)
@@ -159,7 +160,7 @@ func (a *Account) Balance() error {
 	return nil
 }
 
-// Plus adds the account of one part of a run to those before.
+// Plus adds the account of another part of a run; first is set for the first one.
 func (a *Account) Plus(b *Account, first bool) {
 	a.Logs += b.Logs
 	a.LogsSkipped += b.LogsSkipped
@@ -179,7 +180,7 @@ func (a *Account) Plus(b *Account, first bool) {
 		for d, l := range b.Exact {
 			a.Exact[d] = a.Exact[d].Plus(l)
 		}
-	default: // of one of them they are not known
+	default: // unknown for one of the two
 		a.Exact = nil
 	}
 	a.Missing += b.Missing

@@ -2,15 +2,15 @@ package pipeline
 
 import "fiolat/internal/fiohist"
 
-// Extract is what a quantum says of the whole run, without its leaves: that of the quanta that several processes have
-// added up, each some of them, is enough for who makes the run of them.
+// Extract is what a quantum contributes to the results of the whole run, without its leaves. If several processes
+// each add up some of the quanta, the Extracts of all quanta are enough to finish the run.
 type Extract struct {
 	Offset int64 `json:"offset_ns"` // Quantum.Offset
-	// Rows are those of scopes without a host.
+	// Rows are the sums of the scopes without a host.
 	Rows []ExtractRow `json:"rows"`
-	// Leaves are one for each direction, in the order in which they first come: the sum of its leaves.
+	// Leaves are the sums of the leaves by direction, in the order in which the directions first appear.
 	Leaves []ExtractLeaf `json:"leaves"`
-	// Tails are those of hosts that may be named as who makes the tail.
+	// Tails are those of the hosts' rows for which Row.MayBeWho is true.
 	Tails []ExtractTail `json:"tails,omitempty"`
 	Peers []Peers       `json:"peers"`
 }
@@ -23,11 +23,11 @@ type ExtractRow struct {
 	Hist  fiohist.Sparse `json:"hist"`
 }
 
-// ExtractLeaf is the sum of leaves of a direction.
+// ExtractLeaf is the sum of the leaves of one direction.
 type ExtractLeaf struct {
 	Direction string         `json:"direction"`
 	Hist      fiohist.Sparse `json:"hist"`
-	Limits    fiohist.Limits `json:"limits"` // known if those of all are
+	Limits    fiohist.Limits `json:"limits"` // known only if those of all leaves are
 }
 
 // ExtractTail is the Tail of a row.
@@ -41,12 +41,12 @@ type ExtractTail struct {
 type Peers struct {
 	Direction string `json:"direction"`
 	All       Peer   `json:"all"`
-	// Of are the hosts, the jobs, and the logs.
+	// Of holds the hosts, the jobs and the logs, in this order.
 	Of [3][]Peer `json:"of"`
 }
 
-// Peer is what is kept of one of them: its name, in its place among those of the host and job of its first leaf; its
-// I/Os; those above each of three percentiles of all; and the logarithm of its median latency.
+// Peer is one host, job or log. By is the host, job and log of its first leaf, with its own name among them; N are
+// its I/Os, Above those above each of three percentiles of all, and Mid is the logarithm of its median latency.
 type Peer struct {
 	By    [3]string  `json:"by"`
 	N     float32    `json:"n"`

@@ -13,21 +13,22 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// formatVersion is raised when documents of the same input change.
+// formatVersion must be raised whenever the documents made from the same input change.
 const formatVersion = 6
 
-// generation builds a run.generation: 128 bits, in hexadecimal, of the SHA-256 of a text. The text is
+// generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text. The text begins
+// with the line
 //
 //	fiolat generation VERSION SOURCE
 //
-// with formatVersion and logs, live, merge or rollup, and then a line for each thing that decides what the documents
-// say: a name, and its values, separated by spaces. Strings are quoted as in Go, times and latencies are ns unless the
-// name says ms or s, lists are a line for each element, and maps are in the order of their keys. The names are part of
-// the format: they stay when a field of Go gets another name.
+// where VERSION is formatVersion and SOURCE is logs, live, merge or rollup. A line follows for each thing that
+// affects the documents: a name and its values, separated by spaces. Strings are quoted as in Go, times and
+// latencies are in ns unless the name says ms or s, lists have a line for each element, and maps are sorted by key.
+// The names are part of the format: they stay when a Go field is renamed.
 type generation struct {
 	hash hash.Hash
 	line []byte
-	// text is all that was hashed, for tests.
+	// text, if not nil, collects all that is hashed, for tests.
 	text *[]byte
 }
 
@@ -45,7 +46,7 @@ func (g *generation) add(name string) *generation {
 	return g
 }
 
-// end passes the line to the hash.
+// end writes the pending line to the hash.
 func (g *generation) end() {
 	if len(g.line) > 0 {
 		g.line = append(g.line, '\n')
@@ -90,13 +91,13 @@ func (g *generation) strings(name string, m map[string]string) {
 	}
 }
 
-// sum is the generation.
+// sum returns the generation.
 func (g *generation) sum() string {
 	g.end()
 	return hex.EncodeToString(g.hash.Sum(nil)[:16])
 }
 
-// settings are all that flags decide.
+// settings adds everything that flags decide.
 func (g *generation) settings(s *Settings) {
 	g.add("setting.interval").number(int64(s.Interval))
 	g.add("setting.grid").string(s.Grid)
@@ -123,13 +124,13 @@ func (g *generation) settings(s *Settings) {
 	}
 }
 
-// run is what is said of the run itself. Its id is in every document, and so not part of it.
+// run adds the start and the part of the run. Its ID is in every document anyway, and so left out.
 func (g *generation) run(r *Run) {
 	g.add("run.start").number(r.Start)
 	g.add("run.part").string(r.Part)
 }
 
-// named is the sum with the name and the labels of the run, which come last. It can be asked for again.
+// named returns the sum including the run's name and labels, which come last. It can be called repeatedly.
 func (g *generation) named(r *Run) string {
 	g.end()
 	h, err := g.hash.(hash.Cloner).Clone()
@@ -142,7 +143,7 @@ func (g *generation) named(r *Run) string {
 	return all.sum()
 }
 
-// meta is what fio's JSON says, and not where that lies.
+// meta adds the contents of fio's JSON, but not its path.
 func (g *generation) meta(m *fiojson.Document) error {
 	g.add("fio").string(m.Version)
 	g.add("fio.time-ms").number(m.TimestampMS)
@@ -179,7 +180,7 @@ func (g *generation) meta(m *fiojson.Document) error {
 	return nil
 }
 
-// totals are those of one direction; without any there is no line.
+// totals adds those of one direction. Empty totals add no line.
 func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 	if t.TotalIOs > 0 || t.RuntimeMS != 0 {
 		g.add("job.total").string(direction).count(t.TotalIOs).number(t.RuntimeMS)
@@ -199,7 +200,7 @@ func (g *generation) totals(direction string, t *fiojson.DirTotals) error {
 	return nil
 }
 
-// latencies are those of one kind; without any there is no line.
+// latencies adds those of one kind. Empty ones add no line.
 func (g *generation) latencies(direction, kind string, t *fiojson.Totals) error {
 	if t.N == 0 && t.Min == 0 && t.Max == 0 && t.Mean == 0 && t.Bins.Len() == 0 {
 		return nil
@@ -214,17 +215,17 @@ func (g *generation) latencies(direction, kind string, t *fiojson.Totals) error 
 	return nil
 }
 
-// Digest is the hash of v's JSON: 128 bits in hex.
+// Digest returns the first 128 bits of the SHA-256 of v's JSON, in hex.
 func Digest(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only strings, numbers and maps of them
+		panic(err) // callers pass only strings, numbers, and slices or maps of them
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
 
-// LogsGeneration is that of a run read from logs with these hashes.
+// LogsGeneration returns the generation of a run read from logs with these hashes.
 func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (string, error) {
 	g := newGeneration("logs")
 	g.settings(&run.Settings)
@@ -241,7 +242,7 @@ func LogsGeneration(run *Run, hashes []string, metas []*fiojson.Document) (strin
 	return g.named(run), nil
 }
 
-// LiveGeneration is that of a run that is followed live.
+// LiveGeneration returns the generation of a run that is followed live.
 func LiveGeneration(run *Run) string {
 	g := newGeneration("live")
 	g.settings(&run.Settings)
@@ -250,7 +251,7 @@ func LiveGeneration(run *Run) string {
 	return g.named(run)
 }
 
-// RolledUpGeneration is that of a run whose quanta were added up into longer ones.
+// RolledUpGeneration returns the generation of a run whose quanta were added up into longer ones.
 func RolledUpGeneration(fine string, to Grain) string {
 	g := newGeneration("rollup")
 	g.add("of").string(fine)
@@ -259,7 +260,7 @@ func RolledUpGeneration(fine string, to Grain) string {
 	return g.sum()
 }
 
-// MergedGeneration is that of a run which was put together from parts.
+// MergedGeneration returns the generation of a run merged from parts.
 func MergedGeneration(parts []Part) string {
 	g := newGeneration("merge")
 	for _, part := range parts {

@@ -12,42 +12,44 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Pick is the part of a run that is looked at; the zero value is all of it. What it leaves out is counted in
+// Pick selects the part of a run to look at; the zero value selects all of it. What it leaves out is counted in
 // Account.PickedAway.
 type Pick struct {
-	// Hosts, Jobs and Directions are those that are kept; none are all.
+	// Hosts, Jobs and Directions are those that are kept; an empty list keeps all.
 	Hosts, Jobs, Directions []string
-	// From is the first moment that is kept, To the first one behind it; nil is the run's own.
+	// From is the first moment that is kept, To the first one no longer kept; nil stands for the run's own start or
+	// end.
 	From, To *Moment
 }
 
-// Moment is a time: since the start of the run, or by the clock.
+// Moment is a time since the start of the run, or on the wall clock.
 type Moment struct {
 	Since time.Duration
-	At    time.Time // of the clock, if it is not zero
-	// Text is how it was given.
+	At    time.Time // on the wall clock, if not zero
+	// Text is how the user wrote it.
 	Text string
 }
 
-// Empty says that all of the run is looked at.
+// Empty reports whether all of the run is selected.
 func (p *Pick) Empty() bool {
 	return len(p.Hosts)+len(p.Jobs)+len(p.Directions) == 0 && !p.Timed()
 }
 
-// Timed says that only a part of the run's time is looked at.
+// Timed reports whether only a part of the run's time is selected.
 func (p *Pick) Timed() bool { return p.From != nil || p.To != nil }
 
-// Holds says whether the I/Os of a direction, host and job are kept.
+// Holds reports whether the I/Os of a direction, host and job are kept.
 func (p *Pick) Holds(host, job, direction string) bool {
 	return holds(p.Hosts, host) && holds(p.Jobs, job) && holds(p.Directions, direction)
 }
 
-// HoldsDirection says whether I/Os of a direction are kept.
+// HoldsDirection reports whether I/Os of a direction are kept.
 func (p *Pick) HoldsDirection(direction string) bool { return holds(p.Directions, direction) }
 
 func holds(wanted []string, v string) bool { return len(wanted) == 0 || slices.Contains(wanted, v) }
 
-// Metas are fio's JSON documents with the jobs that are kept.
+// Metas returns fio's JSON documents with only the jobs that are kept. An entry without a host is kept for any
+// host.
 func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
 	if len(p.Hosts)+len(p.Jobs) == 0 {
 		return metas
@@ -65,20 +67,22 @@ func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
 	return out
 }
 
-// Window is the time of a run that is looked at: [From, To), in ns from Run.Start.
+// Window is the selected time of a run: [From, To), in ns from Run.Start.
 type Window struct{ From, To int64 }
 
-// Clip is the part of [start, end) that lies in the window; it is empty if start is not before end.
+// Clip returns the part of [start, end) that lies in the window. It is empty unless the first result is below the
+// second.
 func (w Window) Clip(start, end int64) (int64, int64) { return max(start, w.From), min(end, w.To) }
 
-// Share is that part, from 0 to 1: of I/Os that completed evenly in [start, end), as many are kept.
+// Share returns that part as a fraction, 0 to 1: so many of the I/Os that completed evenly in [start, end) are
+// kept.
 func (w Window) Share(start, end int64) float64 {
 	from, to := w.Clip(start, end)
 	return float64(max(to-from, 0)) / float64(end-start)
 }
 
-// Choose has only a part of the run looked at. It is an error of usage if the run does not have what is picked, or if
-// nothing says when it started and the clock is asked for.
+// Choose restricts the run to p. It is a usage error if the run lacks what is picked, if From is not before To, or
+// if p has a wall-clock time and the run's start is unknown.
 func (r *Run) Choose(p *Pick) error {
 	r.Pick = *p
 	r.Window = Window{math.MinInt64, math.MaxInt64}
@@ -117,7 +121,7 @@ func (r *Run) Choose(p *Pick) error {
 	return nil
 }
 
-// has is an error if the run does not have one of the hosts or jobs that are wanted.
+// has returns an error if the run lacks one of the wanted hosts or jobs.
 func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
 	var there []string
 	for _, l := range r.Logs {
@@ -142,7 +146,7 @@ func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
 	return nil
 }
 
-// title is how the run is called in an error.
+// title names the run in an error.
 func (r *Run) title() string {
 	name := cmp.Or(r.Name, r.ID)
 	if name == "" {
@@ -151,11 +155,11 @@ func (r *Run) title() string {
 	return "the run " + errs.Printable(name)
 }
 
-// leastEven is the shortest interval that EvenInterval returns: stamps resolve a millisecond.
+// leastEven is the shortest divisor that EvenInterval uses: stamps resolve a millisecond.
 const leastEven = int64(10 * time.Millisecond)
 
-// EvenInterval is the longest divisor of an interval, in ns, by which the edges of the window are edges of quanta on
-// the run's own grid; the interval itself if there is none of some length.
+// EvenInterval returns the longest divisor of interval, in ns, for which the edges of the window are edges of
+// quanta on the run's own grid. It returns interval itself if that divisor is below leastEven.
 func (r *Run) EvenInterval(interval int64) int64 {
 	even := interval
 	for _, at := range []int64{r.Window.From, r.Window.To} {
@@ -175,7 +179,7 @@ func (r *Run) EvenInterval(interval int64) int64 {
 	return even
 }
 
-// NothingLeft is the error that no quantum of the run, which ends at `end`, lies in the window.
+// NothingLeft returns the error for a window without any quantum of the run, which ends at end.
 func (r *Run) NothingLeft(end int64) error {
 	if r.Window.From > 0 {
 		return errs.Usagef("--from %s: %s ends %v after its start", r.Pick.From.Text, r.title(), time.Duration(end))

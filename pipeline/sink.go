@@ -13,17 +13,19 @@ import (
 	"fiolat/internal/sla"
 )
 
-// Sink takes what the pipeline makes of one run. The pipeline calls it from one goroutine: Begin once, then Quantum,
-// Late and Early, then End once if all went well. What it is given belongs to the pipeline again when it returns.
+// Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Quantum, Late
+// and Early, then End once if there was no error. The arguments belong to the pipeline again when a call returns.
 type Sink interface {
 	Begin(ctx context.Context, run *Run) error
-	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one follows on the one before,
-	// also where no log ran.
+	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one directly follows the one
+	// before, even if no log ran in it.
 	Quantum(ctx context.Context, q *Quantum) error
-	// Late takes rows of a quantum that was passed before: those of scope values that have I/O only now. They are
-	// without I/O, and there are neither leaves nor changes. Each row comes once, before the first quantum with I/O.
+	// Late takes rows without I/O of a quantum that was passed before, for scope values whose first I/O comes only
+	// now. It has neither leaves nor changes. Each row comes once, before the first quantum with I/O of its scope
+	// value.
 	Late(ctx context.Context, q *Quantum) error
-	// Early takes changes, all of them Early, that are known before the quantum is. It has neither leaves nor rows.
+	// Early takes changes, all of them Early, that are known before their quantum is. It has neither leaves nor
+	// rows.
 	Early(ctx context.Context, q *Quantum) error
 	End(ctx context.Context, s *Summary) error
 }
@@ -53,53 +55,51 @@ const All = "all"
 type Run struct {
 	// ID is --run-id, else a hash of the logs' sizes and first 64 KiB.
 	ID string
-	// Name is --run-name, else that of the folder; "" where there is neither. Named says that it was given.
+	// Name is --run-name, else the name of the folder; "" if there is neither. Named is set if it was given.
 	Name  string
 	Named bool
-	// Part is --part: the name of the hosts that are ingested apart; "" for all.
+	// Part is --part, the name of a group of hosts that is ingested separately; "" for a whole run.
 	Part   string
 	Labels map[string]string
-	// Generation is a hash of all settings that change documents.
+	// Generation is a hash of all that decides what the documents say; see generation.
 	Generation string
-	// Start is time zero in ns since 1970; StartKnown says that it is real, and
-	// StartHow how it was found.
+	// Start is time zero in ns since 1970, if StartKnown; StartHow names its source.
 	Start      int64
 	StartKnown bool
 	StartHow   string
-	// FirstQuantum is the offset in ns from Start of the first quantum of the
-	// span: 0 on the run's own grid, 0 or less on that counted from 1970.
+	// FirstQuantum is the offset in ns from Start of the first quantum. It is not 0 where --start or Pick moves it,
+	// or on the grid counted from 1970.
 	FirstQuantum int64
 	// Interval is the length of a quantum in ns.
 	Interval int64
-	// Geometry is the grid on which all logs were added up.
+	// Geometry is that of the histograms in which all logs are added up.
 	Geometry fiohist.Geometry
 	Kind     fiolog.Kind
-	// Percentiles are those wanted, as given, without duplicates.
+	// Percentiles are those requested, in the order given, without duplicates.
 	Percentiles []float64
 	Settings    Settings
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*fiojson.Document
-	// MetaSummary is what fio's JSON said of a run that was stored; Metas are then no more
-	// than its jobs. Else it is nil.
+	// MetaSummary summarizes fio's JSON of a run that was stored; Metas then hold only its jobs. Otherwise it is
+	// nil.
 	MetaSummary *MetaSummary
-	// Pick is the part of it that is looked at, and Window the time of that: see Choose.
+	// Pick is the part of the run that is looked at, and Window the time of that part: see Choose.
 	Pick   Pick
 	Window Window
-	// Live says that it was followed while it went on.
+	// Live is set if the run was followed while it went on.
 	Live bool
-	// Parts are those that the run was put together from; none where it is read
-	// from logs.
+	// Parts are the parts that the run was merged from; nil if it was read from logs.
 	Parts []Part
 	// Fine is the grid that the run had before it was rolled up; the zero value if it was not.
 	Fine Grain
 
-	// generation computes Generation anew; nil where it does not depend on the name and the labels.
+	// generation recomputes Generation; nil if that does not depend on the name and the labels.
 	generation func(*Run) string
 }
 
-// Keep is the run with the name and the labels that it has had so far, where it was given no others. That may be
-// another generation.
+// Keep returns a copy of the run with its earlier name, unless it was given one now, and with its earlier labels,
+// unless they were given other values now. That may change the generation.
 func (r *Run) Keep(name string, labels map[string]string) *Run {
 	out := *r
 	if !r.Named && name != "" {
@@ -115,7 +115,7 @@ func (r *Run) Keep(name string, labels map[string]string) *Run {
 	return &out
 }
 
-// Directions are the names of the directions of the run's I/Os, by their index. Syncs have one of their own.
+// Directions returns the names of the directions of the run's I/Os, by index. Syncs have a direction of their own.
 func (r *Run) Directions() []string {
 	if r.Kind == fiolog.Sync {
 		return []string{fiolog.Sync.String()}
@@ -125,7 +125,8 @@ func (r *Run) Directions() []string {
 
 var directions = []string{fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
-// Whole is the direction of rows that are not split by it: All, or that of syncs, which are in no sum with others.
+// Whole returns the direction of rows that are not split by it: All, or that of syncs, which are never added to
+// others.
 func (r *Run) Whole() string {
 	if r.Kind == fiolog.Sync {
 		return fiolog.Sync.String()
@@ -133,7 +134,7 @@ func (r *Run) Whole() string {
 	return All
 }
 
-// Measures says what the latencies of the run include: a sentence for each I/O engine.
+// Measures returns what the latencies of the run include, in a sentence for each I/O engine.
 func (r *Run) Measures() (out []string) {
 	if r.MetaSummary != nil {
 		return r.MetaSummary.Measures
@@ -148,7 +149,7 @@ func (r *Run) Measures() (out []string) {
 	return out
 }
 
-// Workloads are the distinct loads of the run's jobs, each in a few words.
+// Workloads returns the distinct loads of the run's jobs, each in a few words.
 func (r *Run) Workloads() []string {
 	if r.MetaSummary != nil {
 		return r.MetaSummary.Workloads
@@ -180,25 +181,25 @@ func (r *Run) Workloads() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// MetaSummary is what fio's JSON documents say of a run in all, each value once.
+// MetaSummary summarizes fio's JSON documents of a run, each value once.
 type MetaSummary struct {
 	Versions, Workloads, Measures []string
 	Options                       map[string][]string
 }
 
-// Grain says how fine the quanta and the histograms of a run are.
+// Grain is the resolution of the quanta and histograms of a run.
 type Grain struct {
 	Interval   int64 // ns
 	Coarseness int
 }
 
-// Part names a part of a run as it was when it was read.
+// Part identifies a part of a run by its name and the generation that it had when it was read.
 type Part struct {
 	Name       string `json:"name"`
 	Generation string `json:"generation"`
 }
 
-// Settings are the choices that change the numbers, as flags spell them.
+// Settings are the flags that change the numbers, spelled as on the command line.
 type Settings struct {
 	Interval    time.Duration
 	Grid        string // run, epoch
@@ -214,29 +215,28 @@ type Settings struct {
 	Kind        fiolog.Kind
 	Start       string
 	Offsets     map[string]time.Duration
-	// SLA are rules in their canonical spelling: what the latencies are judged by.
+	// SLA are the rules for latencies, in canonical spelling.
 	SLA []string `json:",omitempty"`
 }
 
-// Leaf is one element of the finest split: each I/O is in exactly one.
+// Leaf is one element of the finest split: each I/O is in exactly one leaf.
 type Leaf struct {
 	// Dims are the dimensions of --by, and always the direction.
 	Dims Dims
 	Hist *fiohist.Hist
 	// Samples is the histogram's sum.
 	Samples float64
-	// Logs is the number of logs with I/O in the quantum, Members which of Run.Logs
-	// they are, ascending.
+	// Logs is the number of logs with I/O in the quantum; Members are their indices in Run.Logs, ascending.
 	Logs    int
 	Members []int
 	// Limits are the smallest and largest latency of the JSON entries covered.
 	Limits fiohist.Limits
 }
 
-// Dims say what a leaf or a row is of; "" is not split by, or not known.
+// Dims identify a leaf or a row. "" stands for a dimension that it is not split by, or whose value is unknown.
 type Dims struct {
 	Host, Job, Log string
-	// Direction is read, write, trim, or all.
+	// Direction is read, write, trim, sync or all.
 	Direction string
 }
 
@@ -248,32 +248,33 @@ type Row struct {
 	Dims  Dims
 	Stats fiohist.Stats
 	Logs  int
-	// IOPS is completions per second of the part of the quantum that the logs
-	// cover; IOPSKnown is false where they cover nothing of it, or one lost records.
+	// IOPS is completions per second of the part of the quantum that the logs cover. IOPSKnown is false if they
+	// cover none of it, or if one of them lost records.
 	IOPS      float64
 	IOPSKnown bool
-	// Covered is that part, in ns, without Lost: that of which a log lost its records.
+	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
 	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
-	// Tail is what a host, job or log does to TailPercentile of all of them; nil in other scopes, where there is only
-	// one, without I/O, in rows of Summary.Total, and in a part of a run.
+	// Tail compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
+	// only one, without I/O, in rows of Summary.Total, and in a part of a run.
 	Tail *fiohist.Part
-	// Hist are the I/Os, nil if there are none; in a row of a quantum until the sink returns. Limits are fio's smallest
-	// and largest latency of them, in a row of Summary.Total.
+	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
+	// Limits are fio's smallest and largest latency of them, in a row of Summary.Total only.
 	Hist   *fiohist.Hist
 	Limits fiohist.Limits
 }
 
-// TailPercentile is the percentile of which Row.Tail says who makes it.
+// TailPercentile is the percentile that Row.Tail is about.
 const TailPercentile = 99
 
-// Concurrency is the mean number of I/Os in flight, where IOPSKnown: by Little's law (Operations Research 9 (1961),
-// 383-387) the sum of the latencies of those that complete in the quantum over the time that the logs cover.
+// Concurrency returns the mean number of I/Os in flight, if IOPSKnown. By Little's law (Operations Research 9
+// (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs
+// cover.
 func (r *Row) Concurrency() float64 { return r.IOPS * r.Stats.Mean / 1e9 }
 
-// Partial says that the logs cover only a part of an interval of so many ns, such as the last sliver of a run: what
-// completes in that is no measure of the whole.
+// Partial reports whether the logs cover only a part of an interval of that many ns, such as the end of a run. What
+// completes in it is then no measure of the whole interval.
 func (r *Row) Partial(interval int64) bool {
 	ran := r.Covered + r.Lost
 	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
@@ -283,15 +284,16 @@ func (r *Row) Partial(interval int64) bool {
 type Quantum struct {
 	// Offset is the start in ns, counted from Run.Start.
 	Offset int64
-	// Leaves are those with any weight, Rows all scope values of the run, also
-	// those without I/O; both in a fixed order.
+	// Leaves are those with I/O; Rows are all scope values that have had I/O so far, even if they have none here
+	// (see Sink.Late). Both are in a fixed order.
 	Leaves []Leaf
 	Rows   []Row
-	// Changes are the breaches of rules that became certain here, and the recoveries.
+	// Changes are the breaches and recoveries of rules that became certain here.
 	Changes []Change
-	// Stragglers are those who stand out since lately, or no longer; of runs that are followed.
+	// Stragglers are those that began or ceased to stand out here, in runs that are followed live.
 	Stragglers []Straggler
-	// Of an Extract: the tails of rows that are not in Rows, and what is compared of leaves that Leaves add up.
+	// Tails and Peers come from an Extract: the tails of rows that are not in Rows, and the comparison of leaves
+	// that Leaves only have as sums.
 	Tails []Row
 	Peers []Peers
 }
@@ -307,23 +309,22 @@ type Change struct {
 	Scope string
 	Dims  Dims
 	sla.Change
-	// Early is a breach inferred from the silence of a live stream, or its withdrawal. It is
-	// for alerts alone: what is stored follows from the documents of the stream.
+	// Early marks a breach inferred from the silence of a live stream, or its withdrawal. It is only for alerts:
+	// what is stored follows from the documents of the stream.
 	Early bool
-	// Alerted is a breach that was Early before.
+	// Alerted is set if the breach was Early before.
 	Alerted bool
-	// Who says in words who makes the tail of a breach; "" if nobody stands out in the quantum.
+	// Who describes what causes the tail of a breach; "" if nothing stands out in the quantum.
 	Who string
 }
 
-// Outcome is what the whole run says of a rule.
+// Outcome is the result of a rule over the whole run.
 type Outcome struct {
 	Scope string
 	Dims  Dims
 	Rule  *sla.Rule
 	*sla.Watch
-	// Share is the part of all I/Os that keep the threshold, from 0 to 1; -1 for iops and
-	// without I/O.
+	// Share is the fraction of all I/Os that keep the threshold, 0 to 1; -1 for iops and without I/O.
 	Share float64
 }
 
@@ -335,21 +336,21 @@ type Summary struct {
 	Account Account
 	// Total are the rows of the whole run: one per scope value, as in a quantum.
 	Total []Row
-	// SLA are the outcomes of all rules, in their order; by scope.
+	// SLA are the outcomes of all rules, by scope and then in the order of the rules.
 	SLA []Outcome
 }
 
-// Latencies are those of some I/Os, added up.
+// Latencies is the number of some I/Os and the sum of their latencies.
 type Latencies struct {
 	IOs float64 `json:"ios"`
-	// NS is their sum, a whole number, so that it does not matter in which order.
+	// NS is the sum in ns, a whole number, so that the order of addition does not matter.
 	NS float64 `json:"ns"`
 }
 
-// Plus is the sum of both.
+// Plus returns the sum of both.
 func (l Latencies) Plus(o Latencies) Latencies { return Latencies{l.IOs + o.IOs, l.NS + o.NS} }
 
-// Account says what became of the input: in = out + named losses.
+// Account shows what became of the input: in = out + named losses.
 type Account struct {
 	Logs            int     `json:"logs"`
 	LogsSkipped     int     `json:"logs_skipped"`
@@ -367,21 +368,20 @@ type Account struct {
 	Missing  float64 `json:"ios_missing"`
 	Excess   float64 `json:"ios_excess"`
 	Restored float64 `json:"ios_restored"`
-	// NotPlaced are missing I/Os of which the logs lost the records: nothing tells when
-	// they completed, so they are in no quantum, but in the rows of the whole run.
+	// NotPlaced are missing I/Os whose records the logs lost. When they completed is unknown, so they are in no
+	// quantum, but in the rows of the whole run.
 	NotPlaced  float64 `json:"ios_not_placed"`
 	LastBucket float64 `json:"ios_in_last_bucket"`
 	Placed     float64 `json:"ios_placed"`
 	// PickedAway are the I/Os that Run.Pick leaves out.
 	PickedAway float64 `json:"ios_picked_away,omitempty"`
-	// Exact are the latencies of all I/Os to the nanosecond, by direction: from logs of
-	// single I/Os, else fio's own, if CountedKnown; else nil.
+	// Exact are the sums of all latencies to the nanosecond, by direction: from logs of single I/Os, else fio's own
+	// if CountedKnown; else nil.
 	Exact map[string]Latencies `json:"exact,omitempty"`
-	// Jobs compare each entry of fio's JSON, by direction, with its logs; Lost are the
-	// I/Os of NotPlaced.
+	// Jobs compare each entry of fio's JSON, by direction, with its logs; Lost describes the I/Os of NotPlaced.
 	Jobs []JobAccount `json:"jobs,omitempty"`
 	Lost []Loss       `json:"lost,omitempty"`
-	// Interval is what --interval auto chose; nil if it was not asked to.
+	// Interval is what --interval auto chose; nil if it was not used.
 	Interval *Choice  `json:"interval,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -396,38 +396,37 @@ type JobAccount struct {
 	Logs      int     `json:"logs"`
 	Logged    float64 `json:"ios_logged"`
 	Counted   uint64  `json:"ios_in_fio_totals"`
-	// Missing is below 0 where the logs hold more than fio counted.
+	// Missing is negative if the logs hold more than fio counted.
 	Missing   float64 `json:"ios_missing"`
 	Restored  float64 `json:"ios_restored"`
 	NotPlaced float64 `json:"ios_not_placed"`
 }
 
-// Loss are I/Os that fio counted and of which the logs lost the records.
+// Loss is a set of I/Os that fio counted and whose records the logs lost.
 type Loss struct {
 	Logs []string `json:"logs"`
-	// Job is "" where the logs are of several.
+	// Job is "" if the logs are of several jobs.
 	Job       string  `json:"job,omitempty"`
 	Host      string  `json:"host,omitempty"`
 	Direction string  `json:"direction"`
 	IOs       float64 `json:"ios"`
 	// Until is the end of the jobs' direction in ns from Run.Start.
 	Until int64 `json:"until_ns"`
-	// Index and Count are their latencies on the run's grid.
+	// Index and Count are the non-empty buckets of their histogram, on the run's Geometry.
 	Index []uint16  `json:"index"`
 	Count []float64 `json:"count"`
 	Why   string    `json:"why"`
 }
 
-// DirectionAccount adds up the jobs of one direction. What some jobs miss does not make up
-// for what others have too much.
+// DirectionAccount adds up the jobs of one direction. What some jobs lack does not offset what others have in
+// excess.
 type DirectionAccount struct {
 	Direction                                    string
 	Counted                                      uint64
 	Logged, Missing, Excess, Restored, NotPlaced float64
 }
 
-// ByDirection adds up accounts of jobs by direction, in the order of the directions; All
-// comes last.
+// ByDirection adds up accounts of jobs by direction, in the order of the directions with All last.
 func ByDirection(jobs []JobAccount) (out []DirectionAccount) {
 	for _, d := range []string{"read", "write", "trim", "sync", All} {
 		sum := DirectionAccount{Direction: d}
@@ -457,11 +456,10 @@ type Choice struct {
 	Interval time.Duration `json:"-"`
 	// MS is the interval in ms.
 	MS float64 `json:"ms"`
-	// Percentile is the one that it was chosen for, Accuracy how well that should
-	// be known: 0.1 is to within 10 % of itself.
+	// Percentile is the one that it was chosen for, Accuracy the relative error allowed for it: 0.1 is 10 %.
 	Percentile float64 `json:"percentile"`
 	Accuracy   float64 `json:"accuracy"`
-	// Met says that it is, in nine of ten intervals.
+	// Met is set if nine of ten intervals reach that accuracy.
 	Met    bool   `json:"met"`
 	Reason string `json:"reason"`
 }

@@ -14,7 +14,7 @@ import (
 	"fiolat/internal/sla"
 )
 
-// String says what happened, in words.
+// String describes the change in words.
 func (c *Change) String() string {
 	where := ""
 	if c.Dims.Host != "" {
@@ -40,12 +40,10 @@ func (c *Change) String() string {
 	return fmt.Sprintf("SLA kept again%s: %s; it is %s", where, c.Rule.Text, value)
 }
 
-// Watch judges what passes through it to another sink by rules: it adds the verdicts
-// to the rows, the breaches and recoveries to the quanta, and the outcomes to the
-// summary.
+// Watch is a Sink that judges by rules what it passes on to another sink. It adds the verdicts to the rows,
+// breaches and recoveries to the quanta, and the outcomes to the summary.
 //
-// A rule is judged on the I/Os of all hosts together; where hosts are ingested apart
-// (--part), on those of each host.
+// A rule is judged on the I/Os of all hosts together or, in a part of a run (--part), on those of each host.
 type Watch struct {
 	next     Sink
 	rules    []sla.Rule
@@ -56,20 +54,20 @@ type Watch struct {
 	done     int64 // offset of the last quantum judged
 }
 
-// watched is one scope.
+// watched is the state of one scope.
 type watched struct {
 	scope   string
 	rules   []*sla.Rule
 	judge   *sla.Judge
 	watches []*sla.Watch
-	early   []int64      // by rule: until when silence has broken it, ns from the run's start; 0 if it has not
+	early   []int64      // by rule: time until which silence has broken it, ns from the run's start; 0 if it has not
 	now     fiohist.Hist // of the quantum
 	total   fiohist.Hist
 	limits  fiohist.Limits
 	open    bool // some I/Os have no limits
 }
 
-// WithRules puts a Watch before the sink, if there are rules.
+// WithRules returns a Watch that passes on to next, or next itself if there are no rules.
 func WithRules(s *Settings, next Sink) (Sink, error) {
 	if len(s.SLA) == 0 {
 		return next, nil
@@ -81,13 +79,13 @@ func WithRules(s *Settings, next Sink) (Sink, error) {
 	return NewWatch(rules, 1, next), nil
 }
 
-// NewWatch makes a Watch before next. Patience is how many quanta in a row make a
-// breach where a rule does not say.
+// NewWatch returns a Watch that passes on to next. patience is how many quanta in a row make a breach of a rule
+// that does not set it.
 func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
 	return &Watch{next: next, rules: rules, patience: patience}
 }
 
-// Begin takes the run.
+// Begin starts watching and passes the run on.
 func (w *Watch) Begin(ctx context.Context, run *Run) error {
 	w.run, w.scopes, w.hosts, w.done = run, map[Dims]*watched{}, map[string]bool{}, run.FirstQuantum-1
 	if run.Part == "" {
@@ -96,7 +94,7 @@ func (w *Watch) Begin(ctx context.Context, run *Run) error {
 	return w.next.Begin(ctx, run)
 }
 
-// watch adds the scopes of a host, or of all together.
+// watch adds the scopes of a host, or of all hosts together if host is "".
 func (w *Watch) watch(host string) {
 	w.hosts[host] = true
 	for _, d := range append([]string{All}, w.run.Directions()...) {
@@ -124,17 +122,17 @@ func (w *Watch) watch(host string) {
 	}
 }
 
-// Late passes the rows on: nothing says more of their quantum than was known when it was judged.
+// Late passes the rows on. They do not change what was known of their quantum when it was judged.
 func (w *Watch) Late(ctx context.Context, q *Quantum) error { return w.next.Late(ctx, q) }
 
 // Early passes the changes on.
 func (w *Watch) Early(ctx context.Context, q *Quantum) error { return w.next.Early(ctx, q) }
 
-// Quantum judges it.
+// Quantum judges the quantum and passes it on.
 func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	w.done = q.Offset
 	w.add(q.Leaves)
-	running := map[string]*Row{} // by host: the row of all its directions, or a worse one
+	running := map[string]*Row{} // by host: its row of all directions, else of one of them
 	for i := range q.Rows {
 		if r := &q.Rows[i]; r.Dims.Job == "" && r.Dims.Log == "" && (running[r.Dims.Host] == nil ||
 			r.Dims.Direction == All) {
@@ -153,7 +151,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		}
 		verdicts := s.judge.Judge(&sq)
 		if all := cmp.Or(row, running[d.Host]); all != nil && all.Lost >= int64(time.Millisecond) {
-			for i := range verdicts { // of what was lost nothing is known
+			for i := range verdicts { // the lost I/Os might change any verdict
 				verdicts[i].Status = sla.Unknown
 			}
 		}
@@ -182,15 +180,16 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	return w.next.Quantum(ctx, q)
 }
 
-// MayBeWho says that a row may be named as who makes the tail.
+// MayBeWho reports whether the row may be named as the cause of the tail.
 func (r *Row) MayBeWho() bool {
 	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= leastWho*r.Tail.Without
 }
 
-// leastWho is the least factor by which TailPercentile would be lower without those who are said to make the tail.
+// leastWho is the least factor by which TailPercentile must be lower without a host, job or log to name it as the
+// cause.
 const leastWho = 1.3
 
-// who says which host, job or log makes the tail of a quantum, if any does.
+// who returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
 func who(q *Quantum, d Dims) string {
 	most, text := leastWho, ""
 	see := func(r *Row) {
@@ -213,8 +212,8 @@ func who(q *Quantum, d Dims) string {
 	return text
 }
 
-// add adds leaves to the scopes that they are in: first by direction, so that it does not matter whether they come by
-// themselves or added up.
+// add adds leaves to their scopes. It sums them by direction first, so that it does not matter whether they come
+// one by one or already added up.
 func (w *Watch) add(leaves []Leaf) {
 	var order []Dims
 	sums := map[Dims]*fiohist.Hist{}
@@ -239,7 +238,7 @@ func (w *Watch) add(leaves []Leaf) {
 	}
 }
 
-// each calls f for the scopes that hold the I/Os of a direction, and perhaps host.
+// each calls f for the scopes that hold the I/Os of d's direction, and of its host if that is set.
 func (w *Watch) each(d Dims, f func(*watched)) {
 	for _, direction := range []string{All, d.Direction} {
 		if s := w.scopes[Dims{Host: d.Host, Direction: direction}]; s != nil {
@@ -257,16 +256,16 @@ func (w *Watch) row(q *Quantum, d Dims) *Row {
 	return nil
 }
 
-// sorted are the scopes in their fixed order.
+// sorted returns the scopes in their fixed order.
 func (w *Watch) sorted() []Dims {
 	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b Dims) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
 	})
 }
 
-// Silent tells the rules that nothing has been heard since `from`, until `at`, both in
-// ns from the run's start: see Live.Silent. A breach begins with the quantum with which
-// it will begin when the quanta come, if that is not too far ahead.
+// Silent judges that nothing has been heard since `from`, until `at`, both in ns from the run's start: see
+// Live.Silent. A breach gets the quantum with which it will begin when the quanta come, or an earlier one if that
+// is too far ahead.
 func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval
@@ -278,7 +277,7 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 			if v.Status != sla.Broken || at < start && start-at <= (at-from)/3 {
 				continue
 			}
-			for start > at { // nobody should wait for a long quantum
+			for start > at { // do not delay the alert by a long quantum
 				start -= interval
 			}
 			if c, breach := s.watches[i].Ahead(v, start, start+interval); breach {
@@ -298,7 +297,7 @@ func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	return nil
 }
 
-// End adds the outcomes.
+// End adds the outcomes to the summary and passes it on.
 func (w *Watch) End(ctx context.Context, sum *Summary) error {
 	for _, d := range w.sorted() {
 		s := w.scopes[d]

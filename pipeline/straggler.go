@@ -6,16 +6,16 @@ type Straggler struct {
 	Value     string
 	Scope     string
 	Dims      Dims
-	// Ended says that it ceases to.
+	// Ended is set if it ceases to.
 	Ended bool
-	// Start is the first quantum in which it does, or no longer does, and End the end of the one in which that became
-	// certain, in ns from the run's start; End is 0 if all of the run was looked at together.
+	// Start is the first quantum in which it stands out, or no longer does, and End the end of the quantum in which
+	// that became certain, in ns from the run's start. End is 0 if the whole run was examined at once.
 	Start, End int64
 	Percentile float64
-	// Share is its part of the I/Os above the percentile of all of its peers together, Expected its part of all I/Os,
-	// Lift the one over the other.
+	// Share is its fraction of the I/Os above the percentile of all peers together, Expected its fraction of all
+	// I/Os, and Lift is Share divided by Expected.
 	Share, Expected, Lift float64
-	// Factor is its median latency over its peers', 0 if not known.
+	// Factor is its median latency divided by that of its peers, 0 if not known.
 	Factor float64
 	// P is the probability of so much by chance.
 	P    float64

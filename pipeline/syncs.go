@@ -7,8 +7,8 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// Syncs are the syncs of the whole run by fio's JSON, as a row; nil if there were none. Without json+ there are no
-// percentiles.
+// Syncs returns the syncs of the whole run, from fio's JSON, as a row; nil if there were none. Without json+ there
+// are no percentiles.
 func (r *Run) Syncs() (*Row, error) {
 	row, err := r.syncsOf(func(*fiojson.Entry) bool { return true })
 	if err != nil || row.Stats.Samples == 0 {
@@ -17,7 +17,7 @@ func (r *Run) Syncs() (*Row, error) {
 	return &row, nil
 }
 
-// SyncsByJob are the same by host and job, of those that have any, in the order of the JSON.
+// SyncsByJob returns the same by host and job, in the order of the JSON. Jobs without syncs are left out.
 func (r *Run) SyncsByJob() (rows []Row, err error) {
 	for _, m := range r.Metas {
 		for i := range m.Entries {
@@ -36,7 +36,7 @@ func (r *Run) SyncsByJob() (rows []Row, err error) {
 	return rows, nil
 }
 
-// syncsOf adds up the syncs of some jobs.
+// syncsOf adds up the syncs of the entries for which holds returns true.
 func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 	var sum fiojson.Sum
 	for _, m := range r.Metas {

@@ -1,4 +1,4 @@
-// Package pipelinetest has what the tests of packages below pipeline share.
+// Package pipelinetest holds what the tests of the packages below pipeline share.
 package pipelinetest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// Unpacked is the text of a file, which may be compressed.
+// Unpacked returns the content of a file, decompressed if need be.
 func Unpacked(path string) ([]byte, error) {
 	f, err := source.Open(path, nil)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Collect) Begin(_ context.Context, run *pipeline.Run) error { c.Run = ru
 // Quantum keeps its rows without histograms, its leaves and changes.
 func (c *Collect) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	for _, r := range q.Rows {
-		r.Hist = nil // the next quantum is added up in it
+		r.Hist = nil // the next quantum reuses it
 		c.Rows = append(c.Rows, r)
 		c.Offsets = append(c.Offsets, q.Offset)
 	}
@@ -53,7 +53,7 @@ func (c *Collect) Early(ctx context.Context, q *pipeline.Quantum) error { return
 // End keeps the summary.
 func (c *Collect) End(_ context.Context, s *pipeline.Summary) error { c.Sum = s; return nil }
 
-// Settings are the defaults, by direction.
+// Settings returns the default settings, split by direction.
 func Settings() pipeline.Settings {
 	return pipeline.Settings{Grid: "run", Align: "overlap", RecordTime: "end", By: []string{"direction"},
 		Percentiles: []float64{50, 90, 95, 99, 99.9}, Coarseness: -1, Repair: "auto", Restore: true}
