@@ -13,42 +13,38 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// lag2 watches the raw records of one direction of one log for the damage that
-// fio --client does: the server subtracts in place, so that what is written is
-// h(n) = cum(n) - h(n-1), and cum(n) = h(n) + h(n-1). Then every bucket never
-// falls at lag 2, since h(n) - h(n-2) is what completed in between; which also
-// repairs it exactly.
+// lag2 examines the raw records of one direction of one log for the damage that fio --client does. Its server
+// subtracts in place and writes h(n) = cum(n) - h(n-1), so that cum(n) = h(n) + h(n-1). No bucket then ever falls
+// at lag 2, since h(n) - h(n-2) is what completed in between; this difference also repairs the log exactly.
 type lag2 struct {
 	records int64
-	fell    bool // some bucket fell at lag 2: proof of health
+	fell    bool // some bucket fell at lag 2: the log is healthy
 
-	// Evidence where there is no JSON to compare sums with. A healthy log whose
-	// buckets fall from one record to the next also falls at lag 2 now and then;
-	// a damaged one falls at lag 1 all the time (even and odd records are separate
-	// running sums) and never at lag 2.
-	ones  int64 // buckets that held one I/O two records before: the likeliest to fall
+	// Evidence where there is no JSON to compare sums with. The buckets of a healthy log that fall from one record
+	// to the next also fall at lag 2 now and then. Those of a damaged log fall at lag 1 all the time (even and odd
+	// records are separate running sums) and never at lag 2.
+	ones  int64 // buckets that held one I/O two records before: the most likely to fall
 	mixed int64 // steps in which buckets fell and others rose
 
-	chance float64   // minus the logarithm of the chance that no bucket of a healthy log fell at lag 2
+	chance float64   // minus the natural logarithm of the chance that no bucket of a healthy log fell at lag 2
 	falls  int64     // buckets that fell from one record to the next
-	sums   []float64 // of the first records
-	idle   bool      // a record that would truly be empty: proof of health
+	sums   []float64 // I/Os of the first records
+	idle   bool      // a record that would be empty once repaired: the log is healthy
 
 	*lagRecords // nil before the first record, and after a fall
 }
 
-// lagRecords is what lag2 must remember.
+// lagRecords holds the records that lag2 compares with the next one.
 type lagRecords struct {
 	raw        [2]fiohist.Sparse // the last record and the one before
 	diff, step fiohist.Sparse    // scratch
 }
 
-// lagMemory is what no lag2 needs any more: most need it for three records.
+// lagMemory holds lagRecords for reuse: most logs need theirs for three records only.
 var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
 
-// see takes the next raw record and returns what truly completed in it, if the
-// log is damaged. It is overwritten by the next call. From a fall on, which says that it
-// is not, nothing else is of interest, and nothing is returned.
+// see takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites
+// the result. Once a bucket fell, which proves the log healthy, see only counts records and returns nothing.
 func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 	l.records++
 	if l.fell {
@@ -101,14 +97,13 @@ func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 	return *d
 }
 
-// evidenceRecords is how many records of a direction are evidence of damage.
+// evidenceRecords is how many records of a direction chance and sums cover.
 const evidenceRecords = 64
 
-// stays is minus the logarithm of the chance that none of the buckets of c falls within two
-// records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
-// taken to hold a number later that is negative binomial, with k + 1/2 I/Os expected at
-// r = 1; and its load may grow half as much again as that of all. Those of 30 I/Os or more
-// say little.
+// stays returns minus the natural logarithm of the chance that none of the buckets of c falls within two records,
+// in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is assumed to hold a negative
+// binomial number later, with k + 1/2 I/Os expected at r = 1, and its own load to grow by 1.5 r. Buckets of 30 I/Os
+// or more say little and are left out.
 func stays(c *fiohist.Sparse, r float64) (evidence float64) {
 	r = 1.5 * max(r, 1)
 	for _, k := range c.Count {
@@ -126,8 +121,8 @@ func stays(c *fiohist.Sparse, r float64) (evidence float64) {
 	return evidence
 }
 
-// smoother says how much smoother the load is once repaired than as it was logged, as the
-// logarithm of a likelihood ratio: a steady load of a, a, a ... becomes a, a, 2a, 2a, 3a ...
+// smoother returns how much smoother the load is once repaired than as logged, as the logarithm of a likelihood
+// ratio: the damage turns a steady load of a, a, a ... into a, a, 2a, 2a, 3a ...
 func (l *lag2) smoother() float64 {
 	repaired := slices.Clone(l.sums)
 	for n := len(repaired) - 1; n >= 2; n-- {
@@ -136,8 +131,8 @@ func (l *lag2) smoother() float64 {
 	return roughness(l.sums, repaired) - roughness(repaired, repaired)
 }
 
-// roughness is how unlike a steady, or a steadily changing, load the I/Os of windows are
-// from the third on: heavy-tailed in their changes, which are 5 % and the chance of drawn I/Os.
+// roughness returns how far the I/Os of windows, from the third on, are from a steady or a steadily changing load.
+// Its changes are taken to be heavy-tailed, with a scale of 5 % and the sampling noise of the counts in drawn.
 func roughness(ios, drawn []float64) float64 {
 	steps, bends := 0.0, 0.0
 	for n := 2; n < len(ios); n++ {
@@ -150,39 +145,37 @@ func roughness(ios, drawn []float64) float64 {
 	return min(steps, bends)
 }
 
-// suspect says that the direction could be damaged: there is a third record, nothing fell,
-// and no record would truly be empty.
+// suspect reports whether the direction could be damaged: there is a third record, nothing fell, and no record
+// would be empty once repaired.
 func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell && !l.idle }
 
-// certain says that no healthy log looks like this: at least 100 times a bucket
-// that held a single I/O did not empty within two records, while in at least 8
-// steps from record to record some buckets fell and others rose. Had the single
-// I/Os come by chance, with the load doubling every two records, a bucket would
-// have stayed empty with probability exp(-2): (1 - 0.135)^100 is 5e-7, and load
-// that only grows, however steadily, has no falls at lag 1.
+// certain reports whether no healthy log looks like this: at least 100 times a bucket that held a single I/O did
+// not empty within two records, while in at least 8 steps from record to record some buckets fell and others rose.
+// Had the single I/Os come by chance, with the load doubling every two records, a bucket would have stayed empty
+// with probability exp(-2): (1 - 0.135)^100 is 5e-7. Load that only grows, however steadily, has no falls at lag 1.
 func (l *lag2) certain() bool { return l.suspect() && l.ones >= 100 && l.mixed >= 8 }
 
-// looks says that it is worth a warning.
+// looks reports whether the suspicion is worth a warning.
 func (l *lag2) looks() bool { return l.suspect() && l.records >= 6 && l.mixed >= 3 }
 
-// verdict is what was decided on one direction of one log.
+// verdict is the decision on one direction of one log.
 type verdict struct {
 	repair bool
 	why    string
 
-	// garbage are the buckets of line garbled that hold no I/Os: now and then fio
-	// --client leaves what lay in its memory in the end of a log's last record: 134577
-	// I/Os beyond 15 s, a size of the C library's heap.
+	// garbage are the buckets of line garbled that hold no I/Os. fio --client sometimes leaves the content of its
+	// memory at the end of a log's last record, such as 134577, a size of the C library's heap, in a bucket beyond
+	// 15 s.
 	garbage []uint16
 	garbled int64
 
-	// spoiled, if not 0, is a line of a damaged log before which records are lost, without which it cannot be repaired:
-	// none of the direction's records can be used.
+	// spoiled, if not 0, is the line of a damaged log before which records are lost. Without them it cannot be
+	// repaired, and none of the direction's records can be used.
 	spoiled int64
 }
 
-// Suspect says that a direction of the log could be damaged, by its head or as it came over fio --client, and that
-// fio's JSON has its sums.
+// Suspect reports whether a direction of the log could be damaged, by its head or since it came over fio --client,
+// and fio's JSON has its sums.
 func (l *State) Suspect() bool {
 	over := l.Meta != nil && l.Meta.ClientServer && l.Source.Name.Host != ""
 	for d := range l.dirs {
@@ -193,14 +186,15 @@ func (l *State) Suspect() bool {
 	return false
 }
 
-// Repair decides which logs are damaged, and says so. foreign are the JSON documents of other runs, without which the
-// logs are to be read again; of pipes, which cannot be, there are none.
+// Repair decides which logs are damaged, and warns of them. If it returns foreign, these are JSON documents of
+// other runs: nothing was decided, and the logs must be read again without them. Pipes cannot be read again; with
+// one, foreign is nil.
 func Repair(logs []*State, mode string, warn func(format string, args ...any)) (foreign []*fiojson.Document) {
 	foreign = judge(logs, mode, func(w string) { warn("%s", w) })
 	if len(foreign) > 0 && !slices.ContainsFunc(logs, func(l *State) bool { return l.Pipe }) {
 		return foreign
 	}
-	repaired := map[string][]string{} // by reason: a thousand logs must not be a thousand warnings
+	repaired := map[string][]string{} // by reason: one warning for all logs that share it
 	for _, l := range logs {
 		l.scan = nil
 		for d := range l.dirs {
@@ -219,15 +213,14 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 	return nil
 }
 
-// judge decides which directions of which logs are damaged. Without --repair or
-// --no-repair it takes proof: with fio's totals, that the logs hold more than fio
-// counted and fit it once repaired; without, the certainty of lag2 in a log that
-// has a host in its name, as all logs of fio --client have.
+// judge decides which directions of which logs are damaged. Without --repair or --no-repair it takes proof: with
+// fio's totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted
+// finds in logs that have a host in their names, as all logs of fio --client have.
 //
-// foreign are the JSON documents of other runs: logs that could be damaged fit none of their totals, neither as they
-// are nor once repaired. Nothing is decided then.
+// foreign are the JSON documents of other runs: logs that could be damaged fit none of their totals, neither as
+// logged nor once repaired. Nothing is decided then.
 func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Document) {
-	// fio --client spoils histograms only
+	// fio --client damages only histograms
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() != nil })
 	switch mode {
 	case "no":
@@ -258,12 +251,12 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 			groups[k] = append(groups[k], l)
 		}
 	}
-	// A run whose one log is proven damaged came over --client as a whole.
+	// If one log is proven damaged, its whole run came over --client.
 	proven := map[*fiojson.Document]bool{}
 	fits := map[key]bool{}
 	garbage := map[key]map[*State][]uint16{}
 	belongs := map[*fiojson.Document]bool{}
-	var broken []key // as logged they hold more than fio counted, and they cannot be repaired
+	var broken []key // hold more than fio counted as logged, and cannot be repaired
 	for _, k := range order {
 		meta := groups[k][0].Meta
 		before, after, junk, ok := compareTotals(groups[k], k.dir, k.entry)
@@ -309,7 +302,7 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 		}
 		for _, l := range groups[k] {
 			v := &l.dirs[k.dir].verdict
-			// Up to the third record nothing is wrong yet.
+			// Damage begins with the third record.
 			if lag := &l.scan.dirs[k.dir].lag; v.spoiled == 0 && (lag.suspect() || lag.records <= 2) {
 				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits "+
 					"fio's totals once repaired"
@@ -326,10 +319,10 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 	return nil
 }
 
-// compareTotals says whether the logs of an entry fit its totals in direction d as they
-// are, and once repaired, but for buckets of a file's last record in which fio
-// counted nothing at all: garbage. ok is false, and after of no meaning, if one of the logs is proven healthy, by
-// buckets that fall, or none has a third record.
+// compareTotals reports whether the logs of an entry fit its totals in direction d as they are (before) and once
+// repaired (after). Buckets of a file's last record in which fio counted nothing at all are garbage and left out.
+// ok is false, and after has no meaning, if a falling bucket proves one of the logs healthy, or none has a third
+// record.
 func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
 	totals := &entry.Dirs[d].Kind[fiolog.Clat]
@@ -362,7 +355,7 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 				}
 			}
 		}
-		// The repaired records telescope to the last two raw ones.
+		// The sum of the repaired records telescopes to the last two raw ones.
 		if dir.lag.records <= 2 {
 			dir.sums.Each(func(b int, n float64) { repaired.Add(b>>coarser, n) })
 			continue
@@ -383,23 +376,23 @@ func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bo
 	return within(&raw, bins), ok && within(&repaired, bins), garbage, ok
 }
 
-// overClient tells whether the logs came over fio --client, by their names and their JSON.
+// overClient reports whether all of the logs came over fio --client, by their names and their JSON.
 func overClient(logs []*State) bool {
 	return !slices.ContainsFunc(logs, func(l *State) bool {
 		return l.Source.Name.Host == "" || !l.Meta.ClientServer
 	})
 }
 
-// within says that no bucket holds more than fio counted.
+// within reports whether no bucket holds more than fio counted.
 func within(h *fiohist.Hist, bins []uint64) bool {
 	ok := true
 	h.Each(func(i int, n float64) { ok = ok && i < len(bins) && n <= float64(bins[i]) })
 	return ok
 }
 
-// judgeUncounted decides on the directions of which no JSON tells the sums. All logs of a
-// run whose names end in a host came over --client, or none did: they are judged together,
-// and nothing is repaired where one of them is proven healthy.
+// judgeUncounted decides on the directions that have no totals in a JSON. Of the logs of a run whose names end in a
+// host either all came over --client or none did. So they are judged together, and nothing is repaired if one of
+// them is proven healthy.
 func judgeUncounted(logs []*State, warn func(string)) {
 	var suspects []*lag2
 	var of []*State
@@ -412,7 +405,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	for _, l := range logs {
 		for d := range l.dirs {
 			lag := &l.dirs[d].lag
-			// With threads whose logs are missing, damaged logs can hold less than fio counted.
+			// If the logs of some threads are missing, damaged logs can hold less than fio counted.
 			counted := l.Entry != nil && l.Entry.Dirs[d].Kind[fiolog.Clat].N > 0 && here[l.Entry] >= l.Members
 			switch {
 			case counted, lag.records < 3, l.dirs[d].verdict.repair:
@@ -453,12 +446,12 @@ func judgeUncounted(logs []*State, warn func(string)) {
 }
 
 const (
-	beyond    = 9.0 // a chance of one in 8,000, as minus its natural logarithm; the name of the log tells, too
-	fallen    = 20  // buckets that fall from record to record, for the lack of falls at lag 2 to tell
-	staircase = 2.0 // what each log must say for all of them to be believed together
+	beyond    = 9.0 // minus the natural logarithm of a chance of 1 in 8,000; a host in the log's name adds to it
+	fallen    = 20  // buckets that must fall at lag 1 before the lack of falls at lag 2 counts
+	staircase = 2.0 // what smoother must be in each log if only their sum reaches beyond
 )
 
-// mayBeDamaged warns of logs that nothing decides about.
+// mayBeDamaged warns of logs that cannot be decided on.
 func mayBeDamaged(logs []*State, why string, warn func(string)) {
 	var names []string
 	for _, l := range logs {

@@ -10,10 +10,10 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// slowest is what a log's latest record has in the last group of buckets, of 8.6 s and more. Garbage that fio --client
-// leaves in the end of a log's last record lies there.
+// slowest describes the last group of buckets, of 8.6 s and more, in a log's latest record. The garbage that fio
+// --client leaves at the end of a log's last record lies there.
 type slowest struct {
-	line    int64 // of the record; 0: it has none
+	line    int64 // of the record; 0 if it has no I/Os there
 	dir     fiolog.Direction
 	ios     float64
 	least   int64   // lower edge in ns of the first of these buckets that is not empty
@@ -22,7 +22,7 @@ type slowest struct {
 	before  bool    // an earlier record of the log has some, too
 }
 
-// see takes the counts of the next record. fullest is the largest of the direction's records before it.
+// see takes the counts of the next record. fullest is the largest sum of the direction's records before it.
 func (s *slowest) see(r *fiolog.Record, c *fiohist.Sparse, g fiohist.Geometry, fullest float64) {
 	s.before = s.before || s.line > 0
 	s.line = 0
@@ -41,11 +41,11 @@ func (s *slowest) see(r *fiolog.Record, c *fiohist.Sparse, g fiohist.Geometry, f
 	}
 }
 
-// manyTimes is how many times more I/Os than any record before it a log's last one can have of 8.6 s and more: they
-// were all in flight at once.
+// manyTimes is the largest plausible ratio of the I/Os of 8.6 s and more in a log's last record to all I/Os of any
+// record before it: they were all in flight at once.
 const manyTimes = 50
 
-// why says why the I/Os may be garbage; "": nothing says so.
+// why returns why the I/Os may be garbage; "" if nothing suggests it.
 func (s *slowest) why(absolute bool) string {
 	switch took := time.Duration(s.least).Round(10 * time.Millisecond); {
 	case !absolute && s.least > s.stamp:
@@ -58,7 +58,7 @@ func (s *slowest) why(absolute bool) string {
 	return ""
 }
 
-// WarnGarbage names the logs of fio --client whose last record may end in garbage, where no totals tell.
+// WarnGarbage warns of logs of fio --client whose last record may end in garbage, where no totals can decide.
 func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
 	here := map[*fiojson.Entry]int{}
 	for _, l := range logs {

@@ -15,15 +15,15 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// maxHead bounds the records that are read ahead of the first quantum.
+// maxHead bounds the records of a log that are read before the first quantum.
 const maxHead = 1024
 
-// recordRoom is what a record takes beside its buckets, in memory for such.
+// recordRoom is the memory that a record takes besides its buckets, counted in buckets.
 const recordRoom = 16
 
-// readHead opens a log and reads as much of it as must be known before the first
-// quantum: its geometry, whether its stamps are absolute, and for each direction
-// that shows up early where its windows lie and whether it looks damaged.
+// readHead opens a log and reads as much of it as must be known before the first quantum: its geometry, whether its
+// stamps are absolute and, for each direction that appears early, where its windows lie and whether it looks
+// damaged.
 func readHead(l *State) error {
 	in, err := openLog(l)
 	if err != nil {
@@ -95,8 +95,8 @@ func readHead(l *State) error {
 	return nil
 }
 
-// Prepare reads what must be known of the log before the first quantum: its head, and of one whose bad lines are to be
-// skipped all, as what is wrong with it as a whole must be known before its first records are counted.
+// Prepare reads what must be known of the log before the first quantum. That is its head or, if bad lines are to be
+// skipped, all of it: an error of the log as a whole must be found before its first records are counted.
 func (l *State) Prepare(ctx context.Context) error {
 	if l.Bad != nil {
 		return l.Bad
@@ -116,15 +116,14 @@ func (l *State) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// startOver has a log read from its start again, unless its head is kept.
+// startOver makes the log be read from its start again, unless its head is kept.
 func (l *State) startOver() {
 	if !l.keeps {
 		l.again, l.tally = true, tally{}
 	}
 }
 
-// readFirst reads the first I/O of a log of single I/Os: nothing else must be known of
-// it before the first quantum.
+// readFirst reads the first I/O of a log of single I/Os. Nothing else must be known of it before the first quantum.
 func (l *State) readFirst() error {
 	l.g, l.IntervalHow = *l.single(), "single I/Os"
 	r, err := l.read()
@@ -151,8 +150,7 @@ func (l *State) readFirst() error {
 	return l.Close()
 }
 
-// headDone says that nothing that is still to come can move the windows of the
-// directions seen so far.
+// headDone reports whether nothing still to come can move the windows of the directions seen so far.
 func (l *State) headDone() bool {
 	any := false
 	for i := range l.dirs {
@@ -168,8 +166,8 @@ func (l *State) headDone() bool {
 	return any
 }
 
-// bare is for a log without any record: a job shorter than a window leaves one,
-// and then fio's JSON has all of its I/Os.
+// bare handles a log without any record. A job shorter than a window leaves one; fio's JSON then has all of its
+// I/Os.
 func (l *State) bare() error {
 	if l.Lines > 0 {
 		return l.unread()
@@ -179,7 +177,7 @@ func (l *State) bare() error {
 		return err
 	}
 	if l.Entry == nil {
-		return nil // onlyEmpty decides
+		return nil // OnlyEmpty decides
 	}
 	l.g = fiohist.Fio3
 	if fiojson.Major(l.Meta.Version) == 2 {
@@ -190,8 +188,8 @@ func (l *State) bare() error {
 	return nil
 }
 
-// neverWritten says why an empty log is no sign of a short job: fio was not told how
-// often to write, or measured no completion latency.
+// neverWritten returns an error if an empty log is no sign of a short job: fio was not told how often to write, or
+// measured no completion latency.
 func (l *State) neverWritten() error {
 	_, wanted := l.Option("write_hist_log")
 	_, every := l.Option("log_hist_msec")
@@ -217,14 +215,14 @@ func (l *State) neverWritten() error {
 		return nil // fio leaves what completes within the ramp out of clat
 	}
 	if l.Entry.Error != 0 && !named {
-		return nil // onlyEmpty tells of it
+		return nil // OnlyEmpty warns of it
 	}
 	return l.at(0, fmt.Sprintf("empty log: of %d I/Os fio measured no completion latency, %s", issued, why),
 		"run it again without that option, or pass --skip-bad to leave the log out")
 }
 
-// counted are the I/Os of the log's entry: those of which fio measured the completion
-// latency, and those that it issued.
+// counted returns the I/Os of the log's entry: those whose completion latency fio measured, and those that it
+// issued.
 func (l *State) counted() (measured, issued uint64) {
 	measured, issued = l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
 	for _, d := range l.Entry.Dirs {
@@ -234,7 +232,7 @@ func (l *State) counted() (measured, issued uint64) {
 	return measured, issued
 }
 
-// idle says why a log is empty whose job, by its entry, completed no I/O; "" if it is not so.
+// idle returns why the log is empty, if its job completed no I/O by its entry; else "".
 func (l *State) idle() string {
 	if !l.Empty || l.Entry == nil || l.Members > 1 {
 		return ""
@@ -251,8 +249,8 @@ func (l *State) idle() string {
 	return ""
 }
 
-// OnlyEmpty deals with empty logs that no JSON explains: beside logs with records their
-// jobs were shorter than a window or did nothing; alone they are no input.
+// OnlyEmpty handles empty logs that no JSON explains. Beside logs with records it warns of them: their jobs were
+// shorter than a window or did nothing. If there are no others, it returns an error.
 func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	var bare []string
 	var first *State
@@ -277,14 +275,14 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	return nil
 }
 
-// unread is the error for a log all of whose lines were skipped.
+// unread returns the error for a log all of whose lines were skipped.
 func (l *State) unread() error {
 	first := *l.Skipped[0]
 	first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.Lines, first.Msg)
 	return &first
 }
 
-// option is a whole number that the job was given, and where that is known from.
+// option returns a positive whole number that the job was given, and its source.
 func (l *State) option(name string) (int64, string) {
 	if l.Meta != nil {
 		if n := l.Meta.Milliseconds(l.Entry, name); n > 0 {
@@ -299,14 +297,13 @@ func (l *State) option(name string) (int64, string) {
 	return 0, ""
 }
 
-// IntervalAssumed is the IntervalHow of a log whose windows nothing tells: each of its directions has one record, with
-// an absolute stamp.
+// IntervalAssumed is the IntervalHow of a log whose window length is unknown: each of its directions has one
+// record, with an absolute stamp.
 const IntervalAssumed = "assumed"
 
-// Begin ends the reading of the head: it says where the windows of the log's
-// directions begin, as far as the head tells, and makes the log ready to be fed
-// from its first record. first is the first completion on the log's clock; ok is
-// false if the log has no record.
+// Begin ends the reading of the head. It determines where the windows of the log's directions begin, as far as the
+// head allows, and makes the log ready to be fed from its first record. first is the first completion on the log's
+// clock; ok is false if the log has no record.
 func (l *State) Begin() (first int64, ok bool) {
 	if l.single() != nil {
 		first, l.now = l.now, farPast
@@ -329,7 +326,7 @@ func (l *State) Begin() (first int64, ok bool) {
 		w.fix(l.fallback())
 		d.starts.h = w.h
 		if l.cfg.Settings.RecordTime == "start" {
-			w.b = w.waits[0].time // in that reading a record starts at its stamp
+			w.b = w.waits[0].time // a record then starts at its stamp
 		}
 		if !ok || w.b < first {
 			first = w.b
@@ -338,14 +335,14 @@ func (l *State) Begin() (first int64, ok bool) {
 		ok = true
 	}
 	switch {
-	case unknown && l.Interval > 0: // of one record a direction
+	case unknown && l.Interval > 0: // each direction has one record
 		l.IntervalHow = IntervalAssumed
 	case l.IntervalHow == "":
 		l.IntervalHow = "median spacing"
 	}
 	for i := range l.dirs {
 		d := &l.dirs[i]
-		if w := &d.win; w.decided(l.now) { // then no record has to wait again
+		if w := &d.win; w.decided(l.now) { // records need not wait again
 			w.waits = w.waits[:min(len(w.waits), headRecords)]
 			w.fix(0)
 		}
@@ -355,7 +352,7 @@ func (l *State) Begin() (first int64, ok bool) {
 	return first, ok
 }
 
-// badVersion names the fio versions whose logs cannot be read at all.
+// badVersion returns why the logs of a fio version cannot be read at all; "" if they can.
 func badVersion(version string) string {
 	major, minor, ok := fiojson.ParseVersion(version)
 	if ok && major == 3 && minor >= 6 && minor <= 16 {
@@ -364,9 +361,9 @@ func badVersion(version string) string {
 	return ""
 }
 
-// OtherClock says that the log's stamps count neither from 1970 nor from its job's
-// start: its options say so (log_alternate_epoch with a monotonic clock), or they lie
-// behind the job's end. first is the first completion in ns.
+// OtherClock reports whether the log's stamps count neither from 1970 nor from its job's start: its options say so
+// (log_alternate_epoch with a monotonic clock), or they lie beyond the job's end. first is the first completion in
+// ns.
 func (l *State) OtherClock(first int64) bool {
 	if l.Absolute || first <= int64(l.Interval) {
 		return false

@@ -6,11 +6,10 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// kept are records that wait to be placed, in order, in a fraction of the memory: a byte or
-// two for a bucket and its count instead of ten.
+// kept is a queue of records that wait to be placed. Most buckets take two bytes with their count instead of ten.
 type kept struct {
 	b       []byte
-	at      int // where the first record is in b
+	at      int // offset of the first record in b
 	records int
 	of      [fiolog.Directions]int // records by direction
 	latest  int64                  // stamp of the last record added, ms
@@ -18,11 +17,11 @@ type kept struct {
 	lines   int64                  // lines skipped before it
 }
 
-// add appends a record; lines were skipped before it.
+// add appends a record; lines is how many were skipped before it.
 func (k *kept) add(r *fiolog.Record, lines int64) {
 	k.of[r.Dir]++
 	k.latest = r.Time
-	if k.at > len(k.b)/2 { // a queue that is never empty must not grow
+	if k.at > len(k.b)/2 { // a queue that never runs empty must not grow
 		k.b, k.at = k.b[:copy(k.b, k.b[k.at:])], 0
 	}
 	for _, v := range []uint64{
@@ -33,7 +32,7 @@ func (k *kept) add(r *fiolog.Record, lines int64) {
 	before := uint16(0)
 	for i, at := range r.Index {
 		k.b = binary.AppendUvarint(k.b, uint64(at-before))
-		k.b = binary.AppendUvarint(k.b, uint64(r.Count[i])) // whole, see ingest.Record
+		k.b = binary.AppendUvarint(k.b, uint64(r.Count[i])) // whole, see fiolog.Record
 		before = at
 	}
 	k.records++
@@ -62,7 +61,7 @@ func (k *kept) next() *fiolog.Record {
 	return r
 }
 
-// each calls f for all records, which stay.
+// each calls f for all records and leaves them in the queue.
 func (k *kept) each(f func(*fiolog.Record)) {
 	for all := (kept{b: k.b, at: k.at, records: k.records}); all.records > 0; {
 		f(all.next())

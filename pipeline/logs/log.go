@@ -1,6 +1,6 @@
-// Package logs reads the logs of a run, each by itself: it opens a log, reads as much of it as must be known before the
-// first quantum, decides whether fio --client damaged it, says when its I/Os completed, and compares what it holds with
-// fio's totals.
+// Package logs reads the logs of a run one by one. It opens a log, reads what must be known before the first
+// quantum, decides whether fio --client damaged it, determines when its I/Os completed, and compares it with fio's
+// totals.
 package logs
 
 import (
@@ -23,11 +23,11 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// hashed is how much of each log's start goes into run.id.
+// hashed is how many bytes of each log's start go into run.id.
 const hashed = 64 << 10
 
-// absoluteFrom is the stamp in ms from which on it counts from 1970 and not from
-// the job's start: 1973, or a job of three years.
+// absoluteFrom is the stamp in ms above which stamps count from 1970 and not from the job's start: 1973, or a job
+// of three years.
 const absoluteFrom = 1e11
 
 // opened is an open log.
@@ -38,7 +38,7 @@ type opened struct {
 	file   *source.File // nil: standard input
 }
 
-// repeat says that the log can be opened again: it is no pipe.
+// repeat reports whether the log can be opened again: it is no pipe.
 func (o *opened) repeat() bool { return o.file != nil && o.file.Regular() }
 
 // Close closes the log. A read of standard input that is under way goes on.
@@ -55,9 +55,8 @@ func (o *opened) Close() error {
 	return errors.Join(err, o.stream.Close())
 }
 
-// single is the grid on which the I/Os of a log of single I/Os are counted; nil for
-// one of histograms. It is that of the fio that wrote it, so that the sums are those
-// of its histograms; fio 2 logged microseconds.
+// single returns the geometry on which a log of single I/Os is counted; nil for a log of histograms. It is that of
+// the fio that wrote the log, so that sums equal those of its histograms; fio 2 logged microseconds.
 func (l *State) single() *fiohist.Geometry {
 	switch {
 	case l.Source.Name.Hist:
@@ -104,10 +103,10 @@ func openLog(l *State) (_ *opened, err error) {
 	return o, nil
 }
 
-// starts64K are files' starts that nobody hashes just now.
+// starts64K holds buffers for the starts of files, for reuse.
 var starts64K sync.Pool
 
-// hash computes the log's Hash, and returns raw with its start put back.
+// hash computes the log's Hash. The reader that it returns yields all of raw, including what was read for the hash.
 func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	sum := sha256.New()
 	if o.repeat() {
@@ -150,7 +149,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell calls report, if not nil, with what was read and will be.
+// tell passes the number of bytes read so far to report, if not nil, and from now on that of each read.
 func (c *counted) tell(report func(int64)) {
 	if c.report = report; report != nil {
 		report(c.n)
@@ -158,38 +157,39 @@ func (c *counted) tell(report func(int64)) {
 	}
 }
 
-// Config is what the reading of all logs of a run has in common.
+// Config is what the logs of a run have in common.
 type Config struct {
 	Settings pipeline.Settings
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
 	// MaxLine is the longest line in bytes that a log may have.
 	MaxLine int
-	// NoHash says that nobody will ask for the logs' hashes.
+	// NoHash leaves the logs' hashes empty.
 	NoHash bool
-	// Progress is called with the bytes read, from several goroutines; of what is read twice, once.
+	// Progress is called with the number of bytes read, from several goroutines. Bytes that are read twice are
+	// reported once.
 	Progress func(bytes int64)
-	block    int // read at a time from a pipe; from a file no less than minBlock
+	block    int // bytes read at a time from a pipe; from a file no less than minBlock
 	Files    *source.Files
-	KeptHead int // buckets of the head of a log that may be kept, if that is cheap
+	KeptHead int // buckets of a log's head that may be kept in memory, if that is cheap
 }
 
-// State is a log on its way through the rounds. One worker at a time owns it.
+// State is a log that is being read. One worker at a time owns it.
 type State struct {
 	quanta.Member
 	cfg   *Config
 	g     fiohist.Geometry // the log's own, or what fio's JSON says it would have been
 	in    *opened
-	Pipe  bool         // reading may wait for whoever writes
-	keeps bool         // it is a pipe, or goes on after the head as if it were one
+	Pipe  bool         // a read may block until the writer goes on
+	keeps bool         // it is a pipe, or is read on after the head like one
 	file  *source.File // as it was opened first; nil: standard input
 	scan  *scan        // of the whole log, where damage was suspected
-	head  kept         // read, not yet placed: its head, if that is kept, and what was read ahead
-	again bool         // it is to be read from its start
+	head  kept         // records read but not placed: its head, if that is kept, and what was read ahead
+	again bool         // it must be opened again and read from its start
 	more  bool         // there is more in the log than the head
 	Ahead int          // parsers that may read ahead
-	Wait  bool         // what is read before it can be placed waits in head: of many logs that takes less memory
-	over  bool         // all was read
+	Wait  bool         // records that cannot be placed yet wait in head: with many logs that takes less memory
+	over  bool         // the file was read to its end
 	gone  int64        // lines skipped before the record that next returned
 	EOF   bool
 
@@ -211,7 +211,7 @@ type tally struct {
 	repaired   int64
 	lastBucket float64
 	Lines      int64              // skipped
-	Skipped    []*errs.ParseError // the first of them, to be named
+	Skipped    []*errs.ParseError // the first of them, for warnings
 	Outside    *errs.ParseError   // the first record that cannot belong to fio's JSON
 }
 
@@ -224,10 +224,10 @@ type direction struct {
 	record  stamped // scratch
 	seen    bool    // it has had a record
 	records int64
-	since   int64         // the log's records before the first that waits
+	since   int64         // records of the log before the first that waits
 	equal   int64         // records with equal timestamps
 	ios     float64       // as logged, after repair
-	ns      float64       // of single I/Os, their latencies added up
+	ns      float64       // sum of the latencies of single I/Os
 	opening float64       // the I/Os of the fuller of the first two records
 	until   float64       // the I/Os of both
 	later   float64       // the I/Os of the fullest of the other records
@@ -240,7 +240,7 @@ type direction struct {
 	headless bool // its head may be lost
 }
 
-// next is the next record, from the head or from the file.
+// next returns the next record, from the head or from the file.
 func (l *State) next() (*fiolog.Record, error) {
 	if l.head.records > 0 {
 		r := l.head.next()
@@ -252,7 +252,7 @@ func (l *State) next() (*fiolog.Record, error) {
 	return r, err
 }
 
-// peek reads a record without placing it.
+// peek reads a record into head.
 func (l *State) peek() error {
 	r, err := l.read()
 	if errors.Is(err, io.EOF) {
@@ -265,8 +265,7 @@ func (l *State) peek() error {
 	return err
 }
 
-// read is the next record of the file. Bad lines are skipped and counted where
-// that was asked for.
+// read returns the next record of the file. If bad lines are to be skipped, it skips and counts them.
 func (l *State) read() (*fiolog.Record, error) {
 	if l.in == nil {
 		return nil, io.EOF
@@ -287,8 +286,8 @@ func (l *State) read() (*fiolog.Record, error) {
 // namedSkips is how many skipped lines of a log are named; all are counted.
 const namedSkips = 3
 
-// Advance reads on until nothing before target (ns on the run's clock) can come
-// any more, and further as long as fewer than quota histograms are held.
+// Advance reads on until no I/O before target (ns on the run's clock) can come any more, and further as long as
+// fewer than quota histograms are held.
 func (l *State) Advance(target int64, quota int) error {
 	if l.again {
 		in, err := openLog(l)
@@ -306,7 +305,7 @@ func (l *State) Advance(target int64, quota int) error {
 		if enough && l.Watermark() >= target && l.rests() {
 			return nil
 		}
-		// Only a direction that has not shown up yet can still have I/O before the target.
+		// Only a direction without a record so far can still have I/O before the target.
 		if enough && l.Wait && !l.over && l.mark(false) >= target {
 			if err := l.peek(); err != nil {
 				return err
@@ -327,9 +326,8 @@ func (l *State) Advance(target int64, quota int) error {
 	return nil
 }
 
-// rests says that the log can be left alone for a while without holding a block
-// of memory. A pipe keeps its own, which is small: how much it yields at a time
-// depends on who writes, and the rounds must not.
+// rests reports whether the log can be left alone for a while without holding a block of memory. A pipe keeps its
+// block, which is small: how much it yields at a time depends on the writer, and the rounds must not.
 func (l *State) rests() bool {
 	if l.head.records > 0 && !l.Wait || l.Pipe || l.in == nil {
 		return true
@@ -338,7 +336,7 @@ func (l *State) rests() bool {
 	return l.in.reader.Drained()
 }
 
-// feed takes one record.
+// feed checks one record and places it, or lets it wait.
 func (l *State) feed(r *fiolog.Record) error {
 	d := &l.dirs[r.Dir]
 	if d.verdict.spoiled > 0 {
@@ -439,9 +437,8 @@ func (l *State) feed(r *fiolog.Record) error {
 	return nil
 }
 
-// borrowSpacing gives a direction that seldom has a record, and whose records wait, the window
-// length of another one: fio has one log_hist_msec for all, and waiting for 32 records to tell
-// would hold up all quanta.
+// borrowSpacing gives a direction with few records, which wait, the window length of another one: fio has one
+// log_hist_msec for all, and waiting for 32 records would hold up all quanta.
 func (l *State) borrowSpacing(d *direction) {
 	if d.win.h > 0 {
 		return
@@ -457,8 +454,7 @@ func (l *State) borrowSpacing(d *direction) {
 	}
 }
 
-// place has the windows of a direction place a record. With --record-time start they only
-// watch for lost ones.
+// place passes a record to the windows of its direction. With --record-time start they only look for lost records.
 func (l *State) place(i fiolog.Direction, r *stamped) error {
 	w := &l.dirs[i].win
 	if l.cfg.Settings.RecordTime == "start" {
@@ -468,7 +464,7 @@ func (l *State) place(i fiolog.Direction, r *stamped) error {
 	return l.emit(i, r.line, func(e func(portion)) { w.place(r, e) })
 }
 
-// fixWindows fixes where the windows of a direction lie and places what waited.
+// fixWindows fixes where the windows of a direction lie and places the records that waited for that.
 func (l *State) fixWindows(i fiolog.Direction) error {
 	d := &l.dirs[i]
 	d.win.fix(l.fallback())
@@ -482,13 +478,13 @@ func (l *State) fixWindows(i fiolog.Direction) error {
 	return nil
 }
 
-// fallback is the length of a window in ns where a single record leaves it open:
-// another direction's, else fio's usual second.
+// fallback returns the length of a window in ns where a single record leaves it open: another direction's, else a
+// second, as is usual.
 func (l *State) fallback() int64 {
 	return cmp.Or(l.window(), 1000*msec)
 }
 
-// window is the length of the windows in ns as far as any direction tells it; 0: none does.
+// window returns the length of the windows in ns if any direction determines it, else 0.
 func (l *State) window() int64 {
 	for i := range l.dirs {
 		if w := &l.dirs[i].win; w.h > 0 {
@@ -500,7 +496,7 @@ func (l *State) window() int64 {
 	return 0
 }
 
-// emit adds the portions that place makes to the quanta.
+// emit adds the portions that place makes to the open quanta.
 func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
 	var failed error
 	place(func(p portion) {
@@ -514,7 +510,7 @@ func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) 
 	return failed
 }
 
-// finish places what still waits at the end of the log.
+// finish places what still waits at the end of the log, and closes it.
 func (l *State) finish() error {
 	l.EOF = true
 	for i := range l.dirs {
@@ -539,7 +535,7 @@ func (l *State) finish() error {
 	return l.Close()
 }
 
-// seeHoles takes over the holes that were found since the last round.
+// seeHoles adds the holes that were found since the last round to Held.
 func (l *State) seeHoles() {
 	for d := range l.dirs {
 		for _, h := range l.dirs[d].win.holes[len(l.Held[d].Holes):] {
@@ -558,7 +554,7 @@ func (l *State) Close() error {
 	return err
 }
 
-// sums are the records and I/Os of all directions.
+// sums returns the records and I/Os of all directions.
 func (l *State) sums() (records int64, ios float64) {
 	for i := range l.dirs {
 		records += l.dirs[i].records
@@ -567,11 +563,10 @@ func (l *State) sums() (records int64, ios float64) {
 	return records, ios
 }
 
-// Watermark is the time, in ns on the run's clock, before which no I/O of this
-// log can complete any more.
+// Watermark returns the time, in ns on the run's clock, before which no I/O of this log can complete any more.
 func (l *State) Watermark() int64 { return l.mark(true) }
 
-// mark is the watermark, or that of the directions of which a record has been read.
+// mark returns the watermark or, without unseen, that of the directions of which a record has been read.
 func (l *State) mark(unseen bool) int64 {
 	mark := int64(math.MaxInt64)
 	if l.single() != nil && !l.EOF {
@@ -604,7 +599,7 @@ func (l *State) mark(unseen bool) int64 {
 	return mark - l.align.Delay() + l.shift
 }
 
-// earliest is where the next portion of a direction that was seen can begin.
+// earliest returns where the next portion of a direction that has had a record can begin.
 func (l *State) earliest(d *direction) int64 {
 	switch {
 	case l.cfg.Settings.RecordTime == "start":
@@ -617,7 +612,7 @@ func (l *State) earliest(d *direction) int64 {
 	return d.win.begin
 }
 
-// at is an error about a line of this log.
+// at returns an error about a line of this log; line 0 is the log as a whole.
 func (l *State) at(line int64, msg, hint string) *errs.ParseError {
 	return &errs.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
 }
@@ -628,7 +623,8 @@ func backwards(l *State, r *fiolog.Record, last int64) error {
 			"without that option, or pass --skip-bad")
 }
 
-// Ready is called once the grid is known: it gives the log its aligner, and what fio's JSON says of its directions.
+// Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is
+// known.
 func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	l.Open = quanta.Open{First: g.First}
 	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, common, &l.Open)
@@ -644,12 +640,13 @@ func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	}
 }
 
-// StartAt puts the log on the run's clock: start is that of its job, and shift is added to its stamps, in ns.
+// StartAt puts the log on the run's clock: start is that of its job, shift is what is added to its stamps, both in
+// ns.
 func (l *State) StartAt(start, shift int64) {
 	l.Start, l.shift, l.Reached = start, shift, start
 }
 
-// SeeRound takes over what a round brought, for the time until the next one: how far the log goes, and its new holes.
+// SeeRound publishes, for the merge beside the next round, how far the log goes and its new holes.
 func (l *State) SeeRound() {
 	if l.Until = math.MaxInt64; l.EOF {
 		l.Until = l.Reached
@@ -657,12 +654,13 @@ func (l *State) SeeRound() {
 	l.seeHoles()
 }
 
-// Keep is what is known of the log at the end of all.
+// Keep stores the end and the directions of the log once it has been read.
 func (l *State) Keep() {
 	l.End, l.Dirs = l.Reached, l.Held
 }
 
-// CommonGeometry is the grid on which all logs can be added up.
+// CommonGeometry returns the finest geometry on which all logs can be added up. Empty logs without one get it as
+// theirs.
 func CommonGeometry(logs []*State) (fiohist.Geometry, error) {
 	var common fiohist.Geometry
 	for _, l := range logs {
@@ -686,18 +684,18 @@ func CommonGeometry(logs []*State) (fiohist.Geometry, error) {
 	return common, nil
 }
 
-// New makes the state of a log that is still to be opened.
+// New returns the state of a log that is still to be opened.
 func New(l *ingest.Log, cfg *Config, pipe bool) *State {
 	return &State{Member: quanta.Member{Log: &pipeline.Log{Log: l}}, cfg: cfg, Pipe: pipe}
 }
 
-// Divide shares what may be kept in memory out to n logs.
+// Divide shares out among n logs what may be kept in memory.
 func (c *Config) Divide(n, workers int) {
 	c.block = min(max(allBuffers/max(n, 1), 16<<10), 256<<10)
 	switch {
 	case n < workers || c.Settings.SkipBad:
-		// Several workers read fewer logs ahead, and from their start; bad lines are looked
-		// for in all of a log first. Heads are read twice then.
+		// Fewer logs than workers are read ahead from their start; with SkipBad all of a log is searched for bad
+		// lines first. Either way heads are read twice.
 		c.KeptHead = 0
 	case c.KeptHead == 0:
 		c.KeptHead = allHeads / n
@@ -705,9 +703,9 @@ func (c *Config) Divide(n, workers int) {
 }
 
 const (
-	allBuffers = 16 << 20 // of all pipes together
-	allHeads   = 1 << 20  // buckets that are kept of all heads together, of 10 bytes
+	allBuffers = 16 << 20 // bytes, of all pipes together
+	allHeads   = 1 << 20  // buckets, of all heads that are kept together
 )
 
-// minBlock is how much is read at a time from a file, in bytes: smaller blocks are slower to read.
+// minBlock is how many bytes are read at a time from a file, at least. Smaller blocks cost more system calls.
 const minBlock = 64 << 10

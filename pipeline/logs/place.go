@@ -14,11 +14,11 @@ const (
 
 	farPast = math.MinInt64 / 4 // a time before all others, with room to subtract from
 
-	// headRecords is how many records of a direction decide where its windows lie.
+	// headRecords is how many records of a direction determine where its windows lie.
 	headRecords = 32
 )
 
-// countsOf are those of a record: its own memory, for as long as that lasts.
+// countsOf returns the counts of a record. They share its memory, and are valid as long as the record is.
 func countsOf(r *fiolog.Record) fiohist.Sparse { return fiohist.Sparse{Index: r.Index, Count: r.Count} }
 
 // portion is a number of I/Os that completed evenly in (start, end], in ns.
@@ -35,24 +35,22 @@ type stamped struct {
 	counts  fiohist.Sparse
 }
 
-// many says that the record has more than the one I/O that closed its window.
+// many reports whether the record holds more than the one I/O that closed its window.
 func (r *stamped) many() bool { return r.counts.Sum() > 1 }
 
-// windows is fio's window model of one direction of one log.
+// windows models fio's windows of one direction of one log.
 //
-// fio opens the first window at the direction's first completion B and moves the
-// boundary by exactly h per record: record n is written by the first completion
-// at or after B + (n+1) h, and stamped with that completion's time. So all its
-// I/Os but that closing one completed in (previous stamp, B + (n+1) h], and the
-// closing one at the stamp. B is the smallest stamp(n) - (n+1) h.
+// fio opens the first window at the direction's first completion B and moves the boundary by exactly h per record:
+// record n is written by the first completion at or after B + (n+1) h, and stamped with that completion's time. So
+// all of its I/Os but the closing one completed in (previous stamp, B + (n+1) h], and the closing one at the stamp.
+// B is the smallest stamp(n) - (n+1) h.
 //
-// Example, h = 1000 ms: stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 tell of a
-// stall from about 3000 to 6400: B = 1; the third window's boundary was 3001 and
-// its record came 3399 ms late with the one I/O that was in flight; the next three
-// closed at once with one I/O each, catching up.
+// Example, h = 1000 ms: the stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 show a stall from about 3000 to 6400. B
+// = 1; the third window's boundary was 3001 and its record came 3399 ms late with the one I/O that was in flight;
+// the next three closed at once with one I/O each, catching up.
 type windows struct {
 	h     int64 // ns
-	exact bool  // h is an option of the job's, not an estimate
+	exact bool  // h is an option of the job's, or steady
 	begin int64 // the windows start no earlier: the job's start; farPast if unknown
 	g     fiohist.Geometry
 
@@ -61,18 +59,18 @@ type windows struct {
 	n     int64 // index of the next record
 	prev  int64 // previous stamp; b before the first
 	waits []stamped
-	late  stamped         // a record that came late by a window or more waits for the next one
-	lost  int64           // the line of the first record that proves that others before it are lost
-	holes []pipeline.Span // of which the records are lost, ascending
+	late  stamped         // came late by a window or more, and waits for the next record
+	lost  int64           // line of the first record that proves others before it lost; 0: none
+	holes []pipeline.Span // times whose records are lost, ascending
 	sure  int64           // stamp of the last record that came less than a window late
-	pause int64           // ns that the latest record came late: there was no completion meanwhile
+	pause int64           // the most that a record came late, ns: there was no completion meanwhile
 	line  int64           // of the first record
 	one   bool            // it holds a single I/O
 
 	rest, last fiohist.Sparse // scratch
 }
 
-// lowest is the smallest stamp - (n+1) h among the records that wait.
+// lowest returns the smallest stamp - (n+1) h of the waiting records.
 func (w *windows) lowest() int64 {
 	low := int64(math.MaxInt64)
 	for n, r := range w.waits {
@@ -81,9 +79,8 @@ func (w *windows) lowest() int64 {
 	return low
 }
 
-// spacing is the median distance of the records that wait, which stands in for an
-// unknown h; of a single record the time since the job's start; 0 if there is no
-// telling.
+// spacing returns the median distance of the waiting records, which stands in for an unknown h; for a single record
+// the time since the job's start; 0 if that is not known either.
 func (w *windows) spacing() int64 {
 	if len(w.waits) == 0 {
 		return 0
@@ -102,9 +99,9 @@ func (w *windows) spacing() int64 {
 	return gaps[len(gaps)/2]
 }
 
-// steady says that h, the median distance of the records that wait, is log_hist_msec: it is a
-// round number, and nine of ten records lie where windows of that length end, though some may
-// be lost, and without drifting away from there.
+// steady reports whether h, the median distance of the waiting records, is log_hist_msec: it is a multiple of 50
+// ms, and nine of ten records lie where windows of that length end, without drifting away from there. Some may be
+// lost.
 func (w *windows) steady() bool {
 	const few = 8
 	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
@@ -123,9 +120,8 @@ func (w *windows) steady() bool {
 	return 10*on >= 9*len(w.waits) && drift <= w.h/100
 }
 
-// decided says that no later record can change b, given that the log has come to
-// the time now: a record n < 32 that is still to come has stamp - (n+1) h of at
-// least now - 32 h.
+// decided reports whether no later record can change b, given that the log has come to the time now: a record n <
+// 32 that is still to come has stamp - (n+1) h of at least now - 32 h.
 func (w *windows) decided(now int64) bool {
 	if len(w.waits) == 0 {
 		return false
@@ -133,7 +129,7 @@ func (w *windows) decided(now int64) bool {
 	return len(w.waits) >= headRecords || w.h > 0 && now-headRecords*w.h >= w.lowest()
 }
 
-// fix fixes b (and h, from the spacing or else fallback, if it is not known).
+// fix fixes b and, if h is not known, h from the spacing or else fallback.
 func (w *windows) fix(fallback int64) {
 	if w.h == 0 {
 		w.h = w.spacing()
@@ -146,12 +142,12 @@ func (w *windows) fix(fallback int64) {
 	w.prev, w.sure, w.known = w.b, w.b, true
 }
 
-// place takes the direction's next record and passes what is certain of its I/Os and of
-// those of the record before to emit, in portions whose counts are only valid during the call.
+// place takes the direction's next record. It passes what is certain of its I/Os, and of those of the record
+// before, to emit in portions, whose counts are only valid during the call.
 //
-// A window whose boundary is not after the stamp before it closes with its first I/O. A
-// record of more proves that records before it are lost, and that the windows are as many
-// further on as the record before it came late for.
+// A window whose boundary is not after the stamp before it closes with its first I/O. A record there with more I/Os
+// proves that records before it are lost, and that the windows are further on by as many as the record before it
+// came late for.
 func (w *windows) place(r *stamped, emit func(portion)) {
 	stamp, number := w.prev, w.n
 	if w.late.line > 0 {
@@ -178,14 +174,14 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 	w.put(r, emit)
 }
 
-// hole notes a time of which the records are lost.
+// hole records a time whose records are lost.
 func (w *windows) hole(from, to int64) {
 	if to > from {
 		w.holes = append(w.holes, pipeline.Span{From: from, To: to})
 	}
 }
 
-// finish places the record that waits for a next one.
+// finish places the record that waits for the next one, if any.
 func (w *windows) finish(emit func(portion)) {
 	if w.late.line > 0 {
 		w.put(&w.late, emit)
@@ -195,8 +191,8 @@ func (w *windows) finish(emit func(portion)) {
 
 // put splits a record into portions by completion time.
 //
-// Where records before it are lost, as many of its windows as it comes late for
-// are taken to be theirs: what they held is lost, but this record keeps its place.
+// If lines before it were skipped, as many windows as it comes late for, up to one a line, are taken to be theirs:
+// what they held is lost, but this record keeps its place.
 func (w *windows) put(r *stamped, emit func(portion)) {
 	t, c := r.time, &r.counts
 	boundary := w.b + (w.n+1)*w.h
@@ -232,10 +228,9 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	}
 }
 
-// closeLate splits c into the one I/O that closed the window late, last, and the
-// rest. If the highest bucket reaches as long as the stamp is late, it was one of
-// those, in flight meanwhile (the last bucket reaches any length); else nothing
-// tells which, and it is a proportional share of all.
+// closeLate splits c into the one I/O that closed the window late, last, and the rest. If the highest bucket
+// reaches as long as the stamp is late, the I/O is one of those: it was in flight meanwhile. (The last bucket
+// reaches any length.) Otherwise it is a proportional share of all buckets.
 func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
 	w.rest.Reset()
 	w.last.Reset()
@@ -259,8 +254,8 @@ func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
 	}
 }
 
-// starts places records as fio-histo-log-pctiles does: from its stamp to the next
-// one; records of one stamp are added up. It looks one record ahead.
+// starts places records as fio-histo-log-pctiles does: from a record's stamp to the next one. Records of one stamp
+// are added up. It looks one record ahead.
 type starts struct {
 	h       int64
 	waiting bool

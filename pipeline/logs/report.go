@@ -14,7 +14,7 @@ type Report struct {
 	Dirs    []DirectionReport
 }
 
-// DirectionReport is one direction of it; only those with I/O or totals are listed.
+// DirectionReport is one direction of a log; only those with records or totals are listed.
 type DirectionReport struct {
 	Direction   string
 	Records     int64
@@ -22,8 +22,8 @@ type DirectionReport struct {
 	IOs         float64 // as logged, after repair
 	First, Last time.Duration
 	Repaired    bool
-	// Counted is what fio's JSON says of the log's job, or of the group of
-	// Members logs that one entry stands for; CountedKnown is false without one.
+	// Counted is what fio's JSON counted for the log's job, or for the group of Members logs that share its entry;
+	// CountedKnown is false without an entry.
 	Counted      uint64
 	CountedKnown bool
 	Members      int

@@ -10,7 +10,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// scan is what one reading of a whole log tells without placing anything.
+// scan is the result of reading a whole log without placing anything.
 type scan struct {
 	dirs [fiolog.Directions]scanDir
 	// The file's last record.
@@ -18,7 +18,7 @@ type scan struct {
 	lastLine int64
 }
 
-// scanDir is one direction of it, as logged.
+// scanDir is one direction of a log, as logged.
 type scanDir struct {
 	lag  lag2
 	sums fiohist.Hist
@@ -27,7 +27,7 @@ type scanDir struct {
 	fellAt int64
 }
 
-// feed adds a record, and says what is wrong with its stamp.
+// feed adds a record, whose stamp must have been checked.
 func (s *scan) feed(r *fiolog.Record) {
 	s.lastDir, s.lastLine = r.Dir, r.Line
 	d := &s.dirs[r.Dir]
@@ -59,7 +59,7 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 		case errors.Is(err, io.EOF):
 			return s, nil
 		case errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad:
-			continue // counted when the log is read for good
+			continue // counted when the log is read again to be placed
 		case err != nil:
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 	}
 }
 
-// wholeScan is the scan of a whole log: from its head if that is all of it.
+// wholeScan returns the scan of a whole log: from its head if that is all of a pipe.
 func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 	switch {
 	case !l.Pipe:
@@ -84,13 +84,13 @@ func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 	return s, nil
 }
 
-// ScanWhole reads the whole log, for judge to look at.
+// ScanWhole reads the whole log for judge.
 func (l *State) ScanWhole(ctx context.Context) (err error) {
 	l.scan, err = l.wholeScan(ctx)
 	return err
 }
 
-// LastStamp reads the whole log for its last stamp, in ns on its own clock.
+// LastStamp reads the whole log and returns its last stamp, in ns on its own clock.
 func (l *State) LastStamp(ctx context.Context) (last int64, err error) {
 	s, err := scanLog(ctx, l)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"fiolat/pipeline"
 )
 
-// tail is what fio counted in one direction of one entry of its JSON and no log
-// holds: fio never writes the last, partial window. Where the logs prove that they
-// lost records, it is lost, not a tail.
+// tail is what fio counted in one direction of one entry of its JSON and no log holds: fio never writes the last,
+// partial window. If the logs prove that they lost records, the I/Os are lost instead of restored.
 type tail struct {
 	meta    *fiojson.Document
 	entry   *fiojson.Entry
@@ -25,13 +24,12 @@ type tail struct {
 	g       fiohist.Geometry // the finest that all of these logs can be added up on
 	done    bool
 	counts  fiohist.Sparse // what was restored
-	lost    fiohist.Sparse // what has no place in time
-	why     string         // what proves that
+	lost    fiohist.Sparse // what cannot be placed in time
+	why     string         // the proof of the loss
 }
 
-// subtract computes what is missing from what the logs hold; their sums must be final. A
-// bucket that holds more than fio counted says that logs and JSON do not belong
-// together.
+// subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio
+// counted, logs and JSON do not belong together, and misfit says so.
 func (t *tail) subtract() (misfit string, _ error) {
 	bins, err := t.counted()
 	if err != nil {
@@ -59,7 +57,8 @@ func (t *tail) subtract() (misfit string, _ error) {
 	return "", nil
 }
 
-// counted are fio's counts on the grid g, read when they are needed: those of all jobs together may be large.
+// counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be
+// large.
 func (t *tail) counted() ([]uint64, error) {
 	counts, err := t.entry.Dirs[t.dir].Kind[fiolog.Clat].Counts(t.g)
 	if err != nil {
@@ -69,12 +68,12 @@ func (t *tail) counted() ([]uint64, error) {
 	return counts, nil
 }
 
-// coarser is by how many bits the tail's grid is coarser than the log's.
+// coarser returns by how many bits the tail's geometry is coarser than the log's.
 func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 
-// headless names the repaired logs that lost their head. No I/O of theirs is missing: over
-// fio --client h(n) + h(n-1) is all that completed until then, so that the first two records
-// left also hold what the lost ones held.
+// headless returns warnings for the repaired logs that lost their head or records in the middle. No I/O of theirs
+// is missing: over fio --client h(n) + h(n-1) is all that completed until then, so the two records behind the lost
+// ones also hold what those held.
 func (t *tail) headless() (warnings []string) {
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
@@ -96,18 +95,18 @@ func (t *tail) headless() (warnings []string) {
 	return warnings
 }
 
-// think is the job's thinktime in ns, in which an intact log has no I/Os.
+// think returns the job's thinktime in ns, in which an intact log has no I/Os.
 func (l *State) think() int64 {
 	s, _ := l.Option("thinktime")
 	if us, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return us * 1000
 	}
-	think, _ := jobfile.ParseDuration(s) // what is no time is no thinktime
+	think, _ := jobfile.ParseDuration(s) // 0 if it is not a duration
 	return int64(think)
 }
 
-// early is how much later than its job an absolute log may be taken to start, in ns: at the
-// first completion of another direction.
+// early returns how much later than its job, in ns, an absolute log without job_start may be taken to start: it
+// starts at its first completion of any direction.
 func (l *State) early() int64 {
 	if l.Absolute && l.Log.Log.Start.Absolute == 0 {
 		return int64(l.Interval) / 20
@@ -115,9 +114,9 @@ func (l *State) early() int64 {
 	return 0
 }
 
-// slack is how much longer than to its last I/O a direction of an intact log may have run,
-// in ns: it thought, and as jobs take some milliseconds to end, a twentieth of a window; or a
-// pause as long as others of the job.
+// slack returns how long, in ns, a direction of an intact log may have run on after its last I/O: its thinktime
+// and, as jobs take some milliseconds to end, a twentieth of a window, or up to a window if the job paused that
+// long elsewhere.
 func (l *State) slack(h int64) int64 {
 	late := int64(0)
 	for d := range l.dirs {
@@ -126,10 +125,9 @@ func (l *State) slack(h int64) int64 {
 	return l.think() + max(h/20, 10*msec, min(late, h))
 }
 
-// pause is how long at most, in ns, a direction of an intact log was without a completion at
-// its start or at its end, going by what is known of its other pauses: its thinktime, the
-// longest I/O, three times the time that a record of the job came late. known is false where
-// too little tells.
+// pause returns how long at most, in ns, a direction of an intact log was without a completion at its start or its
+// end, judging by its other pauses: its thinktime, its longest I/O, and three times what records came late beyond
+// these. known is false if there is too little to judge by.
 func (l *State) pause(h int64) (ns int64, known bool) {
 	const few = 8
 	longest, late, records := int64(0), int64(0), int64(0)
@@ -142,7 +140,7 @@ func (l *State) pause(h int64) (ns int64, known bool) {
 	}
 	for _, name := range []string{"end_fsync", "fsync_on_close", "read_iolog", "flow"} {
 		if v, ok := l.Option(name); ok && v != "0" {
-			return 0, false // it pauses for as long as that takes
+			return 0, false // the job pauses for an unknown time
 		}
 	}
 	if records < few || longest > maxPause {
@@ -152,18 +150,18 @@ func (l *State) pause(h int64) (ns int64, known bool) {
 	return explained + 3*max(late-explained, 0) + max(h/20, 10*msec), true
 }
 
-// maxPause is the longest I/O in ns that is believed.
+// maxPause is the longest plausible I/O in ns.
 const maxPause = int64(time.Hour)
 
-// closed says that the very next completion would have written a record: its window's
-// boundary is not after the last stamp.
+// closed reports whether the very next completion would have written a record: its window's boundary is not after
+// the last stamp.
 func (d *direction) closed() bool {
 	return d.win.exact && d.seen && d.win.b+(d.win.n+1)*d.win.h <= d.last*msec
 }
 
-// span is where a log's direction may have I/Os that no record holds, (from, to] in ns
-// on the run's clock: after its last stamp, before its end. ended says that it went on
-// after the window's next boundary, where the first completion would have written a record.
+// span returns where a log's direction may have I/Os that no record holds, (from, to] in ns on the run's clock:
+// after its last stamp, up to its end. ended reports whether it went on after the window's next boundary, where the
+// first completion would have written a record.
 func (t *tail) span(l *State) (from, to int64, ended bool) {
 	d := &l.dirs[t.dir]
 	from, to = l.started(t.dir)
@@ -174,8 +172,8 @@ func (t *tail) span(l *State) (from, to int64, ended bool) {
 	return from, max(to, from+msec), ended
 }
 
-// started is the start and the end of a direction in ns on the run's clock: those of the
-// job, unless the direction's runtime is of a later phase (verify reads what was written).
+// started returns the start and the end of a direction in ns on the run's clock: those of the job, unless the
+// direction's runtime is of a later phase (verify reads what was written).
 func (l *State) started(dir fiolog.Direction) (start, end int64) {
 	runtime := l.Entry.Dirs[dir].RuntimeMS * msec
 	start = l.Start
@@ -185,11 +183,10 @@ func (l *State) started(dir fiolog.Direction) (start, end int64) {
 	return start, start + runtime
 }
 
-// loss says what proves that the logs lost records, and which logs those are; "" if the
-// window model explains all that is missing as the part of the last window. See
-// docs/correctness.md.
+// loss returns the proof that the logs lost records, and which logs those are; "" if all that is missing fits into
+// the last window of the window model. See docs/correctness.md.
 func (t *tail) loss() (why string, logs []*State) {
-	const few = 8 // I/Os of a record, whose first is late by less than a window
+	const few = 8 // a record of so many I/Os does not begin a window late
 	missing := t.counts.Sum()
 	if missing == 0 {
 		return "", nil
@@ -259,8 +256,8 @@ func (t *tail) loss() (why string, logs []*State) {
 		return fmt.Sprintf(format, args...), []*State{l}
 	}
 	all := len(t.members)
-	// The runtime of a group is that of its longest job. Others of other options may be
-	// short, and all of their I/Os missing.
+	// The runtime of a group is that of its longest job. Jobs with other options may be short, and all of their
+	// I/Os missing.
 	alike := all == 1 || t.alike()
 	known := alike || unseen == 0
 	switch {
@@ -303,13 +300,13 @@ func (t *tail) loss() (why string, logs []*State) {
 	return "", nil
 }
 
-// alike says that the threads of a group are one job's: as many as its numjobs.
+// alike reports whether the threads of a group are one job's: as many as its numjobs.
 func (t *tail) alike() bool {
 	n, ok := t.members[0].Option("numjobs")
 	return ok && n == strconv.Itoa(len(t.members))
 }
 
-// lose makes what is missing a loss, and says so of the logs that lost it.
+// lose turns what is missing into a loss, and returns the warning of it, which names the logs.
 func (t *tail) lose(why string, logs []*State) string {
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
@@ -332,7 +329,7 @@ func (t *tail) lose(why string, logs []*State) string {
 		errs.Some(names), t.lost.Sum(), t.entry.Dirs[t.dir].Kind[fiolog.Clat].N, t.dir, t.entry.JobName, why)
 }
 
-// lossAt is what was lost, on a grid that is coarser by so many bits; false if nothing was.
+// lossAt returns what was lost, on a geometry that is coarser by so many bits; false if nothing was.
 func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 	first := t.members[0]
 	out := pipeline.Loss{Job: first.Job, Host: first.Host, Direction: t.dir.String(), IOs: t.lost.Sum(), Why: t.why}
@@ -349,10 +346,9 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 	return out, out.IOs > 0
 }
 
-// restore adds the tail to the quanta of the entry's logs. It lies in (last stamp, end of
-// the direction]; of several logs from the earliest last stamp to the latest end, each log's
-// share by the time from its last stamp to the end. Logs that started at different times
-// have each its own time.
+// restore adds the tail to the quanta of the entry's logs. It lies in (last stamp, end of the direction]. With
+// several logs it lies between the earliest last stamp and the latest end, each log's share by the time from its
+// own last stamp to the end. Logs that started at different times have each its own span.
 func (t *tail) restore() error {
 	if len(t.counts.Count) == 0 {
 		return nil
@@ -377,7 +373,7 @@ func (t *tail) restore() error {
 			share = t.counts.Clone()
 			for b := range share.Count {
 				share.Count[b] *= float64(to[i]-from[i]) / total
-				// On a finer grid, the bucket in the middle: all are added up on t.g or a coarser one.
+				// On a finer geometry, the bucket in the middle: all are added up on t.g or a coarser one.
 				share.Index[b] = share.Index[b]<<t.coarser(l) + 1<<t.coarser(l)>>1
 			}
 		}
@@ -396,8 +392,8 @@ func (t *tail) restore() error {
 // Tails are those of all entries and directions of a run.
 type Tails []*tail
 
-// Resolve resolves all tails of one JSON document, and says what is lost. If one does
-// not fit, nothing is restored and the document's limits are not believed either.
+// Resolve restores all tails of one JSON document, and returns warnings of what is lost. If one does not fit, it
+// returns misfits and restores nothing; the document's limits are not to be trusted either.
 func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misfits []string, err error) {
 	var mine []*tail
 	for _, t := range all {
@@ -429,8 +425,8 @@ func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misf
 	return restored, losses, nil, nil
 }
 
-// Reject drops a JSON document that does not belong to its logs: its totals are not restored and its limits not
-// believed.
+// Reject drops a JSON document that does not belong to its logs: its totals are not restored, and its limits not
+// applied.
 func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	for _, t := range all {
 		if t.meta == meta {
@@ -447,7 +443,7 @@ func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	}
 }
 
-// lost are the losses, on the run's grid.
+// lost returns the losses, on the run's geometry.
 func (all Tails) lost(g fiohist.Geometry) (out []pipeline.Loss) {
 	for _, t := range all {
 		if loss, ok := t.lossAt(g.Coarseness - t.g.Coarseness); ok {
@@ -457,7 +453,7 @@ func (all Tails) lost(g fiohist.Geometry) (out []pipeline.Loss) {
 	return out
 }
 
-// FindTails finds what is owed by the logs: one tail per entry and direction.
+// FindTails returns one tail per entry and direction for which fio's JSON has bins.
 func FindTails(logs []*State) (all Tails, _ error) {
 	type key struct {
 		entry *fiojson.Entry

@@ -10,7 +10,7 @@ import (
 	"fiolat/pipeline"
 )
 
-// Account says what became of the logs' I/Os, and compares them with fio's totals.
+// Account adds what became of the logs' I/Os to a, and compares them with fio's totals.
 func (all Tails) Account(a *pipeline.Account, run *pipeline.Run, logs []*State, noLog []ingest.NoLog,
 	warn func(format string, args ...any)) error {
 	counts := make([]pipeline.LogCount, len(logs))
@@ -67,7 +67,7 @@ func (l *State) addTo(a *pipeline.Account) {
 	a.LastBucket += l.lastBucket
 }
 
-// count is what the log adds to the comparison with fio's totals.
+// count returns the log's contribution to the comparison with fio's totals.
 func (l *State) count() pipeline.LogCount {
 	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil}
 	if l.rejected {
@@ -79,7 +79,7 @@ func (l *State) count() pipeline.LogCount {
 	return c
 }
 
-// WarnHoles names the logs that lost records of which no totals tell how many I/Os they held.
+// WarnHoles warns of logs that lost records where no totals tell how many I/Os these held.
 func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 	for _, l := range logs {
 		for d := range l.dirs {
