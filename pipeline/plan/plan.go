@@ -1,13 +1,12 @@
-// Package plan reads a run's logs to a Sink.
+// Package plan reads a run's logs and passes the results to a Sink.
 //
-// All logs advance together in rounds: a pool of workers reads each log up to a
-// common time and adds its records to that log's own open quanta; then one
-// goroutine adds the quanta that every log has passed up and passes them to the Sink, while the
-// workers are already at the next round. Memory is the logs open and the quanta in
-// flight, and the bytes that come out do not depend on the number of workers.
+// All logs advance together in rounds: a pool of workers reads each log up to a common time and adds its records to
+// that log's own open quanta. Then one goroutine adds up the quanta that every log has passed and passes them to
+// the Sink, while the workers are already in the next round. Memory is bounded by the open logs and the quanta in
+// flight. The output does not depend on the number of workers.
 //
-// It starts goroutines only in run.go and in Plan.start; a single log that would
-// leave cores idle is read and parsed ahead by fiolog's.
+// Only Plan.start starts goroutines here. In addition quanta.Merger adds up in parallel, and fiolog parses a log
+// ahead if cores would be idle.
 package plan
 
 import (
@@ -36,8 +35,7 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config is everything that Prepare is given. The zero value of a field is its
-// default.
+// Config configures Prepare. The zero value of a field is its default.
 type Config struct {
 	Settings pipeline.Settings
 	RunID    string
@@ -46,24 +44,23 @@ type Config struct {
 	RunName string
 	Part    string
 	Labels  map[string]string
-	// Accuracy, if not 0, has the interval chosen for it (--interval auto): see
-	// Chooser. The logs are then read twice.
+	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see quanta.Chooser. The logs
+	// are then read twice.
 	Accuracy float64
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// Whole says that nobody looks at single quanta: where Settings has no interval, they may be so short that the
-	// edges of Pick are edges of quanta.
+	// Whole is set if single quanta are of no interest. Without an interval in Settings they may then be so short
+	// that the edges of Pick are edges of quanta.
 	Whole bool
-	// LeavesOnly says that of the rows only those of the whole run are looked at: there are no others.
+	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
 	// NeedStart makes it an error if the run's wall-clock start is not known.
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
 	Workers int
-	// Hold is how many bytes of finished quanta may wait in memory before the first of
-	// them leave. The default is 16 MiB with fio's JSON, for what contradicts it can be
-	// reported until then as a warning, and is an error after; 2 MiB without; 64 MiB if logs
-	// need large decompressors (ingest.Input.LargeWindows). -1: none.
+	// Hold is how many bytes of finished quanta may be held before the first of them are passed on. The default is
+	// 16 MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
+	// without; 64 MiB if logs need large decompressors (ingest.Input.LargeWindows). -1 holds none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
 	OpenFiles int
@@ -71,28 +68,24 @@ type Config struct {
 	MaxLine int
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
-	// Progress is called with the bytes read, from several goroutines; of what is read twice,
-	// once.
+	// Progress is called with the number of bytes read, from several goroutines. Bytes that are read twice are
+	// reported once.
 	Progress func(bytes int64)
-	// Allow, if not nil, is asked once, before the first of them, whether the run shall have so many
-	// quanta, more than ten times as many as its own length gives (usual). Its error ends all.
+	// Allow, if not nil, is called at most once, before the run gets more than ten times as many quanta as its own
+	// length gives (usual). If it returns an error, so does Process.
 	Allow func(quanta, usual int64) error
-	// Warn is called with what the user should know; one goroutine at a time.
+	// Warn is called with each warning, from one goroutine at a time.
 	Warn func(msg string)
 
-	keptHead int // buckets of the head of a log that may be kept, if that is cheap
+	keptHead int // buckets of a log's head that may be kept in memory, if that is cheap
 }
 
 const (
 	defaultHold = 16 << 20
-	// holdBare is the same without fio's JSON: memory that is used again at once costs
-	// less than new one. 32 logs of 600 s took an eighth less processor time than with 16 MiB.
+	// holdBare is the same without fio's JSON. Memory that is reused at once costs less than new memory.
 	holdBare = 2 << 20
-	// holdPacked is the same where logs need large decompressors, of zstd some 8 MiB.
-	// Each that waits for the others keeps it; one that is read to its end at once does
-	// not: 32 logs of 600 s took 245 MB and 0.34 s of processor time, and take 51 MB and
-	// 0.20 s. Those of gzip are small: as plain logs are held, 32 take 28 MB instead of 37
-	// and 1 to 3 % less processor time.
+	// holdPacked is the same if logs need large decompressors, of some 8 MiB for zstd. A log that waits for the
+	// others keeps its decompressor; one that is read to its end at once does not. Those of gzip are small.
 	holdPacked = 64 << 20
 )
 
@@ -100,10 +93,10 @@ const (
 type Plan struct {
 	Run     *pipeline.Run
 	Account pipeline.Account
-	// Warnings are all, one for each log or job; in the Account those of one cause are one.
+	// Warnings has one entry for each log or job; the Account has one for each cause.
 	Warnings []string
-	warned   int  // of them
-	live     bool // they are reported at once
+	warned   int  // number of Warnings reported
+	live     bool // warnings are reported at once
 	in       *ingest.Input
 	cfg      *Config
 	logs     []*logs.State
@@ -115,9 +108,9 @@ type Plan struct {
 // Sources are the logs that the run was planned from.
 func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
 
-// Prepare reads the heads of the run's logs and decides all that must be known
-// before the first quantum. Input that cannot be read is an error that names every
-// such log, or with SkipBad a warning. Close the Plan when done.
+// Prepare reads the heads of the run's logs and decides all that must be known before the first quantum. If input
+// cannot be read, the error names every such log; with SkipBad there is a warning instead. Close the Plan when
+// done.
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
 	cfg, again, ignored := &config, config, slices.Clip(in.Ignored)
 	var chosen *pipeline.Choice
@@ -172,7 +165,7 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	}
 	if err := p.findDamage(ctx); err != nil {
 		var other *foreignError
-		if errors.As(err, &other) { // the logs are read as if it were not there
+		if errors.As(err, &other) { // read the logs without that JSON
 			p.Close()
 			p.Warnings, in.Ignored = nil, ignored
 			other.leave(in)
@@ -211,8 +204,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	return p, nil
 }
 
-// Again reads the logs once more, on the same grid, for a sink that looks at the leaves alone: the run has no id, and
-// see Config.LeavesOnly. It warns of nothing.
+// Again reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows
+// as with Config.LeavesOnly. It does not warn.
 func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
 	config := *p.cfg
 	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
@@ -228,7 +221,7 @@ func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(byte
 	return err
 }
 
-// Close closes what is still open.
+// Close closes the logs that are still open.
 func (p *Plan) Close() {
 	for _, l := range p.logs {
 		_ = l.Close() // it was only read
@@ -242,10 +235,9 @@ func (p *Plan) eachLog(ctx context.Context, f func(*logs.State) error) ([]error,
 	return failed, context.Cause(ctx)
 }
 
-// start calls f for each of the logs; what it returns waits for that and returns
-// the errors by log. Files share the workers. A pipe has a goroutine of its own:
-// whoever writes to several may not go on with one before another is read, or even
-// opened. Fewer logs than workers read ahead with those that are left.
+// start calls f for each of the logs, and returns a function that waits for that and returns the errors by log.
+// Files share the workers. Each pipe has a goroutine of its own: a process that writes to several may block until
+// another is read, or even opened. If there are fewer logs than workers, the logs share the rest to read ahead.
 func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State) error) (wait func() []error) {
 	errs := make([]error, len(logs))
 	var wg sync.WaitGroup
@@ -275,12 +267,12 @@ func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State
 	}
 }
 
-// maxAhead is how many goroutines may parse one log ahead: no more than keep the
-// one busy that places its records.
+// maxAhead is how many goroutines may parse one log ahead. More would only wait for the one that places its
+// records.
 const maxAhead = 3
 
-// dropBad removes the logs that have an error, with a warning, if bad input is to
-// be skipped; else it returns all the errors.
+// dropBad removes the logs that have an error, with a warning, if bad input is to be skipped; otherwise it returns
+// all the errors.
 func (p *Plan) dropBad(errs []error) error {
 	if !p.cfg.Settings.SkipBad {
 		return errors.Join(errs...)
@@ -322,8 +314,8 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	return nil
 }
 
-// findDamage decides which logs were damaged by fio --client. A log whose head
-// leaves it open is read as a whole, if fio's JSON has the sums to compare with.
+// findDamage decides which logs were damaged by fio --client. A log whose head does not decide it is read as a
+// whole, if fio's JSON has the sums to compare with.
 func (p *Plan) findDamage(ctx context.Context) error {
 	if p.cfg.Settings.Repair == "auto" {
 		suspicious := map[*fiojson.Document]bool{}
@@ -348,12 +340,12 @@ func (p *Plan) findDamage(ctx context.Context) error {
 	return nil
 }
 
-// foreignError names JSON documents of other runs.
+// foreignError reports JSON documents of other runs.
 type foreignError struct{ metas []*fiojson.Document }
 
 func (e *foreignError) Error() string { return e.metas[0].Path + ": the JSON of another run" }
 
-// leave takes them out of an input, which says so in a warning.
+// leave removes them from an input, and adds a warning to it.
 func (e *foreignError) leave(in *ingest.Input) {
 	in.Metas = slices.DeleteFunc(slices.Clone(in.Metas), func(m *fiojson.Document) bool {
 		return slices.Contains(e.metas, m)
@@ -409,8 +401,8 @@ func (p *Plan) makeGrid() error {
 	return nil
 }
 
-// Regrid makes the quanta of a Plan that has not been processed that long: those of
-// a run's kinds of latency lie side by side only if they are the same.
+// Regrid changes the interval of a Plan that has not been processed yet: quanta of a run's kinds of latency can be
+// compared only if they are of the same length.
 func (p *Plan) Regrid(interval time.Duration, chosen *pipeline.Choice) error {
 	p.cfg.Settings.Interval, p.Account.Interval = interval, chosen
 	if err := p.makeGrid(); err != nil {
@@ -433,7 +425,7 @@ func (p *Plan) readyLogs() (err error) {
 	return err
 }
 
-// folderName is the name of the run's folder; "" of what comes from standard input or another process.
+// folderName returns the name of the run's folder; "" for standard input and files of other processes.
 func folderName(in *ingest.Input) string {
 	path, err := filepath.Abs(in.Root)
 	name := filepath.Base(path)

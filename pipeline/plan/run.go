@@ -11,19 +11,18 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// histBytes is what an open histogram of a real log takes, roughly: eleven pages of 64.
+// histBytes is roughly the memory of an open histogram of a real log: eleven pages of 64 buckets.
 const histBytes = 6 << 10
 
-// manyLogs is from how many logs on what waits for other logs is packed, however much may be held.
+// manyLogs is the number of logs from which on quanta that wait for other logs are packed, whatever Hold allows.
 const manyLogs = 128
 
-// Process reads the logs to their ends and passes everything to the sink. On an
-// error the sink has been given nothing, or some quanta but no End; if it was End
-// that failed, the summary comes with its error.
+// Process reads the logs to their ends and passes everything to the sink. On an error the sink may have been given
+// some quanta, but no End; if End itself failed, the summary is returned with its error.
 //
-// Goroutines: in each round the workers (see start) own the logs, one worker a log; meanwhile this goroutine and as
-// many helpers add up what the round before has finished. Between the rounds nobody runs, and all is passed on. So
-// no lock is needed, and nothing depends on who was faster.
+// In each round the workers (see start) own the logs, one worker a log, while this goroutine and as many helpers
+// add up what the round before has finished. Data changes hands only between rounds, when no worker runs. So no
+// locks are needed, and the results do not depend on timing.
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&p.cfg.Settings, sink)
 	if err != nil {
@@ -38,7 +37,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 	if p.cfg.LeavesOnly {
 		r.merge.DropScopes()
 	}
-	// Half is for what is being read, half for what is being added up.
+	// Half of Hold is for what is being read, half for what is being added up.
 	quota := max(p.cfg.Hold/2, 0) / histBytes / max(len(p.logs), 1)
 	for _, l := range p.logs {
 		l.Wait = quota == 0 || len(p.logs) >= manyLogs
@@ -54,7 +53,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		}
 		wait := p.start(ctx, going, func(l *logs.State) error { return l.Advance(target, quota) })
 		emitErr := r.merge.Emit(ctx, ready)
-		// An error of the input tells more than the error of a sink that was cancelled.
+		// An error of the input is more useful than that of a sink that was cancelled.
 		for _, err := range wait() {
 			if err != nil {
 				return nil, err
@@ -80,8 +79,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 		if ended {
 			break
 		}
-		// The slowest log must come at least one quantum further; the others go on
-		// while their quota lasts.
+		// The slowest log must advance by at least one quantum; the others go on while their quota lasts.
 		target = p.grid.Start(p.grid.Index(max(mark, target)) + 1)
 	}
 	if err := r.merge.Emit(ctx, ready); err != nil {
@@ -97,8 +95,8 @@ type rounds struct {
 	merge *quanta.Merger
 }
 
-// look looks at what the round brought: tails that can be restored, and logs
-// that contradict fio's JSON.
+// look takes over the results of a round. It rejects fio's JSON where a log contradicts it, and restores tails once
+// all logs have ended.
 func (r *rounds) look() (ended bool, err error) {
 	ended = true
 	for _, l := range r.logs {
@@ -143,8 +141,7 @@ func (r *rounds) restore(m *fiojson.Document) error {
 	return nil
 }
 
-// reject drops a JSON document that does not belong to its logs: its totals are
-// not restored and its limits not believed.
+// reject drops a JSON document that does not belong to its logs, with warnings.
 func (r *rounds) reject(m *fiojson.Document, why []string) {
 	r.tails.Reject(m, r.logs)
 	for _, w := range why {
@@ -152,7 +149,7 @@ func (r *rounds) reject(m *fiojson.Document, why []string) {
 	}
 }
 
-// mark is the time that all logs have passed.
+// mark returns the time that all logs have passed.
 func (r *rounds) mark() int64 {
 	mark := int64(math.MaxInt64)
 	for _, l := range r.logs {
@@ -161,8 +158,7 @@ func (r *rounds) mark() int64 {
 	return mark
 }
 
-// take removes the finished quanta from the logs: all at the end; before, only if
-// more is held than may be.
+// take removes the finished quanta from the logs: all at the end; before, only if more is held than allowed.
 func (r *rounds) take(mark int64, ended bool) quanta.Batch {
 	held := 0
 	for _, l := range r.logs {
@@ -213,7 +209,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	return s, r.sink.End(ctx, s)
 }
 
-// Report tells about every log; call it after Process.
+// Report returns what is known of every log; call it after Process.
 func (p *Plan) Report() (out []logs.Report) {
 	for _, l := range p.logs {
 		out = append(out, l.Report())

@@ -16,18 +16,18 @@ import (
 	"fiolat/pipeline/logs"
 )
 
-// findStarts puts all logs on one clock: it fixes each log's start, time zero and,
-// if anything tells, the wall-clock time of it.
+// findStarts puts all logs on one clock: it determines each log's start, time zero and, if possible, the wall-clock
+// time of that.
 //
-// A log starts at its job's job_start, else, if its stamps count from 1970, at
-// its first completion; else all that is known is how long after fio's own start
-// it began. --offset comes on top. Time zero is the earliest start, or --start.
+// A log starts at its job's job_start or, if its stamps count from 1970, at its first completion. Otherwise only
+// the time from fio's own start to its start is known. --offset is added. Time zero is the earliest start, or
+// --start.
 func (p *Plan) findStarts(ctx context.Context) error {
 	const unknown = math.MinInt64
 	wall := make([]int64, len(p.logs))  // start, ns since 1970
 	after := make([]int64, len(p.logs)) // start, ns since fio's own
 	offset := make([]int64, len(p.logs))
-	clock := map[int]int64{} // first completion by another clock, ns
+	clock := map[int]int64{} // by log: first completion on another clock, ns
 	absolute, relative := 0, 0
 	used := map[string]bool{}
 	for i, l := range p.logs {
@@ -81,7 +81,7 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	}
 	run := p.Run
 	if absolute > 0 && relative > 0 {
-		// Some hosts' clocks are absolute: the others need to know when fio started.
+		// Some logs are absolute: for the others the start of fio must be known.
 		for i, l := range p.logs {
 			if wall[i] != unknown {
 				continue
@@ -150,11 +150,11 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	return nil
 }
 
-// tellsTime says that the log or its entry has absolute times.
+// tellsTime reports whether the log or its entry has absolute times.
 func tellsTime(l *logs.State) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
 
-// warnUnknown warns of each log of which nothing tells whether it started together with the others of its host, or with
-// those of other hosts, or not exactly how long after them; clock are the logs that another clock places.
+// warnUnknown warns of each log whose start relative to the others of its host, or to other hosts, is unknown or
+// not exact. clock holds the logs that another clock places.
 func (p *Plan) warnUnknown(clock map[int]int64) {
 	type thread struct {
 		prefix string
@@ -203,9 +203,9 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 }
 
-// apart places logs of several JSON documents by the times that these tell, if they are
-// of runs that did not start together, and warns of it; wall gets the starts. It does
-// nothing if that is not known of all logs.
+// apart places logs of several JSON documents by the times in these, if they are of runs that did not start
+// together, and warns of it; wall gets the starts. It reports whether it changed any. If times of some logs are
+// unknown, it only warns.
 func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	type run struct {
 		meta       *fiojson.Document
@@ -293,8 +293,8 @@ func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 }
 
 const (
-	togetherNS = int64(time.Second)        // starts that are closer are taken for one: the times are less exact
-	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest run that is believed
+	togetherNS = int64(time.Second)        // starts closer than this are taken for one: the times are not more exact
+	maxEntryMS = 366 * 24 * 60 * 60 * 1000 // the longest plausible run
 )
 
 func earliestOf(clock map[int]int64) int64 {
@@ -315,8 +315,8 @@ func earliest(wall []int64, unknown int64) int64 {
 	return low
 }
 
-// findWall finds the wall-clock time of zero, the earliest start in ns since fio's
-// own, for a run whose logs are all relative.
+// findWall determines the wall-clock time of zero, the earliest start in ns since fio's own, for a run whose logs
+// are all relative.
 func (p *Plan) findWall(given, zero, unknown int64) {
 	run := p.Run
 	if given != unknown {
@@ -334,8 +334,8 @@ func (p *Plan) findWall(given, zero, unknown int64) {
 	}
 }
 
-// givenStart is what --start says, in ns since 1970, or math.MinInt64. For "mtime"
-// each log is taken to have ended when its file was last written.
+// givenStart returns --start in ns since 1970, or math.MinInt64. With "mtime" each log is assumed to have ended
+// when its file was last written.
 func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	const unknown = math.MinInt64
 	switch s := p.cfg.Settings.Start; s {
@@ -370,7 +370,7 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	return guess, nil
 }
 
-// metas are the JSON documents of the logs, in the logs' order.
+// metas returns the JSON documents of the logs, in the logs' order.
 func (p *Plan) metas() (out []*fiojson.Document) {
 	for _, l := range p.logs {
 		if l.Meta != nil && !slices.Contains(out, l.Meta) {

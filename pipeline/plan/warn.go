@@ -9,8 +9,7 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// warn takes note of something that the user should know. It is reported with the others of its
-// cause, by reportWarnings; while a run is followed live at once.
+// warn adds a warning. reportWarnings reports it with the others of its cause, or at once if live is set.
 func (p *Plan) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 	if p.live {
@@ -18,7 +17,7 @@ func (p *Plan) warn(format string, args ...any) {
 	}
 }
 
-// reportWarnings reports what was not reported yet: one line for each cause.
+// reportWarnings reports the warnings that were not reported yet, in one line for each cause.
 func (p *Plan) reportWarnings() {
 	for _, w := range byCause(p.Warnings[p.warned:]) {
 		p.Account.Warnings = append(p.Account.Warnings, w)
@@ -29,7 +28,7 @@ func (p *Plan) reportWarnings() {
 	p.warned = len(p.Warnings)
 }
 
-// particularBytes are in a word that is a number or a path.
+// particularBytes mark a word as a number or a path.
 const particularBytes = "0123456789/._"
 
 // quotedForm is a quoted name.
@@ -42,7 +41,7 @@ var (
 	several    = lazyregexp.New(`#(?:,? (?:and )?#)+`)
 )
 
-// causeOf is a warning without what is particular to it.
+// causeOf returns a warning with # for what is particular to it.
 func causeOf(warning string) string {
 	words := strings.Fields(quoted().ReplaceAllString(warning, "#"))
 	for i, word := range words {
@@ -53,9 +52,8 @@ func causeOf(warning string) string {
 	return several().ReplaceAllString(strings.Join(words, " "), "#")
 }
 
-// byCause makes one warning of those that differ in names and numbers only: the first of them,
-// how many more there are, and what the first few of these are about. The order is that of the
-// first ones.
+// byCause merges warnings that differ in names and numbers only into the first of them, with how many more there
+// are and what the first few of these are about. The order is that of the first ones.
 func byCause(warnings []string) (out []string) {
 	var order []string
 	alike := map[string][]string{}
