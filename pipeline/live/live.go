@@ -1,4 +1,4 @@
-// Package live follows a run by the status documents that fio prints while it goes on.
+// Package live follows a run through the status documents that fio prints while it runs.
 package live
 
 import (
@@ -21,42 +21,39 @@ import (
 
 const msec = int64(1e6) // ns
 
-// Config is what New is given. The zero value of a field is its default.
+// Config configures New. The zero value of a field is its default.
 type Config struct {
-	// Settings: the Interval must be given; Grid is always epoch, so that hosts which
-	// know nothing of each other share one grid.
+	// Settings must have an Interval. Their Grid is always epoch, so that hosts that are followed separately share
+	// one grid.
 	Settings pipeline.Settings
 	RunID    string
 	RunName  string
 	Part     string
 	Labels   map[string]string
-	// Host is the name of the host where fio does not say one (--client does).
+	// Host is the name of the host if fio does not give one (--client does).
 	Host string
-	// Of is the run whose jobs are followed already, if the kind is fiolog.Sync: id and start are the same.
+	// Of is the run that follows the jobs already, if the kind is fiolog.Sync: ID and start are the same.
 	Of *pipeline.Run
-	// Patience is how many quanta in a row make a breach of a rule that does not say.
+	// Patience is how many quanta in a row make a breach of a rule that does not set it.
 	Patience int
-	// Choice is why the interval is what it is, for the account.
+	// Choice explains the interval, for the account.
 	Choice *pipeline.Choice
 	Warn   func(msg string)
-	// Allow is that of Config.
+	// Allow is as in plan.Config.
 	Allow func(quanta, usual int64) error
 }
 
-// Live makes quanta of the documents that fio prints with --status-interval
-// --output-format=json+, as they come. Their bins are cumulative: what completed
-// between two of them is the difference, in each bucket exactly, and is shared out
-// over the quanta in between in proportion to time. A quantum leaves as soon as every
-// job has been heard of past its end, also an empty one.
+// Live makes quanta of the documents that fio prints with --status-interval --output-format=json+, as they come.
+// Their bins are cumulative: what completed between two of them is the difference, in each bucket exactly, and is
+// distributed over the quanta in between in proportion to time. A quantum, even an empty one, is passed on once
+// every job has been heard of past its end.
 //
-// fio asks each job for its numbers, and prints nothing until all have answered: a job
-// that waits for an I/O does not. After a stall of the device the document shows when
-// fio asked, by the jobs' runtimes, and what completed until then lies before it, if it
-// is about as much as was to be expected: so the seconds of the stall are empty, as they
-// were. Silent is for whoever cannot wait for that document.
+// fio asks each job for its numbers, and prints nothing until all have answered. A job that waits for an I/O does
+// not answer. After a stall of the device the jobs' runtimes in the document show when fio asked. What completed,
+// if it is about as much as expected until then, is placed before that time, so that the seconds of the stall are
+// empty, as they were. Silent reports a stall without waiting for that document.
 //
-// Nothing is kept but the bins of the latest document, so reading the same documents
-// again makes the same quanta again.
+// Only the bins of the latest document are kept, so reading the same documents again makes the same quanta again.
 type Live struct {
 	cfg     Config
 	sink    pipeline.Sink
@@ -69,18 +66,18 @@ type Live struct {
 	watch   *pipeline.Watch
 	heard   int64   // time of the latest document, ns since 1970
 	steps   []int64 // the latest distances between documents
-	// Missed counts gaps of more than one and a half steps, and Restarts counters
-	// that went back: a new fio.
+	// Missed counts gaps of more than one and a half steps, Restarts counters that went back because fio was
+	// restarted.
 	Missed, Restarts int
 }
 
-// liveKey is an entry of fio's JSON: the nth of that job's name on that host.
+// key identifies an entry of fio's JSON: the nth of that job's name on that host.
 type key struct {
 	host, job string
 	nth       int
 }
 
-// liveEntry is what is known of it.
+// entry is what is known of one.
 type entry struct {
 	log     quanta.Member
 	align   *quanta.Aligner
@@ -88,12 +85,12 @@ type entry struct {
 	records int64
 	ios     [fiolog.Directions]float64
 	last    float64 // I/Os in the last bucket
-	anew    bool    // fio's totals are of a new fio alone
+	anew    bool    // fio was restarted: its totals do not cover the whole run
 
 	at      int64   // time of its latest counts, ns since 1970
 	runtime int64   // its runtime then, ms
-	rate    float64 // I/Os per ns of late
-	start   int64   // the job's by that, ns since 1970
+	rate    float64 // recent I/Os per ns
+	start   int64   // of the job according to these, ns since 1970
 	damaged int     // documents in a row that were left out
 	total   [fiolog.Directions]uint64
 	counts  [fiolog.Directions][]uint64
@@ -117,7 +114,7 @@ func New(cfg Config, sink pipeline.Sink) (*Live, error) {
 	return l, nil
 }
 
-// warn tells the user at once, as the run may go on for long.
+// warn reports a warning at once, as the run may go on for long.
 func (l *Live) warn(format string, args ...any) {
 	w := fmt.Sprintf(format, args...)
 	l.account.Warnings = append(l.account.Warnings, w)
@@ -126,7 +123,7 @@ func (l *Live) warn(format string, args ...any) {
 	}
 }
 
-// step is the usual distance between two documents; 0 before the second one.
+// step returns the usual distance between two documents; 0 before the second one.
 func (l *Live) step() time.Duration {
 	sorted := slices.Sorted(slices.Values(l.steps))
 	if len(sorted) == 0 {
@@ -135,14 +132,12 @@ func (l *Live) step() time.Duration {
 	return time.Duration(sorted[len(sorted)/2])
 }
 
-// overdue is how many steps may pass without a document, in quarters, before fio is
-// taken to wait for a job that is stalled.
+// overdue is how many quarters of a step may pass without a document before fio is taken to wait for a stalled job.
 const overdue = 7
 
-// Silent tells that no document has come for so long since the latest one. It says
-// whether fio is overdue; then what it waits for takes at least as long as it is late,
-// and rules that this breaks are broken, once, without waiting for the document that
-// will say so. The quanta are left to that document.
+// Silent is called when no document has come for so long since the latest one. It reports whether fio is overdue.
+// What fio waits for then takes at least as long as it is late, and rules that this breaks are broken at once,
+// without waiting for the document that will show it. The quanta are left to that document.
 func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 	step := l.step()
 	if step == 0 || 4*since < overdue*step {
@@ -155,7 +150,7 @@ func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 	return true, l.watch.Silent(ctx, asked, asked+int64(since-step))
 }
 
-// Run is the run; nil before the first document.
+// Run returns the run; nil before the first document.
 func (l *Live) Run() *pipeline.Run { return l.run }
 
 // Snapshot takes the next document.
@@ -197,7 +192,7 @@ func (l *Live) Snapshot(ctx context.Context, m *fiojson.Document) error {
 		return err
 	}
 	gap := l.keepTime(heard)
-	for _, le := range entries { // in the order of the document: sums come out the same again
+	for _, le := range entries { // in the document's order, so that sums are reproducible
 		if err := l.count(m, le, gap); err != nil {
 			return err
 		}
@@ -223,7 +218,7 @@ func (l *Live) meet(m *fiojson.Document, e *fiojson.Entry, k key, at int64) *ent
 	return le
 }
 
-// join begins the run, or takes entries into it that were not there before.
+// join begins the run, or adds new entries to it.
 func (l *Live) join(m *fiojson.Document) {
 	if l.run == nil {
 		l.begin(m)
@@ -245,7 +240,7 @@ func (l *Live) join(m *fiojson.Document) {
 	l.merge.Join(members)
 }
 
-// begin fixes what must be known before the first quantum.
+// begin determines what must be known before the first quantum.
 func (l *Live) begin(m *fiojson.Document) {
 	start := int64(math.MaxInt64)
 	for _, le := range l.entries {
@@ -258,7 +253,7 @@ func (l *Live) begin(m *fiojson.Document) {
 		Percentiles: l.cfg.Settings.Percentiles, Settings: l.cfg.Settings, Metas: []*fiojson.Document{m}, Live: true,
 	}
 	if s := l.cfg.Settings.Start; s != "" {
-		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // as the flags made it
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil { // the flags have checked it
 			run.Start, run.StartHow = t.UnixNano(), "--start"
 		}
 	}
@@ -276,7 +271,8 @@ func (l *Live) begin(m *fiojson.Document) {
 	l.merge = quanta.New(run, &l.grid, nil, l.sink, 1)
 }
 
-// keepTime notes gaps in the stream: documents more than one and a half steps apart.
+// keepTime notes the distance to the last document. It reports whether that is a gap: more than one and a half
+// steps.
 func (l *Live) keepTime(at int64) (gap bool) {
 	if l.heard > 0 && at > l.heard {
 		step := at - l.heard
@@ -291,7 +287,7 @@ func (l *Live) keepTime(at int64) (gap bool) {
 	return gap
 }
 
-// count takes what an entry counted since its document before.
+// count takes what an entry counted since the previous document.
 func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	log, e, run := &le.log, le.log.Entry, l.run
 	at := m.CountedMS(e) * msec
@@ -334,7 +330,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 		back = back || 4*fell > had || max(moved, -moved) > 2*int64(l.step())+1e9
 	}
 	if (fell > 0 || wrong) && !back {
-		// A new fio would have begun anew in all: this is a document with a wrong number.
+		// A restarted fio would have reset all of them: this is a document with a wrong number.
 		if le.damaged++; le.damaged <= damagedDocuments {
 			l.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
 				"are taken from the next one",
@@ -419,19 +415,19 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	return nil
 }
 
-// damagedDocuments is how many documents in a row are left out, each for bins that
-// contradict its own totals or the document before, until what they have more is counted.
+// damagedDocuments is how many documents in a row are left out because their bins contradict their own totals or
+// the document before. After that, what they have more is counted.
 const damagedDocuments = 3
 
-// stall says where to put what a stalled job completed: a share of what took less than
-// long until fio asked, ns since 1970, and all the rest when the stall was over.
+// stall says where to put what a stalled job completed: a share of the I/Os of at most long ns before fio asked, ns
+// since 1970, and the rest at the end of the stall.
 type stall struct {
 	asked, long int64
 	share       float64 // 0: it was not stalled
 }
 
-// stalled finds out whether a job was, when fio waited for it or for another one: it has
-// I/Os that took as long, or no more of them than was to be expected until fio asked.
+// stalled determines whether a job was stalled while fio waited for it or for another one: it has I/Os that took as
+// long, or about as many as expected until fio asked.
 func (le *entry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s stall) {
 	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
 	for d, bins := range now {
@@ -454,7 +450,7 @@ func (le *entry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s
 	return stall{asked, long, min(expected/max(short, 1), 1)}
 }
 
-// split splits the I/Os of a direction.
+// split splits the I/Os of a direction between the time before fio asked and the end of the stall.
 func (s stall) split(c *fiohist.Sparse) (before, after *fiohist.Sparse) {
 	before, after = new(fiohist.Sparse), new(fiohist.Sparse)
 	for i, b := range c.Index {
@@ -481,8 +477,8 @@ func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 	return n
 }
 
-// emit passes on the quanta that all entries have passed. An entry that has not been
-// heard of for ten steps holds nobody up any more.
+// emit passes on the quanta that all entries have passed. An entry not heard of for ten steps no longer holds them
+// up.
 func (l *Live) emit(ctx context.Context) error {
 	mark := l.heard
 	for _, le := range l.entries {
@@ -545,12 +541,12 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	return s, l.sink.End(ctx, s)
 }
 
-// minLive is how many quanta a run that is followed live may have at least: a new fio may append to
-// the stream of one before, which had ended for a while.
+// minLive is how many quanta a run that is followed live may have without asking: a new fio may append to the
+// stream of one that ended a while before.
 const minLive = 3600
 
-// allow asks before I/Os are shared out over the quanta up to a time, in ns since 1970. What has
-// been passed on is part of the run's length.
+// allow calls quanta.Ask before I/Os are distributed over the quanta up to a time, in ns since 1970. What has been
+// passed on counts as part of the run's length.
 func (l *Live) allow(at int64) error {
 	return quanta.Ask(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
 		longest := int64(0)

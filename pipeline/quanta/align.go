@@ -1,6 +1,6 @@
-// Package quanta adds up: it shares the I/Os of each log out over the quanta of a common time grid, adds the quanta of
-// all logs up in a fixed order (logs within a host, then hosts, each sorted) by leaf and by scope, and passes them to a
-// Sink. It also finds the shortest interval at which a percentile is known well enough.
+// Package quanta puts I/Os on a common time grid. It distributes the I/Os of each log over the quanta, adds the
+// quanta of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and
+// passes them to a Sink. It also finds the shortest interval at which a percentile is known well enough.
 package quanta
 
 import (
@@ -21,16 +21,16 @@ type Grid struct {
 	First    int64 // the quantum in which the run starts; nothing lies before it
 }
 
-// Index is the quantum that holds the time x: quanta are [start, end).
+// Index returns the quantum that holds the time x: quanta are [start, end).
 func (g *Grid) Index(x int64) int64 { return floorDiv(x-g.base, g.Interval) }
 
-// Last is the last quantum that (.., end] reaches into.
+// Last returns the last quantum that (.., end] reaches into.
 func (g *Grid) Last(end int64) int64 { return floorDiv(end-1-g.base, g.Interval) }
 
-// Start is where quantum q starts.
+// Start returns where quantum q starts.
 func (g *Grid) Start(q int64) int64 { return g.base + q*g.Interval }
 
-// NewGrid makes the grid of a run by its start, interval and settings. Its first quantum is 0.
+// NewGrid returns the grid of a run by its start, interval and settings. Its First is 0.
 func NewGrid(run *pipeline.Run) Grid {
 	g := Grid{Interval: run.Interval}
 	if run.Settings.Grid == "epoch" {
@@ -47,9 +47,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// maxSpan is how many quanta a run may span: more means clocks that are years apart.
-// maxRecord is how many one record may cover: a stamp that is years late must not fill
-// the memory before it is found out.
+// MaxSpan is how many quanta a run may span: more means clocks that are years apart. maxRecord is how many one
+// record may cover: a stamp that is years off must not fill the memory before it is noticed.
 const (
 	MaxSpan   = 50_000_000
 	maxRecord = 1_000_000
@@ -64,17 +63,17 @@ type Open struct {
 	at    []*Hists
 	Held  int // histograms held, for the memory bound
 	spare []*fiohist.Hist
-	used  []*Hists // what take returned and nobody needs any more
-	// Pack has quanta packed once the next but one is begun: with many logs those that wait
-	// for the other logs are most of all memory.
+	used  []*Hists // what Take returned, for reuse
+	// Pack makes a quantum be packed once the next but one is begun: with many logs, those that wait for the other
+	// logs take most of all memory.
 	Pack   bool
-	packed [fiolog.Directions]int64 // quanta before this one are
+	packed [fiolog.Directions]int64 // quanta before this one are packed
 }
 
 // maxSpare is how many empty histograms are kept where quanta are packed.
 const maxSpare = 8
 
-// hist is the histogram to add to, or an error if the quantum is closed.
+// hist returns the histogram to add to, or an error if the quantum is closed or beyond MaxSpan.
 func (c *Open) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
 	i := q - c.First
 	if i < 0 {
@@ -131,10 +130,10 @@ func (c *Open) Take(end int64) []*Hists {
 	return out
 }
 
-// End is the quantum behind the last open one.
+// End returns the quantum after the last open one.
 func (c *Open) End() int64 { return c.First + int64(len(c.at)) }
 
-// free is an empty histogram: a used one, whose memory is emptied by whoever needs it.
+// free returns an empty histogram, a used one if possible. That is reset only here, by the worker that needs it.
 func (c *Open) free() *fiohist.Hist {
 	for _, cl := range c.used {
 		if cl == nil {
@@ -170,7 +169,7 @@ var (
 // boundary, not I/O, and must not make a log count as present in a quantum.
 const negligible = 1e-12
 
-// Aligner shares the I/Os of one log out over the quanta.
+// Aligner distributes the I/Os of one log over the quanta.
 type Aligner struct {
 	grid     *Grid
 	inflight bool
@@ -180,9 +179,8 @@ type Aligner struct {
 	open     *Open
 }
 
-// NewAligner makes the aligner of a log whose records are on the grid own, while the run's histograms are on common.
-// What
-// it shares out goes into open.
+// NewAligner returns the aligner of a log whose records are of the geometry own, while the run's histograms are of
+// common. It adds to open.
 func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Open) *Aligner {
 	a := &Aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, open: open}
 	if inflight {
@@ -194,8 +192,8 @@ func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Ope
 	return a
 }
 
-// Add shares out I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap an I/O counts
-// where it may have completed: in proportion to the overlap of that time and the quantum.
+// Add distributes I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap, each quantum
+// gets the share of that time that lies in it.
 func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
@@ -234,9 +232,9 @@ func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) e
 	return nil
 }
 
-// addInflight counts an I/O where it was in flight: it completes evenly in (start, end],
-// and its bucket's middle latency is laid out backwards from there. The
-// idea is Cronburg and England's (fiologparser_hist); the closed form is ours.
+// addInflight counts an I/O where it was in flight: completions are even in (start, end], and each I/O extends
+// backwards from there by its bucket's middle latency. The idea, but not the closed form, is Cronburg and England's
+// (fiologparser_hist).
 func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
 	for i, b := range c.Index {
 		n, latency := c.Count[i], a.middle[b]
@@ -245,7 +243,7 @@ func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Dire
 		}
 		from := max(a.grid.Index(start-int64(latency)-1), a.grid.First)
 		to := max(a.grid.Last(end), a.grid.First)
-		before := 0.0 // what is before the first quantum goes into it
+		before := 0.0 // what is before the first quantum goes into that
 		for q := from; q <= to; q++ {
 			upTo := 1.0
 			if q < to {
@@ -264,7 +262,7 @@ func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Dire
 	return nil
 }
 
-// Delay is how long before its completion, in ns, an I/O may count.
+// Delay returns how long before its completion, in ns, an I/O may count.
 func (a *Aligner) Delay() int64 {
 	if !a.inflight {
 		return 0
@@ -272,11 +270,9 @@ func (a *Aligner) Delay() int64 {
 	return int64(a.middle[a.g.Last()]) + 1
 }
 
-// inflightShare is the share of an I/O's life that lies before x, if it completes
-// evenly in (s, e] after a latency of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y)
-// is the integral of the share of a life that ends at 0 and lies before y:
-// 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is
-// the overlap.
+// inflightShare returns the share of an I/O's life that lies before x, if it completes evenly in (s, e] after a
+// latency of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y) is the integral of the share of a life that ends at 0 and
+// lies before y: 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is the overlap.
 func inflightShare(x, s, e int64, l float64) float64 {
 	return (lifeBefore(float64(x-s), l) - lifeBefore(float64(x-e), l)) / float64(e-s)
 }

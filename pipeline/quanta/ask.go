@@ -1,13 +1,13 @@
 package quanta
 
-// ManyTimes is how many times the length of a run may be spread over before somebody is asked: a
-// wrong clock or offset makes millions of quanta, each with documents.
+// ManyTimes is how many times as many quanta as its length gives a run may have without asking: a wrong clock or
+// offset makes millions of quanta, each with documents.
 const ManyTimes = 10
 
 // fewQuanta are made unasked, however short the run: servers of fio --client can start seconds apart.
 const fewQuanta = 100
 
-// Ask asks whether so many quanta shall be made, where a run of this length has usual ones; once.
+// Ask calls *allow, once, if there are too many quanta for a run whose length gives usual ones.
 func Ask(allow *func(quanta, usual int64) error, quanta int64, usual func() int64) error {
 	f := *allow
 	if f == nil || quanta <= fewQuanta {

@@ -23,18 +23,13 @@ var Ladder = []time.Duration{
 // enough.
 const enough = 0.9
 
-// Chooser finds the shortest interval of the Ladder at which, in nine of ten
-// intervals, the 95 % confidence limits of a percentile are within the accuracy of
-// it. It is fed quanta of one second, of which it folds the histograms into the
-// open interval of each step; so one pass tries them all, in the memory of a few
-// histograms a step.
+// Chooser is a Sink that finds the shortest interval of the Ladder at which, in nine of ten intervals, the 95 %
+// confidence limits of a percentile are within the accuracy of it. It takes quanta of one second and adds them to
+// the open interval of each step. So one pass tries all steps, in the memory of a few histograms a step.
 //
-// What counts is the sum over all directions and, where ByDirection is set, each of
-// them: the worst decides. Hosts and jobs are not looked at, else one that does
-// little would make every interval long. Intervals without I/O do not count, nor
-// does one that the run fills only in part, unless there is no other.
-//
-// It is a Sink.
+// What counts is the sum over all directions and, if ByDirection is set, each direction: the worst decides. Hosts
+// and jobs are not considered, as one with few I/Os would make every interval long. Intervals without I/O do not
+// count, nor does one that the run fills only in part, unless there is no other.
 type Chooser struct {
 	Percentile, Accuracy float64
 	// Shortest is the logs' own spacing: shorter intervals would repeat the same
@@ -50,7 +45,7 @@ type Chooser struct {
 	steps  []step
 }
 
-// NewChooser makes a Chooser for the highest of the percentiles that has confidence limits.
+// NewChooser returns a Chooser for the highest of the percentiles that has confidence limits.
 func NewChooser(s *pipeline.Settings, accuracy float64) (*Chooser, error) {
 	c := &Chooser{Accuracy: accuracy, ByDirection: slices.Contains(s.By, "direction")}
 	for _, p := range s.Percentiles {
@@ -99,7 +94,7 @@ func (c *Chooser) Begin(_ context.Context, run *pipeline.Run) error {
 	return nil
 }
 
-// Quantum takes a second.
+// Quantum adds a quantum to the open intervals.
 func (c *Chooser) Quantum(_ context.Context, q *pipeline.Quantum) error {
 	if len(q.Leaves) == 0 {
 		return nil
@@ -128,8 +123,7 @@ func (s *step) add(scope string, h *fiohist.Hist) {
 	s.open[scope].AddHist(h)
 }
 
-// close judges the open interval of a step; filled says that the run goes on
-// beyond its end.
+// close judges the open interval of a step; filled is set if the run reaches its end.
 func (c *Chooser) close(s *step, filled bool) {
 	counts := s.whole
 	if !filled || s.index*s.interval-c.origin < c.from {
@@ -151,7 +145,7 @@ func (c *Chooser) close(s *step, filled bool) {
 	clear(s.open)
 }
 
-// End ends the run.
+// End judges the open intervals.
 func (c *Chooser) End(context.Context, *pipeline.Summary) error {
 	for i := range c.steps {
 		s := &c.steps[i]
@@ -160,8 +154,7 @@ func (c *Chooser) End(context.Context, *pipeline.Summary) error {
 	return nil
 }
 
-// worst is the scope in which the percentile is known in the smallest share of the
-// step's intervals.
+// worst returns the scope in which the percentile is known in the smallest share of the step's intervals.
 func (s *step) worst() (scope string, t tallied) {
 	counts := s.whole
 	if len(counts) == 0 {
@@ -175,7 +168,7 @@ func (s *step) worst() (scope string, t tallied) {
 	return scope, t
 }
 
-// Choose says which interval it is; call it after End.
+// Choose returns the chosen interval; call it after End.
 func (c *Chooser) Choose() *pipeline.Choice {
 	p := "p" + strconv.FormatFloat(c.Percentile, 'f', -1, 64)
 	within := fmt.Sprintf("within %s %% of itself", strconv.FormatFloat(c.Accuracy*100, 'g', 4, 64))
@@ -212,5 +205,5 @@ func (c *Chooser) Choose() *pipeline.Choice {
 	return take(&last)
 }
 
-// brief is an interval of whole seconds as people write it.
+// brief formats an interval of whole seconds.
 func brief(ns int64) string { return strconv.FormatInt(ns/int64(time.Second), 10) + " s" }

@@ -8,15 +8,15 @@ import (
 	"fiolat/pipeline"
 )
 
-// chunk is how many quanta are added up at a time: so few that the sink finds them in the
-// processor's caches.
+// chunk is how many quanta are added up at a time: few enough to be in the processor's caches when the sink reads
+// them.
 const chunk = 8
 
-// maxSums is how many histograms they are added up in, roughly: of thousands of hosts fewer quanta
-// are added up at a time.
+// maxSums is roughly how many histograms may be in use for that: with thousands of hosts fewer quanta are added up
+// at a time.
 const maxSums = 1 << 13
 
-// Batch is a stretch of quanta that every log has passed.
+// Batch is a range of quanta that every log has passed.
 type Batch struct {
 	from, To int64
 	Quanta   map[*Member][]*Hists // from `from` on; may be shorter than the batch
@@ -24,7 +24,7 @@ type Batch struct {
 	late     []*scope             // of them, those that earlier quanta had no row for
 }
 
-// Cut removes the quanta before to from the logs.
+// Cut removes the quanta before to from the logs and returns them.
 func (m *Merger) Cut(to int64) Batch {
 	b := Batch{from: m.Done, To: to}
 	b.Quanta = make(map[*Member][]*Hists, len(m.logs))
@@ -85,7 +85,7 @@ func (m *Merger) Emit(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// Begin begins the sink, if that has not been done.
+// Begin calls the sink's Begin, if that has not been done.
 func (m *Merger) Begin(ctx context.Context) error {
 	if m.Begun {
 		return nil
@@ -94,15 +94,15 @@ func (m *Merger) Begin(ctx context.Context) error {
 	return m.sink.Begin(ctx, m.Run)
 }
 
-// Reuse gives the memory of a batch that was emitted back to its logs.
+// Reuse returns the memory of an emitted batch to its logs.
 func (b *Batch) Reuse() {
 	for l, hists := range b.Quanta {
 		l.Open.used = hists
 	}
 }
 
-// backfill makes the empty rows of scopes whose first I/O came after some quanta
-// had already left: every scope value has a row in every quantum.
+// backfill passes on the empty rows of scopes whose first I/O came after some quanta had left: every scope value
+// has a row in every quantum.
 func (m *Merger) backfill(ctx context.Context, b Batch) error {
 	if len(b.late) == 0 {
 		return nil
@@ -128,13 +128,13 @@ func (m *Merger) backfill(ctx context.Context, b Batch) error {
 	return nil
 }
 
-// Stored is a quantum of which the leaves come as they were stored.
+// Stored is a quantum whose leaves come from storage.
 type Stored struct {
 	leaves []*fiohist.Hist // by leaf
 	byLog  []Hists         // by log: which of them have I/O
 }
 
-// Index says which leaf of the run is which.
+// Index returns the index of each leaf of the run.
 func (m *Merger) Index() map[pipeline.Dims]int {
 	index := map[pipeline.Dims]int{}
 	for i, s := range m.leafSpecs {
@@ -143,7 +143,7 @@ func (m *Merger) Index() map[pipeline.Dims]int {
 	return index
 }
 
-// NewStored is a quantum without I/O.
+// NewStored returns a quantum without I/O.
 func (m *Merger) NewStored() *Stored {
 	return &Stored{make([]*fiohist.Hist, len(m.leafSpecs)), make([]Hists, len(m.logs))}
 }
@@ -160,21 +160,20 @@ func (m *Merger) AddStored(q *Stored, i int, h *fiohist.Hist, members []int) {
 	}
 }
 
-// DropHosts leaves out the scopes that contain the host, but with tails for those whose Row.Tail compares them with
-// others.
+// DropHosts leaves out the scopes that contain the host; with tails, it keeps those that have a Row.Tail.
 func (m *Merger) DropHosts(tails bool) {
 	m.scopes = slices.DeleteFunc(m.scopes, func(sc *scope) bool {
 		return sc.dims.Host != "" && !(tails && sc.peers != nil)
 	})
 }
 
-// DropScopes leaves out all scopes but that of the whole run: who looks at leaves alone needs no other rows.
+// DropScopes leaves out all scopes but that of the whole run.
 func (m *Merger) DropScopes() { m.scopes = m.scopes[:min(1, len(m.scopes))] }
 
-// Skip passes over the quanta before the one of that index, which another process adds up.
+// Skip passes over the quanta before `to`, which another process adds up.
 func (m *Merger) Skip(to int64) { m.Done = to }
 
-// EmitExtract passes the next quantum, as its Extract has it, to the sink.
+// EmitExtract passes the next quantum, made from its Extract, to the sink.
 func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 	m.activate()
 	type key struct {
@@ -218,7 +217,7 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 	})
 }
 
-// histOf is nil without I/O.
+// histOf returns nil without I/O.
 func histOf(s *fiohist.Sparse) *fiohist.Hist {
 	if len(s.Index) == 0 {
 		return nil
@@ -241,8 +240,7 @@ func (m *Merger) activate() {
 	}
 }
 
-// EmitStored adds up the next n quanta, of which the last may be missing for having no I/O, and passes them to the
-// sink.
+// EmitStored adds up the next n quanta and passes them to the sink. stored may be shorter: the rest has no I/O.
 func (m *Merger) EmitStored(ctx context.Context, n int, stored []*Stored) error {
 	m.activate()
 	before := m.Done

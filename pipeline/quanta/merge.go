@@ -14,17 +14,17 @@ import (
 	"fiolat/pipeline"
 )
 
-// Member is a log as it is seen when quanta are added up.
+// Member is what the Merger needs of a log.
 type Member struct {
 	*pipeline.Log // its host, job, name and start
-	// Held is what its directions have held so far. The holes are those that were known after the last round.
+	// Held is what its directions have held so far. Holes are those known after the last round.
 	Held [fiolog.Directions]pipeline.LogDirection
 	// Until is the end of the log as of the last round, in ns on the run's clock: math.MaxInt64 while it goes on.
 	Until int64
 	Open  Open // its quanta that not all logs have passed
 
 	index     int                     // in Run.Logs
-	lostUntil int64                   // end of its I/Os that have no place in time, ns on the run's clock
+	lostUntil int64                   // end of its I/Os that cannot be placed in time, ns on the run's clock
 	Known     [fiolog.Directions]bool // fio's totals tell how many I/Os were lost in its holes
 }
 
@@ -36,7 +36,7 @@ type leafSpec struct {
 	logs []*Member // sorted by host, then name
 }
 
-// seen says that the leaf has had I/O so far.
+// seen reports whether the leaf has had I/O so far.
 func (s *leafSpec) seen() bool {
 	for _, l := range s.logs {
 		if l.Held[s.dir].Some {
@@ -46,8 +46,8 @@ func (s *leafSpec) seen() bool {
 	return false
 }
 
-// limits are the smallest and largest latency of the JSON entries that the leaf
-// covers; open says that a log without an entry may have had any.
+// limits returns the smallest and largest latency of the JSON entries that the leaf covers. open is set if a log
+// without an entry may have had any.
 func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	for _, l := range s.logs {
 		d := &l.Held[s.dir]
@@ -56,7 +56,7 @@ func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	return limits, open
 }
 
-// scope is one scope value: what a row is of.
+// scope is one scope value, which has a row in each quantum.
 type scope struct {
 	name   string
 	dims   pipeline.Dims
@@ -65,11 +65,11 @@ type scope struct {
 	bounds
 	rows   int64 // the quanta before this one have had their row
 	total  *fiohist.Hist
-	loose  bool   // total has I/Os of a job without logs: nothing tells when it ran
+	loose  bool   // total has I/Os of a job without logs, which ran at an unknown time
 	same   *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
-	at     int    // its place among those that are added up
-	peers  *peers // those that it is one of; or nil
-	others bounds // of the I/Os of all in peers that are not its own
+	at     int    // index among the active scopes
+	peers  *peers // those that it is compared with; or nil
+	others bounds // bounds of the I/Os of the other peers
 }
 
 // peers are all hosts, jobs or logs of a direction, or of all directions.
@@ -90,11 +90,11 @@ type Merger struct {
 	scopes    []*scope
 	peers     []*peers
 	active    []*scope // of a stored run: those with I/O
-	sums      []sums   // of the quanta that are added up side by side
+	sums      []sums   // memory of the quanta that are added up in parallel
 	Begun     bool
 	Done      int64 // quanta before this one have been taken from the logs
 	count     int   // quanta passed to the sink
-	// Those from first on and before end have I/Os of the run's Pick; what is not of it is PickedAway.
+	// Quanta from first on and before end overlap the run's Pick. What is not of it is PickedAway.
 	first, end int64
 	picks      bool
 	PickedAway float64
@@ -104,7 +104,7 @@ type Merger struct {
 // the output, least significant last.
 var scopeOrder = []string{"host", "job", "log", "direction"}
 
-// New makes a merger of a run whose first quantum is the grid's.
+// New returns a merger of a run whose first quantum is the grid's.
 func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers int) *Merger {
 	m := &Merger{Run: run, Grid: g, sink: sink, workers: workers, Done: g.First}
 	m.pick()
@@ -165,14 +165,14 @@ func (m *Merger) setLogs(logs []*Member) {
 	m.findPeers()
 }
 
-// findPeers finds who is to be compared with whom: nobody in a part of a run, which does not have all of them.
+// findPeers finds which scopes are compared with each other: none in a part of a run, which lacks some of them.
 func (m *Merger) findPeers() {
 	m.peers = nil
 	if m.Run.Part != "" {
 		return
 	}
 	all := map[string]*scope{}
-	known := map[pipeline.Dims]*peers{} // by the name of the scope, as Log, and direction
+	known := map[pipeline.Dims]*peers{} // by dimension, as Log, and direction
 	for _, sc := range m.scopes {
 		switch dimension, _ := strings.CutSuffix(sc.name, "+direction"); dimension {
 		case "run", "direction":
@@ -210,7 +210,7 @@ func (m *Merger) findPeers() {
 	}
 }
 
-// limit finds the limits of the I/Os of all but each.
+// limit finds for each peer the bounds of the I/Os of all others.
 func (p *peers) limit(specs []leafSpec) {
 	var before, after bounds
 	for _, i := range p.unknown {
@@ -225,7 +225,7 @@ func (p *peers) limit(specs []leafSpec) {
 	}
 }
 
-// bounds are limits; open says that there are I/Os of which they are not known.
+// bounds are limits; open is set if those of some I/Os are unknown.
 type bounds struct {
 	fiohist.Limits
 	open bool
@@ -233,7 +233,7 @@ type bounds struct {
 
 func (b bounds) widen(o bounds) bounds { return bounds{b.Widen(o.Limits), b.open || o.open} }
 
-// known are the limits if they hold for all I/Os.
+// known returns the limits if they hold for all I/Os.
 func (b bounds) known() fiohist.Limits {
 	if b.open {
 		return fiohist.Limits{}
@@ -241,8 +241,8 @@ func (b bounds) known() fiohist.Limits {
 	return b.Limits
 }
 
-// Join replaces the logs by more of them; what was added up of those before stays. Each scope is added up by itself
-// from now on, as a log that joins later can tell apart what had the same I/Os.
+// Join replaces the logs by more of them; what was added up before stays. From now on each scope is added up by
+// itself, as a log that joins later can split scopes that had the same I/Os.
 func (m *Merger) Join(logs []*Member) {
 	before := m.scopes
 	m.setLogs(logs)
@@ -290,7 +290,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 				dims.Direction = s.dims.Direction
 			}
 		}
-		if !named { // a host that is not known opens no host scope
+		if !named { // an unknown host or job has no scope
 			continue
 		}
 		sc := index[dims]
@@ -314,7 +314,7 @@ func (m *Merger) addScopes(mask int, by []string) {
 	})
 }
 
-// limit finds each scope's smallest and largest latency.
+// limit finds the bounds of each scope.
 func (m *Merger) limit() {
 	for _, sc := range m.scopes {
 		sc.bounds = bounds{}
@@ -334,8 +334,8 @@ type merged struct {
 	hists []*fiohist.Hist // by scope, for the totals
 }
 
-// sums are the histograms that a quantum is added up in. The next quantum that takes them
-// finds their memory where the processor still has it.
+// sums holds the histograms that a quantum is added up in. The next quantum reuses them while they are in the
+// caches.
 type sums struct {
 	all   []*fiohist.Hist
 	used  int
@@ -343,13 +343,13 @@ type sums struct {
 	tails []tail // of peers.all, by scope.at
 }
 
-// tail is that of the quantum, once it is read.
+// tail is that of a scope in the quantum, if it has been read.
 type tail struct {
 	fiohist.Tail
 	read bool
 }
 
-// next is an empty histogram.
+// next returns an empty histogram.
 func (s *sums) next() *fiohist.Hist {
 	if s.used == len(s.all) {
 		s.all = append(s.all, new(fiohist.Hist))
@@ -360,8 +360,8 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
-// addUp adds up n quanta side by side, into their scopes' totals as well, and passes them
-// to the sink in order. quantum is the i-th of them, added up in mem.
+// addUp adds up n quanta in parallel, also into their scopes' totals, and passes them to the sink in order. quantum
+// adds up the i-th of them in mem.
 func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
@@ -383,7 +383,7 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for w := range m.workers { // scope by scope, as a total is in the caches for all of them
+	for w := range m.workers { // by scope, so that each total stays in the caches
 		g.Go(func() error {
 			for k := w; k < len(active); k += m.workers {
 				for _, q := range out {
@@ -410,13 +410,13 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 	return nil
 }
 
-// quantum adds up quantum q from the logs' histograms. The order of the additions is
-// that of the leaves and of the logs in them: logs within a host, then hosts.
+// quantum adds up quantum q from the logs' histograms. The order of the additions is fixed: logs within a host,
+// then hosts.
 func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
 		s := &m.leafSpecs[i]
-		sum := hostSum{mem: mem, mine: true} // no other leaf has a part of these logs
+		sum := hostSum{mem: mem, mine: true} // no other leaf has these histograms
 		for _, l := range s.logs {
 			if c := histsOf(l); c != nil && c[s.dir] != nil {
 				sum.add(l.Host, c[s.dir])
@@ -429,13 +429,13 @@ func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, activ
 	return out
 }
 
-// parts are what the rows of a quantum are made of: of each scope the sum of its leaves, and the logs with I/O in it.
+// parts are what rows are made of: for each scope the sum of its leaves, and the number of logs with I/O in it.
 type parts struct {
 	sum  func(*scope) *fiohist.Hist
 	logs func(*scope) int
 }
 
-// addition adds up the leaves of each scope, in their order.
+// addition returns parts that add up the leaves of each scope, in their order.
 func (m *Merger) addition(mem *sums, leaves []*fiohist.Hist, histsOf func(*Member) *Hists) parts {
 	return parts{
 		func(sc *scope) *fiohist.Hist {
@@ -458,7 +458,7 @@ func (m *Merger) addition(mem *sums, leaves []*fiohist.Hist, histsOf func(*Membe
 	}
 }
 
-// leaves are those of a quantum that have a histogram.
+// leaves returns the leaves of a quantum that have a histogram.
 func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
 	for i, h := range hists {
 		if h == nil {
@@ -530,7 +530,7 @@ func (m *Merger) tail(mem *sums, sc *scope, hists []*fiohist.Hist) *fiohist.Part
 	return t.Part(&mem.ranks, sc.others.known())
 }
 
-// Placed is the number of I/Os in all quanta so far.
+// Placed returns the number of I/Os in all quanta so far.
 func (m *Merger) Placed() (n float64) {
 	for _, sc := range m.scopes {
 		if sc.name == "run" {
@@ -540,10 +540,10 @@ func (m *Merger) Placed() (n float64) {
 	return n
 }
 
-// Lose adds what has no place in time to the totals of the scopes that hold all of its logs.
+// Lose adds losses to the totals of the scopes that hold all of their logs.
 func (m *Merger) Lose(lost []pipeline.Loss) {
 	for _, sc := range m.scopes {
-		if shared := sc.total; sc.same != nil && len(lost) > 0 { // a job without logs is of one of the two, perhaps
+		if shared := sc.total; sc.same != nil && len(lost) > 0 { // a job without logs may belong to only one of the two
 			sc.total, sc.same = new(fiohist.Hist), nil
 			sc.total.AddHist(shared)
 		}
@@ -576,8 +576,8 @@ func (m *Merger) Lose(lost []pipeline.Loss) {
 	}
 }
 
-// Summary has the rows of all quanta together, and of what was lost. A hole whose I/Os fio's totals tell is none in
-// these.
+// Summary returns the rows of all quanta together, and of what was lost. It drops holes if fio's totals tell how
+// many I/Os they held.
 func (m *Merger) Summary() *pipeline.Summary {
 	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(min(m.Done, m.end))}
 	until := s.End
@@ -617,7 +617,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 	return s
 }
 
-// has says that a log has I/O in the scope's direction.
+// has reports whether a log has I/O in the scope's direction.
 func (sc *scope) has(c *Hists) bool {
 	for d, h := range c {
 		if h != nil && sc.covers(fiolog.Direction(d)) {
@@ -627,7 +627,7 @@ func (sc *scope) has(c *Hists) bool {
 	return false
 }
 
-// covers says whether the scope holds I/Os of a direction. Syncs have only one.
+// covers reports whether the scope holds I/Os of a direction. Syncs have only one.
 func (sc *scope) covers(d fiolog.Direction) bool {
 	return sc.dims.Direction == pipeline.All || sc.dims.Direction == d.String() ||
 		sc.dims.Direction == fiolog.Sync.String()
@@ -637,9 +637,8 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known())}
 }
 
-// cover says for how much of its time, in ns, a row's logs were running and have their
-// records. Of less than a millisecond, which is what stamps resolve, there are no IOPS, nor
-// where one of the logs lost records.
+// cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no
+// IOPS if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
 	covers(r, max(sc.covered(start, end)-r.Lost, 0))
@@ -652,7 +651,7 @@ func covers(r *pipeline.Row, ns int64) {
 	}
 }
 
-// lost is the part of [start, end), in ns, of which a log of the scope lost its records.
+// lost returns for how much of [start, end), in ns, a log of the scope lost its records.
 func (sc *scope) lost(start, end int64) int64 {
 	var spans []pipeline.Span
 	for _, l := range sc.logs {
@@ -671,7 +670,7 @@ func (sc *scope) lost(start, end int64) int64 {
 	return together(spans, start)
 }
 
-// together is the length of all spans together, which begin at start or later.
+// together returns the length of the union of spans that begin at start or later.
 func together(spans []pipeline.Span, start int64) (length int64) {
 	slices.SortFunc(spans, func(a, b pipeline.Span) int { return cmp.Compare(a.From, b.From) })
 	upTo := start
@@ -684,8 +683,7 @@ func together(spans []pipeline.Span, start int64) (length int64) {
 	return length
 }
 
-// covered is the part of [start, end), in ns, in which at least one log of the
-// scope was running.
+// covered returns for how much of [start, end), in ns, at least one log of the scope was running.
 func (sc *scope) covered(start, end int64) int64 {
 	var spans []pipeline.Span
 	for _, l := range sc.logs {
@@ -700,8 +698,8 @@ func (sc *scope) covered(start, end int64) int64 {
 	return together(spans, start)
 }
 
-// hostSum adds histograms up, those of a host first and then the hosts, in the
-// order in which they come. A single one is passed through as it is.
+// hostSum adds histograms up, those of a host first and then the hosts, in the order in which they come. A single
+// one is not copied.
 type hostSum struct {
 	mem          *sums
 	host         string
@@ -724,8 +722,7 @@ func (s *hostSum) finish() *fiohist.Hist {
 	return s.outer.h
 }
 
-// addition is a sum that copies only when there is a second operand and the first must
-// stay as it is.
+// addition is a sum that copies only if there is a second operand and the first must not be changed.
 type addition struct {
 	h   *fiohist.Hist
 	own bool // h may be written to

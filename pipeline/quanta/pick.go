@@ -6,7 +6,7 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// pick finds the quanta that the run's Pick has a part of.
+// pick finds the range of quanta that overlap the run's Pick.
 func (m *Merger) pick() {
 	m.picks, m.first, m.end = !m.Run.Pick.Empty(), m.Grid.First, math.MaxInt64
 	if !m.picks {
@@ -21,7 +21,7 @@ func (m *Merger) pick() {
 	m.Run.FirstQuantum = m.Grid.Start(m.first)
 }
 
-// span is the part of quantum q that is looked at.
+// span returns the part of quantum q that is looked at.
 func (m *Merger) span(q int64) (start, end int64) {
 	start, end = m.Grid.Start(q), m.Grid.Start(q+1)
 	if m.picks {
@@ -30,8 +30,8 @@ func (m *Merger) span(q int64) (start, end int64) {
 	return start, end
 }
 
-// Keep is what the Pick leaves of a histogram of quantum q, nil if that is nothing; the rest is counted. The I/Os of a
-// quantum that the window cuts are shared out as those of a record are: as if they had completed evenly in it.
+// Keep returns what the Pick leaves of a histogram of quantum q, nil if nothing, and adds the rest to PickedAway.
+// If the window cuts the quantum, the I/Os are shared out as if they had completed evenly in it.
 func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fiohist.Hist {
 	share := 0.0
 	if m.Run.Pick.Holds(host, job, direction) {
@@ -51,7 +51,7 @@ func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fi
 	return kept
 }
 
-// choose leaves what is picked of the quanta of a batch.
+// choose reduces the quanta of a batch to what is picked.
 func (m *Merger) choose(b Batch) {
 	names := m.Run.Directions()
 	for _, l := range m.logs {

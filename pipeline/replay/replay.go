@@ -1,4 +1,4 @@
-// Package replay passes a stored run, or the parts of one, to a Sink as if its logs were read again.
+// Package replay passes a stored run, or its parts, to a Sink as if its logs were read again.
 package replay
 
 import (
@@ -17,8 +17,7 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// Stored is a run, or one part of it, as it was stored: all that its leaves do not
-// say themselves. The Run's Logs have End and Dirs.
+// Stored is a run, or one part of it, as it was stored, without its leaves. The Run's Logs have End and Dirs.
 type Stored struct {
 	Run *pipeline.Run
 	// End is the end of the last quantum, in ns from Run.Start.
@@ -36,17 +35,16 @@ type Leaf struct {
 	Start int64
 	Dims  pipeline.Dims
 	Hist  *fiohist.Hist
-	// Members are the logs with I/O in it: indices of the Stored's Run.Logs.
+	// Members are the logs with I/O in it, as indices of the Stored's Run.Logs.
 	Members []int
 }
 
-// Leaves yields all leaves of a run, those of all its parts together in
-// ascending order of Start, or only those that start in a time, in ns since 1970, if that is not the zero value. An
-// error of each ends it and is returned as it is.
+// Leaves passes all leaves of a run, those of all its parts together, to each in ascending order of Start. If in is
+// not the zero value, it passes only those that start in [From, To), in ns since 1970. An error of each ends it and
+// is returned as it is.
 type Leaves func(ctx context.Context, in pipeline.Span, each func(Leaf) error) error
 
-// Replay is a stored run, ready to be passed to a Sink as if its logs were read
-// again.
+// Replay is a stored run, ready to be passed to a Sink.
 type Replay struct {
 	// Run is what the parts make up together.
 	Run *pipeline.Run
@@ -55,19 +53,19 @@ type Replay struct {
 	parts    []*Stored
 	leaves   Leaves
 	files    [][]int // by part: where its logs are among those of Run
-	shift    int     // of the buckets of a leaf, to a coarser grid
+	shift    int     // bits by which the buckets of leaves are made coarser
 }
 
-// Options say what to make of a stored run. The zero value is everything.
+// Options select what to make of a stored run. The zero value is everything.
 type Options struct {
-	// Percentiles are those wanted; nil are those of the run.
+	// Percentiles are those wanted; nil stands for those of the run.
 	Percentiles []float64
-	// By are the dimensions wanted, of those of the run; nil are all of them.
+	// By are the dimensions wanted, out of those of the run; nil stands for all of them.
 	By []string
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail: what is left has
-	// what no part of a run can compute by itself.
+	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail. What is left
+	// no part of a run can compute by itself.
 	AcrossHosts bool
 	// NoTails leaves out these, too.
 	NoTails bool
@@ -77,8 +75,8 @@ type Options struct {
 	Workers int
 }
 
-// New puts the parts of a run together, or takes a run that is all one. Parts
-// that do not fit together are an *ingest.ParseError that names one of them.
+// New merges the parts of a run, or takes a run without parts. If parts do not fit together, the error is an
+// *errs.ParseError that names one of them.
 func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b *Stored) int { return cmp.Compare(a.Run.Part, b.Run.Part) })
@@ -98,7 +96,7 @@ func New(parts []*Stored, leaves Leaves) (*Replay, error) {
 	return r, nil
 }
 
-// Part takes one part of a run, or a run that is all one, by itself: it stays what it is.
+// Part takes one part of a run, or a run without parts, as it is.
 func Part(part *Stored, leaves Leaves) *Replay {
 	r := newReplay([]*Stored{part}, leaves)
 	r.sortLogs()
@@ -109,7 +107,7 @@ func newReplay(parts []*Stored, leaves Leaves) *Replay {
 	return &Replay{Run: parts[0].Run, parts: parts, leaves: leaves}
 }
 
-// fits says what keeps two parts from being added up.
+// fits returns an error if two parts cannot be added up.
 func fits(a, b *pipeline.Run) error {
 	x, y := a.Settings, b.Settings
 	for _, s := range []struct {
@@ -142,7 +140,7 @@ func fits(a, b *pipeline.Run) error {
 	return nil
 }
 
-// settingText shows a setting to people.
+// settingText formats a setting for an error.
 func settingText(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -187,8 +185,8 @@ func disjoint(parts []*Stored) error {
 	return nil
 }
 
-// union is the run that parts which fit make up: what an ingest of all logs at once
-// would have made of them, but for its generation, which is that of its parts.
+// union returns the run that fitting parts make up: what an ingest of all logs at once would have made, but for its
+// generation, which is derived from those of the parts.
 func union(parts []*Stored) *pipeline.Run {
 	run := *parts[0].Run
 	run.Part, run.Logs, run.Metas = "", nil, nil
@@ -220,7 +218,7 @@ func union(parts []*Stored) *pipeline.Run {
 		run.Parts = append(run.Parts, pipeline.Part{Name: p.Run.Part, Generation: p.Run.Generation})
 	}
 	run.FirstQuantum = math.MaxInt64
-	// The JSON of fio --client tells of all hosts, and every part may have it.
+	// The JSON of fio --client covers all hosts, and every part may have it.
 	counted := map[string]int{}
 	for _, p := range parts {
 		shift := p.Run.Start - run.Start
@@ -258,7 +256,7 @@ func union(parts []*Stored) *pipeline.Run {
 	return &run
 }
 
-// both are the values of two sets, sorted.
+// both returns the union of two sets, sorted.
 func both(a, b []string) []string {
 	c := slices.Concat(a, b)
 	slices.Sort(c)
@@ -288,9 +286,8 @@ func (r *Replay) sortLogs() {
 	r.Run = &run
 }
 
-// Process passes the run to the sink, in the same calls as if its logs were read
-// again. It holds the leaves of as many quanta as there are workers. On an error
-// the sink has been given nothing, or some quanta but no End.
+// Process passes the run to the sink, in the same calls as if its logs were read again. It holds the leaves of as
+// many quanta as there are workers. On an error the sink may have been given some quanta, but no End.
 func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
 	if err != nil {
@@ -313,8 +310,8 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	return p.finish(ctx)
 }
 
-// divisible is an error if the leaves of a run, stored by some dimensions, hold I/Os that are picked together with
-// others that are not.
+// divisible returns an error if the leaves of a run, stored by some dimensions, hold picked I/Os together with
+// others.
 func divisible(run *pipeline.Run, by []string) error {
 	for _, dim := range []struct {
 		name string
@@ -334,7 +331,7 @@ func divisible(run *pipeline.Run, by []string) error {
 	return nil
 }
 
-// known is the host or job of a leaf; where leaves are not stored by it, one that is wanted: see divisible.
+// known returns the host or job of a leaf or, if leaves are not stored by it, one that is wanted: see divisible.
 func (p *player) known(dim, value string, wanted []string) string {
 	if len(wanted) > 0 && !slices.Contains(p.by, dim) {
 		return wanted[0]
@@ -350,8 +347,8 @@ type player struct {
 	merge *quanta.Merger
 	by    []string // the dimensions that the leaves are stored by
 	leaf  map[pipeline.Dims]int
-	seen  []int64 // leaves by part
-	end   int64   // index of the quantum behind the last
+	seen  []int64 // number of leaves by part
+	end   int64   // index of the quantum after the last
 	fine  quanta.Grid
 	open  []*quanta.Stored
 }
@@ -409,7 +406,7 @@ func (r *Replay) player(o Options, sink pipeline.Sink) (*player, error) {
 	return p, nil
 }
 
-// Generation is that of the run that Process passes on.
+// Generation returns that of the run that Process passes on.
 func (r *Replay) Generation(o Options) string {
 	if o.Percentiles != nil && !slices.Equal(o.Percentiles, r.Run.Percentiles) {
 		return pipeline.Digest([]any{r.Run.Generation, o.Percentiles})
@@ -458,7 +455,7 @@ func (p *player) add(ctx context.Context, leaf Leaf) error {
 		return fmt.Errorf("internal error: a leaf at %d ns came late", at)
 	}
 	if q-next >= int64(p.o.Workers) {
-		// Whatever comes now is of q or later: all before it is whole.
+		// All later leaves are of q or after: the quanta before it are complete.
 		if err := p.flush(ctx, q); err != nil {
 			return err
 		}
@@ -506,7 +503,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 			return nil, p.broken(n, "%d leaves are stored of the %d that were made", p.seen[n], part.Leaves)
 		}
 	}
-	placed := m.Placed() // in quanta; the totals hold also what is lost from here on
+	placed := m.Placed() // in quanta; from here on the totals also hold what is lost
 	in, out := 0.0, placed+m.PickedAway
 	m.Lose(lost)
 	s := m.Summary()

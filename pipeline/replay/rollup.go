@@ -10,7 +10,7 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// RollUp makes of a run that is all one, or of one part, what its logs make with that interval, in ns, and that
+// RollUp changes a run without parts, or one part, to what its logs give with that interval, in ns, and that
 // coarseness. The interval must be a multiple of the run's, and neither may be finer: the error is then an
 // *errs.ParseError.
 func (r *Replay) RollUp(to pipeline.Grain) error {
@@ -40,7 +40,7 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 	return nil
 }
 
-// coarser is a loss on a coarser grid.
+// coarser returns a loss on a coarser geometry.
 func coarser(loss pipeline.Loss, shift int) pipeline.Loss {
 	index, count := loss.Index, loss.Count
 	loss.Index, loss.Count = nil, nil

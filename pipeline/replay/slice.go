@@ -8,16 +8,17 @@ import (
 	"fiolat/pipeline"
 )
 
-// Slice is one of a number of stretches of a run's quanta, counted from 1.
+// Slice is the N-th of so many consecutive ranges of a run's quanta, counted from 1.
 type Slice struct{ N, Of int }
 
 func (s Slice) String() string { return fmt.Sprintf("%d/%d", s.N, s.Of) }
 
-// Extracts yields those of all quanta of a run, in order. An error of each ends it and is returned as it is.
+// Extracts passes those of all quanta of a run to each, in order. An error of each ends it and is returned as it
+// is.
 type Extracts func(ctx context.Context, each func(*pipeline.Extract) error) error
 
-// ProcessSlice passes the quanta of a slice to the sink, and says how many leaves of each part were in them. There is
-// no End: what the whole run says comes of FinishSlices.
+// ProcessSlice passes the quanta of a slice to the sink, and returns how many leaves of each part were in them. It
+// does not call End: FinishSlices has the results of the whole run.
 func (r *Replay) ProcessSlice(ctx context.Context, o Options, s Slice, sink pipeline.Sink) (leaves []int64, err error) {
 	p, err := r.player(o, sink)
 	if err != nil {
@@ -41,8 +42,8 @@ func (r *Replay) ProcessSlice(ctx context.Context, o Options, s Slice, sink pipe
 	return p.seen, err
 }
 
-// FinishSlices is Process of a run of which all slices were processed: leaves is how many leaves of each part were in
-// all of them together. Rows of hosts are left out.
+// FinishSlices is Process for a run all of whose slices were processed; leaves is how many leaves of each part
+// these had together. Rows of hosts are left out.
 func (r *Replay) FinishSlices(ctx context.Context, o Options, leaves []int64, extracts Extracts, sink pipeline.Sink) (
 	*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
