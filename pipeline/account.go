@@ -13,8 +13,8 @@ import (
 
 // LogCount is one log's contribution to the comparison with fio's totals.
 type LogCount struct {
-	// Entry is the entry of fio's JSON document Meta that counts the log's I/Os. It is nil if there is none, or if
-	// the document turned out to belong to another run.
+	// Entry is the entry of fio's JSON document Meta that counts the log's I/Os. It is nil if there is none, or if the
+	// document turned out to belong to another run.
 	Meta  *fiojson.Document
 	Entry *fiojson.Entry
 	// Single is set for a log of single I/Os.
@@ -23,9 +23,8 @@ type LogCount struct {
 	IOs, NS [fiolog.Directions]float64
 }
 
-// Compare compares the logs with fio's totals by job and direction. It warns where the logs hold more than fio
-// counted, or less than can be restored. tail returns how many I/Os of an entry's direction were restored or lost
-// for good.
+// Compare compares the logs with fio's totals by job and direction. It warns where the logs hold more than fio counted,
+// or less than can be restored. tail returns what of an entry's direction was restored, and what was lost for good.
 func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, fiolog.Direction) (restored,
 	lost float64),
 	warn func(format string, args ...any)) {
@@ -119,8 +118,8 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 	}
 }
 
-// MixedTotals compares the logs with fio's totals of all directions together (unified_rw_reporting=mixed), which
-// cannot be split by direction.
+// MixedTotals compares the logs with fio's totals of all directions together (unified_rw_reporting=mixed),
+// which cannot be split by direction.
 func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any)) {
 	logged := map[*fiojson.Entry]float64{}
 	var order []*LogCount

@@ -1,5 +1,5 @@
-// Package pipeline defines a run, what is computed from it, and what receives the results: Run, Quantum, Summary
-// and Sink. The packages below it turn the records of many logs into latency over time:
+// Package pipeline defines a run, what is computed from it, and what receives the results: Run, Quantum, Summary and
+// Sink. The packages below it turn the records of many logs into latency over time:
 //
 //	logs    one log: its head, damage by fio --client, when its I/Os completed, what fio's totals have beyond it
 //	quanta  the common time grid: distributing I/Os over it, and adding up the quanta of all logs by leaf and scope
@@ -8,6 +8,6 @@
 //	replay  a run read from storage
 //
 // Nothing is guessed or smoothed over. A record that contradicts its log's head is an error with file and line. A
-// client/server log is repaired only on proof. What fio counted and no log holds is restored only if it fits the
-// logs bucket by bucket. The Account shows where every I/O went.
+// client/server log is repaired only on proof. What fio counted and no log holds is restored only if it fits the logs
+// bucket by bucket. The Account shows where every I/O went.
 package pipeline

@@ -2,8 +2,8 @@ package pipeline
 
 import "fiolat/internal/fiohist"
 
-// Extract is what a quantum contributes to the results of the whole run, without its leaves. If several processes
-// each add up some of the quanta, the Extracts of all quanta are enough to finish the run.
+// Extract is what a quantum contributes to the results of the whole run, without its leaves. If several processes add
+// up some of the quanta each, the Extracts of all quanta are enough to finish the run.
 type Extract struct {
 	Offset int64 `json:"offset_ns"` // Quantum.Offset
 	// Rows are the sums of the scopes without a host.
@@ -45,8 +45,8 @@ type Peers struct {
 	Of [3][]Peer `json:"of"`
 }
 
-// Peer is one host, job or log. By is the host, job and log of its first leaf, with its own name among them; N are
-// its I/Os, Above those above each of three percentiles of all, and Mid is the logarithm of its median latency.
+// Peer is one host, job or log. By is the host, job and log of its first leaf, with its own name among them; N are its
+// I/Os, Above those above each of three percentiles of all, and Mid is the logarithm of its median latency.
 type Peer struct {
 	By    [3]string  `json:"by"`
 	N     float32    `json:"n"`

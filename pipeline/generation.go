@@ -16,15 +16,15 @@ import (
 // formatVersion must be raised whenever the documents made from the same input change.
 const formatVersion = 6
 
-// generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text. The text begins
-// with the line
+// generation builds a run.generation: the first 128 bits, in hexadecimal, of the SHA-256 of a text.
+// That begins with the line
 //
 //	fiolat generation VERSION SOURCE
 //
-// where VERSION is formatVersion and SOURCE is logs, live, merge or rollup. A line follows for each thing that
-// affects the documents: a name and its values, separated by spaces. Strings are quoted as in Go, times and
-// latencies are in ns unless the name says ms or s, lists have a line for each element, and maps are sorted by key.
-// The names are part of the format: they stay when a Go field is renamed.
+// where VERSION is formatVersion and SOURCE is logs, live, merge or rollup. A line follows for each thing that affects
+// the documents: a name and its values, separated by spaces. Strings are quoted as in Go, times and latencies are in ns
+// unless the name says ms or s, lists have a line for each element, and maps are sorted by key. The names are part of
+// the format: they stay when a Go field is renamed.
 type generation struct {
 	hash hash.Hash
 	line []byte
@@ -39,7 +39,6 @@ func newGeneration(source string) *generation {
 	return g
 }
 
-// add starts a line.
 func (g *generation) add(name string) *generation {
 	g.end()
 	g.line = append(g.line, name...)
@@ -91,13 +90,11 @@ func (g *generation) strings(name string, m map[string]string) {
 	}
 }
 
-// sum returns the generation.
 func (g *generation) sum() string {
 	g.end()
 	return hex.EncodeToString(g.hash.Sum(nil)[:16])
 }
 
-// settings adds everything that flags decide.
 func (g *generation) settings(s *Settings) {
 	g.add("setting.interval").number(int64(s.Interval))
 	g.add("setting.grid").string(s.Grid)
@@ -124,13 +121,13 @@ func (g *generation) settings(s *Settings) {
 	}
 }
 
-// run adds the start and the part of the run. Its ID is in every document anyway, and so left out.
+// run adds the start and the part of the run. Its ID is in every document, and so left out.
 func (g *generation) run(r *Run) {
 	g.add("run.start").number(r.Start)
 	g.add("run.part").string(r.Part)
 }
 
-// named returns the sum including the run's name and labels, which come last. It can be called repeatedly.
+// named returns the sum with the run's name and labels, which come last. It can be called repeatedly.
 func (g *generation) named(r *Run) string {
 	g.end()
 	h, err := g.hash.(hash.Cloner).Clone()

@@ -24,12 +24,12 @@ type Log struct {
 	// Start is the start of the log's job in ns from time zero; StartHow names its source.
 	Start    int64
 	StartHow string
-	// Empty is set if the log has no record at all.
+	// Empty is set if the log has no record.
 	Empty bool
-	// Repaired are the directions in which fio --client's damage is undone.
+	// Repaired are the directions in which damage by fio --client is undone.
 	Repaired [fiolog.Directions]bool
-	// End is the end of the log's last I/O in ns from time zero; Dirs describes its directions. Both are known only
-	// after Process.
+	// End is the end of the log's last I/O in ns from time zero; Dirs describes its directions.
+	// Both are known only after Process.
 	End  int64
 	Dirs [fiolog.Directions]LogDirection
 }

@@ -12,13 +12,12 @@ import (
 	"fiolat/internal/errs"
 )
 
-// Pick selects the part of a run to look at; the zero value selects all of it. What it leaves out is counted in
-// Account.PickedAway.
+// Pick selects the part of a run to look at; the zero value selects all of it. What it leaves out
+// is counted in Account.PickedAway.
 type Pick struct {
 	// Hosts, Jobs and Directions are those that are kept; an empty list keeps all.
 	Hosts, Jobs, Directions []string
-	// From is the first moment that is kept, To the first one no longer kept; nil stands for the run's own start or
-	// end.
+	// From is the first moment that is kept, To the first one after those; nil is the run's own start or end.
 	From, To *Moment
 }
 
@@ -48,8 +47,7 @@ func (p *Pick) HoldsDirection(direction string) bool { return holds(p.Directions
 
 func holds(wanted []string, v string) bool { return len(wanted) == 0 || slices.Contains(wanted, v) }
 
-// Metas returns fio's JSON documents with only the jobs that are kept. An entry without a host is kept for any
-// host.
+// Metas returns fio's JSON documents with only the jobs that are kept. Entries without a host are kept for any host.
 func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
 	if len(p.Hosts)+len(p.Jobs) == 0 {
 		return metas
@@ -70,19 +68,18 @@ func (p *Pick) Metas(metas []*fiojson.Document) (out []*fiojson.Document) {
 // Window is the selected time of a run: [From, To), in ns from Run.Start.
 type Window struct{ From, To int64 }
 
-// Clip returns the part of [start, end) that lies in the window. It is empty unless the first result is below the
-// second.
+// Clip returns the part of [start, end) that lies in the window; it is empty unless the first result
+// is the smaller one.
 func (w Window) Clip(start, end int64) (int64, int64) { return max(start, w.From), min(end, w.To) }
 
-// Share returns that part as a fraction, 0 to 1: so many of the I/Os that completed evenly in [start, end) are
-// kept.
+// Share returns that part as a fraction, 0 to 1: so many of I/Os that completed evenly in [start, end) are kept.
 func (w Window) Share(start, end int64) float64 {
 	from, to := w.Clip(start, end)
 	return float64(max(to-from, 0)) / float64(end-start)
 }
 
-// Choose restricts the run to p. It is a usage error if the run lacks what is picked, if From is not before To, or
-// if p has a wall-clock time and the run's start is unknown.
+// Choose restricts the run to p. It is a usage error if the run lacks what is picked, if From is not before To, or if p
+// has a wall-clock time and the run's start is unknown.
 func (r *Run) Choose(p *Pick) error {
 	r.Pick = *p
 	r.Window = Window{math.MinInt64, math.MaxInt64}
@@ -121,7 +118,6 @@ func (r *Run) Choose(p *Pick) error {
 	return nil
 }
 
-// has returns an error if the run lacks one of the wanted hosts or jobs.
 func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
 	var there []string
 	for _, l := range r.Logs {
@@ -146,7 +142,6 @@ func (r *Run) has(name string, wanted []string, of func(*Log) string) error {
 	return nil
 }
 
-// title names the run in an error.
 func (r *Run) title() string {
 	name := cmp.Or(r.Name, r.ID)
 	if name == "" {
@@ -158,8 +153,8 @@ func (r *Run) title() string {
 // leastEven is the shortest divisor that EvenInterval uses: stamps resolve a millisecond.
 const leastEven = int64(10 * time.Millisecond)
 
-// EvenInterval returns the longest divisor of interval, in ns, for which the edges of the window are edges of
-// quanta on the run's own grid. It returns interval itself if that divisor is below leastEven.
+// EvenInterval returns the longest divisor of interval, in ns, for which the edges of the window are edges of quanta on
+// the run's own grid. It returns interval itself if that divisor is below leastEven.
 func (r *Run) EvenInterval(interval int64) int64 {
 	even := interval
 	for _, at := range []int64{r.Window.From, r.Window.To} {

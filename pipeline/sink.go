@@ -13,19 +13,18 @@ import (
 	"fiolat/internal/sla"
 )
 
-// Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Quantum, Late
-// and Early, then End once if there was no error. The arguments belong to the pipeline again when a call returns.
+// Sink receives the results of one run. The pipeline calls it from one goroutine: Begin once, then Quantum, Late and
+// Early, then End once if there was no error. The arguments belong to the pipeline again when a call returns.
 type Sink interface {
 	Begin(ctx context.Context, run *Run) error
-	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one directly follows the one
-	// before, even if no log ran in it.
+	// Quantum takes the next quantum. The first one is at Run.FirstQuantum; each other one directly
+	// follows the one before, even if no log ran in it.
 	Quantum(ctx context.Context, q *Quantum) error
-	// Late takes rows without I/O of a quantum that was passed before, for scope values whose first I/O comes only
-	// now. It has neither leaves nor changes. Each row comes once, before the first quantum with I/O of its scope
-	// value.
+	// Late takes rows of a quantum that was passed before: those of scope values whose first I/O
+	// comes only now. They are without I/O, and there are neither leaves nor changes. Each row comes
+	// once, before the first quantum with I/O.
 	Late(ctx context.Context, q *Quantum) error
-	// Early takes changes, all of them Early, that are known before their quantum is. It has neither leaves nor
-	// rows.
+	// Early takes changes, all of them Early, that are known before the quantum is. It has neither leaves nor rows.
 	Early(ctx context.Context, q *Quantum) error
 	End(ctx context.Context, s *Summary) error
 }
@@ -67,8 +66,8 @@ type Run struct {
 	Start      int64
 	StartKnown bool
 	StartHow   string
-	// FirstQuantum is the offset in ns from Start of the first quantum. It is not 0 where --start or Pick moves it,
-	// or on the grid counted from 1970.
+	// FirstQuantum is the offset in ns from Start of the first quantum. It is not 0 where --start
+	// or Pick moves it, or on a grid from 1970.
 	FirstQuantum int64
 	// Interval is the length of a quantum in ns.
 	Interval int64
@@ -81,8 +80,7 @@ type Run struct {
 	// Logs are the run's logs in sorted order, Metas fio's JSON documents.
 	Logs  []*Log
 	Metas []*fiojson.Document
-	// MetaSummary summarizes fio's JSON of a run that was stored; Metas then hold only its jobs. Otherwise it is
-	// nil.
+	// MetaSummary summarizes fio's JSON of a run that was stored, whose Metas hold only its jobs; nil otherwise.
 	MetaSummary *MetaSummary
 	// Pick is the part of the run that is looked at, and Window the time of that part: see Choose.
 	Pick   Pick
@@ -98,8 +96,8 @@ type Run struct {
 	generation func(*Run) string
 }
 
-// Keep returns a copy of the run with its earlier name, unless it was given one now, and with its earlier labels,
-// unless they were given other values now. That may change the generation.
+// Keep returns the run with the name and the labels that it had so far, where it was given no others.
+// That may change the generation.
 func (r *Run) Keep(name string, labels map[string]string) *Run {
 	out := *r
 	if !r.Named && name != "" {
@@ -125,8 +123,7 @@ func (r *Run) Directions() []string {
 
 var directions = []string{fiolog.Read.String(), fiolog.Write.String(), fiolog.Trim.String()}
 
-// Whole returns the direction of rows that are not split by it: All, or that of syncs, which are never added to
-// others.
+// Whole returns the direction of rows that are not split by it: All, or that of syncs, which are never added to others.
 func (r *Run) Whole() string {
 	if r.Kind == fiolog.Sync {
 		return fiolog.Sync.String()
@@ -248,16 +245,16 @@ type Row struct {
 	Dims  Dims
 	Stats fiohist.Stats
 	Logs  int
-	// IOPS is completions per second of the part of the quantum that the logs cover. IOPSKnown is false if they
-	// cover none of it, or if one of them lost records.
+	// IOPS is completions per second of the part of the quantum that the logs cover. IOPSKnown is false if they cover
+	// none of it, or if one of them lost records.
 	IOPS      float64
 	IOPSKnown bool
 	// Covered is that part in ns. It excludes Lost, the time whose records a log lost.
 	Covered, Lost int64
 	// SLA are the verdicts of the rules for this direction, if there are any.
 	SLA []sla.Verdict
-	// Tail compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is
-	// only one, without I/O, in rows of Summary.Total, and in a part of a run.
+	// Tail compares a host, job or log with all of them at TailPercentile. It is nil in other scopes, if there is only
+	// one, without I/O, in rows of Summary.Total, and in a part of a run.
 	Tail *fiohist.Part
 	// Hist is the histogram of the I/Os, nil without any. In a row of a quantum it is valid until the sink returns.
 	// Limits are fio's smallest and largest latency of them, in a row of Summary.Total only.
@@ -268,13 +265,12 @@ type Row struct {
 // TailPercentile is the percentile that Row.Tail is about.
 const TailPercentile = 99
 
-// Concurrency returns the mean number of I/Os in flight, if IOPSKnown. By Little's law (Operations Research 9
-// (1961), 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs
-// cover.
+// Concurrency returns the mean number of I/Os in flight, if IOPSKnown. By Little's law (Operations Research 9 (1961),
+// 383-387) it is the sum of the latencies that complete in the quantum, divided by the time that the logs cover.
 func (r *Row) Concurrency() float64 { return r.IOPS * r.Stats.Mean / 1e9 }
 
-// Partial reports whether the logs cover only a part of an interval of that many ns, such as the end of a run. What
-// completes in it is then no measure of the whole interval.
+// Partial reports whether the logs cover only a part of an interval of so many ns, such as the end of a run: what
+// completes in that is no measure of the whole.
 func (r *Row) Partial(interval int64) bool {
 	ran := r.Covered + r.Lost
 	return ran > 0 && interval-ran > max(interval/100, int64(time.Millisecond))
@@ -284,16 +280,16 @@ func (r *Row) Partial(interval int64) bool {
 type Quantum struct {
 	// Offset is the start in ns, counted from Run.Start.
 	Offset int64
-	// Leaves are those with I/O; Rows are all scope values that have had I/O so far, even if they have none here
-	// (see Sink.Late). Both are in a fixed order.
+	// Leaves are those with I/O; Rows are all scope values that have had I/O so far, even if they
+	// have none here (see Sink.Late). Both are in a fixed order.
 	Leaves []Leaf
 	Rows   []Row
 	// Changes are the breaches and recoveries of rules that became certain here.
 	Changes []Change
 	// Stragglers are those that began or ceased to stand out here, in runs that are followed live.
 	Stragglers []Straggler
-	// Tails and Peers come from an Extract: the tails of rows that are not in Rows, and the comparison of leaves
-	// that Leaves only have as sums.
+	// Tails and Peers come from an Extract: tails of rows that are not in Rows, and the comparison
+	// of leaves that Leaves sum up.
 	Tails []Row
 	Peers []Peers
 }
@@ -309,8 +305,8 @@ type Change struct {
 	Scope string
 	Dims  Dims
 	sla.Change
-	// Early marks a breach inferred from the silence of a live stream, or its withdrawal. It is only for alerts:
-	// what is stored follows from the documents of the stream.
+	// Early marks a breach inferred from the silence of a live stream, or its withdrawal. It is only for alerts: what
+	// is stored follows from the documents of the stream.
 	Early bool
 	// Alerted is set if the breach was Early before.
 	Alerted bool
@@ -368,15 +364,15 @@ type Account struct {
 	Missing  float64 `json:"ios_missing"`
 	Excess   float64 `json:"ios_excess"`
 	Restored float64 `json:"ios_restored"`
-	// NotPlaced are missing I/Os whose records the logs lost. When they completed is unknown, so they are in no
-	// quantum, but in the rows of the whole run.
+	// NotPlaced are missing I/Os whose records the logs lost. When they completed is unknown: they
+	// are in no quantum, but in the rows of the whole run.
 	NotPlaced  float64 `json:"ios_not_placed"`
 	LastBucket float64 `json:"ios_in_last_bucket"`
 	Placed     float64 `json:"ios_placed"`
 	// PickedAway are the I/Os that Run.Pick leaves out.
 	PickedAway float64 `json:"ios_picked_away,omitempty"`
-	// Exact are the sums of all latencies to the nanosecond, by direction: from logs of single I/Os, else fio's own
-	// if CountedKnown; else nil.
+	// Exact are the sums of all latencies to the nanosecond, by direction: from logs of single I/Os,
+	// else fio's own if CountedKnown; else nil.
 	Exact map[string]Latencies `json:"exact,omitempty"`
 	// Jobs compare each entry of fio's JSON, by direction, with its logs; Lost describes the I/Os of NotPlaced.
 	Jobs []JobAccount `json:"jobs,omitempty"`
@@ -418,8 +414,7 @@ type Loss struct {
 	Why   string    `json:"why"`
 }
 
-// DirectionAccount adds up the jobs of one direction. What some jobs lack does not offset what others have in
-// excess.
+// DirectionAccount adds up the jobs of one direction. What some jobs lack does not offset what others have too much.
 type DirectionAccount struct {
 	Direction                                    string
 	Counted                                      uint64

@@ -40,8 +40,8 @@ func (c *Change) String() string {
 	return fmt.Sprintf("SLA kept again%s: %s; it is %s", where, c.Rule.Text, value)
 }
 
-// Watch is a Sink that judges by rules what it passes on to another sink. It adds the verdicts to the rows,
-// breaches and recoveries to the quanta, and the outcomes to the summary.
+// Watch is a Sink that judges by rules what it passes on to another sink. It adds the verdicts to the rows, breaches
+// and recoveries to the quanta, and the outcomes to the summary.
 //
 // A rule is judged on the I/Os of all hosts together or, in a part of a run (--part), on those of each host.
 type Watch struct {
@@ -79,8 +79,8 @@ func WithRules(s *Settings, next Sink) (Sink, error) {
 	return NewWatch(rules, 1, next), nil
 }
 
-// NewWatch returns a Watch that passes on to next. patience is how many quanta in a row make a breach of a rule
-// that does not set it.
+// NewWatch returns a Watch that passes on to next. patience is how many quanta in a row make a breach
+// of a rule that does not set it.
 func NewWatch(rules []sla.Rule, patience int, next Sink) *Watch {
 	return &Watch{next: next, rules: rules, patience: patience}
 }
@@ -185,8 +185,7 @@ func (r *Row) MayBeWho() bool {
 	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= leastWho*r.Tail.Without
 }
 
-// leastWho is the least factor by which TailPercentile must be lower without a host, job or log to name it as the
-// cause.
+// leastWho is the least factor by which TailPercentile must be lower without a host, job or log that is named.
 const leastWho = 1.3
 
 // who returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
@@ -212,8 +211,8 @@ func who(q *Quantum, d Dims) string {
 	return text
 }
 
-// add adds leaves to their scopes. It sums them by direction first, so that it does not matter whether they come
-// one by one or already added up.
+// add adds leaves to their scopes. It sums them by direction first, so that it does not matter whether
+// they come one by one or already added up.
 func (w *Watch) add(leaves []Leaf) {
 	var order []Dims
 	sums := map[Dims]*fiohist.Hist{}
@@ -256,16 +255,14 @@ func (w *Watch) row(q *Quantum, d Dims) *Row {
 	return nil
 }
 
-// sorted returns the scopes in their fixed order.
 func (w *Watch) sorted() []Dims {
 	return slices.SortedFunc(maps.Keys(w.scopes), func(a, b Dims) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Direction, b.Direction))
 	})
 }
 
-// Silent judges that nothing has been heard since `from`, until `at`, both in ns from the run's start: see
-// Live.Silent. A breach gets the quantum with which it will begin when the quanta come, or an earlier one if that
-// is too far ahead.
+// Silent judges that nothing has been heard since `from`, until `at`, both in ns from the run's start: see Live.Silent.
+// A breach gets the quantum with which it will begin when the quanta come, or an earlier one if that is too far ahead.
 func (w *Watch) Silent(ctx context.Context, from, at int64) error {
 	interval := w.run.Interval
 	first := w.done + (from-w.done+interval-1)/interval*interval

@@ -12,8 +12,8 @@ type Straggler struct {
 	// that became certain, in ns from the run's start. End is 0 if the whole run was examined at once.
 	Start, End int64
 	Percentile float64
-	// Share is its fraction of the I/Os above the percentile of all peers together, Expected its fraction of all
-	// I/Os, and Lift is Share divided by Expected.
+	// Share is its fraction of the I/Os above the percentile of all peers together, Expected its
+	// fraction of all I/Os, and Lift is Share divided by Expected.
 	Share, Expected, Lift float64
 	// Factor is its median latency divided by that of its peers, 0 if not known.
 	Factor float64

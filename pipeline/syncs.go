@@ -7,8 +7,8 @@ import (
 	"fiolat/ingest/fiolog"
 )
 
-// Syncs returns the syncs of the whole run, from fio's JSON, as a row; nil if there were none. Without json+ there
-// are no percentiles.
+// Syncs returns the syncs of the whole run, from fio's JSON, as a row; nil if there were none. Without
+// json+ there are no percentiles.
 func (r *Run) Syncs() (*Row, error) {
 	row, err := r.syncsOf(func(*fiojson.Entry) bool { return true })
 	if err != nil || row.Stats.Samples == 0 {
@@ -36,7 +36,6 @@ func (r *Run) SyncsByJob() (rows []Row, err error) {
 	return rows, nil
 }
 
-// syncsOf adds up the syncs of the entries for which holds returns true.
 func (r *Run) syncsOf(holds func(*fiojson.Entry) bool) (row Row, err error) {
 	var sum fiojson.Sum
 	for _, m := range r.Metas {

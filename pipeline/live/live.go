@@ -23,8 +23,8 @@ const msec = int64(1e6) // ns
 
 // Config configures New. The zero value of a field is its default.
 type Config struct {
-	// Settings must have an Interval. Their Grid is always epoch, so that hosts that are followed separately share
-	// one grid.
+	// Settings must have an Interval. Their Grid is always epoch, so that hosts that are followed
+	// separately share one grid.
 	Settings pipeline.Settings
 	RunID    string
 	RunName  string
@@ -32,7 +32,7 @@ type Config struct {
 	Labels   map[string]string
 	// Host is the name of the host if fio does not give one (--client does).
 	Host string
-	// Of is the run that follows the jobs already, if the kind is fiolog.Sync: ID and start are the same.
+	// Of is the run whose jobs are followed already, if the kind is fiolog.Sync: ID, name and start are taken from it.
 	Of *pipeline.Run
 	// Patience is how many quanta in a row make a breach of a rule that does not set it.
 	Patience int
@@ -43,15 +43,15 @@ type Config struct {
 	Allow func(quanta, usual int64) error
 }
 
-// Live makes quanta of the documents that fio prints with --status-interval --output-format=json+, as they come.
-// Their bins are cumulative: what completed between two of them is the difference, in each bucket exactly, and is
-// distributed over the quanta in between in proportion to time. A quantum, even an empty one, is passed on once
-// every job has been heard of past its end.
+// Live makes quanta of the documents that fio prints with --status-interval --output-format=json+, as
+// they come. Their bins are cumulative: what completed between two of them is the difference, in each
+// bucket exactly, and is distributed over the quanta in between in proportion to time. A quantum,
+// even an empty one, is passed on once every job has been heard of past its end.
 //
-// fio asks each job for its numbers, and prints nothing until all have answered. A job that waits for an I/O does
-// not answer. After a stall of the device the jobs' runtimes in the document show when fio asked. What completed,
-// if it is about as much as expected until then, is placed before that time, so that the seconds of the stall are
-// empty, as they were. Silent reports a stall without waiting for that document.
+// fio asks each job for its numbers, and prints nothing until all have answered, which a job that waits for an I/O does
+// not. After a stall of the device the jobs' runtimes in the document show when fio asked. What completed is placed
+// before that time if it is about as much as expected until then, so that the seconds of the stall are empty, as they
+// were. Silent reports a stall without waiting for that document.
 //
 // Only the bins of the latest document are kept, so reading the same documents again makes the same quanta again.
 type Live struct {
@@ -66,8 +66,7 @@ type Live struct {
 	watch   *pipeline.Watch
 	heard   int64   // time of the latest document, ns since 1970
 	steps   []int64 // the latest distances between documents
-	// Missed counts gaps of more than one and a half steps, Restarts counters that went back because fio was
-	// restarted.
+	// Missed counts gaps of more than one and a half steps, Restarts counters that went back because fio was restarted.
 	Missed, Restarts int
 }
 
@@ -135,9 +134,9 @@ func (l *Live) step() time.Duration {
 // overdue is how many quarters of a step may pass without a document before fio is taken to wait for a stalled job.
 const overdue = 7
 
-// Silent is called when no document has come for so long since the latest one. It reports whether fio is overdue.
-// What fio waits for then takes at least as long as it is late, and rules that this breaks are broken at once,
-// without waiting for the document that will show it. The quanta are left to that document.
+// Silent is called when no document has come for so long since the latest one. It reports whether fio is overdue. What
+// fio waits for then takes at least as long as it is late, and rules that this breaks are reported once, without
+// waiting for the document that will show it. The quanta are left to that document.
 func (l *Live) Silent(ctx context.Context, since time.Duration) (bool, error) {
 	step := l.step()
 	if step == 0 || 4*since < overdue*step {
@@ -271,8 +270,7 @@ func (l *Live) begin(m *fiojson.Document) {
 	l.merge = quanta.New(run, &l.grid, nil, l.sink, 1)
 }
 
-// keepTime notes the distance to the last document. It reports whether that is a gap: more than one and a half
-// steps.
+// keepTime notes the distance to the last document. It reports whether that is a gap: more than one and a half steps.
 func (l *Live) keepTime(at int64) (gap bool) {
 	if l.heard > 0 && at > l.heard {
 		step := at - l.heard
@@ -415,8 +413,8 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	return nil
 }
 
-// damagedDocuments is how many documents in a row are left out because their bins contradict their own totals or
-// the document before. After that, what they have more is counted.
+// damagedDocuments is how many documents in a row are left out because their bins contradict their own totals or the
+// document before. After that, what they have more is counted.
 const damagedDocuments = 3
 
 // stall says where to put what a stalled job completed: a share of the I/Os of at most long ns before fio asked, ns
@@ -427,7 +425,7 @@ type stall struct {
 }
 
 // stalled determines whether a job was stalled while fio waited for it or for another one: it has I/Os that took as
-// long, or about as many as expected until fio asked.
+// long, or not many more than expected until fio asked.
 func (le *entry) stalled(now *[fiolog.Directions][]uint64, asked, long int64) (s stall) {
 	expected, short, waited := le.rate*float64(asked-le.at), 0.0, false
 	for d, bins := range now {
@@ -477,8 +475,7 @@ func sum(counts *[fiolog.Directions][]uint64) (n float64) {
 	return n
 }
 
-// emit passes on the quanta that all entries have passed. An entry not heard of for ten steps no longer holds them
-// up.
+// emit passes on the quanta that all entries have passed. An entry not heard of for ten steps no longer holds them up.
 func (l *Live) emit(ctx context.Context) error {
 	mark := l.heard
 	for _, le := range l.entries {
@@ -541,8 +538,8 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 	return s, l.sink.End(ctx, s)
 }
 
-// minLive is how many quanta a run that is followed live may have without asking: a new fio may append to the
-// stream of one that ended a while before.
+// minLive is how many quanta a run that is followed live may have without asking: a new fio may
+// append to the stream of one that ended a while before.
 const minLive = 3600
 
 // allow calls quanta.Ask before I/Os are distributed over the quanta up to a time, in ns since 1970. What has been

@@ -13,16 +13,16 @@ import (
 	"fiolat/internal/fiohist"
 )
 
-// lag2 examines the raw records of one direction of one log for the damage that fio --client does. Its server
-// subtracts in place and writes h(n) = cum(n) - h(n-1), so that cum(n) = h(n) + h(n-1). No bucket then ever falls
-// at lag 2, since h(n) - h(n-2) is what completed in between; this difference also repairs the log exactly.
+// lag2 examines the raw records of one direction of one log for the damage that fio --client does. Its server subtracts
+// in place and writes h(n) = cum(n) - h(n-1), so that cum(n) = h(n) + h(n-1). No bucket then ever falls at lag 2, since
+// h(n) - h(n-2) is what completed in between; this difference also repairs the log exactly.
 type lag2 struct {
 	records int64
 	fell    bool // some bucket fell at lag 2: the log is healthy
 
-	// Evidence where there is no JSON to compare sums with. The buckets of a healthy log that fall from one record
-	// to the next also fall at lag 2 now and then. Those of a damaged log fall at lag 1 all the time (even and odd
-	// records are separate running sums) and never at lag 2.
+	// Evidence where there is no JSON to compare sums with. A healthy log whose buckets fall from one record to the
+	// next also falls at lag 2 now and then; a damaged one falls at lag 1 all the time (even and odd records are
+	// separate running sums) and never at lag 2.
 	ones  int64 // buckets that held one I/O two records before: the most likely to fall
 	mixed int64 // steps in which buckets fell and others rose
 
@@ -43,8 +43,8 @@ type lagRecords struct {
 // lagMemory holds lagRecords for reuse: most logs need theirs for three records only.
 var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
 
-// see takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites
-// the result. Once a bucket fell, which proves the log healthy, see only counts records and returns nothing.
+// see takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites the
+// result. Once a bucket fell, which proves the log healthy, see only counts records and returns nothing.
 func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 	l.records++
 	if l.fell {
@@ -100,10 +100,10 @@ func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
 // evidenceRecords is how many records of a direction chance and sums cover.
 const evidenceRecords = 64
 
-// stays returns minus the natural logarithm of the chance that none of the buckets of c falls within two records,
-// in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is assumed to hold a negative
-// binomial number later, with k + 1/2 I/Os expected at r = 1, and its own load to grow by 1.5 r. Buckets of 30 I/Os
-// or more say little and are left out.
+// stays returns minus the natural logarithm of the chance that none of the buckets of c falls within
+// two records, in a healthy log whose I/Os become r times as many. A bucket that held k I/Os is
+// assumed to hold a negative binomial number later, with k + 1/2 I/Os expected at r = 1, and its own
+// load to grow by 1.5 r. Buckets of 30 I/Os or more say little and are left out.
 func stays(c *fiohist.Sparse, r float64) (evidence float64) {
 	r = 1.5 * max(r, 1)
 	for _, k := range c.Count {
@@ -121,8 +121,8 @@ func stays(c *fiohist.Sparse, r float64) (evidence float64) {
 	return evidence
 }
 
-// smoother returns how much smoother the load is once repaired than as logged, as the logarithm of a likelihood
-// ratio: the damage turns a steady load of a, a, a ... into a, a, 2a, 2a, 3a ...
+// smoother returns how much smoother the load is once repaired than as logged, as the logarithm of a likelihood ratio:
+// the damage turns a steady load of a, a, a ... into a, a, 2a, 2a, 3a ...
 func (l *lag2) smoother() float64 {
 	repaired := slices.Clone(l.sums)
 	for n := len(repaired) - 1; n >= 2; n-- {
@@ -131,8 +131,8 @@ func (l *lag2) smoother() float64 {
 	return roughness(l.sums, repaired) - roughness(repaired, repaired)
 }
 
-// roughness returns how far the I/Os of windows, from the third on, are from a steady or a steadily changing load.
-// Its changes are taken to be heavy-tailed, with a scale of 5 % and the sampling noise of the counts in drawn.
+// roughness returns how far the I/Os of windows, from the third on, are from a steady or a steadily changing load. Its
+// changes are taken to be heavy-tailed, with a scale of 5 % and the sampling noise of the counts in drawn.
 func roughness(ios, drawn []float64) float64 {
 	steps, bends := 0.0, 0.0
 	for n := 2; n < len(ios); n++ {
@@ -145,17 +145,16 @@ func roughness(ios, drawn []float64) float64 {
 	return min(steps, bends)
 }
 
-// suspect reports whether the direction could be damaged: there is a third record, nothing fell, and no record
-// would be empty once repaired.
+// suspect reports whether the direction could be damaged: there is a third record, nothing fell,
+// and no record would be empty once repaired.
 func (l *lag2) suspect() bool { return l.records >= 3 && !l.fell && !l.idle }
 
-// certain reports whether no healthy log looks like this: at least 100 times a bucket that held a single I/O did
-// not empty within two records, while in at least 8 steps from record to record some buckets fell and others rose.
-// Had the single I/Os come by chance, with the load doubling every two records, a bucket would have stayed empty
-// with probability exp(-2): (1 - 0.135)^100 is 5e-7. Load that only grows, however steadily, has no falls at lag 1.
+// certain reports whether no healthy log looks like this: at least 100 times a bucket that held a single I/O did not
+// empty within two records, while in at least 8 steps from record to record some buckets fell and others rose. Had the
+// single I/Os come by chance, with the load doubling every two records, a bucket would have stayed empty with
+// probability exp(-2): (1 - 0.135)^100 is 5e-7. Load that only grows, however steadily, has no falls at lag 1.
 func (l *lag2) certain() bool { return l.suspect() && l.ones >= 100 && l.mixed >= 8 }
 
-// looks reports whether the suspicion is worth a warning.
 func (l *lag2) looks() bool { return l.suspect() && l.records >= 6 && l.mixed >= 3 }
 
 // verdict is the decision on one direction of one log.
@@ -163,9 +162,8 @@ type verdict struct {
 	repair bool
 	why    string
 
-	// garbage are the buckets of line garbled that hold no I/Os. fio --client sometimes leaves the content of its
-	// memory at the end of a log's last record, such as 134577, a size of the C library's heap, in a bucket beyond
-	// 15 s.
+	// garbage are the buckets of line garbled that hold no I/Os. fio --client can leave the content of its memory at
+	// the end of a log's last record, such as 134577, a size of the C library's heap, in a bucket beyond 15 s.
 	garbage []uint16
 	garbled int64
 
@@ -174,8 +172,8 @@ type verdict struct {
 	spoiled int64
 }
 
-// Suspect reports whether a direction of the log could be damaged, by its head or since it came over fio --client,
-// and fio's JSON has its sums.
+// Suspect reports whether a direction of the log could be damaged, by its head or since it came
+// over fio --client, and fio's JSON has its sums.
 func (l *State) Suspect() bool {
 	over := l.Meta != nil && l.Meta.ClientServer && l.Source.Name.Host != ""
 	for d := range l.dirs {
@@ -186,9 +184,8 @@ func (l *State) Suspect() bool {
 	return false
 }
 
-// Repair decides which logs are damaged, and warns of them. If it returns foreign, these are JSON documents of
-// other runs: nothing was decided, and the logs must be read again without them. Pipes cannot be read again; with
-// one, foreign is nil.
+// Repair decides which logs are damaged, and warns of them. If it returns foreign, JSON documents of other runs,
+// nothing was decided and the logs must be read again without these. With a pipe, which cannot be, foreign is nil.
 func Repair(logs []*State, mode string, warn func(format string, args ...any)) (foreign []*fiojson.Document) {
 	foreign = judge(logs, mode, func(w string) { warn("%s", w) })
 	if len(foreign) > 0 && !slices.ContainsFunc(logs, func(l *State) bool { return l.Pipe }) {
@@ -213,12 +210,12 @@ func Repair(logs []*State, mode string, warn func(format string, args ...any)) (
 	return nil
 }
 
-// judge decides which directions of which logs are damaged. Without --repair or --no-repair it takes proof: with
-// fio's totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted
-// finds in logs that have a host in their names, as all logs of fio --client have.
+// judge decides which directions of which logs are damaged. Without --repair or --no-repair it needs proof: with fio's
+// totals, that the logs hold more than fio counted and fit it once repaired; without, what judgeUncounted finds in logs
+// that have a host in their names, as all logs of fio --client have.
 //
-// foreign are the JSON documents of other runs: logs that could be damaged fit none of their totals, neither as
-// logged nor once repaired. Nothing is decided then.
+// foreign are the JSON documents of other runs: logs that could be damaged fit none of their totals, neither as logged
+// nor once repaired. Nothing is decided then.
 func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Document) {
 	// fio --client damages only histograms
 	logs = slices.DeleteFunc(slices.Clone(logs), func(l *State) bool { return l.single() != nil })
@@ -320,9 +317,8 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 }
 
 // compareTotals reports whether the logs of an entry fit its totals in direction d as they are (before) and once
-// repaired (after). Buckets of a file's last record in which fio counted nothing at all are garbage and left out.
-// ok is false, and after has no meaning, if a falling bucket proves one of the logs healthy, or none has a third
-// record.
+// repaired (after). Buckets of a file's last record in which fio counted nothing are garbage and left out. ok is false,
+// and after of no meaning, if a falling bucket proves a log healthy, or none has a third record.
 func compareTotals(logs []*State, d int, entry *fiojson.Entry) (before, after bool, garbage map[*State][]uint16,
 	ok bool) {
 	totals := &entry.Dirs[d].Kind[fiolog.Clat]
@@ -383,16 +379,14 @@ func overClient(logs []*State) bool {
 	})
 }
 
-// within reports whether no bucket holds more than fio counted.
 func within(h *fiohist.Hist, bins []uint64) bool {
 	ok := true
 	h.Each(func(i int, n float64) { ok = ok && i < len(bins) && n <= float64(bins[i]) })
 	return ok
 }
 
-// judgeUncounted decides on the directions that have no totals in a JSON. Of the logs of a run whose names end in a
-// host either all came over --client or none did. So they are judged together, and nothing is repaired if one of
-// them is proven healthy.
+// judgeUncounted decides on the directions without totals in a JSON. Of a run's logs whose names end in a host all came
+// over --client, or none: they are judged together, and nothing is repaired if one of them is proven healthy.
 func judgeUncounted(logs []*State, warn func(string)) {
 	var suspects []*lag2
 	var of []*State

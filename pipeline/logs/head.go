@@ -22,8 +22,7 @@ const maxHead = 1024
 const recordRoom = 16
 
 // readHead opens a log and reads as much of it as must be known before the first quantum: its geometry, whether its
-// stamps are absolute and, for each direction that appears early, where its windows lie and whether it looks
-// damaged.
+// stamps are absolute and, for each direction seen, where its windows lie and whether it looks damaged.
 func readHead(l *State) error {
 	in, err := openLog(l)
 	if err != nil {
@@ -166,8 +165,7 @@ func (l *State) headDone() bool {
 	return any
 }
 
-// bare handles a log without any record. A job shorter than a window leaves one; fio's JSON then has all of its
-// I/Os.
+// bare handles a log without any record. A job shorter than a window leaves one; fio's JSON then has all of its I/Os.
 func (l *State) bare() error {
 	if l.Lines > 0 {
 		return l.unread()
@@ -188,8 +186,8 @@ func (l *State) bare() error {
 	return nil
 }
 
-// neverWritten returns an error if an empty log is no sign of a short job: fio was not told how often to write, or
-// measured no completion latency.
+// neverWritten returns an error if an empty log is no sign of a short job: fio was not told how
+// often to write, or measured no completion latency.
 func (l *State) neverWritten() error {
 	_, wanted := l.Option("write_hist_log")
 	_, every := l.Option("log_hist_msec")
@@ -221,8 +219,7 @@ func (l *State) neverWritten() error {
 		"run it again without that option, or pass --skip-bad to leave the log out")
 }
 
-// counted returns the I/Os of the log's entry: those whose completion latency fio measured, and those that it
-// issued.
+// counted returns the I/Os of the log's entry: those whose completion latency fio measured, and those that it issued.
 func (l *State) counted() (measured, issued uint64) {
 	measured, issued = l.Entry.Mixed.Kind[fiolog.Clat].N, l.Entry.Mixed.TotalIOs
 	for _, d := range l.Entry.Dirs {
@@ -249,8 +246,8 @@ func (l *State) idle() string {
 	return ""
 }
 
-// OnlyEmpty handles empty logs that no JSON explains. Beside logs with records it warns of them: their jobs were
-// shorter than a window or did nothing. If there are no others, it returns an error.
+// OnlyEmpty handles empty logs that no JSON explains. It warns of those beside logs with records: their jobs were
+// shorter than a window or did nothing. If all logs are empty, it returns an error.
 func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	var bare []string
 	var first *State
@@ -275,7 +272,6 @@ func OnlyEmpty(logs []*State, warn func(format string, args ...any)) error {
 	return nil
 }
 
-// unread returns the error for a log all of whose lines were skipped.
 func (l *State) unread() error {
 	first := *l.Skipped[0]
 	first.Msg = fmt.Sprintf("none of its %d lines can be read; the first: %s", l.Lines, first.Msg)
@@ -297,13 +293,13 @@ func (l *State) option(name string) (int64, string) {
 	return 0, ""
 }
 
-// IntervalAssumed is the IntervalHow of a log whose window length is unknown: each of its directions has one
-// record, with an absolute stamp.
+// IntervalAssumed is the IntervalHow of a log whose window length is unknown: each of its directions
+// has one record, with an absolute stamp.
 const IntervalAssumed = "assumed"
 
-// Begin ends the reading of the head. It determines where the windows of the log's directions begin, as far as the
-// head allows, and makes the log ready to be fed from its first record. first is the first completion on the log's
-// clock; ok is false if the log has no record.
+// Begin ends the reading of the head. It determines where the windows of the log's directions begin,
+// as far as the head allows, and prepares the log to be fed from its first record. first is the
+// first completion on the log's clock; ok is false if the log has no record.
 func (l *State) Begin() (first int64, ok bool) {
 	if l.single() != nil {
 		first, l.now = l.now, farPast
@@ -362,8 +358,7 @@ func badVersion(version string) string {
 }
 
 // OtherClock reports whether the log's stamps count neither from 1970 nor from its job's start: its options say so
-// (log_alternate_epoch with a monotonic clock), or they lie beyond the job's end. first is the first completion in
-// ns.
+// (log_alternate_epoch with a monotonic clock), or they lie beyond the job's end. first is the first completion in ns.
 func (l *State) OtherClock(first int64) bool {
 	if l.Absolute || first <= int64(l.Interval) {
 		return false

@@ -61,7 +61,6 @@ func (k *kept) next() *fiolog.Record {
 	return r
 }
 
-// each calls f for all records and leaves them in the queue.
 func (k *kept) each(f func(*fiolog.Record)) {
 	for all := (kept{b: k.b, at: k.at, records: k.records}); all.records > 0; {
 		f(all.next())

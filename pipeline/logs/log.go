@@ -1,6 +1,5 @@
-// Package logs reads the logs of a run one by one. It opens a log, reads what must be known before the first
-// quantum, decides whether fio --client damaged it, determines when its I/Os completed, and compares it with fio's
-// totals.
+// Package logs reads the logs of a run one by one. It opens a log, reads what must be known before the first quantum,
+// decides whether fio --client damaged it, determines when its I/Os completed, and compares it with fio's totals.
 package logs
 
 import (
@@ -26,11 +25,10 @@ import (
 // hashed is how many bytes of each log's start go into run.id.
 const hashed = 64 << 10
 
-// absoluteFrom is the stamp in ms above which stamps count from 1970 and not from the job's start: 1973, or a job
-// of three years.
+// absoluteFrom is the stamp in ms above which stamps count from 1970 and not from the job's start:
+// 1973, or a job of three years.
 const absoluteFrom = 1e11
 
-// opened is an open log.
 type opened struct {
 	reader *fiolog.Reader
 	stream *source.Stream
@@ -55,8 +53,8 @@ func (o *opened) Close() error {
 	return errors.Join(err, o.stream.Close())
 }
 
-// single returns the geometry on which a log of single I/Os is counted; nil for a log of histograms. It is that of
-// the fio that wrote the log, so that sums equal those of its histograms; fio 2 logged microseconds.
+// single returns the geometry on which a log of single I/Os is counted; nil for histograms. It is that of the fio that
+// wrote the log, so that sums equal those of its histograms; fio 2 logged microseconds.
 func (l *State) single() *fiohist.Geometry {
 	switch {
 	case l.Source.Name.Hist:
@@ -106,7 +104,7 @@ func openLog(l *State) (_ *opened, err error) {
 // starts64K holds buffers for the starts of files, for reuse.
 var starts64K sync.Pool
 
-// hash computes the log's Hash. The reader that it returns yields all of raw, including what was read for the hash.
+// hash computes the log's Hash. The reader that it returns also yields what was read for it.
 func (l *State) hash(raw io.Reader, o *opened) (io.Reader, error) {
 	sum := sha256.New()
 	if o.repeat() {
@@ -149,7 +147,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tell passes the number of bytes read so far to report, if not nil, and from now on that of each read.
+// tell passes the number of bytes read so far, and from now on that of each read, to report, if not nil.
 func (c *counted) tell(report func(int64)) {
 	if c.report = report; report != nil {
 		report(c.n)
@@ -166,8 +164,7 @@ type Config struct {
 	MaxLine int
 	// NoHash leaves the logs' hashes empty.
 	NoHash bool
-	// Progress is called with the number of bytes read, from several goroutines. Bytes that are read twice are
-	// reported once.
+	// Progress is called with the bytes read, from several goroutines; bytes read twice count once.
 	Progress func(bytes int64)
 	block    int // bytes read at a time from a pipe; from a file no less than minBlock
 	Files    *source.Files
@@ -240,7 +237,6 @@ type direction struct {
 	headless bool // its head may be lost
 }
 
-// next returns the next record, from the head or from the file.
 func (l *State) next() (*fiolog.Record, error) {
 	if l.head.records > 0 {
 		r := l.head.next()
@@ -252,7 +248,6 @@ func (l *State) next() (*fiolog.Record, error) {
 	return r, err
 }
 
-// peek reads a record into head.
 func (l *State) peek() error {
 	r, err := l.read()
 	if errors.Is(err, io.EOF) {
@@ -265,7 +260,7 @@ func (l *State) peek() error {
 	return err
 }
 
-// read returns the next record of the file. If bad lines are to be skipped, it skips and counts them.
+// read returns the next record of the file. It skips and counts bad lines if that was asked for.
 func (l *State) read() (*fiolog.Record, error) {
 	if l.in == nil {
 		return nil, io.EOF
@@ -286,8 +281,8 @@ func (l *State) read() (*fiolog.Record, error) {
 // namedSkips is how many skipped lines of a log are named; all are counted.
 const namedSkips = 3
 
-// Advance reads on until no I/O before target (ns on the run's clock) can come any more, and further as long as
-// fewer than quota histograms are held.
+// Advance reads on until no I/O before target (ns on the run's clock) can come any more, and further
+// as long as fewer than quota histograms are held.
 func (l *State) Advance(target int64, quota int) error {
 	if l.again {
 		in, err := openLog(l)
@@ -478,8 +473,8 @@ func (l *State) fixWindows(i fiolog.Direction) error {
 	return nil
 }
 
-// fallback returns the length of a window in ns where a single record leaves it open: another direction's, else a
-// second, as is usual.
+// fallback returns the length of a window in ns where a single record leaves it open: another direction's,
+// or the usual second.
 func (l *State) fallback() int64 {
 	return cmp.Or(l.window(), 1000*msec)
 }
@@ -496,7 +491,6 @@ func (l *State) window() int64 {
 	return 0
 }
 
-// emit adds the portions that place makes to the open quanta.
 func (l *State) emit(d fiolog.Direction, line int64, place func(func(portion))) error {
 	var failed error
 	place(func(p portion) {
@@ -554,7 +548,6 @@ func (l *State) Close() error {
 	return err
 }
 
-// sums returns the records and I/Os of all directions.
 func (l *State) sums() (records int64, ios float64) {
 	for i := range l.dirs {
 		records += l.dirs[i].records
@@ -612,7 +605,7 @@ func (l *State) earliest(d *direction) int64 {
 	return d.win.begin
 }
 
-// at returns an error about a line of this log; line 0 is the log as a whole.
+// at returns an error about a line, or with 0 about the log as a whole.
 func (l *State) at(line int64, msg, hint string) *errs.ParseError {
 	return &errs.ParseError{File: l.Source.Path, Line: line, Msg: msg, Hint: hint}
 }
@@ -623,8 +616,7 @@ func backwards(l *State, r *fiolog.Record, last int64) error {
 			"without that option, or pass --skip-bad")
 }
 
-// Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is
-// known.
+// Ready gives the log its aligner and what fio's JSON counted in its directions. It is called once the grid is known.
 func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	l.Open = quanta.Open{First: g.First}
 	l.align = quanta.NewAligner(g, l.cfg.Settings.Align == "inflight" && l.single() == nil, l.g, common, &l.Open)
@@ -640,13 +632,12 @@ func (l *State) Ready(g *quanta.Grid, common fiohist.Geometry) {
 	}
 }
 
-// StartAt puts the log on the run's clock: start is that of its job, shift is what is added to its stamps, both in
-// ns.
+// StartAt puts the log on the run's clock: start is that of its job, shift is what is added to its stamps, both in ns.
 func (l *State) StartAt(start, shift int64) {
 	l.Start, l.shift, l.Reached = start, shift, start
 }
 
-// SeeRound publishes, for the merge beside the next round, how far the log goes and its new holes.
+// SeeRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
 func (l *State) SeeRound() {
 	if l.Until = math.MaxInt64; l.EOF {
 		l.Until = l.Reached
@@ -659,8 +650,7 @@ func (l *State) Keep() {
 	l.End, l.Dirs = l.Reached, l.Held
 }
 
-// CommonGeometry returns the finest geometry on which all logs can be added up. Empty logs without one get it as
-// theirs.
+// CommonGeometry returns the finest geometry on which all logs can be added up, and gives it to empty logs without one.
 func CommonGeometry(logs []*State) (fiohist.Geometry, error) {
 	var common fiohist.Geometry
 	for _, l := range logs {
@@ -694,8 +684,8 @@ func (c *Config) Divide(n, workers int) {
 	c.block = min(max(allBuffers/max(n, 1), 16<<10), 256<<10)
 	switch {
 	case n < workers || c.Settings.SkipBad:
-		// Fewer logs than workers are read ahead from their start; with SkipBad all of a log is searched for bad
-		// lines first. Either way heads are read twice.
+		// Fewer logs than workers are read ahead from their start; with SkipBad bad lines are looked for in the whole
+		// log first. Either way heads are read twice.
 		c.KeptHead = 0
 	case c.KeptHead == 0:
 		c.KeptHead = allHeads / n

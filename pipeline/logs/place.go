@@ -35,19 +35,19 @@ type stamped struct {
 	counts  fiohist.Sparse
 }
 
-// many reports whether the record holds more than the one I/O that closed its window.
+// many reports whether the record holds more than the I/O that closed its window.
 func (r *stamped) many() bool { return r.counts.Sum() > 1 }
 
 // windows models fio's windows of one direction of one log.
 //
-// fio opens the first window at the direction's first completion B and moves the boundary by exactly h per record:
-// record n is written by the first completion at or after B + (n+1) h, and stamped with that completion's time. So
-// all of its I/Os but the closing one completed in (previous stamp, B + (n+1) h], and the closing one at the stamp.
-// B is the smallest stamp(n) - (n+1) h.
+// fio opens the first window at the direction's first completion B and moves the boundary by exactly
+// h per record: record n is written by the first completion at or after B + (n+1) h, and stamped
+// with that completion's time. So all of its I/Os but the closing one completed in (previous stamp,
+// B + (n+1) h], and the closing one at the stamp. B is the smallest stamp(n) - (n+1) h.
 //
-// Example, h = 1000 ms: the stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 show a stall from about 3000 to 6400. B
-// = 1; the third window's boundary was 3001 and its record came 3399 ms late with the one I/O that was in flight;
-// the next three closed at once with one I/O each, catching up.
+// Example, h = 1000 ms: the stamps 1003, 2001, 6400, 6400, 6400, 6401, 7001 show a stall from about 3000 to 6400.
+// B is 1; the third window's boundary was 3001 and its record came 3399 ms late with the one I/O that was in
+// flight; the next three closed at once with one I/O each, catching up.
 type windows struct {
 	h     int64 // ns
 	exact bool  // h is an option of the job's, or steady
@@ -70,7 +70,6 @@ type windows struct {
 	rest, last fiohist.Sparse // scratch
 }
 
-// lowest returns the smallest stamp - (n+1) h of the waiting records.
 func (w *windows) lowest() int64 {
 	low := int64(math.MaxInt64)
 	for n, r := range w.waits {
@@ -79,8 +78,8 @@ func (w *windows) lowest() int64 {
 	return low
 }
 
-// spacing returns the median distance of the waiting records, which stands in for an unknown h; for a single record
-// the time since the job's start; 0 if that is not known either.
+// spacing returns the median distance of the waiting records, which stands in for an unknown h; for a single record the
+// time since the job's start; 0 if that is not known either.
 func (w *windows) spacing() int64 {
 	if len(w.waits) == 0 {
 		return 0
@@ -99,9 +98,8 @@ func (w *windows) spacing() int64 {
 	return gaps[len(gaps)/2]
 }
 
-// steady reports whether h, the median distance of the waiting records, is log_hist_msec: it is a multiple of 50
-// ms, and nine of ten records lie where windows of that length end, without drifting away from there. Some may be
-// lost.
+// steady reports whether h, the median distance of the waiting records, is log_hist_msec: it is a multiple of 50 ms,
+// and nine of ten records lie where windows of that length end, without drifting away from there. Some may be lost.
 func (w *windows) steady() bool {
 	const few = 8
 	if len(w.waits) < few || w.h < 50*msec || w.h%(50*msec) != 0 {
@@ -120,8 +118,8 @@ func (w *windows) steady() bool {
 	return 10*on >= 9*len(w.waits) && drift <= w.h/100
 }
 
-// decided reports whether no later record can change b, given that the log has come to the time now: a record n <
-// 32 that is still to come has stamp - (n+1) h of at least now - 32 h.
+// decided reports whether no later record can change b, given that the log has come to the time now: a record n < 32
+// that is still to come has stamp - (n+1) h of at least now - 32 h.
 func (w *windows) decided(now int64) bool {
 	if len(w.waits) == 0 {
 		return false
@@ -142,12 +140,12 @@ func (w *windows) fix(fallback int64) {
 	w.prev, w.sure, w.known = w.b, w.b, true
 }
 
-// place takes the direction's next record. It passes what is certain of its I/Os, and of those of the record
-// before, to emit in portions, whose counts are only valid during the call.
+// place takes the direction's next record. It passes what is certain of its I/Os, and of those of the record before, to
+// emit in portions, whose counts are only valid during the call.
 //
-// A window whose boundary is not after the stamp before it closes with its first I/O. A record there with more I/Os
-// proves that records before it are lost, and that the windows are further on by as many as the record before it
-// came late for.
+// A window whose boundary is not after the stamp before it closes with its first I/O. A record there
+// with more I/Os proves that records before it are lost, and that the windows are further on by as
+// many as the record before it came late for.
 func (w *windows) place(r *stamped, emit func(portion)) {
 	stamp, number := w.prev, w.n
 	if w.late.line > 0 {
@@ -174,7 +172,6 @@ func (w *windows) place(r *stamped, emit func(portion)) {
 	w.put(r, emit)
 }
 
-// hole records a time whose records are lost.
 func (w *windows) hole(from, to int64) {
 	if to > from {
 		w.holes = append(w.holes, pipeline.Span{From: from, To: to})
@@ -191,8 +188,8 @@ func (w *windows) finish(emit func(portion)) {
 
 // put splits a record into portions by completion time.
 //
-// If lines before it were skipped, as many windows as it comes late for, up to one a line, are taken to be theirs:
-// what they held is lost, but this record keeps its place.
+// If lines before it were skipped, as many windows as it comes late for, up to one a line, are taken to be theirs: what
+// they held is lost, but this record keeps its place.
 func (w *windows) put(r *stamped, emit func(portion)) {
 	t, c := r.time, &r.counts
 	boundary := w.b + (w.n+1)*w.h
@@ -228,9 +225,9 @@ func (w *windows) put(r *stamped, emit func(portion)) {
 	}
 }
 
-// closeLate splits c into the one I/O that closed the window late, last, and the rest. If the highest bucket
-// reaches as long as the stamp is late, the I/O is one of those: it was in flight meanwhile. (The last bucket
-// reaches any length.) Otherwise it is a proportional share of all buckets.
+// closeLate splits c into the one I/O that closed the window late, last, and the rest. If the highest bucket reaches as
+// long as the stamp is late, the I/O is one of those: it was in flight meanwhile. (The last bucket reaches any length.)
+// Otherwise it is a proportional share of all buckets.
 func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
 	w.rest.Reset()
 	w.last.Reset()
@@ -254,8 +251,8 @@ func (w *windows) closeLate(c *fiohist.Sparse, late int64) {
 	}
 }
 
-// starts places records as fio-histo-log-pctiles does: from a record's stamp to the next one. Records of one stamp
-// are added up. It looks one record ahead.
+// starts places records as fio-histo-log-pctiles does: from a record's stamp to the next one. Records
+// of one stamp are added up. It looks one record ahead.
 type starts struct {
 	h       int64
 	waiting bool

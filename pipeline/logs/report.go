@@ -22,8 +22,8 @@ type DirectionReport struct {
 	IOs         float64 // as logged, after repair
 	First, Last time.Duration
 	Repaired    bool
-	// Counted is what fio's JSON counted for the log's job, or for the group of Members logs that share its entry;
-	// CountedKnown is false without an entry.
+	// Counted is what fio's JSON counted for the log's job, or for the group of Members logs that
+	// share its entry; CountedKnown is false without an entry.
 	Counted      uint64
 	CountedKnown bool
 	Members      int

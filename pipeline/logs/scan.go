@@ -18,7 +18,6 @@ type scan struct {
 	lastLine int64
 }
 
-// scanDir is one direction of a log, as logged.
 type scanDir struct {
 	lag  lag2
 	sums fiohist.Hist
@@ -70,7 +69,7 @@ func scanLog(ctx context.Context, l *State) (*scan, error) {
 	}
 }
 
-// wholeScan returns the scan of a whole log: from its head if that is all of a pipe.
+// wholeScan scans a whole log. Of a pipe, the head must be all of it.
 func (l *State) wholeScan(ctx context.Context) (*scan, error) {
 	switch {
 	case !l.Pipe:

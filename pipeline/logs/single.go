@@ -8,11 +8,11 @@ import (
 	"fiolat/internal/errs"
 )
 
-// missingSingles warns of logs of single I/Os that do not hold as many as fio counted, by job and direction, and,
-// where there is no count, of those that fio --client must have cut.
+// missingSingles warns of logs of single I/Os that do not hold as many as fio counted, by job and direction, and, where
+// there is no count, of those that fio --client must have cut.
 //
-// fio --client makes room for fewer columns than log_offset and log_issue_time write, and so cuts off the end of
-// the log: fio 3.33 a fifth, fio 3.42 up to two sevenths.
+// fio --client makes room for fewer columns than log_offset and log_issue_time write, and so cuts off the end of the
+// log: fio 3.33 a fifth, fio 3.42 up to two sevenths.
 func missingSingles(logs []*State, warn func(format string, args ...any)) {
 	type key struct {
 		entry *fiojson.Entry
@@ -64,8 +64,8 @@ func missingSingles(logs []*State, warn func(format string, args ...any)) {
 const cutByClient = "fio --client cuts off the end of logs with log_offset or log_issue_time; run fio without these " +
 	"options, or without --client"
 
-// cutByClient reports whether the log came over fio --client, by its name or its JSON, with columns for which fio
-// does not make room.
+// cutByClient reports whether the log came over fio --client, by its name or its JSON, with columns
+// for which fio does not make room.
 func (l *State) cutByClient() bool {
 	return l.extra > 0 && (l.Source.Name.Host != "" || l.Meta != nil && l.Meta.ClientServer)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // tail is what fio counted in one direction of one entry of its JSON and no log holds: fio never writes the last,
-// partial window. If the logs prove that they lost records, the I/Os are lost instead of restored.
+// partial window. If the logs prove that they lost records, it is lost instead of restored.
 type tail struct {
 	meta    *fiojson.Document
 	entry   *fiojson.Entry
@@ -28,8 +28,8 @@ type tail struct {
 	why     string         // the proof of the loss
 }
 
-// subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio
-// counted, logs and JSON do not belong together, and misfit says so.
+// subtract computes what is missing from the logs, whose sums must be final. If a bucket holds more than fio counted,
+// logs and JSON do not belong together, and misfit says so.
 func (t *tail) subtract() (misfit string, _ error) {
 	bins, err := t.counted()
 	if err != nil {
@@ -57,8 +57,7 @@ func (t *tail) subtract() (misfit string, _ error) {
 	return "", nil
 }
 
-// counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be
-// large.
+// counted returns fio's counts on the geometry g. They are read when needed: those of all jobs together may be large.
 func (t *tail) counted() ([]uint64, error) {
 	counts, err := t.entry.Dirs[t.dir].Kind[fiolog.Clat].Counts(t.g)
 	if err != nil {
@@ -71,9 +70,9 @@ func (t *tail) counted() ([]uint64, error) {
 // coarser returns by how many bits the tail's geometry is coarser than the log's.
 func (t *tail) coarser(l *State) int { return t.g.Coarseness - l.g.Coarseness }
 
-// headless returns warnings for the repaired logs that lost their head or records in the middle. No I/O of theirs
-// is missing: over fio --client h(n) + h(n-1) is all that completed until then, so the two records behind the lost
-// ones also hold what those held.
+// headless returns warnings for the repaired logs that lost their head or records in the middle. No
+// I/O of theirs is missing: over fio --client h(n) + h(n-1) is all that completed until then, so
+// the two records behind the lost ones also hold what those held.
 func (t *tail) headless() (warnings []string) {
 	for _, l := range t.members {
 		d := &l.dirs[t.dir]
@@ -105,8 +104,8 @@ func (l *State) think() int64 {
 	return int64(think)
 }
 
-// early returns how much later than its job, in ns, an absolute log without job_start may be taken to start: it
-// starts at its first completion of any direction.
+// early returns how much later than its job, in ns, an absolute log without job_start may be taken to start: it starts
+// at its first completion of any direction.
 func (l *State) early() int64 {
 	if l.Absolute && l.Log.Log.Start.Absolute == 0 {
 		return int64(l.Interval) / 20
@@ -114,9 +113,8 @@ func (l *State) early() int64 {
 	return 0
 }
 
-// slack returns how long, in ns, a direction of an intact log may have run on after its last I/O: its thinktime
-// and, as jobs take some milliseconds to end, a twentieth of a window, or up to a window if the job paused that
-// long elsewhere.
+// slack returns how long, in ns, a direction of an intact log may have run on after its last I/O: its thinktime and, as
+// jobs take some milliseconds to end, a twentieth of a window, or up to a window if the job paused that long elsewhere.
 func (l *State) slack(h int64) int64 {
 	late := int64(0)
 	for d := range l.dirs {
@@ -125,9 +123,9 @@ func (l *State) slack(h int64) int64 {
 	return l.think() + max(h/20, 10*msec, min(late, h))
 }
 
-// pause returns how long at most, in ns, a direction of an intact log was without a completion at its start or its
-// end, judging by its other pauses: its thinktime, its longest I/O, and three times what records came late beyond
-// these. known is false if there is too little to judge by.
+// pause returns how long at most, in ns, a direction of an intact log was without a completion at its start or its end,
+// judging by its other pauses: its thinktime, its longest I/O, and three times what records came late beyond these.
+// known is false if there is too little to judge by.
 func (l *State) pause(h int64) (ns int64, known bool) {
 	const few = 8
 	longest, late, records := int64(0), int64(0), int64(0)
@@ -153,15 +151,14 @@ func (l *State) pause(h int64) (ns int64, known bool) {
 // maxPause is the longest plausible I/O in ns.
 const maxPause = int64(time.Hour)
 
-// closed reports whether the very next completion would have written a record: its window's boundary is not after
-// the last stamp.
+// closed reports whether the very next completion would have written a record: the last stamp reached the boundary.
 func (d *direction) closed() bool {
 	return d.win.exact && d.seen && d.win.b+(d.win.n+1)*d.win.h <= d.last*msec
 }
 
-// span returns where a log's direction may have I/Os that no record holds, (from, to] in ns on the run's clock:
-// after its last stamp, up to its end. ended reports whether it went on after the window's next boundary, where the
-// first completion would have written a record.
+// span returns where a log's direction may have I/Os that no record holds, (from, to] in ns on the
+// run's clock: after its last stamp, up to its end. ended reports whether it went on after the window's
+// next boundary, where the first completion would have written a record.
 func (t *tail) span(l *State) (from, to int64, ended bool) {
 	d := &l.dirs[t.dir]
 	from, to = l.started(t.dir)
@@ -183,8 +180,8 @@ func (l *State) started(dir fiolog.Direction) (start, end int64) {
 	return start, start + runtime
 }
 
-// loss returns the proof that the logs lost records, and which logs those are; "" if all that is missing fits into
-// the last window of the window model. See docs/correctness.md.
+// loss returns the proof that the logs lost records, and which logs those are; "" if all that is missing fits into the
+// last window of the window model. See docs/correctness.md.
 func (t *tail) loss() (why string, logs []*State) {
 	const few = 8 // a record of so many I/Os does not begin a window late
 	missing := t.counts.Sum()
@@ -256,8 +253,8 @@ func (t *tail) loss() (why string, logs []*State) {
 		return fmt.Sprintf(format, args...), []*State{l}
 	}
 	all := len(t.members)
-	// The runtime of a group is that of its longest job. Jobs with other options may be short, and all of their
-	// I/Os missing.
+	// The runtime of a group is that of its longest job. Jobs with other options may be short, and
+	// all of their I/Os missing.
 	alike := all == 1 || t.alike()
 	known := alike || unseen == 0
 	switch {
@@ -346,9 +343,9 @@ func (t *tail) lossAt(coarser int) (pipeline.Loss, bool) {
 	return out, out.IOs > 0
 }
 
-// restore adds the tail to the quanta of the entry's logs. It lies in (last stamp, end of the direction]. With
-// several logs it lies between the earliest last stamp and the latest end, each log's share by the time from its
-// own last stamp to the end. Logs that started at different times have each its own span.
+// restore adds the tail to the quanta of the entry's logs. It lies in (last stamp, end of the direction]. With several
+// logs it lies between the earliest last stamp and the latest end, each log's share by the time from its own last stamp
+// to the end. Logs that started at different times have each its own span.
 func (t *tail) restore() error {
 	if len(t.counts.Count) == 0 {
 		return nil
@@ -425,8 +422,8 @@ func (all Tails) Resolve(meta *fiojson.Document) (restored float64, losses, misf
 	return restored, losses, nil, nil
 }
 
-// Reject drops a JSON document that does not belong to its logs: its totals are not restored, and its limits not
-// applied.
+// Reject drops a JSON document that does not belong to its logs: its totals are not restored, and
+// its limits not applied.
 func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	for _, t := range all {
 		if t.meta == meta {
@@ -443,7 +440,6 @@ func (all Tails) Reject(meta *fiojson.Document, logs []*State) {
 	}
 }
 
-// lost returns the losses, on the run's geometry.
 func (all Tails) lost(g fiohist.Geometry) (out []pipeline.Loss) {
 	for _, t := range all {
 		if loss, ok := t.lossAt(g.Coarseness - t.g.Coarseness); ok {

@@ -44,7 +44,6 @@ func (all Tails) Account(a *pipeline.Account, run *pipeline.Run, logs []*State, 
 	return withoutLogs(a, run, logs, noLog)
 }
 
-// addTo adds what became of the log's records to the account.
 func (l *State) addTo(a *pipeline.Account) {
 	a.Logs++
 	if l.Empty {
@@ -67,7 +66,6 @@ func (l *State) addTo(a *pipeline.Account) {
 	a.LastBucket += l.lastBucket
 }
 
-// count returns the log's contribution to the comparison with fio's totals.
 func (l *State) count() pipeline.LogCount {
 	c := pipeline.LogCount{Meta: l.Meta, Entry: l.Entry, Single: l.single() != nil}
 	if l.rejected {

@@ -15,9 +15,9 @@ func (r *rounds) allow(to int64) error {
 	return quanta.Ask(&r.cfg.Allow, to-r.grid.First, func() int64 { return r.length()/r.grid.Interval + 1 })
 }
 
-// length returns the length, in ns, of the longest part of the run whose logs go by one clock: from the first start
-// to the last end known so far. Logs go by one clock if they are of one host and share fio's JSON or, without it, a
-// folder.
+// length returns the length, in ns, of the longest part of the run whose logs go by one clock: from
+// the first start to the last end known so far. Logs go by one clock if they are of one host and
+// share fio's JSON or, without it, a folder.
 func (r *rounds) length() (longest int64) {
 	type clock struct {
 		meta       *fiojson.Document

@@ -1,11 +1,11 @@
 // Package plan reads a run's logs and passes the results to a Sink.
 //
 // All logs advance together in rounds: a pool of workers reads each log up to a common time and adds its records to
-// that log's own open quanta. Then one goroutine adds up the quanta that every log has passed and passes them to
-// the Sink, while the workers are already in the next round. Memory is bounded by the open logs and the quanta in
-// flight. The output does not depend on the number of workers.
+// that log's own open quanta. Then one goroutine adds up the quanta that every log has passed and passes them to the
+// Sink, while the workers are already in the next round. Memory is bounded by the open logs and the quanta in flight.
+// The output does not depend on the number of workers.
 //
-// Only Plan.start starts goroutines here. In addition quanta.Merger adds up in parallel, and fiolog parses a log
+// Only Plan.start starts goroutines here. quanta.Merger adds up in parallel, and fiolog parses a log
 // ahead if cores would be idle.
 package plan
 
@@ -44,13 +44,13 @@ type Config struct {
 	RunName string
 	Part    string
 	Labels  map[string]string
-	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see quanta.Chooser. The logs
-	// are then read twice.
+	// Accuracy, if not 0, makes Prepare choose the interval for it (--interval auto): see quanta.Chooser.
+	// The logs are then read twice.
 	Accuracy float64
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// Whole is set if single quanta are of no interest. Without an interval in Settings they may then be so short
-	// that the edges of Pick are edges of quanta.
+	// Whole is set if single quanta are of no interest. Without an interval in Settings they may
+	// then be so short that the edges of Pick are edges of quanta.
 	Whole bool
 	// LeavesOnly leaves out all rows but those of the whole run.
 	LeavesOnly bool
@@ -58,8 +58,8 @@ type Config struct {
 	NeedStart bool
 	// Workers is the number of logs read at a time; default: one per processor.
 	Workers int
-	// Hold is how many bytes of finished quanta may be held before the first of them are passed on. The default is
-	// 16 MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
+	// Hold is how many bytes of finished quanta may be held before the first of them are passed on. The default is 16
+	// MiB with fio's JSON, as logs that contradict it cause a warning until then and an error afterwards; 2 MiB
 	// without; 64 MiB if logs need large decompressors (ingest.Input.LargeWindows). -1 holds none.
 	Hold int
 	// OpenFiles is how many files are kept open; default 256.
@@ -68,8 +68,7 @@ type Config struct {
 	MaxLine int
 	// Stdin is what the path "-" stands for.
 	Stdin io.Reader
-	// Progress is called with the number of bytes read, from several goroutines. Bytes that are read twice are
-	// reported once.
+	// Progress is called with the bytes read, from several goroutines; bytes read twice count once.
 	Progress func(bytes int64)
 	// Allow, if not nil, is called at most once, before the run gets more than ten times as many quanta as its own
 	// length gives (usual). If it returns an error, so does Process.
@@ -82,10 +81,10 @@ type Config struct {
 
 const (
 	defaultHold = 16 << 20
-	// holdBare is the same without fio's JSON. Memory that is reused at once costs less than new memory.
+	// holdBare is the default without fio's JSON. Memory that is reused at once costs less than new memory.
 	holdBare = 2 << 20
-	// holdPacked is the same if logs need large decompressors, of some 8 MiB for zstd. A log that waits for the
-	// others keeps its decompressor; one that is read to its end at once does not. Those of gzip are small.
+	// holdPacked is the default if logs need large decompressors, of zstd some 8 MiB. A log that waits for others keeps
+	// its decompressor; one that is read to its end at once does not. Those of gzip are small.
 	holdPacked = 64 << 20
 )
 
@@ -109,8 +108,7 @@ type Plan struct {
 func (p *Plan) Sources() []*ingest.Source { return p.in.Logs }
 
 // Prepare reads the heads of the run's logs and decides all that must be known before the first quantum. If input
-// cannot be read, the error names every such log; with SkipBad there is a warning instead. Close the Plan when
-// done.
+// cannot be read, the error names every such log; with SkipBad there is a warning instead. Close the Plan when done.
 func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err error) {
 	cfg, again, ignored := &config, config, slices.Clip(in.Ignored)
 	var chosen *pipeline.Choice
@@ -204,8 +202,8 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	return p, nil
 }
 
-// Again reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows
-// as with Config.LeavesOnly. It does not warn.
+// Again reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows as
+// with Config.LeavesOnly. It does not warn.
 func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
 	config := *p.cfg
 	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
@@ -235,9 +233,9 @@ func (p *Plan) eachLog(ctx context.Context, f func(*logs.State) error) ([]error,
 	return failed, context.Cause(ctx)
 }
 
-// start calls f for each of the logs, and returns a function that waits for that and returns the errors by log.
-// Files share the workers. Each pipe has a goroutine of its own: a process that writes to several may block until
-// another is read, or even opened. If there are fewer logs than workers, the logs share the rest to read ahead.
+// start calls f for each of the logs, and returns a function that waits for that and returns the errors by log. Files
+// share the workers. Each pipe has a goroutine of its own: a process that writes to several may block until another is
+// read, or even opened. If there are fewer logs than workers, the logs share the rest to read ahead.
 func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State) error) (wait func() []error) {
 	errs := make([]error, len(logs))
 	var wg sync.WaitGroup
@@ -267,12 +265,11 @@ func (p *Plan) start(ctx context.Context, logs []*logs.State, f func(*logs.State
 	}
 }
 
-// maxAhead is how many goroutines may parse one log ahead. More would only wait for the one that places its
-// records.
+// maxAhead is how many goroutines may parse one log ahead. More would only wait for the one that places its records.
 const maxAhead = 3
 
-// dropBad removes the logs that have an error, with a warning, if bad input is to be skipped; otherwise it returns
-// all the errors.
+// dropBad removes the logs that have an error, with a warning, if bad input is to be skipped; otherwise
+// it returns all the errors.
 func (p *Plan) dropBad(errs []error) error {
 	if !p.cfg.Settings.SkipBad {
 		return errors.Join(errs...)
@@ -314,8 +311,8 @@ func (p *Plan) readHeads(ctx context.Context) error {
 	return nil
 }
 
-// findDamage decides which logs were damaged by fio --client. A log whose head does not decide it is read as a
-// whole, if fio's JSON has the sums to compare with.
+// findDamage decides which logs were damaged by fio --client. A log whose head does not decide it is read as a whole,
+// if fio's JSON has the sums to compare with.
 func (p *Plan) findDamage(ctx context.Context) error {
 	if p.cfg.Settings.Repair == "auto" {
 		suspicious := map[*fiojson.Document]bool{}
@@ -414,7 +411,6 @@ func (p *Plan) Regrid(interval time.Duration, chosen *pipeline.Choice) error {
 	return p.identify()
 }
 
-// readyLogs gives every log its aligner, limits and tails.
 func (p *Plan) readyLogs() (err error) {
 	for _, l := range p.logs {
 		l.Ready(&p.grid, p.Run.Geometry)
@@ -425,7 +421,7 @@ func (p *Plan) readyLogs() (err error) {
 	return err
 }
 
-// folderName returns the name of the run's folder; "" for standard input and files of other processes.
+// folderName returns the name of the run's folder; "" for standard input and process substitution.
 func folderName(in *ingest.Input) string {
 	path, err := filepath.Abs(in.Root)
 	name := filepath.Base(path)
@@ -436,7 +432,6 @@ func folderName(in *ingest.Input) string {
 	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
-// identify computes the run's id and generation.
 func (p *Plan) identify() error {
 	run := p.Run
 	s := p.cfg.Settings

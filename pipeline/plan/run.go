@@ -17,12 +17,12 @@ const histBytes = 6 << 10
 // manyLogs is the number of logs from which on quanta that wait for other logs are packed, whatever Hold allows.
 const manyLogs = 128
 
-// Process reads the logs to their ends and passes everything to the sink. On an error the sink may have been given
-// some quanta, but no End; if End itself failed, the summary is returned with its error.
+// Process reads the logs to their ends and passes everything to the sink. On an error the sink may have been given some
+// quanta, but no End; if End itself failed, the summary is returned with its error.
 //
-// In each round the workers (see start) own the logs, one worker a log, while this goroutine and as many helpers
-// add up what the round before has finished. Data changes hands only between rounds, when no worker runs. So no
-// locks are needed, and the results do not depend on timing.
+// In each round the workers (see start) own the logs, one worker a log, while this goroutine and as many helpers add up
+// what the round before has finished. Data changes hands only between rounds, when no worker runs. So no locks are
+// needed, and the results do not depend on timing.
 func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&p.cfg.Settings, sink)
 	if err != nil {
@@ -95,8 +95,8 @@ type rounds struct {
 	merge *quanta.Merger
 }
 
-// look takes over the results of a round. It rejects fio's JSON where a log contradicts it, and restores tails once
-// all logs have ended.
+// look takes over the results of a round. It rejects fio's JSON where a log contradicts it, and
+// restores tails once all logs have ended.
 func (r *rounds) look() (ended bool, err error) {
 	ended = true
 	for _, l := range r.logs {
@@ -121,7 +121,6 @@ func (r *rounds) look() (ended bool, err error) {
 	return ended, nil
 }
 
-// restore restores the tails of one JSON document.
 func (r *rounds) restore(m *fiojson.Document) error {
 	restored, losses, misfits, err := r.tails.Resolve(m)
 	if err != nil {
@@ -149,7 +148,6 @@ func (r *rounds) reject(m *fiojson.Document, why []string) {
 	}
 }
 
-// mark returns the time that all logs have passed.
 func (r *rounds) mark() int64 {
 	mark := int64(math.MaxInt64)
 	for _, l := range r.logs {
@@ -178,7 +176,6 @@ func (r *rounds) take(mark int64, ended bool) quanta.Batch {
 	return r.merge.Cut(to)
 }
 
-// finish closes the account and ends the sink.
 func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 	a := &r.Account
 	for _, l := range r.logs {

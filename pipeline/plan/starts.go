@@ -16,12 +16,11 @@ import (
 	"fiolat/pipeline/logs"
 )
 
-// findStarts puts all logs on one clock: it determines each log's start, time zero and, if possible, the wall-clock
-// time of that.
+// findStarts puts all logs on one clock: it determines each log's start, time zero and, if possible,
+// the wall-clock time of that.
 //
-// A log starts at its job's job_start or, if its stamps count from 1970, at its first completion. Otherwise only
-// the time from fio's own start to its start is known. --offset is added. Time zero is the earliest start, or
-// --start.
+// A log starts at its job's job_start or, if its stamps count from 1970, at its first completion. Otherwise only the
+// time from fio's own start to its start is known. --offset is added. Time zero is the earliest start, or --start.
 func (p *Plan) findStarts(ctx context.Context) error {
 	const unknown = math.MinInt64
 	wall := make([]int64, len(p.logs))  // start, ns since 1970
@@ -153,8 +152,8 @@ func (p *Plan) findStarts(ctx context.Context) error {
 // tellsTime reports whether the log or its entry has absolute times.
 func tellsTime(l *logs.State) bool { return l.Absolute || l.Log.Log.Start.Absolute > 0 }
 
-// warnUnknown warns of each log whose start relative to the others of its host, or to other hosts, is unknown or
-// not exact. clock holds the logs that another clock places.
+// warnUnknown warns of each log whose start relative to the others of its host, or to other hosts, is unknown or not
+// exact. clock holds the logs that another clock places.
 func (p *Plan) warnUnknown(clock map[int]int64) {
 	type thread struct {
 		prefix string
@@ -203,9 +202,9 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 	}
 }
 
-// apart places logs of several JSON documents by the times in these, if they are of runs that did not start
-// together, and warns of it; wall gets the starts. It reports whether it changed any. If times of some logs are
-// unknown, it only warns.
+// apart places logs of several JSON documents by the times in these, if they are of runs that did
+// not start together, and warns of it; wall gets the starts. It reports whether it changed any. If
+// times of some logs are unknown, it only warns.
 func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	type run struct {
 		meta       *fiojson.Document
@@ -315,8 +314,8 @@ func earliest(wall []int64, unknown int64) int64 {
 	return low
 }
 
-// findWall determines the wall-clock time of zero, the earliest start in ns since fio's own, for a run whose logs
-// are all relative.
+// findWall determines the wall-clock time of zero, the earliest start in ns since fio's own, for a run
+// whose logs are all relative.
 func (p *Plan) findWall(given, zero, unknown int64) {
 	run := p.Run
 	if given != unknown {
@@ -334,8 +333,8 @@ func (p *Plan) findWall(given, zero, unknown int64) {
 	}
 }
 
-// givenStart returns --start in ns since 1970, or math.MinInt64. With "mtime" each log is assumed to have ended
-// when its file was last written.
+// givenStart returns --start in ns since 1970, or math.MinInt64. With "mtime" each log is assumed
+// to have ended when its file was last written.
 func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	const unknown = math.MinInt64
 	switch s := p.cfg.Settings.Start; s {
@@ -370,7 +369,6 @@ func (p *Plan) givenStart(ctx context.Context, after []int64) (int64, error) {
 	return guess, nil
 }
 
-// metas returns the JSON documents of the logs, in the logs' order.
 func (p *Plan) metas() (out []*fiojson.Document) {
 	for _, l := range p.logs {
 		if l.Meta != nil && !slices.Contains(out, l.Meta) {

@@ -52,8 +52,8 @@ func causeOf(warning string) string {
 	return several().ReplaceAllString(strings.Join(words, " "), "#")
 }
 
-// byCause merges warnings that differ in names and numbers only into the first of them, with how many more there
-// are and what the first few of these are about. The order is that of the first ones.
+// byCause merges warnings that differ in names and numbers only into the first of them, with how many more there are
+// and what the first few of these are about. The order is that of the first ones.
 func byCause(warnings []string) (out []string) {
 	var order []string
 	alike := map[string][]string{}

@@ -1,6 +1,6 @@
-// Package quanta puts I/Os on a common time grid. It distributes the I/Os of each log over the quanta, adds the
-// quanta of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and
-// passes them to a Sink. It also finds the shortest interval at which a percentile is known well enough.
+// Package quanta puts I/Os on a common time grid. It distributes the I/Os of each log over the quanta, adds the quanta
+// of all logs up by leaf and by scope in a fixed order (logs within a host, then hosts, each sorted), and passes them
+// to a Sink. It also finds the shortest interval at which a percentile is known well enough.
 package quanta
 
 import (
@@ -47,8 +47,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// MaxSpan is how many quanta a run may span: more means clocks that are years apart. maxRecord is how many one
-// record may cover: a stamp that is years off must not fill the memory before it is noticed.
+// MaxSpan is how many quanta a run may span: more means clocks that are years apart. maxRecord is how many one record
+// may cover: a stamp that is years off must not fill the memory before it is noticed.
 const (
 	MaxSpan   = 50_000_000
 	maxRecord = 1_000_000
@@ -64,8 +64,8 @@ type Open struct {
 	Held  int // histograms held, for the memory bound
 	spare []*fiohist.Hist
 	used  []*Hists // what Take returned, for reuse
-	// Pack makes a quantum be packed once the next but one is begun: with many logs, those that wait for the other
-	// logs take most of all memory.
+	// Pack makes Open pack a quantum once the next but one is begun: with many logs, most memory is
+	// in quanta that wait for other logs.
 	Pack   bool
 	packed [fiolog.Directions]int64 // quanta before this one are packed
 }
@@ -98,7 +98,6 @@ func (c *Open) hist(q int64, d fiolog.Direction) (*fiohist.Hist, error) {
 	return h, nil
 }
 
-// packBefore packs the quanta before q of a direction.
 func (c *Open) packBefore(q int64, d fiolog.Direction) {
 	if !c.Pack {
 		return
@@ -179,8 +178,8 @@ type Aligner struct {
 	open     *Open
 }
 
-// NewAligner returns the aligner of a log whose records are of the geometry own, while the run's histograms are of
-// common. It adds to open.
+// NewAligner returns the aligner of a log whose records are of the geometry own, while the run's
+// histograms are of common. It adds to open.
 func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Open) *Aligner {
 	a := &Aligner{grid: gr, inflight: inflight, g: own, shift: common.Coarseness - own.Coarseness, open: open}
 	if inflight {
@@ -192,8 +191,8 @@ func NewAligner(gr *Grid, inflight bool, own, common fiohist.Geometry, open *Ope
 	return a
 }
 
-// Add distributes I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap, each quantum
-// gets the share of that time that lies in it.
+// Add distributes I/Os that completed evenly in (start, end], in ns on the run's clock. With overlap,
+// each quantum gets the share of that time that lies in it.
 func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
 	if len(c.Count) == 0 {
 		return nil
@@ -232,9 +231,9 @@ func (a *Aligner) Add(start, end int64, c *fiohist.Sparse, d fiolog.Direction) e
 	return nil
 }
 
-// addInflight counts an I/O where it was in flight: completions are even in (start, end], and each I/O extends
-// backwards from there by its bucket's middle latency. The idea, but not the closed form, is Cronburg and England's
-// (fiologparser_hist).
+// addInflight counts an I/O where it was in flight: completions are even in (start, end], and each
+// I/O extends backwards from there by its bucket's middle latency. The idea, but not the closed
+// form, is Cronburg and England's (fiologparser_hist).
 func (a *Aligner) addInflight(start, end int64, c *fiohist.Sparse, d fiolog.Direction) error {
 	for i, b := range c.Index {
 		n, latency := c.Count[i], a.middle[b]
@@ -270,9 +269,9 @@ func (a *Aligner) Delay() int64 {
 	return int64(a.middle[a.g.Last()]) + 1
 }
 
-// inflightShare returns the share of an I/O's life that lies before x, if it completes evenly in (s, e] after a
-// latency of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y) is the integral of the share of a life that ends at 0 and
-// lies before y: 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is the overlap.
+// inflightShare returns the share of an I/O's life that lies before x, if it completes evenly in (s, e] after a latency
+// of l ns: [G(x-s) - G(x-e)] / (e-s), where G(y) is the integral of the share of a life that ends at 0 and lies before
+// y: 0 for y <= -l, (y+l)^2 / 2l for -l < y < 0, y + l/2 for y >= 0. With l = 0 it is the overlap.
 func inflightShare(x, s, e int64, l float64) float64 {
 	return (lifeBefore(float64(x-s), l) - lifeBefore(float64(x-e), l)) / float64(e-s)
 }

@@ -24,12 +24,12 @@ var Ladder = []time.Duration{
 const enough = 0.9
 
 // Chooser is a Sink that finds the shortest interval of the Ladder at which, in nine of ten intervals, the 95 %
-// confidence limits of a percentile are within the accuracy of it. It takes quanta of one second and adds them to
-// the open interval of each step. So one pass tries all steps, in the memory of a few histograms a step.
+// confidence limits of a percentile are within the accuracy of it. It takes quanta of one second and adds them to the
+// open interval of each step. So one pass tries all steps, in the memory of a few histograms a step.
 //
-// What counts is the sum over all directions and, if ByDirection is set, each direction: the worst decides. Hosts
-// and jobs are not considered, as one with few I/Os would make every interval long. Intervals without I/O do not
-// count, nor does one that the run fills only in part, unless there is no other.
+// What counts is the sum over all directions and, if ByDirection is set, each direction: the worst decides. Hosts and
+// jobs are not considered, as one with few I/Os would make every interval long. Intervals without I/O do not count, nor
+// does one that the run fills only in part, unless there is no other.
 type Chooser struct {
 	Percentile, Accuracy float64
 	// Shortest is the logs' own spacing: shorter intervals would repeat the same

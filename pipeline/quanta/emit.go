@@ -8,12 +8,11 @@ import (
 	"fiolat/pipeline"
 )
 
-// chunk is how many quanta are added up at a time: few enough to be in the processor's caches when the sink reads
-// them.
+// chunk is how many quanta are added up at a time: few enough to be in the processor's caches when the sink reads them.
 const chunk = 8
 
-// maxSums is roughly how many histograms may be in use for that: with thousands of hosts fewer quanta are added up
-// at a time.
+// maxSums is roughly how many histograms may be in use for that: with thousands of hosts fewer quanta
+// are added up at a time.
 const maxSums = 1 << 13
 
 // Batch is a range of quanta that every log has passed.
@@ -101,8 +100,8 @@ func (b *Batch) Reuse() {
 	}
 }
 
-// backfill passes on the empty rows of scopes whose first I/O came after some quanta had left: every scope value
-// has a row in every quantum.
+// backfill passes on the empty rows of scopes whose first I/O came after some quanta had left: every
+// scope value has a row in every quantum.
 func (m *Merger) backfill(ctx context.Context, b Batch) error {
 	if len(b.late) == 0 {
 		return nil
@@ -217,7 +216,6 @@ func (m *Merger) EmitExtract(ctx context.Context, d *pipeline.Extract) error {
 	})
 }
 
-// histOf returns nil without I/O.
 func histOf(s *fiohist.Sparse) *fiohist.Hist {
 	if len(s.Index) == 0 {
 		return nil

@@ -36,7 +36,6 @@ type leafSpec struct {
 	logs []*Member // sorted by host, then name
 }
 
-// seen reports whether the leaf has had I/O so far.
 func (s *leafSpec) seen() bool {
 	for _, l := range s.logs {
 		if l.Held[s.dir].Some {
@@ -46,8 +45,8 @@ func (s *leafSpec) seen() bool {
 	return false
 }
 
-// limits returns the smallest and largest latency of the JSON entries that the leaf covers. open is set if a log
-// without an entry may have had any.
+// limits returns the smallest and largest latency of the JSON entries that the leaf covers. open is
+// set if a log without an entry may have had any.
 func (s *leafSpec) limits() (limits fiohist.Limits, open bool) {
 	for _, l := range s.logs {
 		d := &l.Held[s.dir]
@@ -125,7 +124,6 @@ func New(run *pipeline.Run, g *Grid, logs []*Member, sink pipeline.Sink, workers
 	return m
 }
 
-// setLogs finds the leaves and the scopes of the logs.
 func (m *Merger) setLogs(logs []*Member) {
 	m.logs, m.leafSpecs, m.scopes = logs, nil, nil
 	by := m.Run.Settings.By
@@ -165,7 +163,7 @@ func (m *Merger) setLogs(logs []*Member) {
 	m.findPeers()
 }
 
-// findPeers finds which scopes are compared with each other: none in a part of a run, which lacks some of them.
+// findPeers finds which scopes are compared with each other; a part of a run lacks some, and so has none.
 func (m *Merger) findPeers() {
 	m.peers = nil
 	if m.Run.Part != "" {
@@ -241,8 +239,8 @@ func (b bounds) known() fiohist.Limits {
 	return b.Limits
 }
 
-// Join replaces the logs by more of them; what was added up before stays. From now on each scope is added up by
-// itself, as a log that joins later can split scopes that had the same I/Os.
+// Join replaces the logs by more of them; what was added up before stays. From now on each scope is added up by itself,
+// as a log that joins later can split scopes that had the same I/Os.
 func (m *Merger) Join(logs []*Member) {
 	before := m.scopes
 	m.setLogs(logs)
@@ -314,7 +312,6 @@ func (m *Merger) addScopes(mask int, by []string) {
 	})
 }
 
-// limit finds the bounds of each scope.
 func (m *Merger) limit() {
 	for _, sc := range m.scopes {
 		sc.bounds = bounds{}
@@ -334,8 +331,7 @@ type merged struct {
 	hists []*fiohist.Hist // by scope, for the totals
 }
 
-// sums holds the histograms that a quantum is added up in. The next quantum reuses them while they are in the
-// caches.
+// sums holds the histograms that a quantum is added up in. The next quantum reuses them while they are in the caches.
 type sums struct {
 	all   []*fiohist.Hist
 	used  int
@@ -343,13 +339,12 @@ type sums struct {
 	tails []tail // of peers.all, by scope.at
 }
 
-// tail is that of a scope in the quantum, if it has been read.
+// tail is the tail of a scope in the current quantum, once it is read.
 type tail struct {
 	fiohist.Tail
 	read bool
 }
 
-// next returns an empty histogram.
 func (s *sums) next() *fiohist.Hist {
 	if s.used == len(s.all) {
 		s.all = append(s.all, new(fiohist.Hist))
@@ -360,8 +355,8 @@ func (s *sums) next() *fiohist.Hist {
 	return h
 }
 
-// addUp adds up n quanta in parallel, also into their scopes' totals, and passes them to the sink in order. quantum
-// adds up the i-th of them in mem.
+// addUp adds up n quanta in parallel, also into their scopes' totals, and passes them to the sink
+// in order. quantum adds up the i-th of them in mem.
 func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func(i int, mem *sums) *merged) error {
 	for len(m.sums) < n {
 		m.sums = append(m.sums, sums{})
@@ -410,8 +405,8 @@ func (m *Merger) addUp(ctx context.Context, n int, active []*scope, quantum func
 	return nil
 }
 
-// quantum adds up quantum q from the logs' histograms. The order of the additions is fixed: logs within a host,
-// then hosts.
+// quantum adds up quantum q from the logs' histograms. The order of the additions is fixed: logs
+// within a host, then hosts.
 func (m *Merger) quantum(q int64, mem *sums, histsOf func(*Member) *Hists, active []*scope) *merged {
 	leaves := make([]*fiohist.Hist, len(m.leafSpecs))
 	for i := range m.leafSpecs {
@@ -458,7 +453,6 @@ func (m *Merger) addition(mem *sums, leaves []*fiohist.Hist, histsOf func(*Membe
 	}
 }
 
-// leaves returns the leaves of a quantum that have a histogram.
 func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (leaves []pipeline.Leaf) {
 	for i, h := range hists {
 		if h == nil {
@@ -480,7 +474,6 @@ func (m *Merger) leaves(hists []*fiohist.Hist, histsOf func(*Member) *Hists) (le
 	return leaves
 }
 
-// rows makes the rows of quantum q.
 func (m *Merger) rows(q int64, mem *sums, of parts, active []*scope) *merged {
 	out := &merged{Quantum: pipeline.Quantum{Offset: m.Grid.Start(q)}}
 	ranks := &mem.ranks
@@ -576,8 +569,8 @@ func (m *Merger) Lose(lost []pipeline.Loss) {
 	}
 }
 
-// Summary returns the rows of all quanta together, and of what was lost. It drops holes if fio's totals tell how
-// many I/Os they held.
+// Summary returns the rows of all quanta together, and of what was lost. It drops holes if fio's
+// totals tell how many I/Os they held.
 func (m *Merger) Summary() *pipeline.Summary {
 	s := &pipeline.Summary{Quanta: m.count, End: m.Grid.Start(min(m.Done, m.end))}
 	until := s.End
@@ -637,8 +630,8 @@ func (m *Merger) row(sc *scope, ranks *fiohist.Ranks) pipeline.Row {
 	return pipeline.Row{Scope: sc.name, Dims: sc.dims, Stats: ranks.Stats(m.Run.Percentiles, sc.known())}
 }
 
-// cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no
-// IOPS if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
+// cover sets for how much of [start, end), in ns, a row's logs were running and have their records. There are no IOPS
+// if that is below a millisecond, the resolution of stamps, or if one of the logs lost records.
 func (sc *scope) cover(r *pipeline.Row, start, end int64) {
 	r.Lost = sc.lost(start, end)
 	covers(r, max(sc.covered(start, end)-r.Lost, 0))
@@ -698,8 +691,8 @@ func (sc *scope) covered(start, end int64) int64 {
 	return together(spans, start)
 }
 
-// hostSum adds histograms up, those of a host first and then the hosts, in the order in which they come. A single
-// one is not copied.
+// hostSum adds histograms up, those of a host first and then the hosts, in the order in which they
+// come. A single one is not copied.
 type hostSum struct {
 	mem          *sums
 	host         string

@@ -30,8 +30,8 @@ func (m *Merger) span(q int64) (start, end int64) {
 	return start, end
 }
 
-// Keep returns what the Pick leaves of a histogram of quantum q, nil if nothing, and adds the rest to PickedAway.
-// If the window cuts the quantum, the I/Os are shared out as if they had completed evenly in it.
+// Keep returns what the Pick leaves of a histogram of quantum q, nil if nothing, and adds the rest to PickedAway. If
+// the window cuts the quantum, the I/Os are shared out as if they had completed evenly in it.
 func (m *Merger) Keep(q int64, h *fiohist.Hist, host, job, direction string) *fiohist.Hist {
 	share := 0.0
 	if m.Run.Pick.Holds(host, job, direction) {

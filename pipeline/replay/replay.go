@@ -39,9 +39,9 @@ type Leaf struct {
 	Members []int
 }
 
-// Leaves passes all leaves of a run, those of all its parts together, to each in ascending order of Start. If in is
-// not the zero value, it passes only those that start in [From, To), in ns since 1970. An error of each ends it and
-// is returned as it is.
+// Leaves passes all leaves of a run, those of all its parts together, to each in ascending order of
+// Start. If in is not the zero value, it passes only those that start in [From, To), in ns since
+// 1970. An error of each ends it and is returned as it is.
 type Leaves func(ctx context.Context, in pipeline.Span, each func(Leaf) error) error
 
 // Replay is a stored run, ready to be passed to a Sink.
@@ -64,8 +64,8 @@ type Options struct {
 	By []string
 	// Pick is the part of the run that is looked at.
 	Pick pipeline.Pick
-	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail. What is left
-	// no part of a run can compute by itself.
+	// AcrossHosts leaves out the rows of scopes that contain the host, but for those with a Row.Tail.
+	// What is left no part of a run can compute by itself.
 	AcrossHosts bool
 	// NoTails leaves out these, too.
 	NoTails bool
@@ -140,7 +140,6 @@ func fits(a, b *pipeline.Run) error {
 	return nil
 }
 
-// settingText formats a setting for an error.
 func settingText(v any) string {
 	switch v := v.(type) {
 	case int64:
@@ -256,7 +255,6 @@ func union(parts []*Stored) *pipeline.Run {
 	return &run
 }
 
-// both returns the union of two sets, sorted.
 func both(a, b []string) []string {
 	c := slices.Concat(a, b)
 	slices.Sort(c)
@@ -286,8 +284,8 @@ func (r *Replay) sortLogs() {
 	r.Run = &run
 }
 
-// Process passes the run to the sink, in the same calls as if its logs were read again. It holds the leaves of as
-// many quanta as there are workers. On an error the sink may have been given some quanta, but no End.
+// Process passes the run to the sink, in the same calls as if its logs were read again. It holds the leaves of as many
+// quanta as there are workers. On an error the sink may have been given some quanta, but no End.
 func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
 	if err != nil {
@@ -310,8 +308,7 @@ func (r *Replay) Process(ctx context.Context, o Options, sink pipeline.Sink) (*p
 	return p.finish(ctx)
 }
 
-// divisible returns an error if the leaves of a run, stored by some dimensions, hold picked I/Os together with
-// others.
+// divisible returns an error if the leaves of a run, stored by some dimensions, hold picked I/Os together with others.
 func divisible(run *pipeline.Run, by []string) error {
 	for _, dim := range []struct {
 		name string
@@ -423,7 +420,6 @@ func (p *player) broken(part int, format string, args ...any) error {
 	return &errs.ParseError{File: what, Msg: fmt.Sprintf(format, args...), Hint: "ingest it again"}
 }
 
-// add takes one leaf.
 func (p *player) add(ctx context.Context, leaf Leaf) error {
 	g := p.merge.Grid
 	at := leaf.Start - p.merge.Run.Start

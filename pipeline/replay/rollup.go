@@ -10,9 +10,9 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// RollUp changes a run without parts, or one part, to what its logs give with that interval, in ns, and that
-// coarseness. The interval must be a multiple of the run's, and neither may be finer: the error is then an
-// *errs.ParseError.
+// RollUp changes a run without parts, or one part, to what its logs give with that interval, in ns,
+// and that coarseness. The interval must be a multiple of the run's, and neither may be finer: the
+// error is then an *errs.ParseError.
 func (r *Replay) RollUp(to pipeline.Grain) error {
 	run, old := *r.Run, r.Run.Geometry
 	if to.Interval < run.Interval || to.Interval%run.Interval != 0 || to.Coarseness < old.Coarseness ||
@@ -40,7 +40,6 @@ func (r *Replay) RollUp(to pipeline.Grain) error {
 	return nil
 }
 
-// coarser returns a loss on a coarser geometry.
 func coarser(loss pipeline.Loss, shift int) pipeline.Loss {
 	index, count := loss.Index, loss.Count
 	loss.Index, loss.Count = nil, nil

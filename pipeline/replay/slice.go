@@ -13,12 +13,12 @@ type Slice struct{ N, Of int }
 
 func (s Slice) String() string { return fmt.Sprintf("%d/%d", s.N, s.Of) }
 
-// Extracts passes those of all quanta of a run to each, in order. An error of each ends it and is returned as it
-// is.
+// Extracts passes the Extracts of all quanta of a run to each, in order. An error of each ends it
+// and is returned as it is.
 type Extracts func(ctx context.Context, each func(*pipeline.Extract) error) error
 
-// ProcessSlice passes the quanta of a slice to the sink, and returns how many leaves of each part were in them. It
-// does not call End: FinishSlices has the results of the whole run.
+// ProcessSlice passes the quanta of a slice to the sink, and returns how many leaves of each part were in them. It does
+// not call End: FinishSlices has the results of the whole run.
 func (r *Replay) ProcessSlice(ctx context.Context, o Options, s Slice, sink pipeline.Sink) (leaves []int64, err error) {
 	p, err := r.player(o, sink)
 	if err != nil {
@@ -42,8 +42,8 @@ func (r *Replay) ProcessSlice(ctx context.Context, o Options, s Slice, sink pipe
 	return p.seen, err
 }
 
-// FinishSlices is Process for a run all of whose slices were processed; leaves is how many leaves of each part
-// these had together. Rows of hosts are left out.
+// FinishSlices is Process for a run all of whose slices were processed; leaves is how many leaves of each part these
+// had together. Rows of hosts are left out.
 func (r *Replay) FinishSlices(ctx context.Context, o Options, leaves []int64, extracts Extracts, sink pipeline.Sink) (
 	*pipeline.Summary, error) {
 	sink, err := pipeline.WithRules(&r.Run.Settings, sink)
