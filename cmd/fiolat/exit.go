@@ -34,12 +34,12 @@ const (
 // exitMeanings describes the exit codes for the documentation.
 var exitMeanings = []manual.ExitCode{
 	{Code: exitOK, Meaning: "done"},
-	{Code: exitIncomplete, Meaning: "some documents were not stored; a message says which, and where they were " +
-		"spooled"},
+	{Code: exitIncomplete, Meaning: "some documents were not stored, and a message says which and where they " +
+		"were spooled; or any other error"},
 	{Code: exitUsage, Meaning: "usage"},
 	{Code: exitInput, Meaning: "bad input"},
 	{Code: exitSLA, Meaning: "an SLA rule is broken, with `--fail-on-sla`"},
-	{Code: exitCompare, Meaning: "`compare --fail-if` fired"},
+	{Code: exitCompare, Meaning: "`compare --fail-if` or `history --fail-if-changed` fired"},
 	{Code: exitInterrupted, Meaning: "interrupted; what was stored stays, and the same command again finishes"},
 }
 

@@ -94,8 +94,7 @@ type Plan struct {
 	Account pipeline.Account
 	// Warnings has one entry for each log or job; the Account has one for each cause.
 	Warnings []string
-	warned   int  // number of Warnings reported
-	live     bool // warnings are reported at once
+	warned   int // number of Warnings reported
 	in       *ingest.Input
 	cfg      *Config
 	logs     []*logs.State

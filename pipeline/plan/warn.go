@@ -9,12 +9,9 @@ import (
 	"fiolat/internal/lazyregexp"
 )
 
-// warn adds a warning. reportWarnings reports it with the others of its cause, or at once if live is set.
+// warn adds a warning. reportWarnings reports it with the others of its cause.
 func (p *Plan) warn(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
-	if p.live {
-		p.reportWarnings()
-	}
 }
 
 // reportWarnings reports the warnings that were not reported yet, in one line for each cause.
