@@ -39,7 +39,7 @@ var measures = [...]struct{ short, sentence string }{
 			"and lat adds only fio's own preparation"},
 	SyncSlat: {"synchronous flag, asynchronous work",
 		"clat holds everything from just before the I/O is handed over to its completion; slat is near zero by " +
-			"construction, for it ends before the hand-over"},
+			"construction, because it ends before the hand-over"},
 	Async: {"asynchronous without commit",
 		"slat is the call that hands the I/O over, and whatever blocks in it; clat runs from that call's return to " +
 			"the completion, and holds the time in the device's or service's queue"},
@@ -90,7 +90,7 @@ var engines = map[string]Engine{
 	"null": {Measure: CommitSlat, Notes: []string{"with iodepth=1 it is synchronous and has no slat; before " +
 		"fio 3.31 slat was never counted"}},
 	"sg": {Measure: Sync, Notes: []string{"on a character device (/dev/sg*) it only queues: slat is " +
-		"counted there and near zero by construction, for it ends before the hand-over"}},
+		"counted there and near zero by construction, because it ends before the hand-over"}},
 	"libiscsi": {Measure: SyncSlat},
 	"libblkio": {Measure: Async, Notes: []string{"new in fio 3.34"}},
 	"ime_aio":  {Measure: CommitOnly},

@@ -74,16 +74,16 @@ const pageHead = `# What fio's options do to latency logs, and what fiolat says
 
 <!-- Made by "go test ./scripts/matrix -update"; do not edit. -->
 
-Each row was run with real fio, alone and over --client, and read with and without fio's JSON and the job file.
+Each row was run with real fio, alone and with --client, and read with and without fio's JSON and the job file.
 fiolat's sums per direction and job, and when the I/Os completed, were compared with what fio itself counted and
 with the jobs' real starts.
 
-- **right**: the same number of I/Os per direction and job, at the right time. Without JSON nobody knows each log's
-  last, partial window.
+- **right**: the same number of I/Os per direction and job, at the right time. Without JSON, each log's last,
+  partial window is unknown.
 - **named**: something is missing or unknown, and a warning says so.
 - **refused**: an error says why.
 
-"inspect names" are the options that ` + "`fiolat inspect`" + ` says led to what is not right.
+"inspect names" are the options that ` + "`fiolat inspect`" + ` says caused what is not right.
 
 "right / named" is both, by version of fio or other options of the job. ` + "`make matrix`" + ` draws new combinations.
 
@@ -115,8 +115,8 @@ func page(answers []*answer) string {
 	}
 	sort.Strings(versions)
 	fmt.Fprintf(&b, "## Options, in fio %s\n\n", strings.Join(versions, " and "))
-	b.WriteString("| option | what it does | with JSON | without JSON | over --client, with JSON | without JSON |" +
-		" inspect names | fiolat says, where it is not right |\n")
+	b.WriteString("| option | what it does | with JSON | without JSON | --client, with JSON | without JSON |" +
+		" inspect names | message, if not right |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, about := range sorted(rows) {
 		list := rows[about]
@@ -131,7 +131,7 @@ func page(answers []*answer) string {
 		bad := slices.DeleteFunc(slices.Clone(list), func(a *answer) bool { return a.Verdict == right })
 		fmt.Fprintf(&b, " %s | %s |\n", options(bad), gist(list))
 	}
-	b.WriteString("\n## What happens to folders\n\n| folder | with JSON | fiolat says, where it is not right |\n")
+	b.WriteString("\n## What happens to folders\n\n| folder | with JSON | message, if not right |\n")
 	b.WriteString("|---|---|---|\n")
 	for _, name := range sorted(losses) {
 		list := losses[name]
