@@ -136,9 +136,9 @@ func (p *page) sameFindings(t *testing.T) {
 // wraps draws more sentences than there is room for, each longer than a line.
 func (p *page) wraps(t *testing.T) {
 	t.Helper()
-	const told = 20
+	const sentences = 20
 	var findings []any
-	for n := range told {
+	for n := range sentences {
 		findings = append(findings, m{"about": "straggler", "factor": 4, "confidence": 0.999999, "text": fmt.Sprintf(
 			"host host%02d has 38 %% of the reads above p99 and 5 %% of all: 7.6 times its share (7.1 to 8.2); p99 is "+
 				"12.4 ms, without it 3.1 ms; its median is 1.9 times its peers' (1.7 to 2.1); from 0:30 to 1:00, in "+
@@ -149,8 +149,8 @@ func (p *page) wraps(t *testing.T) {
 	evaluate[bool](t, p, "fetch('/panel').then(r => r.json()).then(draw)")
 	marks := p.marks(t, "layer_1_marks")
 	words := evaluate[[]string](t, p, "words().map(String)")
-	if n := len(marks); n < 4 || n >= told || !slices.Contains(words, fmt.Sprintf("%d more: see fiolat diagnose",
-		told+3-n)) {
+	if n := len(marks); n < 4 || n >= sentences || !slices.Contains(words, fmt.Sprintf("%d more: see fiolat diagnose",
+		sentences+3-n)) {
 		t.Errorf("%d sentences: %q", n, words)
 	}
 	for i, k := range marks {

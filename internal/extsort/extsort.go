@@ -1,4 +1,4 @@
-// Package extsort sorts more values than memory should hold: it writes sorted pieces to a temporary file, and merges
+// Package extsort sorts more values than memory should hold: it writes sorted sections to a temporary file, and merges
 // them.
 package extsort
 
@@ -28,11 +28,11 @@ type Sorter[T any] struct {
 	Size  func(*T) int
 	Limit int
 
-	held   []T
-	bytes  int
-	file   *os.File
-	end    int64 // of the file
-	pieces []*io.SectionReader
+	held    []T
+	bytes   int
+	file    *os.File
+	end     int64 // of the file
+	spilled []*io.SectionReader
 }
 
 // Add adds a value.
@@ -48,7 +48,7 @@ func (s *Sorter[T]) Add(v T) error {
 	return nil
 }
 
-// spill writes the values held to the file as one sorted piece.
+// spill writes the values held to the file as one sorted section.
 func (s *Sorter[T]) spill() (err error) {
 	if s.file == nil {
 		if s.file, err = tempfile.CreateUnlinked(); err != nil {
@@ -69,7 +69,7 @@ func (s *Sorter[T]) spill() (err error) {
 	if s.end, err = s.file.Seek(0, io.SeekCurrent); err != nil {
 		return err
 	}
-	s.pieces = append(s.pieces, io.NewSectionReader(s.file, from, s.end-from))
+	s.spilled = append(s.spilled, io.NewSectionReader(s.file, from, s.end-from))
 	clear(s.held)
 	s.held, s.bytes = s.held[:0], 0
 	return nil
@@ -83,8 +83,8 @@ func (s *Sorter[T]) sorted() []T {
 // Sources returns what was added, for Merge. Values of equal key keep the order in which they were added. Nothing may
 // be added afterwards.
 func (s *Sorter[T]) Sources() (all []Source[T]) {
-	for _, piece := range s.pieces {
-		in := gob.NewDecoder(bufio.NewReaderSize(piece, 64<<10))
+	for _, section := range s.spilled {
+		in := gob.NewDecoder(bufio.NewReaderSize(section, 64<<10))
 		all = append(all, func() (v T, more bool, err error) {
 			if err = in.Decode(&v); errors.Is(err, io.EOF) {
 				return v, false, nil

@@ -31,7 +31,7 @@ func TestSorter(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		n, keys, limit int
-		pieces         int // of all sorters, at least
+		spilled        int // of all sorters, at least
 	}{
 		{"nothing", 0, 1, 1 << 20, 0},
 		{"in memory", 300, 40, 1 << 20, 0},
@@ -54,14 +54,14 @@ func TestSorter(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(want, func(a, b value) int { return cmp.Compare(a.At, b.At) })
-			pieces := 0
+			spilled := 0
 			var sources []Source[value]
 			for _, s := range sorters {
-				pieces += len(s.pieces)
+				spilled += len(s.spilled)
 				sources = append(sources, s.Sources()...)
 			}
-			if pieces < tc.pieces || tc.pieces == 0 && pieces > 0 {
-				t.Errorf("%d pieces on disk, want %d or more", pieces, tc.pieces)
+			if spilled < tc.spilled || tc.spilled == 0 && spilled > 0 {
+				t.Errorf("%d sections on disk, want %d or more", spilled, tc.spilled)
 			}
 			if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 				t.Errorf("temporary files with a name: %v, %v", left, err)

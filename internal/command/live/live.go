@@ -319,7 +319,7 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	}
 	if kind != fiolog.Sync && cfg.Part == "" {
 		full := new(diagnose.Full) // without Again: a stream cannot be read twice
-		options.Diagnosis, sinks = told{full}, append(sinks, full)
+		options.Diagnosis, sinks = eventless{full}, append(sinks, full)
 	}
 	r := &liveRun{sink: delivery.NewSink(w, options)}
 	ofSyncs := func(rule string) bool { return strings.HasPrefix(rule, fiolog.Sync.String()+" ") }
@@ -357,10 +357,10 @@ func (s *session) run(kind fiolog.Kind, first bool) (*liveRun, error) {
 	return r, err
 }
 
-// told is a diagnosis whose stragglers were stored while the run went on.
-type told struct{ *diagnose.Full }
+// eventless is a diagnosis whose stragglers were stored while the run went on.
+type eventless struct{ *diagnose.Full }
 
-func (told) Events() []pipeline.Straggler { return nil }
+func (eventless) Events() []pipeline.Straggler { return nil }
 
 // silent warns if no document has come for too long.
 func (s *session) silent(ctx context.Context) error {
