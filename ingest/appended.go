@@ -276,8 +276,8 @@ func appends(s *jobfile.Section, n Name) bool {
 func (m *matcher) refuseAppended(s *set, logs []*Log) {
 	for i, l := range logs {
 		l.Bad = &errs.ParseError{File: l.Source.Path,
-			Msg: fmt.Sprintf("%d threads appended their logs to it (per_job_logs=0), as time runs backwards at "+
-				"line %d, and their counts do not tell which jobs of %s they are",
+			Msg: fmt.Sprintf("%d threads appended their logs to this file (per_job_logs=0; time runs backwards at "+
+				"line %d), and their counts do not show which jobs of %s they belong to",
 				len(logs), logs[1].Source.Extent.After+1, errs.Printable(s.meta.Path)),
 			Hint: "give the JSON of this very run with --fio-json, " +
 				"run fio again without per_job_logs=0, or pass --skip-bad"}
@@ -293,8 +293,8 @@ func (m *matcher) tellAppended(s *set, logs []*Log) {
 	if len(logs) < 2 || s.sure(logs) {
 		return
 	}
-	m.warn("%s: %d threads appended their logs to it (per_job_logs=0), and nothing says which is whose: they are "+
-		"taken to have started together; pass fio's JSON, or run without per_job_logs=0",
+	m.warn("%s: %d threads appended their logs to this file (per_job_logs=0), and which job wrote which part is "+
+		"unknown: assuming they started together; pass fio's JSON, or run without per_job_logs=0",
 		errs.Printable(logs[0].Source.Path), len(logs))
 }
 

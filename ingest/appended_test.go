@@ -33,15 +33,16 @@ func TestAppended(t *testing.T) {
 		{"one of two, the other is missing", b, fio(entry("one", "0", "70", "2"), entry("two", "0", "90", "2")),
 			"x_clat.log \"\" two two/1 0s fio's start", `job "one" has no log here: its 2 reads are missing`, ""},
 		{"nothing tells", a + a, fio(entry("one", "0", "70", "2"), entry("two", "0", "70", "2")),
-			"", "", "2 threads appended their logs to it (per_job_logs=0), as time runs backwards at line 3"},
+			"", "", "2 threads appended their logs to this file (per_job_logs=0; time runs backwards at line 3)"},
 		{"by their means", b + a, fio(mean("one", "70.000000"), mean("two", "90.000000")),
 			"x_clat.log#1 \"\" two two/1 0s fio's start\nx_clat.log#2 \"\" one one/1 0s fio's start", "", ""},
 		{"another run's", a + b, fio(entry("one", "0", "30", "2"), entry("two", "0", "30", "2")),
-			"", "", "and their counts do not tell which jobs of"},
+			"", "", "and their counts do not show which jobs of"},
 		{"without fio's JSON", a + b, "",
 			"x_clat.log#1 \"\" x - 0s taken to be fio's own start\n" +
 				"x_clat.log#2 \"\" x - 0s taken to be fio's own start",
-			"2 threads appended their logs to it (per_job_logs=0), and nothing says which is whose", ""},
+			"2 threads appended their logs to this file (per_job_logs=0), and which job wrote which part is " +
+				"unknown", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -48,8 +48,8 @@ func (d *discovery) renamed(in *Input) {
 			in.Ignored = append(in.Ignored, errs.Printable(l.Path)+": by its name an older copy of "+
 				""+errs.Printable(original))
 		case m[1] == "":
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q is the ending of a copy, and not taken for a host",
-				errs.Printable(l.Path), host))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: %q looks like the suffix of a copy, not like a host "+
+				"name", errs.Printable(l.Path), host))
 			l.Host = strings.TrimPrefix(l.Host, host)
 			l.Name.Host = ""
 			kept = append(kept, l)
@@ -106,8 +106,8 @@ func (d *discovery) once(runs []*Input) {
 			kept = append(kept, l)
 		}
 		if len(twins) > 0 {
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another, for all that "+
-				"was compared, and all are counted: %s", len(twins), shortened(twins)))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%d logs have the same content as another log, as far "+
+				"as compared; all are counted: %s", len(twins), shortened(twins)))
 		}
 		slices.SortStableFunc(kept, bySource)
 		in.Logs = kept

@@ -44,7 +44,7 @@ func TestCopies(t *testing.T) {
 		"two jobs, says JSON": {map[string]string{"x_clat_hist.1.log": a, "y_clat_hist.1.log": a, "fio.json": json("x",
 			"y")}, "x_clat_hist.1.log y_clat_hist.1.log", []string{"all are counted"}},
 		"two threads": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.2.log": a},
-			"x_clat_hist.1.log x_clat_hist.2.log", []string{"1 logs have the same content as another",
+			"x_clat_hist.1.log x_clat_hist.2.log", []string{"1 logs have the same content as another log",
 				"x_clat_hist.2.log as ", "all are counted"}},
 		"two hosts": {map[string]string{"x_clat_hist.1.log.h1": a, "x_clat_hist.1.log.h2": a},
 			"x_clat_hist.1.log.h1@h1 x_clat_hist.1.log.h2@h2", []string{"all are counted"}},
@@ -68,7 +68,7 @@ func TestCopies(t *testing.T) {
 			"x_clat_hist.1.log.2.gz": packed(b)}, "x_clat_hist.1.log", []string{".log.1: by its name",
 			".log.2.gz: by its name"}},
 		".old alone": {map[string]string{"x_clat_hist.1.log.old": a}, "x_clat_hist.1.log.old",
-			[]string{`"old" is the ending of a copy, and not taken for a host`}},
+			[]string{`"old" looks like the suffix of a copy, not like a host name`}},
 		".bak of a host's": {map[string]string{"x_clat_hist.1.log.h1": a, "x_clat_hist.1.log.h1.bak": b},
 			"x_clat_hist.1.log.h1@h1", []string{"by its name an older copy"}},
 		"addresses are hosts": {map[string]string{"x_clat_hist.1.log.127.0.0.1": a,
@@ -81,7 +81,8 @@ func TestCopies(t *testing.T) {
 		"packed": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.1.log.gz": packed(a)},
 			"x_clat_hist.1.log", nil},
 		"packed, of other content": {map[string]string{"x_clat_hist.1.log": a, "x_clat_hist.1.log.gz": packed(b)},
-			"x_clat_hist.1.log", []string{"x_clat_hist.1.log.gz: not used", "it holds something else"}},
+			"x_clat_hist.1.log", []string{"x_clat_hist.1.log.gz: not used", "a compressed ",
+				"but the contents differ"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -257,7 +257,7 @@ type found struct {
 	group string
 }
 
-const notFio = "neither a log of fio's nor its JSON nor a job file"
+const notFio = "not a fio log, fio JSON or job file"
 
 type discovery struct {
 	opt      DiscoverOptions
@@ -473,8 +473,8 @@ func (d *discovery) search(root, dir string) {
 		case info.IsDir():
 			d.links = append(d.links, path)
 		case ok && !info.Mode().IsRegular():
-			d.warnings = append(d.warnings, errs.Printable(path)+": not a file; a pipe or a device is read where it "+
-				"is named, and not where it is found")
+			d.warnings = append(d.warnings, errs.Printable(path)+": not a regular file; pipes and devices are read "+
+				"only if named explicitly")
 		case ok:
 			l := found{Source: &Source{Path: path, Base: e.Name(), Name: name, Size: info.Size(),
 				ModTime: info.ModTime(), Host: name.Host}, dir: dir}
@@ -626,9 +626,9 @@ func (in *Input) notUsed(metas []*fiojson.Document) {
 		}
 	}
 	if len(names) > 0 {
-		in.Warnings = append(in.Warnings, errs.Some(names)+": not used, though it lies above logs that its jobs may "+
-			"have written, for it may not be of all of them, or of others as well; each log's last window is missing; "+
-			"if it is theirs, pass it with --fio-json")
+		in.Warnings = append(in.Warnings, errs.Some(names)+": not used: it is in a folder above logs that its jobs "+
+			"may have written, but it may not cover all of them, or may cover others too; each log's last window is "+
+			"missing; if it is theirs, pass it with --fio-json")
 	}
 }
 
@@ -655,7 +655,7 @@ func (d *discovery) above(in *Input) {
 	} else {
 		in.Metas = fit
 		in.Warnings = append(in.Warnings,
-			errs.Printable(fit[0].Path)+": used, though it lies above the path given: its jobs wrote these logs")
+			errs.Printable(fit[0].Path)+": used, although it is above the path given: its jobs wrote these logs")
 	}
 }
 
@@ -750,9 +750,8 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 	for _, l := range in.Logs {
 		p := filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))
 		if first, ok := plain[p]; ok && !source.SameContent(l.Path, first, d.opt.Stdin) {
-			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used, for by its name it is %s, compressed, but "+
-				"it holds something else; give one of them a name of its own", errs.Printable(l.Path),
-				errs.Printable(first)))
+			in.Warnings = append(in.Warnings, fmt.Sprintf("%s: not used: by its name it is a compressed %s, but the "+
+				"contents differ; rename one of them", errs.Printable(l.Path), errs.Printable(first)))
 			continue
 		} else if ok {
 			in.Ignored = append(in.Ignored, fmt.Sprintf("%s: the same log as %s, compressed", errs.Printable(l.Path),

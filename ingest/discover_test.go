@@ -165,7 +165,7 @@ func TestDiscover(t *testing.T) {
 		"a glob of folders":   {paths: "o*", want: one},
 		"a bracket in a name": {paths: "brackets/[1]", want: "brackets/[1]: x_clat_hist.1.log"},
 		"everything in a folder": {paths: "one/*", want: "one: a_clat_hist.1.log a_clat_hist.2.log " +
-			"a_clat_hist.10.log json=fio.json job=job.fio", warn: "neither a log"},
+			"a_clat_hist.10.log json=fio.json job=job.fio", warn: "not a fio log"},
 		"plain and packed, a loop": {paths: "two", want: "two/sub: b_clat_hist.1.log"},
 		"singles, no histograms":   {paths: "single", want: "single: c_clat.1.log"},
 		"slat": {paths: "two", opt: DiscoverOptions{Kind: fiolog.Slat},
@@ -214,8 +214,8 @@ func TestDiscover(t *testing.T) {
 			"slat; pass --kind slat"},
 		"only JSON": {paths: "one/fio.json", err: "one/fio.json: fio's JSON or job file, but no log; " +
 			"pass the logs (NAME_clat_hist.N.log) or their folder, too; for a status stream use `fiolat live`"},
-		"nothing of fio's": {paths: "one/readme.txt", err: "one/readme.txt: neither a log of fio's nor its " +
-			"JSON nor a job file; pass logs (NAME_clat_hist.N.log) or folders with logs"},
+		"nothing of fio's": {paths: "one/readme.txt", err: "one/readme.txt: not a fio log, fio JSON or job " +
+			"file; pass logs (NAME_clat_hist.N.log) or folders with logs"},
 		"standard input twice": {paths: "- -", err: "-: standard input can be read only once; give `-` once"},
 		"--fio-json that is none": {paths: "one", opt: DiscoverOptions{FioJSON: []string{"one/other.json"}},
 			err: "one/other.json:1: JSON, but no jobs of fio in it; pass the whole output of fio " +
@@ -360,11 +360,11 @@ func TestJSONAbove(t *testing.T) {
 			if err != nil || len(ins) != 1 {
 				t.Fatalf("%d runs, %v", len(ins), err)
 			}
-			warned := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "used, though it lies above the path given")
+			warned := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "used, although it is above the path given")
 			if used := len(ins[0].Metas) == 1; used != c.used || warned != c.used {
 				t.Errorf("used: %v, warned %q", used, ins[0].Warnings)
 			}
-			passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used, though it lies above")
+			passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used: it is in a folder above")
 			if want := !c.used && c.name != "another job's" && c.name != "two levels up"; passed != want {
 				t.Errorf("warned of JSON that is not used: %v, want %v: %q", passed, want, ins[0].Warnings)
 			}
@@ -414,7 +414,7 @@ func TestJSONAboveGroups(t *testing.T) {
 				if used := len(ins[0].Metas) == 1; used != c.used {
 					t.Errorf("used: %v, warned %q", used, ins[0].Warnings)
 				}
-				passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used, though it lies above")
+				passed := strings.Contains(strings.Join(ins[0].Warnings, "\n"), "not used: it is in a folder above")
 				if want := !c.used && c.name != "none of its names"; passed != want {
 					t.Errorf("warned of JSON that is not used: %v, want %v: %q", passed, want, ins[0].Warnings)
 				}

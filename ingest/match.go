@@ -197,7 +197,7 @@ func (m *matcher) documents() {
 		for _, d := range among {
 			names = append(names, errs.Printable(d.Path))
 		}
-		m.warn("%s: cannot tell which JSON is this log's%s: %s; pass it with --fio-json",
+		m.warn("%s: cannot tell which JSON goes with this log%s: %s; pass it with --fio-json",
 			errs.Printable(open[0].Source.Path), others(len(open)-1), shortened(names))
 	}
 }
@@ -206,7 +206,7 @@ func others(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (nor that of %d others)", n)
+	return fmt.Sprintf(" (nor with %d others)", n)
 }
 
 func shortened(names []string) string {
@@ -369,12 +369,12 @@ func (m *matcher) entriesOf(s *set, all []*set) {
 			errs.Printable(s.meta.Path), shortened(printables(sets)))
 		return
 	case s.host == "":
-		m.warn("%s: its jobs are of the hosts %s, and the logs' names do not say of which they are",
+		m.warn("%s: its jobs ran on hosts %s, but the log names do not say which host each log is from",
 			errs.Printable(s.meta.Path), shortened(printables(hosts)))
 		return
 	default:
-		m.warn("%s: no job of host %q, only of %s; its logs are read without", errs.Printable(s.meta.Path), s.host,
-			shortened(printables(hosts)))
+		m.warn("%s: no job of host %q, only of %s; the host's logs are read without this JSON",
+			errs.Printable(s.meta.Path), s.host, shortened(printables(hosts)))
 		return
 	}
 	for i := range s.meta.Entries {
@@ -592,7 +592,7 @@ func (m *matcher) incomplete(s *set) {
 		}
 		if !warned[e] {
 			warned[e] = true
-			m.warn("%s: job %q stands for %d threads, of which %d have a log here: %s",
+			m.warn("%s: job %q covers %d threads, but logs of only %d are here: %s",
 				errs.Printable(s.meta.Path), e.JobName, l.Members, has[e], missing)
 		}
 	}

@@ -114,14 +114,14 @@ a_clat_hist.5.log "" three - 3s stage 2 (stonewall in the job file) + ramp_time
 a_clat_hist.6.log "" four - 2s stage 2 (stonewall in the job file) + startdelay
 a_clat_hist.7.log "" five - 2s stage 2 (stonewall in the job file)`, warn: "ramp_time may take up to a second longer"},
 		"one log of a group": {dir: "fio-3.33-groups", only: "a_clat_hist.2.log", want: `
-a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" stands for 3 threads, ` +
-			`of which 1 have a log here: the others' I/Os are missing, and its totals are not used`},
+a_clat_hist.2.log "" one one/3/without 0s fio's start`, warn: `job "one" covers 3 threads, ` +
+			`but logs of only 1 are here: the others' I/Os are missing, and its totals are not used`},
 		"one log of one": {dir: "fio-3.33-groups", only: "a_clat_hist.7.log", want: `
 a_clat_hist.7.log "" five five/1 2s stage 2 (stonewall in the job file)`},
 		"a log is lost": {dir: "fio-3.33-groups", without: "a_clat_hist.6.log", only: "*_clat_hist.[45].log", want: `
 a_clat_hist.4.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay
 a_clat_hist.5.log "" three three/3 2.002s stage 2 (stonewall guessed) + startdelay`,
-			warn: "stands for 3 threads, of which 2 have a log here: the others' I/Os are missing"},
+			warn: "covers 3 threads, but logs of only 2 are here: the others' I/Os are missing"},
 		"stonewall, job file": {dir: "fio-3.33-stonewall", want: `
 a_clat_hist.1.log "" one one/1 0s fio's start
 a_clat_hist.2.log "" two two/1 2.001s stage 2 (stonewall in the job file) + ramp_time
@@ -241,8 +241,8 @@ a_clat_hist.1.log "" y y/1 0s fio's start
 b_clat_hist.1.log "" x x/1 0s fio's start`, ""},
 		"ambiguous": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("2.json",
 			fiojson.Entry{JobName: "a"}, fiojson.Entry{JobName: "b"})), `
-a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON is this log's: " +
-			"1.json, 2.json; pass it with --fio-json"},
+a_clat_hist.1.log "" a - 0s taken to be fio's own start`, "a_clat_hist.1.log: cannot tell which JSON goes with " +
+			"this log: 1.json, 2.json; pass it with --fio-json"},
 		"a copy": {input("a_clat_hist.1.log", doc("1.json", fiojson.Entry{JobName: "a"}), doc("1.json.gz",
 			fiojson.Entry{JobName: "a"})), `
 a_clat_hist.1.log "" a a/1 0s fio's start`, ""},
@@ -257,8 +257,8 @@ h2/a_clat_hist.1.log "" a - 0s taken to be fio's own start`, ""},
 		"another host's": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("out.h1",
 			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" x x/1 0s fio's start
-a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON is " +
-			"this log's"},
+a_clat_hist.1.log.h2 "h2" a - 0s taken to be fio's own start`, "a_clat_hist.1.log.h2: cannot tell which JSON goes " +
+			"with this log"},
 		"hosts with one JSON of none": {input("a_clat_hist.1.log.h1 a_clat_hist.1.log.h2", doc("fio.json",
 			fiojson.Entry{JobName: "x"})), `
 a_clat_hist.1.log.h1 "h1" a - 0s fio's start of all jobs
@@ -278,8 +278,8 @@ a_clat_hist.1.log.n2 "n2" y y/1 0s fio's start`, ""},
 		"a host without a job": {input("a_clat_hist.1.log.n1 a_clat_hist.1.log.n2", doc("fio.json",
 			fiojson.Entry{JobName: "x", Host: "n1"}, fiojson.Entry{JobName: "x", Host: "n3"})), `
 a_clat_hist.1.log.n1 "n1" x x/1 0s fio's start
-a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON is ` +
-			`this log's`},
+a_clat_hist.1.log.n2 "n2" a - 0s taken to be fio's own start`, `a_clat_hist.1.log.n2: cannot tell which JSON goes ` +
+			`with this log`},
 		"the host is the JSON's": {input("a_clat_hist.1.log", doc("fio.json", fiojson.Entry{JobName: "x", Host: "n1"})),
 			`
 a_clat_hist.1.log "n1" x x/1 0s fio's start`, ""},
@@ -446,7 +446,7 @@ func TestUnlike(t *testing.T) {
 		"together":         {nil, 3, ""},
 		"alike":            {jobfile.Options{"numjobs": "2"}, 9, ""},
 		"a delay of all":   {jobfile.Options{"numjobs": "2", "startdelay": "3"}, 5, ""},
-		"the last waits":   {jobfile.Options{"wait_for": "a"}, 3, "wait_for of the last one is all that it shows"},
+		"the last waits":   {jobfile.Options{"wait_for": "a"}, 3, "it shows wait_for of the last job only"},
 		"longer than any":  {nil, 4, "fio took 4 s, and none of them more than 2.1s"},
 		"of unknown times": {nil, 0, ""},
 	} {

@@ -68,8 +68,8 @@ func (m *matcher) starts(s *set) {
 	}
 	for _, j := range jobs {
 		if j.waits != "" && !slices.ContainsFunc(jobs, func(o job) bool { return o.name == j.waits && o.lasted() }) {
-			m.warn("job %q waits for job %q, and nothing says when that ended: its start is unknown, and taken to be "+
-				"that of its stage; pass fio's JSON, or shift it with --offset", j.name, j.waits)
+			m.warn("job %q waits for job %q, and when that ended is unknown: assuming %q started with its stage; pass "+
+				"fio's JSON, or shift it with --offset", j.name, j.waits, j.name)
 		}
 	}
 	if s.job == nil {
@@ -121,7 +121,7 @@ func (m *matcher) unlike(s *set) {
 		apart := ""
 		for _, option := range []string{"wait_for", "startdelay", "ramp_time"} {
 			if e.Options[option] != "" {
-				apart = option + " of the last one is all that it shows"
+				apart = "it shows " + option + " of the last job only"
 				break
 			}
 		}
@@ -132,8 +132,8 @@ func (m *matcher) unlike(s *set) {
 			apart = fmt.Sprintf("fio took %d s, and none of them more than %v", e.Elapsed, longest(e))
 		}
 		if apart != "" {
-			m.warn("%s: job %q stands for %d threads of several jobs, whose starts it does not tell (%s):"+
-				" taken to have started together; pass the job file",
+			m.warn("%s: job %q combines %d threads of several jobs without their start times (%s): assuming they "+
+				"started together; pass the job file",
 				errs.Printable(s.meta.Path), e.JobName, threads, apart)
 		}
 	}
@@ -241,20 +241,20 @@ func (m *matcher) sectionJobs(s *set) []job {
 		jobs = append(jobs, j)
 	}
 	if len(jobs) > 1 && len(entry) == 0 && slices.ContainsFunc(jobs, func(j job) bool { return j.ramp > 0 }) {
-		m.warn("%s: ramp_time may take up to a second longer than asked, so that starts behind it are not exact; "+
+		m.warn("%s: ramp_time may take up to a second longer than asked, so starts after it are not exact; "+
 			"pass fio's JSON", errs.Printable(s.job.Path))
 	}
 	for _, section := range s.job.Sections {
 		if v := section.Options["verify"]; v != "" && v != "0" && len(entry) == 0 &&
 			!strings.Contains(section.Options["rw"], "read") {
-			m.warn("%s:%d: with verify fio reads what it wrote, and what its last window held is in no log; pass "+
-				"fio's JSON", errs.Printable(s.job.Path), section.Line)
+			m.warn("%s:%d: with verify fio also reads what it wrote, and the last window of these reads is in no "+
+				"log; pass fio's JSON", errs.Printable(s.job.Path), section.Line)
 			break
 		}
 	}
 	if unknown != "" {
-		m.warn("%s: nothing says how long this job ran, so that the start of those behind the stonewall is unknown "+
-			"and guessed; pass fio's JSON, or shift them with --offset", errs.Printable(unknown))
+		m.warn("%s: how long this job ran is unknown, so the start of the jobs after the stonewall is a guess; pass "+
+			"fio's JSON, or shift them with --offset", errs.Printable(unknown))
 	}
 	return jobs
 }

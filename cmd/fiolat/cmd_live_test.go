@@ -129,7 +129,7 @@ func TestLiveReplaced(t *testing.T) {
 	fio.Write(bytes.Join(documents[3:], nil))
 	fio.Close()
 	if got := <-said; !strings.HasPrefix(got, "exit 0\n") || !strings.Contains(got, " 800 I/Os") ||
-		!strings.Contains(got, "another file has taken its place") {
+		!strings.Contains(got, "replaced by another file") {
 		t.Error(got)
 	}
 }

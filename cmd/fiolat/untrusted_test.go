@@ -282,7 +282,7 @@ func TestOddFiles(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, stdout, errs)
 	}
 	for _, name := range []string{"pipe", "zero", "link", "socket"} {
-		if warning, _, _ := strings.Cut(errs.String(), "\n"); !strings.Contains(warning, ": not a file") ||
+		if warning, _, _ := strings.Cut(errs.String(), "\n"); !strings.Contains(warning, ": not a regular file") ||
 			!strings.Contains(warning, name+"_clat_hist.1.log") {
 			t.Errorf("%s is left out in silence:\n%s", name, errs)
 		}

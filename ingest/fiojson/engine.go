@@ -180,8 +180,8 @@ func (m *Document) Explain() (sentences []string) {
 		sentences = append(sentences, e.Sentence())
 	}
 	for _, name := range unknown {
-		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; what its slat and clat include, "+
-			"its authors know", name))
+		sentences = append(sentences, fmt.Sprintf("%s: not one of fio's own engines; fiolat does not know what its "+
+			"slat and clat include", name))
 	}
 	return sentences
 }

@@ -604,7 +604,7 @@ func (s *jsonScan) totals(fio3 bool, warn func(string)) (Totals, error) {
 		return t, err
 	}
 	if bad != "" {
-		warn(fmt.Sprintf("%s I/Os in a count cannot be; its totals are not used", errs.Printable(bad)))
+		warn(fmt.Sprintf("impossible count of %s I/Os; its totals are not used", errs.Printable(bad)))
 		return Totals{}, nil
 	}
 	bins = ascending(bins)

@@ -195,7 +195,7 @@ func (e *Entry) Restore(a *Apart) (err error) {
 		d, ok := fiolog.ParseDirection(p.Direction)
 		k, known := fiolog.ParseKind(p.Kind)
 		if !ok || !known {
-			return fmt.Errorf("priorities: no %s of %s", p.Kind, p.Direction)
+			return fmt.Errorf("priorities: unknown kind %q or direction %q", p.Kind, p.Direction)
 		}
 		t, err := p.totals()
 		if err != nil {

@@ -200,7 +200,7 @@ func pointers(line []byte, cut bool) *lineError {
 }
 
 func wrapped(line []byte, bucket int, v uint64) *lineError {
-	what := "memory that is no count"
+	what := "arbitrary memory instead of a count"
 	if bucket == 0 && v < 1<<48 {
 		return faultf("run fio again without log_offset, or without --client",
 			"bucket 0 holds %d I/Os: an address; with log_offset fio --client shifts histograms, or crashes", v)

@@ -255,7 +255,8 @@ func (r *Reader) parseSingle(line []byte) (io singleIO, bad *lineError) {
 		return io, faultf(skipIt, "direction %d: fio knows 0 (read), 1 (write) and 2 (trim)", dir)
 	case size == 0:
 		bad = faultf("run fio again without log_avg_msec, or pass --skip-bad",
-			"it holds averages (block size 0, as log_avg_msec makes them), and of averages there are no percentiles")
+			"it holds averages (block size 0, as log_avg_msec makes them): percentiles cannot be computed from "+
+				"averages")
 		bad.log = first
 		return io, bad
 	case both && values[2] != 0:

@@ -89,7 +89,7 @@ func (f *Follower) Read(p []byte) (int, error) {
 			return 0, err
 		case f.gone.IsZero():
 			f.gone = time.Now()
-			f.warn("it was deleted or renamed; what is still written to it is read, and then another one is waited for")
+			f.warn("deleted or renamed; reading it to its end, then waiting for a new file")
 		case over && f.at > 0 && time.Since(f.gone) >= f.idle():
 			return 0, io.EOF
 		}
@@ -120,9 +120,9 @@ func (f *Follower) next() error {
 		return err
 	}
 	if same {
-		f.warn("another file has taken its place; it begins with the same, and is read on from there")
+		f.warn("replaced by a file that begins with the same data; continuing where the old one ended")
 	} else {
-		f.warn("another file has taken its place, and is read from its start")
+		f.warn("replaced by another file; reading it from its start")
 	}
 	f.f.Close() //nolint:errcheck // nothing was written
 	f.f, f.last, f.gone = file, time.Now(), time.Time{}

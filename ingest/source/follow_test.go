@@ -79,15 +79,14 @@ func TestFollowReplaced(t *testing.T) {
 			time.Sleep(time.Second)
 			writeTo(t, old, "late ")
 			must(t, old.Close())
-		}, "one more late another", "deleted or renamed | another file has taken its place, and is read from its " +
-			"start"},
+		}, "one more late another", "deleted or renamed | replaced by another file; reading it from its start"},
 		{"deleted, another one begun later", 0, func(t *testing.T, path string, old *os.File) {
 			must(t, os.Remove(path))
 			writeTo(t, old, "more ")
 			must(t, old.Close())
 			time.Sleep(30 * time.Second)
 			must(t, os.WriteFile(path, []byte("another"), 0o600))
-		}, "one more another", "deleted or renamed | another file has taken its place, and is read from its start"},
+		}, "one more another", "deleted or renamed | replaced by another file; reading it from its start"},
 		{"deleted for good", 0, func(t *testing.T, path string, old *os.File) {
 			must(t, os.Remove(path))
 			writeTo(t, old, "more ")
@@ -99,12 +98,12 @@ func TestFollowReplaced(t *testing.T) {
 			time.Sleep(time.Second)
 			writeTo(t, old, "more ")
 			must(t, old.Close())
-		}, "one more another", "another file has taken its place, and is read from its start"},
+		}, "one more another", "replaced by another file; reading it from its start"},
 		{"a copy brought up to date", 0, func(t *testing.T, path string, old *os.File) {
 			must(t, os.WriteFile(path+".new", []byte("one two "), 0o600))
 			must(t, os.Rename(path+".new", path))
 			must(t, old.Close())
-		}, "one two ", "it begins with the same, and is read on from there"},
+		}, "one two ", "begins with the same data; continuing where the old one ended"},
 		{"a copy brought up to date, until it is idle", time.Minute, func(t *testing.T, path string, old *os.File) {
 			must(t, old.Close())
 			for _, whole := range []string{"one two ", "one two three ", "one two three four"} {
@@ -112,20 +111,20 @@ func TestFollowReplaced(t *testing.T) {
 				must(t, os.WriteFile(path+".new", []byte(whole), 0o600))
 				must(t, os.Rename(path+".new", path))
 			}
-		}, "one two three four", strings.Repeat("it begins with the same | ", 2) + "it begins with the same"},
+		}, "one two three four", strings.Repeat("begins with the same data | ", 2) + "begins with the same data"},
 		{"replaced, until it is idle", time.Minute, func(t *testing.T, path string, old *os.File) {
 			must(t, os.Rename(path, path+".1"))
 			must(t, os.WriteFile(path, []byte("another"), 0o600))
 			writeTo(t, old, "more ")
 			must(t, old.Close())
-		}, "one more another", "another file has taken its place, and is read from its start"},
+		}, "one more another", "replaced by another file; reading it from its start"},
 		{"empty and replaced", 0, func(t *testing.T, path string, old *os.File) {
 			must(t, old.Truncate(0))
 			time.Sleep(time.Second)
 			must(t, old.Close())
 			must(t, os.WriteFile(path+".new", []byte("another"), 0o600))
 			must(t, os.Rename(path+".new", path))
-		}, "one another", "another file has taken its place, and is read from its start"},
+		}, "one another", "replaced by another file; reading it from its start"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.idle == 0 && runtime.GOOS != "linux" {

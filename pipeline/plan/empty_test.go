@@ -63,7 +63,7 @@ func TestEmptyLogs(t *testing.T) {
 			"of the 7 reads that fio counted 2 are in no log, and missing: fio's JSON has no bins", 5},
 		{"a count beyond 2^53", map[string]string{
 			"x_clat_hist.1.log": "300, 0, 4096, 9007199254740994" + strings.Repeat(", 0", 1855) + "\n"},
-			"bucket 0 holds 9007199254740994 I/Os: memory that is no count", 0},
+			"bucket 0 holds 9007199254740994 I/Os: arbitrary memory instead of a count", 0},
 		{"totals that contradict their bins", map[string]string{"x_clat_hist.1.log": record,
 			"fio.json": json(`,"log_hist_msec":"300"`,
 				`"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7,"bins":{"0":5,"9":90}}}`)},

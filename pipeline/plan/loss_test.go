@@ -379,7 +379,7 @@ func TestMissingLogs(t *testing.T) {
 		{"a thread of a group", "trim", "nothing", // as if it had been two
 			func(s string) string { return strings.Replace(s, `"job_runtime" : 6000`, `"job_runtime" : 12000`, 1) },
 			[]loss{{"trim", "write", -1}, {"trim", "trim", -1}},
-			`job "trim" stands for 2 threads, of which 1 have a log here: the others' I/Os are missing`},
+			`job "trim" covers 2 threads, but logs of only 1 are here: the others' I/Os are missing`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
