@@ -61,6 +61,7 @@ func startAhead(r *Reader) *ahead {
 	}
 	c := &Reader{name: r.name, src: r.src, opt: r.opt, buf: r.buf, pos: r.pos, end: r.end, have: r.have,
 		skipping: r.skipping}
+	c.opt.After = 0 // the first line of a batch, which is line 2 to its reader, is not the first of the log
 	geometry := r.geometry
 	go func() {
 		defer close(a.ended)

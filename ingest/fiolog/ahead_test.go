@@ -35,6 +35,14 @@ func TestReadAhead(t *testing.T) {
 			}
 		}
 	}
+	damaged := line() + "\n" + strings.Repeat("\xef\xbb\xbf"+line()+"\nx\x9c"+line()+"\n"+line()+"\n", 4)
+	for after := range int64(5) { // lines before these, of another job
+		opt := ReaderOptions{Block: len(line()) + 20, After: after}
+		want := readAll(t, NewReader(strings.NewReader(damaged), "log", opt))
+		r := NewReader(strings.NewReader(damaged), "log", opt)
+		r.ReadAhead(3)
+		sameItems(t, fmt.Sprintf("after %d lines", after), readAll(t, r), want)
+	}
 	for name, log := range realLogs(t) {
 		want, _ := slowRead(log, defaultMaxLine, 0)
 		r := NewReader(bytes.NewReader(log), name, ReaderOptions{Block: 10_000})
