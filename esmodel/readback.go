@@ -140,9 +140,9 @@ func Fault(runID, part, hint, format string, args ...any) error {
 
 // Incomplete returns the error for a run that is not complete.
 func (r *StoredRun) Incomplete() error {
-	why, hint := "its ingest is not through, or was killed", "wait for it, or run it again"
+	why, hint := "its ingest is still running or was killed", "wait for it, or run it again"
 	if r.Rolling != "" {
-		why, hint = "its rollup is not through, or was interrupted", "wait for it, or run fiolat rollup again"
+		why, hint = "its rollup is still running or was interrupted", "wait for it, or run fiolat rollup again"
 	}
 	if r.Claim != nil {
 		why = "claimed by " + r.Claim.String() + ": " + why
@@ -193,7 +193,8 @@ func ReadRun(source []byte) (*StoredRun, error) {
 	}
 	if known, err := fiohist.GeometryOf(run.Geometry.Columns()); err != nil || known != run.Geometry ||
 		run.Interval < 1 {
-		return nil, Fault(run.ID, run.Part, "", "its grid cannot be: %+v, %d ns", run.Geometry, run.Interval)
+		return nil, Fault(run.ID, run.Part, "", "invalid histogram grid or interval: %+v, %d ns", run.Geometry,
+			run.Interval)
 	}
 	if err := readSettings(run, doc.Settings); err != nil {
 		return nil, Fault(run.ID, run.Part, "", "its settings cannot be read: %v", err)
@@ -226,7 +227,7 @@ func ReadRun(source []byte) (*StoredRun, error) {
 			l.End = nanos(*f.EndMS)
 		case out.Status == StatusComplete:
 			return nil, Fault(run.ID, run.Part, "ingest it again",
-				"an older fiolat has stored it, without what it takes to read it back")
+				"an older fiolat stored it, without what is needed to read it back")
 		}
 		for i := range l.Dirs {
 			d := f.Directions[fiolog.Direction(i).String()]

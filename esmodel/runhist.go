@@ -89,7 +89,7 @@ func ReadRunHistograms(source []byte) (fiohist.Geometry, map[string]*RunHistogra
 	grid := doc.Latency.Buckets
 	g := fiohist.Geometry{Groups: grid.Groups, Coarseness: grid.Coarseness, Unit: grid.UnitNS}
 	if known, err := fiohist.GeometryOf(g.Columns()); doc.Histograms != nil && (err != nil || known != g) {
-		return g, nil, fmt.Errorf("its grid cannot be: %+v", g)
+		return g, nil, fmt.Errorf("invalid histogram grid: %+v", g)
 	}
 	return g, doc.Histograms, nil
 }

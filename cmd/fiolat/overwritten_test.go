@@ -70,7 +70,7 @@ func TestOverwritten(t *testing.T) {
 			unfinished(t, s, tt.complete)
 			again := strings.Count(stderr, "it is ingested once more")
 			if code != tt.code || again != map[bool]int{false: 1}[tt.pipe] ||
-				tt.code != exitOK && !strings.Contains(stderr, "replaced them: run again") {
+				tt.code != exitOK && !strings.Contains(stderr, "replaced them; run again") {
 				t.Errorf("exit %d, want %d\n%s", code, tt.code, stderr)
 			}
 			for _, d := range s.Docs("fio-histogram-*") {

@@ -138,8 +138,8 @@ func TestSecuredRoles(t *testing.T) {
 		want          string // in what is said
 	}{
 		{"fiolat_ingest", "ingest", []string{"--output", out, randrw}, exitIncomplete,
-			`run "fiolat setup" with a user who may: read index templates: user "fiolat_ingest" lacks the cluster ` +
-				`privilege "manage_index_templates"`},
+			`run "fiolat setup" as a user with the required privileges: read index templates: user "fiolat_ingest" ` +
+				`lacks the cluster privilege "manage_index_templates"`},
 		{"fiolat_ingest", "setup", nil, exitIncomplete, `user "fiolat_ingest" lacks the cluster privilege ` +
 			`"manage_index_templates"`},
 		{"fiolat_reader", "setup", nil, exitIncomplete, `user "fiolat_reader" lacks the cluster privilege ` +

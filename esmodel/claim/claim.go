@@ -38,7 +38,7 @@ func (e *Error) Error() string {
 	switch {
 	case e.Lost && e.Owner != nil:
 		return fmt.Sprintf(
-			"%s: %s has taken it over; what was sent until then is replaced or removed by that one",
+			"%s: %s has taken it over and will replace or delete what was sent so far",
 			what,
 			e.Owner,
 		)

@@ -228,7 +228,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 		if i > 0 && u.Scheme != out[0].Scheme {
 			return nil, &errs.UsageError{
 				Msg:  "the addresses of Elasticsearch mix http and https",
-				Hint: "a password for one would be shown by the other",
+				Hint: "http would expose the password that https protects",
 			}
 		}
 		u.Path = strings.TrimRight(u.Path, "/")

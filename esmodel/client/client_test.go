@@ -311,7 +311,7 @@ func TestTrust(t *testing.T) {
 		{
 			"wrong CA",
 			Config{Addresses: []string{good}, CACert: pemOf(other)},
-			"authority that is not trusted; somebody may be in between; if not, pass --es-ca-cert",
+			"authority that is not trusted; someone may be intercepting the connection; if not, pass --es-ca-cert",
 		},
 		{"system roots", Config{Addresses: []string{good}}, "authority that is not trusted"},
 		{"expired", Config{Addresses: []string{old}, CACert: pemOf(ca)}, "not valid at this time"},

@@ -111,7 +111,7 @@ func (c *Client) statusError(op string, node *url.URL, status int, header http.H
 		return &TrustError{Node: node.Host, Msg: fmt.Sprintf("the server answers with a redirect (%d)", status),
 			Hint: "redirects are not followed, they would carry credentials elsewhere; give the server's own address"}
 	case why.is("search_context_missing_exception"):
-		why.Reason = "a search that was open is no longer known, as after a restart of the server: run again"
+		why.Reason = "the server lost an open search, perhaps because it restarted; run again"
 		return &RefusedError{Op: op, Status: status, Type: why.Type, Reason: why.Reason, request: true, lost: true}
 	}
 	absent := status == http.StatusNotFound &&

@@ -54,7 +54,7 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}
 	if chosen > 1 {
 		return nil, &errs.UsageError{
-			Msg:  "more than one of CA certificate, fingerprint, and no check of the certificate",
+			Msg:  "CA certificate, fingerprint and insecure mode are mutually exclusive",
 			Hint: "pass one of them",
 		}
 	}
@@ -160,19 +160,20 @@ func trustError(node string, err error) *TrustError {
 	)
 	switch {
 	case errors.Is(err, errFingerprint):
-		t.Msg, t.Hint = errFingerprint.Error(), "somebody may be in between; compare with: openssl x509 -fingerprint "+
-			"-sha256 -noout -in http_ca.crt"
+		t.Msg, t.Hint = errFingerprint.Error(), "someone may be intercepting the connection; compare with: openssl "+
+			"x509 -fingerprint -sha256 -noout -in http_ca.crt"
 	case errors.As(err, &host):
 		t.Msg = fmt.Sprintf("the server's certificate is not for this host: %v", host)
-		t.Hint = "somebody may be in between; use a name that is in the certificate, or pass --es-fingerprint"
+		t.Hint = "someone may be intercepting the connection; use a name that is in the certificate, or pass " +
+			"--es-fingerprint"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		t.Msg = fmt.Sprintf("the server's certificate is not valid at this time: it is for %v to %v",
 			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 		t.Hint = "renew it, or set this machine's clock"
 	case errors.As(err, &unknown):
 		t.Msg = "the server's certificate is signed by an authority that is not trusted"
-		t.Hint = "somebody may be in between; if not, pass --es-ca-cert FILE with the cluster's http_ca.crt, or " +
-			"--es-fingerprint"
+		t.Hint = "someone may be intercepting the connection; if not, pass --es-ca-cert FILE with the cluster's " +
+			"http_ca.crt, or --es-fingerprint"
 	case errors.As(err, &invalid), errors.As(err, &verify):
 		t.Msg = fmt.Sprintf("the server's certificate cannot be trusted: %v", err)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
@@ -184,7 +185,7 @@ func trustError(node string, err error) *TrustError {
 		t.Msg, t.Hint = fmt.Sprintf(
 			"no TLS connection: %v",
 			err,
-		), "fiolat speaks TLS 1.2 and 1.3, and shows no certificate of its own"
+		), "fiolat speaks TLS 1.2 and 1.3, and does not send a client certificate"
 	default:
 		return nil
 	}

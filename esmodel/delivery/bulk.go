@@ -154,7 +154,7 @@ func NewBulkWriter(c *client.Client, cfg BulkConfig) (*BulkWriter, error) {
 	}
 	if cfg.FlushBytes < 0 || cfg.FlushBytes > 100<<20 || cfg.InFlight < 0 || cfg.InFlight > 64 || cfg.GzipLevel > 9 {
 		return nil, &errs.UsageError{
-			Msg: fmt.Sprintf("bulk requests of %d bytes, %d at once, gzip level %d cannot be",
+			Msg: fmt.Sprintf("invalid bulk settings: %d bytes per request, %d concurrent requests, gzip level %d",
 				cfg.FlushBytes, cfg.InFlight, cfg.GzipLevel),
 			Hint: "at most 100 MiB, 64 and 9",
 		}

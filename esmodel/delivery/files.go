@@ -70,7 +70,7 @@ func openDir(path string) (*os.Root, error) {
 	}
 	if now, err := root.Stat("."); err != nil || !os.SameFile(seen, now) {
 		_ = root.Close()
-		return nil, errors.Join(fmt.Errorf("%s was exchanged while it was opened", path), err)
+		return nil, errors.Join(fmt.Errorf("%s was replaced while it was being opened", path), err)
 	}
 	return root, nil
 }

@@ -62,8 +62,7 @@ type tornError struct{ At []string }
 
 func (e *tornError) Error() string {
 	return fmt.Sprintf(
-		"%s: cut off in the middle of a document; all others were sent; run the ingest again for this "+
-			"one",
+		"%s: the last document is cut off; all others were sent; run the ingest again to restore it",
 		errs.Printable(strings.Join(e.At, ", ")),
 	)
 }
@@ -244,7 +243,7 @@ func (l *loader) claim(ctx context.Context) error {
 	for id, r := range l.runs {
 		m, err := esmodel.MeaningOf(r.doc)
 		if err != nil || m.Run.ID == "" || m.Key().ID() != id {
-			return fmt.Errorf("the document %s of a run is none of fiolat's: %w", errs.Printable(id),
+			return fmt.Errorf("run document %s was not written by fiolat: %w", errs.Printable(id),
 				errors.Join(errNoRun, err))
 		}
 		if l.held[m.Key()] == nil {
@@ -319,7 +318,7 @@ func (l *loader) file(name string, each func(index, id string, doc []byte) error
 		kind, ours := esmodel.KindOf(l.prefix, a.Index.Index)
 		if !ours {
 			return &errs.UsageError{
-				Msg:  fmt.Sprintf("%s:%d: index %q is none of prefix %q", name, in.N, a.Index.Index, l.prefix),
+				Msg:  fmt.Sprintf("%s:%d: index %q does not have the prefix %q", name, in.N, a.Index.Index, l.prefix),
 				Hint: "pass the --index-prefix of the ingest",
 			}
 		}
@@ -392,8 +391,8 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 					g.Run,
 					g.Part,
 					"load the folder that the ingest wrote, or ingest it again",
-					"its document is of other settings than the %d documents in Elasticsearch, and the files hold "+
-						"none of them: nothing is removed",
+					"its document has different settings from the %d documents in Elasticsearch, and the files "+
+						"contain none for these settings: nothing was removed",
 					others,
 				)
 			}
@@ -449,4 +448,4 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 	return k.Give(ctx, k.Doc)
 }
 
-var errNoRun = errors.New("its id is not that of the run it names")
+var errNoRun = errors.New("its id does not match its run")

@@ -64,7 +64,7 @@ func TestLoadLines(t *testing.T) {
 			`{"index":{"_index":"secrets","_id":"a"}}` + "\n{}\n",
 			0,
 			"",
-			`1: index "secrets" is none of prefix "fio"`,
+			`1: index "secrets" does not have the prefix "fio"`,
 		},
 		{"two actions", eventLine + "a\"}} {}\n{}\n", 0, "", "1: this is not an action line"},
 		{"more than an action", eventLine + "a\"}}]\n{}\n", 0, "", "1: this is not an action line"},

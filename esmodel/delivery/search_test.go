@@ -118,13 +118,13 @@ func TestSearch(t *testing.T) {
 			name:  "never known to the server",
 			size:  3,
 			fault: esmodeltest.Fault{Times: -1, Status: 404, Type: "search_context_missing_exception"},
-			want:  "no longer known",
+			want:  "lost an open search",
 		},
 		{
 			name:  "no longer known to the server after the first page",
 			size:  3,
 			fault: esmodeltest.Fault{Match: nthSearch(2), Status: 404, Type: "search_context_missing_exception"},
-			want:  "no longer known, as after a restart of the server: run again",
+			want:  "the server lost an open search, perhaps because it restarted; run again",
 		},
 		{
 			name:  "no hits at all",

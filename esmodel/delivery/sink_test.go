@@ -195,7 +195,7 @@ func TestMismatchIsFound(t *testing.T) {
 	err = sink.Close(t.Context(), sink.End(t.Context(), esmodeltest.Summary(run, quanta)))
 	var mismatch *indices.MismatchError
 	if !errors.As(err, &mismatch) || mismatch.Found != mismatch.Made-1 || mismatch.Kind != esmodel.KindHistogram ||
-		!strings.Contains(err.Error(), "something else deleted or replaced them: run again") {
+		!strings.Contains(err.Error(), "another program deleted or replaced them; run again") {
 		t.Errorf("error %v", err)
 	}
 	if got := runStatus(t, s); got != "partial" {

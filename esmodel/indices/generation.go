@@ -57,9 +57,9 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	hint := "something else deleted or replaced them: run again"
+	hint := "another program deleted or replaced them; run again"
 	if e.Found > e.Made {
-		hint = "other logs were ingested under the same --run-id: fiolat delete it, then run again"
+		hint = "other logs were ingested under the same --run-id; delete the run with fiolat delete, then run again"
 	}
 	return fmt.Sprintf("run %q has %d %s documents where %d were made; %s", e.Run, e.Found, e.Kind, e.Made, hint)
 }
@@ -103,7 +103,7 @@ func Commit(
 				g.Run,
 				g.Part,
 				"run it again",
-				"documents of other settings are still there after they were deleted: something else writes them",
+				"documents with other settings reappeared after deletion: another process is writing them",
 			)
 		}
 		if err != nil || only {

@@ -23,8 +23,8 @@ type MappingError struct{ Index, Msg string }
 
 func (e *MappingError) Error() string {
 	return fmt.Sprintf(
-		"index %s: %s; another index template has made it, or nobody's: reindex it into one made after "+
-			"\"fiolat setup\", or use another --index-prefix",
+		"index %s: %s; it was created by another index template, or by none; reindex it into an index created "+
+			"after \"fiolat setup\", or use another --index-prefix",
 		e.Index,
 		e.Msg,
 	)

@@ -23,9 +23,8 @@ import (
 var errNoTemplates = errors.New("the index templates are missing")
 
 const noHistogram = "this cluster does not have the histogram field type: latency.histogram is stored but cannot be " +
-	"searched or aggregated, " +
-	"so percentiles over filters and times of one's own choice are missing in Elasticsearch and Kibana; percentile " +
-	"documents and octave counts do not need it"
+	"searched or aggregated, so Elasticsearch and Kibana cannot compute percentiles for arbitrary filters and time " +
+	"ranges; percentile documents and octave counts do not need it"
 
 // SetupOptions say what Setup installs.
 type SetupOptions struct {
@@ -147,7 +146,8 @@ func setupPolicy(ctx context.Context, c *client.Client, o SetupOptions, r *Setup
 	switch {
 	case errors.As(err, &no) && no.Status == http.StatusForbidden && o.DeleteAfter == 0:
 		r.warn(
-			"lifecycle policy %q is left alone, it takes the cluster privilege manage_ilm: indices are never deleted",
+			"lifecycle policy %q was not changed: that requires the cluster privilege manage_ilm; indices are never "+
+				"deleted",
 			o.Prefix,
 		)
 		return nil
@@ -256,7 +256,7 @@ func setupTemplate(
 	}
 	if v := have.version(); v > esmodel.TemplateVersion {
 		r.warn(
-			"index template %s is of a newer fiolat (%d, this one makes %d) and left alone",
+			"index template %s was made by a newer fiolat (template version %d, this one has %d) and was not changed",
 			name,
 			v,
 			esmodel.TemplateVersion,
@@ -453,11 +453,16 @@ func EnsureTemplates(ctx context.Context, c *client.Client, prefix string) (warn
 	r, err := Setup(ctx, c, SetupOptions{Prefix: prefix})
 	if errors.As(err, &no) && no.Status == http.StatusForbidden {
 		if missing > 0 {
-			return r.Warnings, fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", errNoTemplates, err)
+			return r.Warnings, fmt.Errorf(
+				"%w: run \"fiolat setup\" as a user with the required privileges: %w",
+				errNoTemplates,
+				err,
+			)
 		}
 		return append(
 			r.Warnings,
-			"the index templates are of an older fiolat: run \"fiolat setup\" with a user who may",
+			"the index templates were made by an older fiolat: run \"fiolat setup\" as a user with the required "+
+				"privileges",
 		), nil
 	}
 	if r != nil {
@@ -493,5 +498,9 @@ func ensureFromRuns(ctx context.Context, c *client.Client, prefix string, becaus
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: run \"fiolat setup\" with a user who may: %w", errNoTemplates, because)
+	return fmt.Errorf(
+		"%w: run \"fiolat setup\" as a user with the required privileges: %w",
+		errNoTemplates,
+		because,
+	)
 }

@@ -434,7 +434,7 @@ func (d *deletion) left(ctx context.Context, deleted map[string]int64) error {
 			d.run,
 			"",
 			"delete it again",
-			"%v are left: something else writes them, or an index finds documents of other runs under this run.id",
+			"%v remain: another process is writing them, or an index matches other runs under this run.id",
 			left,
 		)
 	}

@@ -352,7 +352,7 @@ func noRun(dir, runID string) error {
 	if runID != "" {
 		what += fmt.Sprintf(" %q", runID)
 	}
-	return &errs.ParseError{File: dir, Msg: what, Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
+	return &errs.ParseError{File: dir, Msg: what, Hint: "pass a directory written by fiolat ingest --output"}
 }
 
 // OpenDir reads back a run from the files that an ingest has written into a directory, one kind of latency;

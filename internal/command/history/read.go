@@ -68,7 +68,7 @@ func (r *reader) argument(ctx context.Context, name string) error {
 		found, err := stored.DirFigures(name, kind)
 		if err == nil && len(found) == 0 {
 			err = &errs.ParseError{File: name, Msg: fmt.Sprintf("no document of a run of %s", kind),
-				Hint: "it takes the *.ndjson files that fiolat ingest --output wrote"}
+				Hint: "pass a directory written by fiolat ingest --output"}
 		}
 		if err != nil {
 			return err
