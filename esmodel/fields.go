@@ -33,7 +33,7 @@ var (
 var Fields = []Field{
 	{"@timestamp", "date", "", everywhere, "start of the quantum, in `run` of the run; UTC"},
 	{"run.id", "keyword", "", everywhere, "`--run-id`, else a hash of the logs' sizes and first 64 KiB"},
-	{"run.name", "keyword", "", everywhere, "`--run-name`, else the name of the folder"},
+	{"run.name", "keyword", "", everywhere, "`--run-name`, else the name of the directory"},
 	{"run.generation", "keyword", "", everywhere, "hash of all settings that change documents; missing in notes on a " +
 		"run"},
 	{"run.part", "keyword", "", everywhere, "`--part`: the hosts that were ingested separately; missing for a whole " +
@@ -64,11 +64,11 @@ var Fields = []Field{
 		"maps by plain sums"},
 	{"latency.limits.min", "double", "ns", hists, "smallest latency that fio counted in the jobs covered"},
 	{"latency.limits.max", "double", "ns", hists, "largest latency that fio counted in the jobs covered"},
-	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "fio's grid: groups of 64 buckets"},
+	{"latency.buckets.groups", "-", "", []Kind{KindHistogram, KindProbe, KindRun}, "fio's buckets: groups of 64 buckets"},
 	{"latency.buckets.coarseness", "-", "", []Kind{KindHistogram, KindProbe, KindRun},
-		"fio's grid: log_hist_coarseness"},
+		"fio's buckets: log_hist_coarseness"},
 	{"latency.buckets.unit_ns", "-", "ns", []Kind{KindHistogram, KindProbe, KindRun},
-		"fio's grid: width of its narrowest bucket"},
+		"fio's buckets: width of its narrowest bucket"},
 	{"latency.buckets.logs", "-", "", hists, "logs with I/O in this document: first and last of each range, counted " +
 		"from 0 in `files` of `run`"},
 	{"latency.buckets.index", "-", "", hists, "buckets that are not empty"},
@@ -115,7 +115,7 @@ var Fields = []Field{
 	{"settings.*", "flattened", "", onRun, "settings of this generation, as the flags spell them"},
 	{"parts.name", "keyword", "", onRun, "`fiolat merge`: the parts that were merged"},
 	{"parts.generation", "keyword", "", onRun, "`fiolat merge`: the generations of these parts at that time"},
-	{"files.name", "keyword", "", onRun, "logs: name without folder"},
+	{"files.name", "keyword", "", onRun, "logs: name without directory"},
 	{"files.size", "long", "bytes", onRun, "logs: size as stored"},
 	{"files.hash", "keyword", "", onRun, "logs: SHA-256 of size and first 64 KiB"},
 	{"files.host", "keyword", "", onRun, "logs: host"},
