@@ -145,7 +145,7 @@ func TestManageUsage(t *testing.T) {
 	}{
 		{[]string{"compare", gaps}, "at least one other run"},
 		{[]string{"compare", "--fail-if", "read p99", gaps, gaps}, "[DIRECTION] METRIC CHANGE%"},
-		{[]string{"compare", "--fail-if", "trim p99 +1%", gaps, gaps}, "do not both have such I/O"},
+		{[]string{"compare", "--fail-if", "trim p99 +1%", gaps, gaps}, "has no I/O that this rule applies to"},
 		{[]string{"compare", "--percentiles", "50,100", gaps, gaps}, "100"},
 		{[]string{"compare", gaps, "no-such-run"}, "pass --es URL"},
 		{[]string{"compare", "--fail-if", "read p99 +10%", gaps, gaps}, "--run-noise 'p99=P%'"},
@@ -224,7 +224,7 @@ func TestCompareGroups(t *testing.T) {
 		t.Errorf("%+v", c.Group)
 	}
 	_, stdout, _ := fiolat(t, nil, "compare", "--format", "markdown", "two="+before[0]+","+before[1], before[2])
-	if !strings.HasPrefix(stdout, "2 and 1 runs: it takes 3 runs a side") {
+	if !strings.HasPrefix(stdout, "2 and 1 runs: too few to estimate run-to-run variation; use at least 3 per side") {
 		t.Errorf("too few runs:\n%s", stdout)
 	}
 	if code, _, stderr := fiolat(t, nil, "compare", tree, before[0]); code != exitUsage ||
@@ -277,7 +277,7 @@ func TestCompareWithHistory(t *testing.T) {
 		t.Errorf("a directory of documents of ten runs: %+v", group)
 	}
 
-	const drift = "lie before"
+	const drift = "started before"
 	es := []string{"--es", s.URL}
 	c := compareJSON(t, exitOK, append(es, "a=night-01,night-02,night-03", "b=night-04,night-05,night-06")...)
 	if note := c.Comparisons[0].Note; !strings.Contains(note, "all runs of a "+drift+" those of b") {

@@ -316,14 +316,14 @@ func (r *Result) advice(e estimate, alpha, margin float64) string {
 		return student.Quantile(alpha, 2*n-2)*spread*math.Sqrt(2/float64(n)) < target
 	})
 	if n <= mostAdvised {
-		return fmt.Sprintf("%d runs a side", n)
+		return fmt.Sprintf("%d runs per side", n)
 	}
-	return fmt.Sprintf("over %d runs a side", mostAdvised)
+	return fmt.Sprintf("over %d runs per side", mostAdvised)
 }
 
 func counts(na, nb int) string {
 	if na == nb {
-		return fmt.Sprintf("%d runs a side", na)
+		return fmt.Sprintf("%d runs per side", na)
 	}
 	return fmt.Sprintf("%d and %d runs", na, nb)
 }
@@ -343,21 +343,19 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	}
 	switch {
 	case len(o.RunNoise) == 0 && na+nb == 2:
-		r.Caveat = "one run a side: what a repeat would differ by was not seen; repeat both, or pass " +
-			"--run-noise"
+		r.Caveat = "one run per side: run-to-run variation was not measured; repeat both runs or pass --run-noise"
 	case len(o.RunNoise) == 0 && !r.enough:
-		r.Caveat = fmt.Sprintf("%s: it takes %d runs a side, better %d, to know what runs of the same differ by",
+		r.Caveat = fmt.Sprintf("%s: too few to estimate run-to-run variation; use at least %d per side, preferably %d",
 			counts(na, nb), fewRuns, BaselineRuns)
 	case len(unseen) > 0 && !zeroNoise(o.RunNoise):
-		r.Caveat = "one run a side: --run-noise does not say what a repeat would differ by in " +
-			strings.Join(unseen, ", ")
+		r.Caveat = "--run-noise gives no run-to-run variation for " + strings.Join(unseen, ", ")
 	case len(unseen) > 0:
-		r.Caveat = "one run a side, and only the noise within them counts (--run-noise 0%)"
+		r.Caveat = "the limits cover only the noise within each run (--run-noise 0%)"
 	}
 	if few := cmp.Or(a.few, b.few); few != "" && na+nb == 2 {
 		without := "no limits"
 		if len(o.RunNoise) > 0 {
-			without = "limits without the noise within"
+			without = "limits that ignore the noise within the runs"
 		}
 		notes = append(notes, without+": "+few+"; choose a shorter --interval, or longer runs")
 	}
@@ -366,8 +364,8 @@ func (r *Result) remarks(a, b *measured, o Options) {
 		if second {
 			early, late = late, early
 		}
-		notes = append(notes, fmt.Sprintf("all runs of %s lie before those of %s: a drift of the machine looks the "+
-			"same as a change; alternate them (ABAB)", early, late))
+		notes = append(notes, fmt.Sprintf("all runs of %s started before those of %s, so machine drift cannot be told "+
+			"from a change; alternate the runs (ABAB)", early, late))
 	}
 	r.Note = strings.Join(notes, "\n")
 }
@@ -464,8 +462,8 @@ func (s *sample) few() string {
 		}
 	}
 	if n < fewest {
-		return fmt.Sprintf("%s has I/O in %d intervals of %g s, and it takes %d to know its noise", s.of.Name, n,
-			float64(s.of.interval*s.of.fold)/1e9, fewest)
+		return fmt.Sprintf("%s has I/O in only %d intervals of %g s; at least %d are needed to estimate its noise",
+			s.of.Name, n, float64(s.of.interval*s.of.fold)/1e9, fewest)
 	}
 	return ""
 }

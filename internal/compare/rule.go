@@ -34,7 +34,7 @@ func ParseRule(text string) (Rule, error) {
 	r := Rule{Text: text, Direction: m[1], Metric: m[2]}
 	var err error
 	if r.Limit, err = strconv.ParseFloat(m[4], 64); err != nil || math.Abs(r.Limit) > 1e6 {
-		return Rule{}, fmt.Errorf("%q: a change of %s %% is beyond reason", text, m[4])
+		return Rule{}, fmt.Errorf("%q: want a change from -1000000%% to +1000000%%", text)
 	}
 	r.Limit /= 100
 	if m[3] != "" {
@@ -85,8 +85,8 @@ func (r *Result) Judge(rules []Rule, noise []RunNoise) ([]Ruling, error) {
 			}
 		}
 		if len(rows[n]) == 0 {
-			return nil, fmt.Errorf("--fail-if %q: %s and %s do not both have such I/O", rule.Text, r.Baseline.Name,
-				r.Other.Name)
+			return nil, fmt.Errorf("--fail-if %q: %s or %s has no I/O that this rule applies to", rule.Text,
+				r.Baseline.Name, r.Other.Name)
 		}
 	}
 	alpha := r.deviates.alpha(family, GateConfidence)
@@ -120,9 +120,9 @@ type unknownNoise struct {
 }
 
 func (e *unknownNoise) Error() string {
-	return fmt.Sprintf("--fail-if %q: it is not known what %s %s of runs of the same differs by: give %d runs a side, "+
-		"or %d as the baseline of one, or pass --run-noise '%s=P%%' (fiolat compare DIR with several runs in it "+
-		"prints it)",
+	return fmt.Sprintf("--fail-if %q: the run-to-run variation of %s %s is unknown: compare %d runs per side, or one "+
+		"run against %d baseline runs, or pass --run-noise '%s=P%%' (fiolat compare DIR prints it if DIR holds "+
+		"several runs)",
 		e.Rule.Text, e.Row.Direction, e.Row.Metric, fewRuns, BaselineRuns, e.Row.Metric)
 }
 

@@ -23,7 +23,7 @@ func (r *Result) Words(row *Row) Words {
 	case row.AtLeast:
 		w.Verdict += ": beyond fio's last bucket"
 	case row.Advice != "":
-		w.Verdict += ": takes " + row.Advice
+		w.Verdict += ": needs " + row.Advice
 	}
 	return w
 }
