@@ -118,7 +118,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 		p := &c.Points[i]
 		ns, ok := p.value(rule.Name)
 		if !ok {
-			at.Note = "a point has no such latency"
+			at.Note = "at least one point has no " + rule.Name
 			return at
 		}
 		places = append(places, place{p.IOPS, ns})
@@ -128,17 +128,17 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	first, last := keeping(places, rule)
 	switch {
 	case first < 0:
-		at.Note = "no point keeps it"
+		at.Note = "no point meets the rule"
 	default:
 		iops, _, _ := crossing(places, rule)
 		at.IOPS = &iops
 		if last+1 < len(places) {
 			at.Between = []int{series.Points[last], series.Points[last+1]}
 		} else {
-			at.Note = "the heaviest load keeps it, too: it may be more"
+			at.Note = "even the heaviest load meets the rule; the actual limit may be higher"
 		}
 		if first > 0 {
-			at.Note = strings.TrimPrefix(at.Note+"; ", "; ") + "lighter loads break it"
+			at.Note = strings.TrimPrefix(at.Note+"; ", "; ") + "some lighter loads break the rule"
 		}
 	}
 	if s.freedom == 0 {

@@ -112,7 +112,7 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("none of %d runs has %s I/O whose IOPS are known", skipped, direction)
+		return nil, fmt.Errorf("none of the %d runs has %s I/O with known IOPS", skipped, direction)
 	}
 	if skipped > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("runs left out, without %s I/O or known IOPS: %d", direction, skipped))
@@ -128,8 +128,8 @@ func Make(rows []summary.Row, direction string, percentiles []float64, rule *met
 		c.Points[i].fill(percentiles, spread)
 	}
 	if spread.freedom == 0 {
-		c.Notes = append(c.Notes, "one run a setting: what a repeat would differ by is not known, and there are no "+
-			"limits; repeat each setting 3 times")
+		c.Notes = append(c.Notes, "one run per setting: without repeats there are no confidence limits; run each "+
+			"setting 3 times")
 	}
 	for i := range c.Series {
 		c.bend(&c.Series[i])

@@ -145,7 +145,7 @@ func TestAt(t *testing.T) {
 	}{
 		{"between two", "read p99 < 150us", usual, []int{1, 2}, 1900, 3000, ""},
 		{"at the bend", "read p99 < 1ms", usual, []int{3, 4}, 3500, 3600, ""},
-		{"all keep it", "read p99 < 1s", usual, nil, 3595, 3605, "may be more"},
+		{"all keep it", "read p99 < 1s", usual, nil, 3595, 3605, "may be higher"},
 		{"none keeps it", "read p99 < 1us", usual, nil, 0, 0, "no point"},
 		{"beyond the peak", "read p99 < 1ms", []place{{1000, 1e5}, {2000, 5e5}, {1500, 2e6}}, []int{1, 2}, 1990,
 			2010, ""},

@@ -52,7 +52,7 @@ func (c *Curve) Sentence(at *At) string {
 		text = label(at.Options) + ": " + text
 	}
 	if at.IOPS == nil {
-		text += ": no point keeps it"
+		text += ": no point meets the rule"
 		if at.High != nil {
 			text += fmt.Sprintf("; fewer than %s IOPS", rounded(*at.High))
 		}
