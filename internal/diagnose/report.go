@@ -90,7 +90,7 @@ func (w *Watch) Diagnose(stragglers []Straggler, notes []Note) *Diagnosis {
 				"%s warmed up until %s: %s.", plural(s.Direction), Clock(s.ToMS), s.Why)})
 		case s.Kind == Steady && last && s.P99 != nil && s.FromMS > d.Segments[0].FromMS:
 			context = append(context, Finding{About: Steady, Text: fmt.Sprintf("%s are steady since %s: p50 %s, "+
-				"p99 %s, %s I/Os/s.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
+				"p99 %s, %s IOPS.", plural(s.Direction), Clock(s.FromMS), latency(*s.P50), latency(*s.P99),
 				number(s.IOPS))})
 		}
 	}
@@ -124,8 +124,8 @@ func (w *Watch) nothing() Finding {
 		text += ", among " + strings.Join(among, " and ")
 	}
 	if w.quanta < minQuanta {
-		text = fmt.Sprintf("Nothing can be told from %d quanta of %s: %d are the least; see --interval", w.quanta,
-			seconds(float64(w.run.Interval)/1e9), minQuanta)
+		text = fmt.Sprintf("%d quanta of %s are too few for a diagnosis: at least %d are needed; see --interval",
+			w.quanta, seconds(float64(w.run.Interval)/1e9), minQuanta)
 	} else {
 		text += fmt.Sprintf(" (no more than %g %% of findings would be false)", falseDiscoveries*100)
 	}
@@ -176,7 +176,7 @@ func (s *Straggler) finding() Finding {
 	}
 	fmt.Fprintf(&text, "; from %s to %s, in %d quanta", Clock(s.SinceMS), Clock(s.UntilMS), s.Quanta)
 	if s.Recovered {
-		text.WriteString(", then no more")
+		text.WriteString(", but not afterwards")
 	}
 	fmt.Fprintf(&text, "; confidence %s.", certain(s.P))
 	return Finding{About: "straggler", Factor: factor, Confidence: confidence(s.P), Text: text.String()}
@@ -244,7 +244,7 @@ func (l *Load) say() string {
 	text := fmt.Sprintf("%s of %s I/Os are in flight on average", number(l.Mean), number(*l.Limit))
 	switch share := l.Mean / *l.Limit; {
 	case share >= full:
-		return text + ": the queue is always full, a closed loop, so the queue depth sets the latency."
+		return text + ": the queue is always full (closed loop), so latency depends on the queue depth."
 	case share < slack:
 		return text + ": the load is the limit, not the device."
 	}

@@ -463,12 +463,11 @@ func why(s *Segment, steady *fiohist.Stats, iops, least float64) string {
 	var words []string
 	switch rest := s.IOPS / iops; {
 	case s.Kind == Incident && least < stalled*iops:
-		words = append(words, fmt.Sprintf("stalled: %s I/Os/s at the least, %s when steady", number(max(least, 0)),
-			number(iops)))
+		words = append(words, fmt.Sprintf("stalled: down to %s IOPS (steady: %s)", number(max(least, 0)), number(iops)))
 	case rest < leastFewer:
-		words = append(words, fmt.Sprintf("fewer I/Os: %s/s, %s/s when steady", number(s.IOPS), number(iops)))
+		words = append(words, fmt.Sprintf("fewer I/Os: %s IOPS (steady: %s)", number(s.IOPS), number(iops)))
 	case rest > leastSlow:
-		words = append(words, fmt.Sprintf("more I/Os: %s/s, %s/s when steady", number(s.IOPS), number(iops)))
+		words = append(words, fmt.Sprintf("more I/Os: %s IOPS (steady: %s)", number(s.IOPS), number(iops)))
 	}
 	for i, v := range []*float64{s.P50, s.P99} {
 		if v == nil {
@@ -479,12 +478,12 @@ func why(s *Segment, steady *fiohist.Stats, iops, least float64) string {
 			if factor < 1 {
 				word = "faster"
 			}
-			words = append(words, fmt.Sprintf("%s: p%g %s, %s when steady", word, []float64{50, 99}[i], latency(*v),
+			words = append(words, fmt.Sprintf("%s: p%g %s (steady: %s)", word, []float64{50, 99}[i], latency(*v),
 				latency(steady.Percentiles[i])))
 		}
 	}
 	if len(words) == 0 {
-		return "not back at the steady level yet"
+		return "not yet back to the steady level"
 	}
 	return strings.Join(words, "; ")
 }
