@@ -237,13 +237,13 @@ func (d *Dir) prepare() error {
 				"%s is not a manifest of this version", d.name(manifestName))
 		}
 		for _, c := range []struct {
-			what      string
-			want, has int64
-		}{{"small files of bytes", l.File, m.File}, {"small files", int64(l.Pool), int64(m.Pool)},
-			{"bytes in the large file", l.Data, m.Data}} {
+			what, unit string
+			want, has  int64
+		}{{"small file size", " bytes", l.File, m.File}, {"small files", "", int64(l.Pool), int64(m.Pool)},
+			{"large file size", " bytes", l.Data, m.Data}} {
 			if c.want != 0 && c.want != c.has {
 				return usagef("omit that flag, or run --cleanup first",
-					"%s was prepared with other settings: %s: %d, not %d", d.name(""), c.what, c.has, c.want)
+					"%s was prepared with other settings: %s: %d%s, not %d", d.name(""), c.what, c.has, c.unit, c.want)
 			}
 		}
 		l.File, l.Pool, l.Data = m.File, m.Pool, m.Data
@@ -347,7 +347,7 @@ func (d *Dir) onlyOurs(fd int) error {
 	return nil
 }
 
-var errLinked = errors.New("it has a second name, a hard link that the probe did not create; it is left alone")
+var errLinked = errors.New("the file has another hard link; refusing to write to it")
 
 // scanPool adds the existing small files to the pool. After a kill the last one may be
 // incomplete.
