@@ -24,11 +24,11 @@ func compareCommand(u *ui.UI) *cli.Command {
 		Description: "fiolat compare runs/before runs/after\n" +
 			"fiolat compare --fail-if 'read p99 +10%' before=runs/b1,runs/b2,runs/b3 after=runs/a1,runs/a2,runs/a3\n" +
 			"fiolat compare --es http://localhost:9200 --format markdown old=label:build=19.1 new=label:build=19.2\n" +
-			"fiolat compare runs/before      # what repeats differ by\n\n" +
+			"fiolat compare runs/before      # how much repeats differ\n\n" +
 			"BASELINE and RUN are logs (a file, a directory, a glob), a directory of documents (ingest --output), or " +
 			"else a run in Elasticsearch. " + runIs + " One that holds several runs is a group of repeats; so is " +
 			"NAME=RUN,RUN,..., and in Elasticsearch label:KEY=VALUE or NAME=label:KEY=VALUE. Give 3 runs or more " +
-			"of each, better 5: a single run does not tell what a repeat would differ by. " +
+			"of each, better 5: a single run does not show how much repeats differ. " +
 			"Limits are of 95 % confidence for all numbers together; docs/compare.md explains them.",
 		Flags: append(slices.Concat(flags, pickFlags(), esFlags()),
 			&cli.StringSliceFlag{Name: "fail-if", Usage: "exit 5 if a change exceeds `RULE` and is statistically " +

@@ -151,6 +151,7 @@ func TestAt(t *testing.T) {
 			2010, ""},
 		{"a slow start", "read p99 < 1ms", []place{{100, 2e6}, {1000, 5e5}, {2000, 2e6}}, []int{1, 2}, 1000, 2000,
 			"lighter loads"},
+		{"not asked for", "read p99.9 < 1ms", usual, nil, 0, 0, "no p99.9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Make(sweep(c.points...), "read", []float64{99}, rule(t, c.rule))
@@ -161,9 +162,12 @@ func TestAt(t *testing.T) {
 			if !slices.Equal(at.Between, c.between) || !strings.Contains(at.Note, c.note) || at.Rule != c.rule {
 				t.Errorf("%+v, want between %v, note %q", at, c.between, c.note)
 			}
+			if said := got.Sentence(at); !strings.Contains(said, c.note) {
+				t.Errorf("%s, want %q", said, c.note)
+			}
 			switch {
 			case c.high == 0:
-				if at.IOPS != nil || at.Low != nil || at.High == nil {
+				if at.IOPS != nil || at.Low != nil || (at.High == nil) != strings.Contains(c.note, "p99.9") {
 					t.Errorf("%+v, want no IOPS, and an upper limit", at)
 				}
 			case at.IOPS == nil || *at.IOPS < c.low || *at.IOPS > c.high:

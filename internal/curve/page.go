@@ -52,7 +52,7 @@ func (c *Curve) Sentence(at *At) string {
 		text = label(at.Options) + ": " + text
 	}
 	if at.IOPS == nil {
-		text += ": no point meets the rule"
+		text += ": " + at.Note
 		if at.High != nil {
 			text += fmt.Sprintf("; fewer than %s IOPS", rounded(*at.High))
 		}
