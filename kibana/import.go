@@ -149,7 +149,7 @@ func (k *conn) status(ctx context.Context) error {
 	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", outside: true}, &status); err != nil {
 		return err
 	}
-	n := version.FindStringSubmatch(status.Version.Number)
+	n := version().FindStringSubmatch(status.Version.Number)
 	if n == nil { // Kibana hides the version without a login
 		if status.Status.Overall.Level == "" {
 			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k),
