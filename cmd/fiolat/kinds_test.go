@@ -137,7 +137,7 @@ func TestKindsFlag(t *testing.T) {
 		{"averages alone", []string{"percentiles", "--kind", "lat", "--skip-bad", averages}, exitInput,
 			"all 1 logs were skipped"},
 		{"which kind of standard input", []string{"percentiles", "--kind", "all", "-"}, exitUsage,
-			"-: it may be of clat or of slat"},
+			"-: its name does not say whether it logs clat or slat"},
 		{"no such kind", []string{"percentiles", "--kind", "clat,blat", three}, exitUsage,
 			`--kind "blat": want clat, slat or lat`},
 		{"where one is wanted", []string{"inspect", "--kind", "all", three}, exitUsage, "takes one kind"},

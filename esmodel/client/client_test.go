@@ -50,7 +50,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{
 			"CA and insecure",
 			Config{Addresses: []string{"https://a"}, Insecure: true, Fingerprint: strings.Repeat("ab", 32)},
-			"more than one",
+			"mutually exclusive",
 		},
 	}
 	for _, tt := range tests {
