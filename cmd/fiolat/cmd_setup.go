@@ -19,7 +19,7 @@ func setupCommand(u *ui.UI) *cli.Command {
 	return &cli.Command{
 		Name: "setup",
 		Usage: "index templates and, where the cluster has it, a lifecycle policy; dashboards for Kibana; " +
-			"running it again changes nothing",
+			"repeating it changes nothing",
 		Description: "fiolat setup --es http://localhost:9200 --kibana http://localhost:5601\n" +
 			"fiolat setup --es https://es:9200 --es-user admin --es-password-file ~/.es --delete-after 8760h\n" +
 			"fiolat setup --kibana http://localhost:5601 --alert-rules    # rules for SLA breaches and for " +

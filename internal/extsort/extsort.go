@@ -40,7 +40,7 @@ func (s *Sorter[T]) Add(v T) error {
 	size := s.Size(&v)
 	if s.bytes+size > s.Limit && len(s.held) > 0 {
 		if err := s.spill(); err != nil {
-			return fmt.Errorf("cannot write a temporary file for sorting (set TMPDIR to a directory with space): %w", err)
+			return fmt.Errorf("cannot write a temporary file for sorting (set TMPDIR to one with space): %w", err)
 		}
 	}
 	s.held = append(s.held, v)

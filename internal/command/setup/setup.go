@@ -110,7 +110,8 @@ func setupKibana(ctx context.Context, o *Options, u *ui.UI) error {
 	}
 	defer k.HTTP.CloseIdleConnections()
 	if es.Insecure {
-		u.Warn("--es-insecure: Kibana's certificate is not checked; anyone on the network path can read and change all data")
+		u.Warn("--es-insecure: Kibana's certificate is not checked; anyone on the network path can read and change " +
+			"all data")
 	}
 	if own != nil && own.Scheme == "http" && (k.Username != "" || k.APIKey != "" || k.ServiceToken != "") &&
 		own.Hostname() != "localhost" && own.Hostname() != "127.0.0.1" {
