@@ -103,9 +103,8 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 			"https://host:5601"}
 	}
 	if c.Space != "" && !spaceID().MatchString(c.Space) {
-		return nil, &errs.UsageError{Msg: fmt.Sprintf("%q is no id of a space: lower-case letters, digits, - and _; "+
-			"see Stack "+
-			"Management, Spaces", c.Space)}
+		return nil, &errs.UsageError{Msg: fmt.Sprintf("%q is not a valid space id: use lower-case letters, digits, "+
+			"- and _; see Stack Management, Spaces", c.Space)}
 	}
 	if u.User != nil && c.Username == "" {
 		c.Username = u.User.Username()
@@ -132,7 +131,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 	case err != nil:
 		return nil, err
 	case space.ID != c.Space:
-		return nil, &ImportError{Msg: fmt.Sprintf("%s answers for the space %q, and not as Kibana does", c, c.Space),
+		return nil, &ImportError{Msg: fmt.Sprintf("the reply of %s for the space %q is not Kibana's", c, c.Space),
 			Hint: "is that the address of Kibana?"}
 	}
 	return k, nil
@@ -152,7 +151,7 @@ func (k *conn) status(ctx context.Context) error {
 	n := version().FindStringSubmatch(status.Version.Number)
 	if n == nil { // Kibana hides the version without a login
 		if status.Status.Overall.Level == "" {
-			return &ImportError{Msg: fmt.Sprintf("%s answers, but not as Kibana does", k),
+			return &ImportError{Msg: fmt.Sprintf("the reply of %s is not Kibana's", k),
 				Hint: "is that the address of Kibana, and not of a proxy or of Elasticsearch?"}
 		}
 		return nil
@@ -161,11 +160,11 @@ func (k *conn) status(ctx context.Context) error {
 	minor, _ := strconv.Atoi(n[2])
 	switch {
 	case major < 8 || major == 8 && minor < 12:
-		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s, and the objects need 8.12", k,
+		return &ImportError{Msg: fmt.Sprintf("Kibana at %s is version %s; 8.12 or newer is required", k,
 			k.safe(status.Version.Number)), Hint: "update Kibana"}
 	case major > 9:
-		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than what the objects were made for, 8.12 "+
-			"to 9.x: look whether all panels draw", k.safe(status.Version.Number)))
+		k.warnings = append(k.warnings, fmt.Sprintf("version %s is newer than the supported 8.12 to 9.x: "+
+			"check that all panels work", k.safe(status.Version.Number)))
 	}
 	return nil
 }
@@ -226,7 +225,7 @@ func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(reply, out); err != nil {
-		return &ImportError{Msg: fmt.Sprintf("%s answers 200, but not as Kibana does", k), Err: err,
+		return &ImportError{Msg: fmt.Sprintf("the reply of %s (status 200) is not Kibana's", k), Err: err,
 			Hint: "is that the address of Kibana?"}
 	}
 	return nil
@@ -286,7 +285,7 @@ func (c Config) unreachable(ctx context.Context, err error) error {
 		err = wrapped.Err
 	}
 	return &ImportError{Msg: fmt.Sprintf("cannot reach Kibana at %s: %s", c, c.safe(err.Error())), Err: err,
-		Hint: "does it run, and is that its port (5601)? If only its reply was lost: importing again does no harm"}
+		Hint: "is it running, and is the port right (5601)? If only its reply was lost, importing again is safe"}
 }
 
 // refused returns the error for a status other than 200 and 204.
@@ -304,23 +303,23 @@ func (c Config) refused(res *http.Response, reply []byte) error {
 			where = Config{URL: res.Request.URL.ResolveReference(to).String()}.String()
 		}
 		e.Msg = fmt.Sprintf("%s redirects to %s", c, c.safe(where))
-		e.Hint = "credentials are not sent there; pass the address that Kibana itself is at, with its base path"
+		e.Hint = "credentials are not sent there; pass Kibana's own address, with its base path"
 	case status == http.StatusUnauthorized && c.Username == "" && c.APIKey == "" && c.ServiceToken == "":
-		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s asks who we are (401)", c),
+		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s requires authentication (401)", c),
 			"set KIBANA_API_KEY, or KIBANA_USERNAME and KIBANA_PASSWORD"
 	case status == http.StatusUnauthorized:
 		e.Msg = fmt.Sprintf("Kibana at %s does not accept the credentials (401)", c)
 	case status == http.StatusForbidden:
 		e.Msg = fmt.Sprintf("Kibana at %s does not let this user do that (403): %s", c, c.safe(r.Message))
-		e.Hint = "it takes the right to manage saved objects, dashboards, visualizations and data views in the " +
-			"space, and all rights of Stack Rules for alert rules"
+		e.Hint = "the user needs privileges to manage saved objects, dashboards, visualizations and data views in " +
+			"the space, and for alert rules all privileges of Stack Rules"
 	case status == http.StatusNotFound:
 		e.Msg, e.Hint = fmt.Sprintf("there is no Kibana at %s (404)", c), "is its base path (server.basePath) in the "+
 			"address?"
 	case status == http.StatusServiceUnavailable:
 		e.Msg, e.Hint = fmt.Sprintf("Kibana at %s is not ready (503)", c), "try again when it is"
 	case !isKibana:
-		e.Msg, e.Hint = fmt.Sprintf("%s answers %d, and not as Kibana does", c, status),
+		e.Msg, e.Hint = fmt.Sprintf("the reply of %s (status %d) is not Kibana's", c, status),
 			"is that the address of Kibana, and not of a proxy or of Elasticsearch?"
 	default:
 		e.Msg = fmt.Sprintf("Kibana at %s refuses with %d: %s", c, status, c.safe(r.Message))
@@ -356,8 +355,8 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 		} `json:"errors"`
 	}
 	if err := json.Unmarshal(reply, &r); err != nil || r.Success == nil {
-		return nil, &ImportError{Msg: fmt.Sprintf("%s answers 200, but not as Kibana's import does", c), Err: err,
-			Hint: "is that the address of Kibana? What it imported is not known"}
+		return nil, &ImportError{Msg: fmt.Sprintf("the reply of %s to the import is not Kibana's", c), Err: err,
+			Hint: "is that the address of Kibana? It is unknown which objects were imported"}
 	}
 	if *r.Success && r.SuccessCount == sent && len(r.Errors) == 0 {
 		out := &Result{Objects: r.SuccessCount}
@@ -376,7 +375,7 @@ func (c Config) read(reply []byte, sent int) (*Result, error) {
 		what := fmt.Sprintf("%s %s (%s): %s", f.Type, f.ID, f.Meta.Title, f.Error.Type)
 		switch f.Error.Type {
 		case "missing_references", "conflict", "ambiguous_conflict":
-			e.Msg = fmt.Sprintf("Kibana at %s imported nothing of %d objects", c, sent)
+			e.Msg = fmt.Sprintf("Kibana at %s imported none of %d objects", c, sent)
 		}
 		if f.Error.Message != "" {
 			what += ": " + f.Error.Message

@@ -304,20 +304,20 @@ func TestImport(t *testing.T) {
 				map[string]any{"type": "lens", "id": "fio-live-iops", "meta": map[string]any{"title": "I/Os per " +
 					"second"}, "error": map[string]any{"type": "missing_references",
 					"references": []any{map[string]any{"type": "index-pattern", "id": "fio-histograms"}}}}}})
-		}, fault: []string{"imported nothing", "fio-live-iops", "missing_references, index-pattern fio-histograms"}},
+		}, fault: []string{"imported none of", "fio-live-iops", "missing_references, index-pattern fio-histograms"}},
 		{name: "a conflict, though results are listed", answer: func(w http.ResponseWriter, _ *http.Request,
 			o []map[string]any) {
 			reply(w, 200, map[string]any{"success": false, "successCount": len(o) - 1,
 				"successResults": []any{map[string]any{"id": "x"}}, "errors": []any{
 					map[string]any{"type": "dashboard", "id": "fio-live",
 						"error": map[string]any{"type": "conflict"}}}})
-		}, fault: []string{"imported nothing", "dashboard fio-live"}},
+		}, fault: []string{"imported none of", "dashboard fio-live"}},
 		{name: "success, but of fewer", answer: func(w http.ResponseWriter, _ *http.Request, o []map[string]any) {
 			reply(w, 200, map[string]any{"success": true, "successCount": len(o) - 2})
 		}, fault: []string{fmt.Sprintf("imported %d of %d", objects-2, objects)}},
 		{name: "401", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 401, map[string]any{"statusCode": 401, "error": "Unauthorized", "message": "Unauthorized"})
-		}, fault: []string{"asks who we are (401)", "KIBANA_API_KEY"}},
+		}, fault: []string{"requires authentication (401)", "KIBANA_API_KEY"}},
 		{name: "403", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 403, map[string]any{"statusCode": 403, "error": "Forbidden",
 				"message": "Unable to bulk_create dashboard"})
@@ -337,11 +337,11 @@ func TestImport(t *testing.T) {
 		{name: "not JSON", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			io.WriteString(w, "<html>hello</html>")
 		},
-			fault: []string{"answers 200, but not as Kibana's import does"}},
+			fault: []string{"to the import is not Kibana's"}},
 		{name: "JSON of something else", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			reply(w, 200, map[string]any{"tagline": "You Know, for Search"})
 		},
-			fault: []string{"not as Kibana's import does"}},
+			fault: []string{"to the import is not Kibana's"}},
 		{name: "not ready", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			http.Error(w, "Kibana server is not ready yet", http.StatusServiceUnavailable)
 		},
@@ -352,7 +352,7 @@ func TestImport(t *testing.T) {
 		{name: "a proxy", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			http.Error(w, "<html>", http.StatusBadGateway)
 		},
-			fault: []string{"answers 502, and not as Kibana does"}},
+			fault: []string{"(status 502) is not Kibana's"}},
 		{name: "cut off", answer: func(w http.ResponseWriter, _ *http.Request, _ []map[string]any) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"success":true`)

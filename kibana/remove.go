@@ -129,7 +129,8 @@ func (k *conn) remove(ctx context.Context, objects map[savedObject]bool) (remove
 	}
 	for _, o := range found {
 		if !gone[o] {
-			left.Objects = append(left.Objects, fmt.Sprintf("%s %s: Kibana says nothing of it", o.Type, o.ID))
+			left.Objects = append(left.Objects, fmt.Sprintf("%s %s: Kibana did not report whether it was removed",
+				o.Type, o.ID))
 		}
 	}
 	if len(left.Objects) > 0 {

@@ -148,7 +148,7 @@ func TestSetupKibana(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		status = 401
 		code, _, stderr := fiolat(t, nil, "setup", "--kibana", s.URL)
-		if code != exitIncomplete || !strings.Contains(stderr, "asks who we are") {
+		if code != exitIncomplete || !strings.Contains(stderr, "requires authentication") {
 			t.Errorf("exit %d\n%s", code, stderr)
 		}
 	})

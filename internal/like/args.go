@@ -37,7 +37,7 @@ type flag struct {
 func newParser(program string) *parser {
 	p := &parser{program: program}
 	var help bool
-	p.add(&help, "", "print this and end", "-h", "--help")
+	p.add(&help, "", "print this help and exit", "-h", "--help")
 	return p
 }
 
@@ -304,5 +304,5 @@ func (p *parser) set(o *option, name string, values []string) error {
 	if slices.Contains(o.choices, *o.target.(*int64)) {
 		return nil
 	}
-	return p.fail("%s: %s is none of %v", name, values[0], o.choices)
+	return p.fail("%s: invalid value %s: want one of %v", name, values[0], o.choices)
 }

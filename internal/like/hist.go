@@ -63,7 +63,7 @@ func (h *histParser) flags() *parser {
 	p := newParser(parserName)
 	p.add(&h.buffer, "N", "no effect", "--buff_size")
 	p.add(&h.maxLatency, "SECONDS", "how far it reads ahead of an interval (20)", "--max_latency")
-	p.add(&h.interval, "MS", "a row's length (1000)", "-i", "--interval")
+	p.add(&h.interval, "MS", "interval of a row (1000)", "-i", "--interval")
 	p.add(&h.noweight, "", "count each record in the one interval of its stamp", "--noweight")
 	p.add(&h.divisor, "N", "divide latencies by N (1)", "-d", "--divisor")
 	p.add(&h.decimals, "N", "decimals (3)", "--decimals")
@@ -200,9 +200,9 @@ type histogram struct {
 func (h *histParser) print(end float64, direction string, samples string, g *histogram) error {
 	switch {
 	case h.divisor == 0:
-		return h.stop("--divisor", "it divides by it, and it is 0")
+		return h.stop("--divisor", "must not be 0")
 	case h.decimals < 0 || h.decimals > math.MaxInt32:
-		return h.stop("--decimals", "%d is no number of decimals", h.decimals)
+		return h.stop("--decimals", "%d is not a valid number of decimals", h.decimals)
 	}
 	average := h.stats(g)
 	fmt.Fprintf(h.out, "%s, ", integer(end))
@@ -318,13 +318,13 @@ func (h *histParser) unweighted(ctx context.Context, logs []*hlog) error {
 		}
 		where := at(logs[from], logs[from].records[next[from]].line)
 		if h.step <= 0 {
-			return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, first)
+			return h.stop(where, "with an interval of %g ms it never reaches the record at %d ms", h.step, first)
 		}
 		// The program advances by single intervals; the next one with a record is so many on.
 		idle := math.Floor((float64(first)+10-end)/h.step) + 1
 		if idle > maxIdle {
-			return h.stop(where, "it would walk through %.0f empty intervals to come to %d ms; stamps since 1970 it "+
-				"reads only without --noweight", idle, first)
+			return h.stop(where, "it would have to visit %.0f empty intervals before %d ms; it reads stamps since "+
+				"1970 only without --noweight", idle, first)
 		}
 		if idle > 1 {
 			end += (idle - 1) * h.step
@@ -474,9 +474,10 @@ func (h *histParser) weighted(ctx context.Context, logs []*hlog) error {
 			where := at(window[0].log, window[0].line)
 			switch {
 			case h.step <= 0:
-				return h.stop(where, "with an interval of %g ms it never comes to %d ms", h.step, window[0].time())
+				return h.stop(where, "with an interval of %g ms it never reaches the record at %d ms", h.step,
+					window[0].time())
 			case idle > maxIdleWeighted:
-				return h.stop(where, "it has walked through %d empty intervals, and walks on to %d ms", idle,
+				return h.stop(where, "it has visited %d empty intervals without reaching the record at %d ms", idle,
 					window[0].time())
 			}
 		}

@@ -327,7 +327,7 @@ func TestStops(t *testing.T) {
 			"0, 0\n1500, 0, 4096, 0, 1, 0, 0, 0, 0, 0, 0\n",
 			"a.log:1: fio-histo-log-pctiles stops here: two records of direction 0 at 1500 ms"},
 		{"quantum 0", pctilesName, pct("--time-quantum", "0"), good, "--time-quantum: fio-histo-log-pctiles stops " +
-			"here: it divides by it"},
+			"here: must not be 0"},
 		{"nanoseconds", pctilesName, pct("--output-unit", "nsec"), good, "--output-unit: fio-histo-log-pctiles stops " +
 			"here: \"nsec\""},
 		{"a percentile above 100", pctilesName, []string{"--bucket-gr=2", "--bucket-bi=2", "--percentiles", "101"},
@@ -348,10 +348,10 @@ func TestStops(t *testing.T) {
 		{"wrapped count", parserName, fhp(), four + "3000, 0, 4096, 0, 18446744073709551615, 0, 0\n",
 			"a.log:3: fiologparser_hist stops here: a count beyond 64 bits"},
 		{"years without weights", parserName, fhp("--noweight"), "1790000000000, 0, 4096, 0, 1, 0, 0\n",
-			"a.log:1: fiologparser_hist stops here: it would walk through 1790000000 empty intervals"},
+			"a.log:1: fiologparser_hist stops here: it would have to visit 1790000000 empty intervals"},
 		{"years", parserName, fhp(), "1000, 0, 4096, 0, 1, 0, 0\n1790000000000, 0, 4096, 0, 1, 0, 0\n",
-			"a.log:2: fiologparser_hist stops here: it has walked through 1000001 empty intervals, and walks on to " +
-				"1790000000000 ms"},
+			"a.log:2: fiologparser_hist stops here: it has visited 1000001 empty intervals without reaching " +
+				"the record at 1790000000000 ms"},
 		{"interval 0", parserName, fhp("-i", "0"), four, "a.log:1: fiologparser_hist stops here: with an interval of " +
 			"0 ms"},
 		{"interval 0 without weights", parserName, fhp("-i", "0", "--noweight"), four,
@@ -398,7 +398,8 @@ func TestUsage(t *testing.T) {
 		{"files apart", parserName, []string{"a.log", "--noweight", "b.log"}, "unrecognized arguments: b.log"},
 		{"unknown flag", parserName, []string{"--nope", "a.log"}, "unrecognized arguments: --nope"},
 		{"ambiguous", parserName, []string{"--di", "5", "a.log"}, `"--di" could be --divisor, --directions`},
-		{"choice", pctilesName, []string{"--fio-version", "4", "a.log"}, "--fio-version: 4 is none of [2 3]"},
+		{"choice", pctilesName, []string{"--fio-version", "4", "a.log"},
+			"--fio-version: invalid value 4: want one of [2 3]"},
 		{"value for a switch", parserName, []string{"--noweight=1", "a.log"}, "--noweight takes no value"},
 		{"no value", parserName, []string{"a.log", "-i"}, "-i: no value given"},
 		{"not whole", pctilesName, []string{"--time-quantum", "0.5", "a.log"},

@@ -52,7 +52,7 @@ func (c *pctiles) flags() *parser {
 	p.add(&c.groups, "N", "groups of buckets (29)", "--bucket-groups")
 	p.add(&c.bits, "N", "each group has 2^N buckets (6)", "--bucket-bits")
 	p.add(&c.wanted, "P...", "percentiles (0 50 95 99 100)", "--percentiles")
-	p.add(&c.quantum, "SECONDS", "a row's length (1)", "--time-quantum")
+	p.add(&c.quantum, "SECONDS", "interval of a row (1)", "--time-quantum")
 	p.add(&c.histMsec, "MS", "log_hist_msec of the job, to find the start of absolute stamps", "--log-hist-msec")
 	p.add(&c.unit, "msec|usec", "unit of the percentiles (usec)", "--output-unit")
 	return p
@@ -75,9 +75,9 @@ func (c *pctiles) run(ctx context.Context, files []string, out *bytes.Buffer) er
 	case c.groups < 1:
 		return c.stop("--bucket-groups", "%d leaves no bucket", c.groups)
 	case c.quantum == 0:
-		return c.stop("--time-quantum", "it divides by it, and it is 0")
+		return c.stop("--time-quantum", "must not be 0")
 	case max(c.quantum, -c.quantum) > maxQuantum:
-		return c.stop("--time-quantum", "%d s is longer than anything", c.quantum)
+		return c.stop("--time-quantum", "%d s is too long (maximum 1e12)", c.quantum)
 	}
 	c.buckets = int(c.groups << c.bits)
 
@@ -227,7 +227,7 @@ func (c *pctiles) align(l *hlog, start, endMs, rows int64) (*thread, error) {
 		for ; lo < to && row < rows; lo, hi, row = lo+step, hi+step, row+1 {
 			if to == from {
 				return nil, c.stop(at(l, r.line), "two records of direction %d at %d ms with another between them: "+
-					"it divides by their distance", r.direction(), from)
+					"this leads to a division by zero", r.direction(), from)
 			}
 			weight := float64(min(hi, to)-max(lo, from)) / float64(to-from)
 			index := row
@@ -367,7 +367,7 @@ func percentiles(counts []float64, total float64, wanted []float64, edges [][2]f
 				break
 			}
 			if pct == last {
-				return nil, "a bucket with no weight to speak of: it divides by it"
+				return nil, "a bucket with negligible weight leads to a division by zero"
 			}
 			lo, hi := edges[b][0], edges[b][1]
 			value := lo + float64((p-last)/(pct-last)*(hi-lo))

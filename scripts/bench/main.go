@@ -96,7 +96,7 @@ func run(args []string) error {
 		return err
 	}
 	if *rows != "" && *only == "" {
-		return errors.New("-rows is for some -parts, whose table is only printed")
+		return errors.New("-rows requires -parts")
 	}
 	if b.self, err = os.Executable(); err != nil {
 		return err

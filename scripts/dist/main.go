@@ -32,7 +32,7 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "`DIR` of the repository")
-	out := flag.String("out", "dist", "`DIR` for what is built; what is in it goes")
+	out := flag.String("out", "dist", "output `DIR`; existing contents are deleted")
 	version := flag.String("version", "", "version, such as 1.2.0 (default: from git describe)")
 	flag.Parse()
 	if err := dist(*root, *out, *version); err != nil {
