@@ -98,9 +98,9 @@ func (a *Account) Compare(run *Run, logs []LogCount, tail func(*fiojson.Entry, f
 			j.Missing = float64(j.Counted) - j.Logged
 			left := j.Missing - j.Restored - j.NotPlaced
 			if left > 0.5 && len(single) == 0 && run.Settings.Restore {
-				warn("job %q: of the %d %ss that fio counted %.0f are in no log, "+
-					"and missing: fio's JSON has no bins to restore them from; run fio with --output-format=json+",
-					errs.Printable(j.Job), j.Counted, j.Direction, left)
+				warn("job %q: %.0f of the %d %ss that fio counted are in no log and cannot be restored, as fio's "+
+					"JSON has no bins; run fio with --output-format=json+",
+					errs.Printable(j.Job), left, j.Counted, j.Direction)
 			}
 			a.Missing += max(j.Missing, 0)
 			a.Excess += max(-j.Missing, 0)
@@ -140,7 +140,7 @@ func MixedTotals(run *Run, logs []LogCount, warn func(format string, args ...any
 			errs.Printable(l.Meta.Path), l.Entry.JobName)
 		switch counted := float64(l.Entry.Mixed.Kind[run.Kind].N); {
 		case logged[l.Entry] < counted:
-			warn("%s: the %.0f of %.0f I/Os that are in no log cannot be given to one, and are missing", what,
+			warn("%s: %.0f of %.0f I/Os are in no log and cannot be assigned to a direction; they are missing", what,
 				counted-logged[l.Entry], counted)
 		case logged[l.Entry] > counted && !l.Single:
 			warn("%s: the logs hold %.0f I/Os, fio counted %.0f: damaged by fio --client? pass --repair", what,

@@ -29,7 +29,7 @@ func (c *Change) String() string {
 	case !v.Known:
 		value = "unknown"
 	case v.Stalled:
-		value = "at least " + value + ", for nothing completes"
+		value = "at least " + value + " (no I/O completes)"
 	}
 	if c.Breach {
 		return fmt.Sprintf("SLA broken%s: %s; it is %s%s", where, c.Rule.Text, value, c.Who)

@@ -81,7 +81,7 @@ func TestWatch(t *testing.T) {
 	if got := strings.Join(whole.changes, " | "); got != "1 direction: SLA broken: read p99 < 5ms; it is 20.18ms"+
 		" | 2 run: SLA broken: all iops >= 1500; it is 1000 I/Os per second"+
 		" | 2 direction: SLA kept again: read p99 < 5ms; it is 1.008ms"+
-		" | 3 direction: SLA broken: read p99 < 5ms; it is at least 1s, for nothing completes"+
+		" | 3 direction: SLA broken: read p99 < 5ms; it is at least 1s (no I/O completes)"+
 		" | 4 run: SLA kept again: all iops >= 1500; it is 2000 I/Os per second"+
 		" | 4 direction: SLA kept again: read p99 < 5ms; it is 1.008ms" {
 		t.Errorf("whole: %s", got)

@@ -298,8 +298,8 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 			if run.Kind == fiolog.Slat || run.Kind == fiolog.Lat {
 				hint += fmt.Sprintf(" and %v_percentiles=1 in the job", run.Kind)
 			}
-			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs, and no bins of "+
-				"them", e.JobName, t.N, run.Kind, name), Hint: hint}
+			return &errs.ParseError{File: m.Path, Msg: fmt.Sprintf("job %q: %d %v latencies of %vs without "+
+				"bins", e.JobName, t.N, run.Kind, name), Hint: hint}
 		}
 		var err error
 		if now[d], err = t.Counts(fiohist.Fio3); err != nil {
@@ -330,12 +330,12 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	if (fell > 0 || wrong) && !back {
 		// A restarted fio would have reset all of them: this is a document with a wrong number.
 		if le.damaged++; le.damaged <= damagedDocuments {
-			l.warn("job %q at %s: bins of the status document contradict its totals or those before; its I/Os "+
-				"are taken from the next one",
+			l.warn("job %q at %s: the bins of this status document contradict its totals or the previous "+
+				"document; its I/Os are counted with the next one",
 				errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 			return nil
 		}
-		l.warn("job %q: of bins that keep contradicting those before, what is more is counted",
+		l.warn("job %q: its bins still contradict earlier documents; only increases are counted",
 			errs.Printable(e.JobName))
 	}
 	le.damaged = 0
@@ -343,7 +343,7 @@ func (l *Live) count(m *fiojson.Document, le *entry, gap bool) error {
 	if back { // a new fio, whose counters began at 0
 		l.Restarts++
 		le.anew = true // the JSON's totals are of the new one alone
-		l.warn("job %q: fio's counters went back at %s: a new fio; its I/Os are added",
+		l.warn("job %q: fio's counters were reset at %s (fio restarted); its I/Os are added",
 			errs.Printable(e.JobName), time.Unix(0, at).UTC().Format(time.RFC3339))
 		le.counts = [fiolog.Directions][]uint64{}
 		from = max(from, at-e.LongestMS*msec)
@@ -506,8 +506,8 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 		return nil, err
 	}
 	if l.Missed > 0 {
-		l.warn("%d times a status document was late or missing; its I/Os are spread evenly over the time since the "+
-			"one before, or until fio asked a job that was stalled", l.Missed)
+		l.warn("status documents were late or missing %d times; their I/Os are spread evenly over the time since the "+
+			"document before, or until fio asked a stalled job", l.Missed)
 	}
 	a := &l.account
 	counts := make([]pipeline.LogCount, len(l.logs))

@@ -273,7 +273,7 @@ func TestLiveChanges(t *testing.T) {
 	if s := strings.Join(got, " "); s != "100 100 140 140 100 50" {
 		t.Errorf("I/Os by second: %s", s)
 	}
-	if l.Restarts != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], `job "a": fio's counters went back`) {
+	if l.Restarts != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], `job "a": fio's counters were reset`) {
 		t.Errorf("%d restarts, %q", l.Restarts, warnings)
 	}
 	if c.Rows[5].IOPS != 50 || c.Rows[2].IOPS != 140 {

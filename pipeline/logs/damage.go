@@ -301,8 +301,8 @@ func judge(logs []*State, mode string, warn func(string)) (foreign []*fiojson.Do
 			v := &l.dirs[k.dir].verdict
 			// Damage begins with the third record.
 			if lag := &l.scan.dirs[k.dir].lag; v.spoiled == 0 && (lag.suspect() || lag.records <= 2) {
-				v.repair, v.why = true, "the log holds more than fio counted, no bucket falls at lag 2, and it fits "+
-					"fio's totals once repaired"
+				v.repair, v.why = true, "the log holds more than fio counted, no bucket ever falls below its value "+
+					"two records before, and it fits fio's totals once repaired"
 			}
 			if junk := garbage[k][l]; len(junk) > 0 {
 				v.garbage, v.garbled = junk, l.scan.lastLine
@@ -405,7 +405,7 @@ func judgeUncounted(logs []*State, warn func(string)) {
 			case counted, lag.records < 3, l.dirs[d].verdict.repair:
 			case l.Source.Name.Host == "":
 				if lag.looks() || lag.suspect() && lag.chance >= beyond && lag.falls >= fallen {
-					mayBeDamaged([]*State{l}, "no bucket falls at lag 2", warn)
+					mayBeDamaged([]*State{l}, "no bucket ever falls below its value two records before", warn)
 				}
 			case !lag.suspect():
 				healthy = true
@@ -424,15 +424,16 @@ func judgeUncounted(logs []*State, warn func(string)) {
 	switch {
 	case len(suspects) == 0, healthy && !certain:
 	case healthy:
-		mayBeDamaged(of, "no bucket falls at lag 2, unlike in other logs of the run", warn)
+		mayBeDamaged(of, "no bucket ever falls below its value two records before, unlike in other logs of the "+
+			"run", warn)
 	case !certain:
-		mayBeDamaged(of, "their names end in a host, and no bucket falls at lag 2", warn)
+		mayBeDamaged(of, "their names end in a host, and no bucket ever falls below its value two records before", warn)
 	default:
 		for i, l := range of {
 			for d := range l.dirs {
 				if &l.dirs[d].lag == suspects[i] {
-					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls at lag 2, beyond chance, " +
-						"and the log's name ends in a host"}
+					l.dirs[d].verdict = verdict{repair: true, why: "no bucket ever falls below its value two " +
+						"records before, which chance cannot explain, and the log's name ends in a host"}
 				}
 			}
 		}
@@ -453,6 +454,6 @@ func mayBeDamaged(logs []*State, why string, warn func(string)) {
 			names = append(names, name)
 		}
 	}
-	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); there is no fio JSON to "+
-		"prove it: pass --fio-json, --repair or --no-repair", errs.Some(names), why))
+	warn(fmt.Sprintf("%s: may be damaged by fio --client, and the numbers too high (%s); pass --fio-json to "+
+		"prove it, --repair or --no-repair", errs.Some(names), why))
 }

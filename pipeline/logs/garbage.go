@@ -73,7 +73,7 @@ func WarnGarbage(logs []*State, warn func(format string, args ...any)) {
 		}
 		if why := s.why(l.Absolute); why != "" {
 			warn("%s:%d: may be damaged, and the numbers too high: fio --client can leave garbage in a log's last "+
-				"record, and in this one %s; pass fio's JSON with --fio-json, which tells",
+				"record, and in this one %s; pass --fio-json to decide",
 				errs.Printable(l.Source.Path), s.line, why)
 		}
 	}

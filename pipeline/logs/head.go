@@ -238,7 +238,7 @@ func (l *State) idle() string {
 	case measured > 0:
 		return ""
 	case l.Entry.Error != 0:
-		return fmt.Sprintf("fio ended it with error %d (%v), and counted the latency of no I/O", l.Entry.Error,
+		return fmt.Sprintf("fio ended it with error %d (%v), and measured no latencies", l.Entry.Error,
 			syscall.Errno(l.Entry.Error))
 	case issued == 0:
 		return "by fio's JSON it did no I/O"

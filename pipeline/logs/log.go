@@ -362,7 +362,8 @@ func (l *State) feed(r *fiolog.Record) error {
 	if d.verdict.repair {
 		fixed := d.lag.see(c)
 		if d.lag.fell {
-			return l.at(r.Line, "a bucket falls at lag 2, so this log was not damaged by fio --client after all",
+			return l.at(r.Line, "a bucket falls below its value two records before, so this log was not damaged by "+
+				"fio --client after all",
 				"pass --no-repair")
 		}
 		if d.lag.records > 2 {
@@ -378,7 +379,7 @@ func (l *State) feed(r *fiolog.Record) error {
 		limits := &l.Held[r.Dir].Limits
 		if limits.Known && l.Outside == nil && (l.g.Upper(int(c.Index[0])) < limits.Min ||
 			l.g.Lower(int(c.Index[n])) > limits.Max) {
-			l.Outside = l.at(r.Line, "latencies beyond the smallest or largest that fio's JSON knows",
+			l.Outside = l.at(r.Line, "latencies outside the range in fio's JSON",
 				"give the JSON of this very run with --fio-json")
 		}
 	}

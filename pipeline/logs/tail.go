@@ -198,8 +198,8 @@ func (t *tail) loss() (why string, logs []*State) {
 		}
 	}
 	if len(spoiled) > 0 {
-		return fmt.Sprintf("fio --client damaged them, and before line %d records are lost without which they "+
-			"cannot be repaired", spoiled[0].dirs[t.dir].verdict.spoiled), spoiled
+		return fmt.Sprintf("fio --client damaged them; records before line %d, needed for the repair, are lost",
+			spoiled[0].dirs[t.dir].verdict.spoiled), spoiled
 	}
 	var middle, skipped, head, end, bare []*State
 	var single, spread, late, early []*State // their head or end is lost, however little is missing
@@ -259,16 +259,18 @@ func (t *tail) loss() (why string, logs []*State) {
 	known := alike || unseen == 0
 	switch {
 	case len(middle) > 0:
-		return name(middle[0], "line %d has I/Os of a window that cannot have begun: records before it are lost",
+		return name(middle[0], "line %d has more I/Os than its window can hold: records before it are lost",
 			middle[0].dirs[t.dir].win.lost)
 	case len(single) > 0:
-		return name(single[0], "line %d is the first of its %ss and has one I/O, though the first window holds two"+
-			" or more: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
+		return name(single[0], "line %d, the first record of its %ss, has one I/O, but a first window holds at least "+
+			"two: its head is lost", single[0].dirs[t.dir].win.line, t.dir)
 	case len(spread) > 0:
-		return name(spread[0], "line %d is the only one of its %ss, and the first window begins late: before it"+
-			" records are lost, of which fio --client counted half into it", spread[0].dirs[t.dir].win.line, t.dir)
+		return name(spread[0], "line %d is the only record of its %ss, and the first window begins late: records "+
+			"before it are lost, and fio --client counted half of their I/Os in it",
+			spread[0].dirs[t.dir].win.line, t.dir)
 	case closed == all:
-		return name(t.members[0], "its next I/O would have written another record: its end is lost")
+		return name(t.members[0], "its next window was over at the last stamp, so the next I/O would have been "+
+			"logged: its end is lost")
 	case len(late) > 0 && all == 1:
 		d := &late[0].dirs[t.dir]
 		return name(late[0], "its first window begins %d ms after the job, longer than it pauses elsewhere:"+

@@ -85,7 +85,7 @@ func WarnHoles(logs []*State, warn func(format string, args ...any)) {
 			if line == 0 || l.Known[d] || t != nil && !l.rejected {
 				continue
 			}
-			warn("%s: line %d has %ss of a window that cannot have begun: records before it are lost; "+
+			warn("%s: line %d has more %ss than its window can hold: records before it are lost; "+
 				"how many I/Os they held is unknown, and they are in no quantum",
 				errs.Printable(l.Source.Path), line, fiolog.Direction(d))
 		}

@@ -48,7 +48,7 @@ func TestEmptyLogs(t *testing.T) {
 			`nothing of job "x" is in the result: by fio's JSON it did no I/O`, 0},
 		{"failed at its first I/O", map[string]string{"x_clat_hist.1.log": "",
 			"fio.json": json(`,"log_hist_msec":"300"`, `"error":28,"write":{"total_ios":1,"runtime":0}`)},
-			`fio ended it with error 28 (no space left on device), and counted the latency of no I/O`, 0},
+			`fio ended it with error 28 (no space left on device), and measured no latencies`, 0},
 		{"one of two failed", map[string]string{"x_clat_hist.1.log": record, "x_clat_hist.2.log": "",
 			"fio.json": strings.Replace(json(`,"log_hist_msec":"300"`,
 				`"read":{"total_ios":5,"runtime":400,"clat_ns":{"N":5,"bins":{"0":5}}}`),
@@ -60,7 +60,7 @@ func TestEmptyLogs(t *testing.T) {
 			"as the job set gtod_reduce", 0},
 		{"JSON without bins", map[string]string{"x_clat_hist.1.log": record,
 			"fio.json": json(`,"log_hist_msec":"300"`, `"read":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)},
-			"of the 7 reads that fio counted 2 are in no log, and missing: fio's JSON has no bins", 5},
+			"2 of the 7 reads that fio counted are in no log and cannot be restored, as fio's JSON has no bins", 5},
 		{"a count beyond 2^53", map[string]string{
 			"x_clat_hist.1.log": "300, 0, 4096, 9007199254740994" + strings.Repeat(", 0", 1855) + "\n"},
 			"bucket 0 holds 9007199254740994 I/Os: arbitrary memory instead of a count", 0},
@@ -70,8 +70,8 @@ func TestEmptyLogs(t *testing.T) {
 			"its bins hold 95 I/Os, but its N is 7", 5},
 		{"directions mixed", map[string]string{"x_clat_hist.1.log": record,
 			"fio.json": json(`,"log_hist_msec":"300","rw":"randrw"`,
-				`"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "the 2 of 7 I/Os that are in no log " +
-			"cannot be given to one", 5},
+				`"mixed":{"total_ios":7,"runtime":900,"clat_ns":{"N":7}}`)}, "2 of 7 I/Os are in no log and " +
+			"cannot be assigned to a direction", 5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +137,7 @@ func TestMixedAccount(t *testing.T) {
 	}
 	said := strings.Join(warnings, "\n")
 	for _, w := range []string{
-		"the 2 of 11 I/Os that are in no log", `job "b" has no log here: its 20 I/Os are missing`,
+		"2 of 11 I/Os are in no log", `job "b" has no log here: its 20 I/Os are missing`,
 	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("warned %q, want %q", said, w)

@@ -448,7 +448,7 @@ func TestLaterContradictions(t *testing.T) {
 		line               []byte
 	}{
 		{"another number of columns", "auto", "buckets, want 29", []byte("4000000, 0, 4096, 1, 2, 3\n")},
-		{"damage that is none", "yes", "falls at lag 2", record(late-100, late*1000, 5, 5)},
+		{"damage that is none", "yes", "falls below its value two records before", record(late-100, late*1000, 5, 5)},
 		{"time runs backwards", "auto", "time runs backwards", record(late, 1000*1000, 5, 5)},
 		{"garbage", "auto", "binary data", []byte("4000000, 0, 4096, \x01\x02\n")},
 		{"a wrapped counter", "auto", "wrapped around", []byte("4000000, 0, 4096, " + strings.Repeat("0, ", 10) +

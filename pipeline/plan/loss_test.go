@@ -220,10 +220,10 @@ func TestLostFew(t *testing.T) {
 		want     string
 	}{
 		{"none", 0, 0, "", "", ""},
-		{"the first", 0, 1, "", "", "line 1 is the first of its reads and has one I/O"},
+		{"the first", 0, 1, "", "", "line 1, the first record of its reads, has one I/O"},
 		{"one more of the head", 1, 2, "", "", "begins 3000 ms after the job, longer than it pauses elsewhere"},
 		{"one of the head, or a long I/O", 1, 2, `"max" : `, `"max" : 3000000000, "was" : `, ""},
-		{"the last", 19, 20, "", "", "its next I/O would have written another record: its end is lost"},
+		{"the last", 19, 20, "", "", "its next window was over at the last stamp, so the next I/O would have"},
 		{"the last burst", 15, 20, "", "", "fio went on for 5001 ms after its last record, longer"},
 		{"the last burst, or a long sync", 15, 20, `"thinktime_blocks"`, `"end_fsync" : "1", "thinktime_blocks"`, ""},
 		{"more than a record", 5, 20, "", "", "more is missing than a record holds: its end is lost"},

@@ -35,16 +35,16 @@ func (p *Plan) findStarts(ctx context.Context) error {
 		offset[i] = int64(p.cfg.Settings.Offsets[l.Host])
 		used[l.Host] = true
 		if ok && l.IntervalHow == logs.IntervalAssumed {
-			p.warn("%s: log_hist_msec is unknown, and one record does not tell it: it is taken for %v, and the log to "+
-				"start that long before the record; pass --log-hist-msec, fio's JSON or the job file",
+			p.warn("%s: log_hist_msec is unknown and cannot be derived from one record; assuming %v, and that the "+
+				"log starts that long before the record; pass --log-hist-msec, fio's JSON or the job file",
 				errs.Printable(l.Source.Path), l.Interval)
 		}
 		if ok && l.OtherClock(first) {
 			clock[i] = first
 			job.How = "first I/O, by a clock that does not count from 1970"
 		} else if ok && !l.Absolute && l.Entry == nil && l.Section == nil && first > int64(10*time.Minute) {
-			p.warn("%s: its first I/O is at %v: if its stamps are of another clock than the job's "+
-				"(log_alternate_epoch), its start is unknown; pass fio's JSON or the job file",
+			p.warn("%s: its first I/O is at %v; its stamps may use another clock than the job's "+
+				"(log_alternate_epoch), and its start is then unknown; pass fio's JSON or the job file",
 				errs.Printable(l.Source.Path), time.Duration(first).Round(time.Second))
 		}
 		switch {
@@ -143,8 +143,9 @@ func (p *Plan) findStarts(ctx context.Context) error {
 	}
 	if p.cfg.NeedStart && !run.StartKnown {
 		return errs.Usagef("nothing says when the run started (no job_start, absolute stamps or fio JSON): pass " +
-			"--start TIME, or --start mtime to guess it from the logs' modification time; with " +
-			"--output-format=json+ --output=fio.json beside the logs fio says it, and what its logs lack")
+			"--start TIME, or --start mtime to guess it from the logs' modification time; or run fio " +
+			"with --output-format=json+ --output=fio.json beside the logs, to record the start and the I/Os missing " +
+			"from the logs")
 	}
 	return nil
 }
@@ -177,8 +178,8 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		switch {
 		case start.Unknown && len(threads[l.Host]) > 1:
 			unknown = true
-			p.warn("%s: nothing tells when the job of this log started: it is taken to have started together with the"+
-				" others; if they did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job"+
+			p.warn("%s: when the job of this log started is unknown; assuming that it started together with the"+
+				" others; if it did not (stonewall, startdelay, ramp_time, wait_for), pass fio's JSON or the job"+
 				" file", path)
 		case start.Late != "" && slices.ContainsFunc(p.logs, func(o *logs.State) bool {
 			return o.Log.Log.Start.Offset != start.Offset
@@ -197,7 +198,7 @@ func (p *Plan) warnUnknown(clock map[int]int64) {
 		return
 	}
 	for _, l := range open {
-		p.warn("%s: nothing tells when its host started: the %d hosts are taken to have started together; pass fio's"+
+		p.warn("%s: when its host started is unknown; assuming that the %d hosts started together; pass fio's"+
 			" JSON, or shift hosts with --offset", errs.Printable(l.Source.Path), len(hosts))
 	}
 }
@@ -273,7 +274,7 @@ func (p *Plan) apart(wall, after []int64, unknown int64) bool {
 	list := strings.Join(names, ", ")
 	if !gap && !oneHost || !all {
 		if relative > 0 {
-			p.warn("fio's JSON tells %d starts: %s; nothing tells whether the clocks agree, so that all are taken"+
+			p.warn("fio's JSON gives %d start times: %s; whether the clocks agree is unknown, so all are assumed"+
 				" to have started together; shift hosts with --offset", len(runs), list)
 		}
 		return false

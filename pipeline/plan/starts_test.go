@@ -320,7 +320,7 @@ func TestUnknownStarts(t *testing.T) {
 				c.files)); err != nil {
 				t.Fatal(err)
 			}
-			if w := strings.Join(warned, "\n"); strings.Contains(w, "taken to have started together") != c.want {
+			if w := strings.Join(warned, "\n"); strings.Contains(w, "started together") != c.want {
 				t.Errorf("warned %q", w)
 			}
 		})
@@ -355,7 +355,7 @@ func TestIntervalAssumed(t *testing.T) {
 			p, _ := planned(t, pipelinetest.Settings(), dir)
 			warned := slices.ContainsFunc(p.Warnings, func(w string) bool {
 				return strings.Contains(w, "x_clat_hist.1.log: log_hist_msec is unknown") &&
-					strings.Contains(w, "taken for 1s")
+					strings.Contains(w, "assuming 1s")
 			})
 			if warned != tt.want {
 				t.Errorf("warnings: %q", p.Warnings)

@@ -196,11 +196,11 @@ func (c *Chooser) Choose() *pipeline.Choice {
 		if i > 0 {
 			choice.Reason += ", and only " + say(&c.steps[i-1])
 		} else if c.Shortest > Ladder[0] {
-			choice.Reason += "; shorter ones than the logs' own make no sense"
+			choice.Reason += "; intervals shorter than the logs' own are useless"
 		}
 		return take(s)
 	}
-	choice.Reason = fmt.Sprintf("not met: %s is known to %s only %s, and there is no longer one to choose", p, within,
+	choice.Reason = fmt.Sprintf("not met: %s is known to %s only %s, and no longer interval is available", p, within,
 		say(&last))
 	return take(&last)
 }

@@ -319,9 +319,9 @@ func divisible(run *pipeline.Run, by []string) error {
 		}
 		for _, l := range run.Logs {
 			if !dim.pick.Holds(l.Host, l.Job, "") {
-				return errs.Usagef("--only %s=...: the run %s was stored without --by %s, and its I/Os cannot be told "+
-					"apart by it: ingest it with, or name its logs", dim.name, errs.Printable(cmp.Or(run.Name, run.ID)),
-					dim.name)
+				return errs.Usagef("--only %[1]s=...: the run %[2]s was stored without --by %[1]s, and cannot be "+
+					"split by %[1]s; ingest it again with --by %[1]s, or pass its logs", dim.name,
+					errs.Printable(cmp.Or(run.Name, run.ID)))
 			}
 		}
 	}

@@ -56,8 +56,8 @@ func (r *Replay) FinishSlices(ctx context.Context, o Options, leaves []int64, ex
 		return nil, err
 	}
 	lacking := func() error {
-		return &errs.ParseError{File: fmt.Sprintf("run %q", r.Run.ID), Msg: fmt.Sprintf("what its slices say of the "+
-			"quantum at %v ms is not there", float64(p.merge.Grid.Start(p.merge.Done))/1e6),
+		return &errs.ParseError{File: fmt.Sprintf("run %q", r.Run.ID), Msg: fmt.Sprintf("no slice result for the "+
+			"quantum at %v ms", float64(p.merge.Grid.Start(p.merge.Done))/1e6),
 			Hint: "merge it again, without --slice"}
 	}
 	if err = p.merge.Begin(ctx); err != nil {
