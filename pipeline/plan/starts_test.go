@@ -238,7 +238,7 @@ func TestApart(t *testing.T) {
 		"one folder, --start": {two, 0, "2026-01-01T00:00:00Z", 12_318, "2 runs, one after the other"},
 		"two hosts":           {hosts, 0, "", 0, ""},
 		"two hosts, 0.9 s":    {hosts, 900 * time.Millisecond, "", 0, ""},
-		"two hosts, 4 s":      {hosts, 4 * time.Second, "", 0, "tells 2 starts"},
+		"two hosts, 4 s":      {hosts, 4 * time.Second, "", 0, "gives 2 start times"},
 		"two hosts, a day":    {hosts, 24 * time.Hour, "", 86_400_000, "2 runs, one after the other"},
 		"two hosts, in a row": {hosts, 15 * time.Second, "", 15_000, "2 runs, one after the other"},
 	} {
