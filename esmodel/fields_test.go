@@ -128,7 +128,7 @@ func TestDocumentsHaveTheFieldsOfTheTable(t *testing.T) {
 		},
 	}
 	watch := sla.NewWatch(&rules[0], 1)
-	watch.See(broken, 0, 1e9)
+	watch.Observe(broken, 0, 1e9)
 	run.Logs[0].LogName, run.Logs[0].Dirs[0] = "l", pipeline.LogDirection{
 		Some:   true,
 		Limits: fiohist.Limits{Max: 1, Known: true},

@@ -21,9 +21,9 @@ import (
 // copySuffix matches endings that people and logrotate give to copies.
 var copySuffix = lazyregexp.New(`^(.*?)\.?(bak\d*|old\d*|orig|backup|copy|prev|save|saved|tmp|\d{1,3})$`)
 
-// renamed recognizes the endings of copies, which are not hosts: x.log.bak is an older x.log, and left out, if that
+// dropCopies recognizes the endings of copies, which are not hosts: x.log.bak is an older x.log, and left out, if that
 // is there; else it is x.log. A host in fio's JSON stays one.
-func (d *discovery) renamed(in *Input) {
+func (d *discovery) dropCopies(in *Input) {
 	names := map[string]bool{}
 	for _, l := range in.Logs {
 		names[filepath.Join(filepath.Dir(l.Path), uncompressed(l.Base))] = true
@@ -60,8 +60,8 @@ func (d *discovery) renamed(in *Input) {
 	in.Logs = kept
 }
 
-// once drops repeated logs from all runs.
-func (d *discovery) once(runs []*Input) {
+// dropEqual drops repeated logs from all runs.
+func (d *discovery) dropEqual(runs []*Input) {
 	type seen struct {
 		l    *Source
 		in   *Input

@@ -200,7 +200,7 @@ func Discover(paths []string, opt DiscoverOptions) ([]*Input, error) {
 			unused = append(unused, other...)
 		}
 	}
-	d.once(out)
+	d.dropEqual(out)
 	out = slices.DeleteFunc(out, func(in *Input) bool {
 		if len(in.Logs) == 0 {
 			d.warnings = append(d.warnings, in.Warnings...)
@@ -743,7 +743,7 @@ func (d *discovery) finish(in *Input) (other []*Source) {
 	if in.Root == "" {
 		in.Root = filepath.Dir(in.Logs[0].Path)
 	}
-	d.renamed(in)
+	d.dropCopies(in)
 	slices.SortStableFunc(in.Logs, bySource)
 	plain := map[string]string{} // uncompressed path -> path
 	var kept []*Source

@@ -237,7 +237,7 @@ func (b *bundle) fillOneRun(d *dashboard) {
 func (b *bundle) jobs(name, title string) Object {
 	byJob := layer{"main", b.ofRun, []column{
 		theRun(),
-		only(`scope: "host+job+direction"`, "by host and job"),
+		onlyMatching(`scope: "host+job+direction"`, "by host and job"),
 		terms("host", "host.name", "host", 50, "p99"),
 		terms("job", "fio.job", "job", 20, "p99"),
 		terms("direction", "fio.direction", "direction", 3, ""),
@@ -292,7 +292,7 @@ func (b *bundle) fillKinds(d *dashboard) {
 	hostsByKind := func(direction, title string) Object {
 		l := layer{"main", b.ofRun, []column{
 			theRun(),
-			only(`scope: "host+direction" and fio.direction: `+direction, "by host"),
+			onlyMatching(`scope: "host+direction" and fio.direction: `+direction, "by host"),
 			terms("host", "host.name", "host", 20, "p99"),
 			terms("kind", "fio.kind", "kind", len(kinds), "p99"),
 			metric("ios", "sum", "samples", "I/Os", wholeFormat),

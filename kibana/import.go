@@ -119,7 +119,7 @@ func (c Config) connect(ctx context.Context) (*conn, error) {
 		return k, nil
 	}
 	var space struct{ ID string }
-	err = k.call(ctx, apiCall{method: http.MethodGet, path: "/api/spaces/space/" + c.Space, outside: true}, &space)
+	err = k.call(ctx, apiCall{method: http.MethodGet, path: "/api/spaces/space/" + c.Space, noSpace: true}, &space)
 	var refused *ImportError
 	switch {
 	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
@@ -145,7 +145,7 @@ func (k *conn) status(ctx context.Context) error {
 			Overall struct{ Level string }
 		}
 	}
-	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", outside: true}, &status); err != nil {
+	if err := k.call(ctx, apiCall{method: http.MethodGet, path: "/api/status", noSpace: true}, &status); err != nil {
 		return err
 	}
 	n := version().FindStringSubmatch(status.Version.Number)
@@ -173,7 +173,7 @@ func (k *conn) status(ctx context.Context) error {
 type apiCall struct {
 	method, path string
 	query        url.Values
-	outside      bool   // the path is not below the space
+	noSpace      bool   // the path is not below the space
 	body         []byte // JSON unless form is set
 	form         string // content type of body
 }
@@ -182,7 +182,7 @@ type apiCall struct {
 // but 200 and 204 is an error.
 func (k *conn) call(ctx context.Context, r apiCall, out any) error {
 	u := *k.root
-	if !r.outside && k.Space != "" && k.Space != "default" {
+	if !r.noSpace && k.Space != "" && k.Space != "default" {
 		u.Path += "/s/" + k.Space
 	}
 	u.Path += r.path

@@ -129,9 +129,9 @@ func (c column) orNone() column {
 	return c
 }
 
-// only returns a column that limits those after it to the documents that q finds. The columns before it are not
+// onlyMatching returns a column that limits those after it to the documents that q finds. The columns before it are not
 // limited, so all panels pick the same run, whatever they show of it.
-func only(q, label string) column {
+func onlyMatching(q, label string) column {
 	return column{id: hiddenOnly, Label: label, Custom: true, DataType: "string", Operation: "filters",
 		IsBucketed: true, Scale: "ordinal",
 		Params: struct {

@@ -276,7 +276,7 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.WallClock, Drag: vegaspec.SetTime,
 		Data: vegaspec.Data{
-			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": butSyncs,
+			Source: inRange(chosen(search("answer", histograms, m{"size": 0, "aggs": m{"of": m{"filter": noSyncs,
 				"aggs": m{"n": m{"sum": m{"field": "samples"}}, "t": overTimeRange(octaves())}}}}))),
 			Transform: slices.Concat(timeRows("aggregations.of.t.buckets"),
 				[]m{calculate("t2", "datum.t + max(datum.step, datum.b.ms.value)")}, foldOctaves("b.")),
@@ -286,8 +286,8 @@ func liveHeatMap(histograms, events string) vegaspec.Spec {
 	}.Spec()
 }
 
-// butSyncs excludes syncs where the dashboard's control selects them as well.
-var butSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}}
+// noSyncs excludes syncs where the dashboard's control selects them as well.
+var noSyncs = m{"bool": m{"must_not": []m{{"term": m{"fio.direction": "sync"}}}}}
 
 // eventsInRange returns all events in the dashboard's time range. It ignores the selection of hosts, jobs and kinds of
 // latency, because an event of the cluster concerns all of them.
@@ -400,7 +400,7 @@ func runHeatMap(histograms, events string) vegaspec.Spec {
 	return vegaspec.HeatMap{
 		Axis: vegaspec.SinceStart, Drag: vegaspec.Zoom,
 		Data: vegaspec.Data{
-			Source: oneRun("answer", histograms, m{"scope": m{"filter": butSyncs,
+			Source: oneRun("answer", histograms, m{"scope": m{"filter": noSyncs,
 				"aggs": with(sinceStart(octaves()), "n", m{"sum": m{"field": "samples"}})}}),
 			Transform: slices.Concat(each("aggregations.run.buckets", "r"), chooseStep("datum.r.scope"),
 				foldOctaves("b.")),
@@ -416,9 +416,9 @@ const runPath = "aggregations.run.buckets[0]"
 // field returns the field name of a percentile: p99_9 for p99.9.
 func field(percentile string) string { return strings.ReplaceAll(percentile, ".", "_") }
 
-// exactly returns aggregations for exact percentiles with their confidence limits and the SLA's limits. rows returns
-// the object literals for qRows of the bucket at path.
-func exactly(names []string) (aggs m, rows func(label, path string) string) {
+// exactPercentiles returns aggregations for exact percentiles with their confidence limits and the SLA's limits. rows
+// returns the object literals for qRows of the bucket at path.
+func exactPercentiles(names []string) (aggs m, rows func(label, path string) string) {
 	aggs = m{}
 	for _, p := range names {
 		f := field(p)
@@ -438,7 +438,7 @@ func exactly(names []string) (aggs m, rows func(label, path string) string) {
 
 // runPercentiles draws the exact percentiles of a run over all hosts.
 func runPercentiles(percentiles, events, direction string) vegaspec.Spec {
-	aggs, rows := exactly(shownPercentiles)
+	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, scopeOf(direction, nil, aggs)), runEvents(percentiles, events),
 		"aggregations.run.buckets",
 		shownPercentiles, nil, rows("", "datum.b"), why(direction))
@@ -454,7 +454,7 @@ func why(direction string) string {
 
 // hostPercentiles draws the exact percentiles of a host: the first by name of those selected in the run.
 func hostPercentiles(percentiles, events, direction string) vegaspec.Spec {
-	aggs, rows := exactly(shownPercentiles)
+	aggs, rows := exactPercentiles(shownPercentiles)
 	return sinceStartOf(oneRun("answer", percentiles, oneHost(scopeOf(direction,
 		m{"term": m{"scope": "host+direction"}}, aggs))),
 		runEvents(percentiles, events), "aggregations.run.buckets[0].host.buckets", shownPercentiles, nil, rows("",
@@ -523,7 +523,7 @@ func kindPercentiles(percentiles, events, direction string) vegaspec.Spec {
 			names = append(names, k+" "+p)
 		}
 	}
-	aggs, rows := exactly([]string{"p50", "p99"})
+	aggs, rows := exactPercentiles([]string{"p50", "p99"})
 	for _, k := range kinds {
 		all += rows(k+" ", "datum.b."+k)
 	}

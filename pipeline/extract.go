@@ -10,7 +10,7 @@ type Extract struct {
 	Rows []ExtractRow `json:"rows"`
 	// Leaves are the sums of the leaves by direction, in the order in which the directions first appear.
 	Leaves []ExtractLeaf `json:"leaves"`
-	// Tails are those of the hosts' rows for which Row.MayBeWho is true.
+	// Tails are those of the hosts' rows for which Row.MayCauseTail is true.
 	Tails []ExtractTail `json:"tails,omitempty"`
 	Peers []Peers       `json:"peers"`
 }

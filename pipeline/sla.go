@@ -160,7 +160,7 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 		}
 		for i, v := range verdicts {
 			end := q.Offset + w.run.Interval
-			if c, changed := s.watches[i].See(v, q.Offset, end); changed {
+			if c, changed := s.watches[i].Observe(v, q.Offset, end); changed {
 				change := Change{Scope: s.scope, Dims: d, Change: c, Alerted: s.early[i] > 0}
 				if c.Breach && c.Rule.Metric != "iops" {
 					change.Who = who(q, d)
@@ -180,17 +180,17 @@ func (w *Watch) Quantum(ctx context.Context, q *Quantum) error {
 	return w.next.Quantum(ctx, q)
 }
 
-// MayBeWho reports whether the row may be named as the cause of the tail.
-func (r *Row) MayBeWho() bool {
-	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= leastWho*r.Tail.Without
+// MayCauseTail reports whether the row may be named as the cause of the tail.
+func (r *Row) MayCauseTail() bool {
+	return r.Tail != nil && r.Tail.Without > 0 && r.Tail.All >= minTailFactor*r.Tail.Without
 }
 
-// leastWho is the least factor by which TailPercentile must be lower without a host, job or log that is named.
-const leastWho = 1.3
+// minTailFactor is the least factor by which TailPercentile must be lower without a host, job or log that is named.
+const minTailFactor = 1.3
 
 // who returns which host, job or log causes the tail of a quantum, as text to append; "" if none does.
 func who(q *Quantum, d Dims) string {
-	most, text := leastWho, ""
+	most, text := minTailFactor, ""
 	see := func(r *Row) {
 		if r.Tail == nil || r.Dims.Direction != d.Direction || r.Tail.Without <= 0 || r.Tail.All < most*r.Tail.Without {
 			return

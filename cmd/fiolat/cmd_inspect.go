@@ -38,7 +38,7 @@ func readInspectOptions(c *cli.Context) (o inspect.Options, err error) {
 	bad.Add(err)
 	for _, path := range o.Logs.Paths {
 		if at := command.Locate(path); at != command.Stored || len(o.Elasticsearch.Addresses) > 0 {
-			bad.Add(takes(at, errs.Printable(path), c.IsSet))
+			bad.Add(rejectLogFlags(at, errs.Printable(path), c.IsSet))
 		}
 	}
 	return o, bad.Err()

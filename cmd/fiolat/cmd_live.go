@@ -18,7 +18,7 @@ import (
 func liveCommand(u *ui.UI) *cli.Command {
 	shared := []string{"accuracy", "percentiles", "by", "coarseness", "sla", "sla-file", "fail-on-sla", "run-id",
 		"run-name", "label", "part"}
-	flags := only(logFlags("direction,host"), shared...)
+	flags := selectFlags(logFlags("direction,host"), shared...)
 	return &cli.Command{
 		Name:      "live",
 		Usage:     "percentiles and alerts while fio runs, from its status documents",

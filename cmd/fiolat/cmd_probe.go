@@ -86,7 +86,7 @@ func probeCommand(u *ui.UI) *cli.Command {
 				"its directory (default: the host's)"},
 
 			&cli.StringFlag{Name: "run-id", Category: catRun, Usage: "`ID` of the run (default: probe-HOST)"},
-		}, slices.Concat(only(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(),
+		}, slices.Concat(selectFlags(logFlags(""), "run-name", "label"), []cli.Flag{outputFlag()}, esFlags(),
 			alertFlags("a directory's trouble and its end"))...),
 		Action: action(u, readProbeOptions, probecmd.Run),
 	}

@@ -53,7 +53,7 @@ func readReportOptions(c *cli.Context) (o report.Options, err error) {
 		bad.Add(err)
 	} else {
 		for _, path := range o.Logs.Paths {
-			bad.Add(takes(command.Locate(path), errs.Printable(path), c.IsSet))
+			bad.Add(rejectLogFlags(command.Locate(path), errs.Printable(path), c.IsSet))
 		}
 	}
 	if !c.IsSet("kind") && o.Place != command.InLogs {
@@ -78,11 +78,11 @@ func placeOf(args []string, addresses []string, given func(flag string) bool) (c
 	if place == command.Stored && len(addresses) == 0 {
 		place = command.InLogs // its error says that there is no such file
 	}
-	return place, takes(place, "this run", given)
+	return place, rejectLogFlags(place, "this run", given)
 }
 
-// takes returns an error if a flag for logs is given and the run is stored.
-func takes(place command.Place, run string, given func(flag string) bool) error {
+// rejectLogFlags returns an error if a flag for logs is given and the run is stored.
+func rejectLogFlags(place command.Place, run string, given func(flag string) bool) error {
 	if place == command.InLogs {
 		return nil
 	}

@@ -78,7 +78,7 @@ func esOptions(c *cli.Context) (command.Elasticsearch, error) {
 		User: c.String("es-user"), PasswordFile: c.String("es-password-file"),
 		APIKeyFile: c.String("es-api-key-file"), ServiceTokenFile: c.String("es-service-token-file"),
 		CACertFile: c.String("es-ca-cert"), Fingerprint: c.String("es-fingerprint"),
-		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), Patient: c.IsSet("max-wait"),
+		Insecure: c.Bool("es-insecure"), MaxWait: c.Duration("max-wait"), MaxWaitGiven: c.IsSet("max-wait"),
 		Flags: func() []string { return esWords(c) },
 	}
 	var bad errs.Faults

@@ -130,7 +130,7 @@ func oneOf(c *cli.Context, name string) (string, error) {
 	return v, nil
 }
 
-func only(flags []cli.Flag, names ...string) []cli.Flag {
+func selectFlags(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
 }
 

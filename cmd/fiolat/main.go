@@ -115,7 +115,7 @@ var errParsed = errors.New("the command line is parsed")
 // newApp returns the command line. If named is a command, the app has only that one, since the library formats the
 // flags of every command. The app calls do with the command's work, or notFound with the name of an unknown command.
 func newApp(u *ui.UI, named string, do func(work func() error), notFound func(name string)) *cli.App {
-	usage := func(c *cli.Context, err error, _ bool) error { return usageError(meant(c.Command, err)) }
+	usage := func(c *cli.Context, err error, _ bool) error { return usageError(suggestFlag(c.Command, err)) }
 	app := &cli.App{
 		Name:    "fiolat",
 		Usage:   "align and merge fio's latency histograms, and compute percentiles over time",
@@ -174,8 +174,8 @@ func newApp(u *ui.UI, named string, do func(work func() error), notFound func(na
 	return app
 }
 
-// meant rewrites the library's error about an unknown flag, with the nearest flag if one is near.
-func meant(cmd *cli.Command, err error) error {
+// suggestFlag rewrites the library's error about an unknown flag, with the nearest flag if one is near.
+func suggestFlag(cmd *cli.Command, err error) error {
 	if err == nil || cmd == nil {
 		return err
 	}

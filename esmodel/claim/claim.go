@@ -516,8 +516,8 @@ func (k *Claim) Before() []byte {
 	return k.Found
 }
 
-// Give is Release, but retries temporary errors for MaxWait.
-func (k *Claim) Give(ctx context.Context, doc []byte) error {
+// ReleaseRetrying is Release, but retries temporary errors for MaxWait.
+func (k *Claim) ReleaseRetrying(ctx context.Context, doc []byte) error {
 	p := k.c.Pace("release the claim on run "+k.what.Run, k.c.MaxWait)
 	for {
 		err := k.Release(ctx, doc, k.Refresh)

@@ -276,7 +276,7 @@ func (l *loader) giveBack(ctx context.Context) error {
 			if k.Found == nil || l.w.Report().Requests == 0 {
 				doc = k.Found
 			}
-			errs = append(errs, k.Give(ctx, doc))
+			errs = append(errs, k.ReleaseRetrying(ctx, doc))
 		}
 	}
 	return errors.Join(errs...)
@@ -425,14 +425,14 @@ func (l *loader) run(ctx context.Context, k *claim.Claim, r runLine) error {
 // is.
 func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 	if k.Found == nil {
-		return k.Give(ctx, nil)
+		return k.ReleaseRetrying(ctx, nil)
 	}
 	doc, err := indices.ReadCounted(k.Found)
 	if err != nil {
 		return err
 	}
 	if doc.Run.Status != esmodel.StatusComplete {
-		return k.Give(ctx, k.Found)
+		return k.ReleaseRetrying(ctx, k.Found)
 	}
 	g, made := doc.Counted()
 	if err = indices.Refresh(ctx, l.c, l.prefix, l.w.Report().names()); err != nil {
@@ -443,9 +443,9 @@ func (l *loader) leave(ctx context.Context, k *claim.Claim) error {
 		return err
 	}
 	if err == nil && whole {
-		return k.Give(ctx, k.Found)
+		return k.ReleaseRetrying(ctx, k.Found)
 	}
-	return k.Give(ctx, k.Doc)
+	return k.ReleaseRetrying(ctx, k.Doc)
 }
 
 var errNoRun = errors.New("its id does not match its run")

@@ -73,7 +73,7 @@ func (s *SliceSink) announce(ctx context.Context) error {
 		})
 		k.TakeOver = s.w.cfg.TakeOver
 		if err = k.Take(ctx); err == nil {
-			err = k.Give(ctx, k.Doc)
+			err = k.ReleaseRetrying(ctx, k.Doc)
 		}
 		k.End()
 		if !errors.As(err, new(*claim.Error)) || tries == 3 {

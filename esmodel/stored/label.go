@@ -73,7 +73,7 @@ func Label(ctx context.Context, c *client.Client, prefix, runID string, l Labels
 			}
 			err = errors.Join(err, e)
 		}
-		err = errors.Join(err, k.Give(ctx, doc))
+		err = errors.Join(err, k.ReleaseRetrying(ctx, doc))
 	}
 	return out, err
 }

@@ -167,7 +167,7 @@ func TestLabelClaimed(t *testing.T) {
 	if _, err := Label(t.Context(), c, "fio", run.ID, one, false); !errors.As(err, &claimed) {
 		t.Errorf("%v, want that it is claimed", err)
 	}
-	if err := k.Give(t.Context(), k.Before()); err != nil {
+	if err := k.ReleaseRetrying(t.Context(), k.Before()); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Join(labelsOf(t, s, "fio-run"), "|"); strings.Contains(got, "a=1") {

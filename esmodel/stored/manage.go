@@ -458,7 +458,7 @@ func (d *deletion) end(ctx context.Context, through bool) (n int64, err error) {
 			if through || k.Found == nil {
 				doc = nil
 			}
-			if e := k.Give(ctx, doc); e != nil {
+			if e := k.ReleaseRetrying(ctx, doc); e != nil {
 				err = cmp.Or(err, e)
 			} else if through && k.Found != nil {
 				n++

@@ -25,7 +25,7 @@ func FinishRollUp(ctx context.Context, c *client.Client, prefix string, run *esm
 	}
 	ctx, cancel := client.EndLater(ctx, client.DrainTime)
 	defer cancel()
-	if e := k.Give(ctx, doc); err == nil {
+	if e := k.ReleaseRetrying(ctx, doc); err == nil {
 		err = e
 	}
 	return err

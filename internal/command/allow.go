@@ -8,9 +8,9 @@ import (
 	"fiolat/internal/ui"
 )
 
-// Allow returns plan.Config.Allow: it asks the user whether a run may have so many intervals, and
+// ConfirmQuanta returns plan.Config.Allow: it asks the user whether a run may have so many intervals, and
 // is a usage error if standard input is not a terminal. With yes it is nil: no question is asked.
-func Allow(u *ui.UI, yes bool) func(quanta, usual int64) error {
+func ConfirmQuanta(u *ui.UI, yes bool) func(quanta, usual int64) error {
 	if yes {
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 	"fiolat/pipeline/plan"
 )
 
-// Again returns a function that passes the leaves of a run to a sink once more, nil if a log can be read only once.
-func Again(p *plan.Plan) func(context.Context, pipeline.Sink) error {
+// Reread returns a function that passes the leaves of a run to a sink once more, nil if a log can be read only once.
+func Reread(p *plan.Plan) func(context.Context, pipeline.Sink) error {
 	if ReadOnce(p.Sources()) != "" {
 		return nil
 	}
-	return func(ctx context.Context, sink pipeline.Sink) error { return p.Again(ctx, sink, nil) }
+	return func(ctx context.Context, sink pipeline.Sink) error { return p.Reread(ctx, sink, nil) }
 }
 
 // Diagnosis returns a new diagnosis for the document of a run. again passes the run's leaves to a sink once more, or

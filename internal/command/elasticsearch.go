@@ -31,7 +31,7 @@ type Elasticsearch struct {
 	Fingerprint      string // SHA-256, hexadecimal
 	Insecure         bool
 	MaxWait          time.Duration // for how long a request is retried
-	Patient          bool          // MaxWait even if no node has ever answered, else client.ConnectWait
+	MaxWaitGiven     bool          // MaxWait even if no node has ever answered, else client.ConnectWait
 
 	// Flags returns the command-line flags for these settings, for the command that finishes the work.
 	Flags func() []string
@@ -53,7 +53,7 @@ func ReadSecret(flag, file, env string, bad *errs.Faults) string {
 func (o *Elasticsearch) Config() (client.Config, error) {
 	cfg := client.Config{Addresses: o.Addresses, Username: o.User, Fingerprint: o.Fingerprint, Insecure: o.Insecure,
 		MaxWait: cmp.Or(o.MaxWait, -1)} // 0 would be the client's default
-	if !o.Patient {
+	if !o.MaxWaitGiven {
 		cfg.MaxUnreached = client.ConnectWait
 	}
 	var bad errs.Faults

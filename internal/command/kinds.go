@@ -149,8 +149,8 @@ func ClosePlans(plans []*plan.Plan) {
 	}
 }
 
-// Firsts returns the input of the first kind of each run.
-func Firsts(runs []*KindRun) (out []*ingest.Input) {
+// FirstInputs returns the input of the first kind of each run.
+func FirstInputs(runs []*KindRun) (out []*ingest.Input) {
 	for _, r := range runs {
 		out = append(out, r.Inputs[0])
 	}
@@ -168,7 +168,7 @@ func Inputs(runs []*KindRun) (out []*ingest.Input) {
 // oneRun prepares the only one of runs. Several are an error, which says why one is wanted.
 func oneRun(ctx context.Context, u *ui.UI, runs []*KindRun, cfg plan.Config, why string) ([]*plan.Plan, error) {
 	if len(runs) > 1 {
-		return nil, errs.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(Firsts(runs)))
+		return nil, errs.Usagef("found %d runs, but %s: name one of %s", len(runs), why, Roots(FirstInputs(runs)))
 	}
 	cfg.Progress = u.Progress(Size(Inputs(runs)), "reading")
 	return runs[0].Prepare(ctx, cfg)

@@ -44,9 +44,9 @@ func (o *Logs) Pipeline(u *ui.UI) plan.Config {
 // logs that hold little (see plan.Config.Hold), a higher value saves processor time in
 // percentiles for little memory; an ingest would take much more.
 const (
-	manyLogs    = 200
-	garbageMany = 30
-	garbageFew  = 400
+	manyLogs   = 200
+	gcManyLogs = 30
+	gcFewLogs  = 400
 )
 
 // Discover finds the runs below the paths, and tunes the garbage collector to them unless GOGC is set. any is
@@ -62,9 +62,9 @@ func (o *Logs) Discover(u *ui.UI, kind fiolog.Kind, any bool) ([]*ingest.Input, 
 	switch {
 	case os.Getenv("GOGC") != "":
 	case logs >= manyLogs:
-		debug.SetGCPercent(garbageMany)
+		debug.SetGCPercent(gcManyLogs)
 	case little:
-		debug.SetGCPercent(garbageFew)
+		debug.SetGCPercent(gcFewLogs)
 	}
 	return runs, err
 }

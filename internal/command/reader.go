@@ -181,7 +181,7 @@ func (r *Reader) directory(ctx context.Context, dir string, to Runs) error {
 	if len(ids) == 0 {
 		ids = []string{""} // OpenDir says why
 	} else {
-		SayTaken(r.UI, dir, nil, taken...)
+		SaySource(r.UI, dir, nil, taken...)
 	}
 	for _, id := range ids {
 		name := dir
@@ -206,7 +206,7 @@ func (r *Reader) stored(ctx context.Context, argument string, to Runs) error {
 	if err != nil {
 		return err
 	}
-	SayTaken(r.UI, argument, es, runs...)
+	SaySource(r.UI, argument, es, runs...)
 	for _, found := range runs {
 		name := argument
 		if len(runs) > 1 {

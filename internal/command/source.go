@@ -19,8 +19,8 @@ import (
 type Source struct {
 	Run     *pipeline.Run
 	Process func(context.Context, pipeline.Sink) (*pipeline.Summary, error)
-	// Again passes the leaves to a sink once more; nil if they can be read only once.
-	Again func(context.Context, pipeline.Sink) error
+	// Reread passes the leaves to a sink once more; nil if they can be read only once.
+	Reread func(context.Context, pipeline.Sink) error
 	// Notes returns the notes on the run, the earliest first; nil if it is not in Elasticsearch.
 	Notes func(context.Context) ([]diagnose.Note, error)
 }
@@ -44,7 +44,7 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 	if o.Place == InLogs {
 		cfg := o.Logs.Pipeline(u)
 		cfg.NoID = o.NoID
-		cfg.Allow = Allow(u, o.Yes || o.Logs.DryRun)
+		cfg.Allow = ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 		runs := o.Runs
 		if runs == nil {
 			if runs, err = o.Logs.DiscoverKinds(u); err != nil {
@@ -53,7 +53,7 @@ func (o *OneSource) Sources(ctx context.Context, u *ui.UI) (sources []Source, do
 		}
 		plans, failed := oneRun(ctx, u, runs, cfg, o.Why)
 		for _, p := range plans {
-			sources = append(sources, Source{Run: p.Run, Process: p.Process, Again: Again(p)})
+			sources = append(sources, Source{Run: p.Run, Process: p.Process, Reread: Reread(p)})
 		}
 		return sources, func() { ClosePlans(plans); u.ProgressDone() }, failed
 	}
@@ -113,7 +113,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 			options.Percentiles = r.Run.Percentiles
 		}
 		if len(out) == 0 {
-			SayTaken(u, name, c, [2]string{r.Run.ID, r.Run.Name})
+			SaySource(u, name, c, [2]string{r.Run.ID, r.Run.Name})
 		}
 		again := options
 		again.LeavesOnly, again.By = true, nil
@@ -121,7 +121,7 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 		source.Process = func(ctx context.Context, sink pipeline.Sink) (*pipeline.Summary, error) {
 			return r.Process(ctx, options, sink)
 		}
-		source.Again = func(ctx context.Context, sink pipeline.Sink) error {
+		source.Reread = func(ctx context.Context, sink pipeline.Sink) error {
 			_, err := r.Process(ctx, again, sink)
 			return err
 		}
@@ -133,9 +133,9 @@ func (o *OneSource) stored(ctx context.Context, u *ui.UI, c *client.Client) (out
 	return out, nil
 }
 
-// SayTaken prints which stored runs, by id and name, an argument stands for. The client is nil for those in a
+// SaySource prints which stored runs, by id and name, an argument stands for. The client is nil for those in a
 // directory.
-func SayTaken(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
+func SaySource(u *ui.UI, argument string, c *client.Client, runs ...[2]string) {
 	text := fmt.Sprintf("%d runs of %s", len(runs), errs.Printable(argument))
 	if len(runs) == 1 {
 		text = "the run " + errs.Printable(runs[0][0])

@@ -101,10 +101,10 @@ type Result struct {
 	// Note says why there are no limits, or gives other warnings.
 	Note string `json:"note,omitempty"`
 
-	all      []Row      // Rows, and the rows of the family that are not shown
-	estimate []estimate // parallel to all
-	deviates deviates
-	enough   bool // there are enough runs to estimate the noise between them
+	all        []Row      // Rows, and the rows of the family that are not shown
+	estimate   []estimate // parallel to all
+	deviates   deviates
+	enoughRuns bool // there are enough runs to estimate the noise between them
 }
 
 // find returns the index in r.all of a direction and metric, or -1. In a run of a single direction, that one also
@@ -180,7 +180,7 @@ func Compare(baseline, other *Group, o Options) (*Result, error) {
 func judge(a, b *measured, names [][2]string, shown []float64, o Options) *Result {
 	na, nb := len(a.log), len(b.log)
 	r := &Result{Baseline: a.side, Other: b.side}
-	r.enough = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
+	r.enoughRuns = min(na, nb) >= fewRuns || max(na, nb) >= BaselineRuns
 	for i, name := range names {
 		row := Row{Direction: name[0], Metric: name[1], Verdict: Inconclusive}
 		row.Baseline, row.Other = a.mean(i), b.mean(i)
@@ -344,7 +344,7 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	switch {
 	case len(o.RunNoise) == 0 && na+nb == 2:
 		r.Caveat = "one run per side: run-to-run variation was not measured; repeat both runs or pass --run-noise"
-	case len(o.RunNoise) == 0 && !r.enough:
+	case len(o.RunNoise) == 0 && !r.enoughRuns:
 		r.Caveat = fmt.Sprintf("%s: too few to estimate run-to-run variation; use at least %d per side, preferably %d",
 			counts(na, nb), fewRuns, BaselineRuns)
 	case len(unseen) > 0 && !zeroNoise(o.RunNoise):
@@ -352,7 +352,7 @@ func (r *Result) remarks(a, b *measured, o Options) {
 	case len(unseen) > 0:
 		r.Caveat = "the limits cover only the noise within each run (--run-noise 0%)"
 	}
-	if few := cmp.Or(a.few, b.few); few != "" && na+nb == 2 {
+	if few := cmp.Or(a.tooFew, b.tooFew); few != "" && na+nb == 2 {
 		without := "no limits"
 		if len(o.RunNoise) > 0 {
 			without = "limits that ignore the noise within the runs"
@@ -444,7 +444,7 @@ func newSample(s *Series, g fiohist.Geometry, dirs []int, percentiles []float64)
 	out.atLeast = make([]bool, len(out.value))
 	once := slices.Repeat([]lane{{1}}, len(s.at))
 	out.compute(once, [][]float64{out.value}, out.buffers(), out.atLeast)
-	out.block = out.memory()
+	out.block = out.blockLength()
 	return out
 }
 
@@ -557,12 +557,12 @@ func (c *compact) percentile(counts []lane, l int, n, p float64) (bucket int, va
 	return -1, math.NaN()
 }
 
-// memory returns the block length for the sample: the longest that a metric of the family needs, but at most a fifth
-// of the sample. The degrees of freedom, which follow from the number of blocks, make up for that limit. The
+// blockLength returns the block length for the sample: the longest that a metric of the family needs, but at most a
+// fifth of the sample. The degrees of freedom, which follow from the number of blocks, make up for that limit. The
 // autocorrelation that matters is that of each quantum's contribution to the value, to first order: for IOPS its
 // completions less those expected, for the mean the sum of its latencies less the mean, for a percentile its I/Os
 // above that less the expected share.
-func (s *sample) memory() int {
+func (s *sample) blockLength() int {
 	longest := 1.0
 	z := make([]float64, len(s.of.at))
 	for d := range s.dirs {

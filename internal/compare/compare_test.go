@@ -313,7 +313,7 @@ func TestRealRuns(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	result := &Result{enough: true}
+	result := &Result{enoughRuns: true}
 	add := func(direction, metric string, change, se float64) {
 		result.all = append(result.all, Row{Direction: direction, Metric: metric, Change: &change})
 		result.estimate = append(result.estimate,

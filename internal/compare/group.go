@@ -19,7 +19,7 @@ type measured struct {
 	atLeast [][]bool    // value fell into fio's last bucket
 	within  [][]float64 // variance of log from the noise within the run; NaN if unknown
 	draws   [][]float64 // [resample][row] of the first run: deviation from log
-	few     string      // why the noise within a run is unknown, or ""
+	tooFew  string      // why the noise within a run is unknown, or ""
 	// first and last are the earliest and latest start of the runs, in ns since 1970, valid if startsKnown.
 	first, last int64
 	startsKnown bool
@@ -42,7 +42,7 @@ func measure(g *Group, geometry fiohist.Geometry, dirs []int, percentiles []floa
 			logs[row], within[row] = math.Log(v), math.NaN()
 		}
 		if why := s.few(); why != "" {
-			m.few = cmp.Or(m.few, why)
+			m.tooFew = cmp.Or(m.tooFew, why)
 		} else {
 			clear(within)
 			draws := s.resample(stream+2*uint64(i), times)
@@ -127,7 +127,7 @@ type estimate struct {
 func (r *Result) estimates(a, b *measured, noise []RunNoise) {
 	na, nb := float64(len(a.log)), float64(len(b.log))
 	freedom := len(a.log) + len(b.log) - 2
-	spread := freedom > 0 && (r.enough || len(noise) == 0)
+	spread := freedom > 0 && (r.enoughRuns || len(noise) == 0)
 	anyGiven := false
 	for i := range r.all {
 		row := &r.all[i]

@@ -125,7 +125,7 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 		errorsIOPS = append(errorsIOPS, s.error(p, "iops"))
 		errorsNS = append(errorsNS, s.error(p, rule.Name))
 	}
-	first, last := keeping(places, rule)
+	first, last := meeting(places, rule)
 	switch {
 	case first < 0:
 		at.Note = "no point meets the rule"
@@ -174,8 +174,8 @@ func (c *Curve) at(series *Series, rule *metric.Rule, s *spread) *At {
 	return at
 }
 
-// keeping returns the first point that meets the rule, and the last of those that follow without a gap; -1 if none.
-func keeping(places []place, rule *metric.Rule) (first, last int) {
+// meeting returns the first point that meets the rule, and the last of those that follow without a gap; -1 if none.
+func meeting(places []place, rule *metric.Rule) (first, last int) {
 	first = slices.IndexFunc(places, func(p place) bool { return rule.Met(p.ns) })
 	if first < 0 {
 		return -1, -1
@@ -192,7 +192,7 @@ func keeping(places []place, rule *metric.Rule) (first, last int) {
 // the logarithm of the latency is interpolated linearly over IOPS. The bounds hold for a convex curve, which lies
 // below the chord of the two points and above the lines through each of them and its other neighbour.
 func crossing(places []place, rule *metric.Rule) (iops, low, high float64) {
-	first, last := keeping(places, rule)
+	first, last := meeting(places, rule)
 	if first < 0 {
 		return 0, 0, places[0].iops
 	}

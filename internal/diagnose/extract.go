@@ -36,7 +36,7 @@ func (s *Extracts) Quantum(ctx context.Context, q *pipeline.Quantum) error {
 		case r.Dims.Host == "":
 			row := pipeline.ExtractRow{Scope: r.Scope, Dims: r.Dims, Logs: r.Logs, Hist: sparse(r.Hist)}
 			e.Rows = append(e.Rows, row)
-		case r.MayBeWho():
+		case r.MayCauseTail():
 			e.Tails = append(e.Tails, pipeline.ExtractTail{Scope: r.Scope, Dims: r.Dims, Tail: *r.Tail})
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Sink) lead(syncs *pipeline.Row) string {
 	text += ":"
 	at := slices.Clone(s.run.Percentiles)
 	slices.Sort(at)
-	for i, v := range signed(&st) {
+	for i, v := range negateLowerBounds(&st) {
 		if p := s.run.Percentiles[i]; p != at[0] && p != 99 && p != at[len(at)-1] {
 			continue
 		}
@@ -227,7 +227,7 @@ func (s *Sink) syncTable(whole *pipeline.Row) (*table, error) {
 		}
 		row := []cell{{Text: cmp.Or(r.Dims.Host, host), Header: true}, {Text: r.Dims.Job, Header: true},
 			number(st.Samples, units.Count(st.Samples)), number(st.Mean, latency(st.Mean))}
-		values := signed(st)
+		values := negateLowerBounds(st)
 		for i := range s.run.Percentiles {
 			if i < len(values) {
 				row = append(row, number(math.Abs(values[i]), latency(values[i])))

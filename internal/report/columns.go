@@ -122,14 +122,14 @@ func (l *leaf) halve(from, to *columns, sum *fiohist.Hist) {
 	l.cols = l.cols[:keep]
 }
 
-// stretch is what a scope value has in a column beside its I/Os.
-type stretch struct {
+// coverage is what a scope value has in a column beside its I/Os.
+type coverage struct {
 	quanta  int32
 	logs    int32   // minimum over the quanta of the logs with I/O
 	covered float64 // seconds in which a log was running
 }
 
-func (s *stretch) add(o stretch) {
+func (s *coverage) add(o coverage) {
 	if o.quanta == 0 {
 		return
 	}
@@ -143,12 +143,12 @@ func (s *stretch) add(o stretch) {
 // scope is one scope value, which users can select on the page.
 type scope struct {
 	dims dims
-	cols []stretch
+	cols []coverage
 }
 
-func (s *scope) add(k int, o stretch) {
+func (s *scope) add(k int, o coverage) {
 	if k >= len(s.cols) {
-		s.cols = append(s.cols, make([]stretch, k+1-len(s.cols))...)
+		s.cols = append(s.cols, make([]coverage, k+1-len(s.cols))...)
 	}
 	s.cols[k].add(o)
 }

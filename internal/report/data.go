@@ -293,12 +293,12 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 			}
 		}
 		st := sum.Stats(s.run.Geometry, s.run.Percentiles, of.limits)
-		for i, v := range signed(&st) {
+		for i, v := range negateLowerBounds(&st) {
 			d.P[i] = append(d.P[i], v)
 			d.CI[i].Lower, d.CI[i].Upper = append(d.CI[i].Lower, st.Lower[i]), append(d.CI[i].Upper, st.Upper[i])
 		}
 		d.Min, d.Max, d.Mean = append(d.Min, st.Min), append(d.Max, st.Max), append(d.Mean, st.Mean)
-		var at stretch
+		var at coverage
 		if k < len(sc.cols) {
 			at = sc.cols[k]
 		}
@@ -311,15 +311,15 @@ func (s *Sink) scopeData(sc *scope) scopeData {
 		d.N, d.Rate, d.Logs = append(d.N, samples(&st)), append(d.Rate, at.rate(&st)), append(d.Logs, at.logs)
 	}
 	total, st, perSecond := s.runTotals(sc)
-	d.Total = append(signed(&st), st.Min, st.Max, st.Mean, st.StdDev)
+	d.Total = append(negateLowerBounds(&st), st.Min, st.Max, st.Mean, st.StdDev)
 	d.TotalN, d.TotalRate = counts{samples(&st)}, rates{perSecond}
 	curve := total.Stats(s.run.Geometry, append(ladder(st.Samples), 100), of.limits)
-	d.Curve = signed(&curve)
+	d.Curve = negateLowerBounds(&curve)
 	return d
 }
 
 // rate is the I/Os per second over the time in which a log was running.
-func (s stretch) rate(st *fiohist.Stats) float64 {
+func (s coverage) rate(st *fiohist.Stats) float64 {
 	if s.covered == 0 || st.Empty() {
 		return 0
 	}
@@ -327,7 +327,7 @@ func (s stretch) rate(st *fiohist.Stats) float64 {
 }
 
 // partial reports whether logs were running, but not for more than a hundredth of the column and at least 1 ms.
-func (s stretch) partial(interval int64) bool {
+func (s coverage) partial(interval int64) bool {
 	ns := float64(s.quanta) * float64(interval)
 	return s.covered > 0 && 1e9*s.covered < ns-max(ns/100, 1e6)
 }
@@ -340,8 +340,8 @@ func samples(st *fiohist.Stats) float64 {
 	return max(st.Samples, 0.01)
 }
 
-// signed returns the percentiles, with those that are lower bounds negated.
-func signed(st *fiohist.Stats) latencies {
+// negateLowerBounds returns the percentiles, with those that are lower bounds negated.
+func negateLowerBounds(st *fiohist.Stats) latencies {
 	out := append(latencies(nil), st.Percentiles...)
 	for _, i := range st.AtLeast {
 		out[i] = -out[i]

@@ -229,7 +229,7 @@ func (p *page) sideBySide() *sideBySide {
 			exact, rough = exact || w.exact, rough || !w.exact && !w.Empty()
 			row := []cell{{Text: direction, Header: true}, {Text: s.part(), Header: true}, number(w.Samples,
 				units.Count(w.Samples)), w.meanCell()}
-			for _, v := range append(signed(&w.Stats), w.Max) {
+			for _, v := range append(negateLowerBounds(&w.Stats), w.Max) {
 				if w.Empty() {
 					row = append(row, cell{Text: "–"})
 					continue

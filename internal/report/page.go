@@ -372,7 +372,7 @@ func (s *Sink) summary(d *pageData) {
 		}
 		row = append(row, number(st.Samples, units.Count(st.Samples)), number(perSecond,
 			strconv.FormatFloat(units.Round(perSecond, 5), 'f', -1, 64)))
-		for _, v := range append(append([]float64{st.Mean}, signed(&st)...), st.Max) {
+		for _, v := range append(append([]float64{st.Mean}, negateLowerBounds(&st)...), st.Max) {
 			row = append(row, number(math.Abs(v), latency(v)))
 		}
 		d.Summary.Rows = append(d.Summary.Rows, row)
@@ -387,7 +387,7 @@ func (s *Sink) runTotals(sc *scope) (total *fiohist.Hist, st fiohist.Stats, perS
 	for _, l := range of.leaves {
 		total.AddHist(&l.total)
 	}
-	var all stretch
+	var all coverage
 	for _, c := range sc.cols {
 		all.add(c)
 	}

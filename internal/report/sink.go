@@ -201,7 +201,7 @@ func (s *Sink) Late(_ context.Context, q *pipeline.Quantum) error {
 		}
 		// Rows have no covered time, but I/Os and their rate yield it. Without I/O the logs may have run for only a
 		// part of the quantum, at either end of the run; it counts in full.
-		st := stretch{quanta: 1, logs: int32(r.Logs)}
+		st := coverage{quanta: 1, logs: int32(r.Logs)}
 		switch {
 		case r.IOPS > 0:
 			st.covered = r.Stats.Samples / r.IOPS

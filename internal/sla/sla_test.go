@@ -271,7 +271,7 @@ func TestWatch(t *testing.T) {
 			for i, c := range tc.verdicts {
 				v := Verdict{Rule: r, Known: true, Status: map[rune]Status{'o': OK, 'b': Broken, 's': Broken,
 					'u': Unknown}[c], Stalled: c == 's'}
-				if change, ok := w.See(v, int64(i), int64(i+1)); ok {
+				if change, ok := w.Observe(v, int64(i), int64(i+1)); ok {
 					what := "recovery"
 					if change.Breach {
 						what = "breach"

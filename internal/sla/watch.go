@@ -47,8 +47,8 @@ func (w *Watch) Status() Status {
 	return Unknown
 }
 
-// See adds the verdict on the next quantum and returns the change it causes, if any.
-func (w *Watch) See(v Verdict, start, end int64) (c Change, changed bool) {
+// Observe adds the verdict on the next quantum and returns the change it causes, if any.
+func (w *Watch) Observe(v Verdict, start, end int64) (c Change, changed bool) {
 	w.count(v, start)
 	against := OK
 	if !w.broken {

@@ -545,11 +545,11 @@ const minLive = 3600
 // allow calls quanta.Ask before I/Os are distributed over the quanta up to a time, in ns since 1970. What has been
 // passed on counts as part of the run's length.
 func (l *Live) allow(at int64) error {
-	return quanta.Ask(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
+	return quanta.CheckQuanta(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
 		longest := int64(0)
 		for _, le := range l.entries {
 			longest = max(longest, le.log.Entry.LongestMS*msec)
 		}
-		return max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.ManyTimes)
+		return max(longest/l.grid.Interval+1, l.merge.Done-l.grid.First, minLive/quanta.MaxQuantaFactor)
 	})
 }

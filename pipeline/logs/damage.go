@@ -43,9 +43,9 @@ type lagRecords struct {
 // lagMemory holds lagRecords for reuse: most logs need theirs for three records only.
 var lagMemory = sync.Pool{New: func() any { return new(lagRecords) }}
 
-// see takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites the
-// result. Once a bucket fell, which proves the log healthy, see only counts records and returns nothing.
-func (l *lag2) see(c *fiohist.Sparse) fiohist.Sparse {
+// add takes the next raw record and returns what completed in it, if the log is damaged. The next call overwrites the
+// result. Once a bucket fell, which proves the log healthy, add only counts records and returns nothing.
+func (l *lag2) add(c *fiohist.Sparse) fiohist.Sparse {
 	l.records++
 	if l.fell {
 		return fiohist.Sparse{}

@@ -74,7 +74,7 @@ func judged(records []fiohist.Sparse, truth []fiohist.Sparse, host string, json,
 	for i := range records {
 		s.feed(&fiolog.Record{Time: int64(1000 * i), Index: records[i].Index, Count: records[i].Count})
 		if i < headRecords {
-			l.dirs[0].lag.see(&records[i])
+			l.dirs[0].lag.add(&records[i])
 		}
 	}
 	if json {
@@ -149,7 +149,7 @@ func FuzzRepair(f *testing.F) {
 			int(records), noise)
 		var l lag2
 		for n, h := range damage(truth) {
-			d := l.see(&h)
+			d := l.add(&h)
 			if l.records <= 2 {
 				d = h
 			}
@@ -245,7 +245,7 @@ func TestJudgeTogether(t *testing.T) {
 					records = damage(records)
 				}
 				for i := range records {
-					l.dirs[1].lag.see(&records[i])
+					l.dirs[1].lag.add(&records[i])
 				}
 				logs = append(logs, l)
 			}

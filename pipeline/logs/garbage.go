@@ -22,8 +22,8 @@ type slowest struct {
 	before  bool    // an earlier record of the log has some, too
 }
 
-// see takes the counts of the next record. fullest is the largest sum of the direction's records before it.
-func (s *slowest) see(r *fiolog.Record, c *fiohist.Sparse, g fiohist.Geometry, fullest float64) {
+// add takes the counts of the next record. fullest is the largest sum of the direction's records before it.
+func (s *slowest) add(r *fiolog.Record, c *fiohist.Sparse, g fiohist.Geometry, fullest float64) {
 	s.before = s.before || s.line > 0
 	s.line = 0
 	from := (g.Groups - 1) * fiohist.PerGroup >> g.Coarseness

@@ -60,7 +60,7 @@ func readHead(l *State) error {
 		}
 		ios += r.IOs
 		c := countsOf(r)
-		d.lag.see(&c)
+		d.lag.add(&c)
 		d.last = r.Time
 		l.now = r.Time * msec
 		d.win.waits = append(d.win.waits, stamped{time: l.now})

@@ -360,7 +360,7 @@ func (l *State) feed(r *fiolog.Record) error {
 		sum = c.Sum()
 	}
 	if d.verdict.repair {
-		fixed := d.lag.see(c)
+		fixed := d.lag.add(c)
 		if d.lag.fell {
 			return l.at(r.Line, "a bucket falls below its value two records before, so this log was not damaged by "+
 				"fio --client after all",
@@ -384,7 +384,7 @@ func (l *State) feed(r *fiolog.Record) error {
 		}
 	}
 	if !single {
-		l.slowest.see(r, c, l.g, max(d.opening, d.later))
+		l.slowest.add(r, c, l.g, max(d.opening, d.later))
 	}
 	d.ios += sum
 	if d.records <= 2 {
@@ -530,8 +530,8 @@ func (l *State) finish() error {
 	return l.Close()
 }
 
-// seeHoles adds the holes that were found since the last round to Held.
-func (l *State) seeHoles() {
+// publishHoles adds the holes that were found since the last round to Held.
+func (l *State) publishHoles() {
 	for d := range l.dirs {
 		for _, h := range l.dirs[d].win.holes[len(l.Held[d].Holes):] {
 			l.Held[d].Holes = append(l.Held[d].Holes, pipeline.Span{From: h.From + l.shift, To: h.To + l.shift})
@@ -638,12 +638,12 @@ func (l *State) StartAt(start, shift int64) {
 	l.Start, l.shift, l.Reached = start, shift, start
 }
 
-// SeeRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
-func (l *State) SeeRound() {
+// PublishRound publishes how far the log goes and its new holes, for the merge that runs beside the next round.
+func (l *State) PublishRound() {
 	if l.Until = math.MaxInt64; l.EOF {
 		l.Until = l.Reached
 	}
-	l.seeHoles()
+	l.publishHoles()
 }
 
 // Keep stores the end and the directions of the log once it has been read.

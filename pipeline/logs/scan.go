@@ -32,7 +32,7 @@ func (s *scan) feed(r *fiolog.Record) {
 	d := &s.dirs[r.Dir]
 	d.last = r.Time
 	c := countsOf(r)
-	d.lag.see(&c)
+	d.lag.add(&c)
 	if d.lag.fell && d.fellAt == 0 {
 		d.fellAt = r.Line
 	}

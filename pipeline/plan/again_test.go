@@ -47,7 +47,7 @@ func TestAgain(t *testing.T) {
 			if _, err := p.Process(t.Context(), &first); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Again(t.Context(), &second, nil); err != nil {
+			if err := p.Reread(t.Context(), &second, nil); err != nil {
 				t.Fatal(err)
 			}
 			if len(first.counts) == 0 || !slices.Equal(first.counts, second.counts) {

@@ -12,7 +12,7 @@ func (r *rounds) allow(to int64) error {
 	for _, l := range r.logs {
 		to = max(to, r.grid.Index(l.Start)+1)
 	}
-	return quanta.Ask(&r.cfg.Allow, to-r.grid.First, func() int64 { return r.length()/r.grid.Interval + 1 })
+	return quanta.CheckQuanta(&r.cfg.Allow, to-r.grid.First, func() int64 { return r.length()/r.grid.Interval + 1 })
 }
 
 // length returns the length, in ns, of the longest part of the run whose logs go by one clock: from

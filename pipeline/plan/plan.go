@@ -201,9 +201,9 @@ func Prepare(ctx context.Context, in *ingest.Input, config Config) (_ *Plan, err
 	return p, nil
 }
 
-// Again reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows as
+// Reread reads the logs once more, on the same grid, for a sink that needs only leaves: the run has no ID, and rows as
 // with Config.LeavesOnly. It does not warn.
-func (p *Plan) Again(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
+func (p *Plan) Reread(ctx context.Context, sink pipeline.Sink, progress func(bytes int64)) error {
 	config := *p.cfg
 	config.NoID, config.LeavesOnly, config.Accuracy = true, true, 0
 	config.Settings = p.Run.Settings

@@ -66,7 +66,7 @@ func (p *Plan) Process(ctx context.Context, sink pipeline.Sink) (*pipeline.Summa
 			return nil, emitErr
 		}
 		ready.Reuse()
-		ended, err := r.look()
+		ended, err := r.endRound()
 		if err != nil {
 			return nil, err
 		}
@@ -95,9 +95,9 @@ type rounds struct {
 	merge *quanta.Merger
 }
 
-// look takes over the results of a round. It rejects fio's JSON where a log contradicts it, and
+// endRound takes over the results of a round. It rejects fio's JSON where a log contradicts it, and
 // restores tails once all logs have ended.
-func (r *rounds) look() (ended bool, err error) {
+func (r *rounds) endRound() (ended bool, err error) {
 	ended = true
 	for _, l := range r.logs {
 		ended = ended && l.EOF
@@ -116,7 +116,7 @@ func (r *rounds) look() (ended bool, err error) {
 		}
 	}
 	for _, l := range r.logs {
-		l.SeeRound()
+		l.PublishRound()
 	}
 	return ended, nil
 }
@@ -191,7 +191,7 @@ func (r *rounds) finish(ctx context.Context) (*pipeline.Summary, error) {
 		return nil, err
 	}
 	a.Placed, a.PickedAway = r.merge.Placed(), r.merge.PickedAway
-	r.merge.Lose(a.Lost)
+	r.merge.AddLosses(a.Lost)
 	logs.WarnHoles(r.logs, r.warn)
 	logs.WarnGarbage(r.logs, r.warn)
 	s := r.merge.Summary()

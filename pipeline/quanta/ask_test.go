@@ -18,7 +18,7 @@ func TestAsk(t *testing.T) {
 		asked := 0
 		allow := func(int64, int64) error { asked++; return nil }
 		for range 2 {
-			if err := Ask(&allow, c.quanta, func() int64 { return c.usual }); err != nil {
+			if err := CheckQuanta(&allow, c.quanta, func() int64 { return c.usual }); err != nil {
 				t.Fatal(err)
 			}
 		}

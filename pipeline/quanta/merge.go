@@ -62,13 +62,13 @@ type scope struct {
 	leaves []int     // ascending: by host first
 	logs   []*Member // distinct
 	bounds
-	rows   int64 // the quanta before this one have had their row
-	total  *fiohist.Hist
-	loose  bool   // total has I/Os of a job without logs, which ran at an unknown time
-	same   *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
-	at     int    // index among the active scopes
-	peers  *peers // those that it is compared with; or nil
-	others bounds // bounds of the I/Os of the other peers
+	rows     int64 // the quanta before this one have had their row
+	total    *fiohist.Hist
+	unplaced bool   // total has I/Os of a job without logs, which ran at an unknown time
+	same     *scope // an earlier scope value with the same I/Os, such as that of a host with a single job; or nil
+	at       int    // index among the active scopes
+	peers    *peers // those that it is compared with; or nil
+	others   bounds // bounds of the I/Os of the other peers
 }
 
 // peers are all hosts, jobs or logs of a direction, or of all directions.
@@ -533,8 +533,8 @@ func (m *Merger) Placed() (n float64) {
 	return n
 }
 
-// Lose adds losses to the totals of the scopes that hold all of their logs.
-func (m *Merger) Lose(lost []pipeline.Loss) {
+// AddLosses adds losses to the totals of the scopes that hold all of their logs.
+func (m *Merger) AddLosses(lost []pipeline.Loss) {
 	for _, sc := range m.scopes {
 		if shared := sc.total; sc.same != nil && len(lost) > 0 { // a job without logs may belong to only one of the two
 			sc.total, sc.same = new(fiohist.Hist), nil
@@ -563,7 +563,7 @@ func (m *Merger) Lose(lost []pipeline.Loss) {
 			}
 			if whole && (sc.dims.Direction == pipeline.All || sc.dims.Direction == loss.Direction) {
 				sc.total.AddAll(loss.Index, loss.Count, 0, 1)
-				sc.loose = sc.loose || len(loss.Logs) == 0
+				sc.unplaced = sc.unplaced || len(loss.Logs) == 0
 			}
 		}
 	}
@@ -602,7 +602,7 @@ func (m *Merger) Summary() *pipeline.Summary {
 		if m.picks {
 			from, to = m.Run.Window.Clip(from, to)
 		}
-		if sc.cover(&row, from, to); sc.loose {
+		if sc.cover(&row, from, to); sc.unplaced {
 			row.IOPS, row.IOPSKnown = 0, false
 		}
 		s.Total = append(s.Total, row)

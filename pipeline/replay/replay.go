@@ -501,7 +501,7 @@ func (p *player) finish(ctx context.Context) (*pipeline.Summary, error) {
 	}
 	placed := m.Placed() // in quanta; from here on the totals also hold what is lost
 	in, out := 0.0, placed+m.PickedAway
-	m.Lose(lost)
+	m.AddLosses(lost)
 	s := m.Summary()
 	s.Account.Lost = lost
 	for n, part := range p.parts {

@@ -79,7 +79,7 @@ func (o *Options) logs(ctx context.Context, u *ui.UI, full *diagnose.Full) error
 	defer p.Close()
 	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
 		u.ProgressDone()
-		return p.Again(ctx, sink, u.Progress(command.Size(runs), "reading"))
+		return p.Reread(ctx, sink, u.Progress(command.Size(runs), "reading"))
 	}
 	if _, err = p.Process(ctx, full); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (o *Options) stored(ctx context.Context, u *ui.UI, c *client.Client, s pipe
 	if err != nil {
 		return err
 	}
-	command.SayTaken(u, name, c, [2]string{run.Run.ID, run.Run.Name})
+	command.SaySource(u, name, c, [2]string{run.Run.ID, run.Run.Name})
 	command.SayRolledUp(u, run.Run)
 	full.Again = func(ctx context.Context, sink pipeline.Sink) error {
 		_, err := run.Process(ctx, replay.Options{LeavesOnly: true, Workers: o.Logs.Config.Workers,

@@ -104,7 +104,7 @@ func (r *reader) sayTaken(argument string, c *client.Client, found []stored.Figu
 			runs = append(runs, run)
 		}
 	}
-	command.SayTaken(r.source.UI, argument, c, runs...)
+	command.SaySource(r.source.UI, argument, c, runs...)
 }
 
 // logs is the sink of a run that is read from logs.

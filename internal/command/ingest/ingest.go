@@ -30,14 +30,14 @@ type Options struct {
 func Run(ctx context.Context, o Options, u *ui.UI) error {
 	cfg := o.Logs.Pipeline(u)
 	cfg.NeedStart = true
-	cfg.Allow = command.Allow(u, o.Yes || o.Logs.DryRun)
+	cfg.Allow = command.ConfirmQuanta(u, o.Yes || o.Logs.DryRun)
 	runs, err := o.Logs.DiscoverKinds(u)
 	if err != nil {
 		return err
 	}
 	if len(runs) > 1 && cfg.RunID != "" {
 		return errs.Usagef("--run-id names one run, but these are %d: %s", len(runs),
-			command.Roots(command.Firsts(runs)))
+			command.Roots(command.FirstInputs(runs)))
 	}
 	var es *client.Client
 	if len(o.Elasticsearch.Addresses) > 0 && !o.Logs.DryRun {
@@ -133,7 +133,7 @@ func ingestKind(ctx context.Context, o *Options, u *ui.UI, es *client.Client, pl
 	options := delivery.SinkOptions{Prefix: o.Elasticsearch.Prefix, Noise: noise}
 	sinks := command.Tee{noise}
 	if plan.Run.Part == "" {
-		diagnosis := command.Diagnosis(u, command.Again(plan))
+		diagnosis := command.Diagnosis(u, command.Reread(plan))
 		if file != nil && nth == 0 {
 			file.Findings = func() []string { return diagnosis.Diagnosis.Sentences() }
 		}

@@ -50,7 +50,7 @@ func (o *Options) storedRuns(ctx context.Context, u *ui.UI, argument string, pla
 		}
 		merged[r.Run.ID] = merged[r.Run.ID] || r.Run.Part == ""
 	}
-	command.SayTaken(u, argument, c, taken...)
+	command.SaySource(u, argument, c, taken...)
 	for _, r := range runs {
 		if r.Run.Part != "" && merged[r.Run.ID] {
 			continue

@@ -72,7 +72,7 @@ type liveRun struct {
 // Run follows fio to its end. The error is fio's if fio failed.
 func Run(ctx context.Context, o Options, u *ui.UI) (err error) {
 	s := &session{u: u, o: &o, cfg: o.Config, kinds: o.Kinds, auto: o.Accuracy}
-	s.cfg.Warn, s.cfg.Allow = u.Warn, command.Allow(u, o.Yes)
+	s.cfg.Warn, s.cfg.Allow = u.Warn, command.ConfirmQuanta(u, o.Yes)
 	if s.alerts, err = command.StartAlerts(o.Alerts, u); err != nil {
 		return err
 	}
