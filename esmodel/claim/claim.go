@@ -203,7 +203,7 @@ func (k *Claim) act(
 }
 
 // Take claims the run, retrying temporary errors for MaxWait, and starts to renew the claim. After a temporary
-// error Hold tries again. The caller must call Release or Give, and then End.
+// error Hold tries again. The caller must call Release or ReleaseRetrying, and then End.
 func (k *Claim) Take(ctx context.Context) error {
 	p := k.c.Pace("claim run "+k.what.Run, k.c.MaxWait)
 	for {

@@ -22,7 +22,7 @@ func ConfirmQuanta(u *ui.UI, yes bool) func(quanta, usual int64) error {
 		}
 		u.ProgressDone()
 		if !ui.Confirm(u.Stdin, u.Stderr, what+" go on with all of them? [y/N] ") {
-			return errors.New("stopped: nothing was written")
+			return errors.New("stopped: these intervals were not written")
 		}
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package lazyregexp compiles regular expressions when they are first used: those of all packages together would be a
-// twentieth of the time that a command takes to start.
+// Package lazyregexp compiles regular expressions when they are first used: most commands use few of them, and
+// compiling all would delay every start.
 package lazyregexp
 
 import (

@@ -542,8 +542,8 @@ func (l *Live) End(ctx context.Context) (*pipeline.Summary, error) {
 // append to the stream of one that ended a while before.
 const minLive = 3600
 
-// allow calls quanta.Ask before I/Os are distributed over the quanta up to a time, in ns since 1970. What has been
-// passed on counts as part of the run's length.
+// allow calls quanta.CheckQuanta before I/Os are distributed over the quanta up to a time, in ns since 1970. What has
+// been passed on counts as part of the run's length.
 func (l *Live) allow(at int64) error {
 	return quanta.CheckQuanta(&l.cfg.Allow, l.grid.Index(at-l.run.Start)+1-l.grid.First, func() int64 {
 		longest := int64(0)

@@ -7,7 +7,7 @@ import (
 	"fiolat/pipeline/quanta"
 )
 
-// allow calls quanta.Ask before the quanta up to `to` are passed on.
+// allow calls quanta.CheckQuanta before the quanta up to `to` are passed on.
 func (r *rounds) allow(to int64) error {
 	for _, l := range r.logs {
 		to = max(to, r.grid.Index(l.Start)+1)
