@@ -267,8 +267,7 @@ func (l *State) read() (*fiolog.Record, error) {
 	}
 	for {
 		r, err := l.in.reader.Next()
-		var bad *errs.ParseError
-		if errors.As(err, &bad) && bad.Line > 0 && l.cfg.Settings.SkipBad {
+		if bad, ok := errors.AsType[*errs.ParseError](err); ok && bad.Line > 0 && l.cfg.Settings.SkipBad {
 			if l.Lines++; len(l.Skipped) < namedSkips {
 				l.Skipped = append(l.Skipped, bad)
 			}

@@ -52,6 +52,9 @@ func causeOf(warning string) string {
 // byCause merges warnings that differ in names and numbers only into the first of them, with how many more there are
 // and what the first few of these are about. The order is that of the first ones.
 func byCause(warnings []string) (out []string) {
+	if len(warnings) < 2 {
+		return warnings
+	}
 	var order []string
 	alike := map[string][]string{}
 	for _, w := range warnings {
