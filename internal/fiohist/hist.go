@@ -57,14 +57,14 @@ func (h *Hist) unpack() {
 
 // Reset empties h and keeps its memory.
 func (h *Hist) Reset() {
+	h.packed = nil // a write before the first read, see open
+	clear(h.set[:])
 	for n, p := range h.pages {
 		if p != nil {
 			h.spare = append(h.spare, p)
 			h.pages[n] = nil
 		}
 	}
-	clear(h.set[:])
-	h.packed = nil
 }
 
 // open allocates page n with undefined contents. The caller must write it before reading:

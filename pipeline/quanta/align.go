@@ -145,13 +145,14 @@ func (c *Open) free() *fiohist.Hist {
 		}
 	}
 	c.used = nil
-	if n := len(c.spare) - 1; n >= 0 {
-		h := c.spare[n]
-		c.spare = c.spare[:n]
-		h.Reset()
-		return h
+	if len(c.spare) == 0 {
+		c.spare = append(c.spare, new(fiohist.Hist))
 	}
-	return new(fiohist.Hist)
+	last := len(c.spare) - 1
+	h := c.spare[last]
+	c.spare = c.spare[:last]
+	h.Reset()
+	return h
 }
 
 var (
